@@ -25,11 +25,34 @@ endfunction()
 # holds the layering: a layer that reaches up does not link. COLD: nothing in it is hot, or some µs a
 # configuration are all that it costs; a wheel, which everybody builds from nothing, compiles it with -O1 (a quarter less processor time).
 function(ergotune_layer name)
-  cmake_parse_arguments(ARG "COLD" "" "USES;LIBRARIES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp
                                       ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*/*.cpp)
+  ergotune_module(${name} "${sources}" ${ARGN})
+  set_property(GLOBAL APPEND PROPERTY ERGOTUNE_LAYERS ${name})
+endfunction()
+
+# ergotune_extension(NAME [VERBS verb...] [REGISTER] [COLD] [USES layer...] [LIBRARIES target...])
+# The extension in extensions/NAME: the files of its folder are a static library, those of NAME/verbs become part of the command.
+# VERBS names the verbs that it adds; REGISTER: it has a function register_NAME() that adds to the registries of the core.
+function(ergotune_extension name)
+  cmake_parse_arguments(EXTENSION "REGISTER" "" "VERBS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/extensions/${name}/*.cpp)
+  ergotune_module(${name} "${sources}" ${EXTENSION_UNPARSED_ARGUMENTS})
+  file(GLOB verbs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/extensions/${name}/verbs/*.cpp)
+  set_property(GLOBAL APPEND PROPERTY ERGOTUNE_EXTENSIONS ${name})
+  set_property(GLOBAL APPEND PROPERTY ERGOTUNE_VERB_SOURCES ${verbs})
+  set_property(GLOBAL APPEND PROPERTY ERGOTUNE_VERBS ${EXTENSION_VERBS})
+  if(EXTENSION_REGISTER)
+    set_property(GLOBAL APPEND PROPERTY ERGOTUNE_REGISTERED ${name})
+  endif()
+endfunction()
+
+# What layers and extensions have in common.
+function(ergotune_module name sources)
+  cmake_parse_arguments(ARG "COLD" "" "USES;LIBRARIES" ${ARGN})
   add_library(ergotune_${name} STATIC ${sources})
-  target_include_directories(ergotune_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_include_directories(ergotune_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include
+                             PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/extensions)
   list(TRANSFORM ARG_USES PREPEND ergotune_)
   target_link_libraries(ergotune_${name} PRIVATE ergotune_warnings PUBLIC ${ARG_USES} ${ARG_LIBRARIES})
   set(group layers)
@@ -39,5 +62,4 @@ function(ergotune_layer name)
   endif()
   ergotune_precompile(ergotune_${name} ${group})
   ergotune_unity(ergotune_${name} ${sources})
-  set_property(GLOBAL APPEND PROPERTY ERGOTUNE_LAYERS ${name})
 endfunction()

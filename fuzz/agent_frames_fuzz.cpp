@@ -1,5 +1,5 @@
-// Bytes from a node that may be cut, damaged, or somebody else's altogether: nothing but messages and FormatError may come out,
-// and what is read must be written back the same.
+// Bytes from a node that may be cut, damaged, or somebody else's altogether: nothing but messages and FormatError may
+// come out, and what is read must be written back the same.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,6 @@
-// What stands between the command and libraries in other programs, and what those read of a program: messages, .npy headers,
-// sources, names and options. Nothing may come out but an answer, and a message that is read must be written back the same.
+// What stands between the command and libraries in other programs, and what those read of a program: messages, .npy
+// headers, sources, names and options. Nothing may come out but an answer, and a message that is read must be written
+// back the same.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

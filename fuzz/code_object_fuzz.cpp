@@ -1,5 +1,5 @@
-// Compiled code comes from a compiler, or from a cache on disk: whatever the bytes are, they are read or refused. Inputs are
-// also tried as the note of a sound ELF file, so that the fuzzer gets behind its header.
+// Compiled code comes from a compiler, or from a cache on disk: whatever the bytes are, they are read or refused.
+// Inputs are also tried as the note of a sound ELF file, so that the fuzzer gets behind its header.
 #include <cstdint>
 #include <cstring>
 #include <string>

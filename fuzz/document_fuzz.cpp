@@ -1,5 +1,6 @@
-// What a store, a worker or somebody's program hands over as a problem's document: read, or refused; what is read is written back the
-// same. Inputs that are JSON objects are also tried over a sound document, so that the fuzzer gets behind its first members.
+// What a store, a worker or somebody's program hands over as a problem's document: read, or refused; what is read is
+// written back the same. Inputs that are JSON objects are also tried over a sound document, so that the fuzzer gets
+// behind its first members.
 #include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -13,10 +14,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 const Json& sound() {
-  static const Json document = Json::parse(ergotune::serialise(ergotune::parse_problem(
-      "name = \"f\"\n[parameters]\nn = [1, 2]\n[kernel]\nfunction = \"f\"\narguments = [{ name = \"y\", type = \"float32\", count = 16, "
-      "access = \"write\" }]\n[kernel.source.c]\ntext = \"void f(float* y) { y[0] = n; }\"\n",
-      "/nowhere/f.toml")));
+  static const Json document = Json::parse(ergotune::serialise(
+      ergotune::parse_problem("name = \"f\"\n[parameters]\nn = [1, 2]\n[kernel]\nfunction = \"f\"\narguments = [{ name "
+                              "= \"y\", type = \"float32\", count = 16, "
+                              "access = \"write\" }]\n[kernel.source.c]\ntext = \"void f(float* y) { y[0] = n; }\"\n",
+                              "/nowhere/f.toml")));
   return document;
 }
 

@@ -63,8 +63,7 @@ void round_trip(std::string_view bytes) {
   if (const auto request = decode_request(bytes, header))
     if (encode(header.nonce, header.sequence, *request) != bytes) std::abort();
   if (const auto answer = decode_answer(bytes, header))
-    if (decode_answer(encode(header.nonce, header.sequence, *answer), header)->index() != answer->index())
-      std::abort();
+    if (decode_answer(encode(header.nonce, header.sequence, *answer), header)->index() != answer->index()) std::abort();
 }
 
 }  // namespace

@@ -22,7 +22,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (route.kind == Route::Kind::control && request.method != "POST") std::abort();
   if (route.number < -1 || route.limit > 20'000 || route.sessions.size() > 16) std::abort();
   const std::string token = "5f8e3a1b0c9d7e6f5a4b3c2d1e0f9a8b";
-  if (bytes.find(token) == bytes.npos && url_decoded(bytes).find(token) == std::string::npos && !refusal(request, token)) std::abort();
+  if (bytes.find(token) == bytes.npos && url_decoded(bytes).find(token) == std::string::npos &&
+      !refusal(request, token))
+    std::abort();
   request.token = token;
   request.host = "localhost:1";
   request.method = "GET";

@@ -1,5 +1,6 @@
-// What sensors and programs put out: gpu_metrics, the streams of both PowerSensors, a command sensor's lines, a guardian's report, what
-// a binary was packed with. The first byte says which; whatever the rest is, it is read or refused, and numbers are numbers.
+// What sensors and programs put out: gpu_metrics, the streams of both PowerSensors, a command sensor's lines, a
+// guardian's report, what a binary was packed with. The first byte says which; whatever the rest is, it is read or
+// refused, and numbers are numbers.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -10,10 +11,10 @@
 
 #include "device/packed_code.hpp"
 #include "power/guardian/guardian.hpp"
-#include "power/sensors/command_sensor.hpp"
-#include "power/sensors/gpu_metrics.hpp"
 #include "power/guardian/guardian_report.hpp"
 #include "power/powersensor/powersensor_stream.hpp"
+#include "power/sensors/command_sensor.hpp"
+#include "power/sensors/gpu_metrics.hpp"
 
 namespace {
 

@@ -1,7 +1,7 @@
-// The fuzz targets without a fuzzer, in every build: each takes its corpus, seeds made here, and a thousand mutations of both, drawn with a
-// fixed seed. What trips a target ends this process, and ctest says which. ERGOTUNE_FUZZ_MUTATIONS: how many (1000); ERGOTUNE_FUZZ_SECONDS:
-// then more of them for so long (.ci/run); ERGOTUNE_FUZZ_SEEDS names a folder that gets the seeds made here, for the fuzzer
-// (scripts/deep-check).
+// The fuzz targets without a fuzzer, in every build: each takes its corpus, seeds made here, and a thousand mutations
+// of both, drawn with a fixed seed. What trips a target ends this process, and ctest says which.
+// ERGOTUNE_FUZZ_MUTATIONS: how many (1000); ERGOTUNE_FUZZ_SECONDS: then more of them for so long (.ci/run);
+// ERGOTUNE_FUZZ_SEEDS names a folder that gets the seeds made here, for the fuzzer (scripts/deep-check).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,10 +11,10 @@
 #include <map>
 
 #include "base/clock.hpp"
-#include "ergotune/random.hpp"
-#include "kernel/wisdom.hpp"
 #include "cluster/agent_protocol.hpp"
+#include "ergotune/random.hpp"
 #include "evaluate/live/protocol.hpp"
+#include "kernel/wisdom.hpp"
 #include "power/helper/helper_protocol.hpp"
 
 #define TARGET(name) extern "C" int fuzz_##name(const std::uint8_t* data, std::size_t size);
@@ -48,9 +48,10 @@ std::vector<std::string> worker_frames() {
   Ran ran;
   ran.measurement.quantities["time"] = {1e-3, 1e-5, 20, "events", "cuda", Provenance::measured};
   std::vector<std::string> frames;
-  for (const Message& message :
-       std::vector<Message>{Setup{}, Ready{}, Failed{true, "no room"}, Compile{1, 0, {Value(std::int64_t{3}), Value("x")}},
-                            Compiled{1, Status::ok, "", {"code", "f", "log"}, 0.5, false}, Run{2, {Value(1.5)}, {{"code", "f", ""}}, {}}, ran, Stop{}}) {
+  for (const Message& message : std::vector<Message>{Setup{}, Ready{}, Failed{true, "no room"},
+                                                     Compile{1, 0, {Value(std::int64_t{3}), Value("x")}},
+                                                     Compiled{1, Status::ok, "", {"code", "f", "log"}, 0.5, false},
+                                                     Run{2, {Value(1.5)}, {{"code", "f", ""}}, {}}, ran, Stop{}}) {
     frames.push_back(encode(message));
     frames.push_back(static_cast<char>(message.index()) + frames.back().substr(12));  // as the payload of its type
   }
@@ -65,10 +66,11 @@ std::vector<std::string> agent_frames() {
   opened.devices.emplace_back().name = "A";
   EvaluationRequest request{3, 4, {Value(std::int64_t{3}), Value("x")}};
   std::vector<std::string> frames;
-  for (const agents::Message& message :
-       std::vector<agents::Message>{Hello{"v", "n1"}, Open{"{}", {{"files/x", "00", 2}}, 30, false, false, {"metric"}}, List{}, Listed{"{}"}, Need{{"00"}}, Piece{"00", "ab", true},
-                                    opened, Refused{true, "no"}, Note{"words"}, Ask{request}, StartedMessage{3, 1}, answer, Establish{{{Value(1.5)}}},
-                                    Cancel{1}, Cancelled{1}, Beat{}, LeavingMessage{"SIGTERM"}, Stop{}}) {
+  for (const agents::Message& message : std::vector<agents::Message>{
+           Hello{"v", "n1"}, Open{"{}", {{"files/x", "00", 2}}, 30, false, false, {"metric"}}, List{}, Listed{"{}"},
+           Need{{"00"}}, Piece{"00", "ab", true}, opened, Refused{true, "no"}, Note{"words"}, Ask{request},
+           StartedMessage{3, 1}, answer, Establish{{{Value(1.5)}}}, Cancel{1}, Cancelled{1}, Beat{},
+           LeavingMessage{"SIGTERM"}, Stop{}}) {
     frames.push_back(encode(message));
     frames.push_back("Welcome\n" + frames.back() + frames.back());  // behind a login shell
     frames.push_back(static_cast<char>(message.index() + 1) + encode(message).substr(kFrameHeader));
@@ -81,10 +83,11 @@ std::vector<std::string> helper_packets() {
   using namespace helper;
   std::vector<std::string> packets;
   std::string session;
-  for (const Request& request :
-       std::vector<Request>{ListRequest{}, RangeRequest{"tegra"}, CoreClocksRequest{"tegra", 1000}, AcquireRequest{"tegra", "me", 5, false},
-                            SetRequest{"tegra", ControlQuantity::core_clock_mhz, 1100},
-                            SetRequest{"tegra", ControlQuantity::core_clock_mhz, 1100.4}, RenewRequest{"tegra"}, ReleaseRequest{"tegra"}}) {
+  for (const Request& request : std::vector<Request>{
+           ListRequest{}, RangeRequest{"tegra"}, CoreClocksRequest{"tegra", 1000},
+           AcquireRequest{"tegra", "me", 5, false}, SetRequest{"tegra", ControlQuantity::core_clock_mhz, 1100},
+           SetRequest{"tegra", ControlQuantity::core_clock_mhz, 1100.4}, RenewRequest{"tegra"},
+           ReleaseRequest{"tegra"}}) {
     packets.push_back(encode(0x1000, 1, request));
     session += std::string("\x04") + static_cast<char>(packets.back().size()) + packets.back();
   }
@@ -121,7 +124,9 @@ std::vector<std::string> inputs(const std::string& target) {
   for (auto& [file, text] : files) list.push_back(std::move(text));
   for (std::string& text : made(target)) list.push_back(std::move(text));
   if (list.size() == 1)  // a target whose corpus is still to come
-    for (const char* text : {"{\"a\": [1, \"x\", null]}", "GET /a?b=c HTTP/1.1\r\nHost: localhost\r\n\r\n", "a = 1\n[b]\nc = [\"d\"]\n"}) list.emplace_back(text);
+    for (const char* text :
+         {"{\"a\": [1, \"x\", null]}", "GET /a?b=c HTTP/1.1\r\nHost: localhost\r\n\r\n", "a = 1\n[b]\nc = [\"d\"]\n"})
+      list.emplace_back(text);
   return list;
 }
 
@@ -171,7 +176,8 @@ TEST_P(Fuzz, TakesItsCorpusAndMutationsOfIt) {
   if (const char* folder = std::getenv("ERGOTUNE_FUZZ_SEEDS")) {
     std::size_t number = 0;
     for (const std::string& input : made(target.name))
-      std::ofstream(fs::path(folder) / (std::string(target.name) + std::to_string(number++)), std::ios::binary) << input;
+      std::ofstream(fs::path(folder) / (std::string(target.name) + std::to_string(number++)), std::ios::binary)
+          << input;
     return;
   }
   Random random(20261122);
@@ -182,7 +188,8 @@ TEST_P(Fuzz, TakesItsCorpusAndMutationsOfIt) {
   RecordProperty("mutations", runs);
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Fuzz, ::testing::ValuesIn(kTargets), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Targets, Fuzz, ::testing::ValuesIn(kTargets),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace ergotune

@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!again.warnings.empty() || again.records.size() != wisdom.records.size()) std::abort();
   for (const WisdomRecord& record : wisdom.records)
     for (const WisdomRecord& other : wisdom.records)
-      (void)select_wisdom(wisdom.records, {.device = record.device, .problem_size = other.problem_size, .objective = record.objective});
+      (void)select_wisdom(wisdom.records,
+                          {.device = record.device, .problem_size = other.problem_size, .objective = record.objective});
   std::vector<std::string> notes;
   (void)parse_wisdom(to_kernel_launcher(wisdom, notes), "launcher");
   return 0;

@@ -17,8 +17,8 @@ void with_patience(const char* reason, Attempt attempt, int tries = 5) {
   for (int i = 1; i < tries; ++i) {
     testing::TestPartResultArray results;
     {
-      testing::ScopedFakeTestPartResultReporter listen(
-          testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, &results);
+      testing::ScopedFakeTestPartResultReporter listen(testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS,
+                                                       &results);
       attempt();
     }
     const testing::TestPartResult* first = nullptr;

@@ -12,8 +12,8 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "ergotune/random.hpp"
 #include "ergotune/problem.hpp"
+#include "ergotune/random.hpp"
 #include "store/formats/recording.hpp"
 
 namespace {
@@ -40,11 +40,10 @@ void write_cache(const std::string& file) {
       list += fmt::format("{}\n{}", list.empty() ? "" : ",", value.to_string());
     values += fmt::format("{}\n\"{}\": [{}\n]", values.empty() ? "" : ",", parameter.name, list);
   }
-  fmt::print(
-      out,
-      "{{\n\"device_name\": \"Invented GPU\",\n\"kernel_name\": \"Xgemm\",\n\"tune_params_keys\": [{}\n],\n"
-      "\"tune_params\": {{{}\n}},\n\"objective\": \"time\",\n\"cache\": {{",
-      keys, values);
+  fmt::print(out,
+             "{{\n\"device_name\": \"Invented GPU\",\n\"kernel_name\": \"Xgemm\",\n\"tune_params_keys\": [{}\n],\n"
+             "\"tune_params\": {{{}\n}},\n\"objective\": \"time\",\n\"cache\": {{",
+             keys, values);
   Random random(1);
   for (ConfigurationIndex index = 0; index < space.size(); ++index) {
     const Configuration configuration = space.configuration(index);
@@ -54,15 +53,13 @@ void write_cache(const std::string& file) {
       entry += fmt::format("\"{}\": {}, ", problem.parameters[p].name, configuration[p].to_string());
     }
     const double time = 1 + 99 * random.uniform();
-    for (int i = 0; i < 32; ++i)
-      times += fmt::format("{}{}", i ? ", " : "", time * (0.99 + 0.02 * random.uniform()));
-    fmt::print(
-        out,
-        "{}\n\"{}\": {{{}\"time\": {}, \"times\": [{}], \"compile_time\": {}, \"verification_time\": 0, "
-        "\"benchmark_time\": {}, \"GFLOP/s\": {}, \"strategy_time\": 0, \"framework_time\": {}, "
-        "\"timestamp\": \"2023-12-21 10:44:42.236642+00:00\"}}",
-        index ? "," : "", key, entry, time, times, 900 * random.uniform(), 900 * random.uniform(), 9e3 / time,
-        3 * random.uniform());
+    for (int i = 0; i < 32; ++i) times += fmt::format("{}{}", i ? ", " : "", time * (0.99 + 0.02 * random.uniform()));
+    fmt::print(out,
+               "{}\n\"{}\": {{{}\"time\": {}, \"times\": [{}], \"compile_time\": {}, \"verification_time\": 0, "
+               "\"benchmark_time\": {}, \"GFLOP/s\": {}, \"strategy_time\": 0, \"framework_time\": {}, "
+               "\"timestamp\": \"2023-12-21 10:44:42.236642+00:00\"}}",
+               index ? "," : "", key, entry, time, times, 900 * random.uniform(), 900 * random.uniform(), 9e3 / time,
+               3 * random.uniform());
   }
   fmt::print(out, "}}\n}}");
   std::fclose(out);

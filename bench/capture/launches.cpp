@@ -1,5 +1,5 @@
-// What a launch costs a program: the same loop of launches of an empty kernel, with whatever layer OPENCL_LAYERS names. Prints
-// nanoseconds per clEnqueueNDRangeKernel and per clSetKernelArg with it, the least of several blocks.
+// What a launch costs a program: the same loop of launches of an empty kernel, with whatever layer OPENCL_LAYERS names.
+// Prints nanoseconds per clEnqueueNDRangeKernel and per clSetKernelArg with it, the least of several blocks.
 //
 //   bench_capture [BLOCKS [LAUNCHES]]          bench/capture/compare runs it with and without the layer
 #include <dlfcn.h>
@@ -18,7 +18,9 @@ int main(int argc, char** argv) {
   const Api& cl = api();
   cl_platform_id platform = nullptr;
   cl_device_id device = nullptr;
-  if (!cl.usable() || cl.clGetPlatformIDs(1, &platform, nullptr) || cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, nullptr)) return 1;
+  if (!cl.usable() || cl.clGetPlatformIDs(1, &platform, nullptr) ||
+      cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, nullptr))
+    return 1;
   cl_int code = 0;
   const cl_context context = cl.clCreateContext(nullptr, 1, &device, nullptr, nullptr, &code);
   const cl_command_queue queue = cl.clCreateCommandQueue(context, device, 0, &code);
@@ -39,7 +41,8 @@ int main(int argc, char** argv) {
     for (int i = 0; i < launches; ++i) cl.clSetKernelArg(kernel, 0, sizeof i, &i);
     argument = std::min(argument, nanoseconds(start));
     start = Clock::now();
-    for (int i = 0; i < launches; ++i) cl.clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &one, &one, 0, nullptr, nullptr);
+    for (int i = 0; i < launches; ++i)
+      cl.clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &one, &one, 0, nullptr, nullptr);
     launch = std::min(launch, nanoseconds(start));
     cl.clFinish(queue);
   }

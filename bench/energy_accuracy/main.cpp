@@ -11,15 +11,15 @@
 #include <thread>
 
 #include "base/clock.hpp"
-#include "ergotune/error.hpp"
-#include "ergotune/random.hpp"
 #include "base/statistics.hpp"
-#include "measure/timing/workload.hpp"
+#include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
+#include "ergotune/random.hpp"
 #include "kernel/configure.hpp"
-#include "measure/observers/observation.hpp"
 #include "measure/buffers/problem_buffers.hpp"
+#include "measure/observers/observation.hpp"
 #include "measure/timing/timing.hpp"
+#include "measure/timing/workload.hpp"
 #include "verdict.hpp"
 
 namespace ergotune::bench {
@@ -41,8 +41,8 @@ std::unique_ptr<Subject> prepare(Device& device, Compiler& compiler, const std::
   auto& problem = subject->problem;
   const Constants constants = problem.constants_for(device.info().name, device.info().properties);
   subject->configuration = default_values(problem);
-  const Binary binary = compiler.compile(
-      make_compile_job(problem, problem.kernel(), device.info(), constants, subject->configuration));
+  const Binary binary =
+      compiler.compile(make_compile_job(problem, problem.kernel(), device.info(), constants, subject->configuration));
   subject->kernel = device.load(binary);
   subject->buffers = std::make_unique<ProblemBuffers>(device, argument_lists(problem), constants);
   const ConfigurationScope scope(problem.parameters, subject->configuration, constants);
@@ -100,8 +100,7 @@ struct Plan {
 
 class Experiment {
  public:
-  Experiment(Device& device, std::vector<std::unique_ptr<Subject>> subjects, const Plan& plan,
-             std::uint64_t seed)
+  Experiment(Device& device, std::vector<std::unique_ptr<Subject>> subjects, const Plan& plan, std::uint64_t seed)
       : device_(device), subjects_(std::move(subjects)), plan_(plan), random_(seed) {
     const auto& info = device.info();
     auto sources = energy_sources(plan.sensors, info.name, info.uuid, info.pci_address, info.is_cpu);
@@ -132,8 +131,7 @@ class Experiment {
         RunKind kind;
       };
       std::vector<Item> items;
-      const int from = plan_.measurements * round / plan_.rounds,
-                to = plan_.measurements * (round + 1) / plan_.rounds;
+      const int from = plan_.measurements * round / plan_.rounds, to = plan_.measurements * (round + 1) / plan_.rounds;
       for (std::size_t k = 0; k < kernels; ++k) {
         items.push_back({k, RunKind::reference});
         for (int i = from; i < to; ++i) {
@@ -143,8 +141,7 @@ class Experiment {
       }
       random_.shuffle(std::span<Item>(items));
       for (const auto& item : items) runs.push_back(once(*subjects_[item.kernel], item.kind));
-      fmt::print(stderr, "round {} of {} done after {:.0f} s\n", round + 1, plan_.rounds,
-                 host_seconds() - started_);
+      fmt::print(stderr, "round {} of {} done after {:.0f} s\n", round + 1, plan_.rounds, host_seconds() - started_);
     }
     return runs;
   }
@@ -184,8 +181,7 @@ class Experiment {
 };
 
 int main_with(int argc, char** argv) {
-  CLI::App app{
-      "Accuracy of short energy measurements against 8 s references; changes no setting of the board."};
+  CLI::App app{"Accuracy of short energy measurements against 8 s references; changes no setting of the board."};
   Plan plan;
   std::string device_id, output = "energy-accuracy", replay;
   std::vector<std::string> files;
@@ -207,8 +203,7 @@ int main_with(int argc, char** argv) {
   app.add_option("--reference", plan.reference_seconds, "Seconds of a reference");
   app.add_option("--precision", verdict.energy.precision,
                  "Stop a measurement early at this relative half-width; 0: never");
-  app.add_option("--settle-at-least", verdict.energy.settle_at_least,
-                 "Seconds before a measurement may begin");
+  app.add_option("--settle-at-least", verdict.energy.settle_at_least, "Seconds before a measurement may begin");
   app.add_option("--settle-at-most", verdict.energy.settle_at_most, "Share of the budget for settling");
   app.add_option("--sensor", plan.sensors, "Sensors by id (default: the device's own)");
   app.add_option("--only", only, "Judge with the sensors whose id ends in this only");
@@ -233,8 +228,7 @@ int main_with(int argc, char** argv) {
     std::vector<std::unique_ptr<Subject>> subjects;
     for (const auto& file : files) {
       subjects.push_back(prepare(*device, *compiler, file));
-      fmt::print(stderr, "{}: {:.4g} s a launch\n", subjects.back()->problem.name,
-                 subjects.back()->launch_seconds);
+      fmt::print(stderr, "{}: {:.4g} s a launch\n", subjects.back()->problem.name, subjects.back()->launch_seconds);
     }
     plan.budget = std::max(budget, record);
     // What the measurements leave is for references, which are spread over as many rounds as fit.
@@ -242,12 +236,10 @@ int main_with(int argc, char** argv) {
     plan.heat_seconds = std::min(plan.heat_seconds, plan.seconds / 10);
     const double each = plan.budget + 1.15;
     const double left = plan.seconds - plan.heat_seconds - kernels * plan.measurements * each;
-    plan.rounds =
-        std::clamp(static_cast<int>(left / (kernels * (plan.reference_seconds + 0.1))), 2, plan.measurements);
-    fmt::print(
-        stderr, "{} kernels x {} measurements, {} references of {:.0f} s each, about {:.0f} s\n",
-        subjects.size(), plan.measurements, plan.rounds, plan.reference_seconds,
-        plan.heat_seconds + kernels * (plan.measurements * each + plan.rounds * plan.reference_seconds));
+    plan.rounds = std::clamp(static_cast<int>(left / (kernels * (plan.reference_seconds + 0.1))), 2, plan.measurements);
+    fmt::print(stderr, "{} kernels x {} measurements, {} references of {:.0f} s each, about {:.0f} s\n",
+               subjects.size(), plan.measurements, plan.rounds, plan.reference_seconds,
+               plan.heat_seconds + kernels * (plan.measurements * each + plan.rounds * plan.reference_seconds));
     runs = Experiment(*device, std::move(subjects), plan, seed).run();
     write_traces(output, runs);
   }

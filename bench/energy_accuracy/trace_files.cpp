@@ -59,22 +59,19 @@ void write_traces(const std::filesystem::path& folder, const std::vector<Run>& r
       board(folder / "board.csv"), all(folder / "runs.csv");
   fmt::print(sensors.handle, "sensor,kind,unit_step,update_period,window,lag,gain,offset,repeatability\n");
   // A naive run reads no sensor of the meter.
-  const auto traced =
-      std::find_if(runs.begin(), runs.end(), [](const Run& r) { return !r.trace.sensors.empty(); });
+  const auto traced = std::find_if(runs.begin(), runs.end(), [](const Run& r) { return !r.trace.sensors.empty(); });
   if (traced != runs.end())
     for (const auto& s : traced->trace.sensors)
       fmt::print(sensors.handle, "{},{},{},{},{},{},{},{},{}\n", s.info.id, static_cast<int>(s.info.kind),
-                 s.info.unit_step, s.info.update_period, s.info.window, s.info.lag, s.info.gain,
-                 s.info.offset, s.info.repeatability);
+                 s.info.unit_step, s.info.update_period, s.info.window, s.info.lag, s.info.gain, s.info.offset,
+                 s.info.repeatability);
   fmt::print(readings.handle, "run,sensor,time_s,value\n");
   fmt::print(marks.handle, "run,host_time_s,host_late_s,device_s,launches\n");
-  fmt::print(board.handle,
-             "run,time_s,core_clock_mhz,memory_clock_mhz,temperature_c,power_w,power_limit_w,reasons\n");
+  fmt::print(board.handle, "run,time_s,core_clock_mhz,memory_clock_mhz,temperature_c,power_w,power_limit_w,reasons\n");
   fmt::print(all.handle, "run,kernel,kind,started_s,queued_at_s,settled_at_s,naive_power_w,naive_time_s\n");
   for (const auto& run : runs) {
-    fmt::print(all.handle, "{},{},{},{:.6f},{:.6f},{:.6f},{:.6g},{:.9g}\n", run.id, run.kernel,
-               to_string(run.kind), run.started, run.trace.stream.queued_at, run.trace.settled_at,
-               run.naive_power, run.naive_time);
+    fmt::print(all.handle, "{},{},{},{:.6f},{:.6f},{:.6f},{:.6g},{:.9g}\n", run.id, run.kernel, to_string(run.kind),
+               run.started, run.trace.stream.queued_at, run.trace.settled_at, run.naive_power, run.naive_time);
     for (std::size_t s = 0; s < run.trace.sensors.size(); ++s) {
       // A polled value that does not change says nothing: only the polls on both sides of a change are kept.
       const auto& r = run.trace.sensors[s].readings;
@@ -85,15 +82,14 @@ void write_traces(const std::filesystem::path& folder, const std::vector<Run>& r
       }
     }
     for (const auto& m : run.trace.stream.marks)
-      fmt::print(marks.handle, "{},{:.7f},{:.7f},{:.9f},{}\n", run.id, m.host_time, m.host_late,
-                 m.device_seconds, m.launches);
+      fmt::print(marks.handle, "{},{:.7f},{:.7f},{:.9f},{}\n", run.id, m.host_time, m.host_late, m.device_seconds,
+                 m.launches);
     for (const auto& [time, state] : run.trace.board) {
       std::string reasons;
       for (const auto& reason : state.clock_reasons) reasons += (reasons.empty() ? "" : "+") + reason;
-      fmt::print(board.handle, "{},{:.4f},{},{},{},{:.5g},{:.5g},{}\n", run.id, time,
-                 state.core_clock_mhz.value_or(0), state.memory_clock_mhz.value_or(0),
-                 state.temperature_c.value_or(0), state.power_w.value_or(0), state.power_limit_w.value_or(0),
-                 reasons);
+      fmt::print(board.handle, "{},{:.4f},{},{},{},{:.5g},{:.5g},{}\n", run.id, time, state.core_clock_mhz.value_or(0),
+                 state.memory_clock_mhz.value_or(0), state.temperature_c.value_or(0), state.power_w.value_or(0),
+                 state.power_limit_w.value_or(0), reasons);
     }
   }
 }
@@ -134,8 +130,7 @@ std::vector<Run> read_traces(const std::filesystem::path& folder) {
         .readings.push_back({number(row.at(2)), number(row.at(3))});
   for (const auto& row : rows_of(folder / "marks.csv"))
     runs[at.at(std::stoi(row.at(0)))].trace.stream.marks.push_back(
-        {number(row.at(1)), number(row.at(2)), number(row.at(3)),
-         static_cast<std::uint64_t>(std::stoull(row.at(4)))});
+        {number(row.at(1)), number(row.at(2)), number(row.at(3)), static_cast<std::uint64_t>(std::stoull(row.at(4)))});
   for (const auto& row : rows_of(folder / "board.csv")) {
     DeviceState state;
     state.core_clock_mhz = number(row.at(2));

@@ -15,8 +15,7 @@ namespace {
 EnergyTrace cut(const EnergyTrace& trace, double end) {
   EnergyTrace part = trace;
   std::erase_if(part.stream.marks, [&](const LaunchMark& m) { return m.host_time > end; });
-  for (auto& sensor : part.sensors)
-    std::erase_if(sensor.readings, [&](const Reading& r) { return r.time > end; });
+  for (auto& sensor : part.sensors) std::erase_if(sensor.readings, [&](const Reading& r) { return r.time > end; });
   std::erase_if(part.board, [&](const auto& b) { return b.first > end; });
   return part;
 }
@@ -106,8 +105,7 @@ nlohmann::ordered_json judge(const std::vector<Run>& runs, const VerdictOptions&
     if (std::find(kernels.begin(), kernels.end(), run.kernel) == kernels.end()) kernels.push_back(run.kernel);
     if (run.kind != RunKind::reference) continue;
     const Measured measured = refer(run.trace, options);
-    if (measured.valid)
-      references[run.kernel].push_back({run.started + measured.seconds / 2, measured.energy});
+    if (measured.valid) references[run.kernel].push_back({run.started + measured.seconds / 2, measured.energy});
   }
   struct Tally {
     std::vector<double> errors, naive, seconds, energies, times, temperatures;
@@ -149,9 +147,9 @@ nlohmann::ordered_json judge(const std::vector<Run>& runs, const VerdictOptions&
     for (double& v : values) v = std::abs(v);
     return values;
   };
-  fmt::print(stderr, "{:<11} {:>11} {:>11} {:>8} | {:>9} {:>9} {:>9} {:>9} {:>7} | {:>9} {:>9} {:>9}\n",
-             "kernel", "reference J", "time s", "refs", "bias %", "median %", "p95 %", "covered %", "s each",
-             "naive med", "naive p95", "naive max");
+  fmt::print(stderr, "{:<11} {:>11} {:>11} {:>8} | {:>9} {:>9} {:>9} {:>9} {:>7} | {:>9} {:>9} {:>9}\n", "kernel",
+             "reference J", "time s", "refs", "bias %", "median %", "p95 %", "covered %", "s each", "naive med",
+             "naive p95", "naive max");
   Tally all;
   auto row = [&](const std::string& name, const Tally& t, double reference, std::size_t count) {
     const auto errors = magnitudes(t.errors), naive = magnitudes(t.naive);
@@ -160,9 +158,8 @@ nlohmann::ordered_json judge(const std::vector<Run>& runs, const VerdictOptions&
                "{:<11} {:>11.5g} {:>11.5g} {:>8} | {:>+9.2f} {:>9.2f} {:>9.2f} {:>9.0f} {:>7.2f} | {:>9.2f} "
                "{:>9.2f} {:>9.2f}\n",
                name, reference, t.times.empty() ? 0.0 : median(t.times), count, 100 * mean(t.errors),
-               100 * percentile(errors, 0.5), 100 * percentile(errors, 0.95), 100 * t.covered / n,
-               mean(t.seconds), 100 * percentile(naive, 0.5), 100 * percentile(naive, 0.95),
-               100 * percentile(naive, 1.0));
+               100 * percentile(errors, 0.5), 100 * percentile(errors, 0.95), 100 * t.covered / n, mean(t.seconds),
+               100 * percentile(naive, 0.5), 100 * percentile(naive, 0.95), 100 * percentile(naive, 1.0));
     return nlohmann::ordered_json{{"kernel", name},
                                   {"reference_j", reference},
                                   {"references", count},
@@ -181,8 +178,7 @@ nlohmann::ordered_json judge(const std::vector<Run>& runs, const VerdictOptions&
   for (const auto& kernel : kernels) {
     const auto& tally = tallies[kernel];
     double reference = 0;
-    for (const auto& r : references[kernel])
-      reference += r.energy / static_cast<double>(references[kernel].size());
+    for (const auto& r : references[kernel]) reference += r.energy / static_cast<double>(references[kernel].size());
     table.push_back(row(kernel, tally, reference, references[kernel].size()));
     for (auto [from, to] :
          {std::pair(&tally.errors, &all.errors), {&tally.naive, &all.naive}, {&tally.seconds, &all.seconds}})

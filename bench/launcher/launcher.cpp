@@ -25,13 +25,20 @@ using Kernel = launcher::Kernel;
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-const char* kOpencl = "kernel void nothing(int n, float a, global float* x, global float* y) { if (get_global_id(0) > n) x[0] = a * y[0]; }";
-const char* kCuda = "extern \"C\" __global__ void nothing(int n, float a, float* x, float* y) { if (threadIdx.x > n) x[0] = a * y[0]; }";
+const char* kOpencl =
+    "kernel void nothing(int n, float a, global float* x, global float* y) { if (get_global_id(0) > n) x[0] = a * "
+    "y[0]; }";
+const char* kCuda =
+    "extern \"C\" __global__ void nothing(int n, float a, float* x, float* y) { if (threadIdx.x > n) x[0] = a * y[0]; "
+    "}";
 
 launcher::Builder nothing(const std::string& language) {
   auto builder = launcher::Builder::from_text("nothing", language, language == "cuda" ? kCuda : kOpencl);
   builder.constant("N", 64).constant("A", 1).tune("BLOCK", {32, 64});
-  builder.scalar("n", "int32", "N").scalar("a", "float32", "A").buffer("x", "float32", "N", "read_write").buffer("y", "float32", "N");
+  builder.scalar("n", "int32", "N")
+      .scalar("a", "float32", "A")
+      .buffer("x", "float32", "N", "read_write")
+      .buffer("y", "float32", "N");
   builder.global({"N"}).block({"BLOCK"});
   return builder;
 }
@@ -71,17 +78,23 @@ struct CudaApplication : Application {
   std::uint64_t buffer(const std::vector<float>& values) override {
     cuda::CUdeviceptr address = 0;
     check(api.cuMemAlloc(&address, values.size() * sizeof(float)), "memory");
-    check(api.cuMemcpyHtoDAsync(address, values.data(), values.size() * sizeof(float), static_cast<cuda::CUstream>(queue)), "copy");
+    check(api.cuMemcpyHtoDAsync(address, values.data(), values.size() * sizeof(float),
+                                static_cast<cuda::CUstream>(queue)),
+          "copy");
     wait();
     return address;
   }
   void read(std::uint64_t handle, std::vector<float>& values) override {
-    check(api.cuMemcpyDtoHAsync(values.data(), handle, values.size() * sizeof(float), static_cast<cuda::CUstream>(queue)), "copy");
+    check(
+        api.cuMemcpyDtoHAsync(values.data(), handle, values.size() * sizeof(float), static_cast<cuda::CUstream>(queue)),
+        "copy");
     wait();
   }
   void launch(int n, float a) override {
     void* arguments[] = {&n, &a, &x, &y};
-    check(api.cuLaunchKernel(module->function(), 2, 1, 1, 32, 1, 1, 0, static_cast<cuda::CUstream>(queue), arguments, nullptr), "launch");
+    check(api.cuLaunchKernel(module->function(), 2, 1, 1, 32, 1, 1, 0, static_cast<cuda::CUstream>(queue), arguments,
+                             nullptr),
+          "launch");
   }
   void wait() override { check(api.cuStreamSynchronize(static_cast<cuda::CUstream>(queue)), "wait"); }
 };
@@ -105,12 +118,14 @@ struct OpenclApplication : Application {
   }
   std::uint64_t buffer(const std::vector<float>& values) override {
     opencl::cl_int code = 0;
-    const auto memory = api.clCreateBuffer(context.get(), opencl::CL_MEM_READ_WRITE, values.size() * sizeof(float), nullptr, &code);
+    const auto memory =
+        api.clCreateBuffer(context.get(), opencl::CL_MEM_READ_WRITE, values.size() * sizeof(float), nullptr, &code);
     api.clEnqueueWriteBuffer(native(), memory, 1, 0, values.size() * sizeof(float), values.data(), 0, nullptr, nullptr);
     return reinterpret_cast<std::uint64_t>(memory);
   }
   void read(std::uint64_t handle, std::vector<float>& values) override {
-    api.clEnqueueReadBuffer(native(), reinterpret_cast<opencl::cl_mem>(handle), 1, 0, values.size() * sizeof(float), values.data(), 0, nullptr, nullptr);
+    api.clEnqueueReadBuffer(native(), reinterpret_cast<opencl::cl_mem>(handle), 1, 0, values.size() * sizeof(float),
+                            values.data(), 0, nullptr, nullptr);
   }
   void launch(int n, float a) override {
     api.clSetKernelArg(kernel, 0, sizeof n, &n);
@@ -160,8 +175,10 @@ int overhead(const std::string& backend) {
     with.push_back(first ? b : a);
     more.push_back(with.back() - without.back());
   }
-  fmt::print("{{\"backend\": \"{}\", \"own_launch_ns\": {:.0f}, \"with_launcher_ns\": {:.0f}, \"difference_ns\": {:.0f}, \"ratio\": {:.3f}}}\n", backend,
-             median(without) * 1e9, median(with) * 1e9, median(more) * 1e9, median(with) / median(without));
+  fmt::print(
+      "{{\"backend\": \"{}\", \"own_launch_ns\": {:.0f}, \"with_launcher_ns\": {:.0f}, \"difference_ns\": {:.0f}, "
+      "\"ratio\": {:.3f}}}\n",
+      backend, median(without) * 1e9, median(with) * 1e9, median(more) * 1e9, median(with) / median(without));
   return median(more) <= 2e-6 ? 0 : 1;
 }
 
@@ -178,8 +195,10 @@ int first_call(const std::string& backend, const std::string& cache) {
   const double done = seconds();
   kernel(app->queue, 64, 1.0f, app->x, app->y);
   const double second = seconds();
-  fmt::print("{{\"backend\": \"{}\", \"open_ms\": {:.2f}, \"first_call_ms\": {:.2f}, \"until_done_ms\": {:.2f}, \"second_call_us\": {:.2f}}}\n", backend,
-             (opened - begin) * 1e3, (called - opened) * 1e3, (done - opened) * 1e3, (second - done) * 1e6);
+  fmt::print(
+      "{{\"backend\": \"{}\", \"open_ms\": {:.2f}, \"first_call_ms\": {:.2f}, \"until_done_ms\": {:.2f}, "
+      "\"second_call_us\": {:.2f}}}\n",
+      backend, (opened - begin) * 1e3, (called - opened) * 1e3, (done - opened) * 1e3, (second - done) * 1e6);
   return 0;
 }
 
@@ -216,9 +235,10 @@ int heat(const std::string& backend, int width, int height, int steps) {
   }
   app->read(now, found);
   double worst = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) worst = std::max(worst, static_cast<double>(std::abs(found[i] - expected[i])));
-  fmt::print("{{\"backend\": \"{}\", \"step_us\": {:.2f}, \"largest_error\": {:.2g}, \"why\": {}}}\n", backend, spent * 1e6, worst,
-             kernel.why(app->queue, width, height, rate, now, next));
+  for (std::size_t i = 0; i < found.size(); ++i)
+    worst = std::max(worst, static_cast<double>(std::abs(found[i] - expected[i])));
+  fmt::print("{{\"backend\": \"{}\", \"step_us\": {:.2f}, \"largest_error\": {:.2g}, \"why\": {}}}\n", backend,
+             spent * 1e6, worst, kernel.why(app->queue, width, height, rate, now, next));
   return worst < 1e-4 ? 0 : 1;
 }
 

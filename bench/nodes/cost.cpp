@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "cluster/cluster.hpp"
 #include "ergotune/problem.hpp"
 #include "evaluate/live/channel.hpp"
-#include "cluster/cluster.hpp"
 #include "evaluate/live/scheduler.hpp"
 #include "nodes.hpp"
 
@@ -75,10 +75,13 @@ class Devices {
           agents::Pipe& pipe = *pipes_[i];
           while (auto message = pipe.next()) {
             if (std::holds_alternative<agents::Open>(*message)) pipe.send(opened(i));
-            if (const auto* cancel = std::get_if<agents::Cancel>(&*message)) pipe.send(agents::Cancelled{cancel->number});
+            if (const auto* cancel = std::get_if<agents::Cancel>(&*message))
+              pipe.send(agents::Cancelled{cancel->number});
             if (const auto* ask = std::get_if<agents::Ask>(&*message)) {
               pipe.send(agents::StartedMessage{ask->request.id, 0});
-              pipe.send(agents::Answer{ask->request.id, a_measurement(ask->request.id), fmt::format("GPU-{}-{}", i, ask->request.id % static_cast<std::uint64_t>(boards_))});
+              pipe.send(
+                  agents::Answer{ask->request.id, a_measurement(ask->request.id),
+                                 fmt::format("GPU-{}-{}", i, ask->request.id % static_cast<std::uint64_t>(boards_))});
             }
           }
           pipe.flush();
@@ -107,7 +110,8 @@ class BenchLink final : public NodeTransport {
 };
 
 template <class Evaluates>
-void drive(Evaluates& evaluator, std::size_t slots, std::uint64_t results, const std::function<double()>& own, const char* name) {
+void drive(Evaluates& evaluator, std::size_t slots, std::uint64_t results, const std::function<double()>& own,
+           const char* name) {
   const double own_before = own(), began = host_seconds();
   double memory = 0;
   std::uint64_t asked = 0, done = 0;
@@ -115,16 +119,19 @@ void drive(Evaluates& evaluator, std::size_t slots, std::uint64_t results, const
     const std::size_t capacity = evaluator.capacity();
     while (asked < results && asked - done < capacity) {
       ++asked;
-      evaluator.submit({asked, asked, {Value(static_cast<std::int64_t>(asked)), Value(std::string("float"))}, false, 1e300, "time"});
+      evaluator.submit(
+          {asked, asked, {Value(static_cast<std::int64_t>(asked)), Value(std::string("float"))}, false, 1e300, "time"});
     }
     done += evaluator.wait(1).has_value();
     if (done == results / 4) memory = resident_megabytes();
   }
   const double wall = host_seconds() - began;
-  fmt::print("{}: {} slots, {} results, {:.1f} us of its own processor time a result, {:.0f} results a second; resident {:.1f} MB after a "
-             "quarter, {:.1f} MB at the end\n",
-             name, slots, results, 1e6 * (own() - own_before) / static_cast<double>(results), static_cast<double>(results) / wall, memory,
-             resident_megabytes());
+  fmt::print(
+      "{}: {} slots, {} results, {:.1f} us of its own processor time a result, {:.0f} results a second; resident "
+      "{:.1f} MB after a "
+      "quarter, {:.1f} MB at the end\n",
+      name, slots, results, 1e6 * (own() - own_before) / static_cast<double>(results),
+      static_cast<double>(results) / wall, memory, resident_megabytes());
 }
 
 /// A runner or compiler of the local scheduler, that answers at once; all of them in one thread.
@@ -195,8 +202,8 @@ class Workers {
   std::thread thread_;
 };
 
-/// Processor time of the process less that of the threads that play devices would be unsteady: the scheduler's thread is known by
-/// being the last that was made.
+/// Processor time of the process less that of the threads that play devices would be unsteady: the scheduler's thread
+/// is known by being the last that was made.
 double thread_seconds(pid_t thread) {
   std::ifstream in(fmt::format("/proc/self/task/{}/schedstat", thread));
   double nanoseconds = 0;
@@ -205,7 +212,8 @@ double thread_seconds(pid_t thread) {
 }
 pid_t last_thread() {
   pid_t last = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) last = std::max(last, static_cast<pid_t>(std::stoi(entry.path().filename())));
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+    last = std::max(last, static_cast<pid_t>(std::stoi(entry.path().filename())));
   return last;
 }
 
@@ -228,7 +236,8 @@ int cost(int count, char** arguments) {
     }
     Cluster fleet(Problem(), options);
     while (fleet.boards().size() < nodes * static_cast<std::size_t>(boards)) ::usleep(1000);
-    drive(fleet, nodes * static_cast<std::size_t>(boards), results, [&] { return fleet.own_seconds(); }, "fleet");
+    drive(
+        fleet, nodes * static_cast<std::size_t>(boards), results, [&] { return fleet.own_seconds(); }, "fleet");
   }
   Workers workers;
   Problem problem;
@@ -242,7 +251,8 @@ int cost(int count, char** arguments) {
   for (std::size_t i = 0; i < nodes; ++i) options.devices.push_back(fmt::format("bench:{}", i));
   Scheduler scheduler(problem, options, workers.starter());
   const pid_t thread = last_thread();
-  drive(scheduler, nodes, results, [&] { return thread_seconds(thread); }, "scheduler of one host");
+  drive(
+      scheduler, nodes, results, [&] { return thread_seconds(thread); }, "scheduler of one host");
   return 0;
 }
 

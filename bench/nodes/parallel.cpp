@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "base/statistics.hpp"
-#include "search/scoring/score.hpp"
 #include "ergotune/strategy.hpp"
 #include "nodes.hpp"
+#include "search/scoring/score.hpp"
 #include "search/scoring/score_state.hpp"
 
 namespace ergotune::bench {
@@ -26,7 +26,8 @@ struct Search {
   double end = 0;
 };
 
-Search search(const ScoredSpace& space, const std::string& strategy_name, std::size_t slots, std::size_t evaluations, std::uint64_t seed) {
+Search search(const ScoredSpace& space, const std::string& strategy_name, std::size_t slots, std::size_t evaluations,
+              std::uint64_t seed) {
   StrategyContext context;
   context.space = &space.space();
   context.seed = seed;
@@ -78,11 +79,13 @@ int parallel(int count, char** arguments) {
   const auto threads = static_cast<std::size_t>(std::stoul(option(count, arguments, "threads", "1")));
   const std::string strategy = option(count, arguments, "strategy", "auto");
   std::vector<std::size_t> slots;
-  for (const std::string& text : split(option(count, arguments, "slots", "1,2,4,8,16,64"))) slots.push_back(std::stoul(text));
+  for (const std::string& text : split(option(count, arguments, "slots", "1,2,4,8,16,64")))
+    slots.push_back(std::stoul(text));
   std::vector<ScoredSpace> spaces;
   for (const std::string& file : split(arguments[0])) spaces.emplace_back(load_recording(file));
   // [slots][space][repeat]
-  std::vector<std::vector<std::vector<Search>>> runs(slots.size(), std::vector<std::vector<Search>>(spaces.size(), std::vector<Search>(repeats)));
+  std::vector<std::vector<std::vector<Search>>> runs(
+      slots.size(), std::vector<std::vector<Search>>(spaces.size(), std::vector<Search>(repeats)));
   std::atomic<std::size_t> next{0};
   std::vector<std::thread> workers;
   for (std::size_t t = 0; t < threads; ++t) {
@@ -96,8 +99,10 @@ int parallel(int count, char** arguments) {
     });
   }
   for (std::thread& worker : workers) worker.join();
-  fmt::print("{}, {} evaluations with one slot, {} repeats; replayed. The answer is the best that one slot finds.\n", strategy, evaluations, repeats);
-  fmt::print("{:>6} {:>26} {:>22} {:>14} {:>30}\n", "slots", "time to the answer, share", "speed-up", "answer found", "loss at one slot's count, %");
+  fmt::print("{}, {} evaluations with one slot, {} repeats; replayed. The answer is the best that one slot finds.\n",
+             strategy, evaluations, repeats);
+  fmt::print("{:>6} {:>26} {:>22} {:>14} {:>30}\n", "slots", "time to the answer, share", "speed-up", "answer found",
+             "loss at one slot's count, %");
   for (std::size_t s = 0; s < slots.size(); ++s) {
     std::vector<double> shares, losses;
     double one_sum = 0, sum = 0, found = 0;
@@ -122,8 +127,9 @@ int parallel(int count, char** arguments) {
       by_space.push_back(fmt::format("{} {:.3f}", spaces[space].name(), space_sum / space_one));
     }
     std::sort(shares.begin(), shares.end());
-    fmt::print("{:>6} {:>12.3f} (median {:.3f}) {:>20.2f} {:>11.0f} % {:>20.2f} (mean) {:.2f} (median)\n", slots[s], sum / one_sum,
-               median(shares), one_sum / sum, 100 * found / static_cast<double>(shares.size()), mean(losses), median(losses));
+    fmt::print("{:>6} {:>12.3f} (median {:.3f}) {:>20.2f} {:>11.0f} % {:>20.2f} (mean) {:.2f} (median)\n", slots[s],
+               sum / one_sum, median(shares), one_sum / sum, 100 * found / static_cast<double>(shares.size()),
+               mean(losses), median(losses));
     for (const std::string& words : by_space) fmt::print("         {}\n", words);
   }
   return 0;

@@ -10,8 +10,8 @@
 #include <sstream>
 #include <thread>
 
-#include "cliffs.hpp"
 #include "base/statistics.hpp"
+#include "cliffs.hpp"
 #include "ergotune/strategy.hpp"
 #include "search/scoring/tune_strategy.hpp"
 
@@ -67,8 +67,7 @@ Run search_once(const Space& cliffs, const std::string& strategy_name, std::uint
     outcome.seconds = options.seconds;
     best = std::min(best, value);
     strategy->tell(index, outcome);
-    if (++done == kLooks[std::min(run.loss.size(), kLookCount - 1)])
-      run.loss.push_back(best / cliffs.optimum() - 1);
+    if (++done == kLooks[std::min(run.loss.size(), kLookCount - 1)]) run.loss.push_back(best / cliffs.optimum() - 1);
   }
   run.loss.resize(kLookCount, best / cliffs.optimum() - 1);
   run.thought = (cpu_seconds() - start) / static_cast<double>(std::max<std::size_t>(1, done));
@@ -138,8 +137,8 @@ void print_space(std::uint64_t seed, const Searched& searched, const TableOption
   fmt::print(
       "space {}: {} parameters ({} idle), {} configurations, {:.0f} % failing, margin {:.2f}, {} basins, "
       "plateau {:.3f}\n",
-      seed, o.parameters, o.idle, searched.space->space().size(), 100 * searched.space->failing(), o.margin,
-      o.basins, o.plateau);
+      seed, o.parameters, o.idle, searched.space->space().size(), 100 * searched.space->failing(), o.margin, o.basins,
+      o.plateau);
   for (const std::string& name : options.strategies) {
     const std::vector<Run>& runs = searched.runs.at(name);
     std::string line = fmt::format("  {:<16}", name);
@@ -182,8 +181,8 @@ void print_table(const TableOptions& options) {
     fmt::print("{}\n", line);
   }
   const auto& behind = totals.behind;
-  fmt::print("{} behind random on {} {} {} {} {} of {} spaces\n", options.strategies.front(), behind[0],
-             behind[1], behind[2], behind[3], behind[4], options.spaces);
+  fmt::print("{} behind random on {} {} {} {} {} of {} spaces\n", options.strategies.front(), behind[0], behind[1],
+             behind[2], behind[3], behind[4], options.spaces);
 }
 
 }  // namespace ergotune::cliffs

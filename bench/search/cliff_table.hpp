@@ -10,12 +10,11 @@ namespace ergotune::cliffs {
 struct TableOptions {
   std::uint64_t first = 1;  ///< seed of the first space
   std::size_t spaces = 10, repeats = 5;
-  std::vector<std::string> strategies = {"auto", "random",
-                                         "genetic"};  ///< the first is judged against random
-  std::size_t evaluations = 400;                      ///< at most 400
-  int threads = 0;                                    ///< 0: one per core
-  std::size_t slots = 1;                              ///< evaluations at a time
-  double seconds = 0;                                 ///< that an evaluation takes; 0: the strategy is not told
+  std::vector<std::string> strategies = {"auto", "random", "genetic"};  ///< the first is judged against random
+  std::size_t evaluations = 400;                                        ///< at most 400
+  int threads = 0;                                                      ///< 0: one per core
+  std::size_t slots = 1;                                                ///< evaluations at a time
+  double seconds = 0;  ///< that an evaluation takes; 0: the strategy is not told
 };
 
 /// Prints each space, each strategy's mean loss after 25 to 400 evaluations, and its own time an evaluation.

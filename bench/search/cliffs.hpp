@@ -124,8 +124,7 @@ class Space {
     std::vector<std::size_t> order(options_.parameters);
     std::iota(order.begin(), order.end(), std::size_t{0});
     random_.shuffle(std::span<std::size_t>(order));
-    active_.assign(order.begin(),
-                   order.end() - static_cast<std::ptrdiff_t>(std::min(options_.idle, order.size() - 3)));
+    active_.assign(order.begin(), order.end() - static_cast<std::ptrdiff_t>(std::min(options_.idle, order.size() - 3)));
     std::sort(active_.begin(), active_.end());
     weight_.assign(options_.parameters, 0.0);
     double sum = 0;
@@ -214,8 +213,7 @@ class Space {
     if (options_.plateau > 0) logarithm = options_.plateau * std::ceil(logarithm / options_.plateau - 1e-9);
     std::uint64_t mixed = options_.seed;
     for (const std::size_t p : active_) mixed = (mixed ^ (at[p] + 1)) * 0x9E3779B97F4A7C15ull;
-    return std::exp(logarithm +
-                    options_.roughness * static_cast<double>(mixed >> 40) / static_cast<double>(1 << 24));
+    return std::exp(logarithm + options_.roughness * static_cast<double>(mixed >> 40) / static_cast<double>(1 << 24));
   }
 
   Options options_;

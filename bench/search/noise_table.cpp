@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "ergotune/random.hpp"
-#include "tune/session/session.hpp"
 #include "search/scoring/score_state.hpp"
+#include "tune/session/session.hpp"
 
 namespace ergotune {
 namespace {
@@ -73,9 +73,10 @@ Choice choose(const ScoredSpace& scored, std::uint64_t evaluations, std::uint64_
 }  // namespace
 
 void print_noise_table(const NoiseTableOptions& options) {
-  fmt::print("replayed with {:.0f} % noise, {} seeds: % lost against the optimum, against the best measured, as the session "
-             "says; measured again\n",
-             100 * options.noise, options.repeats);
+  fmt::print(
+      "replayed with {:.0f} % noise, {} seeds: % lost against the optimum, against the best measured, as the session "
+      "says; measured again\n",
+      100 * options.noise, options.repeats);
   Choice all;
   for (const std::string& file : options.files) {
     const ScoredSpace scored(load_recording(file));

@@ -16,8 +16,8 @@ struct NoiseTableOptions {
 };
 
 /// Whole sessions on replayed recordings with normal noise put on them, at the budget that scoring gives each space
-/// (`evaluations` at most): what the winner truly loses against the optimum and against the best that was measured, what
-/// the session says of it, and how often something was measured again.
+/// (`evaluations` at most): what the winner truly loses against the optimum and against the best that was measured,
+/// what the session says of it, and how often something was measured again.
 void print_noise_table(const NoiseTableOptions& options);
 
 }  // namespace ergotune

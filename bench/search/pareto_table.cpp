@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "cliffs.hpp"
+#include "ergotune/strategy.hpp"
 #include "evaluate/recorded/replay.hpp"
 #include "search/pareto.hpp"
-#include "ergotune/strategy.hpp"
 
 namespace ergotune {
 namespace {
@@ -124,8 +124,9 @@ void print_pareto_table(const ParetoTableOptions& options) {
   for (std::size_t objectives = 2; objectives <= 3; ++objectives)
     for (std::uint64_t s = 0; s < options.spaces; ++s)
       makers.push_back([seed = options.first + s, objectives] { return drawn(seed, objectives); });
-  fmt::print("share of the true front's volume in %, mean over {} seeds, after 50, 100, 200 evaluations, {} at a time\n",
-             options.repeats, options.slots);
+  fmt::print(
+      "share of the true front's volume in %, mean over {} seeds, after 50, 100, 200 evaluations, {} at a time\n",
+      options.repeats, options.slots);
   std::map<std::pair<std::size_t, std::string>, std::vector<double>> totals;
   for (const auto& make : makers) {
     const Known known = make();
@@ -134,7 +135,8 @@ void print_pareto_table(const ParetoTableOptions& options) {
     std::atomic<std::size_t> next{0};
     const auto work = [&] {
       for (std::size_t job = next++; job < results.size(); job = next++)
-        results[job] = reached(known, options.strategies[job / options.repeats], 1 + job % options.repeats, options.slots);
+        results[job] =
+            reached(known, options.strategies[job / options.repeats], 1 + job % options.repeats, options.slots);
     };
     {
       std::vector<std::jthread> pool;

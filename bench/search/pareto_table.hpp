@@ -17,7 +17,8 @@ struct ParetoTableOptions {
 };
 
 /// Hypervolume up to 1.1 times the true front's worst values, as a share of the true front's, after 50, 100 and 200
-/// evaluations: of recordings time and energy, of drawn spaces (cliffs.hpp) time and energy, and time, energy and error.
+/// evaluations: of recordings time and energy, of drawn spaces (cliffs.hpp) time and energy, and time, energy and
+/// error.
 void print_pareto_table(const ParetoTableOptions& options);
 
 }  // namespace ergotune

@@ -73,8 +73,9 @@ void print_prior_table(const PriorTableOptions& options) {
     Priors others, foreign;
     for (std::size_t r = 0; r < recordings.size(); ++r) {
       if (r == t) continue;
-      (recordings[r].name == recordings[t].name ? others : foreign).push_back(prior_results(recordings[r], targets[t].space(),
-                                     Objective::parse(recordings[t].objective, recordings[t].metrics)));
+      (recordings[r].name == recordings[t].name ? others : foreign)
+          .push_back(prior_results(recordings[r], targets[t].space(),
+                                   Objective::parse(recordings[t].objective, recordings[t].metrics)));
     }
     std::vector<std::atomic<std::size_t>> spent(kinds.size()), arrivals(kinds.size());
     std::atomic<std::size_t> next{0};
@@ -84,7 +85,8 @@ void print_prior_table(const PriorTableOptions& options) {
         const std::uint64_t seed = options.first + job % options.repeats;
         Priors priors;
         if (kind != "none")
-          for (const PriorResults& other : kind == "foreign" ? foreign : others) priors.push_back(changed(other, kind, seed));
+          for (const PriorResults& other : kind == "foreign" ? foreign : others)
+            priors.push_back(changed(other, kind, seed));
         bool arrived = false;
         spent[job / options.repeats] += evaluations_to_one_percent(targets[t], priors, seed, options, arrived);
         arrivals[job / options.repeats] += arrived;
@@ -98,8 +100,7 @@ void print_prior_table(const PriorTableOptions& options) {
     }
     fmt::print("{:<24}", targets[t].name());
     for (std::size_t k = 0; k < kinds.size(); ++k) {
-      const double expected =
-          static_cast<double>(spent[k]) / std::max(1.0, static_cast<double>(arrivals[k].load()));
+      const double expected = static_cast<double>(spent[k]) / std::max(1.0, static_cast<double>(arrivals[k].load()));
       logs[k] += std::log(expected) / static_cast<double>(targets.size());
       fmt::print(" {:>10.1f}", expected);
     }

@@ -1,7 +1,8 @@
 // How good and how fast searches are, everything replayed or drawn:
 //
 //   search_speed [--space FILE] [--recording FILE] [--strategies a,b] [--evaluations N]
-//     a strategy's own microseconds per evaluation on a large space with synthetic values; evaluations replayed per second
+//     a strategy's own microseconds per evaluation on a large space with synthetic values; evaluations replayed per
+//     second
 //   search_speed --cliffs SPACES [--first SEED] [--repeats N] [--threads N] [--strategies a,bayesian:failure=0.6]
 //                [--slots N] [--seconds PER_EVALUATION]
 //     drawn spaces that are hard to search (cliffs.hpp), the first strategy judged against random
@@ -26,13 +27,13 @@
 
 #include "base/hash.hpp"
 #include "cliff_table.hpp"
+#include "ergotune/problem.hpp"
+#include "ergotune/strategy.hpp"
+#include "evaluate/recorded/replay.hpp"
 #include "noise_table.hpp"
 #include "pareto_table.hpp"
 #include "prior_table.hpp"
 #include "wall_table.hpp"
-#include "evaluate/recorded/replay.hpp"
-#include "ergotune/problem.hpp"
-#include "ergotune/strategy.hpp"
 
 namespace {
 
@@ -124,7 +125,8 @@ double replay_rate(const ReplayTable& table, const std::string& name) {
 class Arguments {
  public:
   Arguments(int argc, char** argv) {
-    for (int i = 1; i + 1 < argc; i += 2) values_[argv[i] + (std::strncmp(argv[i], "--", 2) == 0 ? 2 : 0)] = argv[i + 1];
+    for (int i = 1; i + 1 < argc; i += 2)
+      values_[argv[i] + (std::strncmp(argv[i], "--", 2) == 0 ? 2 : 0)] = argv[i + 1];
   }
   bool has(const std::string& name) const { return values_.contains(name); }
   std::string text(const std::string& name, std::string otherwise = {}) const {

@@ -149,8 +149,8 @@ void print_strategy(const std::string& name, const std::vector<Run>& runs, std::
 
 void print_wall_table(const WallTableOptions& options) {
   const ScoredSpace scored(load_recording(options.file));
-  fmt::print("{}: {} configurations, {} failed; replayed with their costs, {} compile workers, {} seeds\n", scored.name(),
-             scored.space().size(), scored.failed(), options.jobs, options.repeats);
+  fmt::print("{}: {} configurations, {} failed; replayed with their costs, {} compile workers, {} seeds\n",
+             scored.name(), scored.space().size(), scored.failed(), options.jobs, options.repeats);
   fmt::print("loss in % of the optimum, mean (least to most), after");
   for (const double look : options.looks) fmt::print(" {:g}", look);
   fmt::print(" s; configurations a second; s to the best; a second after it; ms of thought each\n");
@@ -158,7 +158,8 @@ void print_wall_table(const WallTableOptions& options) {
     std::vector<Run> runs(options.repeats);
     std::atomic<std::size_t> next{0};
     const auto work = [&] {
-      for (std::size_t r = next++; r < runs.size(); r = next++) runs[r] = Session(scored, options).run(name, options.first + r);
+      for (std::size_t r = next++; r < runs.size(); r = next++)
+        runs[r] = Session(scored, options).run(name, options.first + r);
     };
     {
       std::vector<std::jthread> pool;

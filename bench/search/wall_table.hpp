@@ -16,10 +16,10 @@ struct WallTableOptions {
   int threads = 0;
 };
 
-/// Replays a live session's order of events: workers compile ahead, side by side; one runner measures; asking and telling
-/// take the strategy's own time here (CPU time of its thread), and wait for nothing but results. Prints per strategy the
-/// loss against the recording's optimum at each look, and how many configurations a second came in all and after the best
-/// had been found. Everything is replayed but the thinking.
+/// Replays a live session's order of events: workers compile ahead, side by side; one runner measures; asking and
+/// telling take the strategy's own time here (CPU time of its thread), and wait for nothing but results. Prints per
+/// strategy the loss against the recording's optimum at each look, and how many configurations a second came in all and
+/// after the best had been found. Everything is replayed but the thinking.
 void print_wall_table(const WallTableOptions& options);
 
 }  // namespace ergotune

@@ -1,11 +1,12 @@
-// What a launch costs beside the same launches written by hand: rounds of 1,000 short launches (500 of a kernel whose scalar
-// changes, 500 of another between them), the tuner's and a hand-written round in turns, on one device in one process.
+// What a launch costs beside the same launches written by hand: rounds of 1,000 short launches (500 of a kernel whose
+// scalar changes, 500 of another between them), the tuner's and a hand-written round in turns, on one device in one
+// process.
 //
 //   bench_several [--device cuda:0] [--rounds 200]
 //
-// By hand means: on CUDA one graph, captured once; on OpenCL clSetKernelArg and clEnqueueNDRangeKernel in a loop. Prints as JSON
-// medians of what a launch takes (s): wall time of a round from its begin to the device's end, processor time of the thread that
-// launches.
+// By hand means: on CUDA one graph, captured once; on OpenCL clSetKernelArg and clEnqueueNDRangeKernel in a loop.
+// Prints as JSON medians of what a launch takes (s): wall time of a round from its begin to the device's end, processor
+// time of the thread that launches.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -17,15 +18,15 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/clock.hpp"
+#include "base/statistics.hpp"
 #include "device/cuda/cuda_api.hpp"
 #include "device/opencl/opencl_program.hpp"
-#include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "base/statistics.hpp"
 #include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
-#include "measure/timing/loaded_iteration.hpp"
 #include "measure/buffers/problem_buffers.hpp"
+#include "measure/timing/loaded_iteration.hpp"
 
 namespace {
 
@@ -71,7 +72,8 @@ struct TunersRound {
 
   explicit TunersRound(Device& device) : buffers(device, argument_lists(problem), constants) {
     for (const Kernel& kernel : problem.kernels)
-      binaries.push_back(device.make_compiler()->compile(make_compile_job(problem, kernel, device.info(), constants, default_values(problem))));
+      binaries.push_back(device.make_compiler()->compile(
+          make_compile_job(problem, kernel, device.info(), constants, default_values(problem))));
     round = std::make_unique<LoadedIteration>(device, problem, constants, buffers, default_values(problem), binaries);
   }
 };
@@ -82,8 +84,10 @@ std::function<void()> by_hand_cuda(const TunersRound& tuners, Device& device) {
   static CUfunction a = nullptr, b = nullptr;
   const auto load = [&](CUfunction* function, std::size_t k) {
     CUmodule module = nullptr;
-    check(api().cuModuleLoadDataEx(&module, tuners.binaries[k].bytes.c_str(), 0, nullptr, nullptr), DeviceFault::launch, "load");
-    check(api().cuModuleGetFunction(function, module, tuners.binaries[k].entry.c_str()), DeviceFault::launch, "function");
+    check(api().cuModuleLoadDataEx(&module, tuners.binaries[k].bytes.c_str(), 0, nullptr, nullptr), DeviceFault::launch,
+          "load");
+    check(api().cuModuleGetFunction(function, module, tuners.binaries[k].entry.c_str()), DeviceFault::launch,
+          "function");
   };
   load(&a, 0);
   load(&b, 1);
@@ -123,7 +127,8 @@ std::function<void()> by_hand_opencl(const TunersRound& tuners, const std::strin
     return made;
   };
   const cl_kernel a = kernel(0), b = kernel(1);
-  const cl_command_queue queue = api().clCreateCommandQueue(context.get(), entry.device, CL_QUEUE_PROFILING_ENABLE, &code);
+  const cl_command_queue queue =
+      api().clCreateCommandQueue(context.get(), entry.device, CL_QUEUE_PROFILING_ENABLE, &code);
   check(code, DeviceFault::launch, "clCreateCommandQueue");
   const cl_mem x = api().clCreateBuffer(context.get(), CL_MEM_READ_WRITE, kCount * sizeof(float), nullptr, &code);
   const cl_mem y = api().clCreateBuffer(context.get(), CL_MEM_READ_WRITE, kCount * sizeof(float), nullptr, &code);
@@ -133,10 +138,12 @@ std::function<void()> by_hand_opencl(const TunersRound& tuners, const std::strin
     for (cl_int k = 0; k < kPairs; ++k) {
       api().clSetKernelArg(a, 0, sizeof x, &x);
       api().clSetKernelArg(a, 1, sizeof k, &k);
-      check(api().clEnqueueNDRangeKernel(queue, a, 1, nullptr, &size, &size, 0, nullptr, nullptr), DeviceFault::launch, "a");
+      check(api().clEnqueueNDRangeKernel(queue, a, 1, nullptr, &size, &size, 0, nullptr, nullptr), DeviceFault::launch,
+            "a");
       api().clSetKernelArg(b, 0, sizeof x, &x);
       api().clSetKernelArg(b, 1, sizeof y, &y);
-      check(api().clEnqueueNDRangeKernel(queue, b, 1, nullptr, &size, &size, 0, nullptr, nullptr), DeviceFault::launch, "b");
+      check(api().clEnqueueNDRangeKernel(queue, b, 1, nullptr, &size, &size, 0, nullptr, nullptr), DeviceFault::launch,
+            "b");
     }
     check(api().clFlush(queue), DeviceFault::launch, "clFlush");
     check(api().clFinish(queue), DeviceFault::runtime, "clFinish");
@@ -170,8 +177,8 @@ int main(int argc, char** argv) {
       workload.launch(1);
       device->synchronise();
     };
-    const std::function<void()> theirs = device->info().backend == "cuda" ? by_hand_cuda(tuners, *device)
-                                                                          : by_hand_opencl(tuners, device->info().id);
+    const std::function<void()> theirs =
+        device->info().backend == "cuda" ? by_hand_cuda(tuners, *device) : by_hand_opencl(tuners, device->info().id);
     for (int i = 0; i < 3; ++i) {
       ours();
       theirs();

@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/hash.hpp"
 #include "base/clock.hpp"
+#include "base/hash.hpp"
 #include "base/statistics.hpp"
-#include "problem/tables/device_profile.hpp"
 #include "ergotune/problem.hpp"
+#include "problem/tables/device_profile.hpp"
 
 namespace {
 
@@ -42,8 +42,7 @@ std::uint64_t hash_of_set(const SearchSpace& space) {
   std::vector<std::vector<std::string>> texts;
   for (const auto& parameter : space.parameters()) {
     texts.emplace_back();
-    for (const auto& value : parameter.values)
-      texts.back().push_back(parameter.name + "=" + value.to_string() + ";");
+    for (const auto& value : parameter.values) texts.back().push_back(parameter.name + "=" + value.to_string() + ";");
   }
   std::vector<std::uint32_t> positions(space.dimensions());
   std::uint64_t sum = 0;
@@ -96,8 +95,7 @@ int main(int argc, char** argv) {
       const double start = processor_seconds();
       for (auto& restriction : problem.restrictions)
         if (!restriction.function)
-          restriction.expression =
-              Expression::parse(restriction.expression.text(), restriction.expression.place());
+          restriction.expression = Expression::parse(restriction.expression.text(), restriction.expression.place());
       space = problem.build_space(constants);
       times.push_back(processor_seconds() - start);
     }

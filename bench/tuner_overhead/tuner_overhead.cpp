@@ -20,12 +20,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/process/process.hpp"
 #include "base/clock.hpp"
-#include "ergotune/error.hpp"
+#include "base/process/process.hpp"
 #include "base/statistics.hpp"
-#include "evaluate/live/live.hpp"
+#include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
+#include "evaluate/live/live.hpp"
 #include "tune/session/session_setup.hpp"
 
 namespace {
@@ -96,8 +96,7 @@ struct Figures {
 
 /// Time between two results less what compiler and kernel took of it: with one worker and capacity 1 nothing
 /// overlaps.
-Figures tune(const std::string& device, const std::string& command, int variants,
-             const std::filesystem::path& folder) {
+Figures tune(const std::string& device, const std::string& command, int variants, const std::filesystem::path& folder) {
   std::string text = kProblem;
   text.replace(text.find("COUNT"), 5, std::to_string(variants));
   Problem problem = parse_problem(text, folder / "tiny.toml");
@@ -118,8 +117,7 @@ Figures tune(const std::string& device, const std::string& command, int variants
     const Measurement& m = progress.last->measurement;
     const double now = host_seconds();
     // The first few meet cold caches and workers that still start.
-    if (progress.evaluated > 5)
-      own.push_back(now - last - m.compile_seconds - m.verify_seconds - m.measure_seconds);
+    if (progress.evaluated > 5) own.push_back(now - last - m.compile_seconds - m.verify_seconds - m.measure_seconds);
     compile += m.compile_seconds;
     run += m.verify_seconds + m.measure_seconds;
     last = now;
@@ -169,8 +167,7 @@ int main(int argc, char** argv) {
       std::ofstream(folder / "kt.py") << kKernelTuner;
       ProcessOptions limits;
       limits.timeout = 900;
-      const ProcessResult result =
-          run_process({python, (folder / "kt.py").string(), std::to_string(variants)}, limits);
+      const ProcessResult result = run_process({python, (folder / "kt.py").string(), std::to_string(variants)}, limits);
       const std::size_t line = result.out.rfind("{\"configurations\"");
       if (result.ok() && line != std::string::npos) {
         document["kernel_tuner"] = nlohmann::json::parse(result.out.substr(line));
@@ -190,10 +187,9 @@ int main(int argc, char** argv) {
           figures.compile_ms, figures.run_ms);
       if (document.contains("kernel_tuner")) {
         const auto& other = document["kernel_tuner"];
-        fmt::print(
-            "Kernel Tuner: {} configurations in {:.1f} s; framework time {:.3f} ms (median), own {:.3f} ms\n",
-            other["configurations"].get<int>(), other["seconds"].get<double>(),
-            other["framework_ms"].get<double>(), other["own_ms"].get<double>());
+        fmt::print("Kernel Tuner: {} configurations in {:.1f} s; framework time {:.3f} ms (median), own {:.3f} ms\n",
+                   other["configurations"].get<int>(), other["seconds"].get<double>(),
+                   other["framework_ms"].get<double>(), other["own_ms"].get<double>());
       }
     }
   } catch (const std::exception& error) {

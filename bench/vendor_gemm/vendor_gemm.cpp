@@ -1,5 +1,5 @@
-// The vendor library's SGEMM, measured by the same means as a tuned kernel: the same launch stream, sensors, estimators.
-// Needs a CUDA device, its energy sensor, and libcublas; changes no setting.
+// The vendor library's SGEMM, measured by the same means as a tuned kernel: the same launch stream, sensors,
+// estimators. Needs a CUDA device, its energy sensor, and libcublas; changes no setting.
 //
 //   bench_vendor_gemm [SIZE] [REPEATS] [SECONDS]      default 2048 5 1
 #include <fmt/format.h>
@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "base/dynamic_library.hpp"
-#include "ergotune/error.hpp"
-#include "ergotune/random.hpp"
 #include "base/statistics.hpp"
 #include "device/device.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/random.hpp"
 #include "measure/energy/energy.hpp"
-#include "measure/timing/workload.hpp"
 #include "measure/observers/observation.hpp"
+#include "measure/timing/workload.hpp"
 
 namespace ergotune {
 namespace {
@@ -36,15 +36,15 @@ struct LoadedCublas {
 LoadedCublas load_cublas() {
   std::vector<std::string> names;
   if (const char* named = std::getenv("ERGOTUNE_CUBLAS")) names.emplace_back(named);
-  for (const char* name : {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so",
-                           "/usr/local/cuda/lib64/libcublas.so"})
+  for (const char* name :
+       {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so", "/usr/local/cuda/lib64/libcublas.so"})
     names.emplace_back(name);
   std::string reason;
   auto library = DynamicLibrary::open(names, &reason);
   if (!library) throw UserError("cuBLAS cannot be opened (ERGOTUNE_CUBLAS names it): " + reason);
   Cublas f;
-  if (!library->load(f.cublasCreate_v2, "cublasCreate_v2") || !library->load(f.cublasSetStream_v2, "cublasSetStream_v2") ||
-      !library->load(f.cublasSgemm_v2, "cublasSgemm_v2"))
+  if (!library->load(f.cublasCreate_v2, "cublasCreate_v2") ||
+      !library->load(f.cublasSetStream_v2, "cublasSetStream_v2") || !library->load(f.cublasSgemm_v2, "cublasSgemm_v2"))
     throw UserError("this cuBLAS lacks a function that is needed");
   return {std::move(*library), f};
 }

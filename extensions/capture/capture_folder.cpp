@@ -64,7 +64,8 @@ std::string scalar_entry(const std::string& name, const CapturedArgument& argume
     for (std::size_t i = 0; i * size < bytes.size(); ++i) {
       const std::string number = bytes.size() % size ? std::string() : number_text(type, bytes.subspan(i * size, size));
       if (number.empty()) return std::string();
-      fields.push_back("{ name = \"s" + std::to_string(i) + "\", type = " + toml_text(type) + ", value = " + number + " }");
+      fields.push_back("{ name = \"s" + std::to_string(i) + "\", type = " + toml_text(type) + ", value = " + number +
+                       " }");
     }
     return list_of(fields);
   };
@@ -98,8 +99,9 @@ Outputs outputs_of(const std::vector<CapturedArgument>& arguments, const std::ve
       if (!arguments[i].constant) writers.push_back(i);
     }
     if (writers.size() != 1)
-      throw std::runtime_error("the arguments " + names[same[0]] + " and " + names[same[1]] +
-                               " are the same memory, which the kernel writes; a problem file gives each memory of its own");
+      throw std::runtime_error(
+          "the arguments " + names[same[0]] + " and " + names[same[1]] +
+          " are the same memory, which the kernel writes; a problem file gives each memory of its own");
     outputs.changed.insert(writers[0]);
     outputs.written.insert(writers[0]);
   }
@@ -116,7 +118,10 @@ std::string free_name(std::string name, const std::set<std::string, std::less<>>
 class Writer {
  public:
   Writer(const CapturedLaunch& launch, const std::filesystem::path& folder)
-      : launch_(launch), folder_(folder), names_(argument_names(launch.arguments)), outputs_(outputs_of(launch.arguments, names_)) {
+      : launch_(launch),
+        folder_(folder),
+        names_(argument_names(launch.arguments)),
+        outputs_(outputs_of(launch.arguments, names_)) {
     if (!launch.compiled) words_ = words_of(launch.source);
   }
 
@@ -125,7 +130,8 @@ class Writer {
     write_bytes(folder_ / launch_.source_file, "", launch_.source.data(), launch_.source.size());
     for (const auto& [name, header] : launch_.headers) write_header(name, header);
     const std::string arguments = write_arguments();
-    std::string text = head() + parameters() + kernel() + "arguments = [\n" + arguments + "]\n" + geometry() + options() + verification();
+    std::string text = head() + parameters() + kernel() + "arguments = [\n" + arguments + "]\n" + geometry() +
+                       options() + verification();
     // last, and whole or not at all: a folder with a problem.toml is a capture
     const auto fresh = folder_ / "problem.toml.new";
     write_bytes(fresh, text, nullptr, 0);
@@ -143,14 +149,18 @@ class Writer {
     std::filesystem::create_directories((folder_ / place).parent_path());
     write_bytes(folder_ / place, "", text.data(), text.size());
   }
-  std::string axis_name(const char* what, std::size_t axis) const { return free_name(std::string(what) + kAxes[axis], words_); }
+  std::string axis_name(const char* what, std::size_t axis) const {
+    return free_name(std::string(what) + kAxes[axis], words_);
+  }
   std::string size_name(std::size_t axis) const { return axis_name("GLOBAL_SIZE_", axis); }
   std::string block_name(std::size_t axis) const { return axis_name("WORK_GROUP_", axis); }
   std::string option_name() const { return free_name("COMPILER_OPTION", words_); }
 
   std::string head() const {
-    std::string first = "# A launch of " + launch_.kernel + " captured from " + launch_.program + " on " + launch_.device;
-    std::replace_if(first.begin(), first.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+    std::string first =
+        "# A launch of " + launch_.kernel + " captured from " + launch_.program + " on " + launch_.device;
+    std::replace_if(
+        first.begin(), first.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
     std::string text = first + "\nname = " + toml_text(launch_.kernel) + "\n";
     if (launch_.compiled) return text;
     std::vector<std::string> restrictions;
@@ -159,15 +169,19 @@ class Writer {
       restrictions.push_back(toml_text(size_name(d) + " % " + block_name(d) + " == 0"));
       threads += (d ? " * " : "") + block_name(d);
     }
-    const std::string most = launch_.most_threads ? "min(device.max_threads_per_block, " + std::to_string(launch_.most_threads) + ")"
-                                                  : "device.max_threads_per_block";
-    restrictions.push_back("{ expression = " + toml_text(threads + " <= " + most) + ", name = \"work-group size\", class = \"device_limit\" }");
+    const std::string most = launch_.most_threads
+                                 ? "min(device.max_threads_per_block, " + std::to_string(launch_.most_threads) + ")"
+                                 : "device.max_threads_per_block";
+    restrictions.push_back("{ expression = " + toml_text(threads + " <= " + most) +
+                           ", name = \"work-group size\", class = \"device_limit\" }");
     return text + "restrictions = " + list_of(restrictions) + "\n";
   }
 
   std::string parameters() {
-    std::string text = "\n[constants]                         # of the launch; `ergotune run` puts another launch's sizes here\n";
-    for (std::size_t d = 0; d < launch_.dimensions; ++d) text += size_name(d) + " = " + std::to_string(launch_.global[d]) + "\n";
+    std::string text =
+        "\n[constants]                         # of the launch; `ergotune run` puts another launch's sizes here\n";
+    for (std::size_t d = 0; d < launch_.dimensions; ++d)
+      text += size_name(d) + " = " + std::to_string(launch_.global[d]) + "\n";
     text += "\n[parameters]\n";
     const BlockUse use = block_use(launch_);
     for (std::size_t d = 0; d < launch_.dimensions; ++d) {
@@ -175,16 +189,20 @@ class Writer {
       if (use == BlockUse::relied_on)
         sizes.push_back(std::to_string(launch_.block[d]));
       else
-        for (const std::size_t size : block_sizes(launch_.global[d], launch_.block[d], launch_.most_threads ? launch_.most_threads : 1024))
+        for (const std::size_t size :
+             block_sizes(launch_.global[d], launch_.block[d], launch_.most_threads ? launch_.most_threads : 1024))
           sizes.push_back(std::to_string(size));
-      text += block_name(d) + " = { values = " + list_of(sizes) + ", default = " + std::to_string(launch_.block[d]) + " }\n";
+      text += block_name(d) + " = { values = " + list_of(sizes) + ", default = " + std::to_string(launch_.block[d]) +
+              " }\n";
     }
     if (launch_.tune_rounding && launch_.language == "opencl" && !launch_.compiled)
       text += option_name() + " = [\"\", \"-cl-mad-enable\", \"-cl-fast-relaxed-math\"]  # they change rounding\n";
     print_block_hint(use);
     if (launch_.compiled)
-      text += "\n# Code that is compiled already has no parameters of its own; clocks and power limits can be tuned:\n# [execution]\n"
-              "# core_clock_mhz = 7\n";
+      text +=
+          "\n# Code that is compiled already has no parameters of its own; clocks and power limits can be tuned:\n# "
+          "[execution]\n"
+          "# core_clock_mhz = 7\n";
     return text;
   }
 
@@ -192,17 +210,20 @@ class Writer {
     if (launch_.compiled)
       notes_.push_back("the code is compiled already: its block stays as it is");
     else if (use == BlockUse::relied_on)
-      notes_.push_back("the source has barriers, local memory or a demanded size: the work-group stays as it is; make parameters of "
-                       "what the source defines to tune more");
+      notes_.push_back(
+          "the source has barriers, local memory or a demanded size: the work-group stays as it is; make parameters of "
+          "what the source defines to tune more");
     else if (use == BlockUse::asked)
-      notes_.push_back("the source asks for its place in the work-group: sizes that give other results are refused by verification");
+      notes_.push_back(
+          "the source asks for its place in the work-group: sizes that give other results are refused by verification");
     if (launch_.block_was_open && !launch_.compiled)
       notes_.push_back("the program leaves the work-group to the driver; the default here is ergotune's choice");
   }
 
   std::string kernel() const {
-    std::string text = "\n[kernel]\nfunction = " + toml_text(launch_.function.empty() ? launch_.kernel : launch_.function) + "\nsource = { " + launch_.language + " = " +
-                       toml_text(launch_.source_file) + " }\n";
+    std::string text =
+        "\n[kernel]\nfunction = " + toml_text(launch_.function.empty() ? launch_.kernel : launch_.function) +
+        "\nsource = { " + launch_.language + " = " + toml_text(launch_.source_file) + " }\n";
     std::vector<std::string> folders;
     for (const std::string& folder : launch_.include_folders) folders.push_back(toml_text(folder));
     if (!folders.empty()) text += "include_folders = " + list_of(folders) + "\n";
@@ -231,7 +252,8 @@ class Writer {
     write_bytes(folder_ / (names_[i] + ".npy"), header, argument.bytes.data(), argument.bytes.size());
     if (outputs_.changed.contains(i))
       write_bytes(folder_ / (names_[i] + ".after.npy"), header, argument.after.data(), argument.after.size());
-    return beginning(names_[i], element) + "count = " + std::to_string(count) + ", fill = { file = " + toml_text(names_[i] + ".npy") + " }" +
+    return beginning(names_[i], element) + "count = " + std::to_string(count) +
+           ", fill = { file = " + toml_text(names_[i] + ".npy") + " }" +
            (outputs_.written.contains(i) ? ", access = \"read_write\"" : "") + " },";
   }
 
@@ -250,17 +272,20 @@ class Writer {
     if (launch_.compiled) return {};
     std::vector<std::string> options;
     for (const std::string& option : launch_.options) options.push_back(toml_text(option));
-    if (launch_.tune_rounding && launch_.language == "opencl") options.push_back(toml_text("{{" + option_name() + "}}"));
+    if (launch_.tune_rounding && launch_.language == "opencl")
+      options.push_back(toml_text("{{" + option_name() + "}}"));
     return options.empty() ? std::string() : "\n[kernel.options]\nall = " + list_of(options) + "\n";
   }
 
   std::string verification() {
     if (outputs_.changed.empty())
-      notes_.push_back("this launch changed no buffer, so that results say little: another launch may tell more (--skip)");
+      notes_.push_back(
+          "this launch changed no buffer, so that results say little: another launch may tell more (--skip)");
     if (outputs_.written.empty()) return "\n[verification]\nreference = \"none\"\n";
     std::string text = "\n[verification.files]                # what the program's own launch left\n";
     for (const std::size_t i : outputs_.written)
-      text += toml_text(names_[i]) + " = " + toml_text(names_[i] + (outputs_.changed.contains(i) ? ".after.npy" : ".npy")) + "\n";
+      text += toml_text(names_[i]) + " = " +
+              toml_text(names_[i] + (outputs_.changed.contains(i) ? ".after.npy" : ".npy")) + "\n";
     return text;
   }
 
@@ -309,8 +334,10 @@ void move_capture(const std::filesystem::path& from, const std::filesystem::path
   std::filesystem::create_directories(to);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(from)) {
     const auto name = entry.path().lexically_relative(from);
-    if (entry.is_directory()) std::filesystem::create_directories(to / name);
-    else if (name != "problem.toml") names.push_back(name);
+    if (entry.is_directory())
+      std::filesystem::create_directories(to / name);
+    else if (name != "problem.toml")
+      names.push_back(name);
   }
   std::filesystem::remove(to / "problem.toml");
   for (const auto& name : names) std::filesystem::rename(from / name, to / name);

@@ -1,6 +1,6 @@
 // A launch with all its data, as a problem folder: problem.toml, the kernel's source or code object, one .npy file for
-// each buffer before the launch, and one for each that it wrote, as the reference. Used where programs belong to somebody
-// else's: it needs nothing but the standard library.
+// each buffer before the launch, and one for each that it wrote, as the reference. Used where programs belong to
+// somebody else's: it needs nothing but the standard library.
 #pragma once
 
 #include <array>
@@ -19,7 +19,8 @@ struct CapturedArgument {
   enum class Kind { scalar, buffer, local_memory } kind = Kind::buffer;
   /// As in the source; empty where it is not known.
   std::string name;
-  /// The type in the source: "float", "uint4", "struct grid"; of buffers, what they point to. Empty where it is not known.
+  /// The type in the source: "float", "uint4", "struct grid"; of buffers, what they point to. Empty where it is not
+  /// known.
   std::string type;
   /// scalar: its value. buffer: its contents before the launch.
   std::vector<std::byte> bytes;
@@ -63,21 +64,24 @@ struct CapturedLaunch {
 
 /// Whether the size of a block may be another: it follows from the source alone.
 enum class BlockUse {
-  none,     ///< nothing in the source asks for it
-  asked,    ///< get_local_id() and its like: results tell whether another size is right
-  relied_on ///< shared memory, barriers, a size that the source demands: it stays
+  none,      ///< nothing in the source asks for it
+  asked,     ///< get_local_id() and its like: results tell whether another size is right
+  relied_on  ///< shared memory, barriers, a size that the source demands: it stays
 };
 BlockUse block_use(const CapturedLaunch& launch);
 
-/// Sizes of blocks to try in one dimension: divisors of the global size, so that no thread is added, among them `present`.
+/// Sizes of blocks to try in one dimension: divisors of the global size, so that no thread is added, among them
+/// `present`.
 std::vector<std::size_t> block_sizes(std::size_t global, std::size_t present, std::size_t most);
 
-/// Writes the folder, made where it is not. Returns what its user should know, a sentence each. Throws std::runtime_error
-/// with what cannot be said in a problem file, or cannot be written; then there is no problem.toml in it.
+/// Writes the folder, made where it is not. Returns what its user should know, a sentence each. Throws
+/// std::runtime_error with what cannot be said in a problem file, or cannot be written; then there is no problem.toml
+/// in it.
 std::vector<std::string> write_capture(const CapturedLaunch& launch, const std::filesystem::path& folder);
 
-/// Moves what write_capture() wrote to where another capture may lie: its files are replaced, others stay. problem.toml goes first
-/// and comes last, so that an end in between leaves no capture of two halves. Throws std::filesystem::filesystem_error.
+/// Moves what write_capture() wrote to where another capture may lie: its files are replaced, others stay. problem.toml
+/// goes first and comes last, so that an end in between leaves no capture of two halves. Throws
+/// std::filesystem::filesystem_error.
 void move_capture(const std::filesystem::path& from, const std::filesystem::path& to);
 
 /// Compiler options as the program gave them, split at spaces outside of quotes.

@@ -16,7 +16,8 @@ void put(std::string& bytes, std::size_t number) {
 }
 std::size_t number_at(std::string_view bytes, std::size_t at) {
   std::size_t number = 0;
-  for (std::size_t i = 0; i < 4; ++i) number |= static_cast<std::size_t>(static_cast<unsigned char>(bytes[at + i])) << (8 * i);
+  for (std::size_t i = 0; i < 4; ++i)
+    number |= static_cast<std::size_t>(static_cast<unsigned char>(bytes[at + i])) << (8 * i);
   return number;
 }
 

@@ -1,5 +1,6 @@
 // What a library inside an unmodified program and the command that started it tell each other: lists of texts over a
-// Unix socket. Each message: the number of texts, then each one's length and bytes; numbers have 4 bytes, the lowest first.
+// Unix socket. Each message: the number of texts, then each one's length and bytes; numbers have 4 bytes, the lowest
+// first.
 #pragma once
 
 #include <cstddef>

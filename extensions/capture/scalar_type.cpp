@@ -32,12 +32,25 @@ std::string real_text(double value, int digits) {
 
 std::string_view element_of(std::string_view type) {
   while (!type.empty() && type.back() >= '0' && type.back() <= '9' && !type.ends_with("int8_t")) type.remove_suffix(1);
-  constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
-      {"char", "int8"},       {"signed char", "int8"},    {"uchar", "uint8"},          {"unsigned char", "uint8"},
-      {"short", "int16"},     {"ushort", "uint16"},       {"unsigned short", "uint16"}, {"int", "int32"},
-      {"uint", "uint32"},     {"unsigned int", "uint32"}, {"unsigned", "uint32"},      {"long", "int64"},
-      {"ulong", "uint64"},    {"unsigned long", "uint64"}, {"half", "float16"},        {"float", "float32"},
-      {"double", "float64"},  {"size_t", "uint64"},       {"bool", "uint8"}};
+  constexpr std::pair<std::string_view, std::string_view> kTypes[] = {{"char", "int8"},
+                                                                      {"signed char", "int8"},
+                                                                      {"uchar", "uint8"},
+                                                                      {"unsigned char", "uint8"},
+                                                                      {"short", "int16"},
+                                                                      {"ushort", "uint16"},
+                                                                      {"unsigned short", "uint16"},
+                                                                      {"int", "int32"},
+                                                                      {"uint", "uint32"},
+                                                                      {"unsigned int", "uint32"},
+                                                                      {"unsigned", "uint32"},
+                                                                      {"long", "int64"},
+                                                                      {"ulong", "uint64"},
+                                                                      {"unsigned long", "uint64"},
+                                                                      {"half", "float16"},
+                                                                      {"float", "float32"},
+                                                                      {"double", "float64"},
+                                                                      {"size_t", "uint64"},
+                                                                      {"bool", "uint8"}};
   for (const auto& [name, element] : kTypes)
     if (type == name) return element;
   return {};

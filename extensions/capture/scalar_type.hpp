@@ -12,8 +12,8 @@ namespace ergotune::capture {
 std::string_view element_of(std::string_view source_type);
 std::size_t bytes_of(std::string_view element);
 
-/// One number of an element type, so that reading it gives the same bits; empty where TOML has no such number (a NaN, what
-/// lies beyond 64-bit signed integers).
+/// One number of an element type, so that reading it gives the same bits; empty where TOML has no such number (a NaN,
+/// what lies beyond 64-bit signed integers).
 std::string number_text(std::string_view element, std::span<const std::byte> bytes);
 
 /// Text in TOML's quotes.

@@ -48,7 +48,8 @@ std::vector<std::string> at_commas(std::string_view list) {
 Parameter parameter_of(std::string text, bool with_name) {
   Parameter parameter;
   text = text.substr(0, text.find('='));
-  for (const std::string_view word : {"__restrict__", "__restrict", "restrict", "volatile", "struct", "__grid_constant__", "register"})
+  for (const std::string_view word :
+       {"__restrict__", "__restrict", "restrict", "volatile", "struct", "__grid_constant__", "register"})
     take_word(text, word);
   // "const float*" and "float const*" promise something, "float* const" does not
   std::string pointed = text.substr(0, text.find('*'));
@@ -90,7 +91,8 @@ std::optional<std::vector<Parameter>> parameters_in_source(std::string_view sour
     while (open < source.size() && std::isspace(static_cast<unsigned char>(source[open]))) ++open;
     // what comes before, up to the last statement, has __global__
     const std::size_t statement = source.find_last_of(";}", at);
-    const std::string_view before = source.substr(statement == std::string_view::npos ? 0 : statement, at - (statement == std::string_view::npos ? 0 : statement));
+    const std::string_view before = source.substr(statement == std::string_view::npos ? 0 : statement,
+                                                  at - (statement == std::string_view::npos ? 0 : statement));
     if (open >= source.size() || source[open] != '(' || before.find("__global__") == std::string_view::npos) continue;
     int depth = 0;
     for (std::size_t end = open; end < source.size(); ++end) {
@@ -103,7 +105,8 @@ std::optional<std::vector<Parameter>> parameters_in_source(std::string_view sour
 
 Demangled demangled(const std::string& symbol) {
   int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
+  const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
+                                                    std::free);
   Demangled result{status == 0 && text ? text.get() : symbol, symbol, {}};
   if (status != 0 || !text) return result;
   // the list is what stands between the last parentheses of the outermost level

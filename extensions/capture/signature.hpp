@@ -19,8 +19,8 @@ struct Parameter {
 /// parentheses, split at commas outside of brackets.
 std::vector<Parameter> parameters_of(std::string_view list, bool with_names);
 
-/// The parameters in the source of the function `name`, behind __global__; nullopt where it is not found, or looks like a
-/// macro's work.
+/// The parameters in the source of the function `name`, behind __global__; nullopt where it is not found, or looks like
+/// a macro's work.
 std::optional<std::vector<Parameter>> parameters_in_source(std::string_view source, std::string_view name);
 
 /// "void at::f<4, A<float> >(int, float*)" -> name "f", list "int, float*"; list is empty for an unmangled name.

@@ -52,7 +52,8 @@ std::set<std::string, std::less<>> words_of(std::string_view source) {
 
 namespace {
 
-/// The name of the function that a definition's head declares: what stands before its parameters; empty where it is none.
+/// The name of the function that a definition's head declares: what stands before its parameters; empty where it is
+/// none.
 std::string function_in(std::string_view head) {
   std::string name;
   int depth = 0;
@@ -119,8 +120,10 @@ Parts parts_of(std::string_view source) {
         begin = at + 1;
       }
     } else if (source[at] == '}') {
-      if (depth == 0) begin = at + 1;  // of a namespace
-      else if (--depth == 0) take(at + 1, function_in(source.substr(begin, body - begin)));
+      if (depth == 0)
+        begin = at + 1;  // of a namespace
+      else if (--depth == 0)
+        take(at + 1, function_in(source.substr(begin, body - begin)));
     } else if (source[at] == ';' && depth == 0) {
       take(at + 1, "");
     }
@@ -150,17 +153,27 @@ std::set<std::string, std::less<>> words_of_kernel(std::string_view source, std:
 }
 
 bool relies_on_block(std::string_view word) {
-  constexpr std::string_view kWords[] = {"barrier",        "__local",    "local",          "reqd_work_group_size",
-                                         "work_group_barrier", "work_group_all", "work_group_any", "work_group_broadcast",
-                                         "async_work_group_copy", "__shared__", "__syncthreads", "cooperative_groups"};
-  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords) || word.starts_with("work_group_reduce_") ||
-         word.starts_with("work_group_scan_") || word.starts_with("sub_group_") || word.starts_with("get_sub_group") || word.starts_with("__shfl");
+  constexpr std::string_view kWords[] = {"barrier",
+                                         "__local",
+                                         "local",
+                                         "reqd_work_group_size",
+                                         "work_group_barrier",
+                                         "work_group_all",
+                                         "work_group_any",
+                                         "work_group_broadcast",
+                                         "async_work_group_copy",
+                                         "__shared__",
+                                         "__syncthreads",
+                                         "cooperative_groups"};
+  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords) ||
+         word.starts_with("work_group_reduce_") || word.starts_with("work_group_scan_") ||
+         word.starts_with("sub_group_") || word.starts_with("get_sub_group") || word.starts_with("__shfl");
 }
 
 bool asks_for_block(std::string_view word) {
   return word == "get_local_id" || word == "get_local_size" || word == "get_group_id" || word == "get_num_groups" ||
-         word == "get_enqueued_local_size" || word == "get_local_linear_id" || word == "threadIdx" || word == "blockIdx" ||
-         word == "blockDim" || word == "gridDim";
+         word == "get_enqueued_local_size" || word == "get_local_linear_id" || word == "threadIdx" ||
+         word == "blockIdx" || word == "blockDim" || word == "gridDim";
 }
 
 std::vector<std::string> split_options(const std::string& options) {

@@ -11,8 +11,8 @@ namespace ergotune::capture {
 /// Identifiers outside of comments and strings.
 std::set<std::string, std::less<>> words_of(std::string_view source);
 
-/// Those of a kernel, of the functions and macros of its source that it uses, and of what stands outside of functions. Of all the
-/// source where the kernel's definition is not found.
+/// Those of a kernel, of the functions and macros of its source that it uses, and of what stands outside of functions.
+/// Of all the source where the kernel's definition is not found.
 std::set<std::string, std::less<>> words_of_kernel(std::string_view source, std::string_view kernel);
 
 /// Words after which another block size would be wrong, or not run: barriers, local memory, a size that is demanded.

@@ -6,13 +6,13 @@
 #include <memory>
 
 #include "base/process/environment.hpp"
+#include "cluster/agent_transport.hpp"
+#include "cluster/node_inputs.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
-#include "tune/target/target.hpp"
-#include "cluster/node_inputs.hpp"
 #include "kernel/compile_cache.hpp"
-#include "cluster/agent_transport.hpp"
 #include "tune/session/device_lock.hpp"
+#include "tune/target/target.hpp"
 
 namespace ergotune {
 
@@ -20,8 +20,8 @@ using namespace agents;
 
 namespace {
 
-constexpr double kOpening = 600;   ///< s that opening devices may take: drivers, buffers, a reference on the processor
-constexpr double kLooksFor = 0.01; ///< s between two looks at the pipe while something is measured
+constexpr double kOpening = 600;    ///< s that opening devices may take: drivers, buffers, a reference on the processor
+constexpr double kLooksFor = 0.01;  ///< s between two looks at the pipe while something is measured
 
 std::string node_name() {
   if (const std::string slurm = environment_variable("SLURMD_NODENAME"); !slurm.empty()) return slurm;
@@ -98,8 +98,7 @@ void Agent::open(const Open& asked) {
   options.tell = [this](const std::string& words) { transport_.send(Note{words}); };
   if (options.device.empty()) options.device = all_of_the_best(problem);
   target_.emplace(open_target(std::move(problem), options));
-  if (target_->live)
-    target_->turn = wait_for_locks(target_->live->devices(), options.tell, options_.interrupted);
+  if (target_->live) target_->turn = wait_for_locks(target_->live->devices(), options.tell, options_.interrupted);
   target_->evaluator->set_journal(this);
   transport_.send(opened());
 }

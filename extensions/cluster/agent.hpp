@@ -18,8 +18,8 @@ struct AgentOptions {
   const std::atomic<bool>* interrupted = nullptr;
 };
 
-/// Serves one session to its end: until it says so, or its pipe ends, or nothing was heard of it for long. Clocks and limits are
-/// put back when it returns. Returns the exit code.
+/// Serves one session to its end: until it says so, or its pipe ends, or nothing was heard of it for long. Clocks and
+/// limits are put back when it returns. Returns the exit code.
 int run_agent(const AgentOptions& options);
 
 }  // namespace ergotune

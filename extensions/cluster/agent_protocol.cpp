@@ -5,8 +5,10 @@
 namespace ergotune {
 
 static auto fields(EvaluationRequest& request) {
-  auto& [id, index, configuration, repeat, give_up_above, objective_quantity, resources_only, board, reference] = request;
-  return std::tie(id, index, configuration, repeat, give_up_above, objective_quantity, resources_only, board, reference);
+  auto& [id, index, configuration, repeat, give_up_above, objective_quantity, resources_only, board, reference] =
+      request;
+  return std::tie(id, index, configuration, repeat, give_up_above, objective_quantity, resources_only, board,
+                  reference);
 }
 namespace agents {
 

@@ -1,5 +1,5 @@
-// What a session and the agent of a node say to each other over one pipe. It believes nothing: a pipe may be cut anywhere, and
-// what comes before the first frame may be a login shell's greeting.
+// What a session and the agent of a node say to each other over one pipe. It believes nothing: a pipe may be cut
+// anywhere, and what comes before the first frame may be a login shell's greeting.
 #pragma once
 
 #include <optional>
@@ -106,8 +106,8 @@ struct LeavingMessage {
 /// Session: that was all.
 struct Stop {};
 
-using Message = std::variant<Hello, Open, List, Listed, Need, Piece, Opened, Refused, Note, Ask, StartedMessage, Answer, Establish, Cancel,
-                             Cancelled, Beat, LeavingMessage, Stop>;
+using Message = std::variant<Hello, Open, List, Listed, Need, Piece, Opened, Refused, Note, Ask, StartedMessage, Answer,
+                             Establish, Cancel, Cancelled, Beat, LeavingMessage, Stop>;
 
 /// The frame of a message. Throws FormatError when it would be too large.
 std::string encode(const Message& message);

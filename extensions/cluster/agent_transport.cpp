@@ -14,8 +14,9 @@ namespace ergotune {
 using namespace agents;
 
 namespace {
-constexpr double kSessionsPatience = 4;  ///< times the silence: a session that strays may come back, a node is needed soon
-constexpr double kFarewell = 5;          ///< s in which the last words may be written
+constexpr double kSessionsPatience =
+    4;                           ///< times the silence: a session that strays may come back, a node is needed soon
+constexpr double kFarewell = 5;  ///< s in which the last words may be written
 }  // namespace
 
 AgentTransport::AgentTransport(int in, int out) : pipe_(in, out), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -96,9 +97,8 @@ void AgentTransport::loop() {
     }
     beat();
     changed_.notify_all();
-    pollfd polled[] = {{wake_, POLLIN, 0},
-                       {ended_ ? -1 : pipe_.in(), POLLIN, 0},
-                       {pipe_.unsent() > 0 ? pipe_.out() : -1, POLLOUT, 0}};
+    pollfd polled[] = {
+        {wake_, POLLIN, 0}, {ended_ ? -1 : pipe_.in(), POLLIN, 0}, {pipe_.unsent() > 0 ? pipe_.out() : -1, POLLOUT, 0}};
     const int pause = silence_ > 0 ? static_cast<int>(std::clamp(silence_ / 12 * 1000, 1.0, 5000.0)) : 5000;
     lock.unlock();
     ::poll(polled, 3, pause);

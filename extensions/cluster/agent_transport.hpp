@@ -24,8 +24,8 @@ class AgentTransport {
   std::optional<agents::Message> receive(double seconds);
   /// The session is gone: its pipe has ended, what it says is garbage, or nothing was heard of it for a long time.
   bool ended() const;
-  /// From now on says six times in `silence` s that it is there, as long as tick() is called; and takes the session for gone
-  /// after four times that.
+  /// From now on says six times in `silence` s that it is there, as long as tick() is called; and takes the session for
+  /// gone after four times that.
   void keep_beating(double silence);
   /// The agent works on.
   void tick();

@@ -21,7 +21,8 @@ constexpr double kFarewell = 15;  ///< s that agents are given to put their cloc
 constexpr auto kLook = std::chrono::milliseconds(100);
 }  // namespace
 
-Cluster::Cluster(const Problem& problem, ClusterOptions options) : problem_(problem), options_(std::move(options)), inputs_(problem) {
+Cluster::Cluster(const Problem& problem, ClusterOptions options)
+    : problem_(problem), options_(std::move(options)), inputs_(problem) {
   options_.open.problem = serialise(inputs_.problem());
   options_.open.inputs = inputs_.list();
   wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -183,12 +184,14 @@ std::uint64_t Cluster::strays() const {
 double Cluster::own_seconds() const {
   clockid_t clock{};
   timespec used{};
-  if (::pthread_getcpuclockid(const_cast<std::thread&>(thread_).native_handle(), &clock) != 0 || ::clock_gettime(clock, &used) != 0)
+  if (::pthread_getcpuclockid(const_cast<std::thread&>(thread_).native_handle(), &clock) != 0 ||
+      ::clock_gettime(clock, &used) != 0)
     return 0;
   return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
-std::vector<ListedNode> list_nodes(const std::vector<std::string>& commands, const std::string& program, double seconds) {
+std::vector<ListedNode> list_nodes(const std::vector<std::string>& commands, const std::string& program,
+                                   double seconds) {
   std::vector<ListedNode> nodes;
   std::vector<std::unique_ptr<NodeTransport>> links;
   for (const std::string& command : commands) {

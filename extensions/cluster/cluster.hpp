@@ -1,5 +1,5 @@
-// Nodes that measure together. One agent a node, behind one pipe, owns its boards, compile workers, cache, clocks and guardian;
-// the session gives it configurations and takes measurements. Nodes come and go.
+// Nodes that measure together. One agent a node, behind one pipe, owns its boards, compile workers, cache, clocks and
+// guardian; the session gives it configurations and takes measurements. Nodes come and go.
 #pragma once
 
 #include <atomic>
@@ -15,10 +15,10 @@
 #include <thread>
 #include <vector>
 
-#include "evaluate/live/live.hpp"
 #include "cluster/dispatch.hpp"
 #include "cluster/node_inputs.hpp"
 #include "cluster/node_transport.hpp"
+#include "evaluate/live/live.hpp"
 
 namespace ergotune {
 
@@ -44,8 +44,8 @@ struct ClusterOptions {
   std::function<void(const std::string&)> tell;
 };
 
-/// An evaluator over nodes. Throws what a caller can mend as UserError: a worker command that starts nothing, a problem that no
-/// node can open.
+/// An evaluator over nodes. Throws what a caller can mend as UserError: a worker command that starts nothing, a problem
+/// that no node can open.
 class Cluster : public Evaluator, public LiveDevice {
  public:
   /// How many times as long as its silence a node may take until its agent answers: the queue of a cluster, a login.
@@ -71,7 +71,8 @@ class Cluster : public Evaluator, public LiveDevice {
   bool establish_reference(const std::vector<Configuration>& candidates) override;
   std::vector<std::string> notes() const override { return opened_.notes; }
   /// Agents have controls of their own. Throws Error.
-  void set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters, std::size_t device) override;
+  void set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters,
+                    std::size_t device) override;
 
   std::string description() const override;
   Provenance provenance() const override { return opened_.measured ? Provenance::measured : Provenance::simulated; }
@@ -92,7 +93,7 @@ class Cluster : public Evaluator, public LiveDevice {
   enum class Phase { away, greeting, opening, ready, given_up };
   /// A board that a node has or had.
   struct Share {
-    DeviceShare told;    ///< lost: the node that came back has it no more
+    DeviceShare told;   ///< lost: the node that came back has it no more
     double served = 0;  ///< s that it was there, in the node's former lives
   };
   struct Node {
@@ -160,11 +161,12 @@ class Cluster : public Evaluator, public LiveDevice {
   std::thread thread_;
 };
 
-/// The documents that nodes' agents give of their devices (`ergotune devices --json`), in the order of the commands; where a node
-/// does not answer within `seconds`, why.
+/// The documents that nodes' agents give of their devices (`ergotune devices --json`), in the order of the commands;
+/// where a node does not answer within `seconds`, why.
 struct ListedNode {
   std::string command, node, document, trouble;
 };
-std::vector<ListedNode> list_nodes(const std::vector<std::string>& commands, const std::string& program, double seconds);
+std::vector<ListedNode> list_nodes(const std::vector<std::string>& commands, const std::string& program,
+                                   double seconds);
 
 }  // namespace ergotune

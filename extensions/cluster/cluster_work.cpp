@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "ergotune/error.hpp"
 #include "cluster/cluster.hpp"
+#include "ergotune/error.hpp"
 #include "evaluate/live/slot.hpp"
 
 namespace ergotune {
@@ -19,8 +19,8 @@ using namespace agents;
 namespace {
 
 constexpr std::size_t kUnsent = std::size_t{8} << 20;  ///< bytes of inputs under way to one node
-constexpr double kReread = 2;                         ///< s between two looks at the file of commands
-constexpr double kLongestRetry = 300;                 ///< s
+constexpr double kReread = 2;                          ///< s between two looks at the file of commands
+constexpr double kLongestRetry = 300;                  ///< s
 constexpr std::size_t kSlotsOfNode = 4096;
 
 /// Boards whose results may be compared: of one model, with one driver and one compiler.
@@ -97,8 +97,9 @@ void Cluster::pump(Node& node) {
       lose(node, fmt::format("its agent did not start within {:g} s", kStartSilences * silence), true);
     } else if (node.phase == Phase::greeting && now - node.started_at > silence) {
       if (!std::exchange(node.late, true))
-        tell(fmt::format("{}: no answer for {:g} s; its agent is waited for until {:g} s have passed, as in the queue of a cluster",
-                         node.name, silence, kStartSilences * silence));
+        tell(fmt::format(
+            "{}: no answer for {:g} s; its agent is waited for until {:g} s have passed, as in the queue of a cluster",
+            node.name, silence, kStartSilences * silence));
     } else if (node.phase != Phase::greeting && now - pipe.heard_at() > silence) {
       lose(node, fmt::format("it said nothing for {:g} s", silence), true);
     }
@@ -133,11 +134,15 @@ void Cluster::take(Node& node, Message message) {
     if (node.phase != Phase::greeting) throw FormatError("a second greeting");
     node.name = own_name(node, hello->node);
     if (hello->program != options_.version)
-      return refuse(node, fmt::format("its ergotune is {} and this one {}, which may measure otherwise: install the same on both",
-                                      hello->program, options_.version), true);
+      return refuse(
+          node,
+          fmt::format("its ergotune is {} and this one {}, which may measure otherwise: install the same on both",
+                      hello->program, options_.version),
+          true);
     node.phase = Phase::opening;
   } else if (auto* need = std::get_if<Need>(&message)) {
-    for (const std::string& hash : need->hashes) (void)inputs_.size(hash);  // a missing one is reported before it is sent
+    for (const std::string& hash : need->hashes)
+      (void)inputs_.size(hash);  // a missing one is reported before it is sent
     node.wanted.assign(need->hashes.begin(), need->hashes.end());
     node.offset = 0;
   } else if (auto* opened = std::get_if<Opened>(&message)) {
@@ -162,8 +167,8 @@ void Cluster::take(Node& node, Message message) {
   }
 }
 
-/// Boards without a number of their own go by their node's name, so that a node keeps it: one that comes back has it still, and
-/// no other node gets it meanwhile.
+/// Boards without a number of their own go by their node's name, so that a node keeps it: one that comes back has it
+/// still, and no other node gets it meanwhile.
 std::string Cluster::own_name(const Node& self, const std::string& name) const {
   const auto taken = [&](const std::string& text) {
     return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& node) {
@@ -178,9 +183,12 @@ std::string Cluster::own_name(const Node& self, const std::string& name) const {
 void Cluster::take_opened(Node& node, Opened opened) {
   if (node.phase != Phase::opening || opened.devices.empty()) throw FormatError("it opens what it was not asked for");
   if (open_ && !same_kind(opened, opened_))
-    return refuse(node, fmt::format("its boards are of another kind ({}) than those of this session ({}), and results cannot be "
-                                    "compared: tune on it in a session of its own", opened.devices.front().name,
-                                    opened_.devices.front().name), true);
+    return refuse(
+        node,
+        fmt::format("its boards are of another kind ({}) than those of this session ({}), and results cannot be "
+                    "compared: tune on it in a session of its own",
+                    opened.devices.front().name, opened_.devices.front().name),
+        true);
   if (open_ && opened.problem != opened_.problem)
     return refuse(node, "clocks and limits can be set to other values there than on this session's boards", true);
   node.phase = Phase::ready;
@@ -193,7 +201,8 @@ void Cluster::take_opened(Node& node, Opened opened) {
   node.renamed.clear();
   for (Share& share : node.shares) share.told.lost = true;
   for (const DeviceInfo& device : opened.devices) {
-    const std::string id = fmt::format("{}/{}", node.name, device.id), own = device.uuid.empty() ? device.id : device.uuid;
+    const std::string id = fmt::format("{}/{}", node.name, device.id),
+                      own = device.uuid.empty() ? device.id : device.uuid;
     node.renamed[own] = device.uuid.empty() ? id : device.uuid;
     node.boards.push_back(node.renamed[own]);
     const auto former = std::find_if(node.shares.begin(), node.shares.end(),
@@ -206,7 +215,8 @@ void Cluster::take_opened(Node& node, Opened opened) {
   }
   if (!references_.empty()) node.link->pipe().send(Establish{references_});
   dispatch_.add_node(node.life, node.boards, node.room);
-  tell(fmt::format("{}: {} of {}", node.name, node.boards.size() == 1 ? "a board" : fmt::format("{} boards", node.boards.size()),
+  tell(fmt::format("{}: {} of {}", node.name,
+                   node.boards.size() == 1 ? "a board" : fmt::format("{} boards", node.boards.size()),
                    opened.devices.front().name));
   if (!open_) opened_ = std::move(opened);
   open_ = true;
@@ -259,7 +269,8 @@ void Cluster::lose(Node& node, const std::string& why, bool lost, bool for_good)
       if (!share.told.lost) share.served += host_seconds() - node.ready_at;
     for (const EvaluationRequest& request : dispatch_.remove_node(node.life, lost)) {
       Measurement failed = failed_measurement(
-          Status::runtime_error, fmt::format("{} nodes were lost while it ran, the last of them {}", Dispatch::kLosses, last_words_));
+          Status::runtime_error,
+          fmt::format("{} nodes were lost while it ran, the last of them {}", Dispatch::kLosses, last_words_));
       results_.push_back({request.id, request.index, std::move(failed), {}});
     }
   }

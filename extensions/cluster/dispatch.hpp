@@ -1,5 +1,5 @@
-// Who measures what, when nodes come and go: each request is with one node at most, is answered once, and is given to another
-// node when its own is lost. Knows nothing of pipes, processes or clocks.
+// Who measures what, when nodes come and go: each request is with one node at most, is answered once, and is given to
+// another node when its own is lost. Knows nothing of pipes, processes or clocks.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ class Dispatch {
   const EvaluationRequest* begun(Node node, std::uint64_t id);
   /// The request that a node's answer is for; nullopt for one that it does not have: late, or told before.
   std::optional<EvaluationRequest> answered(Node node, std::uint64_t id);
-  /// A node is gone. What it had waits again. Where it was `lost`, what ran there has lost a node once more, and those that
-  /// have lost too many are given back; where it left by itself none has.
+  /// A node is gone. What it had waits again. Where it was `lost`, what ran there has lost a node once more, and those
+  /// that have lost too many are given back; where it left by itself none has.
   std::vector<EvaluationRequest> remove_node(Node node, bool lost);
   void clear();
 

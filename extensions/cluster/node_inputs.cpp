@@ -29,7 +29,8 @@ std::string plain(const fs::path& path) {
 /// No place leads out of the folder.
 bool is_inside(const std::string& place) {
   const fs::path path(place);
-  return !place.empty() && path.is_relative() && std::none_of(path.begin(), path.end(), [](const fs::path& p) { return p == ".."; });
+  return !place.empty() && path.is_relative() &&
+         std::none_of(path.begin(), path.end(), [](const fs::path& p) { return p == ".."; });
 }
 bool is_hash(const std::string& text) {
   return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == text.npos;
@@ -41,7 +42,8 @@ void forget_old(const fs::path& folder) {
   std::error_code failed;
   for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
     std::error_code ignored;
-    if (now - entry->last_write_time(ignored) > std::chrono::hours(24 * 30) && !ignored) fs::remove_all(entry->path(), ignored);
+    if (now - entry->last_write_time(ignored) > std::chrono::hours(24 * 30) && !ignored)
+      fs::remove_all(entry->path(), ignored);
   }
 }
 /// "trees/HASH" of a place below it.
@@ -95,7 +97,9 @@ void NodeInputs::add(const std::string& place, const std::string& hash, Content 
 
 std::string NodeInputs::add_file(const fs::path& file) {
   const auto hash = content_hash_of_file(file);
-  if (!hash) throw UserError(fmt::format("cannot read {}, which the problem needs on its nodes: {}", file.string(), std::strerror(errno)));
+  if (!hash)
+    throw UserError(
+        fmt::format("cannot read {}, which the problem needs on its nodes: {}", file.string(), std::strerror(errno)));
   add("files/" + *hash, *hash, {file, {}, nullptr, fs::file_size(file)});
   return kHere + ("files/" + *hash);
 }
@@ -114,8 +118,8 @@ void NodeInputs::move_kernel(Kernel& kernel) {
   for (KernelSource& source : kernel.sources) move_source(source);
 }
 
-/// Headers keep their places to each other: below one folder, under the paths that they have here. Its name is a hash of all of
-/// them, so that a changed header is never met in the place of another.
+/// Headers keep their places to each other: below one folder, under the paths that they have here. Its name is a hash
+/// of all of them, so that a changed header is never met in the place of another.
 void NodeInputs::move_source(KernelSource& source) {
   std::vector<std::string> folders;
   for (const fs::path& folder : include_folders_of(source)) folders.push_back(folder.string());
@@ -154,8 +158,9 @@ std::string NodeInputs::read(const std::string& hash, std::uint64_t offset, std:
 InputFolder::InputFolder(fs::path folder) : folder_(std::move(folder)) {
   std::error_code failed;
   fs::create_directories(folder_ / "files", failed);
-  if (failed) throw UserError(fmt::format("no inputs can be kept in {}: {}; set XDG_CACHE_HOME to a folder that can be written",
-                                          folder_.string(), failed.message()));
+  if (failed)
+    throw UserError(fmt::format("no inputs can be kept in {}: {}; set XDG_CACHE_HOME to a folder that can be written",
+                                folder_.string(), failed.message()));
   forget_old(folder_ / "files");
   forget_old(folder_ / "trees");
 }
@@ -189,7 +194,8 @@ void InputFolder::take(const agents::Piece& piece) {
   std::ofstream out(file, std::ios::binary | (begun_.insert(piece.hash).second ? std::ios::trunc : std::ios::app));
   out << piece.bytes;
   out.close();
-  if (!out) throw UserError(fmt::format("an input cannot be written in {}: {}", folder_.string(), std::strerror(errno)));
+  if (!out)
+    throw UserError(fmt::format("an input cannot be written in {}: {}", folder_.string(), std::strerror(errno)));
   if (!piece.last) return;
   begun_.erase(piece.hash);
   const auto hash = content_hash_of_file(file);
@@ -212,7 +218,8 @@ void InputFolder::settle(Problem& problem, const std::vector<agents::InputFile>&
     mark_used(folder_ / tree_of(input.place));
     if (fs::exists(place, failed)) continue;  // the folder's name is a hash of what is in it
     const auto text = read_file(file);
-    if (!text || write_file(place, *text) != 0) throw UserError(fmt::format("an input cannot be put to {}", place.string()));
+    if (!text || write_file(place, *text) != 0)
+      throw UserError(fmt::format("an input cannot be put to {}", place.string()));
   }
   const auto move = [this](fs::path& path) {
     const std::string text = path.string();

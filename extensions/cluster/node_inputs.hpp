@@ -1,5 +1,5 @@
-// What a problem needs beside its document: files that fill arguments, expected outputs, headers. They travel to a node once,
-// known by what is in them.
+// What a problem needs beside its document: files that fill arguments, expected outputs, headers. They travel to a node
+// once, known by what is in them.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
 #include "cluster/agent_protocol.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune {
 
@@ -46,11 +46,13 @@ class NodeInputs {
 /// The agent's side: a folder in which inputs are kept from session to session.
 class InputFolder {
  public:
-  /// Makes it where there is none, and forgets files and trees of headers unused for 30 days. Throws UserError where it cannot be written.
+  /// Makes it where there is none, and forgets files and trees of headers unused for 30 days. Throws UserError where it
+  /// cannot be written.
   explicit InputFolder(std::filesystem::path folder);
   /// Hashes of those that are not here.
   std::vector<std::string> missing(const std::vector<agents::InputFile>& list) const;
-  /// A part of one, in order; the first begins it afresh, whatever an agent before has left. Throws Error for contents that are not what their hash says.
+  /// A part of one, in order; the first begins it afresh, whatever an agent before has left. Throws Error for contents
+  /// that are not what their hash says.
   void take(const agents::Piece& piece);
   /// Puts all in their places (they are here), and lets the problem's files be there.
   void settle(Problem& problem, const std::vector<agents::InputFile>& list) const;

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <sstream>
 
-#include "base/process/environment.hpp"
 #include "base/files.hpp"
+#include "base/process/environment.hpp"
 #include "base/process/process.hpp"
 #include "base/process/shell_words.hpp"
 #include "evaluate/live/channel.hpp"
@@ -28,8 +28,9 @@ class CommandTransport final : public NodeTransport {
 
   std::string end() override {
     if (process_.pid() <= 0) return ending_;
-    // ssh and srun tell the other side of a TERM, and end; what does not is killed. Who was stopped must go on to hear it: the
-    // kernel sees to that only where orphans go to a process of another session, which it is not in every container.
+    // ssh and srun tell the other side of a TERM, and end; what does not is killed. Who was stopped must go on to hear
+    // it: the kernel sees to that only where orphans go to a process of another session, which it is not in every
+    // container.
     process_.kill(SIGTERM);
     process_.kill(SIGCONT);
     std::optional<int> status = process_.wait(0.5);
@@ -49,8 +50,8 @@ class CommandTransport final : public NodeTransport {
     const int log = log_.descriptor();
     const std::string errors = log >= 0 ? fmt::format("2>>/proc/{}/fd/{}", ::getpid(), log) : "2>/dev/null";
     try {
-      ChildProcess process =
-          ChildProcess::start({"/bin/sh", "-c", fmt::format("exec 0<&3 1>&3 3>&- {}; {}", errors, command)}, {}, socket);
+      ChildProcess process = ChildProcess::start(
+          {"/bin/sh", "-c", fmt::format("exec 0<&3 1>&3 3>&- {}; {}", errors, command)}, {}, socket);
       ::close(socket);
       return process;
     } catch (...) {
@@ -66,7 +67,8 @@ class CommandTransport final : public NodeTransport {
 };
 
 /// Those of "1-3,07" behind `prefix`.
-void expand_numbers(const std::string& prefix, const std::string& numbers, const std::string& rest, std::vector<std::string>& hosts) {
+void expand_numbers(const std::string& prefix, const std::string& numbers, const std::string& rest,
+                    std::vector<std::string>& hosts) {
   std::istringstream parts(numbers);
   for (std::string part; std::getline(parts, part, ',');) {
     const std::size_t dash = part.find('-');
@@ -74,11 +76,13 @@ void expand_numbers(const std::string& prefix, const std::string& numbers, const
     const auto digits = [](const std::string& text) {
       return !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == text.npos;
     };
-    if (!digits(low) || !digits(high)) throw UserError(fmt::format("\"{}\" is no list of hosts", prefix + "[" + numbers + "]"));
+    if (!digits(low) || !digits(high))
+      throw UserError(fmt::format("\"{}\" is no list of hosts", prefix + "[" + numbers + "]"));
     const long last = std::stol(high);
     if (last - std::stol(low) > 100000) throw UserError(fmt::format("[{}] are too many hosts", part));
     for (long n = std::stol(low); n <= last; ++n)
-      for (const std::string& host : expand_hosts(fmt::format("{}{:0{}}{}", prefix, n, low.size(), rest))) hosts.push_back(host);
+      for (const std::string& host : expand_hosts(fmt::format("{}{:0{}}{}", prefix, n, low.size(), rest)))
+        hosts.push_back(host);
   }
 }
 
@@ -109,8 +113,11 @@ std::vector<std::string> expand_hosts(const std::string& list) {
 StartNode start_by_command(const std::string& command, const std::string& program) {
   const std::string agent = shell_word(program) + " agent";
   std::string whole = command;
-  for (std::size_t at = whole.find("{}"); at != whole.npos; at = whole.find("{}", at + agent.size())) whole.replace(at, 2, agent);
-  return [whole]() -> std::unique_ptr<NodeTransport> { return std::make_unique<CommandTransport>(whole, protocol::make_socket_pair()); };
+  for (std::size_t at = whole.find("{}"); at != whole.npos; at = whole.find("{}", at + agent.size()))
+    whole.replace(at, 2, agent);
+  return [whole]() -> std::unique_ptr<NodeTransport> {
+    return std::make_unique<CommandTransport>(whole, protocol::make_socket_pair());
+  };
 }
 
 std::vector<std::string> node_commands(const std::string& nodes) {
@@ -118,16 +125,19 @@ std::vector<std::string> node_commands(const std::string& nodes) {
   if (nodes == "slurm") {
     const std::string job = environment_variable("SLURM_JOB_ID"), list = environment_variable("SLURM_JOB_NODELIST");
     if (job.empty() || list.empty())
-      throw UserError("--nodes slurm: this process is in no allocation (SLURM_JOB_ID and SLURM_JOB_NODELIST are not set); start it "
-                      "by sbatch or salloc, or name nodes with --worker 'srun -w NODE -N1 -n1 --input=0 --unbuffered {}'");
+      throw UserError(
+          "--nodes slurm: this process is in no allocation (SLURM_JOB_ID and SLURM_JOB_NODELIST are not set); start it "
+          "by sbatch or salloc, or name nodes with --worker 'srun -w NODE -N1 -n1 --input=0 --unbuffered {}'");
     // --overlap: the allocation's own step (this session) may hold the same processors.
     for (const std::string& host : expand_hosts(list))
-      commands.push_back(fmt::format("srun --jobid={} -w {} -N1 -n1 --overlap --mpi=none --input=0 --unbuffered {{}}", job, host));
+      commands.push_back(
+          fmt::format("srun --jobid={} -w {} -N1 -n1 --overlap --mpi=none --input=0 --unbuffered {{}}", job, host));
     return commands;
   }
   const auto text = read_file(nodes);
-  if (!text) throw UserError(fmt::format("--nodes takes slurm, or a file with a command in each line, and {} cannot be read: {}", nodes,
-                                         std::strerror(errno)));
+  if (!text)
+    throw UserError(fmt::format("--nodes takes slurm, or a file with a command in each line, and {} cannot be read: {}",
+                                nodes, std::strerror(errno)));
   std::istringstream lines(*text);
   for (std::string line; std::getline(lines, line);) {
     const std::size_t begin = line.find_first_not_of(" \t\r");

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "base/process/process.hpp"
+#include "cluster/cluster.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "tune/session/session.hpp"
-#include "cluster/cluster.hpp"
 #include "tune/target/target_clocks.hpp"
 #include "tune/target/target_parts.hpp"
 
@@ -15,11 +15,14 @@ namespace ergotune {
 namespace {
 
 void validate_node_inputs(const TargetOptions& options, const Problem& problem) {
-  if (options.in_process || options.verifier || !options.observers.empty() || !problem.device_of_foreign_memory().empty())
-    throw UserError("nodes measure in processes of their own: callables and memory of this process cannot be used there");
+  if (options.in_process || options.verifier || !options.observers.empty() ||
+      !problem.device_of_foreign_memory().empty())
+    throw UserError(
+        "nodes measure in processes of their own: callables and memory of this process cannot be used there");
   if (!is_live(options.device) && !options.device.starts_with("sim:"))
-    throw UserError(fmt::format("a recording is replayed here; leave out --worker and --nodes, or name another device than \"{}\"",
-                                options.device));
+    throw UserError(
+        fmt::format("a recording is replayed here; leave out --worker and --nodes, or name another device than \"{}\"",
+                    options.device));
   if (problem.settings.cache_folder.is_relative() && !problem.settings.cache_folder.empty())
     throw UserError("--cache-dir is a folder of each node: it has to be an absolute path");
 }
@@ -85,7 +88,8 @@ void open_nodes(Target& target, const TargetOptions& options) {
   set_conditions(target, options, live);
   // Where outputs are compared with the first correct ones, each node's are the default's, whatever it measures first.
   const auto fallback = default_of(*target.space);
-  if (measured && fallback && live.measure.verify && target.original.verification.kind == Verification::Kind::first_correct)
+  if (measured && fallback && live.measure.verify &&
+      target.original.verification.kind == Verification::Kind::first_correct)
     target.live->establish_reference({target.space->configuration(*fallback)});
   if (!measured) target.conditions = conditions;
 }

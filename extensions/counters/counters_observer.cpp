@@ -7,10 +7,10 @@
 #include <cmath>
 #include <optional>
 
-#include "device/cuda/cuda_platform.hpp"
-#include "ergotune/error.hpp"
 #include "counters/cupti_host.hpp"
 #include "counters/cupti_ranges.hpp"
+#include "device/cuda/cuda_platform.hpp"
+#include "ergotune/error.hpp"
 #include "problem/tables/counter_names.hpp"
 
 namespace ergotune {
@@ -32,17 +32,21 @@ std::vector<std::string> names_of_ours() {
   if (std::find(known.begin(), known.end(), base) != known.end())
     throw UserError(fmt::format(
         "{} has {}, but not its \"{}\"; counters have .sum, .avg, .min, .max, each alone or with .per_second, "
-        ".per_cycle_active, .per_cycle_elapsed, .pct_of_peak_sustained_active, .pct_of_peak_sustained_elapsed; ratios .pct and .ratio",
+        ".per_cycle_active, .per_cycle_elapsed, .pct_of_peak_sustained_active, .pct_of_peak_sustained_elapsed; ratios "
+        ".pct and .ratio",
         chip, base, metric.substr(dot)));
   const std::string near = nearest_name(base, known);
-  throw UserError(fmt::format("{} has no counter \"{}\"{}; `ergotune counters list` names those that it has", chip, metric,
+  throw UserError(fmt::format("{} has no counter \"{}\"{}; `ergotune counters list` names those that it has", chip,
+                              metric,
                               near.empty() ? "" : fmt::format(" (did you mean \"{}{}\"?)", near, metric.substr(dot))));
 }
 
 class CountersObserver : public Observer {
  public:
   CountersObserver(cupti::ProfiledDevice device, CounterPlan plan)
-      : device_(std::move(device)), plan_(std::move(plan)), set_(device_.chip(), plan_.metrics, device_.availability()) {}
+      : device_(std::move(device)),
+        plan_(std::move(plan)),
+        set_(device_.chip(), plan_.metrics, device_.availability()) {}
   std::string name() const override { return "counters"; }
   ObserverPhase phase() const override { return ObserverPhase::own; }
   void register_configuration(const ObservedConfiguration& configuration) override {
@@ -82,8 +86,12 @@ class CountersObserver : public Observer {
       for (const std::size_t place : plan_.behind[i]) metrics.push_back(values_[place]);
       const double value = counter_value(plan_.counters[i], metrics);
       if (!std::isfinite(value)) continue;
-      results[plan_.counters[i]] = {value, 0, 1, fmt::format("cupti, {} pass{}", passed_, passed_ == 1 ? "" : "es"),
-                                    "cupti:" + device_.chip(), Provenance::measured};
+      results[plan_.counters[i]] = {value,
+                                    0,
+                                    1,
+                                    fmt::format("cupti, {} pass{}", passed_, passed_ == 1 ? "" : "es"),
+                                    "cupti:" + device_.chip(),
+                                    Provenance::measured};
     }
     return results;
   }
@@ -123,8 +131,9 @@ class CountersObserver : public Observer {
 void check_counter_names(const std::vector<std::string>& asked) {
   for (const std::string& name : asked)
     if (!counter_info(name) && !is_chip_metric(name))
-      throw UserError(fmt::format("unknown counter \"{}\"{}, or a metric of the chip as CUPTI names it (dram__bytes_read.sum)",
-                                  name, suggestion(name, names_of_ours())));
+      throw UserError(
+          fmt::format("unknown counter \"{}\"{}, or a metric of the chip as CUPTI names it (dram__bytes_read.sum)",
+                      name, suggestion(name, names_of_ours())));
 }
 
 CounterPlan plan_counters(std::vector<std::string> asked, const std::string& chip,
@@ -136,7 +145,9 @@ CounterPlan plan_counters(std::vector<std::string> asked, const std::string& chi
     for (std::string& metric : metrics_behind(counter))
       if (std::find(all.begin(), all.end(), metric) == all.end()) all.push_back(std::move(metric));
   const std::vector<std::string> lacking = cupti::lacking(chip, all, availability);
-  const auto lacks = [&](const std::string& m) { return std::find(lacking.begin(), lacking.end(), m) != lacking.end(); };
+  const auto lacks = [&](const std::string& m) {
+    return std::find(lacking.begin(), lacking.end(), m) != lacking.end();
+  };
 
   CounterPlan plan;
   for (const std::string& counter : asked) {
@@ -163,9 +174,9 @@ CounterPlan plan_counters(std::vector<std::string> asked, const std::string& chi
 }
 
 std::string to_string(const CounterPlan& plan, const std::string& chip) {
-  std::string text = fmt::format("{} hardware counter{} of {}: {} further launch{} of each configuration, after its time and energy",
-                                 plan.counters.size(), plan.counters.size() == 1 ? "" : "s", chip, plan.passes,
-                                 plan.passes == 1 ? "" : "es");
+  std::string text = fmt::format(
+      "{} hardware counter{} of {}: {} further launch{} of each configuration, after its time and energy",
+      plan.counters.size(), plan.counters.size() == 1 ? "" : "s", chip, plan.passes, plan.passes == 1 ? "" : "es");
   if (!plan.missing.empty()) text += fmt::format("; not available on this chip: {}", fmt::join(plan.missing, ", "));
   return text;
 }
@@ -174,12 +185,13 @@ std::shared_ptr<Observer> make_counters_observer(const std::vector<std::string>&
                                                  std::vector<std::string>* notes) {
   check_counter_names(asked);
   if (device.backend != "cuda")
-    throw UserError(fmt::format("observer \"counters\" reads NVIDIA's hardware counters through CUDA, and {} is no CUDA device{}",
-                                device.id.empty() ? "this" : device.id,
-                                device.is_cpu             ? "; processors have the observer \"perf\""
-                                : device.backend == "hip" ? "; AMD's (rocprofiler-sdk) are not read, rocprofv3 counts a "
-                                                            "configuration from outside (docs/counters.md)"
-                                                          : ""));
+    throw UserError(
+        fmt::format("observer \"counters\" reads NVIDIA's hardware counters through CUDA, and {} is no CUDA device{}",
+                    device.id.empty() ? "this" : device.id,
+                    device.is_cpu             ? "; processors have the observer \"perf\""
+                    : device.backend == "hip" ? "; AMD's (rocprofiler-sdk) are not read, rocprofv3 counts a "
+                                                "configuration from outside (docs/counters.md)"
+                                              : ""));
   cupti::ProfiledDevice profiled(cuda::find_device(device.id).device);
   CounterPlan plan = plan_counters(asked, profiled.chip(), profiled.availability());
   if (notes) notes->push_back(to_string(plan, profiled.chip()));

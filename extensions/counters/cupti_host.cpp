@@ -54,10 +54,19 @@ std::string chip_of_architecture(int architecture) {
     int architecture;
     const char* chip;
   };
-  static constexpr std::array<Row, 11> rows{{{75, "TU102"}, {80, "GA100"}, {86, "GA102"}, {87, "GA10B"}, {89, "AD102"},
-                                             {90, "GH100"}, {100, "GB100"}, {103, "GB110"}, {110, "GB10B"}, {120, "GB202"},
+  static constexpr std::array<Row, 11> rows{{{75, "TU102"},
+                                             {80, "GA100"},
+                                             {86, "GA102"},
+                                             {87, "GA10B"},
+                                             {89, "AD102"},
+                                             {90, "GH100"},
+                                             {100, "GB100"},
+                                             {103, "GB110"},
+                                             {110, "GB10B"},
+                                             {120, "GB202"},
                                              {121, "GB20B"}}};
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.architecture == architecture; });
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [&](const Row& row) { return row.architecture == architecture; });
   return found == rows.end() ? std::string() : found->chip;
 }
 
@@ -88,7 +97,8 @@ std::string describe(const std::string& chip, const std::string& metric) {
   return asked.description;
 }
 
-MetricSet::MetricSet(const std::string& chip, std::vector<std::string> metrics, std::span<const std::uint8_t> availability)
+MetricSet::MetricSet(const std::string& chip, std::vector<std::string> metrics,
+                     std::span<const std::uint8_t> availability)
     : metrics_(std::move(metrics)) {
   for (const std::string& metric : metrics_) names_.push_back(metric.c_str());
   Host host(chip, availability);

@@ -1,5 +1,5 @@
-// CUPTI's host side: what a chip can count, and the image that says what is to be counted. It needs neither GPU nor driver
-// (CUPTI 12.6 Update 2 to 13.1; later ones want a driver).
+// CUPTI's host side: what a chip can count, and the image that says what is to be counted. It needs neither GPU nor
+// driver (CUPTI 12.6 Update 2 to 13.1; later ones want a driver).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace ergotune::cupti {
 
 struct HostObject;
 
-/// "GH100" for compute capability 90; empty for one that has no range profiler. Of several chips the first that was built:
-/// they count the same.
+/// "GH100" for compute capability 90; empty for one that has no range profiler. Of several chips the first that was
+/// built: they count the same.
 std::string chip_of_architecture(int architecture);
 /// Chips that the library knows. Throws UserError where there is none.
 std::vector<std::string> chips();
@@ -24,8 +24,8 @@ std::string describe(const std::string& chip, const std::string& metric);
 /// Metrics that are counted together.
 class MetricSet {
  public:
-  /// Metrics that the chip has; each once. `availability`: what the device itself says of its counters, for chips newer than
-  /// the library; empty: nothing. Throws UserError where the chip lacks one.
+  /// Metrics that the chip has; each once. `availability`: what the device itself says of its counters, for chips newer
+  /// than the library; empty: nothing. Throws UserError where the chip lacks one.
   MetricSet(const std::string& chip, std::vector<std::string> metrics, std::span<const std::uint8_t> availability = {});
   ~MetricSet();
   MetricSet(const MetricSet&) = delete;

@@ -1,5 +1,5 @@
-// CUPTI's Range Profiler on the device at hand: rounds are launched by the caller, one per pass, each between begin_pass() and
-// end_pass().
+// CUPTI's Range Profiler on the device at hand: rounds are launched by the caller, one per pass, each between
+// begin_pass() and end_pass().
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ class ProfiledDevice {
   void* context_ = nullptr;
 };
 
-/// The counters of one configuration's rounds. From its first pass until values() the board is watched, which changes how it runs; before
-/// and after that nothing of it remains.
+/// The counters of one configuration's rounds. From its first pass until values() the board is watched, which changes
+/// how it runs; before and after that nothing of it remains.
 class CountedIterations {
  public:
   /// A round of one launch is counted as that kernel, from its start to its end; one of several as a whole.

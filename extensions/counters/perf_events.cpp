@@ -25,8 +25,9 @@ std::string vendor_in(std::istream& cpuinfo) {
 std::vector<PerfEvent> flop_events(std::string_view vendor) {
   if (vendor == "AuthenticAMD") return {{PERF_TYPE_RAW, 0x0f03, 1}};
   if (vendor != "GenuineIntel") return {};
-  return {{PERF_TYPE_RAW, 0x01c7, 1}, {PERF_TYPE_RAW, 0x02c7, 1}, {PERF_TYPE_RAW, 0x04c7, 2}, {PERF_TYPE_RAW, 0x08c7, 4},
-          {PERF_TYPE_RAW, 0x10c7, 4}, {PERF_TYPE_RAW, 0x20c7, 8}, {PERF_TYPE_RAW, 0x40c7, 8}, {PERF_TYPE_RAW, 0x80c7, 16}};
+  return {{PERF_TYPE_RAW, 0x01c7, 1}, {PERF_TYPE_RAW, 0x02c7, 1}, {PERF_TYPE_RAW, 0x04c7, 2},
+          {PERF_TYPE_RAW, 0x08c7, 4}, {PERF_TYPE_RAW, 0x10c7, 4}, {PERF_TYPE_RAW, 0x20c7, 8},
+          {PERF_TYPE_RAW, 0x40c7, 8}, {PERF_TYPE_RAW, 0x80c7, 16}};
 }
 
 std::vector<PerfEvent> perf_events_of(std::string_view counter) {

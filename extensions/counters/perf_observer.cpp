@@ -14,8 +14,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ergotune/error.hpp"
 #include "counters/perf_events.hpp"
+#include "ergotune/error.hpp"
 #include "problem/tables/counter_names.hpp"
 
 namespace ergotune {
@@ -47,7 +47,8 @@ int open_event(const PerfEvent& event, pid_t thread, bool of_kernel) {
 
 /// Faults and switches happen inside of the kernel: without it they would be 0. Where that is not allowed, -1.
 bool counts_inside_kernel(const PerfEvent& event) {
-  return event.type == PERF_TYPE_SOFTWARE && event.config != PERF_COUNT_SW_TASK_CLOCK && event.config != PERF_COUNT_SW_PAGE_FAULTS;
+  return event.type == PERF_TYPE_SOFTWARE && event.config != PERF_COUNT_SW_TASK_CLOCK &&
+         event.config != PERF_COUNT_SW_PAGE_FAULTS;
 }
 
 /// 0 where it can be counted, else errno.
@@ -62,11 +63,14 @@ int trouble_with(const Counter& counter) {
 }
 
 std::string why_not(int trouble) {
-  if (trouble != EACCES && trouble != EPERM) return "this processor, or the virtual machine that it is, does not count them";
+  if (trouble != EACCES && trouble != EPERM)
+    return "this processor, or the virtual machine that it is, does not count them";
   std::string level;
   std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> level;
-  return fmt::format("this user may not: kernel.perf_event_paranoid is {} (2 or less allows a user's own processes, 1 their "
-                     "share of the kernel; containers also need the system call perf_event_open)", level);
+  return fmt::format(
+      "this user may not: kernel.perf_event_paranoid is {} (2 or less allows a user's own processes, 1 their "
+      "share of the kernel; containers also need the system call perf_event_open)",
+      level);
 }
 
 std::vector<pid_t> own_threads() {
@@ -126,7 +130,8 @@ class PerfObserver : public Observer {
         throw Error(fmt::format("{} cannot be read: {}", counters_[one.counter].name, std::strerror(errno)));
       if (found[2] == 0) continue;  // the thread did not run
       scaled_ = scaled_ || found[2] < found[1];
-      sums_[one.counter] += one.weight * static_cast<double>(found[0]) * static_cast<double>(found[1]) / static_cast<double>(found[2]);
+      sums_[one.counter] +=
+          one.weight * static_cast<double>(found[0]) * static_cast<double>(found[1]) / static_cast<double>(found[2]);
     }
     close();
     ++counted_;
@@ -174,7 +179,8 @@ std::shared_ptr<Observer> make_perf_observer(const std::vector<std::string>& ask
                                              std::vector<std::string>* notes) {
   check_perf_names(asked);
   if (!device.is_cpu)
-    throw UserError(fmt::format("observer \"perf\" counts what a processor does, and {} is none{}", device.id.empty() ? "this" : device.id,
+    throw UserError(fmt::format("observer \"perf\" counts what a processor does, and {} is none{}",
+                                device.id.empty() ? "this" : device.id,
                                 device.backend == "cuda" ? "; NVIDIA's GPUs have the observer \"counters\"" : ""));
   std::vector<Counter> counters;
   std::vector<std::string> missing;
@@ -188,14 +194,16 @@ std::shared_ptr<Observer> make_perf_observer(const std::vector<std::string>& ask
       counters.push_back(std::move(counter));
       continue;
     }
-    if (named) throw UserError(fmt::format("observer \"perf\": {} is not to be had here: {}", info.name, why_not(code)));
+    if (named)
+      throw UserError(fmt::format("observer \"perf\": {} is not to be had here: {}", info.name, why_not(code)));
     missing.push_back(std::move(counter.name));
     if (trouble == 0 || trouble == ENOENT) trouble = code;
   }
-  if (counters.empty()) throw UserError(fmt::format("observer \"perf\": nothing can be counted here: {}", why_not(trouble)));
+  if (counters.empty())
+    throw UserError(fmt::format("observer \"perf\": nothing can be counted here: {}", why_not(trouble)));
   if (notes && !missing.empty())
-    notes->push_back(fmt::format("perf: {} {} not to be had here: {}", fmt::join(missing, ", "), missing.size() == 1 ? "is" : "are",
-                                 why_not(trouble)));
+    notes->push_back(fmt::format("perf: {} {} not to be had here: {}", fmt::join(missing, ", "),
+                                 missing.size() == 1 ? "is" : "are", why_not(trouble)));
   return std::make_shared<PerfObserver>(std::move(counters));
 }
 

@@ -36,8 +36,7 @@ class Audit {
   explicit Audit(const std::string& file) {
     if (file.empty()) return;
     descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
-    if (descriptor_ < 0)
-      throw UserError(fmt::format("cannot write the audit log {}: {}", file, std::strerror(errno)));
+    if (descriptor_ < 0) throw UserError(fmt::format("cannot write the audit log {}: {}", file, std::strerror(errno)));
     // A pipe that is not read would stop the daemon.
     struct stat info {};
     if (::fstat(descriptor_, &info) != 0 || (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)))
@@ -52,7 +51,8 @@ class Audit {
   void operator()(const std::string& line) const {
     const std::string text = fmt::format("{} {}\n", iso_time(wall_seconds()), line);
     if (descriptor_ >= 0 && write_all(descriptor_, text)) return;
-    const std::string why = descriptor_ >= 0 ? fmt::format("(the audit log cannot be written: {}) ", std::strerror(errno)) : "";
+    const std::string why =
+        descriptor_ >= 0 ? fmt::format("(the audit log cannot be written: {}) ", std::strerror(errno)) : "";
     write_all(STDERR_FILENO, why + text);
   }
 
@@ -79,15 +79,14 @@ int listen_at(const std::string& path) {
   if (::lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
     throw UserError(fmt::format("the socket's folder {} is not there, or a link", folder.string()));
   if ((info.st_uid != 0 && info.st_uid != ::geteuid()) || (info.st_mode & (S_IWGRP | S_IWOTH)))
-    throw UserError(fmt::format("others can write to the socket's folder {}: chmod go-w, or choose another",
-                                folder.string()));
+    throw UserError(
+        fmt::format("others can write to the socket's folder {}: chmod go-w, or choose another", folder.string()));
   const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (socket < 0) throw Error(std::string("cannot make a socket: ") + std::strerror(errno));
   if (::lstat(path.c_str(), &info) == 0) {
     if (!S_ISSOCK(info.st_mode))
       throw UserError(path + " is there and is no socket (a link, perhaps): it is not touched");
-    if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
-        errno == EAGAIN)
+    if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 || errno == EAGAIN)
       throw UserError("another ergotuned listens at " + path);
     ::unlink(path.c_str());
   }
@@ -200,8 +199,8 @@ class Daemon {
       return;
     }
     if (!make_room(peer.uid)) {
-      const std::string sorry =
-          encode(nonce, 0, Answer(DoneAnswer{ControlStatus::timeout, "too many clients are connected: try again later", 0}));
+      const std::string sorry = encode(
+          nonce, 0, Answer(DoneAnswer{ControlStatus::timeout, "too many clients are connected: try again later", 0}));
       (void)!::send(socket, sorry.data(), sorry.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       ::close(socket);
       return;
@@ -211,8 +210,8 @@ class Daemon {
     answer(socket, hello);
   }
 
-  /// Where there are too many, the one that has been silent for longest goes: of this user's own, or of the user who has
-  /// most. Who has a lease stays. False when no client can be dropped.
+  /// Where there are too many, the one that has been silent for longest goes: of this user's own, or of the user who
+  /// has most. Who has a lease stays. False when no client can be dropped.
   bool make_room(uid_t newcomer) {
     std::map<uid_t, std::size_t> of_user;
     for (const auto& [socket, client] : clients_) ++of_user[client.uid];
@@ -249,8 +248,8 @@ class Daemon {
       return drop(socket);
     }
     try {
-      const auto reply = service_.handle(
-          clients_[socket].number, std::string_view(bytes.data(), static_cast<std::size_t>(n)), host_seconds());
+      const auto reply = service_.handle(clients_[socket].number,
+                                         std::string_view(bytes.data(), static_cast<std::size_t>(n)), host_seconds());
       if (reply.empty()) return drop(socket);
       answer(socket, reply);
     } catch (const std::exception& error) {  // a driver's, or for want of memory: the others are served on
@@ -261,8 +260,7 @@ class Daemon {
 
   // A client that does not read its answers is not waited for.
   void answer(int socket, const std::string& bytes) {
-    if (::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
-        static_cast<ssize_t>(bytes.size()))
+    if (::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) != static_cast<ssize_t>(bytes.size()))
       drop(socket);
   }
 

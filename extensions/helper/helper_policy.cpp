@@ -29,19 +29,16 @@ void check_keys(const toml::table& table, const std::vector<std::string>& known,
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw UserError(fmt::format("unknown key \"{}\"{}", name, suggestion(name, known)),
-                      place_of(node, file));
+      throw UserError(fmt::format("unknown key \"{}\"{}", name, suggestion(name, known)), place_of(node, file));
   }
 }
 
-double positive(const toml::table& table, const char* name, double otherwise, double most,
-                const std::string& file) {
+double positive(const toml::table& table, const char* name, double otherwise, double most, const std::string& file) {
   const auto* node = table.get(name);
   if (!node) return otherwise;
   const auto value = node->value<double>();
   if (!value || !(*value > 0) || *value > most)
-    throw UserError(fmt::format("{} must be a number above 0, at most {:g}", name, most),
-                    place_of(*node, file));
+    throw UserError(fmt::format("{} must be a number above 0, at most {:g}", name, most), place_of(*node, file));
   return *value;
 }
 
@@ -84,28 +81,22 @@ Bounds parse_bounds(const toml::node& node, const std::string& name, const std::
   const auto* array = node.as_array();
   if (array && array->size() == 2) {
     const auto low = (*array)[0].value<double>(), high = (*array)[1].value<double>();
-    if (low && high && std::isfinite(*low) && std::isfinite(*high) && *low >= 0 && *low <= *high)
-      return {*low, *high};
+    if (low && high && std::isfinite(*low) && std::isfinite(*high) && *low >= 0 && *low <= *high) return {*low, *high};
   }
   throw UserError(fmt::format("{} must be [lowest, highest]", name), place_of(node, file));
 }
 
 Rule parse_rule(const toml::table& table, const std::string& file) {
-  check_keys(
-      table,
-      {"users", "groups", "devices", "core_clock_mhz", "memory_clock_mhz", "power_limit_w", "take_over"},
-      file);
+  check_keys(table, {"users", "groups", "devices", "core_clock_mhz", "memory_clock_mhz", "power_limit_w", "take_over"},
+             file);
   Rule rule;
-  entries(table, "users", file, [&](const toml::node& n) {
-    rule.users.push_back(number_or_name<uid_t>(n, "user", file, find_user));
-  });
-  entries(table, "groups", file, [&](const toml::node& n) {
-    rule.groups.push_back(number_or_name<gid_t>(n, "group", file, find_group));
-  });
+  entries(table, "users", file,
+          [&](const toml::node& n) { rule.users.push_back(number_or_name<uid_t>(n, "user", file, find_user)); });
+  entries(table, "groups", file,
+          [&](const toml::node& n) { rule.groups.push_back(number_or_name<gid_t>(n, "group", file, find_group)); });
   entries(table, "devices", file, [&](const toml::node& n) {
     const auto name = n.value_exact<std::string>();
-    if (!name || name->empty())
-      throw UserError("a device is named by its id or key, or \"*\"", place_of(n, file));
+    if (!name || name->empty()) throw UserError("a device is named by its id or key, or \"*\"", place_of(n, file));
     rule.devices.push_back(*name);
   });
   for (const auto quantity : kControlQuantities)
@@ -118,8 +109,7 @@ Rule parse_rule(const toml::table& table, const std::string& file) {
   }
   if (rule.users.empty() && rule.groups.empty())
     throw UserError("a rule must name users or groups", place_of(table, file));
-  if (rule.devices.empty())
-    throw UserError("a rule must name devices (\"*\" for all)", place_of(table, file));
+  if (rule.devices.empty()) throw UserError("a rule must name devices (\"*\" for all)", place_of(table, file));
   return rule;
 }
 
@@ -131,9 +121,8 @@ const Rule* Policy::rule_for(const Peer& peer, const std::string& id, const std:
                      std::any_of(peer.groups.begin(), peer.groups.end(), [&](gid_t group) {
                        return std::find(rule.groups.begin(), rule.groups.end(), group) != rule.groups.end();
                      });
-    const bool what = std::any_of(rule.devices.begin(), rule.devices.end(), [&](const std::string& name) {
-      return name == "*" || name == id || name == key;
-    });
+    const bool what = std::any_of(rule.devices.begin(), rule.devices.end(),
+                                  [&](const std::string& name) { return name == "*" || name == id || name == key; });
     if (who && what) return &rule;
   }
   return nullptr;
@@ -161,9 +150,7 @@ Policy parse_policy(const std::string& text, const std::string& file) {
 }
 
 Policy load_policy(const std::string& file) {
-  const auto refuse = [&](const std::string& why) {
-    throw UserError(fmt::format("the policy {} {}", file, why));
-  };
+  const auto refuse = [&](const std::string& why) { throw UserError(fmt::format("the policy {} {}", file, why)); };
   const auto trusted = [](const struct stat& info) { return info.st_uid == 0 || info.st_uid == ::geteuid(); };
   // Opened without following a link and then looked at through the descriptor: it cannot be swapped in between.
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -181,8 +168,7 @@ Policy load_policy(const std::string& file) {
   ::close(descriptor);
   if (!looked) refuse("is not a plain file of a sensible size");
   if (!trusted(info)) refuse(fmt::format("belongs to user {}, not to root", info.st_uid));
-  if (info.st_mode & (S_IWGRP | S_IWOTH))
-    refuse(fmt::format("can be written by others: chmod go-w {}", file));
+  if (info.st_mode & (S_IWGRP | S_IWOTH)) refuse(fmt::format("can be written by others: chmod go-w {}", file));
   const auto folder = std::filesystem::absolute(file).parent_path();
   if (::stat(folder.c_str(), &info) != 0 || !trusted(info) || (info.st_mode & (S_IWGRP | S_IWOTH)))
     refuse(fmt::format("lies in a folder that others can write ({})", folder.string()));

@@ -71,8 +71,9 @@ void Service::set_policy(Policy policy) {
     bool within = rule != nullptr;
     if (rule)
       for (const auto& [quantity, value] : lease.session->current())
-        within = within &&
-                 check_value(quantity, clamp_range(lease.session->control().range(quantity), *rule, quantity), value).ok();
+        within =
+            within &&
+            check_value(quantity, clamp_range(lease.session->control().range(quantity), *rule, quantity), value).ok();
     if (!within) {
       over.push_back(key);
       continue;
@@ -84,17 +85,14 @@ void Service::set_policy(Policy policy) {
 }
 
 bool Service::holds_lease(std::uint64_t client) const {
-  return std::any_of(leases_.begin(), leases_.end(),
-                     [&](const auto& entry) { return entry.second.client == client; });
+  return std::any_of(leases_.begin(), leases_.end(), [&](const auto& entry) { return entry.second.client == client; });
 }
 
 void Service::look_for_devices() {
   std::vector<std::string> ids = devices_.list();
-  std::erase_if(known_,
-                [&](const Known& known) { return std::find(ids.begin(), ids.end(), known.id) == ids.end(); });
+  std::erase_if(known_, [&](const Known& known) { return std::find(ids.begin(), ids.end(), known.id) == ids.end(); });
   for (const auto& id : ids) {
-    if (std::any_of(known_.begin(), known_.end(), [&](const Known& known) { return known.id == id; }))
-      continue;
+    if (std::any_of(known_.begin(), known_.end(), [&](const Known& known) { return known.id == id; })) continue;
     try {
       auto control = devices_.open(id);
       known_.push_back({id, control->device_key(), std::move(control)});
@@ -134,16 +132,14 @@ std::string Service::handle(std::uint64_t number, std::string_view bytes, double
   }
   client.last_sequence = header.sequence;
   expire(now);
-  client.allowance =
-      std::min(kRequestBurst, client.allowance + (now - client.filled_at) * kRequestsPerSecond);
+  client.allowance = std::min(kRequestBurst, client.allowance + (now - client.filled_at) * kRequestsPerSecond);
   client.filled_at = now;
   const double cost = header.type == Type::acquire ? kAcquireCost : 1;
   if (client.allowance < cost)
     return encode(client.nonce, header.sequence,
                   Answer(refuse(ControlStatus::timeout, "too many requests: try again later")));
   client.allowance -= cost;
-  Answer reply =
-      std::visit([&](const auto& message) { return answer(number, client, message, now); }, *request);
+  Answer reply = std::visit([&](const auto& message) { return answer(number, client, message, now); }, *request);
   return encode(client.nonce, header.sequence, reply);
 }
 
@@ -151,8 +147,7 @@ Answer Service::answer(std::uint64_t, Client& client, const ListRequest&, double
   look_for_devices();
   DevicesAnswer list;
   for (const auto& known : known_)
-    list.devices.push_back(
-        {known.id, known.key, policy_.rule_for(client.peer, known.id, known.key) != nullptr});
+    list.devices.push_back({known.id, known.key, policy_.rule_for(client.peer, known.id, known.key) != nullptr});
   return list;
 }
 
@@ -179,9 +174,8 @@ Answer Service::answer(std::uint64_t number, Client& client, const AcquireReques
   const Rule* rule = policy_.rule_for(client.peer, known->id, known->key);
   if (!rule) {
     audit_refusal(client, fmt::format("{} is not in the policy for this user", known->id), now);
-    return refuse(
-        ControlStatus::no_permission,
-        fmt::format("the helper's policy does not let user {} set clocks of {}", client.peer.uid, known->id));
+    return refuse(ControlStatus::no_permission,
+                  fmt::format("the helper's policy does not let user {} set clocks of {}", client.peer.uid, known->id));
   }
   if (request.take_over && !rule->take_over) {
     audit_refusal(client, fmt::format("taking over {}", known->id), now);
@@ -190,16 +184,16 @@ Answer Service::answer(std::uint64_t number, Client& client, const AcquireReques
   if (const auto held = leases_.find(known->key); held != leases_.end()) {
     const auto& holder = clients_[held->second.client].peer;
     audit_refusal(client, fmt::format("{} is leased to pid {}", known->id, holder.pid), now);
-    return refuse(
-        ControlStatus::no_permission,
-        fmt::format("{} is in use by another session (pid {}, user {})", known->id, holder.pid, holder.uid));
+    return refuse(ControlStatus::no_permission,
+                  fmt::format("{} is in use by another session (pid {}, user {})", known->id, holder.pid, holder.uid));
   }
   UserLeases& mine = user_leases_[client.peer.uid];
   mine.allowance = std::min(kLeaseBurst, mine.allowance + std::max(0.0, now - mine.filled_at) * kLeasesPerSecond);
   mine.filled_at = now;
   if (mine.allowance < 1) {
     audit_refusal(client, fmt::format("too many leases of {}", known->id), now);
-    return refuse(ControlStatus::timeout, fmt::format("more than {:g} leases a second: try again later", kLeasesPerSecond));
+    return refuse(ControlStatus::timeout,
+                  fmt::format("more than {:g} leases a second: try again later", kLeasesPerSecond));
   }
   mine.allowance -= 1;
   Lease lease;
@@ -243,15 +237,13 @@ Answer Service::answer(std::uint64_t number, Client& client, const SetRequest& r
   auto* lease = lease_of(number, request.device, refusal);
   if (!lease) return refusal;
   lease->until = now + lease->lifetime;
-  lease->allowance =
-      std::min(policy_.burst, lease->allowance + (now - lease->filled_at) * policy_.changes_per_second);
+  lease->allowance = std::min(policy_.burst, lease->allowance + (now - lease->filled_at) * policy_.changes_per_second);
   lease->filled_at = now;
   if (lease->allowance < 1)
-    return refuse(ControlStatus::timeout, fmt::format("more than {:g} changes a second: try again later",
-                                                      policy_.changes_per_second));
+    return refuse(ControlStatus::timeout,
+                  fmt::format("more than {:g} changes a second: try again later", policy_.changes_per_second));
   lease->allowance -= 1;
-  const auto range =
-      clamp_range(lease->session->control().range(request.quantity), lease->rule, request.quantity);
+  const auto range = clamp_range(lease->session->control().range(request.quantity), lease->rule, request.quantity);
   if (!range.supported)
     return refuse(ControlStatus::no_permission,
                   fmt::format("the {} of {} cannot be set through the helper (device or policy)",
@@ -260,13 +252,13 @@ Answer Service::answer(std::uint64_t number, Client& client, const SetRequest& r
   if (result.ok()) {
     if (!lease->session->check().ok()) lease->session->doubt();  // another process has changed it: it is set again
     // a value beside one of the list means that one: what reaches the device is in the policy to the last digit
-    result = lease->session->set(request.quantity, range.values.empty() ? request.value : nearest_value(range, request.value));
+    result = lease->session->set(request.quantity,
+                                 range.values.empty() ? request.value : nearest_value(range, request.value));
   } else {
     result.message += " within the helper's policy";
   }
-  audit(client,
-        fmt::format("set {} of {} to {:g}: {}{}", to_string(request.quantity), lease->id, request.value,
-                    to_string(result.status), result.ok() ? "" : " (" + result.message + ")"));
+  audit(client, fmt::format("set {} of {} to {:g}: {}{}", to_string(request.quantity), lease->id, request.value,
+                            to_string(result.status), result.ok() ? "" : " (" + result.message + ")"));
   return DoneAnswer{result.status, result.message, lease->lifetime};
 }
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "power/guardian/guardian.hpp"
 #include "helper/helper_policy.hpp"
+#include "power/guardian/guardian.hpp"
 #include "power/helper/helper_protocol.hpp"
 
 namespace ergotune::helper {
@@ -18,8 +18,7 @@ namespace ergotune::helper {
 struct Devices {
   std::function<std::vector<std::string>()> list;
   std::function<std::unique_ptr<Control>(const std::string& id)> open;
-  std::function<std::unique_ptr<ControlSession>(std::unique_ptr<Control>, const ControlSessionOptions&)>
-      start;
+  std::function<std::unique_ptr<ControlSession>(std::unique_ptr<Control>, const ControlSessionOptions&)> start;
   /// Below this root, with this NVML library, and journals in this folder.
   static Devices of(const ControlEnvironment& environment);
 };

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "ergotune/error.hpp"
-#include "power/guardian/guardian.hpp"
 #include "helper/daemon.hpp"
+#include "power/guardian/guardian.hpp"
 
 namespace {
 
@@ -33,8 +33,7 @@ int main(int argc, char** argv) {
   ::clearenv();
   ::umask(077);
   std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (!arguments.empty() && arguments[0] == "guardian")
-    return run_guardian({arguments.begin() + 1, arguments.end()});
+  if (!arguments.empty() && arguments[0] == "guardian") return run_guardian({arguments.begin() + 1, arguments.end()});
   enable_guardian_verb("guardian");
   helper::DaemonOptions options;
   options.environment.state_folder = "/var/lib/ergotune";
@@ -60,9 +59,9 @@ int main(int argc, char** argv) {
       else if (name == "--sysfs-root")
         options.environment.sysfs_root = value;
       else
-        throw UserError(fmt::format("unknown option {}{}", name,
-                                    suggestion(name, {"--policy", "--socket", "--state-dir", "--audit-log",
-                                                      "--nvml", "--sysfs-root"})));
+        throw UserError(fmt::format(
+            "unknown option {}{}", name,
+            suggestion(name, {"--policy", "--socket", "--state-dir", "--audit-log", "--nvml", "--sysfs-root"})));
     }
     return helper::run_daemon(options);
   } catch (const UserError& error) {

@@ -15,8 +15,8 @@ namespace ergotune {
 /// "supervise" for its last word, else this program's `supervise`).
 class ProgramEvaluator : public Evaluator, public LiveDevice {
  public:
-  /// `problem` with everything resolved, execution parameters too. `sensors`: their energies are added; none: no energy.
-  /// Throws UserError.
+  /// `problem` with everything resolved, execution parameters too. `sensors`: their energies are added; none: no
+  /// energy. Throws UserError.
   ProgramEvaluator(Problem problem, Constants constants, DeviceInfo device, LiveOptions options,
                    std::vector<std::unique_ptr<Sensor>> sensors);
   /// Ends what runs, then puts clocks back.
@@ -27,7 +27,8 @@ class ProgramEvaluator : public Evaluator, public LiveDevice {
   /// A program is not compared with other configurations.
   bool establish_reference(const std::vector<Configuration>&) override { return true; }
   std::vector<std::string> notes() const override;
-  void set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters, std::size_t device = 0) override;
+  void set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters,
+                    std::size_t device = 0) override;
 
   std::string description() const override;
   Provenance provenance() const override { return Provenance::measured; }

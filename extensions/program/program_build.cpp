@@ -7,10 +7,10 @@
 #include <chrono>
 #include <thread>
 
-#include "base/process/file_lock.hpp"
+#include "base/clock.hpp"
 #include "base/files.hpp"
 #include "base/hash.hpp"
-#include "base/clock.hpp"
+#include "base/process/file_lock.hpp"
 #include "ergotune/error.hpp"
 #include "evaluate/live/machine_fault.hpp"
 #include "program/program_output.hpp"
@@ -61,7 +61,8 @@ std::string ProgramBuilds::key_of(const ProgramTemplates& texts) {
       continue;
     }
     std::vector<fs::path> files;
-    for (const auto& entry : fs::recursive_directory_iterator(source, fs::directory_options::skip_permission_denied, error))
+    for (const auto& entry :
+         fs::recursive_directory_iterator(source, fs::directory_options::skip_permission_denied, error))
       if (entry.is_regular_file(error)) files.push_back(entry.path());
     std::sort(files.begin(), files.end());
     for (const fs::path& file : files) append(all, file.lexically_relative(source).string() + contents(file));
@@ -77,7 +78,8 @@ void ProgramBuilds::throw_if_machines_fault(std::size_t step, const std::string&
   // The same for all configurations: a program of the system, or what is there before anything is built.
   const std::string fixed = known_text(program_.build[step].front(), beside_);
   if (fixed.empty() || (step > 0 && fixed.find('/') != fixed.npos)) return;
-  throw UserError(fmt::format("{} cannot be started: {}; install it, or name another", name, result.not_started), program_.place);
+  throw UserError(fmt::format("{} cannot be started: {}; install it, or name another", name, result.not_started),
+                  program_.place);
 }
 
 BuildOutcome ProgramBuilds::make(const ProgramTemplates& texts, const fs::path& folder, Supervisor& supervisor) const {
@@ -143,7 +145,8 @@ BuildOutcome ProgramBuilds::build(ProgramTemplates texts, Supervisor& supervisor
   }
   fs::remove_all(folder, error);  // of a build that was cut off
   fs::create_directories(folder, error);
-  if (error) throw UserError(fmt::format("the folder for a build {} cannot be made: {}", folder.string(), error.message()));
+  if (error)
+    throw UserError(fmt::format("the folder for a build {} cannot be made: {}", folder.string(), error.message()));
   texts.set_folder("build", folder);
   try {
     outcome = make(texts, folder, supervisor);

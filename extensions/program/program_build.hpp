@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
-#include "program/supervisor.hpp"
 #include "ergotune/result.hpp"
 #include "program/program_templates.hpp"
+#include "program/supervisor.hpp"
 
 namespace ergotune {
 
@@ -26,8 +26,9 @@ class ProgramBuilds {
   ProgramBuilds(const Program& program, std::filesystem::path cache, std::filesystem::path beside, double time_limit)
       : program_(program), cache_(std::move(cache)), beside_(std::move(beside)), time_limit_(time_limit) {}
 
-  /// The build of a configuration, made when it is not there yet. What has failed once in this process is not tried again.
-  /// Waits for another session that makes it, until `stopping`. Throws UserError for what is no configuration's fault.
+  /// The build of a configuration, made when it is not there yet. What has failed once in this process is not tried
+  /// again. Waits for another session that makes it, until `stopping`. Throws UserError for what is no configuration's
+  /// fault.
   BuildOutcome build(ProgramTemplates texts, Supervisor& supervisor, const std::atomic<bool>& stopping);
   /// Removes builds unused for a month, and what is left of those that were cut off.
   void prune() const;
@@ -42,8 +43,8 @@ class ProgramBuilds {
   const Program& program_;
   std::filesystem::path cache_, beside_;
   double time_limit_;
-  std::map<std::string, std::string> hashes_;      ///< of files, by name
-  std::map<std::string, BuildOutcome> failures_;   ///< by key
+  std::map<std::string, std::string> hashes_;     ///< of files, by name
+  std::map<std::string, BuildOutcome> failures_;  ///< by key
 };
 
 }  // namespace ergotune

@@ -11,7 +11,8 @@
 
 namespace ergotune {
 
-EnergyOfRuns energy_of_runs(const std::vector<SensorTrace>& traces, const std::vector<TimeSpan>& spans, std::size_t runs) {
+EnergyOfRuns energy_of_runs(const std::vector<SensorTrace>& traces, const std::vector<TimeSpan>& spans,
+                            std::size_t runs) {
   EnergyOfRuns out;
   std::vector<double> joules(spans.size(), 0.0);
   double edges = 0, lasting = 0;

@@ -8,12 +8,12 @@
 #include <set>
 #include <thread>
 
-#include "base/process/process.hpp"
 #include "base/clock.hpp"
+#include "base/process/process.hpp"
+#include "evaluate/live/device_controls.hpp"
+#include "evaluate/result_box.hpp"
 #include "program/program.hpp"
 #include "program/program_runner.hpp"
-#include "evaluate/result_box.hpp"
-#include "evaluate/live/device_controls.hpp"
 
 namespace ergotune {
 namespace {
@@ -44,7 +44,7 @@ struct ProgramEvaluator::State {
   std::deque<EvaluationResult> results;
   std::optional<std::uint64_t> running;
   std::set<std::uint64_t> dropped;  ///< cancelled while they ran
-  std::exception_ptr fault;  ///< no configuration's: nothing runs after it
+  std::exception_ptr fault;         ///< no configuration's: nothing runs after it
   RunJournal* journal = nullptr;
   bool ending = false;
   std::thread thread;
@@ -166,7 +166,8 @@ std::vector<std::string> ProgramEvaluator::notes() const {
   return {"energy by " + state_->sensors};
 }
 
-void ProgramEvaluator::set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters, std::size_t) {
+void ProgramEvaluator::set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters,
+                                    std::size_t) {
   state_->controls = std::make_unique<DeviceControls>(std::move(session), std::move(parameters));
 }
 

@@ -75,7 +75,10 @@ std::size_t length_of_character(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const unsigned first = byte(at);
   if (first < 0x80) return first >= ' ' || first == '\n' || first == '\t' ? 1 : 0;
-  const std::size_t length = first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+  const std::size_t length = first >= 0xC2 && first < 0xE0   ? 2
+                             : first >= 0xE0 && first < 0xF0 ? 3
+                             : first >= 0xF0 && first < 0xF5 ? 4
+                                                             : 0;
   for (std::size_t i = 1; i < length; ++i)
     if (byte(at + i) < 0x80 || byte(at + i) > 0xBF) return 0;
   return length;
@@ -104,14 +107,19 @@ OutputPatterns::OutputPatterns(const Program& program) {
   if (!program.check_pattern.empty()) check_ = Pattern{program.check_pattern, std::regex(program.check_pattern, flags)};
 }
 
-std::string OutputPatterns::read(std::string_view out, std::string_view err, std::map<std::string, double>& numbers) const {
+std::string OutputPatterns::read(std::string_view out, std::string_view err,
+                                 std::map<std::string, double>& numbers) const {
   for (const auto& [name, pattern] : numbers_) {
     std::optional<std::string> text;
-    const auto look = [&, &regex = pattern.regex](std::string_view line) { return (text = last_match(line, regex)).has_value(); };
+    const auto look = [&, &regex = pattern.regex](std::string_view line) {
+      return (text = last_match(line, regex)).has_value();
+    };
     if (!any_line_from_the_end(out, look)) any_line_from_the_end(err, look);
     if (!text) return fmt::format("no line of the output matches '{}', the pattern of \"{}\"", pattern.text, name);
     const auto number = number_in(*text);
-    if (!number) return fmt::format("the pattern '{}' of \"{}\" found \"{}\", which is no number", pattern.text, name, shortened(*text));
+    if (!number)
+      return fmt::format("the pattern '{}' of \"{}\" found \"{}\", which is no number", pattern.text, name,
+                         shortened(*text));
     numbers[name] = *number;
   }
   return {};
@@ -134,11 +142,14 @@ std::string difference(std::string_view actual, std::string_view expected, std::
     if (tolerant) {
       const auto a = words_of(ours[i]), e = words_of(theirs[i]);
       same = a.size() == e.size();
-      for (std::size_t w = 0; same && w < a.size(); ++w) same = same_word(a[w], e[w], absolute.value_or(0), relative.value_or(0));
+      for (std::size_t w = 0; same && w < a.size(); ++w)
+        same = same_word(a[w], e[w], absolute.value_or(0), relative.value_or(0));
     }
-    if (!same) return fmt::format("line {} is \"{}\" and should be \"{}\"", i + 1, shortened(ours[i]), shortened(theirs[i]));
+    if (!same)
+      return fmt::format("line {} is \"{}\" and should be \"{}\"", i + 1, shortened(ours[i]), shortened(theirs[i]));
   }
-  if (ours.size() != theirs.size()) return fmt::format("it has {} lines and should have {}", ours.size(), theirs.size());
+  if (ours.size() != theirs.size())
+    return fmt::format("it has {} lines and should have {}", ours.size(), theirs.size());
   return tolerant ? std::string() : "it ends otherwise";
 }
 

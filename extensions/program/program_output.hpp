@@ -29,8 +29,8 @@ class OutputPatterns {
   std::optional<Pattern> check_;
 };
 
-/// Where two texts differ, in words; empty where they do not. With a tolerance, words between blanks that are numbers in
-/// both may differ by absolute + relative * |expected|; without any, every byte counts.
+/// Where two texts differ, in words; empty where they do not. With a tolerance, words between blanks that are numbers
+/// in both may differ by absolute + relative * |expected|; without any, every byte counts.
 std::string difference(std::string_view actual, std::string_view expected, std::optional<double> absolute,
                        std::optional<double> relative);
 

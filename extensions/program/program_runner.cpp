@@ -8,14 +8,14 @@
 #include <cstring>
 #include <optional>
 
-#include "base/process/environment.hpp"
-#include "base/files.hpp"
 #include "base/clock.hpp"
-#include "ergotune/error.hpp"
+#include "base/files.hpp"
+#include "base/process/environment.hpp"
 #include "base/statistics.hpp"
+#include "ergotune/error.hpp"
 #include "evaluate/live/machine_fault.hpp"
-#include "program/program_energy.hpp"
 #include "measure/timing/estimate.hpp"
+#include "program/program_energy.hpp"
 
 namespace ergotune {
 namespace {
@@ -118,7 +118,8 @@ SupervisedResult ProgramRunner::run_first(bool checked, Here& here) {
   SupervisedResult result = run_once(here);
   here.command.whole_out.clear();
   if (!result.not_whole.empty())
-    throw UserError(fmt::format("the program's output cannot be kept ({}); make room, or set TMPDIR to a place that has", result.not_whole));
+    throw UserError(fmt::format(
+        "the program's output cannot be kept ({}); make room, or set TMPDIR to a place that has", result.not_whole));
   return result;
 }
 
@@ -155,11 +156,13 @@ bool ProgramRunner::check_file(Here& here) const {
   if (!actual) return fail(here.result, Status::wrong_result, fmt::format("it left no file {}", name));
   const auto expected = read_file(compare.reference, std::string::npos);
   if (!expected)
-    throw UserError(fmt::format("the reference {} cannot be read any more", compare.reference.string()), program_.place);
+    throw UserError(fmt::format("the reference {} cannot be read any more", compare.reference.string()),
+                    program_.place);
   const std::string words = difference(*actual, *expected, compare.absolute_tolerance, compare.relative_tolerance);
   if (words.empty()) return true;
   return fail(here.result, Status::wrong_result,
-              fmt::format("{} differs from {}: {}", name.empty() ? "the output" : name, compare.reference.filename().string(), words));
+              fmt::format("{} differs from {}: {}", name.empty() ? "the output" : name,
+                          compare.reference.filename().string(), words));
 }
 
 /// Whether what it did is right.
@@ -177,7 +180,8 @@ bool ProgramRunner::check(const SupervisedResult& result, Here& here) {
   const fs::path seen = temporary_.path() / "run" / "stdout";
   std::error_code error;
   fs::rename(output_, seen, error);
-  if (error) throw UserError(fmt::format("the output for the check, {}: {}", seen.string(), error.message()), program_.place);
+  if (error)
+    throw UserError(fmt::format("the output for the check, {}: {}", seen.string(), error.message()), program_.place);
   const SupervisedResult checked = supervisor_.run(run);
   if (checked.ok()) return true;
   const std::string words = last_words(checked.out, checked.err);
@@ -226,7 +230,8 @@ bool ProgramRunner::take_sample(std::size_t runs, Here& here) {
 double ProgramRunner::reading_period(double run_seconds) const {
   double period = std::clamp(run_seconds / 500, 1e-3, 0.02);
   for (const auto& sensor : recorder_.sensors())
-    if (const double update = sensor->info().update_period; update > 0) period = std::min(period, std::max(update / 4, 1e-3));
+    if (const double update = sensor->info().update_period; update > 0)
+      period = std::min(period, std::max(update / 4, 1e-3));
   return period;
 }
 
@@ -267,9 +272,11 @@ double ProgramRunner::relative_error(const Here& here) const {
 bool ProgramRunner::enough(const RunOptions& options, Here& here) {
   const std::size_t count = here.samples.size();
   const double each = here.spent / static_cast<double>(count);
-  const auto least = static_cast<std::size_t>(std::max(2, or_default(options_.measure.min_repeats, MeasureSettings().min_repeats, kProgramRepeats)));
+  const auto least = static_cast<std::size_t>(
+      std::max(2, or_default(options_.measure.min_repeats, MeasureSettings().min_repeats, kProgramRepeats)));
   // A slow program has little noise for its length.
-  const std::size_t wanted = each * static_cast<double>(least) > most_seconds() ? std::min<std::size_t>(least, 3) : least;
+  const std::size_t wanted =
+      each * static_cast<double>(least) > most_seconds() ? std::min<std::size_t>(least, 3) : least;
   if (count < wanted) return false;
   if (relative_error(here) <= precision_) return true;
   if (options.objective_quantity == "time" && options.give_up_above < 1e300) {
@@ -310,7 +317,8 @@ void ProgramRunner::note_times(Here& here) const {
     const TimeEstimate estimate = estimate_time(values);
     Quantity& quantity = here.result.quantities[name];
     quantity = {estimate.value, estimate.standard_error, runs, method, {}, Provenance::measured, estimate.degrees};
-    if (name == "time") quantity.standard_error = std::hypot(quantity.standard_error, here.disturbed * quantity.value / 2);
+    if (name == "time")
+      quantity.standard_error = std::hypot(quantity.standard_error, here.disturbed * quantity.value / 2);
   };
   note("time", times, "trimmed mean of runs, host clock");
   note("cpu_time", cpu, "trimmed mean of runs, resource usage");
@@ -330,8 +338,8 @@ void ProgramRunner::note_energy(Here& here) const {
   }
   if (wide) {
     fail(here.result, Status::unsupported,
-         fmt::format("the energy is known to +-{:.0f} % only: runs are too short for {}, or too few", 100 * energy.relative_half_width,
-                     energy.energy.sensor));
+         fmt::format("the energy is known to +-{:.0f} % only: runs are too short for {}, or too few",
+                     100 * energy.relative_half_width, energy.energy.sensor));
     return;
   }
   here.result.quantities.try_emplace("energy", energy.energy);
@@ -384,9 +392,10 @@ Measurement ProgramRunner::run(const Configuration& configuration, const RunOpti
   } catch (const UserError&) {
     throw;
   } catch (const NoProcess& error) {
-    throw UserError(fmt::format("no program can be started ({}): where the limit of processes or descriptors is reached (ulimit -u, -n), "
-                                "or memory is short, no configuration can help that, so nothing was stored for it",
-                                error.what()));
+    throw UserError(fmt::format(
+        "no program can be started ({}): where the limit of processes or descriptors is reached (ulimit -u, -n), "
+        "or memory is short, no configuration can help that, so nothing was stored for it",
+        error.what()));
   } catch (const Error& error) {
     fail(result, Status::runtime_error, error.what());
   }

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "program/supervisor.hpp"
 #include "evaluate/live/live.hpp"
+#include "measure/energy/clock_watch.hpp"
+#include "measure/energy/span_energy.hpp"
 #include "measure/runner.hpp"
 #include "program/program_build.hpp"
 #include "program/program_output.hpp"
 #include "program/program_templates.hpp"
-#include "measure/energy/clock_watch.hpp"
-#include "measure/energy/span_energy.hpp"
+#include "program/supervisor.hpp"
 
 namespace ergotune {
 
@@ -26,8 +26,8 @@ inline constexpr int kProgramRepeats = 5;
 
 class ProgramRunner {
  public:
-  /// `supervisor` starts the process that runs programs. Energy by `sensors`, whose energies are added; none: no energy.
-  /// Throws UserError for a program that is not there.
+  /// `supervisor` starts the process that runs programs. Energy by `sensors`, whose energies are added; none: no
+  /// energy. Throws UserError for a program that is not there.
   ProgramRunner(const Problem& problem, const Constants& constants, const LiveOptions& options,
                 std::vector<std::string> supervisor, std::vector<std::unique_ptr<Sensor>> sensors);
 

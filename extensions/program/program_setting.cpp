@@ -7,10 +7,10 @@
 #include <limits>
 #include <set>
 
-#include "ergotune/error.hpp"
 #include "base/statistics.hpp"
-#include "tune/session/confirmation.hpp"
+#include "ergotune/error.hpp"
 #include "tune/ledger/leaderboard.hpp"
+#include "tune/session/confirmation.hpp"
 
 namespace ergotune {
 namespace {
@@ -24,8 +24,8 @@ struct Point {
 /// Settings one after the other, each where what is known promises least energy.
 class SettingSource : public Source {
  public:
-  SettingSource(std::map<double, ConfigurationIndex> by_setting, double unchanged, bool clocks, const SettingSearchOptions& options,
-                std::function<void(ConfigurationIndex)> see)
+  SettingSource(std::map<double, ConfigurationIndex> by_setting, double unchanged, bool clocks,
+                const SettingSearchOptions& options, std::function<void(ConfigurationIndex)> see)
       : by_setting_(std::move(by_setting)), clocks_(clocks), options_(options), see_(std::move(see)) {
     for (const auto& [setting, index] : by_setting_) all_.push_back(setting);
     // Taken from the back: the unchanged first, then highest first.
@@ -61,7 +61,8 @@ class SettingSource : public Source {
   PowerModel model() const {
     if (!clocks_) return {};
     std::vector<PowerSample> samples;
-    for (const auto& [setting, point] : points_) samples.push_back({point.clock_mhz, point.power, point.power_error, {}, {}, {}});
+    for (const auto& [setting, point] : points_)
+      samples.push_back({point.clock_mhz, point.power, point.power_error, {}, {}, {}});
     return fit_power_model(samples);
   }
 
@@ -89,7 +90,8 @@ class SettingSource : public Source {
   /// One a small step away teaches nothing that its error does not hide.
   bool is_known(double setting) const {
     const double near = (all_.back() - all_.front()) / 50;
-    return std::any_of(asked_.begin(), asked_.end(), [&](double other) { return std::abs(setting - other) < std::max(near, 1e-9); });
+    return std::any_of(asked_.begin(), asked_.end(),
+                       [&](double other) { return std::abs(setting - other) < std::max(near, 1e-9); });
   }
 
   /// Part of the time goes with the inverse of the clock, the rest does not.
@@ -145,7 +147,8 @@ class SettingSource : public Source {
 Ratio ratio_of(const Measurement& a, const Measurement& b, const char* name) {
   const double x = a.value(name).value_or(0), y = b.value(name).value_or(0);
   Ratio ratio{x / y, 0};
-  const ErrorEstimate terms[] = {{a.standard_error(name) / x, a.degrees(name)}, {b.standard_error(name) / y, b.degrees(name)}};
+  const ErrorEstimate terms[] = {{a.standard_error(name) / x, a.degrees(name)},
+                                 {b.standard_error(name) / y, b.degrees(name)}};
   const ErrorEstimate error = combined_error(terms);
   ratio.standard_error = ratio.value * error.standard_error;
   ratio.half_width = half_width_95(ratio.standard_error, error.degrees);
@@ -191,7 +194,8 @@ SettingChoice choose_setting(PreparedSession& prepared, const SettingSearchOptio
   choice.stopped_because = ledger->drive(source);
   choice.model = source.model();
   if (choice.stopped_because.empty()) {
-    Confirmation confirmation(*ledger, *prepared.objective, standing, by_setting.at(choice.unchanged), options.confirming);
+    Confirmation confirmation(*ledger, *prepared.objective, standing, by_setting.at(choice.unchanged),
+                              options.confirming);
     confirmation.run(ledger->evaluated() > before);
     static_cast<Confidence&>(choice) = confirmation.confidence();
     choice.stopped_because = ledger->interrupted() ? "interrupted" : "finished";

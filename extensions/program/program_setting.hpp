@@ -1,5 +1,5 @@
-// The clock or power limit at which a program needs least energy without getting too slow: by the power-frequency model and
-// few runs.
+// The clock or power limit at which a program needs least energy without getting too slow: by the power-frequency model
+// and few runs.
 #pragma once
 
 #include <functional>
@@ -31,7 +31,7 @@ struct Ratio {
 };
 
 struct SettingChoice : Confidence {
-  std::string name;               ///< of the execution parameter: "core_clock_mhz"
+  std::string name;                             ///< of the execution parameter: "core_clock_mhz"
   std::map<double, ConfigurationResult> tried;  ///< by setting
   /// Least energy within the slowdown that is allowed, confirmed; nullopt when nothing worked.
   std::optional<double> best;
@@ -46,10 +46,11 @@ struct SettingChoice : Confidence {
 /// The objective by which such settings are ranked everywhere: least energy under the slowdown.
 ObjectiveSpec setting_objective(double max_slowdown);
 
-/// Searches the one execution parameter of a prepared session with several values. Clocks are spread over the range, power is
-/// fitted over the clock (model/power_model.hpp) and time over its inverse; the setting of which they promise least energy is
-/// measured and fitted again, until it is one that was measured. Limits, and boards that the model does not fit, are halved around
-/// the best. The best and the unchanged are confirmed side by side. Throws UserError where there is nothing to search.
+/// Searches the one execution parameter of a prepared session with several values. Clocks are spread over the range,
+/// power is fitted over the clock (model/power_model.hpp) and time over its inverse; the setting of which they promise
+/// least energy is measured and fitted again, until it is one that was measured. Limits, and boards that the model does
+/// not fit, are halved around the best. The best and the unchanged are confirmed side by side. Throws UserError where
+/// there is nothing to search.
 SettingChoice choose_setting(PreparedSession& prepared, const SettingSearchOptions& options);
 
 }  // namespace ergotune

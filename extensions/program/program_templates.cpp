@@ -25,14 +25,15 @@ void remove_stale(const std::filesystem::path& top) {
     if (!name.starts_with(kPrefix)) continue;
     long pid = 0;
     std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), pid);
-    if (pid > 0 && ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH) std::filesystem::remove_all(entry.path(), error);
+    if (pid > 0 && ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH)
+      std::filesystem::remove_all(entry.path(), error);
   }
 }
 
 }  // namespace
 
 ProgramTemplates::ProgramTemplates(const Constants& constants, const std::vector<Parameter>& parameters,
-                           const Configuration& configuration) {
+                                   const Configuration& configuration) {
   for (const auto& [name, value] : constants) values_.insert_or_assign(std::string(name), value);
   for (std::size_t i = 0; i < std::min(parameters.size(), configuration.size()); ++i)
     values_.insert_or_assign(parameters[i].name, configuration[i]);

@@ -14,7 +14,8 @@ namespace ergotune {
 /// What names stand for: constants, the configuration, and the folders that are known.
 class ProgramTemplates {
  public:
-  ProgramTemplates(const Constants& constants, const std::vector<Parameter>& parameters, const Configuration& configuration);
+  ProgramTemplates(const Constants& constants, const std::vector<Parameter>& parameters,
+                   const Configuration& configuration);
   /// "folder", "build" or "run".
   void set_folder(const std::string& name, const std::filesystem::path& path) { values_[name] = Value(path.string()); }
   std::string text(const Template& text) const;
@@ -27,8 +28,8 @@ class ProgramTemplates {
   std::map<std::string, Value, std::less<>> values_;
 };
 
-/// A folder of its own below the system's for temporary files, gone with this object. Those whose process died are removed
-/// when another is made. Throws UserError when there is no room.
+/// A folder of its own below the system's for temporary files, gone with this object. Those whose process died are
+/// removed when another is made. Throws UserError when there is no room.
 class ScratchFolder {
  public:
   ScratchFolder();

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/serialise.hpp"
-#include "program/supervisor_frames.hpp"
 #include "ergotune/error.hpp"
+#include "program/supervisor_frames.hpp"
 
 namespace ergotune {
 
@@ -22,8 +22,10 @@ bool send_frame(int socket, const std::string& payload) {
   frame += payload;
   for (std::size_t sent = 0; sent < frame.size();) {
     const ssize_t n = ::send(socket, frame.data() + sent, frame.size() - sent, MSG_NOSIGNAL);
-    if (n > 0) sent += static_cast<std::size_t>(n);
-    else if (n == 0 || errno != EINTR) return false;
+    if (n > 0)
+      sent += static_cast<std::size_t>(n);
+    else if (n == 0 || errno != EINTR)
+      return false;
   }
   return true;
 }
@@ -31,8 +33,10 @@ bool send_frame(int socket, const std::string& payload) {
 static bool receive_all(int socket, char* into, std::size_t size) {
   for (std::size_t got = 0; got < size;) {
     const ssize_t n = ::recv(socket, into + got, size - got, 0);
-    if (n > 0) got += static_cast<std::size_t>(n);
-    else if (n == 0 || errno != EINTR) return false;
+    if (n > 0)
+      got += static_cast<std::size_t>(n);
+    else if (n == 0 || errno != EINTR)
+      return false;
   }
   return true;
 }

@@ -1,6 +1,6 @@
-// Programs of the user's, run so that nothing of them is left behind: by a small process of its own, which adopts all that
-// they start (daemons too) and ends it when the run is over, at the time limit, or when whoever asked is gone, however that
-// came about.
+// Programs of the user's, run so that nothing of them is left behind: by a small process of its own, which adopts all
+// that they start (daemons too) and ends it when the run is over, at the time limit, or when whoever asked is gone,
+// however that came about.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct SupervisedResult {
   std::string not_started;     ///< why; empty where it ran
   std::string nothing_starts;  ///< why, where that is no fault of the program; Supervisor::run() throws it
   std::string not_whole;       ///< why SupervisedRun::whole_out is not
-  int exit_code = -1;       ///< -1 when it ended by a signal
+  int exit_code = -1;          ///< -1 when it ended by a signal
   int signal = 0;
   bool timed_out = false;
   bool stopped = false;  ///< ended by Supervisor::stop()
@@ -45,10 +45,10 @@ struct SupervisedResult {
   bool ok() const { return not_started.empty() && !timed_out && !stopped && exit_code == 0; }
 };
 inline auto fields(SupervisedResult& result) {
-  auto& [not_started, nothing_starts, not_whole, exit_code, signal, timed_out, stopped, out, err, out_bytes, err_bytes, begin, end,
-         cpu_seconds, peak_bytes, left_behind] = result;
-  return std::tie(not_started, nothing_starts, not_whole, exit_code, signal, timed_out, stopped, out, err, out_bytes, err_bytes, begin,
-                  end, cpu_seconds, peak_bytes, left_behind);
+  auto& [not_started, nothing_starts, not_whole, exit_code, signal, timed_out, stopped, out, err, out_bytes, err_bytes,
+         begin, end, cpu_seconds, peak_bytes, left_behind] = result;
+  return std::tie(not_started, nothing_starts, not_whole, exit_code, signal, timed_out, stopped, out, err, out_bytes,
+                  err_bytes, begin, end, cpu_seconds, peak_bytes, left_behind);
 }
 
 /// The way to such a process, which is started when it is needed. run() is called by one thread at a time.
@@ -61,8 +61,8 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  /// Standard input is empty, no terminal, a session and process group of its own. Throws NoProcess when nothing at all can
-  /// be started or kept, Error when the supervisor died.
+  /// Standard input is empty, no terminal, a session and process group of its own. Throws NoProcess when nothing at all
+  /// can be started or kept, Error when the supervisor died.
   SupervisedResult run(const SupervisedRun& what);
   /// From any thread: ends what runs, whose run() says so; between two runs the next one, until forget_stop().
   void stop();

@@ -14,11 +14,11 @@
 #include <cstring>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/process/descendants.hpp"
 #include "base/serialise.hpp"
 #include "program/supervisor.hpp"
 #include "program/supervisor_frames.hpp"
-#include "base/clock.hpp"
 
 extern char** environ;
 
@@ -35,8 +35,9 @@ bool children_are_left() {
   return !(reaped < 0 && errno == ECHILD);
 }
 
-/// Ends every process below this one, whatever group or session it is in: orphans among them are adopted by this process.
-/// Returns how many still ran: a process that ended without being waited for (popen() without pclose()) is not left behind.
+/// Ends every process below this one, whatever group or session it is in: orphans among them are adopted by this
+/// process. Returns how many still ran: a process that ended without being waited for (popen() without pclose()) is not
+/// left behind.
 int end_all() {
   int running = 0;
   const double limit = host_seconds() + kLongestEnd;
@@ -115,7 +116,9 @@ struct Pipe {
     if (write >= 0) ::close(write);
   }
   int take_read() { return std::exchange(read, -1); }
-  void close_write() { if (write >= 0) ::close(std::exchange(write, -1)); }
+  void close_write() {
+    if (write >= 0) ::close(std::exchange(write, -1));
+  }
 };
 
 /// What the child needs, made before the fork.
@@ -136,7 +139,8 @@ struct Prepared {
   }
 };
 
-[[noreturn]] void become(const SupervisedRun& run, Prepared& prepared, const Pipe& out, const Pipe& err, const Pipe& failure) {
+[[noreturn]] void become(const SupervisedRun& run, Prepared& prepared, const Pipe& out, const Pipe& err,
+                         const Pipe& failure) {
   ::setsid();  // no terminal to wait at, and a group of its own
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   sigset_t none;
@@ -158,9 +162,11 @@ struct Prepared {
 /// Waits until the program has ended, its time is over, or the request was withdrawn (false). Drains both streams.
 bool watch(int process, int socket, double deadline, Tail& out, Tail& err, SupervisedResult& result) {
   while (true) {
-    pollfd polled[4] = {{process, POLLIN, 0}, {socket, POLLRDHUP, 0}, {out.descriptor(), POLLIN, 0}, {err.descriptor(), POLLIN, 0}};
+    pollfd polled[4] = {
+        {process, POLLIN, 0}, {socket, POLLRDHUP, 0}, {out.descriptor(), POLLIN, 0}, {err.descriptor(), POLLIN, 0}};
     int wait_ms = -1;
-    if (deadline > 0) wait_ms = static_cast<int>(std::min(std::ceil(std::max(0.0, deadline - host_seconds()) * 1000), 1e9));
+    if (deadline > 0)
+      wait_ms = static_cast<int>(std::min(std::ceil(std::max(0.0, deadline - host_seconds()) * 1000), 1e9));
     const int ready = ::poll(polled, 4, wait_ms);
     if (ready < 0 && errno != EINTR) return false;
     if (polled[0].revents) {
@@ -186,7 +192,9 @@ void note_end(pid_t pid, SupervisedResult& result) {
   }
   if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
-  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
   result.cpu_seconds = seconds(used.ru_utime) + seconds(used.ru_stime);
   result.peak_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;  // kB on Linux
 }
@@ -218,7 +226,8 @@ bool carry_out(const SupervisedRun& run, int socket, SupervisedResult& result) {
   int code = 0;
   if (::read(failure.read, &code, sizeof code) == sizeof code) {
     ::waitpid(pid, nullptr, 0);
-    result.not_started = code < 0 ? run.folder + ": " + std::strerror(-code) : run.arguments[0] + ": " + std::strerror(code);
+    result.not_started =
+        code < 0 ? run.folder + ": " + std::strerror(-code) : run.arguments[0] + ": " + std::strerror(code);
     return true;
   }
   const int process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));

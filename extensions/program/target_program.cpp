@@ -7,11 +7,11 @@
 
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
-#include "program/program.hpp"
 #include "measure/energy/energy.hpp"
 #include "measure/execution_parameters.hpp"
 #include "power/guardian/guardian.hpp"
 #include "problem/program.hpp"
+#include "program/program.hpp"
 #include "tune/target/target_clocks.hpp"
 #include "tune/target/target_parts.hpp"
 
@@ -24,12 +24,13 @@ void refuse_twice_counted(const std::vector<std::unique_ptr<Sensor>>& sensors) {
     for (std::size_t j = 0; j < sensors.size(); ++j) {
       if (i == j) continue;
       const SensorInfo &a = sensors[i]->info(), &b = sensors[j]->info();
-      const bool same = (i < j && !a.uuid.empty() && a.uuid == b.uuid) || (i < j && a.id == b.id) || b.id.starts_with(a.id + "/") ||
-                        (a.id == "rapl:packages" && b.id.starts_with("rapl:package-"));
+      const bool same = (i < j && !a.uuid.empty() && a.uuid == b.uuid) || (i < j && a.id == b.id) ||
+                        b.id.starts_with(a.id + "/") || (a.id == "rapl:packages" && b.id.starts_with("rapl:package-"));
       if (same)
-        throw UserError(fmt::format("the sensors {} and {} see the same thing, and the energies of a program's sensors are added; "
-                                    "name one of them",
-                                    a.id, b.id));
+        throw UserError(
+            fmt::format("the sensors {} and {} see the same thing, and the energies of a program's sensors are added; "
+                        "name one of them",
+                        a.id, b.id));
     }
   }
 }
@@ -60,32 +61,37 @@ void refuse_missing(const Problem& problem) {
   if (!find_program(name, beside / folder).empty()) return;
   throw UserError(name.find('/') == name.npos
                       ? fmt::format("the program \"{}\" is not to be found in PATH; install it, or give its path", name)
-                      : fmt::format("the program \"{}\" is not there, or is no program: {}", name, (beside / folder / name).lexically_normal().string()),
+                      : fmt::format("the program \"{}\" is not there, or is no program: {}", name,
+                                    (beside / folder / name).lexically_normal().string()),
                   program.place);
 }
 
 /// What a program is run on: this machine.
 DeviceInfo device_of_program(const Problem& problem, const TargetOptions& options) {
   if (!options.device.empty() && options.device != "program" && options.device != "host") {
-    throw UserError(fmt::format("the device \"{}\" runs kernels; a [program] runs on this machine: leave the device out, and name "
-                                "what is to be set and read, as in --control nvml:0 --sensor nvml:0{}",
-                                options.device,
-                                options.device.starts_with("sim:") ? ". Simulated devices know kernels only" : ""));
+    throw UserError(
+        fmt::format("the device \"{}\" runs kernels; a [program] runs on this machine: leave the device out, and name "
+                    "what is to be set and read, as in --control nvml:0 --sensor nvml:0{}",
+                    options.device, options.device.starts_with("sim:") ? ". Simulated devices know kernels only" : ""));
   }
   if (!options.live.workers.empty() || !options.live.nodes.empty())
-    throw UserError("workers and nodes measure kernels; a [program] runs on this machine, and may start others by itself");
+    throw UserError(
+        "workers and nodes measure kernels; a [program] runs on this machine, and may start others by itself");
   if (!problem.observers.empty())
-    throw UserError(fmt::format("the observer \"{}\" watches kernels; a program has time, energy (--sensor), cpu_time, peak_memory "
-                                "and what [program] output reads",
-                                problem.observers.front().name),
-                    problem.observers.front().place);
+    throw UserError(
+        fmt::format("the observer \"{}\" watches kernels; a program has time, energy (--sensor), cpu_time, peak_memory "
+                    "and what [program] output reads",
+                    problem.observers.front().name),
+        problem.observers.front().place);
   const auto& clocks = problem.execution_parameters;
-  const bool modelled = options.needs_model || std::any_of(clocks.begin(), clocks.end(), [](const ExecutionParameterSpec& spec) {
-                          return spec.choice == ExecutionParameterSpec::Choice::model;
-                        });
+  const bool modelled =
+      options.needs_model || std::any_of(clocks.begin(), clocks.end(), [](const ExecutionParameterSpec& spec) {
+        return spec.choice == ExecutionParameterSpec::Choice::model;
+      });
   if (modelled)
-    throw UserError("a model of the board's clocks is fitted to a kernel, not to a program; give clocks as \"all\", a number, a "
-                    "range or a list, or let \"ergotune program\" fit one to the program itself");
+    throw UserError(
+        "a model of the board's clocks is fitted to a kernel, not to a program; give clocks as \"all\", a number, a "
+        "range or a list, or let \"ergotune program\" fit one to the program itself");
   if (options.occupancy > 0) throw UserError("occupancy is of kernels; a program has none");
   refuse_missing(problem);
   DeviceInfo device = open_device("host")->info();

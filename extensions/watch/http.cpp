@@ -15,19 +15,30 @@ namespace {
 
 constexpr timeval kRest{1, 0};
 
-void listen_again(evutil_socket_t, short, void* listener) { evconnlistener_enable(static_cast<evconnlistener*>(listener)); }
+void listen_again(evutil_socket_t, short, void* listener) {
+  evconnlistener_enable(static_cast<evconnlistener*>(listener));
+}
 
 const char* reason(int status) {
   switch (status) {
-    case 200: return "OK";
-    case 400: return "Bad Request";
-    case 403: return "Forbidden";
-    case 404: return "Not Found";
-    case 409: return "Conflict";
-    case 421: return "Misdirected Request";
-    case 500: return "Internal Server Error";
-    case 503: return "Service Unavailable";
-    default: return "Error";
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 409:
+      return "Conflict";
+    case 421:
+      return "Misdirected Request";
+    case 500:
+      return "Internal Server Error";
+    case 503:
+      return "Service Unavailable";
+    default:
+      return "Error";
   }
 }
 
@@ -74,7 +85,8 @@ void send_words(evhttp_request* request, int status, const std::string& words) {
 
 void rest(evconnlistener* listener, void*) {
   static bool said = false;
-  if (!std::exchange(said, true)) std::fprintf(stderr, "note: the page accepts no connection for now: %s\n", std::strerror(errno));
+  if (!std::exchange(said, true))
+    std::fprintf(stderr, "note: the page accepts no connection for now: %s\n", std::strerror(errno));
   if (event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, listen_again, listener, &kRest) == 0)
     evconnlistener_disable(listener);
 }

@@ -78,7 +78,9 @@ Route session_route(const std::vector<std::string>& parts, bool post, const std:
     route.kind = Kind::session;
   } else if (parts.size() == 4 && what == "results") {
     route.kind = Kind::results;
-    const auto number = [&](const char* name) { return value(name).empty() ? 0 : whole_number(value(name)).value_or(-1); };
+    const auto number = [&](const char* name) {
+      return value(name).empty() ? 0 : whole_number(value(name)).value_or(-1);
+    };
     const std::int64_t limit = number("limit");
     route.number = limit < 0 ? -1 : number("after");
     route.limit = limit > 0 ? static_cast<std::size_t>(std::min<std::int64_t>(limit, kMostRows)) : kMostRows;
@@ -143,14 +145,16 @@ Route route_of(const Request& request) {
   } else if (path == "/api/compare") {
     route.kind = Kind::compare;
     route.sessions = std::move(sessions);
-    if (const auto found = query.find("objective"); found != query.end() && !found->second.empty()) route.objective = found->second;
+    if (const auto found = query.find("objective"); found != query.end() && !found->second.empty())
+      route.objective = found->second;
   } else if (path == "/events") {
     route.kind = Kind::events;
     route.session = sessions.empty() ? "" : sessions.back();
     const auto after = query.find("after");
     if (after != query.end()) route.number = whole_number(after->second).value_or(0);
     // a browser that comes back says itself what it has
-    if (!request.last_event_id.empty()) route.number = std::max(route.number, whole_number(request.last_event_id).value_or(0));
+    if (!request.last_event_id.empty())
+      route.number = std::max(route.number, whole_number(request.last_event_id).value_or(0));
   }
   return route;
 }

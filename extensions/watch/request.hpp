@@ -11,8 +11,8 @@
 namespace ergotune::serve {
 
 struct Request {
-  std::string method;  ///< "GET", "POST"
-  std::string target;  ///< "/api/session/3/results?after=12"
+  std::string method;                                      ///< "GET", "POST"
+  std::string target;                                      ///< "/api/session/3/results?after=12"
   std::string host, origin, cookie, token, last_event_id;  ///< headers; token: X-Ergotune-Token
 };
 
@@ -23,12 +23,13 @@ struct Route {
   /// configuration: its row; results and events: after which row of the store.
   std::int64_t number = 0;  ///< -1: what was given is none
   std::size_t limit = 0;
-  std::string ask;                        ///< control: stop, pause, resume, confirm
-  std::vector<std::string> sessions;      ///< compare
+  std::string ask;                    ///< control: stop, pause, resume, confirm
+  std::vector<std::string> sessions;  ///< compare
   std::optional<std::string> objective;
 };
 
-/// Kind none for what there is not; whatever the bytes are, nothing else comes of them. Numbers that are none count as 0.
+/// Kind none for what there is not; whatever the bytes are, nothing else comes of them. Numbers that are none count as
+/// 0.
 Route route_of(const Request& request);
 
 /// %41 and + undone; what is no such code stays as it is.
@@ -40,12 +41,12 @@ struct Refusal {
   int status = 403;
   std::string words;
 };
-/// Why this request is not answered: a name of this machine that is not its own (a page from elsewhere whose name was pointed
-/// here), no token, or a change asked for from another origin.
+/// Why this request is not answered: a name of this machine that is not its own (a page from elsewhere whose name was
+/// pointed here), no token, or a change asked for from another origin.
 std::optional<Refusal> refusal(const Request& request, std::string_view token);
 
-/// The name of the cookie that holds the token, by the Host that a browser sees ("ergotune-8080"): browsers share cookies
-/// between all ports of a host, and several pages may be open in one.
+/// The name of the cookie that holds the token, by the Host that a browser sees ("ergotune-8080"): browsers share
+/// cookies between all ports of a host, and several pages may be open in one.
 std::string cookie_name(std::string_view host);
 
 }  // namespace ergotune::serve

@@ -22,22 +22,22 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "watch/watch.hpp"
 #include "report/page.hpp"
 #include "watch/http.hpp"
 #include "watch/site.hpp"
+#include "watch/watch.hpp"
 
 namespace ergotune {
 namespace {
 
 using namespace serve;
 
-constexpr double kPeriod = 0.25;         // s between events of one stream
-constexpr double kPoll = 0.02;           // s between looks whether an answer is ready
-constexpr double kKeepAlive = 10;        // s
-constexpr double kMostSilence = 5;       // s: an energy window that never closes is abandoned
-constexpr int kIdle = 60;                // s a connection may lie unused
-constexpr double kPatience = 30;         // s a reader may leave its buffer full
+constexpr double kPeriod = 0.25;          // s between events of one stream
+constexpr double kPoll = 0.02;            // s between looks whether an answer is ready
+constexpr double kKeepAlive = 10;         // s
+constexpr double kMostSilence = 5;        // s: an energy window that never closes is abandoned
+constexpr int kIdle = 60;                 // s a connection may lie unused
+constexpr double kPatience = 30;          // s a reader may leave its buffer full
 constexpr std::size_t kBuffer = 4 << 20;  // bytes a reader may be behind
 constexpr std::size_t kRowsAtOnce = 5000;
 constexpr std::size_t kMostStreams = 256, kMostPending = 256;
@@ -72,7 +72,8 @@ struct WatchServer::State {
     double sent_at = 0, state_at = 0, full_since = 0;
   };
 
-  explicit State(const WatchOptions& options) : site(options.place, options.session, options.wait), token(random_bits(16)) {}
+  explicit State(const WatchOptions& options)
+      : site(options.place, options.session, options.wait), token(random_bits(16)) {}
   ~State() {
     if (http) evhttp_free(http);
     if (timer) event_free(timer);
@@ -115,7 +116,8 @@ struct WatchServer::State {
 };
 
 void WatchServer::State::listen(int wanted) {
-  event_set_log_callback([](int, const char*) {});  // it would write to the session's terminal, for ever where something fails for ever
+  event_set_log_callback(
+      [](int, const char*) {});  // it would write to the session's terminal, for ever where something fails for ever
   base = event_base_new();
   http = base ? evhttp_new(base) : nullptr;
   if (!http) throw Error("libevent cannot begin");
@@ -123,35 +125,41 @@ void WatchServer::State::listen(int wanted) {
   evhttp_set_max_body_size(http, 4 << 10);
   evhttp_set_timeout(http, kIdle);
   evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_POST);
-  evhttp_set_gencb(http, [](evhttp_request* request, void* self) { static_cast<State*>(self)->handle(request); }, this);
+  evhttp_set_gencb(
+      http, [](evhttp_request* request, void* self) { static_cast<State*>(self)->handle(request); }, this);
   auto* socket = evhttp_bind_socket_with_handle(http, "127.0.0.1", static_cast<ev_uint16_t>(wanted));
   if (!socket)
-    throw UserError(fmt::format("port {} of 127.0.0.1 cannot be had: another program listens there; --port 0 takes any that is free",
-                                wanted));
+    throw UserError(fmt::format(
+        "port {} of 127.0.0.1 cannot be had: another program listens there; --port 0 takes any that is free", wanted));
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   ::getsockname(evhttp_bound_socket_get_fd(socket), reinterpret_cast<sockaddr*>(&address), &size);
   port = ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
-  timer = evtimer_new(base, [](evutil_socket_t, short, void* self) { static_cast<State*>(self)->tick(); }, this);
+  timer = evtimer_new(
+      base, [](evutil_socket_t, short, void* self) { static_cast<State*>(self)->tick(); }, this);
   evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(socket), rest);
 }
 
 void WatchServer::State::arm(double seconds) {
-  const timeval delay{static_cast<time_t>(seconds), static_cast<suseconds_t>(1e6 * (seconds - static_cast<time_t>(seconds)))};
+  const timeval delay{static_cast<time_t>(seconds),
+                      static_cast<suseconds_t>(1e6 * (seconds - static_cast<time_t>(seconds)))};
   if (!evtimer_pending(timer, nullptr)) evtimer_add(timer, &delay);
 }
 
 void WatchServer::State::send_page(evhttp_request* request) {
   const std::string nonce = random_bits(16);
   evkeyvalq* out = evhttp_request_get_output_headers(request);
-  evhttp_add_header(out, "Set-Cookie", fmt::format("{}={}; HttpOnly; SameSite=Strict; Path=/", cookie_name(header(request, "Host")), token).c_str());
+  evhttp_add_header(
+      out, "Set-Cookie",
+      fmt::format("{}={}; HttpOnly; SameSite=Strict; Path=/", cookie_name(header(request, "Host")), token).c_str());
   // A notebook on this machine may show it in a frame; nothing else may.
-  evhttp_add_header(out, "Content-Security-Policy",
-                    fmt::format("default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; connect-src 'self'; "
-                                "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; "
-                                "frame-ancestors 'self' http://localhost:* http://127.0.0.1:* vscode-webview:",
-                                nonce)
-                        .c_str());
+  evhttp_add_header(
+      out, "Content-Security-Policy",
+      fmt::format("default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; connect-src 'self'; "
+                  "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; "
+                  "frame-ancestors 'self' http://localhost:* http://127.0.0.1:* vscode-webview:",
+                  nonce)
+          .c_str());
   PageParts parts;
   parts.title = "ergotune";
   parts.data = fmt::format("{{\"saved\":false,\"token\":\"{}\"}}", token);
@@ -173,32 +181,37 @@ void WatchServer::State::take(evhttp_request* from) {
   const Route route = route_of(request);
   if (route.kind == Route::Kind::page) return send_page(from);
   if (route.kind == Route::Kind::events) return open_stream(from, route);
-  if (pending.size() >= kMostPending) return send_answer(from, {503, "application/json", "{\"error\":\"too much is asked at once\"}"});
+  if (pending.size() >= kMostPending)
+    return send_answer(from, {503, "application/json", "{\"error\":\"too much is asked at once\"}"});
   // Answered by the timer, which holds its peace while a CPU's energy is measured.
   pending.push_back({from, route});
   evhttp_connection* connection = evhttp_request_get_connection(from);
   bufferevent_set_timeouts(evhttp_connection_get_bufferevent(connection), nullptr, nullptr);  // findings may take long
   evhttp_connection_set_closecb(
-      connection,
-      [](evhttp_connection* connection, void* self) { static_cast<State*>(self)->forget(connection); }, this);
+      connection, [](evhttp_connection* connection, void* self) { static_cast<State*>(self)->forget(connection); },
+      this);
   arm(0);
 }
 
 void WatchServer::State::open_stream(evhttp_request* request, const Route& route) {
-  if (!site.view(route.session)) return send_answer(request, {404, "application/json", "{\"error\":\"there is no such session\"}"});
-  if (streams.size() >= kMostStreams) return send_answer(request, {503, "application/json", "{\"error\":\"too many readers\"}"});
+  if (!site.view(route.session))
+    return send_answer(request, {404, "application/json", "{\"error\":\"there is no such session\"}"});
+  if (streams.size() >= kMostStreams)
+    return send_answer(request, {503, "application/json", "{\"error\":\"too many readers\"}"});
   add_headers(request, "text/event-stream");
   evhttp_connection* connection = evhttp_request_get_connection(request);
   evhttp_connection_set_closecb(
       connection, [](evhttp_connection* gone, void* self) { static_cast<State*>(self)->forget(gone); }, this);
   evhttp_send_reply_start(request, 200, "OK");
-  bufferevent_set_timeouts(evhttp_connection_get_bufferevent(connection), nullptr, nullptr);  // it may be silent for long
+  bufferevent_set_timeouts(evhttp_connection_get_bufferevent(connection), nullptr,
+                           nullptr);  // it may be silent for long
   streams.push_back({.request = request, .session = route.session, .state = {}, .after = route.number});
   arm(0);
 }
 
 void WatchServer::State::forget(evhttp_connection* connection) {
-  // A request that was still being answered when its reader went is closed by the connection before this, and is ours to free.
+  // A request that was still being answered when its reader went is closed by the connection before this, and is ours
+  // to free.
   const auto of = [&](const auto& one) {
     const evhttp_connection* its = evhttp_request_get_connection(one.request);
     if (!its) evhttp_request_free(one.request);
@@ -254,7 +267,8 @@ bool WatchServer::State::feed(Stream& stream, double now) {
     stream.state = std::move(state);
     stream.state_at = now;
   }
-  if (const std::string samples = view->samples(stream.sample); !samples.empty()) text += "event: device\ndata: " + samples + "\n\n";
+  if (const std::string samples = view->samples(stream.sample); !samples.empty())
+    text += "event: device\ndata: " + samples + "\n\n";
   if (const std::string lines = view->log(stream.line); !lines.empty()) text += "event: log\ndata: " + lines + "\n\n";
   if (text.empty() && now - stream.sent_at > kKeepAlive) text = ":\n\n";
   if (text.empty()) return true;
@@ -304,8 +318,10 @@ void WatchServer::State::feed_streams() {
 
 void WatchServer::State::tick() {
   const double now = host_seconds();
-  if (!site.quiet()) silent_since = 0;
-  else if (silent_since == 0) silent_since = now;
+  if (!site.quiet())
+    silent_since = 0;
+  else if (silent_since == 0)
+    silent_since = now;
   const bool silent = silent_since > 0 && now - silent_since < kMostSilence;
   if (!silent) {
     try {
@@ -336,8 +352,8 @@ void WatchServer::State::take_leave() {
   }
   const auto drained = [this] {
     return std::all_of(streams.begin(), streams.end(), [](const Stream& stream) {
-      return evbuffer_get_length(bufferevent_get_output(evhttp_connection_get_bufferevent(
-                 evhttp_request_get_connection(stream.request)))) == 0;
+      return evbuffer_get_length(bufferevent_get_output(
+                 evhttp_connection_get_bufferevent(evhttp_request_get_connection(stream.request)))) == 0;
     });
   };
   for (const double end = host_seconds() + 1; host_seconds() < end && !drained();) {
@@ -354,11 +370,15 @@ void WatchServer::State::take_leave() {
   event_base_loop(base, EVLOOP_NONBLOCK);
 }
 
-WatchServer::WatchServer(const WatchOptions& options) : state_(std::make_unique<State>(options)) { state_->listen(options.port); }
+WatchServer::WatchServer(const WatchOptions& options) : state_(std::make_unique<State>(options)) {
+  state_->listen(options.port);
+}
 
 WatchServer::~WatchServer() = default;
 
-std::string WatchServer::url() const { return fmt::format("http://127.0.0.1:{}/?token={}", state_->port, state_->token); }
+std::string WatchServer::url() const {
+  return fmt::format("http://127.0.0.1:{}/?token={}", state_->port, state_->token);
+}
 
 void WatchServer::serve(const std::atomic<bool>& stop, long parent) {
   std::signal(SIGPIPE, SIG_IGN);

@@ -7,15 +7,15 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/clock.hpp"
 #include "base/files.hpp"
 #include "base/process/shell_words.hpp"
-#include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "kernel/configure.hpp"
 #include "report/result_json.hpp"
+#include "store/formats/json_values.hpp"
 #include "watch/session_view_state.hpp"
 #include "watch/stored_trace.hpp"
-#include "store/formats/json_values.hpp"
 
 namespace ergotune::serve {
 namespace {
@@ -24,14 +24,21 @@ using Object = nlohmann::ordered_json;
 
 std::string text_of(const Object& json) { return json.dump(-1, ' ', false, Object::error_handler_t::replace); }
 
-/// A document that took this long is worked out again after so many times as long: the page's questions never fill a core.
+/// A document that took this long is worked out again after so many times as long: the page's questions never fill a
+/// core.
 constexpr double kRest = 20;
 constexpr double kLeastRest = 1;
 
 Object run_json(const RunInfo& run) {
-  return {{"run", run.id},         {"objective", run.objective.text}, {"strategy", run.strategy},
-          {"plan", run.plan},      {"seed", run.seed},                {"phase", run.phase},
-          {"started_at", run.started_at}, {"ended_at", run.ended_at}, {"ended", run.ended},
+  return {{"run", run.id},
+          {"objective", run.objective.text},
+          {"strategy", run.strategy},
+          {"plan", run.plan},
+          {"seed", run.seed},
+          {"phase", run.phase},
+          {"started_at", run.started_at},
+          {"ended_at", run.ended_at},
+          {"ended", run.ended},
           {"confirmed", run.confirmed}};
 }
 
@@ -46,8 +53,10 @@ Object macros_of(const Problem& problem, const std::vector<Parameter>& parameter
   for (const Kernel& kernel : problem.kernels) {
     Object macros = Object::object();
     for (std::size_t p = 0; p < parameters.size(); ++p)
-      if (const auto name = macro_name(kernel, parameters[p]); !name.empty()) macros[std::string(name)] = to_json(configuration[p]);
-    kernels.push_back({{"kernel", kernel.name.empty() ? kernel.function.text() : kernel.name}, {"macros", std::move(macros)}});
+      if (const auto name = macro_name(kernel, parameters[p]); !name.empty())
+        macros[std::string(name)] = to_json(configuration[p]);
+    kernels.push_back(
+        {{"kernel", kernel.name.empty() ? kernel.function.text() : kernel.name}, {"macros", std::move(macros)}});
   }
   return kernels;
 }
@@ -66,7 +75,8 @@ std::string SessionView::results(std::int64_t after, std::size_t limit, std::int
                                   {.seconds = &source_.seconds, .stages = &stages_, .boards = &boards_}));
 }
 
-std::optional<std::string> SessionView::worked_out(Work& work, const std::optional<std::string>& objective, bool findings) {
+std::optional<std::string> SessionView::worked_out(Work& work, const std::optional<std::string>& objective,
+                                                   bool findings) {
   using namespace std::chrono_literals;
   if (objective) (void)report_objective(source_.recording, objective);  // one that means nothing is refused at once
   if (work.future.valid()) {
@@ -135,8 +145,12 @@ std::string SessionView::configuration(std::size_t row) {
     document["measurements"].push_back(std::move(entry));
   }
   document["trace"] = nullptr;
-  if (const auto trace = problem_ ? stored_trace(*problem_, recording.parameters, configuration, file_) : std::nullopt) {
-    document["trace"] = {{"load_seconds", trace->load_seconds}, {"launches", trace->launches}, {"power", Object::array()}, {"board", Object::array()}};
+  if (const auto trace =
+          problem_ ? stored_trace(*problem_, recording.parameters, configuration, file_) : std::nullopt) {
+    document["trace"] = {{"load_seconds", trace->load_seconds},
+                         {"launches", trace->launches},
+                         {"power", Object::array()},
+                         {"board", Object::array()}};
     for (const auto& [where, list] : {std::pair("power", &trace->power), std::pair("board", &trace->board)})
       for (const TraceSeries& series : *list)
         document["trace"][where].push_back({{"name", series.name}, {"time", series.time}, {"value", series.value}});
@@ -144,10 +158,12 @@ std::string SessionView::configuration(std::size_t row) {
   document["macros"] = problem_ ? macros_of(*problem_, recording.parameters, configuration) : Object::array();
   Object code = Object::object();
   for (std::size_t p = 0; p < recording.parameters.size(); ++p)
-    if (problem_ && recording.parameters[p].values.size() > 1) code[recording.parameters[p].name] = to_json(configuration[p]);
+    if (problem_ && recording.parameters[p].values.size() > 1)
+      code[recording.parameters[p].name] = to_json(configuration[p]);
   document["command"] = nullptr;
   if (problem_ && !problem_->file.empty())
-    document["command"] = shell_words({"ergotune", "measure", problem_->file.string(), "--device", device_id(recording.device), "--config", text_of(code)});
+    document["command"] = shell_words({"ergotune", "measure", problem_->file.string(), "--device",
+                                       device_id(recording.device), "--config", text_of(code)});
   return text_of(document);
 }
 
@@ -189,7 +205,9 @@ std::string SessionView::samples(std::uint64_t& next) const {
   const std::vector<LiveSample> list = live_->samples(next);
   if (list.empty()) return {};
   Object t = Object::array(), power = t, core = t, memory = t, heat = t, window = t, reasons = t, writer = t;
-  const auto number = [](float value) { return std::isfinite(value) ? Object(std::round(value * 1000.0) / 1000.0) : Object(nullptr); };
+  const auto number = [](float value) {
+    return std::isfinite(value) ? Object(std::round(value * 1000.0) / 1000.0) : Object(nullptr);
+  };
   for (const LiveSample& sample : list) {
     t.push_back(std::round(sample.time * 1000) / 1000);
     power.push_back(number(sample.power_w));
@@ -200,8 +218,15 @@ std::string SessionView::samples(std::uint64_t& next) const {
     writer.push_back(sample.writer);
     reasons.push_back(std::string(sample.reasons));
   }
-  return text_of({{"next", next},      {"time", t},           {"power_w", power}, {"core_mhz", core}, {"memory_mhz", memory},
-                  {"temperature_c", heat}, {"window", window}, {"runner", writer}, {"reasons", reasons}});
+  return text_of({{"next", next},
+                  {"time", t},
+                  {"power_w", power},
+                  {"core_mhz", core},
+                  {"memory_mhz", memory},
+                  {"temperature_c", heat},
+                  {"window", window},
+                  {"runner", writer},
+                  {"reasons", reasons}});
 }
 
 std::string SessionView::log(std::uint64_t& next) const {

@@ -10,12 +10,12 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "search/ranking.hpp"
 #include "report/result_json.hpp"
-#include "watch/session_view_state.hpp"
-#include "store/sqlite/failure_groups.hpp"
+#include "search/ranking.hpp"
 #include "store/formats/json_values.hpp"
+#include "store/sqlite/failure_groups.hpp"
 #include "store/sqlite/stored_session.hpp"
+#include "watch/session_view_state.hpp"
 
 namespace ergotune::serve {
 namespace {
@@ -38,7 +38,11 @@ std::pair<std::uint64_t, std::uint64_t> identity_of(const std::filesystem::path&
 }  // namespace
 
 SessionView::SessionView(std::filesystem::path file, std::int64_t session)
-    : file_(std::filesystem::absolute(file)), identity_(identity_of(file_)), session_(session), store_(Store::open(file_, true)), scan_(file_, session) {
+    : file_(std::filesystem::absolute(file)),
+      identity_(identity_of(file_)),
+      session_(session),
+      store_(Store::open(file_, true)),
+      scan_(file_, session) {
   const SessionInfo info = session_of(store_, session_);
   Recording& recording = source_.recording;
   recording.file = file_;
@@ -79,7 +83,8 @@ void SessionView::refresh_runs() {
     const RunInfo& run = runs[i];
     if (fresh) {
       note(run.started_at, "phase",
-           fmt::format("run {} begins: {} by {}", run.id, run.objective.text, run.plan.empty() ? run.strategy : "plan " + run.plan));
+           fmt::format("run {} begins: {} by {}", run.id, run.objective.text,
+                       run.plan.empty() ? run.strategy : "plan " + run.plan));
     } else if (run.phase != runs_[i].phase) {
       note(wall_seconds(), "phase", run.phase);
     }
@@ -128,7 +133,8 @@ std::size_t SessionView::row_of(const LeanRow& lean) {
     one.n.push_back(1);
     one.degrees.push_back(0);
   }
-  for (auto* costs : {&recording.compile_seconds, &recording.verify_seconds, &recording.run_seconds, &recording.framework_seconds})
+  for (auto* costs :
+       {&recording.compile_seconds, &recording.verify_seconds, &recording.run_seconds, &recording.framework_seconds})
     costs->push_back(0);
   if (first_at_ == 0) first_at_ = lean.finished_at;
   source_.seconds.push_back(lean.finished_at - first_at_);
@@ -177,7 +183,9 @@ void SessionView::take(const LeanRow& lean) {
   }
   const auto value = objective_->value(source_.recording.measurement(row));
   const bool larger = objective_->direction() == Direction::maximise;
-  if (!value || objective_->kind() == Objective::Kind::pareto || (best_ && (larger ? *value <= *best_ : *value >= *best_))) return;
+  if (!value || objective_->kind() == Objective::Kind::pareto ||
+      (best_ && (larger ? *value <= *best_ : *value >= *best_)))
+    return;
   best_ = value;
   note(lean.finished_at, "best",
        fmt::format("{} {:.5g} {}: {}", objective_->name(), *value, objective_->unit(),
@@ -221,7 +229,8 @@ bool SessionView::update(std::size_t limit) {
       if (row.damaged) throw Error("status or quantities");
       take(row);
     } catch (const Error& error) {
-      note(row.finished_at, "failure", fmt::format("row {} of the store is damaged and left out: {}", row.id, error.what()));
+      note(row.finished_at, "failure",
+           fmt::format("row {} of the store is damaged and left out: {}", row.id, error.what()));
     }
   });
   for (const std::size_t row : std::set<std::size_t>(again_.begin(), again_.end())) recount(row);
@@ -230,7 +239,8 @@ bool SessionView::update(std::size_t limit) {
 }
 
 void SessionView::note(double time, const char* level, std::string text) {
-  const nlohmann::ordered_json line{{"n", lines_before_ + lines_.size()}, {"time", time}, {"level", level}, {"text", std::move(text)}};
+  const nlohmann::ordered_json line{
+      {"n", lines_before_ + lines_.size()}, {"time", time}, {"level", level}, {"text", std::move(text)}};
   lines_.push_back(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
   if (lines_.size() <= kMostLines) return;
   lines_.pop_front();

@@ -1,5 +1,5 @@
-// One session as the page sees it: its rows as columns, brought up to date as rows come, and the file in which a running
-// session shows itself.
+// One session as the page sees it: its rows as columns, brought up to date as rows come, and the file in which a
+// running session shows itself.
 #pragma once
 
 #include <deque>
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/live_file.hpp"
-#include "search/objective.hpp"
 #include "report/document.hpp"
+#include "search/objective.hpp"
 #include "store/sqlite/row_scan.hpp"
 
 namespace ergotune::serve {
@@ -36,7 +36,8 @@ class SessionView {
   /// The document, and "live", "runs", "log"; nullopt while another thread works on it.
   std::optional<std::string> head(const std::optional<std::string>& objective);
   std::optional<std::string> findings(const std::optional<std::string>& objective);
-  /// One configuration whole: every measurement of it, its macros, the command that measures it again. Throws UserError.
+  /// One configuration whole: every measurement of it, its macros, the command that measures it again. Throws
+  /// UserError.
   std::string configuration(std::size_t row);
   /// {"live", "run", "rows", "last"}: what changes from moment to moment.
   std::string state();
@@ -65,7 +66,7 @@ class SessionView {
   struct Work {
     std::future<std::string> future;
     std::string text, objective;
-    std::int64_t last = -1;      ///< rows it knows of
+    std::int64_t last = -1;        ///< rows it knows of
     double cost = 0, done_at = 0;  ///< s
   };
   void take(const LeanRow& row);
@@ -92,7 +93,7 @@ class SessionView {
   std::vector<Counted> counted_;
   std::vector<std::string> stages_, boards_;
   std::vector<std::pair<std::int64_t, std::size_t>> log_;  ///< row of the store, row of the recording; in order
-  std::int64_t scanned_ = 0;  ///< the last row of the store that was looked at
+  std::int64_t scanned_ = 0;                               ///< the last row of the store that was looked at
   std::unordered_map<std::string, std::size_t> column_of_;
   std::vector<std::size_t> again_;  ///< have several rows: which of them counts is looked up
   double first_at_ = 0;

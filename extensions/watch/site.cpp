@@ -47,7 +47,8 @@ std::vector<std::filesystem::path> Site::stores() const {
   if (!folder_) return {place_};
   std::vector<std::filesystem::path> found;
   for (const auto& entry : std::filesystem::directory_iterator(place_, error))
-    if (entry.path().extension() == ".db" && entry.is_regular_file(error) && is_store(entry.path())) found.push_back(entry.path());
+    if (entry.path().extension() == ".db" && entry.is_regular_file(error) && is_store(entry.path()))
+      found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -109,17 +110,18 @@ std::string Site::sessions() const {
       const Store store = Store::open(file, true);
       for (const SessionInfo& info : store.sessions()) {
         const auto runs = store.runs(info.id);
-        list.push_back({{"id", id_of(file, info.id)},
-                        {"store", file.string()},
-                        {"session", info.id},
-                        {"problem", info.problem},
-                        {"device", info.device},
-                        {"objective", info.objective.text},
-                        {"provenance", to_string(info.provenance)},
-                        {"rows", info.rows},
-                        {"created_at", info.created_at},
-                        {"worked_at", info.worked_at},
-                        {"ended", runs.empty() || runs.back().ended_at == 0 ? Object(nullptr) : Object(runs.back().ended)}});
+        list.push_back(
+            {{"id", id_of(file, info.id)},
+             {"store", file.string()},
+             {"session", info.id},
+             {"problem", info.problem},
+             {"device", info.device},
+             {"objective", info.objective.text},
+             {"provenance", to_string(info.provenance)},
+             {"rows", info.rows},
+             {"created_at", info.created_at},
+             {"worked_at", info.worked_at},
+             {"ended", runs.empty() || runs.back().ended_at == 0 ? Object(nullptr) : Object(runs.back().ended)}});
       }
     } catch (const Error& error) {
       list.push_back({{"store", file.string()}, {"error", error.what()}});
@@ -167,7 +169,8 @@ std::optional<Answer> Site::compare(const Route& route) {
     objectives.push_back(report_objective(one->source().recording, route.objective));
     compared.push_back({&one->source().recording, &objectives.back()});
   }
-  return Answer{200, "application/json", text_of(comparison_json(route.sessions, compared, compare_sessions(compared)))};
+  return Answer{200, "application/json",
+                text_of(comparison_json(route.sessions, compared, compare_sessions(compared)))};
 }
 
 std::optional<Answer> Site::answer(const Route& route) {

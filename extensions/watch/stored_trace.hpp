@@ -4,13 +4,13 @@
 #include <filesystem>
 #include <optional>
 
-#include "measure/energy/power_trace.hpp"
 #include "ergotune/problem.hpp"
+#include "measure/energy/power_trace.hpp"
 
 namespace ergotune::serve {
 
-/// Looked for in the folder that the problem's observer names, below the store's folder or where it was asked to lie; nullopt
-/// where there is none, or none that can be read.
+/// Looked for in the folder that the problem's observer names, below the store's folder or where it was asked to lie;
+/// nullopt where there is none, or none that can be read.
 std::optional<PowerTrace> stored_trace(const Problem& problem, const std::vector<Parameter>& parameters,
                                        const Configuration& configuration, const std::filesystem::path& store);
 

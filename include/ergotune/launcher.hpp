@@ -44,15 +44,18 @@ inline std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
-    if (c == '\n') result += "\\n";
-    else if (c == '\t') result += "\\t";
-    else if (c != '\r') result += c;
+    if (c == '\n')
+      result += "\\n";
+    else if (c == '\t')
+      result += "\\t";
+    else if (c != '\r')
+      result += c;
   }
   return result + "\"";
 }
 
-/// A kernel described in code, in place of a problem file. Expressions see constants and parameters. Constants and parameters
-/// are macros of the source, so that they have names of their own there.
+/// A kernel described in code, in place of a problem file. Expressions see constants and parameters. Constants and
+/// parameters are macros of the source, so that they have names of their own there.
 class Builder {
  public:
   /// `language`: "opencl", "cuda" or "hip".
@@ -80,8 +83,10 @@ class Builder {
     return argument("name = " + quoted(name) + ", type = " + quoted(type) + ", value = " + quoted(value));
   }
   /// `count`: number of elements. `access`: "read", "write" or "read_write".
-  Builder& buffer(const std::string& name, const std::string& type, const std::string& count, const std::string& access = "read") {
-    return argument("name = " + quoted(name) + ", type = " + quoted(type) + ", count = " + quoted(count) + ", access = " + quoted(access));
+  Builder& buffer(const std::string& name, const std::string& type, const std::string& count,
+                  const std::string& access = "read") {
+    return argument("name = " + quoted(name) + ", type = " + quoted(type) + ", count = " + quoted(count) +
+                    ", access = " + quoted(access));
   }
   /// Of OpenCL: no argument of the launch.
   Builder& local_memory(const std::string& name, const std::string& type, const std::string& count) {
@@ -98,26 +103,34 @@ class Builder {
   }
   /// The problem file that says the same: `ergotune tune` takes it.
   std::string text() const {
-    return "name = " + quoted(function_) + "\n" + (restrictions_.empty() ? "" : "restrictions = [\n" + restrictions_ + "]\n") +
-           "\n[constants]\n" + constants_ + "\n[parameters]\n" + parameters_ + "\n[kernel]\nfunction = " + quoted(function_) + "\n" + source_ +
-           (options_.empty() ? "" : "options = [" + options_ + "]\n") + "arguments = [\n" + arguments_ + "]\n\n[kernel.launch]\n" + launch_;
+    return "name = " + quoted(function_) + "\n" +
+           (restrictions_.empty() ? "" : "restrictions = [\n" + restrictions_ + "]\n") + "\n[constants]\n" +
+           constants_ + "\n[parameters]\n" + parameters_ + "\n[kernel]\nfunction = " + quoted(function_) + "\n" +
+           source_ + (options_.empty() ? "" : "options = [" + options_ + "]\n") + "arguments = [\n" + arguments_ +
+           "]\n\n[kernel.launch]\n" + launch_;
   }
 
  private:
   Builder(std::string function, std::string source) : function_(std::move(function)), source_(std::move(source)) {}
   template <class T>
   static std::string word(const T& value) {
-    if constexpr (std::is_same_v<T, bool>) return value ? "true" : "false";
-    else if constexpr (std::is_floating_point_v<T>) return real(value);
-    else if constexpr (std::is_arithmetic_v<T>) return std::to_string(value);
-    else return quoted(value);
+    if constexpr (std::is_same_v<T, bool>)
+      return value ? "true" : "false";
+    else if constexpr (std::is_floating_point_v<T>)
+      return real(value);
+    else if constexpr (std::is_arithmetic_v<T>)
+      return std::to_string(value);
+    else
+      return quoted(value);
   }
-  /// The fewest digits that read back as the same number, and a point or an exponent: without one it would be an integer.
+  /// The fewest digits that read back as the same number, and a point or an exponent: without one it would be an
+  /// integer.
   template <class T>
   static std::string real(T value) {
     std::string text;
     T read = 0;
-    for (int digits = std::numeric_limits<T>::digits10; digits <= std::numeric_limits<T>::max_digits10 && read != value; ++digits) {
+    for (int digits = std::numeric_limits<T>::digits10; digits <= std::numeric_limits<T>::max_digits10 && read != value;
+         ++digits) {
       std::stringstream stream;
       stream.imbue(std::locale::classic());  // the application's may have a comma there
       stream << std::setprecision(digits) << value;
@@ -146,15 +159,18 @@ class Builder {
 class Kernel {
  public:
   explicit Kernel(const std::string& problem_file, Options options = {}) {
-    open(std::move(options), [&](const ergotune_options& plain) { return ergotune_kernel_open(problem_file.c_str(), &plain); });
+    open(std::move(options),
+         [&](const ergotune_options& plain) { return ergotune_kernel_open(problem_file.c_str(), &plain); });
   }
   /// `folder` is what paths in the description start at.
   explicit Kernel(const Builder& builder, Options options = {}, const std::string& folder = ".") {
-    open(std::move(options), [&](const ergotune_options& plain) { return ergotune_kernel_open_text(builder.text().c_str(), folder.c_str(), &plain); });
+    open(std::move(options), [&](const ergotune_options& plain) {
+      return ergotune_kernel_open_text(builder.text().c_str(), folder.c_str(), &plain);
+    });
   }
 
-  /// Queues a launch. Arguments are the values themselves: CUdeviceptr, cl_mem, int, float ...; a pointer to device memory
-  /// is a CUdeviceptr. Throws LaunchError.
+  /// Queues a launch. Arguments are the values themselves: CUdeviceptr, cl_mem, int, float ...; a pointer to device
+  /// memory is a CUdeviceptr. Throws LaunchError.
   template <class... Arguments>
   void operator()(void* queue, const Arguments&... arguments) const {
     const ergotune_argument list[] = {{&arguments, sizeof arguments}..., {nullptr, 0}};

@@ -1,6 +1,6 @@
 // The settings of a run: where, how and how long to tune. Each has a row in the table of settings
-// (problem/tables/setting_table.hpp), and that is all that problem files, the command line, Python and a session's conditions
-// know of it. A new one is a member here and a row there.
+// (problem/tables/setting_table.hpp), and that is all that problem files, the command line, Python and a session's
+// conditions know of it. A new one is a member here and a row there.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,8 @@ struct LiveSettings {
   std::filesystem::path cache_folder;
   /// Energy is measured with the other devices of the node idle.
   bool quiet_node = false;
-  /// Commands that start an agent on a node and give its pipe; {} stands for the agent. None: the devices of this machine.
+  /// Commands that start an agent on a node and give its pipe; {} stands for the agent. None: the devices of this
+  /// machine.
   std::vector<std::string> workers;
   /// "slurm", or a file with such commands; empty: none.
   std::string nodes;
@@ -67,8 +68,8 @@ struct SearchSettings {
   std::map<std::string, Value> strategy_options;
   std::string budget;  ///< empty: until the strategy ends
   std::uint64_t seed = 1;
-  std::string store;  ///< empty: where the verb keeps results, if it does
-  std::string plan;   ///< empty: no plan, a search
+  std::string store;                  ///< empty: where the verb keeps results, if it does
+  std::string plan;                   ///< empty: no plan, a search
   std::vector<std::string> controls;  ///< none: the device's own
   bool confirm = true;
   /// `auto` ends when nothing better is likely.
@@ -118,10 +119,10 @@ struct ForeignMemory {
 struct Fill {
   enum class Kind { random, range, constant, file, data } kind = Kind::random;
   std::uint64_t seed = 1;
-  double low = -1, high = 1;    ///< random: uniform in [low, high) (integers: [low, high])
-  double start = 0, step = 1;   ///< range: start + i * step
-  double value = 0;             ///< constant
-  std::filesystem::path file;   ///< file: raw little-endian elements
+  double low = -1, high = 1;                              ///< random: uniform in [low, high) (integers: [low, high])
+  double start = 0, step = 1;                             ///< range: start + i * step
+  double value = 0;                                       ///< constant
+  std::filesystem::path file;                             ///< file: raw little-endian elements
   std::shared_ptr<const std::vector<std::uint8_t>> data;  ///< data: raw elements given in memory (Python)
   std::shared_ptr<const ForeignMemory> foreign;           ///< data: instead, memory that is used where it is
 };
@@ -271,9 +272,9 @@ struct ObjectiveSpec {
 /// A stage of a plan written in the problem file (tune/plans/plan.hpp).
 struct PlanStageSpec {
   std::string name;
-  std::vector<std::string> free;           ///< parameter names, or "code", "clocks", "all"
-  std::map<std::string, Value> fixed;      ///< values; strings "max", "min", "default" for execution parameters
-  std::string objective;                   ///< the problem's own when empty
+  std::vector<std::string> free;       ///< parameter names, or "code", "clocks", "all"
+  std::map<std::string, Value> fixed;  ///< values; strings "max", "min", "default" for execution parameters
+  std::string objective;               ///< the problem's own when empty
   std::string strategy;
   std::string budget;
   SourcePlace place;
@@ -287,13 +288,14 @@ struct PlanSpec {
 struct ExecutionParameterSpec {
   ParameterKind kind = ParameterKind::core_clock_mhz;
   enum class Choice { all, equidistant, list, range, model } choice = Choice::all;
-  int count = 0;                 ///< equidistant
-  std::vector<Value> values;     ///< list
+  int count = 0;                       ///< equidistant
+  std::vector<Value> values;           ///< list
   double low = 0, high = 0, step = 0;  ///< range; step 0: every supported value inside
   SourcePlace place;
 };
 
-/// An observer that the user asks for by name (measure/observers/observer_registry.hpp), with its options as lists of values.
+/// An observer that the user asks for by name (measure/observers/observer_registry.hpp), with its options as lists of
+/// values.
 struct ObserverSpec {
   std::string name;
   std::map<std::string, std::vector<Value>> options;
@@ -311,8 +313,8 @@ struct Problem {
   std::vector<Kernel> kernels{1};
   /// A round of the workload; empty: every kernel once, in their order.
   std::vector<Step> steps;
-  /// A whole program instead of kernels (problem/program.hpp): its run is the round, and the one kernel is an empty one.
-  /// Null where kernels are tuned.
+  /// A whole program instead of kernels (problem/program.hpp): its run is the round, and the one kernel is an empty
+  /// one. Null where kernels are tuned.
   std::shared_ptr<const Program> program;
   Constants constants;
   /// Constants for devices whose name contains the key.

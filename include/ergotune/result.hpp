@@ -10,9 +10,7 @@
 namespace ergotune {
 
 /// How it went. A configuration's failure is data. `not_converged` keeps its values: they missed the precision asked.
-enum class Status {
-  ok, compile_error, launch_error, runtime_error, timeout, wrong_result, not_converged, unsupported
-};
+enum class Status { ok, compile_error, launch_error, runtime_error, timeout, wrong_result, not_converged, unsupported };
 std::string to_string(Status status);
 std::optional<Status> status_from(std::string_view name);
 /// True when the quantities may be used by a search: ok and not_converged.
@@ -22,8 +20,8 @@ bool usable(Status status);
 enum class Provenance { measured, replayed, simulated, modelled };
 std::string to_string(Provenance provenance);
 
-/// A quantity in SI units with its standard error. `n` values went into it, not all of them independent: what the standard
-/// error was estimated from is said by `degrees`.
+/// A quantity in SI units with its standard error. `n` values went into it, not all of them independent: what the
+/// standard error was estimated from is said by `degrees`.
 struct Quantity {
   double value = 0;
   double standard_error = 0;

@@ -75,7 +75,8 @@ using Constants = std::map<std::string, Value, std::less<>>;
 //
 // Arithmetic is Python's: / gives a real, // and % floor towards minus infinity, integers are 64 bits and overflow is
 // an error rather than a wrong number.
-/// A node of the parsed form; its definition is private to the space layer (space/expression/expression_tree.hpp in src).
+/// A node of the parsed form; its definition is private to the space layer (space/expression/expression_tree.hpp in
+/// src).
 struct ExpressionNode;
 
 /// What names mean while an expression is evaluated: the value of a name, or nullptr when it is unknown.
@@ -227,8 +228,7 @@ class SearchSpace {
                            const SpaceOptions& options = {});
   /// The space of exactly these configurations (recorded data without its restrictions), in the order of its
   /// parameters' values. Duplicates are dropped.
-  static SearchSpace from_configurations(std::vector<Parameter> parameters,
-                                         const std::vector<Configuration>& list);
+  static SearchSpace from_configurations(std::vector<Parameter> parameters, const std::vector<Configuration>& list);
 
   SearchSpace(SearchSpace&&) noexcept;
   SearchSpace& operator=(SearchSpace&&) noexcept;

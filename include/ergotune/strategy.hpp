@@ -51,8 +51,8 @@ struct StrategyContext {
   std::vector<std::pair<ConfigurationIndex, Outcome>> known;
   /// Outcomes from elsewhere. What they say is tried against what is found here.
   std::vector<PriorResults> priors;
-  /// s on a clock, so that a strategy learns what its thinking costs here. Without one it counts operations, and the same
-  /// outcomes give the same search.
+  /// s on a clock, so that a strategy learns what its thinking costs here. Without one it counts operations, and the
+  /// same outcomes give the same search.
   std::function<double()> clock;
 };
 

@@ -1,6 +1,6 @@
 // Rounds of several kernels taken apart, and what is attributed to each of them.
-#include "bindings.hpp"
 #include "analysis/apart.hpp"
+#include "bindings.hpp"
 #include "ergotune/error.hpp"
 #include "tune/session/measure_one.hpp"
 
@@ -29,7 +29,8 @@ py::dict attribution_dict(const Attribution& attribution) {
   return result;
 }
 
-Measurement measure(const Problem& problem, const SetupOptions& setup, const std::map<std::string, Value>& configuration) {
+Measurement measure(const Problem& problem, const SetupOptions& setup,
+                    const std::map<std::string, Value>& configuration) {
   PreparedSession prepared = prepare_session(problem, setup);
   const auto index = index_of_values(prepared, configuration);
   if (!index) throw UserError("the configuration is not in the search space of " + problem.name);

@@ -8,10 +8,8 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
-#include "ergotune/result.hpp"
 #include "ergotune/problem.hpp"
-#include "ergotune/space.hpp"
-#include "ergotune/space.hpp"
+#include "ergotune/result.hpp"
 #include "ergotune/space.hpp"
 
 namespace ergotune::python {

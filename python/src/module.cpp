@@ -7,14 +7,16 @@
 
 namespace {
 
-/// NumPy 2 lays its element types out otherwise, which pybind11 knows since 2.12: before, every array would have elements of 0 bytes.
+/// NumPy 2 lays its element types out otherwise, which pybind11 knows since 2.12: before, every array would have
+/// elements of 0 bytes.
 void refuse_a_numpy_that_is_too_new() {
   namespace py = pybind11;
   if (PYBIND11_VERSION_HEX >= 0x020C0000) return;
   const auto version = py::module_::import("numpy").attr("__version__").cast<std::string>();
   if (std::stoi(version) < 2) return;
   throw py::import_error("this build of ergotune reads the arrays of NumPy 1 only, and NumPy " + version +
-                         " is here: build it with pybind11 2.12 or newer (cmake -Dpybind11_DIR=$(python3 -m pybind11 --cmakedir)), or pip install \"numpy<2\"");
+                         " is here: build it with pybind11 2.12 or newer (cmake -Dpybind11_DIR=$(python3 -m pybind11 "
+                         "--cmakedir)), or pip install \"numpy<2\"");
 }
 
 }  // namespace
@@ -31,8 +33,10 @@ PYBIND11_MODULE(_core, module) {
     } catch (const py::cast_error& error) {
       const std::string words = error.what();
       const auto begin = words.find("<class"), end = words.find('>', begin);
-      PyErr_SetString(PyExc_TypeError, ("a value of another type is expected here" +
-          (end == std::string::npos ? "" : ", not one of " + words.substr(begin, end + 1 - begin))).c_str());
+      PyErr_SetString(PyExc_TypeError,
+                      ("a value of another type is expected here" +
+                       (end == std::string::npos ? "" : ", not one of " + words.substr(begin, end + 1 - begin)))
+                          .c_str());
     }
   });
   py::register_exception<Error>(module, "Error", PyExc_RuntimeError);

@@ -3,10 +3,9 @@
 #include <cstring>
 
 #include "bindings.hpp"
-#include "measure/observers/observer_registry.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
-#include "ergotune/problem.hpp"
+#include "measure/observers/observer_registry.hpp"
 #include "tensors.hpp"
 
 namespace ergotune::python {
@@ -17,10 +16,12 @@ Expression expression(py::handle object) {
   return Expression::constant(to_value(object));
 }
 
-/// NumPy's own names; a byte order that is not this machine's is part of the type there, and is turned by in_memory_order().
+/// NumPy's own names; a byte order that is not this machine's is part of the type there, and is turned by
+/// in_memory_order().
 ElementType element_type_of(const std::string& name) {
   if (const auto type = element_type(name)) return *type;
-  throw UserError("arrays of " + name + " cannot be kernel arguments; use one of int8 .. uint64, float16, float32, float64, "
+  throw UserError("arrays of " + name +
+                  " cannot be kernel arguments; use one of int8 .. uint64, float16, float32, float64, "
                   "complex64, complex128, bool");
 }
 
@@ -57,7 +58,8 @@ Argument buffer_argument(const std::string& name, const py::object& object, cons
   const auto seen_as = tensor ? tensor->type : array.dtype().attr("name").cast<std::string>();
   const auto [element, per_element] = elements_of(seen_as);
   argument.type = element_type_of(element);
-  const std::vector<std::int64_t> shape = tensor ? tensor->shape : std::vector<std::int64_t>(array.shape(), array.shape() + array.ndim());
+  const std::vector<std::int64_t> shape =
+      tensor ? tensor->shape : std::vector<std::int64_t>(array.shape(), array.shape() + array.ndim());
   const bool in_c_order = tensor ? tensor->order == "C" : (array.flags() & py::array::c_style) != 0;
   argument.seen_as = seen_as_words(seen_as, shape, in_c_order);
   const std::int64_t count = (tensor ? tensor->count : static_cast<std::int64_t>(array.size())) * per_element;
@@ -76,15 +78,20 @@ constexpr const char* kAddBuffer =
     "An array; complex numbers are pairs of floats, bools are bytes, and any byte order is read.\n\n"
     "Parameters\n----------\nname : str\n    What verification and messages call it.\n"
     "array : numpy.ndarray, or an array with __cuda_array_interface__ or __dlpack__ (CuPy, PyTorch, JAX ...)\n"
-    "    Its contents before each run, as they lie in memory: the kernel sees the columns of an array in Fortran's order\n"
-    "    (numpy.asfortranarray) one after the other, and verification gets arrays of the same shape and order. Arrays in\n"
+    "    Its contents before each run, as they lie in memory: the kernel sees the columns of an array in Fortran's "
+    "order\n"
+    "    (numpy.asfortranarray) one after the other, and verification gets arrays of the same shape and order. Arrays "
+    "in\n"
     "    the host's memory are copied now. A dense array on a GPU of CUDA's is\n"
-    "    used where it is: kernels run in this process, one that they write is copied once on the GPU so that every run\n"
+    "    used where it is: kernels run in this process, one that they write is copied once on the GPU so that every "
+    "run\n"
     "    begins with the same contents, and it holds those again when the session is over.\n"
     "access : {'read', 'write', 'read_write'}\n    Written buffers are verified.\n"
-    "when : str or None\n    Where given, it is passed to the configurations for which this expression holds: arguments of\n"
+    "when : str or None\n    Where given, it is passed to the configurations for which this expression holds: "
+    "arguments of\n"
     "    one place, each for other values of a parameter, have one after the other.\n\n"
-    "Raises\n------\nUserError\n    For a type that kernels cannot have, and an array with gaps in memory (a slice of several dimensions).\nTypeError\n    For what is no array.";
+    "Raises\n------\nUserError\n    For a type that kernels cannot have, and an array with gaps in memory (a slice of "
+    "several dimensions).\nTypeError\n    For what is no array.";
 
 std::optional<Expression> condition(const py::object& when) {
   if (when.is_none()) return std::nullopt;
@@ -100,8 +107,8 @@ std::vector<Expression> expressions(const py::handle& list) {
 }
 
 /// A Python callable that takes the parameters as a dict; `by_name`: those in `names`, each as an argument.
-std::function<py::object(const Scope&)> scoped_callable(const py::function& function, const std::vector<std::string>& names,
-                                                        bool by_name = false) {
+std::function<py::object(const Scope&)> scoped_callable(const py::function& function,
+                                                        const std::vector<std::string>& names, bool by_name = false) {
   const auto held = keep(function);
   return [held, names, by_name](const Scope& scope) {
     py::dict values;
@@ -126,8 +133,9 @@ bool takes_by_name(const py::function& function, std::vector<std::string>& names
 }
 
 std::string class_name(RestrictionClass c) {
-  return c == RestrictionClass::correctness ? "correctness"
-         : c == RestrictionClass::device_limit ? "device_limit" : "performance";
+  return c == RestrictionClass::correctness    ? "correctness"
+         : c == RestrictionClass::device_limit ? "device_limit"
+                                               : "performance";
 }
 
 /// A restriction from an expression, or from a callable of the parameters so far.
@@ -135,8 +143,10 @@ Restriction restriction_from(const Problem& problem, const py::object& condition
                              const std::string& kind) {
   Restriction restriction;
   restriction.name = name;
-  if (kind == "device_limit") restriction.restriction_class = RestrictionClass::device_limit;
-  else if (kind == "performance") restriction.restriction_class = RestrictionClass::performance;
+  if (kind == "device_limit")
+    restriction.restriction_class = RestrictionClass::device_limit;
+  else if (kind == "performance")
+    restriction.restriction_class = RestrictionClass::performance;
   else if (kind != "correctness")
     throw UserError("unknown restriction class \"" + kind + "\"" +
                     suggestion(kind, {"correctness", "device_limit", "performance"}));
@@ -145,7 +155,8 @@ Restriction restriction_from(const Problem& problem, const py::object& condition
     return restriction;
   }
   if (!py::isinstance<py::function>(condition) && !PyCallable_Check(condition.ptr()))
-    throw py::type_error("a restriction is an expression or a function, not " + py::repr(condition).cast<std::string>());
+    throw py::type_error("a restriction is an expression or a function, not " +
+                         py::repr(condition).cast<std::string>());
   std::vector<std::string> names = names_of(problem.parameters);
   if (restriction.name.empty()) restriction.name = py::str(py::getattr(condition, "__name__", py::repr(condition)));
   const auto function = condition.cast<py::function>();
@@ -177,69 +188,77 @@ using ProblemClass = py::class_<Problem>;
 /// What runs: source, options, launch geometry.
 void bind_kernel(ProblemClass& problem) {
   problem
-      .def("set_source",
-           [](Problem& p, const std::string& language, const std::string& text, const std::string& function,
-              const std::filesystem::path& file, const std::vector<std::filesystem::path>& include_folders) {
-             KernelSource source{language_from(language), file, text, {}};
-             for (const auto& folder : include_folders) source.include_folders.push_back(std::filesystem::absolute(folder));
-             if (!file.empty()) source.include_folders.push_back(std::filesystem::absolute(file).parent_path());
-             std::erase_if(p.kernels.back().sources, [&](const auto& s) { return s.language == source.language; });
-             p.kernels.back().sources.push_back(std::move(source));
-             p.kernels.back().function = Template::parse(function);
-           },
-           py::arg("language"), py::arg("text"), py::arg("function"), py::arg("file") = "",
-           py::arg("include_folders") = std::vector<std::filesystem::path>{})
-      .def("set_launch",
-           [](Problem& p, py::object grid, py::object global, py::object block, py::object shared_memory_bytes) {
-             p.kernels.back().launch = {expressions(grid), expressions(global), expressions(block), expression(shared_memory_bytes)};
-           },
-           py::arg("grid") = py::none(), py::arg("global_size") = py::none(), py::arg("block") = py::none(),
-           py::arg("shared_memory_bytes") = 0)
-      .def("add_options",
-           [](Problem& p, const std::vector<std::string>& options, const std::string& language) {
-             const std::string key = language.empty() ? language : to_string(language_from(language));
-             for (const auto& option : options) p.kernels.back().options[key].push_back(Template::parse(option));
-           },
-           py::arg("options"), py::arg("language") = "");
+      .def(
+          "set_source",
+          [](Problem& p, const std::string& language, const std::string& text, const std::string& function,
+             const std::filesystem::path& file, const std::vector<std::filesystem::path>& include_folders) {
+            KernelSource source{language_from(language), file, text, {}};
+            for (const auto& folder : include_folders)
+              source.include_folders.push_back(std::filesystem::absolute(folder));
+            if (!file.empty()) source.include_folders.push_back(std::filesystem::absolute(file).parent_path());
+            std::erase_if(p.kernels.back().sources, [&](const auto& s) { return s.language == source.language; });
+            p.kernels.back().sources.push_back(std::move(source));
+            p.kernels.back().function = Template::parse(function);
+          },
+          py::arg("language"), py::arg("text"), py::arg("function"), py::arg("file") = "",
+          py::arg("include_folders") = std::vector<std::filesystem::path>{})
+      .def(
+          "set_launch",
+          [](Problem& p, py::object grid, py::object global, py::object block, py::object shared_memory_bytes) {
+            p.kernels.back().launch = {expressions(grid), expressions(global), expressions(block),
+                                       expression(shared_memory_bytes)};
+          },
+          py::arg("grid") = py::none(), py::arg("global_size") = py::none(), py::arg("block") = py::none(),
+          py::arg("shared_memory_bytes") = 0)
+      .def(
+          "add_options",
+          [](Problem& p, const std::vector<std::string>& options, const std::string& language) {
+            const std::string key = language.empty() ? language : to_string(language_from(language));
+            for (const auto& option : options) p.kernels.back().options[key].push_back(Template::parse(option));
+          },
+          py::arg("options"), py::arg("language") = "");
 }
 
 /// What it is called with.
 void bind_arguments(ProblemClass& problem) {
   problem
-      .def("add_buffer",
-           [](Problem& p, const std::string& name, const py::object& array, const std::string& access,
-              const py::object& when) {
-             Argument argument = buffer_argument(name, array, access);
-             argument.when = condition(when);
-             p.kernels.back().arguments.push_back(std::move(argument));
-           },
-           py::arg("name"), py::arg("array"), py::arg("access") = "read", py::arg("when") = py::none(), kAddBuffer)
-      .def("add_scalar",
-           [](Problem& p, const std::string& name, py::handle value, const std::string& type, const py::object& when) {
-             Argument argument;
-             argument.when = condition(when);
-             argument.kind = Argument::Kind::scalar;
-             argument.name = name;
-             const auto element = element_type(type);
-             if (!element) throw UserError("unknown scalar type \"" + type + "\"");
-             argument.type = *element;
-             argument.value = expression(value);
-             p.kernels.back().arguments.push_back(std::move(argument));
-           },
-           py::arg("name"), py::arg("value"), py::arg("type"), py::arg("when") = py::none(),
-           "A number, or an expression of the parameters. `when`: as that of add_buffer.")
-      .def("add_local_memory",
-           [](Problem& p, const std::string& name, py::handle count, const std::string& type) {
-             Argument argument;
-             argument.kind = Argument::Kind::local_memory;
-             argument.name = name;
-             const auto element = element_type(type);
-             if (!element) throw UserError("unknown type \"" + type + "\" of the local memory \"" + name + "\"");
-             argument.type = *element;
-             argument.count = expression(count);
-             p.kernels.back().arguments.push_back(std::move(argument));
-           },
-           py::arg("name"), py::arg("count"), py::arg("type") = "float32");
+      .def(
+          "add_buffer",
+          [](Problem& p, const std::string& name, const py::object& array, const std::string& access,
+             const py::object& when) {
+            Argument argument = buffer_argument(name, array, access);
+            argument.when = condition(when);
+            p.kernels.back().arguments.push_back(std::move(argument));
+          },
+          py::arg("name"), py::arg("array"), py::arg("access") = "read", py::arg("when") = py::none(), kAddBuffer)
+      .def(
+          "add_scalar",
+          [](Problem& p, const std::string& name, py::handle value, const std::string& type, const py::object& when) {
+            Argument argument;
+            argument.when = condition(when);
+            argument.kind = Argument::Kind::scalar;
+            argument.name = name;
+            const auto element = element_type(type);
+            if (!element) throw UserError("unknown scalar type \"" + type + "\"");
+            argument.type = *element;
+            argument.value = expression(value);
+            p.kernels.back().arguments.push_back(std::move(argument));
+          },
+          py::arg("name"), py::arg("value"), py::arg("type"), py::arg("when") = py::none(),
+          "A number, or an expression of the parameters. `when`: as that of add_buffer.")
+      .def(
+          "add_local_memory",
+          [](Problem& p, const std::string& name, py::handle count, const std::string& type) {
+            Argument argument;
+            argument.kind = Argument::Kind::local_memory;
+            argument.name = name;
+            const auto element = element_type(type);
+            if (!element) throw UserError("unknown type \"" + type + "\" of the local memory \"" + name + "\"");
+            argument.type = *element;
+            argument.count = expression(count);
+            p.kernels.back().arguments.push_back(std::move(argument));
+          },
+          py::arg("name"), py::arg("count"), py::arg("type") = "float32");
 }
 
 constexpr const char* kAddParameter =
@@ -250,78 +269,92 @@ constexpr const char* kAddParameter =
 /// What is tuned, and what a configuration must meet.
 void bind_parameters(ProblemClass& problem) {
   problem
-      .def("observe", [](Problem& p, const std::string& text) { ask_for_observer(p.observers, text); }, py::arg("observer"))
-      .def("add_parameter",
-           [](Problem& p, const std::string& name, const py::iterable& values, py::object default_value) {
-             if (py::isinstance<py::str>(values) || py::isinstance<py::bytes>(values))
-               throw py::type_error("the values of \"" + name + "\" are a list, not one text: write [" + py::repr(values).cast<std::string>() + "]");
-             Parameter parameter;
-             parameter.name = name;
-             for (const auto& value : values) parameter.values.push_back(to_value(value));
-             if (!default_value.is_none()) parameter.default_value = to_value(default_value);
-             p.parameters.push_back(std::move(parameter));
-           },
-           py::arg("name"), py::arg("values"), py::arg("default") = py::none(), kAddParameter)
-      .def("add_range",
-           [](Problem& p, const std::string& name, py::handle start, py::handle stop, py::handle step) {
-             Parameter parameter;
-             parameter.name = name;
-             parameter.range = DependentRange{expression(start), expression(stop), expression(step)};
-             p.parameters.push_back(std::move(parameter));
-           },
-           py::arg("name"), py::arg("start"), py::arg("stop"), py::arg("step") = 1)
-      .def("add_generator",
-           [](Problem& p, const std::string& name, const py::function& function) {
-             const std::vector<std::string> earlier = names_of(p.parameters);
-             Parameter parameter;
-             parameter.name = name;
-             parameter.generator = [call = scoped_callable(function, earlier)](const Scope& scope) {
-               py::gil_scoped_acquire gil;
-               std::vector<Value> values;
-               for (const auto& value : call(scope)) values.push_back(to_value(value));
-               return values;
-             };
-             p.parameters.push_back(std::move(parameter));
-           },
-           py::arg("name"), py::arg("function"))
-      .def("restrict",
-           [](Problem& p, const py::object& condition, const std::string& name, const std::string& kind) {
-             p.restrictions.push_back(restriction_from(p, condition, name, kind));
-           },
-           py::arg("condition"), py::arg("name") = "", py::arg("kind") = "correctness",
-           "A condition: an expression, a function whose arguments are parameters by name, or a function of a dict of those declared so far.");
+      .def(
+          "observe", [](Problem& p, const std::string& text) { ask_for_observer(p.observers, text); },
+          py::arg("observer"))
+      .def(
+          "add_parameter",
+          [](Problem& p, const std::string& name, const py::iterable& values, py::object default_value) {
+            if (py::isinstance<py::str>(values) || py::isinstance<py::bytes>(values))
+              throw py::type_error("the values of \"" + name + "\" are a list, not one text: write [" +
+                                   py::repr(values).cast<std::string>() + "]");
+            Parameter parameter;
+            parameter.name = name;
+            for (const auto& value : values) parameter.values.push_back(to_value(value));
+            if (!default_value.is_none()) parameter.default_value = to_value(default_value);
+            p.parameters.push_back(std::move(parameter));
+          },
+          py::arg("name"), py::arg("values"), py::arg("default") = py::none(), kAddParameter)
+      .def(
+          "add_range",
+          [](Problem& p, const std::string& name, py::handle start, py::handle stop, py::handle step) {
+            Parameter parameter;
+            parameter.name = name;
+            parameter.range = DependentRange{expression(start), expression(stop), expression(step)};
+            p.parameters.push_back(std::move(parameter));
+          },
+          py::arg("name"), py::arg("start"), py::arg("stop"), py::arg("step") = 1)
+      .def(
+          "add_generator",
+          [](Problem& p, const std::string& name, const py::function& function) {
+            const std::vector<std::string> earlier = names_of(p.parameters);
+            Parameter parameter;
+            parameter.name = name;
+            parameter.generator = [call = scoped_callable(function, earlier)](const Scope& scope) {
+              py::gil_scoped_acquire gil;
+              std::vector<Value> values;
+              for (const auto& value : call(scope)) values.push_back(to_value(value));
+              return values;
+            };
+            p.parameters.push_back(std::move(parameter));
+          },
+          py::arg("name"), py::arg("function"))
+      .def(
+          "restrict",
+          [](Problem& p, const py::object& condition, const std::string& name, const std::string& kind) {
+            p.restrictions.push_back(restriction_from(p, condition, name, kind));
+          },
+          py::arg("condition"), py::arg("name") = "", py::arg("kind") = "correctness",
+          "A condition: an expression, a function whose arguments are parameters by name, or a function of a dict of "
+          "those declared so far.");
 }
 
 /// What is wanted, and how outputs are checked.
 void bind_goal(ProblemClass& problem) {
   problem
-      .def("add_metric",
-           [](Problem& p, const std::string& name, const std::string& text, const std::string& unit) {
-             p.metrics.push_back({name, Expression::parse(text), unit});
-           },
-           py::arg("name"), py::arg("expression"), py::arg("unit") = "")
+      .def(
+          "add_metric",
+          [](Problem& p, const std::string& name, const std::string& text, const std::string& unit) {
+            p.metrics.push_back({name, Expression::parse(text), unit});
+          },
+          py::arg("name"), py::arg("expression"), py::arg("unit") = "")
       .def("set_constants", [](Problem& p, const py::dict& constants) { p.constants = to_constants(constants); })
-      .def("set_verification",
-           [](Problem& p, const std::string& kind, double absolute, double relative,
-              const std::map<std::string, std::filesystem::path>& files) {
-             if (kind == "none") p.verification.kind = Verification::Kind::none;
-             else if (kind == "first_correct") p.verification.kind = Verification::Kind::first_correct;
-             else if (kind == "files") p.verification.kind = Verification::Kind::files;
-             else throw UserError("unknown verification \"" + kind + "\"" + suggestion(kind, {"none", "first_correct", "files"}));
-             p.verification.absolute_tolerance = absolute;
-             p.verification.relative_tolerance = relative;
-             p.verification.files = files;
-           },
-           py::arg("kind"), py::arg("absolute_tolerance") = 1e-6, py::arg("relative_tolerance") = 1e-4,
-           py::arg("files") = std::map<std::string, std::filesystem::path>{});
+      .def(
+          "set_verification",
+          [](Problem& p, const std::string& kind, double absolute, double relative,
+             const std::map<std::string, std::filesystem::path>& files) {
+            if (kind == "none")
+              p.verification.kind = Verification::Kind::none;
+            else if (kind == "first_correct")
+              p.verification.kind = Verification::Kind::first_correct;
+            else if (kind == "files")
+              p.verification.kind = Verification::Kind::files;
+            else
+              throw UserError("unknown verification \"" + kind + "\"" +
+                              suggestion(kind, {"none", "first_correct", "files"}));
+            p.verification.absolute_tolerance = absolute;
+            p.verification.relative_tolerance = relative;
+            p.verification.files = files;
+          },
+          py::arg("kind"), py::arg("absolute_tolerance") = 1e-6, py::arg("relative_tolerance") = 1e-4,
+          py::arg("files") = std::map<std::string, std::filesystem::path>{});
 }
 
 }  // namespace
 
 Language language_from(const std::string& name) {
   if (name == "c++") return Language::cpp;
-  for (auto language :
-       {Language::cuda, Language::opencl, Language::hip, Language::c, Language::cpp, Language::fortran})
+  for (auto language : {Language::cuda, Language::opencl, Language::hip, Language::c, Language::cpp, Language::fortran})
     if (to_string(language) == name) return language;
   throw UserError("unknown language \"" + name + "\"" +
                   suggestion(name, {"cuda", "opencl", "hip", "c", "c++", "fortran"}));
@@ -335,7 +368,8 @@ Access access_from(const std::string& name) {
 }
 
 void bind_problem(py::module_& module) {
-  ProblemClass problem(module, "Problem", "What is tuned: source, arguments, launch geometry, parameters, restrictions.");
+  ProblemClass problem(module, "Problem",
+                       "What is tuned: source, arguments, launch geometry, parameters, restrictions.");
   problem
       .def(py::init([](const std::string& name) {
              Problem problem;
@@ -353,8 +387,9 @@ void bind_problem(py::module_& module) {
                                  list.append(py::make_tuple(r.label(), class_name(r.restriction_class)));
                                return list;
                              })
-      .def_property("objective", [](const Problem& p) { return p.objective.text; },
-                    [](Problem& p, const std::string& text) { p.objective = {.text = text}; })
+      .def_property(
+          "objective", [](const Problem& p) { return p.objective.text; },
+          [](Problem& p, const std::string& text) { p.objective = {.text = text}; })
       .def(py::pickle(&pickled, &unpickled))
       .def("to_t1", &to_t1_json, "The problem as T1 JSON text.")
       .def("__repr__", [](const Problem& p) { return "<ergotune.Problem " + p.name + ">"; });

@@ -21,8 +21,9 @@ void bind_quantities(py::module_& module) {
         return all;
       },
       "What ergotune measures by itself: {name: {\"unit\", \"meaning\", \"producer\", \"better\"}}.");
-  module.def("unit_of", [](const std::string& name) { return unit_of(name); }, py::arg("name"),
-             "The unit of a quantity; empty where it has none or is unknown.");
+  module.def(
+      "unit_of", [](const std::string& name) { return unit_of(name); }, py::arg("name"),
+      "The unit of a quantity; empty where it has none or is unknown.");
 }
 
 }  // namespace ergotune::python

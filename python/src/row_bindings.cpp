@@ -31,8 +31,8 @@ PyObject* checked(const py::handle& row) {
 }
 
 py::tuple share_times(const py::list& rows, double strategy_time, double framework_time) {
-  const py::str strategy("strategy_time"), framework("framework_time"), kinds[] = {"compile_time", "verification_time",
-                                                                                  "benchmark_time"};
+  const py::str strategy("strategy_time"), framework("framework_time"),
+      kinds[] = {"compile_time", "verification_time", "benchmark_time"};
   const py::float_ strategy_value(strategy_time), framework_value(framework_time);
   double sums[3] = {};
   for (const auto& item : rows) {
@@ -64,8 +64,9 @@ py::object best_row(const py::list& rows, const py::str& objective, bool higher)
 void bind_rows(py::module_& module) {
   module.def("share_times", &share_times, py::arg("rows"), py::arg("strategy_time"), py::arg("framework_time"),
              "Gives every row these two times; sums of compile_time, verification_time and benchmark_time (ms).");
-  module.def("best_row", &best_row, py::arg("rows"), py::arg("objective"), py::arg("higher"),
-             "The first row with the best number under `objective`, of those without __error__; None where there is none.");
+  module.def(
+      "best_row", &best_row, py::arg("rows"), py::arg("objective"), py::arg("higher"),
+      "The first row with the best number under `objective`, of those without __error__; None where there is none.");
 }
 
 }  // namespace ergotune::python

@@ -20,7 +20,8 @@ class PythonStrategy : public Strategy {
     const py::object asked = object_->attr("ask")(count);
     std::vector<ConfigurationIndex> indices;
     for (const auto& item : asked) {
-      const long long index = PyLong_Check(item.ptr()) || PyIndex_Check(item.ptr()) ? PyNumber_AsSsize_t(item.ptr(), nullptr) : kNoIndex;
+      const long long index =
+          PyLong_Check(item.ptr()) || PyIndex_Check(item.ptr()) ? PyNumber_AsSsize_t(item.ptr(), nullptr) : kNoIndex;
       if (index == kNoIndex)
         throw UserError("strategy \"" + name_ + "\" asked for " + py::repr(item).cast<std::string>() +
                         ": ask() gives a list of indices of configurations, whole numbers");
@@ -67,7 +68,8 @@ using Seconds = std::chrono::duration<double>;
 /// A number, or several.
 std::vector<double> numbers_of(const py::object& given) {
   try {
-    if (PyNumber_Check(given.ptr()) && !py::isinstance<py::sequence>(given) && !py::isinstance<py::array>(given)) return {given.cast<double>()};
+    if (PyNumber_Check(given.ptr()) && !py::isinstance<py::sequence>(given) && !py::isinstance<py::array>(given))
+      return {given.cast<double>()};
     return given.cast<std::vector<double>>();
   } catch (const py::cast_error&) {
     throw py::type_error("a configuration's value is a number, or a list with one for each objective, not " +
@@ -103,8 +105,8 @@ std::optional<Outcome> known_outcome(const py::object& known, const py::tuple& c
 
 /// Asks and tells until `evaluations` are done or either side ends it; gives the strategy's own time (s). Values of
 /// parameters become Python's once: this is what simulation spends its time on.
-double run_strategy(HeldStrategy& held, const py::function& evaluate, std::uint64_t evaluations, const py::object& known,
-                    const py::object& rows) {
+double run_strategy(HeldStrategy& held, const py::function& evaluate, std::uint64_t evaluations,
+                    const py::object& known, const py::object& rows) {
   if (!known.is_none() && (!PyDict_Check(known.ptr()) || !PyList_Check(rows.ptr()) || held.objectives != 1))
     throw py::type_error("known must be a dict and rows a list, and the objective one");
   const auto& parameters = held.space->parameters();
@@ -141,7 +143,8 @@ double run_strategy(HeldStrategy& held, const py::function& evaluate, std::uint6
 void bind_own_strategies(py::module_& module) {
   module.def(
       "register_strategy",
-      [](const std::string& name, py::function factory, const std::string& summary, const py::dict& options, bool replace) {
+      [](const std::string& name, py::function factory, const std::string& summary, const py::dict& options,
+         bool replace) {
         for (const StrategyDescription& known : strategies())
           if (known.name == name && !replace)
             throw UserError("there is a strategy \"" + name + "\" already; replace=True puts another in its place");
@@ -159,10 +162,11 @@ void bind_own_strategies(py::module_& module) {
         };
         register_strategy(std::move(description));
       },
-      py::arg("name"), py::arg("factory"), py::arg("summary") = "",
-      py::arg("options") = py::dict(), py::arg("replace") = false,
+      py::arg("name"), py::arg("factory"), py::arg("summary") = "", py::arg("options") = py::dict(),
+      py::arg("replace") = false,
       "Adds a strategy: factory(space, seed, options) gives an object with ask(count) and tell(index, values, ok).\n\n"
-      "ask() gives up to `count` indices of the space, none when it has finished; tell() gets what became of each, among them the\n"
+      "ask() gives up to `count` indices of the space, none when it has finished; tell() gets what became of each, "
+      "among them the\n"
       "default configuration, which is measured first, and what a store knows already. Values are minimised.\n\n"
       "Parameters\n----------\noptions : dict\n    Those it takes, with their defaults.\n"
       "replace : bool\n    Whether it may take the place of a strategy of this name, which is a UserError otherwise.");
@@ -197,29 +201,33 @@ void bind_search(py::module_& module) {
            py::arg("options") = py::dict())
       .def_property_readonly("name", [](const HeldStrategy& s) { return s.strategy->name(); })
       .def_property_readonly("explanation", [](const HeldStrategy& s) { return s.strategy->explanation(); })
-      .def("ask", [](HeldStrategy& s, std::size_t count) { return s.strategy->ask(count); }, py::arg("count") = 1,
-           py::call_guard<py::gil_scoped_release>(), "Up to `count` indices; empty when finished.")
-      .def("tell",
-           [](HeldStrategy& s, ConfigurationIndex index, py::object values, bool ok) {
-             Outcome outcome;
-             outcome.ok = ok;
-             if (!values.is_none()) outcome.values = numbers_of(values);
-             if (index >= s.space->size())
-               throw py::index_error("the space has " + std::to_string(s.space->size()) + " configurations");
-             if (outcome.ok && outcome.values.size() != s.objectives)
-               throw py::value_error("tell() needs " + std::to_string(s.objectives) + " values, one per objective, not " +
-                                     std::to_string(outcome.values.size()));
-             py::gil_scoped_release released;
-             s.strategy->tell(index, outcome);
-           },
-           py::arg("index"), py::arg("values"), py::arg("ok") = true, "Values are minimised.")
+      .def(
+          "ask", [](HeldStrategy& s, std::size_t count) { return s.strategy->ask(count); }, py::arg("count") = 1,
+          py::call_guard<py::gil_scoped_release>(), "Up to `count` indices; empty when finished.")
+      .def(
+          "tell",
+          [](HeldStrategy& s, ConfigurationIndex index, py::object values, bool ok) {
+            Outcome outcome;
+            outcome.ok = ok;
+            if (!values.is_none()) outcome.values = numbers_of(values);
+            if (index >= s.space->size())
+              throw py::index_error("the space has " + std::to_string(s.space->size()) + " configurations");
+            if (outcome.ok && outcome.values.size() != s.objectives)
+              throw py::value_error("tell() needs " + std::to_string(s.objectives) +
+                                    " values, one per objective, not " + std::to_string(outcome.values.size()));
+            py::gil_scoped_release released;
+            s.strategy->tell(index, outcome);
+          },
+          py::arg("index"), py::arg("values"), py::arg("ok") = true, "Values are minimised.")
       .def("run", &run_strategy, py::arg("evaluate"), py::arg("evaluations"), py::arg("known") = py::none(),
            py::arg("rows") = py::none(),
            "Asks and tells by itself.\n\nParameters\n----------\n"
-           "evaluate : function(index, values)\n    Gives what is minimised (a float, or one per objective), False for a\n"
+           "evaluate : function(index, values)\n    Gives what is minimised (a float, or one per objective), False for "
+           "a\n"
            "    failure, None to end. `values` is a tuple in the order of the space's parameters.\n"
            "evaluations : int\n    How many at most.\n"
-           "known : dict or None\n    By `values`: (what is minimised, a row). What stands there is appended to the list `rows`,\n"
+           "known : dict or None\n    By `values`: (what is minimised, a row). What stands there is appended to the "
+           "list `rows`,\n"
            "    and evaluate is not called.\n\n"
            "Returns\n-------\nfloat\n    The strategy's own time in s.");
   bind_own_strategies(module);

@@ -6,13 +6,13 @@
 #include "bindings.hpp"
 #include "device_share_values.hpp"
 #include "ergotune/error.hpp"
+#include "hooks.hpp"
 #include "measure/observers/observer_registry.hpp"
 #include "power/guardian/guardian.hpp"
 #include "problem/check.hpp"
 #include "problem/tables/setting_table.hpp"
 #include "tune/plans/plan.hpp"
 #include "tune/session/session_setup.hpp"
-#include "hooks.hpp"
 
 namespace ergotune::python {
 namespace {
@@ -109,7 +109,8 @@ SessionOptions session_options(const Problem& problem, const py::dict& settings)
   take(settings, "evaluations", options.budget.evaluations);
   if (settings.contains("seconds") && !settings["seconds"].is_none()) {
     take(settings, "seconds", options.budget.seconds);
-    if (!(options.budget.seconds > 0)) throw UserError("seconds has to be more than 0; without it there is no limit of time");
+    if (!(options.budget.seconds > 0))
+      throw UserError("seconds has to be more than 0; without it there is no limit of time");
   }
   return options;
 }
@@ -144,7 +145,8 @@ py::object or_none(const std::optional<T>& value) {
   return value ? py::cast(*value) : py::object(py::none());
 }
 
-/// Ctrl-C ends the session cleanly; Python's own handler is back after the last of the sessions that overlap in threads.
+/// Ctrl-C ends the session cleanly; Python's own handler is back after the last of the sessions that overlap in
+/// threads.
 class InterruptGuard {
  public:
   InterruptGuard() {

@@ -90,18 +90,17 @@ using SpaceClass = py::class_<SearchSpace, std::shared_ptr<SearchSpace>>;
 
 /// A sequence of configurations.
 void bind_sequence(SpaceClass& space) {
-  space
-      .def("__len__", &SearchSpace::size)
-      .def("__getitem__",
-           [](const SearchSpace& s, std::int64_t index) {
-             return named(s.parameters(), s.configuration(checked(s, index)));
-           })
+  space.def("__len__", &SearchSpace::size)
+      .def("__getitem__", [](const SearchSpace& s,
+                             std::int64_t index) { return named(s.parameters(), s.configuration(checked(s, index))); })
       .def("__getitem__",
            [](const SearchSpace& s, const py::slice& slice) {
              py::ssize_t start = 0, stop = 0, step = 0, count = 0;
-             if (!slice.compute(static_cast<py::ssize_t>(s.size()), &start, &stop, &step, &count)) throw py::error_already_set();
+             if (!slice.compute(static_cast<py::ssize_t>(s.size()), &start, &stop, &step, &count))
+               throw py::error_already_set();
              py::list list;
-             for (; count > 0; --count, start += step) list.append(named(s.parameters(), s.configuration(static_cast<std::uint64_t>(start))));
+             for (; count > 0; --count, start += step)
+               list.append(named(s.parameters(), s.configuration(static_cast<std::uint64_t>(start))));
              return list;
            })
       .def("__contains__",
@@ -112,11 +111,12 @@ void bind_sequence(SpaceClass& space) {
                return false;  // it has too few values
              }
            })
-      .def("index_of",
-           [](const SearchSpace& s, py::handle configuration) {
-             return s.index_of(to_configuration(s.parameters(), configuration));
-           },
-           py::arg("configuration"), "The configuration's index, or None when it is not in the space.")
+      .def(
+          "index_of",
+          [](const SearchSpace& s, py::handle configuration) {
+            return s.index_of(to_configuration(s.parameters(), configuration));
+          },
+          py::arg("configuration"), "The configuration's index, or None when it is not in the space.")
       .def("positions", &positions,
            "An array of shape (size, parameters): where each value stands in values(name). A row per configuration.");
 }
@@ -124,25 +124,28 @@ void bind_sequence(SpaceClass& space) {
 /// What strategies ask of it.
 void bind_moves(SpaceClass& space) {
   space
-      .def("sample",
-           [](const SearchSpace& s, std::size_t count, std::uint64_t seed) {
-             Random random(seed);
-             return s.sample_distinct(count, random);
-           },
-           py::arg("count"), py::arg("seed") = 1, "Indices of different configurations, uniformly random.")
-      .def("latin_hypercube",
-           [](const SearchSpace& s, std::size_t count, std::uint64_t seed) {
-             Random random(seed);
-             return s.latin_hypercube(count, random);
-           },
-           py::arg("count"), py::arg("seed") = 1)
-      .def("neighbours",
-           [](const SearchSpace& s, std::int64_t index, const std::string& kind) {
-             std::vector<ConfigurationIndex> out;
-             s.neighbours(checked(s, index), neighbourhood_from(kind), out);
-             return out;
-           },
-           py::arg("index"), py::arg("kind") = "hamming");
+      .def(
+          "sample",
+          [](const SearchSpace& s, std::size_t count, std::uint64_t seed) {
+            Random random(seed);
+            return s.sample_distinct(count, random);
+          },
+          py::arg("count"), py::arg("seed") = 1, "Indices of different configurations, uniformly random.")
+      .def(
+          "latin_hypercube",
+          [](const SearchSpace& s, std::size_t count, std::uint64_t seed) {
+            Random random(seed);
+            return s.latin_hypercube(count, random);
+          },
+          py::arg("count"), py::arg("seed") = 1)
+      .def(
+          "neighbours",
+          [](const SearchSpace& s, std::int64_t index, const std::string& kind) {
+            std::vector<ConfigurationIndex> out;
+            s.neighbours(checked(s, index), neighbourhood_from(kind), out);
+            return out;
+          },
+          py::arg("index"), py::arg("kind") = "hamming");
 }
 
 }  // namespace
@@ -150,22 +153,22 @@ void bind_moves(SpaceClass& space) {
 void bind_space(py::module_& module) {
   SpaceClass space(module, "SearchSpace",
                    "All configurations that meet the restrictions, numbered in lexicographic order.");
-  space
-      .def(py::init(&build), py::arg("problem"), py::arg("constants") = py::dict(), py::arg("materialise_limit") = 0)
+  space.def(py::init(&build), py::arg("problem"), py::arg("constants") = py::dict(), py::arg("materialise_limit") = 0)
       .def_property_readonly("parameter_names", [](const SearchSpace& s) { return names_of(s.parameters()); })
       .def_property_readonly("cartesian_size", &SearchSpace::cartesian_size)
       .def_property_readonly("materialised", &SearchSpace::materialised)
       .def_property_readonly("memory_bytes", &SearchSpace::memory_bytes)
       .def_property_readonly("build_seconds", &SearchSpace::build_seconds)
-      .def("values",
-           [](const SearchSpace& s, const std::string& name) {
-             const auto index = s.parameter_index(name);
-             if (!index) throw UserError("no parameter \"" + name + "\"");
-             py::list values;
-             for (const auto& v : s.parameters()[*index].values) values.append(from_value(v));
-             return values;
-           },
-           py::arg("name"), "Every value a parameter takes.")
+      .def(
+          "values",
+          [](const SearchSpace& s, const std::string& name) {
+            const auto index = s.parameter_index(name);
+            if (!index) throw UserError("no parameter \"" + name + "\"");
+            py::list values;
+            for (const auto& v : s.parameters()[*index].values) values.append(from_value(v));
+            return values;
+          },
+          py::arg("name"), "Every value a parameter takes.")
       .def(py::pickle(&pickled, &unpickled))
       .def("why_empty", &SearchSpace::why_empty)
       .def("explain", &effects_of);

@@ -21,14 +21,16 @@ void bind_store(py::module_& module) {
       .def_readonly("warnings", &Recording::warnings)
       .def("__len__", &Recording::size)
       .def_property_readonly("parameter_names", [](const Recording& r) { return names_of(r.parameters); })
-      .def("configuration", [](const Recording& r, std::size_t row) {
-        if (row >= r.size()) throw py::index_error();
-        return named(r.parameters, r.configuration(row));
-      })
-      .def("measurement", [](const Recording& r, std::size_t row) {
-        if (row >= r.size()) throw py::index_error();
-        return to_dict(r.measurement(row));
-      })
+      .def("configuration",
+           [](const Recording& r, std::size_t row) {
+             if (row >= r.size()) throw py::index_error();
+             return named(r.parameters, r.configuration(row));
+           })
+      .def("measurement",
+           [](const Recording& r, std::size_t row) {
+             if (row >= r.size()) throw py::index_error();
+             return to_dict(r.measurement(row));
+           })
       .def_property_readonly("statuses",
                              [](const Recording& r) {
                                py::list list;
@@ -55,12 +57,13 @@ void bind_store(py::module_& module) {
       });
   module.def("load_recording", &load_recording, py::arg("file"), py::arg("session") = 0,
              py::call_guard<py::gil_scoped_release>());
-  module.def("write_report",
-             [](const std::filesystem::path& source, const std::filesystem::path& output, std::int64_t session) {
-               py::gil_scoped_release released;
-               write_report(source, session, output);
-             },
-             py::arg("source"), py::arg("output") = "report.html", py::arg("session") = 0);
+  module.def(
+      "write_report",
+      [](const std::filesystem::path& source, const std::filesystem::path& output, std::int64_t session) {
+        py::gil_scoped_release released;
+        write_report(source, session, output);
+      },
+      py::arg("source"), py::arg("output") = "report.html", py::arg("session") = 0);
 }
 
 }  // namespace ergotune::python

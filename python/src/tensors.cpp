@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ergotune/error.hpp"
 #include "device/device.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune::python {
 namespace {
@@ -33,11 +33,13 @@ struct DLManagedTensor {
 enum DLDeviceType : std::int32_t { kDLCUDA = 2, kDLCUDAHost = 3, kDLROCM = 10, kDLCUDAManaged = 13 };
 
 [[noreturn]] void refuse_strides() {
-  throw UserError("a tensor that is not dense cannot be used where it is: give tensor.contiguous() or "
-                  "cupy.ascontiguousarray(tensor)");
+  throw UserError(
+      "a tensor that is not dense cannot be used where it is: give tensor.contiguous() or "
+      "cupy.ascontiguousarray(tensor)");
 }
 
-/// Whether elements lie without gaps, the last index fastest; `strides` in units of `unit`. Extents of one element have any.
+/// Whether elements lie without gaps, the last index fastest; `strides` in units of `unit`. Extents of one element have
+/// any.
 bool is_dense(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& strides, std::int64_t unit) {
   std::int64_t expected = unit;
   for (std::size_t i = shape.size(); i-- > 0;) {
@@ -73,7 +75,8 @@ DeviceTensor from_cuda_array_interface(const py::object& object, const py::dict&
   const auto shape = interface["shape"].cast<std::vector<std::int64_t>>();
   const auto data = interface["data"].cast<py::tuple>();
   const py::dtype dtype = py::dtype::from_args(interface["typestr"]);
-  if (!dtype.attr("isnative").cast<bool>()) throw UserError("a GPU's numbers are in its own byte order: convert the tensor");
+  if (!dtype.attr("isnative").cast<bool>())
+    throw UserError("a GPU's numbers are in its own byte order: convert the tensor");
   tensor.address = reinterpret_cast<void*>(data[0].cast<std::uintptr_t>());
   tensor.read_only = data[1].cast<bool>();
   tensor.type = dtype.attr("name").cast<std::string>();
@@ -81,7 +84,8 @@ DeviceTensor from_cuda_array_interface(const py::object& object, const py::dict&
   tensor.shape = shape;
   if (interface.contains("strides") && !interface["strides"].is_none())
     tensor.order = order_of(shape, interface["strides"].cast<std::vector<std::int64_t>>(), dtype.itemsize());
-  if (interface.contains("mask") && !interface["mask"].is_none()) throw UserError("masked arrays cannot be kernel arguments");
+  if (interface.contains("mask") && !interface["mask"].is_none())
+    throw UserError("masked arrays cannot be kernel arguments");
   tensor.owner = keep(object);
   return tensor;
 }
@@ -108,13 +112,15 @@ std::int32_t dlpack_device(const py::object& object) {
 
 /// PyTorch's tensors that take part in differentiation give their memory only without that.
 py::object without_gradient(const py::object& object) {
-  return py::hasattr(object, "requires_grad") && object.attr("requires_grad").cast<bool>() ? object.attr("detach")() : object;
+  return py::hasattr(object, "requires_grad") && object.attr("requires_grad").cast<bool>() ? object.attr("detach")()
+                                                                                           : object;
 }
 
 }  // namespace
 
 std::optional<DeviceTensor> device_tensor(const py::object& given) {
-  if (py::isinstance<py::array>(given) || !(py::hasattr(given, "__dlpack__") || py::hasattr(given, "__cuda_array_interface__")))
+  if (py::isinstance<py::array>(given) ||
+      !(py::hasattr(given, "__dlpack__") || py::hasattr(given, "__cuda_array_interface__")))
     return std::nullopt;
   const py::object object = without_gradient(given);
   std::optional<DeviceTensor> tensor;
@@ -134,17 +140,20 @@ py::array host_array(const py::object& given) {
   const py::object object = without_gradient(given);
   const py::module_ numpy = py::module_::import("numpy");
   if (py::hasattr(object, "__dlpack__")) return numpy.attr("from_dlpack")(object);
-  if (py::hasattr(object, "__array__") || py::hasattr(object, "__array_interface__") || PyObject_CheckBuffer(object.ptr()))
+  if (py::hasattr(object, "__array__") || py::hasattr(object, "__array_interface__") ||
+      PyObject_CheckBuffer(object.ptr()))
     return numpy.attr("asarray")(object);
   throw py::type_error("an argument must be an array (NumPy, CuPy, PyTorch, DLPack), not " +
                        py::str(py::type::of(object).attr("__name__")).cast<std::string>());
 }
 
 py::array in_memory_order(const py::array& array) {
-  const bool in_c_order = (array.flags() & py::array::c_style) != 0, in_f_order = (array.flags() & py::array::f_style) != 0;
+  const bool in_c_order = (array.flags() & py::array::c_style) != 0,
+             in_f_order = (array.flags() & py::array::f_style) != 0;
   if (array.ndim() > 1 && !in_c_order && !in_f_order)
-    throw UserError("an array of several dimensions has to lie in memory without gaps: give numpy.ascontiguousarray(array) or "
-                    "numpy.asfortranarray(array)");
+    throw UserError(
+        "an array of several dimensions has to lie in memory without gaps: give numpy.ascontiguousarray(array) or "
+        "numpy.asfortranarray(array)");
   const py::array flat = array.attr("ravel")(in_c_order ? "C" : "F");
   if (flat.dtype().attr("isnative").cast<bool>()) return py::array::ensure(flat, py::array::c_style);
   return flat.attr("astype")(flat.dtype().attr("newbyteorder")("="));
@@ -156,8 +165,8 @@ std::shared_ptr<const ForeignMemory> foreign_memory(const DeviceTensor& tensor, 
   if (memory->device.empty()) throw UserError("no CUDA device of this process knows the memory of this tensor");
   memory->address = tensor.address;
   memory->bytes = bytes;
-  memory->read = [owner = tensor.owner, id = memory->device, address = tensor.address, bytes](std::span<std::uint8_t> into,
-                                                                                              std::size_t offset) {
+  memory->read = [owner = tensor.owner, id = memory->device, address = tensor.address, bytes](
+                     std::span<std::uint8_t> into, std::size_t offset) {
     const std::unique_ptr<Device> device = open_device(id);
     device->settle();
     device->read(*device->wrap_buffer(address, bytes), std::as_writable_bytes(into), offset);
@@ -172,8 +181,10 @@ void fill_tensor(const py::object& object, const py::array& contents) {
   const auto tensor = device_tensor(object);
   if (!tensor) throw py::type_error("not a tensor on a GPU");
   const py::array dense = in_memory_order(contents);
-  const auto memory = foreign_memory(*tensor, static_cast<std::size_t>(tensor->count * py::dtype(tensor->type).itemsize()));
-  if (memory->bytes != static_cast<std::size_t>(dense.nbytes())) throw UserError("the contents have another size than the tensor");
+  const auto memory =
+      foreign_memory(*tensor, static_cast<std::size_t>(tensor->count * py::dtype(tensor->type).itemsize()));
+  if (memory->bytes != static_cast<std::size_t>(dense.nbytes()))
+    throw UserError("the contents have another size than the tensor");
   const std::unique_ptr<Device> device = open_device(memory->device);
   device->settle();
   const auto buffer = device->wrap_buffer(memory->address, memory->bytes);
@@ -200,13 +211,17 @@ py::object describe_tensor(const py::object& object) {
 void bind_tensors(py::module_& module) {
   module.def("fill_tensor", &fill_tensor, py::arg("tensor"), py::arg("contents"),
              "Copies an array of as many bytes into a tensor on a GPU.");
-  module.def("tensor_contents", &tensor_contents, py::arg("tensor"), "What a tensor on a GPU holds, as a NumPy array of one "
+  module.def("tensor_contents", &tensor_contents, py::arg("tensor"),
+             "What a tensor on a GPU holds, as a NumPy array of one "
              "dimension, in the order of memory.");
-  module.def("in_memory_order", &in_memory_order, py::arg("array"), "An array's elements in the order in which they lie in memory, "
+  module.def("in_memory_order", &in_memory_order, py::arg("array"),
+             "An array's elements in the order in which they lie in memory, "
              "in one dimension. Raises UserError for one of several dimensions with gaps.");
-  module.def("host_array", &host_array, py::arg("object"), "An array in the host's memory as a NumPy array of the same memory.");
+  module.def("host_array", &host_array, py::arg("object"),
+             "An array in the host's memory as a NumPy array of the same memory.");
   module.def("describe_tensor", &describe_tensor, py::arg("object"),
-             "(dtype, elements, whether it is read-only, order in memory: C or F) of a tensor on a GPU; None for anything else.");
+             "(dtype, elements, whether it is read-only, order in memory: C or F) of a tensor on a GPU; None for "
+             "anything else.");
 }
 
 }  // namespace ergotune::python

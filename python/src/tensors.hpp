@@ -17,7 +17,7 @@ struct DeviceTensor {
   std::int64_t count = 0;  ///< of elements
   std::vector<std::int64_t> shape;
   std::string order = "C";  ///< "F" where the first index runs fastest
-  std::string type;        ///< NumPy's name of its elements
+  std::string type;         ///< NumPy's name of its elements
   bool read_only = false;
   std::shared_ptr<py::object> owner;  ///< keeps the memory
 };
@@ -27,8 +27,8 @@ std::optional<DeviceTensor> device_tensor(const py::object& object);
 /// What is in the host's memory as a NumPy array of the same memory. Raises TypeError for what is no array.
 py::array host_array(const py::object& object);
 
-/// An array's elements in the order in which they lie in memory, in one dimension, in this machine's byte order. Throws UserError for
-/// one of several dimensions with gaps or permuted axes: the order of its elements is not known.
+/// An array's elements in the order in which they lie in memory, in one dimension, in this machine's byte order. Throws
+/// UserError for one of several dimensions with gaps or permuted axes: the order of its elements is not known.
 py::array in_memory_order(const py::array& array);
 
 /// Kernels use it where it is; its contents before each run are what it holds when the run begins.

@@ -109,7 +109,8 @@ py::dict to_dict(const Measurement& m) {
 
 std::shared_ptr<py::object> keep(py::object object) {
   return {new py::object(std::move(object)), [](py::object* held) {
-            // registered strategies live in a static list, which goes after the interpreter: then there is nothing to release
+            // registered strategies live in a static list, which goes after the interpreter: then there is nothing to
+            // release
             if (!Py_IsInitialized()) return;
             py::gil_scoped_acquire gil;
             delete held;

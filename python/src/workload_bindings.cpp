@@ -1,5 +1,5 @@
-// Several kernels in Python: kernels with names, the steps of a round, rounds that an application runs itself, and what is set on
-// the device meanwhile.
+// Several kernels in Python: kernels with names, the steps of a round, rounds that an application runs itself, and what
+// is set on the device meanwhile.
 #include <algorithm>
 
 #include "bindings.hpp"
@@ -13,7 +13,8 @@ namespace {
 Expression expression_of(const py::dict& step, const char* key, std::int64_t otherwise) {
   if (!step.contains(key)) return Expression::constant(otherwise);
   const py::object value = step[key];
-  return py::isinstance<py::str>(value) ? Expression::parse(value.cast<std::string>()) : Expression::constant(to_value(value));
+  return py::isinstance<py::str>(value) ? Expression::parse(value.cast<std::string>())
+                                        : Expression::constant(to_value(value));
 }
 
 void allow(const py::dict& step, const std::vector<std::string>& keys) {
@@ -53,8 +54,10 @@ Step concurrent_from(const Problem& problem, const py::dict& given) {
   }
   std::string order;
   if (given.contains("order")) {
-    if (py::isinstance<py::str>(given["order"])) order = given["order"].cast<std::string>();
-    else for (const auto& name : given["order"]) order += (order.empty() ? "" : ",") + name.cast<std::string>();
+    if (py::isinstance<py::str>(given["order"]))
+      order = given["order"].cast<std::string>();
+    else
+      for (const auto& name : given["order"]) order += (order.empty() ? "" : ",") + name.cast<std::string>();
   }
   return concurrent_step(std::move(branches), order);
 }
@@ -101,8 +104,9 @@ void use_buffer(Problem& problem, const std::string& name, const std::string& ac
 }
 
 /// What the last kernel's first launch is held against.
-void verify_kernel(Problem& problem, const std::string& function, const std::string& source, const std::string& language,
-                   double absolute, double relative, bool per_configuration, const std::vector<std::string>& options) {
+void verify_kernel(Problem& problem, const std::string& function, const std::string& source,
+                   const std::string& language, double absolute, double relative, bool per_configuration,
+                   const std::vector<std::string>& options) {
   Kernel& kernel = problem.kernels.back();
   if (kernel.name.empty())
     throw UserError("verify_kernel is for a kernel among several (add_kernel); a single one is verified as a whole");
@@ -135,7 +139,8 @@ ExecutionParameterSpec execution_parameter(const std::string& name, const py::ob
                                                              {"power_limit_w", ParameterKind::power_limit_w}};
   const auto kind = kinds.find(name);
   if (kind == kinds.end())
-    throw UserError("\"" + name + "\" is not set on devices" + suggestion(name, {"core_clock_mhz", "memory_clock_mhz", "power_limit_w"}) +
+    throw UserError("\"" + name + "\" is not set on devices" +
+                    suggestion(name, {"core_clock_mhz", "memory_clock_mhz", "power_limit_w"}) +
                     "; it is core_clock_mhz, memory_clock_mhz or power_limit_w");
   ExecutionParameterSpec spec;
   spec.kind = kind->second;
@@ -146,18 +151,21 @@ ExecutionParameterSpec execution_parameter(const std::string& name, const py::ob
   };
   if (py::isinstance<py::str>(values)) {
     const auto word = values.cast<std::string>();
-    if (word != "all" && word != "model") throw UserError("\"" + word + "\" is no choice for " + name + ": \"all\" or \"model\"");
+    if (word != "all" && word != "model")
+      throw UserError("\"" + word + "\" is no choice for " + name + ": \"all\" or \"model\"");
     spec.choice = word == "all" ? Choice::all : Choice::model;
   } else if (py::isinstance<py::dict>(values)) {
     spec.choice = Choice::range;
     const auto range = values.cast<py::dict>();
     for (const auto& [key, value] : range) {
       const auto end = py::str(key).cast<std::string>();
-      if (end != "from" && end != "to" && end != "step") throw UserError("a range of " + name + " has \"from\", \"to\" and \"step\", not \"" + end + "\"");
+      if (end != "from" && end != "to" && end != "step")
+        throw UserError("a range of " + name + " has \"from\", \"to\" and \"step\", not \"" + end + "\"");
       (end == "from" ? spec.low : end == "to" ? spec.high : spec.step) = number(value).as_real();
     }
     if (!range.contains("from") || !range.contains("to") || spec.low > spec.high || spec.step < 0)
-      throw UserError("a range of " + name + " goes from a lower value to a higher one, in steps that are not negative");
+      throw UserError("a range of " + name +
+                      " goes from a lower value to a higher one, in steps that are not negative");
   } else if (py::isinstance<py::int_>(values)) {
     spec.choice = Choice::equidistant;
     spec.count = static_cast<int>(std::clamp<std::int64_t>(to_value(values).as_integer(), 0, 1'000'000));
@@ -173,7 +181,8 @@ ExecutionParameterSpec execution_parameter(const std::string& name, const py::ob
 constexpr const char* kAddExecutionParameter =
     "What is set on the device for a configuration, as [execution] in a problem file (docs/clocks.md).\n\n"
     "Parameters\n----------\nname : {'core_clock_mhz', 'memory_clock_mhz', 'power_limit_w'}\n"
-    "values : str, int, list or dict\n    \"all\" that the device has, \"model\" (those that the power model suggests), a count of\n"
+    "values : str, int, list or dict\n    \"all\" that the device has, \"model\" (those that the power model "
+    "suggests), a count of\n"
     "    equidistant ones, a list (MHz, W), or {\"from\": 900, \"to\": 1400, \"step\": 50}.";
 
 py::dict round_dict(const Session& session, const OnlineIteration& round) {
@@ -183,7 +192,8 @@ py::dict round_dict(const Session& session, const OnlineIteration& round) {
   out["seconds"] = round.seconds;
   out["device_seconds"] = round.device_seconds;
   out["configuration"] = named(space.parameters(), space.configuration(round.configuration));
-  out["tried"] = round.tried ? py::object(named(space.parameters(), space.configuration(*round.tried))) : py::object(py::none());
+  out["tried"] =
+      round.tried ? py::object(named(space.parameters(), space.configuration(*round.tried))) : py::object(py::none());
   out["settled"] = round.settled;
   return out;
 }
@@ -191,7 +201,8 @@ py::dict round_dict(const Session& session, const OnlineIteration& round) {
 void bind_session(py::module_& module) {
   py::class_<Session>(module, "Session", "Rounds of a workload that an application runs, tuned on the way.")
       .def(py::init([](const Problem& problem, const py::dict& settings, double bound) {
-             if (!(bound >= 0)) throw UserError("bound is a share of the rounds' time, such as 0.05, not " + std::to_string(bound));
+             if (!(bound >= 0))
+               throw UserError("bound is a share of the rounds' time, such as 0.05, not " + std::to_string(bound));
              Problem adapted = problem;
              adapt_problem(adapted, settings);
              SetupOptions setup = SetupOptions::from(adapted);
@@ -213,23 +224,23 @@ void bind_session(py::module_& module) {
              }
              return round_dict(session, round);
            })
-      .def("read_bytes",
-           [](const Session& session, const std::string& name) {
-             std::string bytes(session.bytes(name), '\0');
-             session.read(name, std::as_writable_bytes(std::span(bytes)));
-             return py::bytes(bytes);
-           },
-           py::arg("buffer"))
-      .def("write_bytes",
-           [](Session& session, const std::string& name, const std::string& bytes) {
-             session.write(name, std::as_bytes(std::span(bytes)));
-           },
-           py::arg("buffer"), py::arg("contents"))
+      .def(
+          "read_bytes",
+          [](const Session& session, const std::string& name) {
+            std::string bytes(session.bytes(name), '\0');
+            session.read(name, std::as_writable_bytes(std::span(bytes)));
+            return py::bytes(bytes);
+          },
+          py::arg("buffer"))
+      .def(
+          "write_bytes",
+          [](Session& session, const std::string& name, const std::string& bytes) {
+            session.write(name, std::as_bytes(std::span(bytes)));
+          },
+          py::arg("buffer"), py::arg("contents"))
       .def("restore", &Session::restore)
       .def_property_readonly("best",
-                             [](const Session& session) {
-                               return named(session.space().parameters(), session.best());
-                             })
+                             [](const Session& session) { return named(session.space().parameters(), session.best()); })
       .def_property_readonly("measurement", [](const Session& session) { return to_dict(session.measurement()); })
       .def_property_readonly("settled", &Session::settled)
       .def_property_readonly("rounds", &Session::rounds)
@@ -243,21 +254,23 @@ void bind_session(py::module_& module) {
 
 void bind_workload(py::module_& module, py::class_<Problem>& problem) {
   problem
-      .def("add_execution_parameter",
-           [](Problem& p, const std::string& name, const py::object& values) {
-             ExecutionParameterSpec spec = execution_parameter(name, values);
-             for (const ExecutionParameterSpec& other : p.execution_parameters)
-               if (other.kind == spec.kind) throw UserError("\"" + name + "\" is declared twice");
-             p.execution_parameters.push_back(std::move(spec));
-           },
-           py::arg("name"), py::arg("values"), kAddExecutionParameter)
-      .def("add_kernel", [](Problem& p, const std::string& name) { add_kernel(p, name); }, py::arg("name"))
+      .def(
+          "add_execution_parameter",
+          [](Problem& p, const std::string& name, const py::object& values) {
+            ExecutionParameterSpec spec = execution_parameter(name, values);
+            for (const ExecutionParameterSpec& other : p.execution_parameters)
+              if (other.kind == spec.kind) throw UserError("\"" + name + "\" is declared twice");
+            p.execution_parameters.push_back(std::move(spec));
+          },
+          py::arg("name"), py::arg("values"), kAddExecutionParameter)
+      .def(
+          "add_kernel", [](Problem& p, const std::string& name) { add_kernel(p, name); }, py::arg("name"))
       .def("use_buffer", &use_buffer, py::arg("name"), py::arg("access") = "read")
       .def("verify_kernel", &verify_kernel, py::arg("function"), py::arg("source"), py::arg("language") = "c",
-           py::arg("absolute_tolerance") = 1e-6, py::arg("relative_tolerance") = 1e-4, py::arg("per_configuration") = false,
-           py::arg("options") = std::vector<std::string>{})
-      .def("set_workload",
-           [](Problem& p, const py::list& steps) { p.steps = steps_from(p, steps); }, py::arg("steps"))
+           py::arg("absolute_tolerance") = 1e-6, py::arg("relative_tolerance") = 1e-4,
+           py::arg("per_configuration") = false, py::arg("options") = std::vector<std::string>{})
+      .def(
+          "set_workload", [](Problem& p, const py::list& steps) { p.steps = steps_from(p, steps); }, py::arg("steps"))
       .def_property_readonly("kernel_names", [](const Problem& p) {
         std::vector<std::string> names;
         for (const Kernel& kernel : p.kernels) names.push_back(kernel.name);

@@ -23,7 +23,8 @@ Kernels kernels_in(const Step& step) {
 }
 
 /// Puts kernels that share a branch under one number.
-void join_branches(const std::vector<Step>& steps, std::vector<std::size_t>& part_of, std::map<Kernels, std::string>& names) {
+void join_branches(const std::vector<Step>& steps, std::vector<std::size_t>& part_of,
+                   std::map<Kernels, std::string>& names) {
   for (const Step& step : steps) {
     join_branches(step.steps, part_of, names);
     if (step.kind != Step::Kind::concurrent) continue;
@@ -82,7 +83,8 @@ std::vector<IterationPart> parts_of(const Problem& problem) {
     if (branch != names.end()) part.name = branch->second;
     parts.push_back(std::move(part));
   }
-  std::sort(parts.begin(), parts.end(), [](const IterationPart& a, const IterationPart& b) { return a.kernels < b.kernels; });
+  std::sort(parts.begin(), parts.end(),
+            [](const IterationPart& a, const IterationPart& b) { return a.kernels < b.kernels; });
   return parts;
 }
 
@@ -93,15 +95,16 @@ std::vector<IterationVariant> rounds_apart(const Problem& problem, std::optional
   const Coalition all = (Coalition{1} << parts.size()) - 1;
   std::vector<Coalition> wanted;
   if (method) wanted = coalitions_for(*method, parts.size());
-  std::vector<IterationVariant> rounds{{"as given", problem, all}, {"in sequence", with_steps(problem, steps_in_sequence(problem))}};
+  std::vector<IterationVariant> rounds{{"as given", problem, all},
+                                       {"in sequence", with_steps(problem, steps_in_sequence(problem))}};
   const auto needed = [&](const std::vector<std::size_t>& kernels) -> Coalition {
     for (std::size_t p = 0; p < parts.size(); ++p)
       if (parts[p].kernels == kernels) return Coalition{1} << p;
     return 0;
   };
   for (std::size_t k = 0; k < problem.kernels.size(); ++k)
-    rounds.push_back({problem.kernels[k].name + " alone", unverified(with_steps(problem, steps_alone(problem, k))),
-                      needed({k})});
+    rounds.push_back(
+        {problem.kernels[k].name + " alone", unverified(with_steps(problem, steps_alone(problem, k))), needed({k})});
   for (const Coalition coalition : wanted) {
     const auto known = [&](const IterationVariant& round) { return round.parts == coalition; };
     if (std::none_of(rounds.begin(), rounds.end(), known)) rounds.push_back(only(problem, parts, coalition));

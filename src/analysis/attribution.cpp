@@ -6,8 +6,8 @@
 #include <bit>
 #include <cmath>
 
-#include "ergotune/error.hpp"
 #include "base/statistics.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune {
 namespace {
@@ -38,7 +38,9 @@ std::vector<Coalition> coalitions_of_player(AttributionMethod method, std::size_
 
 }  // namespace
 
-std::string to_string(AttributionMethod method) { return method == AttributionMethod::marginal ? "marginal" : "shapley"; }
+std::string to_string(AttributionMethod method) {
+  return method == AttributionMethod::marginal ? "marginal" : "shapley";
+}
 
 AttributionMethod attribution_method(const std::string& word) {
   for (const auto method : {AttributionMethod::marginal, AttributionMethod::shapley})
@@ -48,9 +50,10 @@ AttributionMethod attribution_method(const std::string& word) {
 
 std::vector<Coalition> coalitions_for(AttributionMethod method, std::size_t players) {
   if (players > kMostPlayers || (method == AttributionMethod::shapley && players > kMostShapleyPlayers))
-    throw UserError(fmt::format("Shapley values of {} kernels would take {} rounds; up to {} kernels have them, more are "
-                                "attributed by \"marginal\"",
-                                players, std::exp2(players) - 1, kMostShapleyPlayers));
+    throw UserError(
+        fmt::format("Shapley values of {} kernels would take {} rounds; up to {} kernels have them, more are "
+                    "attributed by \"marginal\"",
+                    players, std::exp2(players) - 1, kMostShapleyPlayers));
   std::vector<Coalition> list;
   for (std::size_t player = 0; player < players; ++player)
     for (const Coalition c : coalitions_of_player(method, players, player))
@@ -58,7 +61,8 @@ std::vector<Coalition> coalitions_for(AttributionMethod method, std::size_t play
   return list;
 }
 
-std::vector<Quantity> attribute(AttributionMethod method, std::size_t players, const std::map<Coalition, Quantity>& values) {
+std::vector<Quantity> attribute(AttributionMethod method, std::size_t players,
+                                const std::map<Coalition, Quantity>& values) {
   std::vector<Quantity> shares;
   for (std::size_t player = 0; player < players; ++player) {
     Quantity share;

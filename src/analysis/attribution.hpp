@@ -14,7 +14,7 @@ namespace ergotune {
 
 enum class AttributionMethod {
   marginal,  ///< what the whole would be without it: v(all) - v(all but it). Shares do not add up to the whole
-  shapley    ///< the mean of what it adds, over all orders in which they may come together (Shapley 1953). Shares add up
+  shapley  ///< the mean of what it adds, over all orders in which they may come together (Shapley 1953). Shares add up
 };
 std::string to_string(AttributionMethod method);
 /// Throws UserError for another word.
@@ -29,6 +29,7 @@ std::vector<Coalition> coalitions_for(AttributionMethod method, std::size_t play
 
 /// Each player's share of the whole, in the unit of `values`; the empty coalition has 0. Standard errors are those of
 /// independent values, to which shares are linear. Provenance: modelled. Throws Error where a coalition is missing.
-std::vector<Quantity> attribute(AttributionMethod method, std::size_t players, const std::map<Coalition, Quantity>& values);
+std::vector<Quantity> attribute(AttributionMethod method, std::size_t players,
+                                const std::map<Coalition, Quantity>& values);
 
 }  // namespace ergotune

@@ -16,8 +16,7 @@ std::vector<double> default_centrality_steps() {
 }
 
 Centrality proportion_of_centrality(const SearchSpace& space, std::span<const double> fitness,
-                                    std::span<const double> steps, Neighbourhood neighbourhood,
-                                    double damping) {
+                                    std::span<const double> steps, Neighbourhood neighbourhood, double damping) {
   Centrality result;
   result.rank.assign(space.size(), 0.0);
   std::vector<ConfigurationIndex> order;
@@ -70,8 +69,7 @@ std::vector<NamedCentrality> centralities(const Recording& recording, const Trad
                                           Neighbourhood neighbourhood) {
   std::vector<Configuration> configurations;
   configurations.reserve(tradeoff.points.size());
-  for (const TradeoffPoint& point : tradeoff.points)
-    configurations.push_back(recording.configuration(point.row));
+  for (const TradeoffPoint& point : tradeoff.points) configurations.push_back(recording.configuration(point.row));
   const SearchSpace space = SearchSpace::from_configurations(recording.parameters, configurations);
   std::vector<double> time(space.size(), std::nan("")), energy = time;
   for (const TradeoffPoint& point : tradeoff.points) {
@@ -83,8 +81,7 @@ std::vector<NamedCentrality> centralities(const Recording& recording, const Trad
   const auto steps = default_centrality_steps();
   std::vector<NamedCentrality> out;
   out.push_back({"time", proportion_of_centrality(space, time, steps, neighbourhood)});
-  if (tradeoff.has_energy)
-    out.push_back({"energy", proportion_of_centrality(space, energy, steps, neighbourhood)});
+  if (tradeoff.has_energy) out.push_back({"energy", proportion_of_centrality(space, energy, steps, neighbourhood)});
   return out;
 }
 

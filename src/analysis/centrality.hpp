@@ -32,8 +32,7 @@ struct Centrality {
 /// nodes. `steps` are the values of p. PageRank with the usual damping; walks that end in a minimum begin
 /// anew anywhere.
 Centrality proportion_of_centrality(const SearchSpace& space, std::span<const double> fitness,
-                                    std::span<const double> steps,
-                                    Neighbourhood neighbourhood = Neighbourhood::hamming,
+                                    std::span<const double> steps, Neighbourhood neighbourhood = Neighbourhood::hamming,
                                     double damping = 0.85);
 
 struct NamedCentrality {

@@ -85,7 +85,8 @@ Judged judge(const ComparedSession& session, const std::vector<std::string>& nam
     const auto position = recording.position(ranked.position);
     std::string key;
     for (std::size_t i = 0; i < at.size(); ++i)
-      key += fmt::format("{}{}={}", i ? ", " : "", names[i], recording.parameters[at[i]].values[position[at[i]]].to_string());
+      key += fmt::format("{}{}={}", i ? ", " : "", names[i],
+                         recording.parameters[at[i]].values[position[at[i]]].to_string());
     if (!judged.place_of.emplace(key, judged.order.size()).second) continue;  // the better of two
     judged.order.push_back(ranked.position);
     judged.values.push_back(*ranked.value);
@@ -109,8 +110,8 @@ Loss loss(const Judged& from, const ComparedSession& session, const Judged& to) 
   const bool larger = session.objective->direction() == Direction::maximise;
   const double ratio = larger ? best / value : value / best;
   if (found->second == 0) return {0.0, 0.0};
-  const double relative = std::hypot(error_of(session, to.order.front()) / best,
-                                     error_of(session, to.order[found->second]) / value);
+  const double relative =
+      std::hypot(error_of(session, to.order.front()) / best, error_of(session, to.order[found->second]) / value);
   return {ratio - 1, ratio * relative};
 }
 

@@ -12,9 +12,8 @@ std::vector<std::size_t> convex_hull(std::span<const double> x, std::span<const 
     if (x[a] != x[b]) return x[a] < x[b];
     return y[a] != y[b] ? y[a] < y[b] : a < b;
   });
-  order.erase(
-      std::unique(order.begin(), order.end(), [&](auto a, auto b) { return x[a] == x[b] && y[a] == y[b]; }),
-      order.end());
+  order.erase(std::unique(order.begin(), order.end(), [&](auto a, auto b) { return x[a] == x[b] && y[a] == y[b]; }),
+              order.end());
   if (order.size() < 3) return order;
   const auto turn = [&](std::size_t a, std::size_t b, std::size_t c) {
     return (x[b] - x[a]) * (y[c] - y[a]) - (y[b] - y[a]) * (x[c] - x[a]);

@@ -6,10 +6,10 @@
 #include <map>
 #include <numeric>
 
-#include "ergotune/random.hpp"
 #include "base/statistics.hpp"
-#include "problem/tables/quantity.hpp"
+#include "ergotune/random.hpp"
 #include "problem/tables/counter_names.hpp"
+#include "problem/tables/quantity.hpp"
 
 namespace ergotune {
 namespace {
@@ -27,8 +27,8 @@ struct Variable {
   std::vector<double> values;
 };
 
-/// Time, energy and metrics made of them correlate with themselves. Other tools' recordings do not tell metrics and counters
-/// apart, but names do.
+/// Time, energy and metrics made of them correlate with themselves. Other tools' recordings do not tell metrics and
+/// counters apart, but names do.
 bool follows_from_time_and_energy(const RecordedColumn& column, const Tradeoff& tradeoff) {
   const bool metric = column.is_metric && !quantity_info(column.name) && !is_chip_metric(column.name);
   return metric || column.name == "time" || column.name.starts_with("time.") || column.name == "host_time" ||
@@ -61,7 +61,8 @@ std::vector<Variable> variables_of(const Recording& recording, const Tradeoff& t
   for (std::size_t k = 0; k < recording.parameters.size(); ++k) {
     const auto& values = recording.parameters[k].values;
     if (std::any_of(values.begin(), values.end(), [](const Value& v) { return !v.is_number(); })) continue;
-    add(recording.parameters[k].name, true, [&](std::size_t row) { return values[recording.position(row)[k]].as_real(); });
+    add(recording.parameters[k].name, true,
+        [&](std::size_t row) { return values[recording.position(row)[k]].as_real(); });
   }
   return list;
 }
@@ -117,7 +118,8 @@ Replicates bootstrap(const std::vector<std::vector<double>>& scaled, const std::
                      const InfluenceOptions& options) {
   const std::size_t rows = targets.front().size();
   const double each = static_cast<double>(rows) * static_cast<double>(scaled.size()) * 12;
-  const auto replicates = static_cast<std::size_t>(std::clamp(kMostWork / each, 100.0, static_cast<double>(options.replicates)));
+  const auto replicates =
+      static_cast<std::size_t>(std::clamp(kMostWork / each, 100.0, static_cast<double>(options.replicates)));
   Replicates all(scaled.size(), std::vector<std::vector<double>>(kTargets + 1));
   Random random(options.seed);
   std::vector<double> weight(rows);
@@ -153,7 +155,8 @@ void correct(std::vector<Influence>& list, bool energy) {
 void note_places(std::vector<Influence>& list) {
   std::vector<std::size_t> order(list.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return list[a].efficiency.r < list[b].efficiency.r; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto a, auto b) { return list[a].efficiency.r < list[b].efficiency.r; });
   for (std::size_t place = 0; place < order.size(); ++place) list[order[place]].place_in_efficiency = place;
   for (std::size_t place = 0; place < list.size(); ++place) {
     Influence& one = list[place];
@@ -180,7 +183,8 @@ std::vector<double> holm_adjusted(std::span<const double> p) {
   return adjusted;
 }
 
-std::vector<Influence> influences(const Recording& recording, const Tradeoff& tradeoff, const InfluenceOptions& options) {
+std::vector<Influence> influences(const Recording& recording, const Tradeoff& tradeoff,
+                                  const InfluenceOptions& options) {
   std::vector<Influence> list;
   if (tradeoff.points.size() < kFewest) return list;
   const std::vector<Variable> variables = variables_of(recording, tradeoff);
@@ -221,7 +225,8 @@ std::vector<Influence> influences(const Recording& recording, const Tradeoff& tr
     list.push_back(std::move(one));
   }
   correct(list, tradeoff.has_energy);
-  std::stable_sort(list.begin(), list.end(), [](const Influence& a, const Influence& b) { return a.speed.r < b.speed.r; });
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Influence& a, const Influence& b) { return a.speed.r < b.speed.r; });
   if (tradeoff.has_energy) note_places(list);
   return list;
 }
@@ -243,7 +248,8 @@ std::vector<Level> levels_of(const Recording& recording, const Tradeoff& tradeof
   if (groups.size() > kMostLevels) return levels;
   for (const auto& [value, statistics] : groups) {
     const auto& [speed, efficiency] = statistics;
-    levels.push_back({value, speed.count(), speed.mean(), speed.standard_error(), efficiency.mean(), efficiency.standard_error()});
+    levels.push_back(
+        {value, speed.count(), speed.mean(), speed.standard_error(), efficiency.mean(), efficiency.standard_error()});
   }
   return levels;
 }

@@ -1,6 +1,6 @@
-// What goes with speed and with energy efficiency over everything that was recorded (Anzt et al. 2015, Sections 3.5 and 3.6):
-// correlations of counters and parameters with intervals, those whose place moves from one to the other, levels of occupancy,
-// the sweep of M = a t + (1 - a) e, and rooflines of time and of energy.
+// What goes with speed and with energy efficiency over everything that was recorded (Anzt et al. 2015, Sections 3.5
+// and 3.6): correlations of counters and parameters with intervals, those whose place moves from one to the other,
+// levels of occupancy, the sweep of M = a t + (1 - a) e, and rooflines of time and of energy.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,8 @@ struct Influence {
   std::size_t place_in_speed = 0, place_in_efficiency = 0;
   /// Efficiency's correlation less speed's, its interval, and p after Holm's correction for all such differences.
   Association shift;
-  /// Anzt's bold ones: the shift is significant (p < 0.05), as is one of the correlations, and the sign changes, or the place
-  /// by a quarter of the list.
+  /// Anzt's bold ones: the shift is significant (p < 0.05), as is one of the correlations, and the sign changes, or the
+  /// place by a quarter of the list.
   bool moves = false;
 };
 
@@ -41,9 +41,11 @@ struct InfluenceOptions {
   std::uint64_t seed = 1;
 };
 
-/// Every quantity and numeric parameter that varies, but for what follows from time and energy itself (they, their metrics),
-/// sorted by the correlation with speed. Empty for fewer than eight configurations. Without energy only `speed` is filled.
-std::vector<Influence> influences(const Recording& recording, const Tradeoff& tradeoff, const InfluenceOptions& options = {});
+/// Every quantity and numeric parameter that varies, but for what follows from time and energy itself (they, their
+/// metrics), sorted by the correlation with speed. Empty for fewer than eight configurations. Without energy only
+/// `speed` is filled.
+std::vector<Influence> influences(const Recording& recording, const Tradeoff& tradeoff,
+                                  const InfluenceOptions& options = {});
 
 /// Holm's step-down correction: p-values in the order given.
 std::vector<double> holm_adjusted(std::span<const double> p);
@@ -57,7 +59,8 @@ struct Level {
 /// Rising; empty where the quantity was not recorded or has more than 32 levels.
 std::vector<Level> levels_of(const Recording& recording, const Tradeoff& tradeoff, const std::string& quantity);
 
-/// The configuration that minimises M = a t / t0 + (1 - a) e / e0 for a in [from, to]; t0 and e0 are the least time and energy.
+/// The configuration that minimises M = a t / t0 + (1 - a) e / e0 for a in [from, to]; t0 and e0 are the least time and
+/// energy.
 struct WeightedBest {
   double from = 0, to = 1;
   std::size_t point = 0;  ///< position in Tradeoff::points
@@ -76,20 +79,20 @@ struct Roofline {
   std::vector<RooflinePoint> points;
   /// The highest seen, here and in what was given for the peaks: per second and per J.
   double peak_rate = 0, peak_bandwidth = 0, peak_per_joule = 0, peak_bytes_per_joule = 0;
-  std::string work;  ///< where operations come from: "flop_count_sp", "gflops"
+  std::string work;   ///< where operations come from: "flop_count_sp", "gflops"
   std::string peaks;  ///< where the peaks come from, in words
   /// What the roof allows at an intensity, per second and per J.
   double roof(double intensity) const;
   double energy_roof(double intensity) const;
 };
-/// Needs bytes of device memory (dram_read_bytes and dram_write_bytes, or the chip's own) and operations: counted, else the
-/// metric for work per second. `peaks` are recordings of kernels that reach them (a copy, chains of multiply-adds); nullopt where
-/// bytes or operations were not recorded.
+/// Needs bytes of device memory (dram_read_bytes and dram_write_bytes, or the chip's own) and operations: counted, else
+/// the metric for work per second. `peaks` are recordings of kernels that reach them (a copy, chains of multiply-adds);
+/// nullopt where bytes or operations were not recorded.
 std::optional<Roofline> roofline_of(const Recording& recording, const Tradeoff& tradeoff,
                                     std::span<const Recording> peaks = {});
 
 /// A few sentences: what the fastest is limited by, and what distinguishes the most efficient from it.
-std::vector<std::string> explain(const Recording& recording, const Tradeoff& tradeoff, const std::vector<Influence>& influences,
-                                 const std::optional<Roofline>& roofline);
+std::vector<std::string> explain(const Recording& recording, const Tradeoff& tradeoff,
+                                 const std::vector<Influence>& influences, const std::optional<Roofline>& roofline);
 
 }  // namespace ergotune

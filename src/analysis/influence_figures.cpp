@@ -20,14 +20,16 @@ std::string plain_name(const std::string& name) {
   return plain;
 }
 
-Chart levels_chart(const Recording& recording, const Tradeoff& tradeoff, const std::vector<Level>& levels, const std::string& note) {
+Chart levels_chart(const Recording& recording, const Tradeoff& tradeoff, const std::vector<Level>& levels,
+                   const std::string& note) {
   Chart chart;
   chart.title = fmt::format("{} on {}: means by occupancy", recording.name, recording.device);
   chart.x_label = "occupancy";
   chart.y_label = tradeoff.speed_name;
   chart.right_label = tradeoff.has_energy ? tradeoff.efficiency_name : "";
   chart.note = note;
-  ChartSeries speed{tradeoff.speed_name, {}, {}, true, false, {}}, efficiency{tradeoff.efficiency_name, {}, {}, true, true, {}};
+  ChartSeries speed{tradeoff.speed_name, {}, {}, true, false, {}},
+      efficiency{tradeoff.efficiency_name, {}, {}, true, true, {}};
   for (const Level& level : levels) {
     speed.x.push_back(level.value);
     speed.y.push_back(level.speed);
@@ -56,7 +58,8 @@ Chart roofline_chart(const Recording& recording, const Roofline& roofline, bool 
     low = std::min(low, p.intensity);
     high = std::max(high, p.intensity);
   }
-  const double ridge = energy ? roofline.peak_per_joule / roofline.peak_bytes_per_joule : roofline.peak_rate / roofline.peak_bandwidth;
+  const double ridge =
+      energy ? roofline.peak_per_joule / roofline.peak_bytes_per_joule : roofline.peak_rate / roofline.peak_bandwidth;
   for (const double x : {std::min(low, ridge) / 4, ridge, std::max(high, ridge) * 4}) {
     roof.x.push_back(std::log10(x));
     roof.y.push_back(std::log10(energy ? roofline.energy_roof(x) : roofline.roof(x)));
@@ -67,16 +70,19 @@ Chart roofline_chart(const Recording& recording, const Roofline& roofline, bool 
 
 }  // namespace
 
-std::string correlation_figure(const std::vector<Influence>& influences, Association Influence::*which, const std::string& title,
-                               const std::string& note) {
+std::string correlation_figure(const std::vector<Influence>& influences, Association Influence::*which,
+                               const std::string& title, const std::string& note) {
   std::vector<const Influence*> sorted;
   for (const Influence& one : influences) sorted.push_back(&one);
-  std::stable_sort(sorted.begin(), sorted.end(), [&](const auto* a, const auto* b) { return (a->*which).r < (b->*which).r; });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [&](const auto* a, const auto* b) { return (a->*which).r < (b->*which).r; });
   constexpr double kTop = 50, kRow = 20, kLabels = 290, kHalf = 210, kWidth = 760;
   const double height = kTop + kRow * static_cast<double>(sorted.size()) + 60, zero = kLabels + kHalf;
   std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" font-family=\"sans-serif\" "
-      "font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"{2}\" y=\"24\" text-anchor=\"middle\" "
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
+      "font-family=\"sans-serif\" "
+      "font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"{2}\" y=\"24\" "
+      "text-anchor=\"middle\" "
       "font-size=\"15\">{3}</text>\n",
       kWidth, height, kWidth / 2, escape_markup(title));
   const double bottom = height - 50;
@@ -92,18 +98,19 @@ std::string correlation_figure(const std::vector<Influence>& influences, Associa
     svg += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\"{}{}>{}</text>\n", kLabels - 8, y + 13,
                        one->moves ? " font-weight=\"bold\"" : "", one->is_parameter ? " font-style=\"italic\"" : "",
                        escape_markup(one->name));
-    svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"12\" fill=\"{}\" opacity=\"{}\"/>\n", from, y + 3, length,
-                       a.r < 0 ? "#d62728" : "#1f77b4", a.p < kSignificant ? "1" : "0.35");
-    svg += fmt::format("<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#222\"/>\n", zero + kHalf * a.low,
-                       zero + kHalf * a.high, y + 9, y + 9);
+    svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"12\" fill=\"{}\" opacity=\"{}\"/>\n",
+                       from, y + 3, length, a.r < 0 ? "#d62728" : "#1f77b4", a.p < kSignificant ? "1" : "0.35");
+    svg += fmt::format("<line x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"#222\"/>\n",
+                       zero + kHalf * a.low, zero + kHalf * a.high, y + 9, y + 9);
     y += kRow;
   }
-  svg += fmt::format("<text x=\"20\" y=\"{}\" font-size=\"11\" fill=\"#666\">{}</text>\n", height - 10, escape_markup(note));
+  svg += fmt::format("<text x=\"20\" y=\"{}\" font-size=\"11\" fill=\"#666\">{}</text>\n", height - 10,
+                     escape_markup(note));
   return svg + "</svg>\n";
 }
 
-std::vector<NamedFigure> above_and_below(const Recording& recording, const Tradeoff& tradeoff, const std::string& metric,
-                                         const std::string& note) {
+std::vector<NamedFigure> above_and_below(const Recording& recording, const Tradeoff& tradeoff,
+                                         const std::string& metric, const std::string& note) {
   const RecordedColumn* column = recording.column(metric);
   if (!column) return {};
   double sum = 0;
@@ -142,8 +149,11 @@ std::vector<NamedFigure> above_and_below(const Recording& recording, const Trade
 
 std::vector<std::string> usual_figure_metrics(const Recording& recording) {
   std::vector<std::string> metrics;
-  for (const auto& choices : std::vector<std::vector<const char*>>{
-           {"occupancy", "achieved_occupancy"}, {"ipc"}, {"dram_read_throughput"}, {"l2_read_throughput"}, {"tex_throughput"}})
+  for (const auto& choices : std::vector<std::vector<const char*>>{{"occupancy", "achieved_occupancy"},
+                                                                   {"ipc"},
+                                                                   {"dram_read_throughput"},
+                                                                   {"l2_read_throughput"},
+                                                                   {"tex_throughput"}})
     for (const char* name : choices)
       if (recording.column(name)) {
         metrics.emplace_back(name);
@@ -153,17 +163,22 @@ std::vector<std::string> usual_figure_metrics(const Recording& recording) {
 }
 
 std::vector<NamedFigure> influence_figures(const Recording& recording, const Tradeoff& tradeoff,
-                                           const std::vector<Influence>& influences, const std::optional<Roofline>& roofline,
+                                           const std::vector<Influence>& influences,
+                                           const std::optional<Roofline>& roofline,
                                            const std::vector<std::string>& metrics) {
   const std::string note = fmt::format("{} configurations, as recorded", tradeoff.points.size());
   std::vector<NamedFigure> figures;
   if (!influences.empty()) {
-    const std::string small = note + "; lines: 95 % of a bootstrap; pale: p > 0.05 after Holm; bold: moves; italic: parameter";
+    const std::string small =
+        note + "; lines: 95 % of a bootstrap; pale: p > 0.05 after Holm; bold: moves; italic: parameter";
     const std::string title = recording.name + " on " + recording.device + ": correlation with ";
-    figures.emplace_back("figure6.svg", correlation_figure(influences, &Influence::speed, title + tradeoff.speed_name, small));
+    figures.emplace_back("figure6.svg",
+                         correlation_figure(influences, &Influence::speed, title + tradeoff.speed_name, small));
     if (tradeoff.has_energy) {
-      figures.emplace_back("figure7.svg", correlation_figure(influences, &Influence::efficiency, title + tradeoff.efficiency_name, small));
-      figures.emplace_back("figure8.svg", correlation_figure(influences, &Influence::product, title + "their product", small));
+      figures.emplace_back("figure7.svg", correlation_figure(influences, &Influence::efficiency,
+                                                             title + tradeoff.efficiency_name, small));
+      figures.emplace_back("figure8.svg",
+                           correlation_figure(influences, &Influence::product, title + "their product", small));
     }
   }
   for (const std::string& metric : metrics)
@@ -172,7 +187,8 @@ std::vector<NamedFigure> influence_figures(const Recording& recording, const Tra
     figures.emplace_back("occupancy.svg", levels_chart(recording, tradeoff, levels, note).to_svg());
   if (roofline) {
     figures.emplace_back("roofline.svg", roofline_chart(recording, *roofline, false, note).to_svg());
-    if (roofline->peak_per_joule > 0) figures.emplace_back("roofline-energy.svg", roofline_chart(recording, *roofline, true, note).to_svg());
+    if (roofline->peak_per_joule > 0)
+      figures.emplace_back("roofline-energy.svg", roofline_chart(recording, *roofline, true, note).to_svg());
   }
   return figures;
 }

@@ -1,5 +1,5 @@
-// Rooflines of time (Williams, Waterman, Patterson 2009) and of energy (Choi, Bedard, Fowler, Vuduc 2013), and what they and
-// the correlations say in words.
+// Rooflines of time (Williams, Waterman, Patterson 2009) and of energy (Choi, Bedard, Fowler, Vuduc 2013), and what
+// they and the correlations say in words.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -21,7 +21,8 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 const RecordedColumn* first_of(const Recording& recording, std::initializer_list<const char*> names) {
   for (const char* name : names) {
     const RecordedColumn* column = recording.column(name);
-    if (column && std::any_of(column->value.begin(), column->value.end(), [](double v) { return std::isfinite(v); })) return column;
+    if (column && std::any_of(column->value.begin(), column->value.end(), [](double v) { return std::isfinite(v); }))
+      return column;
   }
   return nullptr;
 }
@@ -33,7 +34,12 @@ double operations_per_unit(const std::string& name) {
   const std::size_t at = plain.find("flop");
   if (at == plain.npos) return 0;
   const char prefix = at > 0 ? plain[at - 1] : ' ';
-  return prefix == 'k' ? 1e3 : prefix == 'm' ? 1e6 : prefix == 'g' ? 1e9 : prefix == 't' ? 1e12 : prefix == 'p' ? 1e15 : 1;
+  return prefix == 'k'   ? 1e3
+         : prefix == 'm' ? 1e6
+         : prefix == 'g' ? 1e9
+         : prefix == 't' ? 1e12
+         : prefix == 'p' ? 1e15
+                         : 1;
 }
 
 /// What a recording says of operations and bytes of device memory per round.
@@ -80,7 +86,8 @@ void raise_peaks(Roofline& roofline, const Recording& recording) {
 }
 
 std::string in_words(double rate, const char* unit) {
-  static constexpr std::array<std::pair<double, const char*>, 4> scales{{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}}};
+  static constexpr std::array<std::pair<double, const char*>, 4> scales{
+      {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}}};
   for (const auto& [factor, prefix] : scales)
     if (rate >= factor) return fmt::format("{:.3g} {}{}", rate / factor, prefix, unit);
   return fmt::format("{:.3g} {}", rate, unit);
@@ -95,24 +102,29 @@ std::string of_fastest(const Roofline& roofline, std::size_t fastest) {
   const double of_bandwidth = found->rate / found->intensity / roofline.peak_bandwidth;
   const bool memory = found->intensity < ridge;
   std::string text = fmt::format(
-      "The fastest does {:.3g} operations per byte of device memory; the two roofs meet at {:.3g}, so {} bounds it: it reaches "
+      "The fastest does {:.3g} operations per byte of device memory; the two roofs meet at {:.3g}, so {} bounds it: it "
+      "reaches "
       "{:.0f} % of {} and {:.0f} % of {} ({}).",
       found->intensity, ridge, memory ? "memory" : "arithmetic", 100 * of_rate, in_words(roofline.peak_rate, "FLOP/s"),
       100 * of_bandwidth, in_words(roofline.peak_bandwidth, "B/s"), roofline.peaks);
-  if (std::max(of_rate, of_bandwidth) < 0.6) text += " It is near neither roof: latency, shared memory or the issue of instructions holds it back.";
+  if (std::max(of_rate, of_bandwidth) < 0.6)
+    text += " It is near neither roof: latency, shared memory or the issue of instructions holds it back.";
   return text;
 }
 
 double value_at(const Recording& recording, const Tradeoff& tradeoff, const Influence& influence, std::size_t point) {
   const std::size_t row = tradeoff.points[point].row;
-  if (const RecordedColumn* column = influence.is_parameter ? nullptr : recording.column(influence.name)) return column->value[row];
+  if (const RecordedColumn* column = influence.is_parameter ? nullptr : recording.column(influence.name))
+    return column->value[row];
   for (std::size_t k = 0; k < recording.parameters.size(); ++k)
-    if (recording.parameters[k].name == influence.name) return recording.parameters[k].values[recording.position(row)[k]].as_real();
+    if (recording.parameters[k].name == influence.name)
+      return recording.parameters[k].values[recording.position(row)[k]].as_real();
   return kNone;
 }
 
 /// The strongest significant ones of a kind, the strongest first.
-std::vector<std::string> strongest(const std::vector<Influence>& influences, Association Influence::*which, std::size_t most) {
+std::vector<std::string> strongest(const std::vector<Influence>& influences, Association Influence::*which,
+                                   std::size_t most) {
   std::vector<const Influence*> list;
   for (const Influence& one : influences) {
     const QuantityInfo* info = one.is_parameter ? nullptr : quantity_info(one.name);
@@ -122,23 +134,28 @@ std::vector<std::string> strongest(const std::vector<Influence>& influences, Ass
   std::stable_sort(list.begin(), list.end(),
                    [&](const auto* a, const auto* b) { return std::abs((a->*which).r) > std::abs((b->*which).r); });
   std::vector<std::string> words;
-  for (std::size_t i = 0; i < list.size() && i < most; ++i) words.push_back(fmt::format("{} ({:+.2f})", list[i]->name, (list[i]->*which).r));
+  for (std::size_t i = 0; i < list.size() && i < most; ++i)
+    words.push_back(fmt::format("{} ({:+.2f})", list[i]->name, (list[i]->*which).r));
   return words;
 }
 
-std::string against_fastest(const Recording& recording, const Tradeoff& tradeoff, const std::vector<Influence>& influences) {
+std::string against_fastest(const Recording& recording, const Tradeoff& tradeoff,
+                            const std::vector<Influence>& influences) {
   const Quadrants& q = *tradeoff.quadrants;
   if (q.fastest == q.most_efficient) return "The fastest is the most efficient.";
-  std::string text = fmt::format("The most efficient needs {:.1f} % less energy than the fastest and is {:.1f} % slower", 100 * q.energy_saved,
-                                 100 * q.speed_lost);
+  std::string text =
+      fmt::format("The most efficient needs {:.1f} % less energy than the fastest and is {:.1f} % slower",
+                  100 * q.energy_saved, 100 * q.speed_lost);
   std::vector<std::pair<double, std::string>> differences;
   for (const Influence& one : influences) {
-    const double a = value_at(recording, tradeoff, one, q.fastest), b = value_at(recording, tradeoff, one, q.most_efficient);
+    const double a = value_at(recording, tradeoff, one, q.fastest),
+                 b = value_at(recording, tradeoff, one, q.most_efficient);
     const QuantityInfo* info = one.is_parameter ? nullptr : quantity_info(one.name);
     if (!std::isfinite(a) || !std::isfinite(b) || a == b || (info && info->needs_sensor())) continue;
     // what goes with efficiency and differs weighs most
     const double relative = std::abs(b - a) / std::max(std::abs(a), std::abs(b));
-    differences.emplace_back(relative * std::abs(one.efficiency.r), fmt::format("{} {:.4g} instead of {:.4g}", one.name, b, a));
+    differences.emplace_back(relative * std::abs(one.efficiency.r),
+                             fmt::format("{} {:.4g} instead of {:.4g}", one.name, b, a));
   }
   std::sort(differences.begin(), differences.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   if (differences.size() > 4) differences.resize(4);
@@ -150,11 +167,14 @@ std::string against_fastest(const Recording& recording, const Tradeoff& tradeoff
 }  // namespace
 
 double Roofline::roof(double intensity) const { return std::min(peak_rate, intensity * peak_bandwidth); }
-/// Energy of an operation and of a byte add up: 1 / (1 / per_joule + 1 / (intensity * bytes_per_joule)) would be their arch;
-/// the peaks were measured with all of the board's power in them, so that the roof is the lower of the two.
-double Roofline::energy_roof(double intensity) const { return std::min(peak_per_joule, intensity * peak_bytes_per_joule); }
+/// Energy of an operation and of a byte add up: 1 / (1 / per_joule + 1 / (intensity * bytes_per_joule)) would be their
+/// arch; the peaks were measured with all of the board's power in them, so that the roof is the lower of the two.
+double Roofline::energy_roof(double intensity) const {
+  return std::min(peak_per_joule, intensity * peak_bytes_per_joule);
+}
 
-std::optional<Roofline> roofline_of(const Recording& recording, const Tradeoff& tradeoff, std::span<const Recording> peaks) {
+std::optional<Roofline> roofline_of(const Recording& recording, const Tradeoff& tradeoff,
+                                    std::span<const Recording> peaks) {
   const Counted counted(recording, tradeoff);
   Roofline roofline;
   for (std::size_t i = 0; i < tradeoff.points.size(); ++i) {
@@ -172,8 +192,8 @@ std::optional<Roofline> roofline_of(const Recording& recording, const Tradeoff& 
   return roofline;
 }
 
-std::vector<std::string> explain(const Recording& recording, const Tradeoff& tradeoff, const std::vector<Influence>& influences,
-                                 const std::optional<Roofline>& roofline) {
+std::vector<std::string> explain(const Recording& recording, const Tradeoff& tradeoff,
+                                 const std::vector<Influence>& influences, const std::optional<Roofline>& roofline) {
   std::vector<std::string> text;
   std::size_t fastest = 0;
   for (std::size_t i = 1; i < tradeoff.points.size(); ++i)

@@ -40,8 +40,7 @@ class Axis {
   double share(double v) const { return (v - low_) / (high_ - low_); }
   std::vector<double> ticks() const {
     std::vector<double> out;
-    for (double v = low_; v <= high_ + 1e-9 * step_; v += step_)
-      out.push_back(std::abs(v) < 1e-9 * step_ ? 0 : v);
+    for (double v = low_; v <= high_ + 1e-9 * step_; v += step_) out.push_back(std::abs(v) < 1e-9 * step_ ? 0 : v);
     return out;
   }
 
@@ -50,8 +49,7 @@ class Axis {
   bool any_ = false;
 };
 
-std::string text_at(double x, double y, const std::string& text, const char* anchor,
-                    const std::string& more = {}) {
+std::string text_at(double x, double y, const std::string& text, const char* anchor, const std::string& more = {}) {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" {}>{}</text>\n", x, y, anchor, more,
                      escape_markup(text));
 }
@@ -96,8 +94,7 @@ class Drawing {
     std::string svg = opening(height, chart_.title) + bands() + ticks() + frame();
     std::size_t number = 0;
     for (const ChartSeries& s : chart_.series) svg += curve(s, colour(s, number));
-    return svg + legend + text_at(kLeft, height - 6, note(), "start", "font-size=\"11\" fill=\"#666\"") +
-           "</svg>\n";
+    return svg + legend + text_at(kLeft, height - 6, note(), "start", "font-size=\"11\" fill=\"#666\"") + "</svg>\n";
   }
 
  private:
@@ -124,8 +121,8 @@ class Drawing {
   std::string ticks() const {
     std::string svg;
     for (const double tick : x_.ticks()) {
-      svg += fmt::format("<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"#ddd\"/>\n",
-                         px(tick), kTop, kTop + kPlotHeight);
+      svg += fmt::format("<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\" stroke=\"#ddd\"/>\n", px(tick),
+                         kTop, kTop + kPlotHeight);
       svg += text_at(px(tick), kTop + kPlotHeight + 18, fmt::format("{:g}", tick), "middle");
     }
     for (const double tick : left_.ticks())
@@ -139,11 +136,10 @@ class Drawing {
   std::string frame() const {
     const double middle = kTop + kPlotHeight / 2;
     std::string svg =
-        fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#444\"/>\n",
-                    kLeft, kTop, kPlotWidth, kPlotHeight);
+        fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#444\"/>\n", kLeft, kTop,
+                    kPlotWidth, kPlotHeight);
     svg += text_at(kLeft + kPlotWidth / 2, kTop + kPlotHeight + 38, chart_.x_label, "middle");
-    svg += text_at(0, 0, chart_.y_label, "middle",
-                   fmt::format("transform=\"translate(20,{}) rotate(-90)\"", middle));
+    svg += text_at(0, 0, chart_.y_label, "middle", fmt::format("transform=\"translate(20,{}) rotate(-90)\"", middle));
     if (has_right_) {
       svg += text_at(0, 0, chart_.right_label, "middle",
                      fmt::format("transform=\"translate({},{}) rotate(90)\"", kWidth - 20, middle));
@@ -156,8 +152,8 @@ class Drawing {
       std::string points;
       for (std::size_t i = 0; i < s.x.size(); ++i)
         points += fmt::format("{:.1f},{:.1f} ", px(s.x[i]), py(s.y[i], s.right_axis));
-      return fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"{}/>\n",
-                         points, colour, s.dashed ? " stroke-dasharray=\"5 4\"" : "");
+      return fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"{}/>\n", points,
+                         colour, s.dashed ? " stroke-dasharray=\"5 4\"" : "");
     }
     std::string svg;
     for (std::size_t i = 0; i < s.x.size(); ++i) {
@@ -181,8 +177,7 @@ class Drawing {
         ++legend_rows_;
       }
       const double y = kTop + kPlotHeight + 48 + legend_rows_ * kLegendRow;
-      svg +=
-          fmt::format("<rect x=\"{:.1f}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x, y, fill);
+      svg += fmt::format("<rect x=\"{:.1f}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x, y, fill);
       svg += text_at(x + 14, y + 9, s.name, "start");
       x += width;
     }
@@ -192,8 +187,8 @@ class Drawing {
   std::string note() const {
     if (!has_shade_) return chart_.note;
     const auto ticks = shade_.ticks();
-    return fmt::format("{}{}colour: {} from {:g} (blue) to {:g} (red)", chart_.note,
-                       chart_.note.empty() ? "" : "; ", chart_.shade_label, ticks.front(), ticks.back());
+    return fmt::format("{}{}colour: {} from {:g} (blue) to {:g} (red)", chart_.note, chart_.note.empty() ? "" : "; ",
+                       chart_.shade_label, ticks.front(), ticks.back());
   }
 
   const Chart& chart_;
@@ -238,8 +233,9 @@ std::string stacked(const std::vector<std::string>& figures) {
     inside += fmt::format("<svg y=\"{}\"{}", height, figure.substr(figure.find("<svg") + 4));
     if (at != std::string::npos) height += std::strtod(figure.c_str() + at + 8, nullptr);
   }
-  return fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\">\n{2}</svg>\n",
-                     kWidth, height, inside);
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\">\n{2}</svg>\n",
+      kWidth, height, inside);
 }
 
 std::string BarChart::to_svg() const {
@@ -252,8 +248,8 @@ std::string BarChart::to_svg() const {
   for (const Bar& bar : bars) {
     svg += text_at(kLabels - 8, y + 15, bar.label, "end");
     const double length = largest > 0 ? (kWidth - kLabels - 230) * bar.value.value_or(0) / largest : 0;
-    svg += fmt::format("<rect x=\"{}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"18\" fill=\"{}\"/>\n", kLabels,
-                       y + 1, std::max(0.0, length), kColours[0]);
+    svg += fmt::format("<rect x=\"{}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"18\" fill=\"{}\"/>\n", kLabels, y + 1,
+                       std::max(0.0, length), kColours[0]);
     svg += text_at(kLabels + length + 6, y + 15, bar.text, "start");
     y += kRow;
   }

@@ -31,7 +31,8 @@ std::vector<double> values_of(const std::vector<Measurement>& runs, const std::s
 std::string why_not_these_devices(const TemperatureStudy& study) {
   if (!study.slopes.contains("power")) return "too few runs with power and temperature";
   if (study.capped)
-    return "the board was at its power limit, where power cannot show what the temperature does; take a kernel that needs "
+    return "the board was at its power limit, where power cannot show what the temperature does; take a kernel that "
+           "needs "
            "less, or a lower clock";
   if (study.hottest - study.coolest < kLeastSpan)
     return fmt::format("the temperature moved by {:.1f} degrees only; --rest lets the board cool in between",
@@ -71,7 +72,8 @@ std::optional<TemperatureSlope> slope_over_temperature(std::span<const double> c
   // Correlation that happens to come out negative must not make the interval shorter than independent runs would.
   const double independent = squares / degrees / spread;
   const double scatter = std::max(sum * static_cast<double>(n) / degrees / (spread * spread), independent);
-  const auto [coolest, hottest] = std::minmax_element(celsius.begin(), celsius.begin() + static_cast<std::ptrdiff_t>(n));
+  const auto [coolest, hottest] =
+      std::minmax_element(celsius.begin(), celsius.begin() + static_cast<std::ptrdiff_t>(n));
   const double coarse = out.slope * std::sqrt(2.0 / 12) * resolution / (*hottest - *coolest);
   out.standard_error = std::sqrt(scatter + coarse * coarse);
   const double half = half_width_95(out.standard_error, degrees);

@@ -1,5 +1,5 @@
-// What a configuration needs at one temperature and at another: the same one measured hundreds of times (Frericks, Section
-// 4.3), and straight lines through its energy, power, time and clock over the temperature of the chip.
+// What a configuration needs at one temperature and at another: the same one measured hundreds of times (Frericks,
+// Section 4.3), and straight lines through its energy, power, time and clock over the temperature of the chip.
 #pragma once
 
 #include <cstddef>
@@ -28,10 +28,10 @@ struct TemperatureSlope {
   bool significant() const { return low > 0 || high < 0; }
 };
 
-/// The slope of `values` over `celsius`. Runs that follow each other are alike, so the interval is made of the residuals with
-/// their correlation (Newey and West, Econometrica 55, 1987, with lags up to the cube root of the count) and Student's t.
-/// `resolution` is the step (°C) in which the chip tells its temperature: both ends of the range are off by up to that.
-/// nullopt where there are fewer than 8 runs, or where the temperature never changed.
+/// The slope of `values` over `celsius`. Runs that follow each other are alike, so the interval is made of the
+/// residuals with their correlation (Newey and West, Econometrica 55, 1987, with lags up to the cube root of the count)
+/// and Student's t. `resolution` is the step (°C) in which the chip tells its temperature: both ends of the range are
+/// off by up to that. nullopt where there are fewer than 8 runs, or where the temperature never changed.
 std::optional<TemperatureSlope> slope_over_temperature(std::span<const double> celsius, std::span<const double> values,
                                                        double resolution = 0);
 

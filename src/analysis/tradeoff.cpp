@@ -28,9 +28,8 @@ bool is_efficiency(const std::string& name) {
 }
 bool is_speed(const std::string& name) {
   const std::string p = plain(name);
-  return !is_efficiency(name) &&
-         (p.find("flop") != std::string::npos || p.find("gops") != std::string::npos ||
-          p.find("tops") != std::string::npos || p.find("gb/s") != std::string::npos);
+  return !is_efficiency(name) && (p.find("flop") != std::string::npos || p.find("gops") != std::string::npos ||
+                                  p.find("tops") != std::string::npos || p.find("gb/s") != std::string::npos);
 }
 
 const RecordedColumn* find_column(const Recording& recording, bool (*wanted)(const std::string&)) {
@@ -49,8 +48,7 @@ std::pair<double, double> cut(const std::vector<std::size_t>& hull, const std::v
     const std::size_t a = hull[i], b = hull[(i + 1) % hull.size()];
     if ((x[a] - at) * (x[b] - at) > 0) continue;
     const double share = x[b] != x[a] ? (at - x[a]) / (x[b] - x[a]) : 0;
-    for (const double v :
-         {y[a] + share * (y[b] - y[a]), x[b] == x[a] ? y[b] : y[a] + share * (y[b] - y[a])}) {
+    for (const double v : {y[a] + share * (y[b] - y[a]), x[b] == x[a] ? y[b] : y[a] + share * (y[b] - y[a])}) {
       low = std::min(low, v);
       high = std::max(high, v);
     }
@@ -76,15 +74,12 @@ Quadrants quadrants_of(const std::vector<TradeoffPoint>& points) {
   return q;
 }
 
-Spread spread_of(const Tradeoff& tradeoff, const std::vector<double>& speed,
-                 const std::vector<double>& efficiency) {
+Spread spread_of(const Tradeoff& tradeoff, const std::vector<double>& speed, const std::vector<double>& efficiency) {
   Spread spread;
   const auto& points = tradeoff.points;
-  const auto [e_low, e_high] =
-      cut(tradeoff.hull, speed, efficiency, points[tradeoff.quadrants->most_efficient].speed);
+  const auto [e_low, e_high] = cut(tradeoff.hull, speed, efficiency, points[tradeoff.quadrants->most_efficient].speed);
   if (e_low > 0) spread.energy_at_equal_speed = std::max(1.0, e_high / e_low);
-  const auto [s_low, s_high] =
-      cut(tradeoff.hull, efficiency, speed, points[tradeoff.quadrants->fastest].efficiency);
+  const auto [s_low, s_high] = cut(tradeoff.hull, efficiency, speed, points[tradeoff.quadrants->fastest].efficiency);
   if (s_low > 0) spread.time_at_equal_efficiency = std::max(1.0, s_high / s_low);
 
   // Windows of 1 % over the times, with their extremes of energy kept in two monotone queues.
@@ -197,8 +192,7 @@ void add_correlations(Tradeoff& tradeoff, const Recording& recording) {
   for (std::size_t k = 0; k < recording.parameters.size(); ++k) {
     const auto& list = recording.parameters[k].values;
     if (std::any_of(list.begin(), list.end(), [](const Value& v) { return !v.is_number(); })) continue;
-    for (std::size_t i = 0; i < points.size(); ++i)
-      values[i] = list[recording.position(points[i].row)[k]].as_real();
+    for (std::size_t i = 0; i < points.size(); ++i) values[i] = list[recording.position(points[i].row)[k]].as_real();
     add_correlation(tradeoff, recording.parameters[k].name, true, values);
   }
   const auto strength = [&](const QuantityCorrelation& c) {
@@ -214,9 +208,8 @@ Tradeoff analyse_tradeoff(const Recording& recording) {
   Tradeoff tradeoff;
   const Columns columns(recording);
   tradeoff.speed_name = columns.speed != nullptr ? columns.speed->name : "launches per second";
-  tradeoff.efficiency_name = columns.efficiency != nullptr && columns.speed != nullptr
-                                 ? columns.efficiency->name
-                                 : "launches per joule";
+  tradeoff.efficiency_name =
+      columns.efficiency != nullptr && columns.speed != nullptr ? columns.efficiency->name : "launches per joule";
   if (columns.time == nullptr) return tradeoff;
   for (std::size_t row = 0; row < recording.size(); ++row) {
     const auto point = point_of(recording, columns, row);

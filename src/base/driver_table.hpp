@@ -15,8 +15,8 @@ namespace ergotune {
 std::vector<std::string> library_names(const char* variable, std::vector<std::string> usual);
 
 /// Base of a table. The derived struct's members are EntryPoint objects that take `this` and their symbol's name. A
-/// process keeps the tables of its drivers: a driver has threads, which a closed library would leave without their code, and lists
-/// that only an open one can find.
+/// process keeps the tables of its drivers: a driver has threads, which a closed library would leave without their
+/// code, and lists that only an open one can find.
 class DriverTable {
  public:
   /// True when the library is open and no required entry point is missing.
@@ -39,8 +39,8 @@ class DriverTable {
   DriverTable& operator=(const DriverTable&) = delete;
 
  protected:
-  /// What a library calls the function that the table has as `symbol`, where it has the same ones under names of its own;
-  /// nullptr: it has none like it.
+  /// What a library calls the function that the table has as `symbol`, where it has the same ones under names of its
+  /// own; nullptr: it has none like it.
   using Dictionary = const char* (*)(const char* symbol);
   explicit DriverTable(const std::vector<std::string>& names, Dictionary dictionary = nullptr)
       : library_(DynamicLibrary::open(names, &reason_)), dictionary_(dictionary) {}
@@ -73,7 +73,8 @@ class EntryPoint<R(A...)> {
       : EntryPoint(table, symbol, Need::optional) {
     if (!function_) *this = EntryPoint(table, older_symbol, Need::optional);
   }
-  /// Its structures are declared by us, to the driver's layout: clang's check of function types would compare their names.
+  /// Its structures are declared by us, to the driver's layout: clang's check of function types would compare their
+  /// names.
 #ifdef __clang__
   [[clang::no_sanitize("function")]]
 #endif

@@ -62,9 +62,9 @@ int write_file(const std::filesystem::path& name, std::string_view bytes) {
     const int trouble = write_all(descriptor, bytes);
     return ::close(descriptor) != 0 && trouble == 0 ? errno : trouble;
   }
-  const std::filesystem::path target =
-      std::filesystem::is_symlink(std::filesystem::symlink_status(name, ignored)) ? std::filesystem::weakly_canonical(name, ignored)
-                                                                                  : name;
+  const std::filesystem::path target = std::filesystem::is_symlink(std::filesystem::symlink_status(name, ignored))
+                                           ? std::filesystem::weakly_canonical(name, ignored)
+                                           : name;
   const std::filesystem::path file = target.empty() ? name : target;
   static std::atomic<unsigned> number{0};  // threads of one process may write the same file
   const std::string fresh = fmt::format("{}.{}-{}", file.string(), ::getpid(), ++number);

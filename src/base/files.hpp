@@ -12,7 +12,8 @@ namespace ergotune {
 /// The most that a file of text from elsewhere may have (a problem, a source, wisdom).
 inline constexpr std::size_t kLargestText = std::size_t{256} << 20;
 
-/// The file's bytes; nullopt, with errno saying why, when it cannot be read (a folder cannot) or has more than `most` (EFBIG).
+/// The file's bytes; nullopt, with errno saying why, when it cannot be read (a folder cannot) or has more than `most`
+/// (EFBIG).
 std::optional<std::string> read_file(const std::filesystem::path& file, std::size_t most = kLargestText);
 
 /// Written whole or not at all: into a file of its own beside it, which then takes its place. Returns 0 or

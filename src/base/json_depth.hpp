@@ -1,5 +1,5 @@
-// JSON from elsewhere, with a bound on how deeply it is nested: copies and printouts of a document call themselves for each
-// level, so that a megabyte of brackets would overflow the stack (and fill memory with empty lists).
+// JSON from elsewhere, with a bound on how deeply it is nested: copies and printouts of a document call themselves for
+// each level, so that a megabyte of brackets would overflow the stack (and fill memory with empty lists).
 #pragma once
 
 #include <cstddef>

@@ -14,8 +14,7 @@ class BoundTransform {
   explicit BoundTransform(const FitParameter& parameter) : low_(parameter.low), high_(parameter.high) {}
 
   double inside(double free) const {
-    if (std::isfinite(low_) && std::isfinite(high_))
-      return low_ + (high_ - low_) * 0.5 * (std::sin(free) + 1.0);
+    if (std::isfinite(low_) && std::isfinite(high_)) return low_ + (high_ - low_) * 0.5 * (std::sin(free) + 1.0);
     if (std::isfinite(low_)) return low_ - 1.0 + std::sqrt(free * free + 1.0);
     if (std::isfinite(high_)) return high_ + 1.0 - std::sqrt(free * free + 1.0);
     return free;
@@ -65,8 +64,7 @@ struct Functor {
   int values() const { return static_cast<int>(std::max(problem.residual_count, transforms.size())); }
 
   int operator()(const Eigen::VectorXd& free, Eigen::VectorXd& out) {
-    for (std::size_t i = 0; i < transforms.size(); ++i)
-      inside[i] = transforms[i].inside(free[static_cast<long>(i)]);
+    for (std::size_t i = 0; i < transforms.size(); ++i) inside[i] = transforms[i].inside(free[static_cast<long>(i)]);
     out.setZero();
     problem.residuals(inside, {out.data(), problem.residual_count});
     return out.allFinite() ? 0 : -1;
@@ -99,8 +97,7 @@ void add_covariance(LeastSquaresFit& fit, const LeastSquaresProblem& problem,
     const auto k = static_cast<std::size_t>(i);
     const double scale = transforms[k].scale(at[k]);
     const double value = fit.parameters[k];
-    fit.at_bound[k] =
-        value - transforms[k].low() < 1e-6 * scale || transforms[k].high() - value < 1e-6 * scale;
+    fit.at_bound[k] = value - transforms[k].low() < 1e-6 * scale || transforms[k].high() - value < 1e-6 * scale;
     const double step = 1e-6 * scale;
     const double below = std::max(value - step, transforms[k].low());
     const double above = std::min(value + step, transforms[k].high());
@@ -109,12 +106,11 @@ void add_covariance(LeastSquaresFit& fit, const LeastSquaresProblem& problem,
     at[k] = above;
     problem.residuals(at, {high.data(), problem.residual_count});
     at[k] = value;
-    jacobian.col(i) =
-        above > below ? Eigen::VectorXd((high - low) / (above - below)) : Eigen::VectorXd::Zero(values);
+    jacobian.col(i) = above > below ? Eigen::VectorXd((high - low) / (above - below)) : Eigen::VectorXd::Zero(values);
   }
   fit.jacobian.resize(static_cast<std::size_t>(values * inputs));
-  Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>(
-      fit.jacobian.data(), values, inputs) = jacobian;
+  Eigen::Map<Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>(fit.jacobian.data(), values,
+                                                                                     inputs) = jacobian;
   // Parameters at a bound, or without effect on any residual, carry no information: left out of the inverse.
   Eigen::VectorXd column_scale = Eigen::VectorXd::Zero(inputs);
   for (long i = 0; i < inputs; ++i) {
@@ -128,13 +124,11 @@ void add_covariance(LeastSquaresFit& fit, const LeastSquaresProblem& problem,
     }
   }
   const Eigen::MatrixXd inverse =
-      Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd>(jacobian.transpose() * jacobian)
-          .pseudoInverse();
+      Eigen::CompleteOrthogonalDecomposition<Eigen::MatrixXd>(jacobian.transpose() * jacobian).pseudoInverse();
   fit.covariance.resize(static_cast<std::size_t>(inputs * inputs));
   for (long i = 0; i < inputs; ++i) {
     for (long j = 0; j < inputs; ++j) {
-      fit.covariance[static_cast<std::size_t>(i * inputs + j)] =
-          inverse(i, j) * column_scale[i] * column_scale[j];
+      fit.covariance[static_cast<std::size_t>(i * inputs + j)] = inverse(i, j) * column_scale[i] * column_scale[j];
     }
   }
 }
@@ -159,8 +153,7 @@ LeastSquaresFit least_squares(const LeastSquaresProblem& problem, bool with_cova
 
   for (const std::vector<double>& start : problem.starts) {
     Eigen::VectorXd free(static_cast<long>(transforms.size()));
-    for (std::size_t i = 0; i < transforms.size(); ++i)
-      free[static_cast<long>(i)] = transforms[i].free(start[i]);
+    for (std::size_t i = 0; i < transforms.size(); ++i) free[static_cast<long>(i)] = transforms[i].free(start[i]);
     if (functor(free, residuals) < 0) continue;
     consider(free);
     if (transforms.empty()) break;

@@ -1,6 +1,6 @@
-// What a running session shows to those who watch it: a small file of fixed size beside its store, which the session, its
-// runners and the page's server map. Nothing in it outlives the session, and nothing in it is a result: those are in the
-// store. Writing costs no system call, so that watching costs a measurement nothing.
+// What a running session shows to those who watch it: a small file of fixed size beside its store, which the session,
+// its runners and the page's server map. Nothing in it outlives the session, and nothing in it is a result: those are
+// in the store. Writing costs no system call, so that watching costs a measurement nothing.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,8 @@ class LiveFile {
   LiveFile(const LiveFile&) = delete;
   LiveFile& operator=(const LiveFile&) = delete;
 
-  /// The session's words (JSON). One process writes them; what does not fit is left out. state(): empty while there are none.
+  /// The session's words (JSON). One process writes them; what does not fit is left out. state(): empty while there are
+  /// none.
   void set_state(std::string_view text);
   std::string state() const;
 
@@ -64,7 +65,8 @@ class LiveFile {
   std::filesystem::path made_;  ///< empty where another made it
 };
 
-/// Where this process's session shows itself; empty: nowhere. Handed to workers as ERGOTUNE_LIVE, which is what a worker gives.
+/// Where this process's session shows itself; empty: nowhere. Handed to workers as ERGOTUNE_LIVE, which is what a
+/// worker gives.
 std::filesystem::path live_path();
 void set_live_path(const std::filesystem::path& file);
 /// The file at live_path(), mapped once; nullptr where none is. For the one thread that measures.

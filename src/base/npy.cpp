@@ -66,7 +66,8 @@ std::optional<NpyHeader> read_npy_header(std::string_view bytes) {
 }
 
 std::string npy_header(std::string_view type, std::size_t count) {
-  std::string text = "{'descr': '" + std::string(type) + "', 'fortran_order': False, 'shape': (" + std::to_string(count) + ",), }";
+  std::string text =
+      "{'descr': '" + std::string(type) + "', 'fortran_order': False, 'shape': (" + std::to_string(count) + ",), }";
   constexpr std::size_t kBefore = 10;
   text.append(63 - (kBefore + text.size()) % 64, ' ');
   text += '\n';
@@ -80,8 +81,8 @@ std::string npy_header(std::string_view type, std::size_t count) {
 
 std::string_view npy_type_of(std::string_view element_type) {
   constexpr std::pair<std::string_view, std::string_view> kTypes[] = {
-      {"int8", "|i1"},   {"uint8", "|u1"},  {"int16", "<i2"},  {"uint16", "<u2"},  {"int32", "<i4"},  {"uint32", "<u4"},
-      {"int64", "<i8"},  {"uint64", "<u8"}, {"float16", "<f2"}, {"float32", "<f4"}, {"float64", "<f8"}};
+      {"int8", "|i1"},  {"uint8", "|u1"},  {"int16", "<i2"},   {"uint16", "<u2"},  {"int32", "<i4"},  {"uint32", "<u4"},
+      {"int64", "<i8"}, {"uint64", "<u8"}, {"float16", "<f2"}, {"float32", "<f4"}, {"float64", "<f8"}};
   for (const auto& [ours, numpys] : kTypes)
     if (ours == element_type) return numpys;
   return {};

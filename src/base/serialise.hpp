@@ -113,8 +113,7 @@ class Writer {
   }
   std::size_t put_count(std::size_t size, std::size_t limit) {
     size = std::min(size, limit);
-    if (size > std::numeric_limits<std::uint32_t>::max())
-      throw FormatError("a value that is too large to be written");
+    if (size > std::numeric_limits<std::uint32_t>::max()) throw FormatError("a value that is too large to be written");
     put(static_cast<std::uint32_t>(size));
     return size;
   }
@@ -145,8 +144,7 @@ class Reader {
     const auto find = [&]<std::size_t... i>(std::index_sequence<i...>) {
       return ((i == index && (get(value.template emplace<i>()), true)) || ...);
     };
-    if (!find(std::make_index_sequence<std::variant_size_v<Variant>>{}))
-      throw FormatError("a kind that there is not");
+    if (!find(std::make_index_sequence<std::variant_size_v<Variant>>{})) throw FormatError("a kind that there is not");
     return value;
   }
   /// Throws FormatError when bytes are left.
@@ -214,8 +212,7 @@ class Reader {
   // An element takes a byte at least: a forged count costs nothing.
   std::size_t take_count(std::size_t limit) {
     const auto count = take<std::uint32_t>();
-    if (count > limit || count > bytes_.size())
-      throw FormatError("a text or list that is longer than its bytes");
+    if (count > limit || count > bytes_.size()) throw FormatError("a text or list that is longer than its bytes");
     return count;
   }
 

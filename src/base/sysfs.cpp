@@ -55,8 +55,10 @@ int Sysfs::write(const std::filesystem::path& path, const std::string& text) con
   do {
     n = ::write(file, text.data(), text.size());
   } while (n < 0 && errno == EINTR);
-  if (n < 0) error = errno;
-  else if (static_cast<std::size_t>(n) != text.size()) error = EIO;
+  if (n < 0)
+    error = errno;
+  else if (static_cast<std::size_t>(n) != text.size())
+    error = EIO;
   if (::close(file) != 0 && error == 0) error = errno;
   return error;
 }

@@ -1,7 +1,7 @@
-// toml++, with its assertions turned into errors. toml++ 3.3 asserts that a key or value begins where one must stand, and
-// malformed files break that ("[,x]", "a = [1,}]"; found by fuzz/policy_fuzz.cpp): an abort in debug builds, undefined
-// behaviour in release builds, where the assertion becomes an assumption. Every file of ergotune includes toml++ from
-// here, so that one definition holds.
+// toml++, with its assertions turned into errors. toml++ 3.3 asserts that a key or value begins where one must stand,
+// and malformed files break that ("[,x]", "a = [1,}]"; found by fuzz/policy_fuzz.cpp): an abort in debug builds,
+// undefined behaviour in release builds, where the assertion becomes an assumption. Every file of ergotune includes
+// toml++ from here, so that one definition holds.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ namespace ergotune {
   throw UserError("this is not TOML: a key or a value is missing where one must stand");
 }
 
-/// Throws UserError where a key has more parts than a person writes: toml++ bounds how deeply values are nested, and not the
-/// tables that dotted keys make ("a.a.a..."), of which each is a call deeper when they are destroyed.
+/// Throws UserError where a key has more parts than a person writes: toml++ bounds how deeply values are nested, and
+/// not the tables that dotted keys make ("a.a.a..."), of which each is a call deeper when they are destroyed.
 inline void check_toml_keys(std::string_view text, const std::string& file) {
   constexpr int kMostParts = 200;
   int line = 1, parts = 0;
@@ -39,8 +39,9 @@ inline void check_toml_keys(std::string_view text, const std::string& file) {
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #include <toml++/impl/preprocessor.h>
-// Its tests for spaces and letters beyond ASCII claim that no character is neither (U+00A1 to U+0499 in a key, for one): undefined
-// behaviour again, found by fuzz/policy_fuzz.cpp and fuzz/problem_fuzz.cpp. Such a character is neither, and then the parser says so.
+// Its tests for spaces and letters beyond ASCII claim that no character is neither (U+00A1 to U+0499 in a key, for
+// one): undefined behaviour again, found by fuzz/policy_fuzz.cpp and fuzz/problem_fuzz.cpp. Such a character is
+// neither, and then the parser says so.
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false

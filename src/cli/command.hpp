@@ -22,20 +22,16 @@ void add_show_command(Verb app);
 void add_report_command(Verb app);
 void add_analyse_command(Verb app);
 void add_model_command(Verb app);
-void add_program_command(Verb app);
 void add_trace_command(Verb app);
 void add_temperature_command(Verb app);
-void add_counters_command(Verb app);
 void add_import_command(Verb app);
 void add_export_command(Verb app);
 void add_wisdom_command(Verb app);
-void add_capture_command(Verb app);
-void add_run_command(Verb app);
 void add_worker_command(Verb app);
-void add_agent_command(Verb app);
-void add_watch_command(Verb app);
 void add_compare_command(Verb app);
-void add_supervise_command(Verb app);
+
+/// The verbs of the extensions; CMake writes its definition.
+void add_extension_verbs(Verb app);
 
 /// The one JSON document of a verb called with --json, on standard output.
 void print_json(const nlohmann::ordered_json& document);

@@ -8,8 +8,8 @@
 namespace ergotune::cli {
 namespace {
 
-/// s that a verb has to end cleanly after the first signal; then the process ends all the same, whatever it waits for (a pipe
-/// that is not read, a driver that hangs). The guardian puts clocks back and the store has every row.
+/// s that a verb has to end cleanly after the first signal; then the process ends all the same, whatever it waits for
+/// (a pipe that is not read, a driver that hangs). The guardian puts clocks back and the store has every row.
 constexpr unsigned kCleanEnd = 30;
 
 std::atomic<bool> interrupted{false};
@@ -26,7 +26,8 @@ extern "C" void note_interrupt(int signal) {
 extern "C" void end_process(int) {
   static constexpr char kText[] = "ergotune: did not end within 30 s of the signal; ended without an answer\n";
   pollfd stream{STDERR_FILENO, POLLOUT, 0};
-  if (::poll(&stream, 1, 0) == 1 && (stream.revents & POLLOUT) != 0) (void)!::write(STDERR_FILENO, kText, sizeof kText - 1);
+  if (::poll(&stream, 1, 0) == 1 && (stream.revents & POLLOUT) != 0)
+    (void)!::write(STDERR_FILENO, kText, sizeof kText - 1);
   ::_exit(128 + noted.load());
 }
 

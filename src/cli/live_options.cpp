@@ -5,9 +5,9 @@
 
 #include <cctype>
 
+#include "ergotune/problem.hpp"
 #include "evaluate/recorded/replay.hpp"
 #include "measure/observers/observer_registry.hpp"
-#include "ergotune/problem.hpp"
 
 namespace ergotune::cli {
 
@@ -75,17 +75,18 @@ std::string SettingOptions::text(std::string_view name) const {
 }
 
 void add_live_options(Verb verb, LiveArguments& a) {
-  verb.add_option("FILE", a.file, "Problem file (TOML, T1 JSON), or the folder of a capture").required().existing_path();
+  verb.add_option("FILE", a.file, "Problem file (TOML, T1 JSON), or the folder of a capture")
+      .required()
+      .existing_path();
   a.settings.add_to(verb, false);
   std::vector<std::string> names;
   for (const ObserverDescription& observer : observers()) names.push_back(observer.name);
-  verb.add_option("--observe", a.observers,
-                  fmt::format("Observe this too: NAME or NAME:OPTION=VALUE,... of {}; repeatable",
-                              fmt::join(names, ", ")));
+  verb.add_option(
+      "--observe", a.observers,
+      fmt::format("Observe this too: NAME or NAME:OPTION=VALUE,... of {}; repeatable", fmt::join(names, ", ")));
   verb.add_flag("--take-over", a.take_over,
                 "Set clocks although another process seems to have locked them (they end at the defaults)");
-  verb.add_flag("--in-process", a.in_process,
-                "Measure in this process: a kernel that crashes ends the session");
+  verb.add_flag("--in-process", a.in_process, "Measure in this process: a kernel that crashes ends the session");
 }
 
 Problem load_with(const LiveArguments& a) {

@@ -1,5 +1,5 @@
-// What verbs that measure share: the settings as options (every one has a place in the problem file too; the command line
-// wins), and measurements as JSON.
+// What verbs that measure share: the settings as options (every one has a place in the problem file too; the command
+// line wins), and measurements as JSON.
 #pragma once
 
 #include <deque>
@@ -10,8 +10,8 @@
 
 #include "cli/verb.hpp"
 #include "problem/tables/setting_table.hpp"
-#include "tune/session/session_setup.hpp"
 #include "report/result_json.hpp"
+#include "tune/session/session_setup.hpp"
 
 namespace ergotune::cli {
 

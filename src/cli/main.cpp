@@ -14,6 +14,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/extensions.hpp"
 #include "cli/command.hpp"
 #include "ergotune/error.hpp"
 #include "power/guardian/guardian.hpp"
@@ -41,14 +42,10 @@ void add_verbs(ergotune::cli::Verb app) {
   cli::add_space_command(app);
   cli::add_tune_command(app);
   cli::add_measure_command(app);
-  cli::add_program_command(app);
   cli::add_score_command(app);
   cli::add_worker_command(app);
-  cli::add_agent_command(app);
-  cli::add_supervise_command(app);
   cli::add_show_command(app);
   cli::add_report_command(app);
-  cli::add_watch_command(app);
   cli::add_compare_command(app);
   cli::add_import_command(app);
   cli::add_export_command(app);
@@ -57,19 +54,20 @@ void add_verbs(ergotune::cli::Verb app) {
   cli::add_model_command(app);
   cli::add_trace_command(app);
   cli::add_temperature_command(app);
-  cli::add_counters_command(app);
   cli::add_clocks_command(app);
   cli::add_calibrate_command(app);
-  cli::add_capture_command(app);
-  cli::add_run_command(app);
+  cli::add_extension_verbs(app);
 }
 
-/// Lost stores and clocks that a session could not put back are named last of all, and whatever the verb said, that is no success.
+/// Lost stores and clocks that a session could not put back are named last of all, and whatever the verb said, that is
+/// no success.
 int with_losses(int code) {
   const auto lost = ergotune::take_lost_stores();
   for (const auto& store : lost)
-    fmt::print(stderr, "ergotune: {}: the store was removed or replaced while it was written; this run's results are not in it\n",
-               store.string());
+    fmt::print(
+        stderr,
+        "ergotune: {}: the store was removed or replaced while it was written; this run's results are not in it\n",
+        store.string());
   const auto reports = ergotune::take_failed_restores();
   for (const auto& report : reports) fmt::print(stderr, "ergotune: {}\n", ergotune::words_of(report));
   return (reports.empty() && lost.empty()) || code != 0 ? code : 1;
@@ -82,14 +80,16 @@ namespace {
 bool write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(descriptor, bytes.data(), bytes.size());
-    if (n > 0) bytes.remove_prefix(static_cast<std::size_t>(n));
-    else if (n == 0 || errno != EINTR) return false;
+    if (n > 0)
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+    else if (n == 0 || errno != EINTR)
+      return false;
   }
   return true;
 }
 
-/// Names and messages of strangers may hold escape sequences, which would change the terminal's title or clear it: control
-/// characters become visible, but for line ends, tabs and what begins a line of progress anew.
+/// Names and messages of strangers may hold escape sequences, which would change the terminal's title or clear it:
+/// control characters become visible, but for line ends, tabs and what begins a line of progress anew.
 std::string without_control_characters(std::string_view bytes) {
   constexpr std::string_view kNewLine = "\r\x1b[K";
   std::string text;
@@ -111,8 +111,8 @@ std::string without_control_characters(std::string_view bytes) {
   return text;
 }
 
-/// A full disk behind 2> ends no work and loses no result: who cannot be told is not told. (fmt::print throws where a stream takes
-/// nothing.)
+/// A full disk behind 2> ends no work and loses no result: who cannot be told is not told. (fmt::print throws where a
+/// stream takes nothing.)
 void let_standard_error_fail() {
   const auto write = [](void*, const char* bytes, std::size_t size) -> ssize_t {
     (void)write_all(STDERR_FILENO, without_control_characters({bytes, size}));
@@ -136,8 +136,8 @@ void guard_terminal() {
   stdout = stream;
 }
 
-/// Whoever closed a standard stream gets none: else the next file that is opened, the store for one, would be in its place.
-/// What is written to a closed standard output fails, as it should.
+/// Whoever closed a standard stream gets none: else the next file that is opened, the store for one, would be in its
+/// place. What is written to a closed standard output fails, as it should.
 void open_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(descriptor, F_GETFD) < 0) (void)::open("/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY);
@@ -148,10 +148,12 @@ void open_standard_streams() {
 int main(int argc, char** argv) {
   using namespace ergotune;
   try {
+    register_extensions();
     open_standard_streams();
     let_standard_error_fail();
     guard_terminal();
-    // A limit of file sizes (ulimit -f) is met as a full disk is. A handler, not SIG_IGN: programs that are started inherit that.
+    // A limit of file sizes (ulimit -f) is met as a full disk is. A handler, not SIG_IGN: programs that are started
+    // inherit that.
     std::signal(SIGXFSZ, [](int) {});
     std::error_code gone;
     (void)std::filesystem::current_path(gone);

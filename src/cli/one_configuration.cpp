@@ -28,8 +28,7 @@ Configuration configuration_from(const std::string& text, const std::vector<Para
   Json document = Json::object();
   if (!text.empty()) {
     document = parse_json<Json>(text, false);
-    if (!document.is_object())
-      throw UserError("--config takes a JSON object such as '{\"block_size_x\": 64}'");
+    if (!document.is_object()) throw UserError("--config takes a JSON object such as '{\"block_size_x\": 64}'");
   }
   std::vector<std::string> names;
   for (const Parameter& parameter : parameters) names.push_back(parameter.name);
@@ -64,7 +63,8 @@ std::string why_not(const PreparedSession& prepared, const Configuration& config
   const ConfigurationScope names(parameters, configuration, prepared.constants);
   for (const Restriction& restriction : prepared.problem.restrictions) {
     const Scope scope = names.scope();
-    const bool met = restriction.function ? restriction.function(scope) : restriction.expression.evaluate(scope).truthy();
+    const bool met =
+        restriction.function ? restriction.function(scope) : restriction.expression.evaluate(scope).truthy();
     if (!met) return fmt::format("the restriction \"{}\" does not hold", excerpt(restriction.label()));
   }
   return "it is none of those that are searched";
@@ -72,7 +72,8 @@ std::string why_not(const PreparedSession& prepared, const Configuration& config
 
 }  // namespace
 
-ConfigurationIndex named_configuration(const PreparedSession& prepared, const std::string& json, const std::string& file) {
+ConfigurationIndex named_configuration(const PreparedSession& prepared, const std::string& json,
+                                       const std::string& file) {
   const auto& parameters = prepared.space->parameters();
   const Configuration configuration = configuration_from(json, parameters);
   if (const auto index = prepared.space->index_of(configuration)) return *index;

@@ -7,9 +7,10 @@
 
 namespace ergotune::cli {
 
-/// The configuration of a JSON object (empty: nothing is named); parameters that it leaves out take their defaults. `file`
-/// is the problem's, for the message. Throws UserError for an unknown parameter, and for a configuration that is not in
-/// the space, with the value or restriction that keeps it out.
-ConfigurationIndex named_configuration(const PreparedSession& prepared, const std::string& json, const std::string& file);
+/// The configuration of a JSON object (empty: nothing is named); parameters that it leaves out take their defaults.
+/// `file` is the problem's, for the message. Throws UserError for an unknown parameter, and for a configuration that is
+/// not in the space, with the value or restriction that keeps it out.
+ConfigurationIndex named_configuration(const PreparedSession& prepared, const std::string& json,
+                                       const std::string& file);
 
 }  // namespace ergotune::cli

@@ -43,8 +43,8 @@ int run_here(const std::vector<std::string>& command) {
 
 }  // namespace
 
-int run_at(std::unique_ptr<Control> control, ControlQuantity quantity, double value, const std::vector<std::string>& command,
-           bool take_over) {
+int run_at(std::unique_ptr<Control> control, ControlQuantity quantity, double value,
+           const std::vector<std::string>& command, bool take_over) {
   if (find_program(command.front(), std::filesystem::current_path()).empty())
     throw UserError(fmt::format("the program \"{}\" is not there", command.front()));
   const ControlResult checked = check_value(quantity, control->range(quantity), value);

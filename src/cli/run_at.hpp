@@ -11,7 +11,7 @@ namespace ergotune::cli {
 
 /// Runs it to its end and puts everything back. Its exit code; 128 and the signal that ended it. Throws UserError for a
 /// setting that is refused and a program that is not there.
-int run_at(std::unique_ptr<Control> control, ControlQuantity quantity, double value, const std::vector<std::string>& command,
-           bool take_over);
+int run_at(std::unique_ptr<Control> control, ControlQuantity quantity, double value,
+           const std::vector<std::string>& command, bool take_over);
 
 }  // namespace ergotune::cli

@@ -31,9 +31,7 @@ Option Option::positive() {
       "")));
 }
 Option Option::existing_path() { return Option(*option_->check(CLI::ExistingPath)); }
-Option Option::one_of(const std::vector<std::string>& values) {
-  return Option(*option_->check(CLI::IsMember(values)));
-}
+Option Option::one_of(const std::vector<std::string>& values) { return Option(*option_->check(CLI::IsMember(values))); }
 
 Verb Verb::add_verb(const std::string& name, const std::string& description) {
   return Verb(*app_->add_subcommand(name, description));
@@ -83,8 +81,9 @@ std::vector<std::string> marked_rest;
 
 /// Takes it off the words.
 void keep_marked_rest(const CLI::App& app, std::vector<std::string>& words) {
-  const auto verbs = app.get_subcommands(
-      [&](const CLI::App* verb) { return !words.empty() && verb->get_name() == words.front() && verb->get_prefix_command(); });
+  const auto verbs = app.get_subcommands([&](const CLI::App* verb) {
+    return !words.empty() && verb->get_name() == words.front() && verb->get_prefix_command();
+  });
   if (verbs.empty()) return;
   const auto mark = std::find(words.begin(), words.end(), "--");
   marked_rest.assign(mark, words.end());
@@ -108,7 +107,8 @@ void refuse_unknown_verb(const CLI::App& app, const std::string& word) {
     if (verb->get_name() == word) return;
     if (!verb->get_group().empty()) names.push_back(verb->get_name());
   }
-  throw UserError(fmt::format("there is no verb \"{}\"{}; \"ergotune --help\" tells more", word, suggestion(word, names)));
+  throw UserError(
+      fmt::format("there is no verb \"{}\"{}; \"ergotune --help\" tells more", word, suggestion(word, names)));
 }
 
 }  // namespace
@@ -132,7 +132,8 @@ std::string words_of(const CLI::App& whole, const CLI::App& verb, const CLI::Err
     if (!extra.starts_with("--")) continue;
     const std::string name = extra.substr(0, extra.find('='));
     const std::string near = nearest_name(name, names);
-    return fmt::format("there is no option \"{}\"{}", name, near.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", near));
+    return fmt::format("there is no option \"{}\"{}", name,
+                       near.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", near));
   }
   return error.what();
 }
@@ -172,14 +173,12 @@ class HelpFormatter : public CLI::Formatter {
 
 }  // namespace
 
-int run_command(const std::string& description, const std::function<void(Verb)>& add_verbs, int argc,
-                char** argv) {
+int run_command(const std::string& description, const std::function<void(Verb)>& add_verbs, int argc, char** argv) {
   CLI::App app{description};
   app.name("ergotune");
   app.require_subcommand(1);
   app.set_version_flag("--version", "ergotune " ERGOTUNE_VERSION);
-  app.footer(
-      "Example: ergotune tune examples/gemm/gemm.toml --budget 2min\n\"ergotune VERB --help\" tells more.");
+  app.footer("Example: ergotune tune examples/gemm/gemm.toml --budget 2min\n\"ergotune VERB --help\" tells more.");
   app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
     const CLI::App* verb = failed;
     std::string path;

@@ -64,7 +64,6 @@ struct Exit {
 /// Lets `add_verbs` fill a command, reads the command line and runs the verb's callback. Returns the exit
 /// code: 0, or 2 when the command line is wrong (help or the fault was printed); throws what the callback
 /// throws.
-int run_command(const std::string& description, const std::function<void(Verb)>& add_verbs, int argc,
-                char** argv);
+int run_command(const std::string& description, const std::function<void(Verb)>& add_verbs, int argc, char** argv);
 
 }  // namespace ergotune::cli

@@ -33,8 +33,8 @@ WatchChild::WatchChild(const std::filesystem::path& store, std::int64_t session)
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw Error("cannot make a pipe");
   try {
-    child_ = ChildProcess::start({own_program(), "watch", store.string(), "--session", std::to_string(session), "--until",
-                                  std::to_string(::getpid()), "--descriptor", "3"},
+    child_ = ChildProcess::start({own_program(), "watch", store.string(), "--session", std::to_string(session),
+                                  "--until", std::to_string(::getpid()), "--descriptor", "3"},
                                  {}, ends[1]);
   } catch (...) {
     ::close(ends[0]);
@@ -44,7 +44,8 @@ WatchChild::WatchChild(const std::filesystem::path& store, std::int64_t session)
   ::close(ends[1]);
   const auto told = nlohmann::json::parse(first_line(ends[0]), nullptr, false);
   ::close(ends[0]);
-  if (!told.is_object() || !told.contains("url")) throw Error("the page's server did not begin: try \"ergotune watch\" on its own");
+  if (!told.is_object() || !told.contains("url"))
+    throw Error("the page's server did not begin: try \"ergotune watch\" on its own");
   url_ = told["url"].get<std::string>();
 }
 

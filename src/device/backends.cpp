@@ -16,9 +16,7 @@ const std::vector<Backend>& backends() {
        .open = open_cuda,
        .open_compiler = make_cuda_compiler_for,
        .open_driverless =
-           [](const std::string& target) {
-             return target.starts_with("sm_") ? make_cuda_compiler(target) : nullptr;
-           }},
+           [](const std::string& target) { return target.starts_with("sm_") ? make_cuda_compiler(target) : nullptr; }},
       {.name = "hip",
        .languages = {Language::hip},
        .takes = {Language::cuda},
@@ -26,9 +24,7 @@ const std::vector<Backend>& backends() {
        .open = open_hip,
        .open_compiler = make_hip_compiler_for,
        .open_driverless =
-           [](const std::string& target) {
-             return target.starts_with("gfx") ? make_hip_compiler(target) : nullptr;
-           }},
+           [](const std::string& target) { return target.starts_with("gfx") ? make_hip_compiler(target) : nullptr; }},
       {.name = "opencl",
        .languages = {Language::opencl},
        .list = list_opencl,

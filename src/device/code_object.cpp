@@ -128,8 +128,7 @@ KernelMetadata kernel_of(const Json& object) {
   for (const Json& argument : *arguments) {
     const std::string kind = text_of(argument, ".value_kind");
     if (kind.starts_with("hidden_")) continue;
-    kernel.arguments.push_back(
-        {number_of(argument, ".offset"), number_of(argument, ".size"), kind == "global_buffer"});
+    kernel.arguments.push_back({number_of(argument, ".offset"), number_of(argument, ".size"), kind == "global_buffer"});
   }
   return kernel;
 }
@@ -144,7 +143,8 @@ std::optional<CodeObject> read_code_object(std::string_view bytes, std::string* 
     return std::nullopt;
   }
   Levels levels;
-  const bool sound = Json::sax_parse(metadata->begin(), metadata->end(), &levels, nlohmann::detail::input_format_t::msgpack);
+  const bool sound =
+      Json::sax_parse(metadata->begin(), metadata->end(), &levels, nlohmann::detail::input_format_t::msgpack);
   const Json document = sound ? Json::from_msgpack(metadata->begin(), metadata->end(), true, false) : Json();
   const Json* kernels = member(document, "amdhsa.kernels");
   if (!kernels || !kernels->is_array()) {

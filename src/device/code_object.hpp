@@ -1,5 +1,6 @@
 // What an AMD code object says of its kernels, without a GPU: the note that the compiler leaves in the ELF file
-// (NT_AMDGPU_METADATA, a MessagePack document; LLVM's "User Guide for AMDGPU Backend", code object metadata V3 and later).
+// (NT_AMDGPU_METADATA, a MessagePack document; LLVM's "User Guide for AMDGPU Backend", code object metadata V3 and
+// later).
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,8 @@ struct KernelMetadata {
   };
   /// What hipModuleGetFunction finds.
   std::string name;
-  /// Of a thread: vector registers as they count against the register file (CDNA 2 and later have one for both kinds), those
-  /// of them that are accumulation registers; scalar registers of its wavefront.
+  /// Of a thread: vector registers as they count against the register file (CDNA 2 and later have one for both kinds),
+  /// those of them that are accumulation registers; scalar registers of its wavefront.
   int vector_registers = 0, accumulation_registers = 0, scalar_registers = 0;
   /// Registers that did not fit and live in memory.
   int vector_spills = 0, scalar_spills = 0;

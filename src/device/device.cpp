@@ -12,9 +12,7 @@ namespace {
 
 }  // namespace
 
-std::unique_ptr<Buffer> Device::view(Buffer&, std::size_t, std::size_t) {
-  unsupported(*this, "parts of buffers");
-}
+std::unique_ptr<Buffer> Device::view(Buffer&, std::size_t, std::size_t) { unsupported(*this, "parts of buffers"); }
 std::unique_ptr<Buffer> Device::wrap_buffer(void*, std::size_t) { unsupported(*this, "buffers of others"); }
 std::unique_ptr<PinnedMemory> Device::pin(std::span<std::byte>) { return nullptr; }
 void Device::launch_runs(std::span<const LaunchRun> runs, Queue* queue) {

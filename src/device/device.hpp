@@ -61,8 +61,8 @@ struct CompileJob {
   std::string function;
   /// Host languages need it: the call itself is compiled along with the function. Others leave it unused.
   std::vector<ArgumentSignature> arguments;
-  /// Instructions are to be counted in the machine code, by a disassembler that is started for it; else in what the compiler
-  /// gives anyway.
+  /// Instructions are to be counted in the machine code, by a disassembler that is started for it; else in what the
+  /// compiler gives anyway.
   bool disassemble = false;
 };
 
@@ -118,8 +118,9 @@ class PinnedMemory {
 struct QueueOptions {
   /// A hint: devices without priorities take no notice.
   enum class Priority { low, normal, high } priority = Priority::normal;
-  /// Kernels run on so many multiprocessors, from the given one on, and on no others; 0: wherever there is room. Devices give
-  /// whole multiples of device.multiprocessor_unit, from a multiple on; a part that ends with the last one may be any.
+  /// Kernels run on so many multiprocessors, from the given one on, and on no others; 0: wherever there is room.
+  /// Devices give whole multiples of device.multiprocessor_unit, from a multiple on; a part that ends with the last one
+  /// may be any.
   std::uint32_t multiprocessors = 0, first_multiprocessor = 0;
   friend bool operator==(const QueueOptions&, const QueueOptions&) = default;
 };
@@ -151,8 +152,8 @@ struct KernelArgument {
 class LoadedKernel {
  public:
   virtual ~LoadedKernel() = default;
-  /// Registers per thread, shared memory (static) and local memory in bytes, threads of the largest block, and registers
-  /// that did not fit, where the device tells; else -1.
+  /// Registers per thread, shared memory (static) and local memory in bytes, threads of the largest block, and
+  /// registers that did not fit, where the device tells; else -1.
   struct Resources {
     int registers = -1, shared_bytes = -1, local_bytes = -1, max_threads_per_block = -1;
     int spilled_registers = -1;
@@ -161,7 +162,8 @@ class LoadedKernel {
   virtual void bind(const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) = 0;
   /// The same code once more, to be bound to other arguments, without loading it again; nullptr where that cannot be.
   virtual std::unique_ptr<LoadedKernel> another() { return nullptr; }
-  /// Blocks as bound that one multiprocessor holds at a time, by the driver's own reckoning; nullopt where it does not tell.
+  /// Blocks as bound that one multiprocessor holds at a time, by the driver's own reckoning; nullopt where it does not
+  /// tell.
   virtual std::optional<int> resident_blocks() const { return std::nullopt; }
 };
 
@@ -217,12 +219,12 @@ class Device {
 
   /// The same for many kernels in their order, at little more than what the driver itself takes for a launch.
   virtual void launch_runs(std::span<const LaunchRun> runs, Queue* queue = nullptr);
-  /// What `work` queues on the main queue, and on queues that wait for it and that it waits for in the end, to be queued again
-  /// as one. Nothing of it runs yet. nullptr where the device takes nothing down.
+  /// What `work` queues on the main queue, and on queues that wait for it and that it waits for in the end, to be
+  /// queued again as one. Nothing of it runs yet. nullptr where the device takes nothing down.
   virtual std::unique_ptr<LaunchGraph> record_graph(const std::function<void()>& work);
   virtual void launch_graph(LaunchGraph& graph);
-  /// From hold() to release() nothing starts that is queued on the main queue, or waits for it: so that kernels on several
-  /// queues start together. Devices that cannot do so start at once.
+  /// From hold() to release() nothing starts that is queued on the main queue, or waits for it: so that kernels on
+  /// several queues start together. Devices that cannot do so start at once.
   virtual void hold() {}
   virtual void release() {}
 
@@ -257,8 +259,8 @@ std::string device_of_memory(const void* address);
 /// Opens by id ("cuda:0", "cuda:GPU-<uuid>", "opencl", "opencl:P:D", "host", "" for the best); throws UserError
 /// naming what there is. `for_problem` makes the choice of "" respect the languages a problem has sources for.
 std::unique_ptr<Device> open_device(const std::string& id, const Problem* for_problem = nullptr);
-/// The devices that a text names: one as above, or several with commas, each a device or all of a backend ("cuda:0,cuda:1",
-/// "cuda:all"). Throws UserError for one that there is not and for one that is named twice.
+/// The devices that a text names: one as above, or several with commas, each a device or all of a backend
+/// ("cuda:0,cuda:1", "cuda:all"). Throws UserError for one that there is not and for one that is named twice.
 std::vector<DeviceInfo> devices_named(const std::string& text, const Problem* for_problem = nullptr);
 /// Whether a text names several devices, or may.
 bool names_several_devices(const std::string& text);

@@ -31,8 +31,7 @@ bool is_named(const DeviceInfo& device, const std::string& id) {
 }
 
 /// Adds a backend's devices. Never throws: a driver that is there but broken must not hide the others.
-void add_devices(const device::Backend& backend, std::vector<DeviceInfo>& devices,
-                 std::vector<std::string>* notes) {
+void add_devices(const device::Backend& backend, std::vector<DeviceInfo>& devices, std::vector<std::string>* notes) {
   std::string note;
   try {
     auto found = backend.list(&note);
@@ -129,7 +128,8 @@ std::vector<DeviceInfo> devices_named(const std::string& text, const Problem* fo
 
 std::vector<std::vector<DeviceInfo>> by_kind(const std::vector<DeviceInfo>& devices) {
   const auto same = [](const DeviceInfo& a, const DeviceInfo& b) {
-    return a.backend == b.backend && a.name == b.name && a.driver_version == b.driver_version && a.properties == b.properties;
+    return a.backend == b.backend && a.name == b.name && a.driver_version == b.driver_version &&
+           a.properties == b.properties;
   };
   std::vector<std::vector<DeviceInfo>> kinds;
   for (const DeviceInfo& device : devices) {

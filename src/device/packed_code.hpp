@@ -8,8 +8,8 @@ namespace ergotune::device {
 
 struct PackedCode {
   std::string code;
-  /// How many instructions of which kind, by the names of quantities ("static_fma"), and what was read for it ("SASS", "PTX");
-  /// empty where unknown.
+  /// How many instructions of which kind, by the names of quantities ("static_fma"), and what was read for it ("SASS",
+  /// "PTX"); empty where unknown.
   std::map<std::string, double> instructions = {};
   std::string instructions_from = {};
 

@@ -32,8 +32,7 @@ void Program::compile(const std::string& function, const std::vector<std::string
   check(api_.nvrtcAddNameExpression(program_, function.c_str()), "the function's name is refused");
   std::vector<const char*> pointers;
   for (const std::string& option : options) pointers.push_back(option.c_str());
-  const nvrtcResult result =
-      api_.nvrtcCompileProgram(program_, static_cast<int>(pointers.size()), pointers.data());
+  const nvrtcResult result = api_.nvrtcCompileProgram(program_, static_cast<int>(pointers.size()), pointers.data());
   log = this->log();
   if (result != NVRTC_SUCCESS && !log.empty()) throw DeviceError(DeviceFault::compile, log, result);
   check(result, "the compiler failed");

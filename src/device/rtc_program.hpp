@@ -18,8 +18,8 @@ class Program {
   Program& operator=(const Program&) = delete;
   ~Program();
 
-  /// Compiles it with `function`, a name or a name expression, in it. Whatever the compiler said is in `log`, also when this
-  /// throws, which it does with these words.
+  /// Compiles it with `function`, a name or a name expression, in it. Whatever the compiler said is in `log`, also when
+  /// this throws, which it does with these words.
   void compile(const std::string& function, const std::vector<std::string>& options, std::string& log);
   /// What compiled code calls the function; empty where the library does not know.
   std::string lowered_name(const std::string& function) const;

@@ -23,8 +23,8 @@ struct EvaluationRequest {
   /// the measurement may stop; infinity for none.
   double give_up_above = 1e300;
   std::string objective_quantity = "time";
-  /// Only what its compiled code needs is wanted (registers, shared memory, occupancy): nothing runs. Such a request is of no
-  /// ledger, and its index means nothing.
+  /// Only what its compiled code needs is wanted (registers, shared memory, occupancy): nothing runs. Such a request is
+  /// of no ledger, and its index means nothing.
   bool resources_only = false;
   /// The one board (EvaluationResult::board) that may run it; empty: any.
   std::string board = {};
@@ -46,9 +46,9 @@ struct EvaluationResult {
 
 /// One of several devices that an evaluator shares its requests among.
 struct DeviceShare {
-  std::string board;   ///< as in EvaluationResult
-  std::string id;      ///< for people: "cuda:1", with its node before it where that is another ("n1/cuda:1")
-  std::string name;    ///< "NVIDIA H200"
+  std::string board;  ///< as in EvaluationResult
+  std::string id;     ///< for people: "cuda:1", with its node before it where that is another ("n1/cuda:1")
+  std::string name;   ///< "NVIDIA H200"
   std::uint64_t results = 0;
   double busy_seconds = 0, idle_seconds = 0;  ///< since it came: measuring, and waiting for something to measure
   bool lost = false;
@@ -59,9 +59,9 @@ struct DeviceShare {
 class RunJournal {
  public:
   virtual ~RunJournal() = default;
-  /// The request runs next on a slot (a number from 0); durable when this returns. Called once for each request that runs, right
-  /// before it does: what ran on that slot before has ended, though wait() may return its result later (the device is
-  /// not kept waiting for that). Must not throw: an error of writing is reported by the session's next write.
+  /// The request runs next on a slot (a number from 0); durable when this returns. Called once for each request that
+  /// runs, right before it does: what ran on that slot before has ended, though wait() may return its result later (the
+  /// device is not kept waiting for that). Must not throw: an error of writing is reported by the session's next write.
   virtual void about_to_run(const EvaluationRequest& request, std::size_t slot) = 0;
 };
 

@@ -21,7 +21,8 @@ auto fields(Header& header) {
 
 std::string frame(const FrameKind& kind, std::uint8_t type, const std::string& payload) {
   if (payload.size() > kLargestPayload)
-    throw FormatError(fmt::format("a message of {:.1f} GB is too large for a worker", static_cast<double>(payload.size()) / 1e9));
+    throw FormatError(
+        fmt::format("a message of {:.1f} GB is too large for a worker", static_cast<double>(payload.size()) / 1e9));
   Header header;
   header.version = kind.version;
   header.type = type;

@@ -1,5 +1,5 @@
-// Frames: how messages lie in a stream of bytes. A frame is: magic (4 bytes), version (1 byte), type (1 byte), two zero bytes,
-// payload length (4 bytes), payload.
+// Frames: how messages lie in a stream of bytes. A frame is: magic (4 bytes), version (1 byte), type (1 byte), two zero
+// bytes, payload length (4 bytes), payload.
 #pragma once
 
 #include <cstddef>

@@ -14,11 +14,11 @@
 
 namespace ergotune {
 
-/// The next of `results`; nullopt after `seconds` without one. Throws `broken` once those that there were are taken. `lock` holds the
-/// mutex of all of them, and `changed` is notified of each change.
+/// The next of `results`; nullopt after `seconds` without one. Throws `broken` once those that there were are taken.
+/// `lock` holds the mutex of all of them, and `changed` is notified of each change.
 inline std::optional<EvaluationResult> take_result(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
-                                                   std::deque<EvaluationResult>& results, const std::exception_ptr& broken,
-                                                   double seconds) {
+                                                   std::deque<EvaluationResult>& results,
+                                                   const std::exception_ptr& broken, double seconds) {
   // A longer time would overflow the clock.
   const std::chrono::duration<double> patience(std::clamp(seconds, 0.0, 1e6));
   changed.wait_for(lock, patience, [&] { return !results.empty() || broken; });

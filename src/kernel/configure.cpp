@@ -23,8 +23,9 @@ std::uint32_t extent(const Expression& expression, const Scope& scope, const cha
   const Value value = expression.evaluate(scope);
   std::int64_t size = 0;
   if (value.is_string())
-    throw UserError(fmt::format("the {} size {} is {}; it must be a number", what, expression.text(), value.to_literal()),
-                    expression.place());
+    throw UserError(
+        fmt::format("the {} size {} is {}; it must be a number", what, expression.text(), value.to_literal()),
+        expression.place());
   if (value.is_real()) {
     // "n / block_size_x" is a real in Python's arithmetic, even where it divides exactly.
     const double real = value.as_real();
@@ -36,8 +37,8 @@ std::uint32_t extent(const Expression& expression, const Scope& scope, const cha
     size = value.as_integer();
   }
   if (size < 1 || size > std::numeric_limits<std::uint32_t>::max()) {
-    throw UserError(fmt::format("the {} size {} is {}; it must be between 1 and 4294967295", what,
-                                expression.text(), value.to_string()),
+    throw UserError(fmt::format("the {} size {} is {}; it must be between 1 and 4294967295", what, expression.text(),
+                                value.to_string()),
                     expression.place());
   }
   return static_cast<std::uint32_t>(size);
@@ -87,7 +88,8 @@ std::vector<std::size_t> code_parameters(const Problem& problem, const Kernel& k
   return positions;
 }
 
-std::set<std::string> passed_buffers(const Problem& problem, const Constants& constants, const Configuration& configuration) {
+std::set<std::string> passed_buffers(const Problem& problem, const Constants& constants,
+                                     const Configuration& configuration) {
   std::set<std::string> passed;
   for (const Kernel& kernel : problem.kernels) {
     const ConfigurationScope names(problem.parameters, configuration, constants, kernel.name);
@@ -156,18 +158,20 @@ LaunchGeometry make_geometry(const Launch& launch, const Scope& scope) {
       geometry.grid[d] = static_cast<std::uint32_t>((global + geometry.block[d] - 1) / geometry.block[d]);
     }
   }
-  const std::int64_t shared = whole_count(launch.shared_memory_bytes.evaluate(scope), "the dynamic shared memory", launch.shared_memory_bytes.place());
+  const std::int64_t shared = whole_count(launch.shared_memory_bytes.evaluate(scope), "the dynamic shared memory",
+                                          launch.shared_memory_bytes.place());
   if (shared < 0 || shared > std::numeric_limits<std::uint32_t>::max()) {
-    throw UserError(
-        fmt::format("the dynamic shared memory {} is {} bytes", launch.shared_memory_bytes.text(), shared),
-        launch.shared_memory_bytes.place());
+    throw UserError(fmt::format("the dynamic shared memory {} is {} bytes", launch.shared_memory_bytes.text(), shared),
+                    launch.shared_memory_bytes.place());
   }
   geometry.shared_memory_bytes = static_cast<std::uint32_t>(shared);
   return geometry;
 }
 
 std::size_t local_bytes(const Argument& argument, const Scope& scope) {
-  const std::int64_t count = whole_count(argument.count.evaluate(scope), fmt::format("the count of the local memory \"{}\"", argument.name), argument.place);
+  const std::int64_t count =
+      whole_count(argument.count.evaluate(scope), fmt::format("the count of the local memory \"{}\"", argument.name),
+                  argument.place);
   const double bytes = static_cast<double>(count) * static_cast<double>(size_of(argument.type));
   if (!(bytes >= 0) || bytes > std::numeric_limits<std::uint32_t>::max())
     throw UserError(fmt::format("the local memory \"{}\" is {} bytes", argument.name, bytes), argument.place);
@@ -176,7 +180,8 @@ std::size_t local_bytes(const Argument& argument, const Scope& scope) {
 
 std::string values_text(const Constants& values) {
   std::string text;
-  for (const auto& [name, value] : values) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value.to_string());
+  for (const auto& [name, value] : values)
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value.to_string());
   return text;
 }
 

@@ -18,13 +18,12 @@ namespace ergotune {
 /// The variables of a workload's loops where it stands; 0 for those whose loop is elsewhere.
 using LoopVariables = std::map<std::string, Value, std::less<>>;
 
-/// Names and values for expressions: variables of loops, a configuration's parameters, constants. Inside a kernel with a
-/// name, its own parameters go without it.
+/// Names and values for expressions: variables of loops, a configuration's parameters, constants. Inside a kernel with
+/// a name, its own parameters go without it.
 class ConfigurationScope {
  public:
-  ConfigurationScope(const std::vector<Parameter>& parameters, const Configuration& values,
-                     const Constants& constants, std::string_view kernel = {},
-                     const LoopVariables* loops = nullptr)
+  ConfigurationScope(const std::vector<Parameter>& parameters, const Configuration& values, const Constants& constants,
+                     std::string_view kernel = {}, const LoopVariables* loops = nullptr)
       : parameters_(&parameters), values_(&values), constants_(&constants), kernel_(kernel), loops_(loops) {}
   const Value* find(std::string_view name) const;
   /// Refers to this object.
@@ -40,13 +39,14 @@ class ConfigurationScope {
   const LoopVariables* loops_;
 };
 
-/// What a kernel's source sees of a parameter: the macro's name; empty for what it does not see (an execution parameter,
-/// one that belongs to another kernel or to the workload).
+/// What a kernel's source sees of a parameter: the macro's name; empty for what it does not see (an execution
+/// parameter, one that belongs to another kernel or to the workload).
 std::string_view macro_name(const Kernel& kernel, const Parameter& parameter);
 /// Positions in Problem::parameters of what `kernel`'s compiled code depends on.
 std::vector<std::size_t> code_parameters(const Problem& problem, const Kernel& kernel);
 /// The buffers that kernels are given for a configuration, by name.
-std::set<std::string> passed_buffers(const Problem& problem, const Constants& constants, const Configuration& configuration);
+std::set<std::string> passed_buffers(const Problem& problem, const Constants& constants,
+                                     const Configuration& configuration);
 
 /// The job that compiles `kernel` (the problem's own or a reference). Code parameters and constants become
 /// macros: booleans 1 and 0, strings as they are; device properties and execution parameters do not.

@@ -25,7 +25,8 @@ Json json_of(const Value& value) {
 }  // namespace
 
 KernelLauncherHeader KernelLauncherHeader::read(const Json& json) {
-  if (!json.contains("version") || json.at("version") != "1.0") throw std::invalid_argument("Kernel Launcher's wisdom is read in version \"1.0\"");
+  if (!json.contains("version") || json.at("version") != "1.0")
+    throw std::invalid_argument("Kernel Launcher's wisdom is read in version \"1.0\"");
   return {json.at("key").get<std::string>(), json.at("objective").get<std::string>(),
           json.at("tunable_parameters").get<std::vector<std::string>>()};
 }
@@ -33,7 +34,8 @@ KernelLauncherHeader KernelLauncherHeader::read(const Json& json) {
 WisdomRecord KernelLauncherHeader::record(const Json& json) const {
   const Json& values = json.at("config");
   if (!values.is_array() || values.size() != parameters.size())
-    throw std::invalid_argument(fmt::format("\"config\" has not the {} values that the header names", parameters.size()));
+    throw std::invalid_argument(
+        fmt::format("\"config\" has not the {} values that the header names", parameters.size()));
   WisdomRecord record;
   for (std::size_t i = 0; i < parameters.size(); ++i) record.configuration[parameters[i]] = wisdom_value(values[i]);
   record.problem_size = wisdom_sizes(json.at("problem_size"));
@@ -44,7 +46,8 @@ WisdomRecord KernelLauncherHeader::record(const Json& json) const {
   if (!json.contains("environment")) return record;
   const Json& environment = json.at("environment");
   const auto text = [&](const char* key) {
-    return environment.contains(key) && environment.at(key).is_string() ? environment.at(key).get<std::string>() : std::string();
+    return environment.contains(key) && environment.at(key).is_string() ? environment.at(key).get<std::string>()
+                                                                        : std::string();
   };
   record.device.name = text("device_name");
   record.device.backend = "cuda";
@@ -58,7 +61,8 @@ std::string to_kernel_launcher(const Wisdom& wisdom, std::vector<std::string>& n
   const auto usable = [](const WisdomRecord& r) { return r.score && !r.maximise; };
   const auto first = std::find_if(wisdom.records.begin(), wisdom.records.end(), usable);
   if (first == wisdom.records.end()) {
-    notes.push_back(fmt::format("{}: Kernel Launcher knows objectives that are better when lower, and no record has one", wisdom.kernel));
+    notes.push_back(fmt::format(
+        "{}: Kernel Launcher knows objectives that are better when lower, and no record has one", wisdom.kernel));
     return {};
   }
   std::vector<std::string> names;
@@ -66,8 +70,9 @@ std::string to_kernel_launcher(const Wisdom& wisdom, std::vector<std::string>& n
   std::map<std::pair<std::string, std::vector<std::int64_t>>, std::vector<const WisdomRecord*>> groups;
   std::size_t left_out = 0;
   for (const WisdomRecord& record : wisdom.records) {
-    const bool same = record.configuration.size() == names.size() &&
-                      std::all_of(names.begin(), names.end(), [&](const auto& name) { return record.configuration.contains(name); });
+    const bool same =
+        record.configuration.size() == names.size() &&
+        std::all_of(names.begin(), names.end(), [&](const auto& name) { return record.configuration.contains(name); });
     if (!usable(record) || record.objective != first->objective || !same || record.problem_size.size() > 3) {
       ++left_out;
       continue;
@@ -75,19 +80,26 @@ std::string to_kernel_launcher(const Wisdom& wisdom, std::vector<std::string>& n
     groups[{record.device.name, record.problem_size}].push_back(&record);
   }
   if (left_out > 0)
-    notes.push_back(fmt::format("{}: {} of {} records are left out: another objective than {}, other parameters, or more than three sizes",
-                                wisdom.kernel, left_out, wisdom.records.size(), first->objective));
-  std::string text = Json{{"version", "1.0"}, {"objective", first->objective}, {"tunable_parameters", names}, {"key", wisdom.kernel}}.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+    notes.push_back(fmt::format(
+        "{}: {} of {} records are left out: another objective than {}, other parameters, or more than three sizes",
+        wisdom.kernel, left_out, wisdom.records.size(), first->objective));
+  std::string text =
+      Json{{"version", "1.0"}, {"objective", first->objective}, {"tunable_parameters", names}, {"key", wisdom.kernel}}
+          .dump(-1, ' ', false, Json::error_handler_t::replace) +
+      "\n";
   for (auto& [where, records] : groups) {
-    std::stable_sort(records.begin(), records.end(), [](const auto* a, const auto* b) { return *a->score < *b->score; });
+    std::stable_sort(records.begin(), records.end(),
+                     [](const auto* a, const auto* b) { return *a->score < *b->score; });
     if (records.size() > kMostPerSize) records.resize(kMostPerSize);
     for (const WisdomRecord* record : records) {
       Json values = Json::array();
       for (const std::string& name : names) values.push_back(json_of(record->configuration.at(name)));
-      const Json line{{"config", values},
-                      {"problem_size", record->problem_size},
-                      {first->objective, *record->score / scale(first->objective)},
-                      {"environment", {{"device_name", record->device.name}, {"host_name", record->host}, {"date", record->tuned_at}}}};
+      const Json line{
+          {"config", values},
+          {"problem_size", record->problem_size},
+          {first->objective, *record->score / scale(first->objective)},
+          {"environment",
+           {{"device_name", record->device.name}, {"host_name", record->host}, {"date", record->tuned_at}}}};
       text += line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     }
   }

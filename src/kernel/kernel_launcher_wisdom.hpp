@@ -1,5 +1,5 @@
-// Wisdom files of Kernel Launcher (KernelTuner/kernel_launcher), version 1.0: configurations are lists in the order of the
-// header's names; times are in ms; devices are known by name alone.
+// Wisdom files of Kernel Launcher (KernelTuner/kernel_launcher), version 1.0: configurations are lists in the order of
+// the header's names; times are in ms; devices are known by name alone.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -75,17 +75,15 @@ bool one_of(std::string_view text, const std::array<std::string_view, N>& list) 
 
 /// Words before a name that make it no declaration.
 bool is_statement_word(std::string_view word) {
-  return one_of(
-      word, std::to_array<std::string_view>({"return", "else", "case", "goto", "do", "sizeof", "throw", "new",
-                                             "delete", "typename", "and", "or", "not"}));
+  return one_of(word, std::to_array<std::string_view>({"return", "else", "case", "goto", "do", "sizeof", "throw", "new",
+                                                       "delete", "typename", "and", "or", "not"}));
 }
 
 bool is_type_word(std::string_view word) {
-  return one_of(word,
-                std::to_array<std::string_view>(
-                    {"int",    "unsigned", "signed", "char", "short",    "long",         "float",
-                     "double", "half",     "bool",   "void", "size_t",   "uint",         "uchar",
-                     "ushort", "ulong",    "const",  "auto", "restrict", "__restrict__", "__restrict"}));
+  return one_of(word, std::to_array<std::string_view>(
+                          {"int",    "unsigned", "signed", "char", "short",    "long",         "float",
+                           "double", "half",     "bool",   "void", "size_t",   "uint",         "uchar",
+                           "ushort", "ulong",    "const",  "auto", "restrict", "__restrict__", "__restrict"}));
 }
 
 }  // namespace
@@ -99,8 +97,7 @@ std::vector<MacroClash> macro_clashes(const KernelSource& source, const std::vec
     const std::string name(token.text);
     if (known.contains(name) || std::find(macros.begin(), macros.end(), name) == macros.end()) return;
     if (!met.insert(name).second) return;
-    clashes.push_back(
-        {name, {source.file.empty() ? "kernel" : source.file.string(), token.line, token.column}});
+    clashes.push_back({name, {source.file.empty() ? "kernel" : source.file.string(), token.line, token.column}});
   };
   // "int i = 0, k;": a declaration that began with a type goes on after each comma, up to its end.
   bool declaring = false;
@@ -131,7 +128,8 @@ std::vector<MacroClash> macro_clashes(const KernelSource& source, const std::vec
       depth = 0;
     }
     // a declarator, no argument of a template: "T x = f<m / 2, n>();"
-    const bool ends_name = i + 1 == tokens.size() || std::string_view("=;,[({:)").find(tokens[i + 1].text.front()) != std::string_view::npos;
+    const bool ends_name = i + 1 == tokens.size() ||
+                           std::string_view("=;,[({:)").find(tokens[i + 1].text.front()) != std::string_view::npos;
     if (declares || (declaring && depth == 0 && before == "," && ends_name)) declare(tokens[i]);
   }
   return clashes;

@@ -26,7 +26,8 @@ std::optional<Occupancy> occupancy_of(const BlockNeeds& needs, const Constants& 
   if (!threads || !warp || needs.threads < 1) return std::nullopt;
   // what the device does not tell, or has no limit of, limits nothing
   Constants known = properties;
-  known["device.max_blocks_per_multiprocessor"] = static_cast<std::int64_t>(limit(properties, "device.max_blocks_per_multiprocessor").value_or(*threads));
+  known["device.max_blocks_per_multiprocessor"] =
+      static_cast<std::int64_t>(limit(properties, "device.max_blocks_per_multiprocessor").value_or(*threads));
   for (const char* name : {"device.registers_per_multiprocessor", "device.shared_memory_per_multiprocessor"})
     if (!limit(properties, name)) known[name] = device::kNoLimit;
   const auto whole = [](double amount) { return static_cast<std::int64_t>(std::ceil(amount)); };
@@ -36,7 +37,8 @@ std::optional<Occupancy> occupancy_of(const BlockNeeds& needs, const Constants& 
       const auto found = known.find(name);
       return found == known.end() ? nullptr : &found->second;
     });
-    occupancy.blocks = static_cast<int>(resident_blocks(limits, whole(needs.threads), whole(needs.registers), whole(needs.shared_bytes)));
+    occupancy.blocks = static_cast<int>(
+        resident_blocks(limits, whole(needs.threads), whole(needs.registers), whole(needs.shared_bytes)));
   } catch (const EvaluationFault&) {
     return std::nullopt;
   }
@@ -59,8 +61,9 @@ std::optional<Occupancy> occupancy_of(const LoadedKernel::Resources& resources, 
   const double threads = *limit(properties, "device.max_threads_per_multiprocessor");
   const bool agree = occupancy->blocks == *resident_blocks;
   occupancy->method = agree ? "the driver's reckoning, and from registers and shared memory"
-                            : "the driver's reckoning; registers and shared memory say " + std::to_string(occupancy->blocks) +
-                                  " blocks a multiprocessor, not " + std::to_string(*resident_blocks);
+                            : "the driver's reckoning; registers and shared memory say " +
+                                  std::to_string(occupancy->blocks) + " blocks a multiprocessor, not " +
+                                  std::to_string(*resident_blocks);
   occupancy->blocks = *resident_blocks;
   occupancy->share = std::min(1.0, *resident_blocks * warps * warp / threads);
   return occupancy;

@@ -19,8 +19,9 @@ struct BlockNeeds {
   double threads = 0, registers = 0, shared_bytes = 0;  ///< registers: of a thread
 };
 
-/// Equations 1 to 5 with the device's properties; registers and shared memory are rounded up to the units they are given out
-/// in (space/expression/expression_tree.hpp: the same as occupancy() in an expression). nullopt where the device does not tell what a multiprocessor has, or has no limit.
+/// Equations 1 to 5 with the device's properties; registers and shared memory are rounded up to the units they are
+/// given out in (space/expression/expression_tree.hpp: the same as occupancy() in an expression). nullopt where the
+/// device does not tell what a multiprocessor has, or has no limit.
 std::optional<Occupancy> occupancy_of(const BlockNeeds& needs, const Constants& properties);
 
 /// The same for compiled code; the driver's own reckoning of the blocks, where there is one, holds.

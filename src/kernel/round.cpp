@@ -24,7 +24,7 @@ std::int64_t integer_of(const Expression& expression, const Scope& scope, const 
 class IterationWalk {
  public:
   IterationWalk(const Problem& problem, const Constants& constants, const Configuration& configuration,
-            const Visit& visit)
+                const Visit& visit)
       : problem_(problem), visit_(visit) {
     for (const std::string& variable : loop_variables(problem)) variables_[variable] = Value(0);
     plain_.emplace_back(problem.parameters, configuration, constants, std::string_view(), &variables_);
@@ -71,8 +71,7 @@ class IterationWalk {
 
   void launch(const Step& step) {
     const std::int64_t count = integer_of(step.launches, plain_.front().scope(), "the number of launches");
-    if (count < 0)
-      throw UserError(fmt::format("a step has {} launches; it takes 0 or more", count), step.place);
+    if (count < 0) throw UserError(fmt::format("a step has {} launches; it takes 0 or more", count), step.place);
     if (count > 0) place(step.kernel, static_cast<std::size_t>(count));
   }
 
@@ -102,9 +101,10 @@ class IterationWalk {
       throw UserError(fmt::format("the loop over \"{}\" never ends: it goes on by 0", step.variable), step.place);
     for (std::int64_t i = from; by > 0 ? i < to : i > to; i += by) {
       if (++turns_ > kMaxLaunchesPerIteration)
-        throw UserError(fmt::format("the loop over \"{}\" never ends, or a round goes through its loops more than {} times", step.variable,
-                                    kMaxLaunchesPerIteration),
-                        step.place);
+        throw UserError(
+            fmt::format("the loop over \"{}\" never ends, or a round goes through its loops more than {} times",
+                        step.variable, kMaxLaunchesPerIteration),
+            step.place);
       variables_[step.variable] = Value(i);
       steps(step.steps);
     }
@@ -178,9 +178,8 @@ class IterationWalk {
       std::string name = rest.substr(0, comma);
       rest.erase(0, comma + 1);
       std::erase(name, ' ');
-      const auto found = std::find_if(step.steps.begin(), step.steps.end(), [&](const Step& branch) {
-        return branch.name == name;
-      });
+      const auto found =
+          std::find_if(step.steps.begin(), step.steps.end(), [&](const Step& branch) { return branch.name == name; });
       if (found == step.steps.end())
         throw UserError(fmt::format("\"order\" names \"{}\", which is no branch of the step", name), step.place);
       order.push_back(static_cast<std::size_t>(found - step.steps.begin()));
@@ -223,8 +222,9 @@ std::string race_between(const Kernel& one, const Kernel& other) {
       if (a.kind != Argument::Kind::buffer || b.kind != Argument::Kind::buffer || a.name != b.name) continue;
       if (a.access == Access::read && b.access == Access::read) continue;
       const bool first_writes = a.access != Access::read;
-      return fmt::format("kernels \"{}\" and \"{}\" run side by side and race for buffer \"{}\": {} writes what {} {}", one.name,
-                         other.name, a.name, first_writes ? one.name : other.name, first_writes ? other.name : one.name,
+      return fmt::format("kernels \"{}\" and \"{}\" run side by side and race for buffer \"{}\": {} writes what {} {}",
+                         one.name, other.name, a.name, first_writes ? one.name : other.name,
+                         first_writes ? other.name : one.name,
                          (first_writes ? b : a).access == Access::read ? "reads" : "writes");
     }
   }
@@ -234,7 +234,7 @@ std::string race_between(const Kernel& one, const Kernel& other) {
 }  // namespace
 
 IterationPlan walk_iteration(const Problem& problem, const Constants& constants, const Configuration& configuration,
-                     const Visit& visit) {
+                             const Visit& visit) {
   return IterationWalk(problem, constants, configuration, visit).walk();
 }
 

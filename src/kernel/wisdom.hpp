@@ -1,5 +1,5 @@
-// Wisdom: what was found best, on which device, for which size and source, in files that applications carry with them; and
-// the choice among it.
+// Wisdom: what was found best, on which device, for which size and source, in files that applications carry with them;
+// and the choice among it.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ struct WisdomRecord {
   std::string source_hash;  ///< of all that the code is made of; empty where not known: then it cannot go stale
   std::string space_hash;   ///< of parameters and restrictions
   std::string provenance = "measured";
-  int confirmation_repeats = 0;  ///< 0: not confirmed
+  int confirmation_repeats = 0;                   ///< 0: not confirmed
   std::string version, compiler, host, tuned_at;  ///< ergotune's version; tuned_at as "2026-11-22T08:00:00Z"
   friend bool operator==(const WisdomRecord&, const WisdomRecord&) = default;
 };
@@ -65,7 +65,8 @@ struct Wisdom {
 
 /// DIR/<kernel>.wisdom; characters other than letters, digits, "_", "-" and "." become "_".
 std::filesystem::path wisdom_file(const std::filesystem::path& folder, std::string_view kernel);
-/// Ours or Kernel Launcher's 1.0, told apart by content. `name` is for warnings. A line without an end is being written: it is left out without a word.
+/// Ours or Kernel Launcher's 1.0, told apart by content. `name` is for warnings. A line without an end is being
+/// written: it is left out without a word.
 Wisdom parse_wisdom(std::string_view text, const std::string& name);
 /// nullopt where there is no such file; one that cannot be read is an empty Wisdom with a warning.
 std::optional<Wisdom> read_wisdom(const std::filesystem::path& file);
@@ -80,10 +81,11 @@ std::string to_text(const Wisdom& wisdom);
 std::string to_kernel_launcher(const Wisdom& wisdom, std::vector<std::string>& notes);
 
 /// Adds records to DIR/<kernel>.wisdom, which is made where it is not there; those that it has already are not added
-/// again. The file is replaced as a whole under a lock between processes, so that readers see the old one or the new, and nothing is lost
-/// when several write. Damaged lines stay as they are. Returns how many were new. Throws UserError where it cannot be written, and for a
-/// file of another version, which is left as it is.
-std::size_t add_to_wisdom(const std::filesystem::path& folder, const std::string& kernel, const std::vector<WisdomRecord>& records);
+/// again. The file is replaced as a whole under a lock between processes, so that readers see the old one or the new,
+/// and nothing is lost when several write. Damaged lines stay as they are. Returns how many were new. Throws UserError
+/// where it cannot be written, and for a file of another version, which is left as it is.
+std::size_t add_to_wisdom(const std::filesystem::path& folder, const std::string& kernel,
+                          const std::vector<WisdomRecord>& records);
 
 /// How near a record is to what was asked for, nearest first.
 enum class WisdomMatch { exact, near_size, architecture, vendor, none };
@@ -100,7 +102,8 @@ struct WisdomRequest {
   std::string source_hash;
   /// Preferred where there is a choice; empty: that of the newest record.
   std::string objective;
-  /// What is wrong with a configuration here ("block_size_x 7 is no value of it"); empty: nothing. Null: everything goes.
+  /// What is wrong with a configuration here ("block_size_x 7 is no value of it"); empty: nothing. Null: everything
+  /// goes.
   std::function<std::string(const WisdomRecord&)> refuse;
   double reach = kWisdomReach;
 };
@@ -117,8 +120,9 @@ struct WisdomChoice {
 /// Euclidean length of the base-2 logarithms of the sizes' ratios; a dimension that `record` does not have is 1 there.
 double size_distance(const std::vector<std::int64_t>& request, const std::vector<std::int64_t>& record);
 
-/// The one choice: this device before its architecture before its vendor; the nearest size; measured before simulated; the
-/// objective asked for; the best score; the newest. A function of its arguments alone, whatever the order of the records.
+/// The one choice: this device before its architecture before its vendor; the nearest size; measured before simulated;
+/// the objective asked for; the best score; the newest. A function of its arguments alone, whatever the order of the
+/// records.
 WisdomChoice select_wisdom(const std::vector<WisdomRecord>& records, const WisdomRequest& request);
 
 }  // namespace ergotune

@@ -11,9 +11,9 @@
 #include <set>
 #include <thread>
 
-#include "base/process/file_lock.hpp"
 #include "base/files.hpp"
 #include "base/hash.hpp"
+#include "base/process/file_lock.hpp"
 #include "ergotune/error.hpp"
 #include "kernel/wisdom.hpp"
 
@@ -28,12 +28,14 @@ void take(FileLock& lock, const std::filesystem::path& folder) {
   std::error_code trouble;
   while (!lock.take(trouble)) {
     if (std::chrono::steady_clock::now() > end)
-      throw UserError(fmt::format("process {} has been writing wisdom here for more than {} s; try again when it has ended", lock.holder(),
-                                  kLongestWait.count()),
-                      {folder.string(), 0, 0});
+      throw UserError(
+          fmt::format("process {} has been writing wisdom here for more than {} s; try again when it has ended",
+                      lock.holder(), kLongestWait.count()),
+          {folder.string(), 0, 0});
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  if (trouble) throw UserError(fmt::format("wisdom cannot be written here: {}", trouble.message()), {folder.string(), 0, 0});
+  if (trouble)
+    throw UserError(fmt::format("wisdom cannot be written here: {}", trouble.message()), {folder.string(), 0, 0});
 }
 
 /// On the disk, name and contents: a machine that loses its power keeps the old file or the new.
@@ -51,7 +53,8 @@ void synchronise(const std::filesystem::path& file) {
 std::filesystem::path wisdom_file(const std::filesystem::path& folder, std::string_view kernel) {
   std::string name;
   for (const char c : kernel) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' || c == '.';
+    const bool plain =
+        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' || c == '.';
     name += plain ? c : '_';
   }
   const std::filesystem::path file = folder / (name + ".wisdom");
@@ -79,7 +82,8 @@ std::vector<std::filesystem::path> wisdom_files(const std::filesystem::path& fol
   std::vector<std::filesystem::path> files;
   std::filesystem::directory_iterator entries(folder_or_file, error);
   if (error)
-    throw UserError(fmt::format("there is no wisdom here: {}; name a folder or a file that `ergotune export --format wisdom` or `ergotune tune --wisdom` wrote",
+    throw UserError(fmt::format("there is no wisdom here: {}; name a folder or a file that `ergotune export --format "
+                                "wisdom` or `ergotune tune --wisdom` wrote",
                                 error.message()),
                     {folder_or_file.string(), 0, 0});
   for (const auto& entry : entries)
@@ -88,7 +92,8 @@ std::vector<std::filesystem::path> wisdom_files(const std::filesystem::path& fol
   return files;
 }
 
-std::size_t add_to_wisdom(const std::filesystem::path& folder, const std::string& kernel, const std::vector<WisdomRecord>& records) {
+std::size_t add_to_wisdom(const std::filesystem::path& folder, const std::string& kernel,
+                          const std::vector<WisdomRecord>& records) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw UserError(fmt::format("this folder cannot be made: {}", error.message()), {folder.string(), 0, 0});
@@ -103,17 +108,22 @@ std::size_t add_to_wisdom(const std::filesystem::path& folder, const std::string
     if (!text.empty() && !text.ends_with('\n')) text += '\n';
     known = parse_wisdom(text, file.string());
   } else if (errno != ENOENT) {
-    throw UserError(fmt::format("cannot be read, so nothing is added to it: {}", std::strerror(errno)), {file.string(), 0, 0});
+    throw UserError(fmt::format("cannot be read, so nothing is added to it: {}", std::strerror(errno)),
+                    {file.string(), 0, 0});
   }
   if (known.other_version)
-    throw UserError("another version of ergotune has written this, and what is added would be read by neither; name another folder, or move this file away",
-                    {file.string(), 0, 0});
+    throw UserError(
+        "another version of ergotune has written this, and what is added would be read by neither; name another "
+        "folder, or move this file away",
+        {file.string(), 0, 0});
   const std::string header = to_text({kernel, {}, {}});
   const bool ours = text.find("\"ergotune_wisdom\"") != std::string::npos;
   if (!ours && text.find("\"tunable_parameters\"") != std::string::npos)
-    throw UserError("this is Kernel Launcher's wisdom, which it would not read any more with records of ours in it; name another folder, "
-                    "and `ergotune wisdom merge` brings both together",
-                    {file.string(), 0, 0});
+    throw UserError(
+        "this is Kernel Launcher's wisdom, which it would not read any more with records of ours in it; name another "
+        "folder, "
+        "and `ergotune wisdom merge` brings both together",
+        {file.string(), 0, 0});
   if (!ours) text += header;  // the file is new, or its header is damaged
   std::set<std::string> lines;
   for (const WisdomRecord& record : known.records) lines.insert(to_json_line(record));

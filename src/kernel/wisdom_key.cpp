@@ -10,10 +10,10 @@
 #include "base/hash.hpp"
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
-#include "problem/tables/device_profile.hpp"
 #include "kernel/configure.hpp"
 #include "problem/files/includes.hpp"
 #include "problem/files/source_text.hpp"
+#include "problem/tables/device_profile.hpp"
 #include "space/expression/expression_tokens.hpp"
 
 namespace ergotune {
@@ -25,7 +25,8 @@ bool is_identifier(std::string_view text) {
 }
 
 std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
@@ -71,7 +72,9 @@ class Parts {
 };
 
 void add_source(const KernelSource& source, Parts& parts) {
-  const auto plain = [&](const std::string& text) { return source.language == Language::fortran ? text : without_comments(text); };
+  const auto plain = [&](const std::string& text) {
+    return source.language == Language::fortran ? text : without_comments(text);
+  };
   parts.add(to_string(source.language));
   parts.add(plain(source.text));
   std::vector<std::string> folders;
@@ -120,10 +123,14 @@ std::string vendor_of(const std::string& name, const std::string& backend, const
   const bool processor = backend == "host" || has("cpu") || has("epyc") || has("xeon") || has("ryzen") ||
                          (warp != properties.end() && warp->second == Value(1));
   std::string vendor;
-  if (has("nvidia") || has("geforce") || has("tesla") || has("quadro")) vendor = "nvidia";
-  else if (has("amd") || has("radeon") || has("instinct") || has("gfx") || has("epyc") || has("ryzen")) vendor = "amd";
-  else if (has("intel") || has("xeon")) vendor = "intel";
-  else if (has("mali") || has("arm") || has("neoverse") || has("cortex")) vendor = "arm";
+  if (has("nvidia") || has("geforce") || has("tesla") || has("quadro"))
+    vendor = "nvidia";
+  else if (has("amd") || has("radeon") || has("instinct") || has("gfx") || has("epyc") || has("ryzen"))
+    vendor = "amd";
+  else if (has("intel") || has("xeon"))
+    vendor = "intel";
+  else if (has("mali") || has("arm") || has("neoverse") || has("cortex"))
+    vendor = "arm";
   if (processor) return vendor.empty() ? "cpu" : vendor + " cpu";
   return vendor;
 }
@@ -161,11 +168,13 @@ std::vector<std::string> size_names(const Problem& problem, const Kernel& kernel
     std::sort(found.begin(), found.end());
     for (const auto& [at, name] : found) {
       const auto constant = problem.constants.find(name);
-      if (constant == problem.constants.end() || !constant->second.is_integer() || name.find('.') != std::string::npos) continue;
+      if (constant == problem.constants.end() || !constant->second.is_integer() || name.find('.') != std::string::npos)
+        continue;
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
   };
-  for (const auto& dimension : {kernel.launch.grid, kernel.launch.global}) std::for_each(dimension.begin(), dimension.end(), add);
+  for (const auto& dimension : {kernel.launch.grid, kernel.launch.global})
+    std::for_each(dimension.begin(), dimension.end(), add);
   const auto& arguments = arguments_of(problem, kernel);
   for (const Argument& argument : arguments)
     if (argument.kind == Argument::Kind::buffer) add(argument.count);
@@ -190,7 +199,8 @@ std::map<std::size_t, std::string> bound_constants(const Problem& problem, const
   const auto& arguments = arguments_of(problem, kernel);
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Argument& argument = arguments[i];
-    if (argument.kind != Argument::Kind::scalar || !argument.fields.empty() || argument.type == ElementType::float16) continue;
+    if (argument.kind != Argument::Kind::scalar || !argument.fields.empty() || argument.type == ElementType::float16)
+      continue;
     const std::string name = argument.value.to_string();
     if (problem.constants.contains(name)) bound.emplace(i, name);
   }
@@ -206,12 +216,17 @@ std::string source_backend(const Kernel& kernel, const std::string& backend) {
   return {};
 }
 
-std::set<std::string, std::less<>> code_description(const Kernel& kernel, const std::string& backend) { return parts_of_source(kernel, backend).words(); }
+std::set<std::string, std::less<>> code_description(const Kernel& kernel, const std::string& backend) {
+  return parts_of_source(kernel, backend).words();
+}
 
 std::set<std::string, std::less<>> launch_names(const Problem& problem, const Kernel& kernel) {
   std::set<std::string, std::less<>> names;
-  const auto add = [&](const Expression& expression) { names.insert(expression.names().begin(), expression.names().end()); };
-  for (const auto& sizes : {kernel.launch.grid, kernel.launch.global, kernel.launch.block}) std::for_each(sizes.begin(), sizes.end(), add);
+  const auto add = [&](const Expression& expression) {
+    names.insert(expression.names().begin(), expression.names().end());
+  };
+  for (const auto& sizes : {kernel.launch.grid, kernel.launch.global, kernel.launch.block})
+    std::for_each(sizes.begin(), sizes.end(), add);
   add(kernel.launch.shared_memory_bytes);
   for (const Argument& argument : arguments_of(problem, kernel)) {
     if (argument.kind == Argument::Kind::local_memory) add(argument.count);
@@ -220,7 +235,8 @@ std::set<std::string, std::less<>> launch_names(const Problem& problem, const Ke
   return names;
 }
 
-std::string source_hash(const Problem& problem, const Kernel& kernel, const std::string& backend, const Constants& constants) {
+std::string source_hash(const Problem& problem, const Kernel& kernel, const std::string& backend,
+                        const Constants& constants) {
   Parts parts = parts_of_code(problem, kernel, backend);
   // Constants that nothing of this mentions (those of metrics) change nothing.
   std::set<std::string, std::less<>> words;
@@ -238,10 +254,12 @@ std::string space_hash(const Problem& problem) {
     parts.add(parameter.name);
     for (const Value& value : parameter.values) parts.add(value.to_literal());
     if (parameter.range)
-      for (const Expression& bound : {parameter.range->start, parameter.range->stop, parameter.range->step}) parts.add(bound.to_string());
+      for (const Expression& bound : {parameter.range->start, parameter.range->stop, parameter.range->step})
+        parts.add(bound.to_string());
   }
   std::set<std::string> conditions;
-  for (const Restriction& restriction : problem.restrictions) conditions.insert(restriction.function ? restriction.label() : restriction.expression.to_string());
+  for (const Restriction& restriction : problem.restrictions)
+    conditions.insert(restriction.function ? restriction.label() : restriction.expression.to_string());
   for (const std::string& condition : conditions) parts.add(condition);
   return parts.hash();
 }
@@ -275,13 +293,15 @@ Configuration wisdom_configuration(const Problem& problem, const Constants& cons
   return values;
 }
 
-Configuration launchable_configuration(const Problem& problem, const Kernel& kernel, const Constants& constants, const WisdomRecord& record) {
+Configuration launchable_configuration(const Problem& problem, const Kernel& kernel, const Constants& constants,
+                                       const WisdomRecord& record) {
   Configuration values = wisdom_configuration(problem, constants, record);
   const ConfigurationScope names(problem.parameters, values, constants, kernel.name);
   const LaunchGeometry geometry = make_geometry(kernel.launch, names.scope());
   const auto threads = std::int64_t{geometry.block[0]} * geometry.block[1] * geometry.block[2];
   const std::int64_t most = number_in(constants, "device.max_threads_per_block");
-  if (most > 0 && threads > most) throw UserError(fmt::format("a block of {} threads, and this device takes {}", threads, most));
+  if (most > 0 && threads > most)
+    throw UserError(fmt::format("a block of {} threads, and this device takes {}", threads, most));
   return values;
 }
 
@@ -290,7 +310,8 @@ Configuration default_configuration(const Problem& problem, const Constants& con
     return wisdom_configuration(problem, constants, {});
   } catch (const UserError&) {
     const SearchSpace space = problem.build_space(constants);
-    if (space.size() == 0) throw UserError(problem.name + ": no configuration meets the restrictions for this size on this device");
+    if (space.size() == 0)
+      throw UserError(problem.name + ": no configuration meets the restrictions for this size on this device");
     return space.configuration(problem.default_configuration(space).value_or(ConfigurationIndex{0}));
   }
 }
@@ -309,7 +330,8 @@ WisdomDevice wisdom_device(const std::string& name, const std::string& backend, 
   device.memory_bytes = number_in(properties, "device.global_memory_bytes");
   device.multiprocessors = number_in(properties, "device.multiprocessors");
   const std::int64_t capability = number_in(properties, "device.compute_capability");
-  if (const auto named = properties.find("device.architecture"); named != properties.end() && named->second.is_string()) {
+  if (const auto named = properties.find("device.architecture");
+      named != properties.end() && named->second.is_string()) {
     device.architecture = named->second.as_string();
   } else if (device.vendor.ends_with("cpu")) {
     utsname system{};

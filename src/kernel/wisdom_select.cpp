@@ -38,15 +38,18 @@ struct Candidate {
   const WisdomRecord* record = nullptr;
   WisdomMatch match = WisdomMatch::none;
   double distance = 0;
-  std::tuple<int, int, double, int> rank() const { return {static_cast<int>(match), memory, distance, provenance_rank(record->provenance)}; }
+  std::tuple<int, int, double, int> rank() const {
+    return {static_cast<int>(match), memory, distance, provenance_rank(record->provenance)};
+  }
   int memory = 0;
 };
 
-/// Of records that are equally near: the wanted objective, the best score, the newest, and where all of that is the same
-/// the one whose text comes first.
+/// Of records that are equally near: the wanted objective, the best score, the newest, and where all of that is the
+/// same the one whose text comes first.
 const Candidate& best_of(const std::vector<Candidate>& equals, const std::string& wanted) {
   const auto newer = [](const Candidate& a, const Candidate& b) {
-    return std::tuple(a.record->tuned_at, to_json_line(*b.record)) > std::tuple(b.record->tuned_at, to_json_line(*a.record));
+    return std::tuple(a.record->tuned_at, to_json_line(*b.record)) >
+           std::tuple(b.record->tuned_at, to_json_line(*a.record));
   };
   // "max gflops" is kept as "gflops" with its direction
   std::string objective = wanted.starts_with("max ") || wanted.starts_with("min ") ? wanted.substr(4) : wanted;
@@ -95,13 +98,16 @@ std::string reason_of(const Candidate& choice, const WisdomRequest& request) {
     device = fmt::format("another device of its vendor, {}", record.device.name);
   else
     device = "this device";
-  const std::string size = choice.distance == 0 ? size_text(record.problem_size)
-                                                : fmt::format("{}, {:.2f} doublings from {}", size_text(record.problem_size),
-                                                              choice.distance, size_text(request.problem_size));
+  const std::string size = choice.distance == 0
+                               ? size_text(record.problem_size)
+                               : fmt::format("{}, {:.2f} doublings from {}", size_text(record.problem_size),
+                                             choice.distance, size_text(request.problem_size));
   return fmt::format("tuned on {} for {} ({})", device, size, score_text(record));
 }
 
-std::string counted(std::size_t n, const char* one, const char* many) { return fmt::format("{} {}", n, n == 1 ? one : many); }
+std::string counted(std::size_t n, const char* one, const char* many) {
+  return fmt::format("{} {}", n, n == 1 ? one : many);
+}
 
 /// Why the default is used, the most likely cause first.
 std::string reason_for_none(const std::vector<WisdomRecord>& records, const WisdomChoice& choice, const Candidate* far,
@@ -109,16 +115,19 @@ std::string reason_for_none(const std::vector<WisdomRecord>& records, const Wisd
   std::vector<std::string> causes;
   if (records.empty()) causes.push_back("there is no wisdom of this kernel");
   if (choice.stale > 0)
-    causes.push_back(fmt::format("{} stale: the source has changed since they were tuned", counted(choice.stale, "record is", "records are")));
+    causes.push_back(fmt::format("{} stale: the source has changed since they were tuned",
+                                 counted(choice.stale, "record is", "records are")));
   if (choice.refused > 0)
     causes.push_back(fmt::format("{} cannot be used here: {}", counted(choice.refused, "record", "records"), refusal));
   if (far)
-    causes.push_back(fmt::format("the nearest size, {} on {}, is {:.1f} doublings from {} (more than {:g} are too many)",
-                                 size_text(far->record->problem_size), far->record->device.name, far->distance,
-                                 size_text(request.problem_size), request.reach));
+    causes.push_back(
+        fmt::format("the nearest size, {} on {}, is {:.1f} doublings from {} (more than {:g} are too many)",
+                    size_text(far->record->problem_size), far->record->device.name, far->distance,
+                    size_text(request.problem_size), request.reach));
   if (causes.empty())
     causes.push_back(fmt::format("none of {} is of this device ({}), its architecture ({}) or its vendor ({})",
-                                 counted(records.size(), "record", "records"), request.device.name.empty() ? "no name" : request.device.name,
+                                 counted(records.size(), "record", "records"),
+                                 request.device.name.empty() ? "no name" : request.device.name,
                                  request.device.architecture.empty() ? "not known" : request.device.architecture,
                                  request.device.vendor.empty() ? "not known" : request.device.vendor));
   std::string text = "the default";
@@ -130,11 +139,16 @@ std::string reason_for_none(const std::vector<WisdomRecord>& records, const Wisd
 
 std::string to_string(WisdomMatch match) {
   switch (match) {
-    case WisdomMatch::exact: return "exact";
-    case WisdomMatch::near_size: return "near size";
-    case WisdomMatch::architecture: return "architecture";
-    case WisdomMatch::vendor: return "vendor";
-    case WisdomMatch::none: return "default";
+    case WisdomMatch::exact:
+      return "exact";
+    case WisdomMatch::near_size:
+      return "near size";
+    case WisdomMatch::architecture:
+      return "architecture";
+    case WisdomMatch::vendor:
+      return "vendor";
+    case WisdomMatch::none:
+      return "default";
   }
   return "default";
 }
@@ -163,12 +177,15 @@ WisdomChoice select_wisdom(const std::vector<WisdomRecord>& records, const Wisdo
       if (refusal.empty() || why < refusal) refusal = why;
       continue;
     }
-    Candidate candidate{&record, device_match(request.device, record.device), 0, memory_class(request.device, record.device)};
+    Candidate candidate{&record, device_match(request.device, record.device), 0,
+                        memory_class(request.device, record.device)};
     if (candidate.match == WisdomMatch::none) continue;
     candidate.distance = record.problem_size.empty() ? (request.problem_size.empty() ? 0 : request.reach)
                                                      : size_distance(request.problem_size, record.problem_size);
     if (candidate.distance > request.reach) {
-      if (!far || std::tuple(candidate.distance, candidate.record->device.name) < std::tuple(far->distance, far->record->device.name)) far = candidate;
+      if (!far || std::tuple(candidate.distance, candidate.record->device.name) <
+                      std::tuple(far->distance, far->record->device.name))
+        far = candidate;
       continue;
     }
     if (candidate.match == WisdomMatch::exact) {

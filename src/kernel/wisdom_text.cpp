@@ -6,9 +6,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "kernel/wisdom.hpp"
 #include "base/json_depth.hpp"
 #include "kernel/kernel_launcher_wisdom.hpp"
+#include "kernel/wisdom.hpp"
 
 namespace ergotune {
 namespace {
@@ -38,7 +38,9 @@ Constants values_in(const Json& record, const char* key) {
 }
 
 /// A text that may be missing.
-std::string text_in(const Json& json, const char* key) { return json.contains(key) ? json.at(key).get<std::string>() : std::string(); }
+std::string text_in(const Json& json, const char* key) {
+  return json.contains(key) ? json.at(key).get<std::string>() : std::string();
+}
 
 template <class T>
 T number_in(const Json& json, const char* key, T otherwise) {
@@ -81,7 +83,8 @@ WisdomRecord record_in(const Json& json) {
   if (json.contains("size_names")) record.size_names = json.at("size_names").get<std::vector<std::string>>();
   if (json.contains("objective")) record.objective = json.at("objective").get<std::string>();
   const std::string better = json.contains("better") ? json.at("better").get<std::string>() : "lower";
-  if (better != "lower" && better != "higher") throw std::invalid_argument("\"better\" is neither \"lower\" nor \"higher\"");
+  if (better != "lower" && better != "higher")
+    throw std::invalid_argument("\"better\" is neither \"lower\" nor \"higher\"");
   record.maximise = better == "higher";
   if (json.contains("score") && !json.at("score").is_null()) record.score = json.at("score").get<double>();
   if (json.contains("quantities")) {
@@ -140,7 +143,9 @@ Header read_header(const Json& json, Wisdom& wisdom, const std::string& place) {
   if (json.is_object() && json.contains("ergotune_wisdom")) {
     const int version = json.at("ergotune_wisdom").get<int>();
     if (version != kVersion) {
-      wisdom.warnings.push_back(fmt::format("{}: this is wisdom of version {}, and this ergotune reads {}: the file is left out", place, version, kVersion));
+      wisdom.warnings.push_back(
+          fmt::format("{}: this is wisdom of version {}, and this ergotune reads {}: the file is left out", place,
+                      version, kVersion));
       wisdom.other_version = true;
     }
     wisdom.kernel = text_in(json, "kernel");
@@ -170,7 +175,8 @@ std::string to_json_line(const WisdomRecord& record) {
     for (const auto& [name, q] : record.quantities) {
       if (!std::isfinite(q.value)) continue;
       quantities[name] = {{"value", q.value}};
-      if (std::isfinite(q.standard_error) && q.standard_error != 0) quantities[name]["standard_error"] = q.standard_error;
+      if (std::isfinite(q.standard_error) && q.standard_error != 0)
+        quantities[name]["standard_error"] = q.standard_error;
       if (q.n > 0) quantities[name]["n"] = q.n;
     }
   }
@@ -203,7 +209,8 @@ std::vector<std::int64_t> wisdom_sizes(const nlohmann::ordered_json& json) {
   if (!json.is_array()) throw std::invalid_argument("\"problem_size\" is no list");
   std::vector<std::int64_t> sizes;
   for (const auto& size : json) {
-    if (!size.is_number_integer()) throw std::invalid_argument("\"problem_size\" holds something other than whole numbers");
+    if (!size.is_number_integer())
+      throw std::invalid_argument("\"problem_size\" holds something other than whole numbers");
     sizes.push_back(size.get<std::int64_t>());
   }
   return sizes;
@@ -218,7 +225,8 @@ Wisdom parse_wisdom(std::string_view text, const std::string& name) {
     const std::string place = fmt::format("{}:{}", name, lines.number());
     try {
       const auto json = parse_json<Json>(line);
-      if (!header || (json.is_object() && json.contains("ergotune_wisdom"))) {  // files that were put behind each other have several
+      if (!header || (json.is_object() &&
+                      json.contains("ergotune_wisdom"))) {  // files that were put behind each other have several
         header = read_header(json, wisdom, place);
         if (wisdom.other_version) return wisdom;
         continue;

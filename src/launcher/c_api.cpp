@@ -9,8 +9,8 @@
 #include <cstring>
 #include <sstream>
 
-#include "base/process/environment.hpp"
 #include "base/files.hpp"
+#include "base/process/environment.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/launcher.h"
 #include "ergotune/problem.hpp"
@@ -58,7 +58,8 @@ Constants constants_from(const std::string& list) {
   std::istringstream words(list);
   for (std::string word; std::getline(words, word, ',');) {
     const auto equals = word.find('=');
-    if (equals == std::string::npos || equals == 0) throw UserError(fmt::format("constants are given as \"n=4096,type=float\", not as \"{}\"", list));
+    if (equals == std::string::npos || equals == 0)
+      throw UserError(fmt::format("constants are given as \"n=4096,type=float\", not as \"{}\"", list));
     constants[word.substr(0, equals)] = value_from(word.substr(equals + 1));
   }
   return constants;
@@ -78,7 +79,8 @@ KernelSettings settings_from(const ergotune_options* given, const std::filesyste
   ergotune_options options{};
   // An application that was built with an older header knows less of them.
   if (given) {
-    if (given->size < offsetof(ergotune_options, warn)) throw UserError("ergotune_options.size is to be sizeof(ergotune_options)");
+    if (given->size < offsetof(ergotune_options, warn))
+      throw UserError("ergotune_options.size is to be sizeof(ergotune_options)");
     std::memcpy(&options, given, std::min(given->size, sizeof options));
   }
   KernelSettings settings;
@@ -88,11 +90,15 @@ KernelSettings settings_from(const ergotune_options* given, const std::filesyste
   settings.wisdom = folders_from(text(options.wisdom), folder);
   settings.constants = constants_from(text(options.constants));
   const std::string cache = text(options.cache);
-  if (cache.empty()) settings.cache = CompileCache::default_folder();
-  else if (cache != "none") settings.cache = cache;
+  if (cache.empty())
+    settings.cache = CompileCache::default_folder();
+  else if (cache != "none")
+    settings.cache = cache;
   settings.background = options.background != 0;
   if (options.warn) {
-    settings.warn = [warn = options.warn, data = options.data](const std::string& message) { warn(message.c_str(), data); };
+    settings.warn = [warn = options.warn, data = options.data](const std::string& message) {
+      warn(message.c_str(), data);
+    };
   } else {
     // an application without a standard error gets no message: fmt::print would throw, in a thread of ours for one
     settings.warn = [](const std::string& message) { std::fprintf(stderr, "ergotune: %s\n", message.c_str()); };
@@ -148,7 +154,8 @@ int ergotune_kernel_reload(ergotune_kernel* kernel) {
   });
 }
 
-const char* ergotune_kernel_why(ergotune_kernel* kernel, void* queue, const ergotune_argument* arguments, size_t count) {
+const char* ergotune_kernel_why(ergotune_kernel* kernel, void* queue, const ergotune_argument* arguments,
+                                size_t count) {
   const int failed = guarded([&] {
     last_answer = kernel->kernel.why(queue, {arguments, count});
     return 0;

@@ -3,8 +3,8 @@
 
 #include "base/process/environment.hpp"
 #include "ergotune/error.hpp"
-#include "kernel/wisdom_key.hpp"
 #include "kernel/configure.hpp"
+#include "kernel/wisdom_key.hpp"
 #include "launcher/tuned_kernel.hpp"
 
 namespace ergotune::launcher {
@@ -72,8 +72,9 @@ std::unique_ptr<Decision> TunedKernel::choose(Site& site, const Constants& const
   request.refuse = [&](const WisdomRecord& record) { return refusal(site, constants, record); };
   const WisdomChoice choice = select_wisdom(*wisdom, request);
   if (choice.stale > 0)
-    warn_once(fmt::format("{} of {} wisdom records are stale, the source has changed since they were tuned, and are not used", choice.stale,
-                          wisdom->size()));
+    warn_once(
+        fmt::format("{} of {} wisdom records are stale, the source has changed since they were tuned, and are not used",
+                    choice.stale, wisdom->size()));
   if (!choice.record) {
     if (choice.refused > 0) warn_once(choice.reason);
     return choose_default(constants, choice.reason);

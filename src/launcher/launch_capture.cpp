@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <sstream>
 
-#include "base/process/environment.hpp"
 #include "base/files.hpp"
 #include "base/npy.hpp"
+#include "base/process/environment.hpp"
 #include "base/toml.hpp"
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
@@ -35,13 +35,15 @@ class LaunchWriter {
       throw UserError("a kernel of several in one problem is not captured; give it a problem of its own");
     std::error_code error;
     std::filesystem::create_directories(folder_, error);
-    if (error) throw UserError(fmt::format("this folder cannot be made: {}", error.message()), {folder_.string(), 0, 0});
+    if (error)
+      throw UserError(fmt::format("this folder cannot be made: {}", error.message()), {folder_.string(), 0, 0});
     write_constants();
     write_source();
     write_arguments();
     std::ostringstream text;
-    text << "# A launch of " << launch_.kernel << " as an application made it; what it left is the reference:\n#   ergotune tune "
-         << folder_.string() << " --wisdom wisdom\n"
+    text << "# A launch of " << launch_.kernel
+         << " as an application made it; what it left is the reference:\n#   ergotune tune " << folder_.string()
+         << " --wisdom wisdom\n"
          << root_ << "\n";
     // last: a folder with a problem.toml is a capture
     write_named_file(folder_ / "problem.toml", text.str());
@@ -58,7 +60,8 @@ class LaunchWriter {
 
   void write_source() {
     const KernelSource& source = source_for_device(kernel_, launch_.backend);
-    const std::string name = source.file.empty() ? (source.language == Language::opencl ? "kernel.cl" : "kernel.cu") : source.file.filename().string();
+    const std::string name = source.file.empty() ? (source.language == Language::opencl ? "kernel.cl" : "kernel.cu")
+                                                 : source.file.filename().string();
     write_named_file(folder_ / name, source.text);
     toml::table& kernel = *root_["kernel"].as_table();
     toml::table sources;
@@ -72,14 +75,17 @@ class LaunchWriter {
   void write_arguments() {
     toml::array* entries = root_["kernel"]["arguments"].as_array();
     const auto& arguments = arguments_of(*launch_.problem, kernel_);
-    if (!entries || entries->size() != arguments.size()) throw UserError("the problem's arguments are not written one by one, and are not captured");
+    if (!entries || entries->size() != arguments.size())
+      throw UserError("the problem's arguments are not written one by one, and are not captured");
     toml::table files;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       toml::table* entry = (*entries)[i].as_table();
-      if (!entry || entry->contains("buffer")) throw UserError("arguments that are named in [buffers] are not captured; write them with the kernel");
+      if (!entry || entry->contains("buffer"))
+        throw UserError("arguments that are named in [buffers] are not captured; write them with the kernel");
       const Argument& argument = arguments[i];
       if (argument.kind == Argument::Kind::buffer) write_buffer(argument, launch_.arguments[i], *entry, files);
-      if (argument.kind == Argument::Kind::scalar && argument.fields.empty() && !launch_.problem->constants.contains(argument.value.to_string()))
+      if (argument.kind == Argument::Kind::scalar && argument.fields.empty() &&
+          !launch_.problem->constants.contains(argument.value.to_string()))
         insert(*entry, "value", value_of(argument.type, bits_of(argument.type, launch_.arguments[i].before.data())));
     }
     if (files.empty()) return;
@@ -91,11 +97,12 @@ class LaunchWriter {
   }
 
   void write_buffer(const Argument& argument, const CapturedArgument& seen, toml::table& entry, toml::table& files) {
-    const std::int64_t count = whole_count(argument.count.evaluate(launch_.constants), fmt::format("the count of \"{}\"", argument.name), argument.place);
+    const std::int64_t count = whole_count(argument.count.evaluate(launch_.constants),
+                                           fmt::format("the count of \"{}\"", argument.name), argument.place);
     const std::size_t bytes = static_cast<std::size_t>(std::max<std::int64_t>(count, 0)) * size_of(argument.type);
     if (bytes > seen.before.size())
-      throw UserError(fmt::format("the buffer \"{}\" holds {} bytes, and {} elements of {} take {}", argument.name, seen.before.size(), count,
-                                  to_string(argument.type), bytes));
+      throw UserError(fmt::format("the buffer \"{}\" holds {} bytes, and {} elements of {} take {}", argument.name,
+                                  seen.before.size(), count, to_string(argument.type), bytes));
     const std::string before = argument.name + ".npy", after = argument.name + "_after.npy";
     write_array(before, argument.type, seen.before, bytes);
     toml::table fill;
@@ -133,9 +140,12 @@ CaptureSettings CaptureSettings::from_environment() {
 }
 
 bool CaptureSettings::means(const std::string& kernel) const {
-  return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return ::fnmatch(name.c_str(), kernel.c_str(), 0) == 0; });
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return ::fnmatch(name.c_str(), kernel.c_str(), 0) == 0; });
 }
 
-void write_launch(const CapturedLaunch& launch, const std::filesystem::path& folder) { LaunchWriter(launch, folder).write(); }
+void write_launch(const CapturedLaunch& launch, const std::filesystem::path& folder) {
+  LaunchWriter(launch, folder).write();
+}
 
 }  // namespace ergotune::launcher

@@ -10,7 +10,8 @@
 
 namespace ergotune::launcher {
 
-/// What the environment asks for: ERGOTUNE_CAPTURE=names (with commas; * and ? stand for anything), ERGOTUNE_CAPTURE_DIR
+/// What the environment asks for: ERGOTUNE_CAPTURE=names (with commas; * and ? stand for anything),
+/// ERGOTUNE_CAPTURE_DIR
 /// ("captured"), ERGOTUNE_CAPTURE_SKIP launches that are let pass first.
 struct CaptureSettings {
   std::vector<std::string> names;
@@ -29,11 +30,12 @@ struct CapturedLaunch {
   const Problem* problem = nullptr;
   std::string text;  ///< of the problem file
   std::string backend, kernel;
-  Constants constants;  ///< what they were for this launch
+  Constants constants;                      ///< what they were for this launch
   std::vector<CapturedArgument> arguments;  ///< the kernel's; local memory has none
 };
 
-/// Writes FOLDER/problem.toml, the source and the arrays (.npy). Throws UserError for what cannot be said in such a file.
+/// Writes FOLDER/problem.toml, the source and the arrays (.npy). Throws UserError for what cannot be said in such a
+/// file.
 void write_launch(const CapturedLaunch& launch, const std::filesystem::path& folder);
 
 }  // namespace ergotune::launcher

@@ -5,7 +5,8 @@
 namespace ergotune::launcher {
 
 std::uint64_t LaunchKey::hash() const {
-  std::uint64_t h = reinterpret_cast<std::uintptr_t>(place.context) ^ (reinterpret_cast<std::uintptr_t>(place.device) << 1);
+  std::uint64_t h =
+      reinterpret_cast<std::uintptr_t>(place.context) ^ (reinterpret_cast<std::uintptr_t>(place.device) << 1);
   for (std::uint32_t i = 0; i < count; ++i) {
     h ^= values[i];
     h *= 0x9e3779b97f4a7c15ull;  // 2^64 over the golden ratio
@@ -16,7 +17,8 @@ std::uint64_t LaunchKey::hash() const {
 }
 
 bool LaunchKey::operator==(const LaunchKey& other) const {
-  return place == other.place && count == other.count && std::equal(values.begin(), values.begin() + count, other.values.begin());
+  return place == other.place && count == other.count &&
+         std::equal(values.begin(), values.begin() + count, other.values.begin());
 }
 
 LaunchTable::LaunchTable() {

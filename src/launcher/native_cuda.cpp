@@ -21,7 +21,10 @@ constexpr std::size_t kMostArguments = 128;
 class CudaCode : public Code, DriverObject {
  public:
   CudaCode(const Api& api, CUcontext context, const Binary& binary)
-      : DriverObject(api), context_(context), module_(std::make_unique<CudaModule>(api, binary)), function_(module_->function()) {}
+      : DriverObject(api),
+        context_(context),
+        module_(std::make_unique<CudaModule>(api, binary)),
+        function_(module_->function()) {}
   ~CudaCode() override {
     // Modules are unloaded in their own context, which the thread that closes the kernel may not be in.
     CUcontext before = nullptr;
@@ -36,12 +39,13 @@ class CudaCode : public Code, DriverObject {
   }
 
   void allow(const LaunchPlan& plan) override {
-    if (plan.passed.size() > kMostArguments) throw DeviceError(DeviceFault::launch, "a kernel of so many arguments is not launched");
+    if (plan.passed.size() > kMostArguments)
+      throw DeviceError(DeviceFault::launch, "a kernel of so many arguments is not launched");
     const std::size_t shared = shared_of(plan);
     const std::lock_guard lock(mutex_);
     if (shared <= std::max(kPlainShared, allowed_)) return;
-    check(api().cuFuncSetAttribute(function_, FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared)), DeviceFault::launch,
-          "shared memory beyond 48 KiB");
+    check(api().cuFuncSetAttribute(function_, FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared)),
+          DeviceFault::launch, "shared memory beyond 48 KiB");
     allowed_ = shared;
   }
 
@@ -52,7 +56,8 @@ class CudaCode : public Code, DriverObject {
       if (!passed.local) pointers[count++] = const_cast<void*>(arguments[passed.position].address);
     const LaunchGeometry& g = plan.geometry;
     return api().cuLaunchKernel(function_, g.grid[0], g.grid[1], g.grid[2], g.block[0], g.block[1], g.block[2],
-                                static_cast<unsigned>(shared_of(plan)), static_cast<CUstream>(queue), pointers.data(), nullptr);
+                                static_cast<unsigned>(shared_of(plan)), static_cast<CUstream>(queue), pointers.data(),
+                                nullptr);
   }
 
  private:
@@ -71,7 +76,10 @@ class CudaCode : public Code, DriverObject {
 class CudaNative : public Native {
  public:
   using FindDevice = DeviceEntry (*)(const std::string&);
-  CudaNative(const Api& api, std::string backend, FindDevice find) : api_(api), backend_(std::move(backend)), find_(find) { api.cuInit(0); }
+  CudaNative(const Api& api, std::string backend, FindDevice find)
+      : api_(api), backend_(std::move(backend)), find_(find) {
+    api.cuInit(0);
+  }
 
   Place place_of(void*) const override {
     CUcontext context = nullptr;
@@ -80,7 +88,9 @@ class CudaNative : public Native {
   }
   DeviceInfo device_at(const Place&) const override {
     CUdevice device = 0;
-    if (!api_.cuCtxGetDevice) throw UserError(fmt::format("{} does not say which device the context is of (cuCtxGetDevice)", api_.library_name()));
+    if (!api_.cuCtxGetDevice)
+      throw UserError(
+          fmt::format("{} does not say which device the context is of (cuCtxGetDevice)", api_.library_name()));
     api_.check(api_.cuCtxGetDevice(&device), DeviceFault::runtime, "cuCtxGetDevice");
     return find_(fmt::format("{}:{}", backend_, device)).info;
   }
@@ -93,22 +103,26 @@ class CudaNative : public Native {
   std::string error_text(int code) const override { return api_.error_text(code); }
   bool blames_launch(int code) const override {
     constexpr int kInvalidConfiguration = 9;
-    return code == CUDA_ERROR_INVALID_VALUE || code == kInvalidConfiguration || code == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    return code == CUDA_ERROR_INVALID_VALUE || code == kInvalidConfiguration ||
+           code == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   }
   bool records(void* queue) const override {
     int status = 0;
-    return api_.cuStreamIsCapturing && api_.cuStreamIsCapturing(static_cast<CUstream>(queue), &status) == CUDA_SUCCESS && status != 0;
+    return api_.cuStreamIsCapturing &&
+           api_.cuStreamIsCapturing(static_cast<CUstream>(queue), &status) == CUDA_SUCCESS && status != 0;
   }
   std::vector<std::byte> contents(void* queue, const void* handle) const override {
     const CUdeviceptr address = *static_cast<const CUdeviceptr*>(handle);
     if (address == 0) return {};
     CUdeviceptr base = 0;
     std::size_t size = 0;
-    if (!api_.cuMemGetAddressRange) throw UserError("this driver does not tell the sizes of buffers (cuMemGetAddressRange)");
+    if (!api_.cuMemGetAddressRange)
+      throw UserError("this driver does not tell the sizes of buffers (cuMemGetAddressRange)");
     api_.check(api_.cuMemGetAddressRange(&base, &size, address), DeviceFault::runtime, "cuMemGetAddressRange");
     std::vector<std::byte> bytes(size - (address - base));
     const auto stream = static_cast<CUstream>(queue);
-    api_.check(api_.cuMemcpyDtoHAsync(bytes.data(), address, bytes.size(), stream), DeviceFault::runtime, "copy from the device");
+    api_.check(api_.cuMemcpyDtoHAsync(bytes.data(), address, bytes.size(), stream), DeviceFault::runtime,
+               "copy from the device");
     api_.check(api_.cuStreamSynchronize(stream), DeviceFault::runtime, "waiting for the stream");
     return bytes;
   }
@@ -136,7 +150,8 @@ const Native& native_cuda() {
 
 const Native& native_hip() {
   if (!hip::api().usable()) throw UserError("HIP cannot be used here: " + hip::api().problem());
-  static const CudaNative native(hip::api(), "hip", [](const std::string& id) -> DeviceEntry { return hip::find_device(id); });
+  static const CudaNative native(hip::api(), "hip",
+                                 [](const std::string& id) -> DeviceEntry { return hip::find_device(id); });
   return native;
 }
 

@@ -15,7 +15,8 @@ namespace {
 
 using namespace opencl;
 
-/// Kernel objects of one program: setting arguments is no business of two threads at once, so that each takes one of its own.
+/// Kernel objects of one program: setting arguments is no business of two threads at once, so that each takes one of
+/// its own.
 class OpenclCode : public Code {
  public:
   OpenclCode(opencl::Program program, std::string entry) : program_(std::move(program)), entry_(std::move(entry)) {
@@ -30,7 +31,8 @@ class OpenclCode : public Code {
     cl_uint taken = 0;
     if (api().clGetKernelInfo(slots_[0].kernel, CL_KERNEL_NUM_ARGS, sizeof taken, &taken, nullptr) == CL_SUCCESS &&
         taken != plan.passed.size())
-      throw DeviceError(DeviceFault::launch, fmt::format("the kernel takes {} arguments, and the problem says {}", taken, plan.passed.size()));
+      throw DeviceError(DeviceFault::launch, fmt::format("the kernel takes {} arguments, and the problem says {}",
+                                                         taken, plan.passed.size()));
   }
 
   int launch(const LaunchPlan& plan, void* queue, const ergotune_argument* arguments) override {
@@ -41,13 +43,15 @@ class OpenclCode : public Code {
     for (const PassedArgument& passed : plan.passed) {
       if (code != CL_SUCCESS) break;
       // OpenCL knows no local memory of no size
-      code = passed.local ? api().clSetKernelArg(slot.kernel, index, std::max<std::size_t>(passed.local_bytes, 1), nullptr)
-                          : api().clSetKernelArg(slot.kernel, index, arguments[passed.position].size, arguments[passed.position].address);
+      code = passed.local
+                 ? api().clSetKernelArg(slot.kernel, index, std::max<std::size_t>(passed.local_bytes, 1), nullptr)
+                 : api().clSetKernelArg(slot.kernel, index, arguments[passed.position].size,
+                                        arguments[passed.position].address);
       ++index;
     }
     if (code == CL_SUCCESS)
-      code = api().clEnqueueNDRangeKernel(static_cast<cl_command_queue>(queue), slot.kernel, plan.dimensions, nullptr, plan.global, plan.local, 0,
-                                          nullptr, nullptr);
+      code = api().clEnqueueNDRangeKernel(static_cast<cl_command_queue>(queue), slot.kernel, plan.dimensions, nullptr,
+                                          plan.global, plan.local, 0, nullptr, nullptr);
     slot.busy.clear(std::memory_order_release);
     return code;
   }
@@ -60,8 +64,10 @@ class OpenclCode : public Code {
   cl_kernel make(cl_int* failed = nullptr) const {
     cl_int code = CL_SUCCESS;
     const cl_kernel kernel = api().clCreateKernel(program_.get(), entry_.c_str(), &code);
-    if (failed) *failed = code;
-    else check(code, DeviceFault::compile, "clCreateKernel");
+    if (failed)
+      *failed = code;
+    else
+      check(code, DeviceFault::compile, "clCreateKernel");
     return kernel;
   }
   Slot& take() {
@@ -83,7 +89,9 @@ class OpenclNative : public Native {
   Place place_of(void* queue) const override {
     Place place;
     const auto native = static_cast<cl_command_queue>(queue);
-    if (!queue || api().clGetCommandQueueInfo(native, CL_QUEUE_CONTEXT, sizeof place.context, &place.context, nullptr) != CL_SUCCESS ||
+    if (!queue ||
+        api().clGetCommandQueueInfo(native, CL_QUEUE_CONTEXT, sizeof place.context, &place.context, nullptr) !=
+            CL_SUCCESS ||
         api().clGetCommandQueueInfo(native, kQueueDevice, sizeof place.device, &place.device, nullptr) != CL_SUCCESS)
       throw UserError("this is no command queue of OpenCL's");
     return place;
@@ -92,29 +100,33 @@ class OpenclNative : public Native {
     std::string note;
     for (const DeviceEntry& entry : find_devices(&note))
       if (entry.device == place.device) return entry.info;
-    throw UserError("the queue's device is none that OpenCL lists (a sub-device?): " + (note.empty() ? "kernels are compiled for whole devices" : note));
+    throw UserError("the queue's device is none that OpenCL lists (a sub-device?): " +
+                    (note.empty() ? "kernels are compiled for whole devices" : note));
   }
   std::shared_ptr<Code> load(const Place& place, const Binary& binary) const override {
     const Context context(static_cast<cl_context>(place.context));
-    return std::make_shared<OpenclCode>(opencl::Program::from_portable(context, static_cast<cl_device_id>(place.device), PortableProgram::unpack(binary.bytes)),
+    return std::make_shared<OpenclCode>(opencl::Program::from_portable(context, static_cast<cl_device_id>(place.device),
+                                                                       PortableProgram::unpack(binary.bytes)),
                                         binary.entry);
   }
   void enter(const Place&) const override {}
   std::string error_text(int code) const override { return error_name(code); }
   bool blames_launch(int code) const override {
     constexpr cl_int kInvalidGlobalOffset = -56, kOutOfResources = CL_OUT_OF_RESOURCES;
-    return (code <= CL_INVALID_WORK_DIMENSION && code >= kInvalidGlobalOffset) || code == CL_INVALID_GLOBAL_WORK_SIZE || code == kOutOfResources ||
-           code == CL_INVALID_KERNEL_ARGS || code == CL_OUT_OF_HOST_MEMORY;
+    return (code <= CL_INVALID_WORK_DIMENSION && code >= kInvalidGlobalOffset) || code == CL_INVALID_GLOBAL_WORK_SIZE ||
+           code == kOutOfResources || code == CL_INVALID_KERNEL_ARGS || code == CL_OUT_OF_HOST_MEMORY;
   }
   bool records(void*) const override { return false; }
   std::vector<std::byte> contents(void* queue, const void* handle) const override {
     const auto memory = *static_cast<const cl_mem*>(handle);
     if (!memory) return {};
     std::size_t size = 0;
-    check(api().clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof size, &size, nullptr), DeviceFault::runtime, "clGetMemObjectInfo");
+    check(api().clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof size, &size, nullptr), DeviceFault::runtime,
+          "clGetMemObjectInfo");
     std::vector<std::byte> bytes(size);
-    check(api().clEnqueueReadBuffer(static_cast<cl_command_queue>(queue), memory, 1, 0, size, bytes.data(), 0, nullptr, nullptr), DeviceFault::runtime,
-          "clEnqueueReadBuffer");
+    check(api().clEnqueueReadBuffer(static_cast<cl_command_queue>(queue), memory, 1, 0, size, bytes.data(), 0, nullptr,
+                                    nullptr),
+          DeviceFault::runtime, "clEnqueueReadBuffer");
     return bytes;
   }
 

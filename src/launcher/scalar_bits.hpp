@@ -22,23 +22,34 @@ T read_scalar(const void* address) {
 inline double half_value(std::uint16_t bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
   double value = std::ldexp(fraction, -24);
-  if (exponent == 31) value = fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
-  else if (exponent > 0) value = std::ldexp(1024 + fraction, exponent - 25);
+  if (exponent == 31)
+    value = fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+  else if (exponent > 0)
+    value = std::ldexp(1024 + fraction, exponent - 25);
   return bits >> 15 ? -value : value;
 }
 
 /// A scalar's bits, widened: the same number has the same bits.
 inline std::uint64_t bits_of(ElementType type, const void* address) {
   switch (type) {
-    case ElementType::int8: return static_cast<std::uint64_t>(std::int64_t{read_scalar<std::int8_t>(address)});
-    case ElementType::uint8: return read_scalar<std::uint8_t>(address);
-    case ElementType::int16: return static_cast<std::uint64_t>(std::int64_t{read_scalar<std::int16_t>(address)});
-    case ElementType::uint16: return read_scalar<std::uint16_t>(address);
-    case ElementType::int32: return static_cast<std::uint64_t>(std::int64_t{read_scalar<std::int32_t>(address)});
-    case ElementType::uint32: return read_scalar<std::uint32_t>(address);
-    case ElementType::float16: return std::bit_cast<std::uint64_t>(half_value(read_scalar<std::uint16_t>(address)));
-    case ElementType::float32: return std::bit_cast<std::uint64_t>(double{read_scalar<float>(address)});
-    default: return read_scalar<std::uint64_t>(address);
+    case ElementType::int8:
+      return static_cast<std::uint64_t>(std::int64_t{read_scalar<std::int8_t>(address)});
+    case ElementType::uint8:
+      return read_scalar<std::uint8_t>(address);
+    case ElementType::int16:
+      return static_cast<std::uint64_t>(std::int64_t{read_scalar<std::int16_t>(address)});
+    case ElementType::uint16:
+      return read_scalar<std::uint16_t>(address);
+    case ElementType::int32:
+      return static_cast<std::uint64_t>(std::int64_t{read_scalar<std::int32_t>(address)});
+    case ElementType::uint32:
+      return read_scalar<std::uint32_t>(address);
+    case ElementType::float16:
+      return std::bit_cast<std::uint64_t>(half_value(read_scalar<std::uint16_t>(address)));
+    case ElementType::float32:
+      return std::bit_cast<std::uint64_t>(double{read_scalar<float>(address)});
+    default:
+      return read_scalar<std::uint64_t>(address);
   }
 }
 

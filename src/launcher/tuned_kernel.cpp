@@ -9,8 +9,8 @@
 
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
-#include "kernel/wisdom_key.hpp"
 #include "kernel/configure.hpp"
+#include "kernel/wisdom_key.hpp"
 #include "launcher/scalar_bits.hpp"
 
 namespace ergotune::launcher {
@@ -24,12 +24,14 @@ std::string backend_of(const Kernel& kernel, const std::string& asked) {
     return asked;
   }
   std::vector<std::string> found;
-  const std::pair<const char*, Language> kinds[] = {{"cuda", Language::cuda}, {"hip", Language::hip}, {"opencl", Language::opencl}};
+  const std::pair<const char*, Language> kinds[] = {
+      {"cuda", Language::cuda}, {"hip", Language::hip}, {"opencl", Language::opencl}};
   for (const auto& [name, language] : kinds)
     if (kernel.source_for(language)) found.push_back(name);
   if (found.size() == 1) return found.front();
   throw UserError(found.empty() ? std::string("the kernel has no source in CUDA, HIP or OpenCL")
-                                : fmt::format("the kernel has sources for {}: say which by the option `backend`", fmt::join(found, " and ")));
+                                : fmt::format("the kernel has sources for {}: say which by the option `backend`",
+                                              fmt::join(found, " and ")));
 }
 
 const Kernel& kernel_of(const Problem& problem, const std::string& name) {
@@ -39,7 +41,8 @@ const Kernel& kernel_of(const Problem& problem, const std::string& name) {
     names.push_back(wisdom_name(problem, kernel));
     if (names.back() == name) return kernel;
   }
-  throw UserError(fmt::format("the problem has several kernels: say by the option `kernel` which is meant{}", suggestion(name, names)));
+  throw UserError(fmt::format("the problem has several kernels: say by the option `kernel` which is meant{}",
+                              suggestion(name, names)));
 }
 
 }  // namespace
@@ -53,7 +56,8 @@ TunedKernel::TunedKernel(Problem problem, KernelSettings settings)
   for (const auto& [name, value] : settings_.constants) {
     std::vector<std::string> known;
     for (const auto& [constant, old] : problem_.constants) known.push_back(constant);
-    if (!problem_.constants.contains(name)) throw UserError(fmt::format("the problem has no constant \"{}\"{}", name, suggestion(name, known)));
+    if (!problem_.constants.contains(name))
+      throw UserError(fmt::format("the problem has no constant \"{}\"{}", name, suggestion(name, known)));
     problem_.constants[name] = value;
     for (auto& [device, constants] : problem_.constants_by_device) constants.erase(name);
   }
@@ -76,7 +80,8 @@ TunedKernel::TunedKernel(Problem problem, KernelSettings settings)
     signature_ += signature_.empty() ? "" : " ";
     signature_ += buffer ? "*" : plain ? to_string(argument.type) : fmt::format("struct:{}", sizes_.back());
   }
-  if (bound_.size() > kMostBound) throw UserError(fmt::format("{} scalars decide what is compiled; at most {} can", bound_.size(), kMostBound));
+  if (bound_.size() > kMostBound)
+    throw UserError(fmt::format("{} scalars decide what is compiled; at most {} can", bound_.size(), kMostBound));
   wisdom_ = read_all_wisdom();
   capture_ = CaptureSettings::from_environment();
   capturing_ = capture_.means(name_);
@@ -89,22 +94,27 @@ LaunchKey TunedKernel::key_of(void* queue, Arguments arguments) const {
     throw UserError(fmt::format("{} takes {} arguments, and was given {}", name_, sizes_.size(), arguments.size()));
   for (std::size_t i = 0; i < sizes_.size(); ++i)
     if (arguments[i].size != sizes_[i])
-      throw UserError(fmt::format("{}: argument {} has {} bytes, and the problem says {}", name_, i + 1, arguments[i].size, sizes_[i]));
+      throw UserError(fmt::format("{}: argument {} has {} bytes, and the problem says {}", name_, i + 1,
+                                  arguments[i].size, sizes_[i]));
   LaunchKey key;
   key.place = native_->place_of(queue);
   for (const Bound& bound : bound_) key.values[key.count++] = bits_of(bound.type, arguments[bound.position].address);
   return key;
 }
 
-int TunedKernel::first_launch(const LaunchKey& key, std::uint64_t hash, void* queue, Arguments arguments, std::string& error) {
+int TunedKernel::first_launch(const LaunchKey& key, std::uint64_t hash, void* queue, Arguments arguments,
+                              std::string& error) {
   LaunchEntry& entry = table_.at(key, hash);
   const Decision* known = entry.decision.load(std::memory_order_acquire);
   const bool records = native_->records(queue);
-  if (!known && records) throw UserError(name_ + ": nothing can be compiled while the stream records a graph; prepare() such a launch before");
+  if (!known && records)
+    throw UserError(name_ +
+                    ": nothing can be compiled while the stream records a graph; prepare() such a launch before");
   const Decision& decision = known ? *known : decide(entry, false);
   // what a graph records has not run when the launch returns
   const bool captures = capturing_ && !records && passed_++ >= capture_.skip && !entry.captured;
-  const int code = captures ? launch_captured(entry, decision, queue, arguments) : decision.plan.code->launch(decision.plan, queue, arguments.data());
+  const int code = captures ? launch_captured(entry, decision, queue, arguments)
+                            : decision.plan.code->launch(decision.plan, queue, arguments.data());
   return code == 0 ? 0 : failed_launch(entry, decision, code, queue, arguments, error);
 }
 
@@ -112,10 +122,12 @@ int TunedKernel::launch_captured(LaunchEntry& entry, const Decision& decision, v
   const std::lock_guard lock(entry.mutex);
   if (entry.captured) return decision.plan.code->launch(decision.plan, queue, arguments.data());
   entry.captured = true;
-  CapturedLaunch launch{&problem_, settings_.text, settings_.backend, name_, constants_at(site_at(entry.key.place), entry.key), {}};
+  CapturedLaunch launch{
+      &problem_, settings_.text, settings_.backend, name_, constants_at(site_at(entry.key.place), entry.key), {}};
   const auto& all = arguments_of(problem_, *kernel_);
   for (const auto& [position, name] : bound_constants(problem_, *kernel_))  // also those that decide nothing
-    launch.constants[name] = value_of(all[position].type, bits_of(all[position].type, arguments[positions_[position]].address));
+    launch.constants[name] =
+        value_of(all[position].type, bits_of(all[position].type, arguments[positions_[position]].address));
   launch.arguments.resize(all.size());
   std::string trouble;
   // Whatever is in the way of a capture, the application gets the launch that it asked for.
@@ -132,8 +144,10 @@ int TunedKernel::launch_captured(LaunchEntry& entry, const Decision& decision, v
       const ergotune_argument& given = arguments[positions_[i]];
       CapturedArgument& seen = launch.arguments[i];
       const auto* bytes = static_cast<const std::byte*>(given.address);
-      if (all[i].kind == Argument::Kind::buffer) (after ? seen.after : seen.before) = native_->contents(queue, given.address);
-      else seen.before.assign(bytes, bytes + given.size);
+      if (all[i].kind == Argument::Kind::buffer)
+        (after ? seen.after : seen.before) = native_->contents(queue, given.address);
+      else
+        seen.before.assign(bytes, bytes + given.size);
     }
   };
   attempt([&] { look(false); });
@@ -143,14 +157,17 @@ int TunedKernel::launch_captured(LaunchEntry& entry, const Decision& decision, v
   }
   attempt([&] { look(true); });
   std::string size;
-  for (const std::int64_t n : problem_size(problem_, *kernel_, launch.constants)) size += fmt::format("{}{}", size.empty() ? "_" : "x", n);
+  for (const std::int64_t n : problem_size(problem_, *kernel_, launch.constants))
+    size += fmt::format("{}{}", size.empty() ? "_" : "x", n);
   const auto folder = capture_.folder / (wisdom_file({}, name_).stem().string() + size);
   attempt([&] { write_launch(launch, folder); });
-  warn(trouble.empty() ? fmt::format("captured in {0}: ergotune tune {0} --wisdom wisdom", folder.string()) : "not captured: " + trouble);
+  warn(trouble.empty() ? fmt::format("captured in {0}: ergotune tune {0} --wisdom wisdom", folder.string())
+                       : "not captured: " + trouble);
   return 0;
 }
 
-int TunedKernel::failed_launch(LaunchEntry& entry, const Decision& decision, int code, void* queue, Arguments arguments, std::string& error) {
+int TunedKernel::failed_launch(LaunchEntry& entry, const Decision& decision, int code, void* queue, Arguments arguments,
+                               std::string& error) {
   error = fmt::format("{} ({}): {}", name_, values_text(decision.configuration), native_->error_text(code));
   if (decision.is_default || !native_->blames_launch(code)) return code;
   const Decision* otherwise = nullptr;
@@ -166,11 +183,13 @@ int TunedKernel::failed_launch(LaunchEntry& entry, const Decision& decision, int
         site.failed[values_text(decision.configuration)] = native_->error_text(code);
       }
       const Constants constants = constants_at(site, entry.key);
-      otherwise = &settle(entry, site, constants, choose_default(constants, "the default: the tuned configuration cannot be launched here"));
+      otherwise = &settle(entry, site, constants,
+                          choose_default(constants, "the default: the tuned configuration cannot be launched here"));
     }
   }
   const int again = otherwise->plan.code->launch(otherwise->plan, queue, arguments.data());
-  if (again != 0) error = fmt::format("{} ({}): {}", name_, values_text(otherwise->configuration), native_->error_text(again));
+  if (again != 0)
+    error = fmt::format("{} ({}): {}", name_, values_text(otherwise->configuration), native_->error_text(again));
   return again;
 }
 
@@ -192,7 +211,8 @@ const Decision& TunedKernel::decide(LaunchEntry& entry, bool wait) {
   return settle(entry, site, constants, std::move(wanted));
 }
 
-std::unique_ptr<Decision> TunedKernel::stopgap(Site& site, const LaunchKey& key, const Constants& constants, const Decision& wanted) {
+std::unique_ptr<Decision> TunedKernel::stopgap(Site& site, const LaunchKey& key, const Constants& constants,
+                                               const Decision& wanted) {
   if (is_compiled(site, job_for(site, constants, wanted.configuration))) return nullptr;
   std::vector<Configuration> candidates;
   {
@@ -206,7 +226,8 @@ std::unique_ptr<Decision> TunedKernel::stopgap(Site& site, const LaunchKey& key,
     for (std::size_t i = 0; i < candidate.size(); ++i) record.configuration[problem_.parameters[i].name] = candidate[i];
     try {
       // what ran for another size need not be right for this one
-      if (!refusal(site, constants, record).empty() || !is_compiled(site, job_for(site, constants, candidate))) continue;
+      if (!refusal(site, constants, record).empty() || !is_compiled(site, job_for(site, constants, candidate)))
+        continue;
       auto meanwhile = choose_default(constants, "until the one that is wanted is compiled: " + wanted.reason);
       meanwhile->is_default = candidate == meanwhile->configuration;
       meanwhile->configuration = candidate;
@@ -219,7 +240,8 @@ std::unique_ptr<Decision> TunedKernel::stopgap(Site& site, const LaunchKey& key,
   return nullptr;  // something must be compiled: then at once what is wanted
 }
 
-void TunedKernel::complete(std::unique_ptr<Decision>& wanted, Site& site, const Place& place, const Constants& constants) {
+void TunedKernel::complete(std::unique_ptr<Decision>& wanted, Site& site, const Place& place,
+                           const Constants& constants) {
   try {
     add_plan(*wanted, site, place, constants);
   } catch (const Error& error) {
@@ -230,13 +252,16 @@ void TunedKernel::complete(std::unique_ptr<Decision>& wanted, Site& site, const 
       const std::lock_guard lock(site.mutex);
       first = site.failed.emplace(values, error.what()).second;
     }
-    if (first) warn(fmt::format("the tuned configuration {} does not work here ({}); the default is used", values, error.what()));
+    if (first)
+      warn(
+          fmt::format("the tuned configuration {} does not work here ({}); the default is used", values, error.what()));
     wanted = choose_default(constants, "the default: the tuned configuration does not compile or load here");
     add_plan(*wanted, site, place, constants);
   }
 }
 
-const Decision& TunedKernel::settle(LaunchEntry& entry, Site& site, const Constants& constants, std::unique_ptr<Decision> wanted) {
+const Decision& TunedKernel::settle(LaunchEntry& entry, Site& site, const Constants& constants,
+                                    std::unique_ptr<Decision> wanted) {
   complete(wanted, site, entry.key.place, constants);
   {
     const std::lock_guard lock(site.mutex);
@@ -283,11 +308,13 @@ TunedKernel::Site& TunedKernel::site_at(const Place& place) {
 
 Constants TunedKernel::constants_at(const Site& site, const LaunchKey& key) const {
   Constants constants = site.constants;
-  for (std::size_t i = 0; i < bound_.size(); ++i) constants[bound_[i].constant] = value_of(bound_[i].type, key.values[i]);
+  for (std::size_t i = 0; i < bound_.size(); ++i)
+    constants[bound_[i].constant] = value_of(bound_[i].type, key.values[i]);
   return constants;
 }
 
-TunedKernel::Job TunedKernel::job_for(Site& site, const Constants& constants, const Configuration& configuration) const {
+TunedKernel::Job TunedKernel::job_for(Site& site, const Constants& constants,
+                                      const Configuration& configuration) const {
   {
     const std::lock_guard lock(site.mutex);
     if (!site.compiler) {
@@ -299,7 +326,9 @@ TunedKernel::Job TunedKernel::job_for(Site& site, const Constants& constants, co
   Job job{make_compile_job(problem_, *kernel_, site.info, constants, configuration), {}};
   job.job.disassemble = false;
   // Sizes that the source does not name would make every size code of its own.
-  std::erase_if(job.job.defines, [&](const auto& define) { return problem_.constants.contains(define.first) && !words_.contains(define.first); });
+  std::erase_if(job.job.defines, [&](const auto& define) {
+    return problem_.constants.contains(define.first) && !words_.contains(define.first);
+  });
   job.key = CompileCache::key(job.job, site.identity);
   return job;
 }
@@ -371,12 +400,19 @@ std::string TunedKernel::why(void* queue, Arguments arguments) {
     fresh = choose(site, constants_at(site, key));
     decision = fresh.get();
   }
-  const auto json_of = [](const Value& value) { return std::visit([](const auto& plain) { return Json(plain); }, value.data()); };
+  const auto json_of = [](const Value& value) {
+    return std::visit([](const auto& plain) { return Json(plain); }, value.data());
+  };
   Json configuration = Json::object(), execution = Json::object();
-  for (std::size_t i = 0; i < decision->configuration.size(); ++i) configuration[problem_.parameters[i].name] = json_of(decision->configuration[i]);
+  for (std::size_t i = 0; i < decision->configuration.size(); ++i)
+    configuration[problem_.parameters[i].name] = json_of(decision->configuration[i]);
   for (const auto& [name, value] : decision->execution) execution[name] = json_of(value);
-  return Json{{"kernel", name_},         {"configuration", configuration}, {"execution", execution},
-              {"reason", decision->reason}, {"match", decision->match},    {"distance", decision->is_default ? Json() : Json(decision->distance)},
+  return Json{{"kernel", name_},
+              {"configuration", configuration},
+              {"execution", execution},
+              {"reason", decision->reason},
+              {"match", decision->match},
+              {"distance", decision->is_default ? Json() : Json(decision->distance)},
               {"is_default", decision->is_default}}
       .dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "kernel/wisdom.hpp"
 #include "ergotune/problem.hpp"
 #include "ergotune/space.hpp"
 #include "kernel/compile_cache.hpp"
 #include "kernel/configure.hpp"
+#include "kernel/wisdom.hpp"
 #include "launcher/background.hpp"
 #include "launcher/launch_capture.hpp"
 #include "launcher/launch_table.hpp"
@@ -90,13 +90,15 @@ class TunedKernel {
 
   LaunchKey key_of(void* queue, Arguments arguments) const;
   int first_launch(const LaunchKey& key, std::uint64_t hash, void* queue, Arguments arguments, std::string& error);
-  int failed_launch(LaunchEntry& entry, const Decision& decision, int code, void* queue, Arguments arguments, std::string& error);
+  int failed_launch(LaunchEntry& entry, const Decision& decision, int code, void* queue, Arguments arguments,
+                    std::string& error);
   /// The launch, with everything before and after it on disk.
   int launch_captured(LaunchEntry& entry, const Decision& decision, void* queue, Arguments arguments);
   /// The entry's decision, made where there is none; `wait`: a final one.
   const Decision& decide(LaunchEntry& entry, bool wait);
   /// Something compiled that can run until `wanted` is; null where nothing is, or none is needed.
-  std::unique_ptr<Decision> stopgap(Site& site, const LaunchKey& key, const Constants& constants, const Decision& wanted);
+  std::unique_ptr<Decision> stopgap(Site& site, const LaunchKey& key, const Constants& constants,
+                                    const Decision& wanted);
   /// Compiles and loads what is wanted; the default takes the place of what fails.
   void complete(std::unique_ptr<Decision>& wanted, Site& site, const Place& place, const Constants& constants);
   const Decision& settle(LaunchEntry& entry, Site& site, const Constants& constants, std::unique_ptr<Decision> wanted);
@@ -132,8 +134,8 @@ class TunedKernel {
   std::string name_, signature_;
   const Native* native_ = nullptr;
   std::vector<Bound> bound_;
-  std::vector<std::size_t> sizes_;        ///< bytes of each argument of the application's
-  std::vector<std::size_t> positions_;    ///< of the kernel's arguments among them; local memory has none
+  std::vector<std::size_t> sizes_;            ///< bytes of each argument of the application's
+  std::vector<std::size_t> positions_;        ///< of the kernel's arguments among them; local memory has none
   std::set<std::string, std::less<>> words_;  ///< of the code: constants among them are compiled in
   LaunchTable table_;
   mutable std::mutex mutex_;  ///< of the sites, of what they know, and of the wisdom
@@ -144,7 +146,7 @@ class TunedKernel {
   CompileCache cache_;
   CaptureSettings capture_;
   bool capturing_ = false;
-  std::atomic<long> passed_{0};  ///< launches, while captures are wanted
+  std::atomic<long> passed_{0};             ///< launches, while captures are wanted
   std::unique_ptr<Background> background_;  ///< last: it ends before what it works on
 };
 

@@ -13,8 +13,8 @@ class DeviceChecksum {
  public:
   /// The device must live longer. Compiles its kernel at the first use.
   explicit DeviceChecksum(Device& device) : device_(device) {}
-  /// Depends on every byte and its place. Waits for what was queued before. nullopt where the device's compiler or driver
-  /// refuses the kernel.
+  /// Depends on every byte and its place. Waits for what was queued before. nullopt where the device's compiler or
+  /// driver refuses the kernel.
   std::optional<std::uint64_t> of(const Buffer& buffer);
   /// Reads the buffer and writes next to nothing, queued with the launches: other contents of the caches, those not yet
   /// written back among them, make way for it. False where the device refuses the kernel.

@@ -13,16 +13,15 @@ namespace ergotune {
 namespace {
 
 Value as_value(double number) {
-  if (number == std::floor(number) && std::abs(number) < 1e15)
-    return Value(static_cast<std::int64_t>(number));
+  if (number == std::floor(number) && std::abs(number) < 1e15) return Value(static_cast<std::int64_t>(number));
   return Value(number);
 }
 
 std::string describe(const ControlRange& range, const std::string& unit) {
   if (range.values.empty()) return fmt::format("anything from {:g} to {:g} {}", range.low, range.high, unit);
   if (range.values.size() <= 12) return fmt::format("{:g} {}", fmt::join(range.values, ", "), unit);
-  return fmt::format("{} values from {:g} to {:g} {}", range.values.size(), range.values.front(),
-                     range.values.back(), unit);
+  return fmt::format("{} values from {:g} to {:g} {}", range.values.size(), range.values.front(), range.values.back(),
+                     unit);
 }
 
 double lowest(const ControlRange& range) { return range.values.empty() ? range.low : range.values.front(); }
@@ -35,28 +34,25 @@ double snapped(const ControlRange& range, double value) {
 
 std::vector<double> equidistant(const ExecutionParameterSpec& spec, const ControlRange& range,
                                 const std::string& name) {
-  if (spec.count < 1)
-    throw UserError(fmt::format("{}: the number of values must be at least 1", name), spec.place);
+  if (spec.count < 1) throw UserError(fmt::format("{}: the number of values must be at least 1", name), spec.place);
   const double low = lowest(range), high = highest(range);
   if (spec.count == 1) return {high};
   std::vector<double> values;
-  for (int i = 0; i < spec.count; ++i)
-    values.push_back(snapped(range, low + (high - low) * i / (spec.count - 1)));
+  for (int i = 0; i < spec.count; ++i) values.push_back(snapped(range, low + (high - low) * i / (spec.count - 1)));
   return values;
 }
 
-std::vector<double> between(const ExecutionParameterSpec& spec, const ControlRange& range,
-                            const std::string& name, const std::string& unit) {
+std::vector<double> between(const ExecutionParameterSpec& spec, const ControlRange& range, const std::string& name,
+                            const std::string& unit) {
   if (spec.low > spec.high || spec.step < 0)
-    throw UserError(fmt::format("{}: the range {:g} to {:g} step {:g} has no values", name, spec.low,
-                                spec.high, spec.step),
-                    spec.place);
+    throw UserError(
+        fmt::format("{}: the range {:g} to {:g} step {:g} has no values", name, spec.low, spec.high, spec.step),
+        spec.place);
   std::vector<double> values;
   if (spec.step == 0) {
     if (range.values.empty())
-      throw UserError(
-          fmt::format("{} can be {} on this device: give the range a step", name, describe(range, unit)),
-          spec.place);
+      throw UserError(fmt::format("{} can be {} on this device: give the range a step", name, describe(range, unit)),
+                      spec.place);
     std::copy_if(range.values.begin(), range.values.end(), std::back_inserter(values),
                  [&](double v) { return v >= spec.low && v <= spec.high; });
   } else {
@@ -70,8 +66,8 @@ std::vector<double> between(const ExecutionParameterSpec& spec, const ControlRan
     }
   }
   if (values.empty())
-    throw UserError(fmt::format("{}: nothing between {:g} and {:g} {} is supported; this device has {}", name,
-                                spec.low, spec.high, unit, describe(range, unit)),
+    throw UserError(fmt::format("{}: nothing between {:g} and {:g} {} is supported; this device has {}", name, spec.low,
+                                spec.high, unit, describe(range, unit)),
                     spec.place);
   return values;
 }
@@ -98,18 +94,16 @@ Parameter make_execution_parameter(const ExecutionParameterSpec& spec, const Con
   if (!quantity) throw UserError("an execution parameter must be a clock or a power limit", spec.place);
   const std::string name = to_string(*quantity), unit = quantity_unit(*quantity);
   if (!range.supported)
-    throw UserError(fmt::format("{} cannot be set on this device; leave it out of the problem", name),
-                    spec.place);
+    throw UserError(fmt::format("{} cannot be set on this device; leave it out of the problem", name), spec.place);
   std::vector<double> values;
   using Choice = ExecutionParameterSpec::Choice;
   switch (spec.choice) {
     case Choice::all:
       if (range.values.empty())
-        throw UserError(
-            fmt::format("{} can be {} on this device: give a number of values or a range with a step "
-                        "instead of \"all\"",
-                        name, describe(range, unit)),
-            spec.place);
+        throw UserError(fmt::format("{} can be {} on this device: give a number of values or a range with a step "
+                                    "instead of \"all\"",
+                                    name, describe(range, unit)),
+                        spec.place);
       values = range.values;
       break;
     case Choice::equidistant:
@@ -147,30 +141,27 @@ Parameter make_execution_parameter(const ExecutionParameterSpec& spec, const Con
   // Tuning is compared from what the machine does when left alone: its default, or the nearest that is in the
   // list.
   const double reference = range.default_value.value_or(highest(range));
-  parameter.default_value =
-      as_value(*std::min_element(distinct.begin(), distinct.end(), [&](double a, double b) {
-        return std::abs(a - reference) < std::abs(b - reference);
-      }));
+  parameter.default_value = as_value(*std::min_element(distinct.begin(), distinct.end(), [&](double a, double b) {
+    return std::abs(a - reference) < std::abs(b - reference);
+  }));
   return parameter;
 }
 
-std::vector<Parameter> make_execution_parameters(
-    const std::vector<ExecutionParameterSpec>& specs, Control& control,
-    const std::map<ParameterKind, std::vector<double>>& suggested) {
+std::vector<Parameter> make_execution_parameters(const std::vector<ExecutionParameterSpec>& specs, Control& control,
+                                                 const std::map<ParameterKind, std::vector<double>>& suggested) {
   std::vector<Parameter> parameters;
   for (const auto& spec : specs) {
     const auto quantity = quantity_of(spec.kind);
     if (!quantity) throw UserError("an execution parameter must be a clock or a power limit", spec.place);
     const auto range = control.range(*quantity);
     if (!range.supported)
-      throw UserError(
-          fmt::format("{} cannot be set through the control {}; leave it out, or name another control "
-                      "with --control",
-                      to_string(*quantity), control.id()),
-          spec.place);
+      throw UserError(fmt::format("{} cannot be set through the control {}; leave it out, or name another control "
+                                  "with --control",
+                                  to_string(*quantity), control.id()),
+                      spec.place);
     const auto values = suggested.find(spec.kind);
-    parameters.push_back(make_execution_parameter(
-        spec, range, values == suggested.end() ? std::vector<double>{} : values->second));
+    parameters.push_back(
+        make_execution_parameter(spec, range, values == suggested.end() ? std::vector<double>{} : values->second));
   }
   return parameters;
 }

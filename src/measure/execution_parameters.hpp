@@ -6,10 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "power/controls/control.hpp"
 #include "ergotune/problem.hpp"
 #include "ergotune/space.hpp"
-#include "ergotune/space.hpp"
+#include "power/controls/control.hpp"
 
 namespace ergotune {
 
@@ -23,9 +22,8 @@ std::optional<ControlQuantity> quantity_of(ParameterKind kind);
 Parameter make_execution_parameter(const ExecutionParameterSpec& spec, const ControlRange& range,
                                    const std::vector<double>& suggested = {});
 /// All of a problem's execution parameters, from one control; names the control in its messages.
-std::vector<Parameter> make_execution_parameters(
-    const std::vector<ExecutionParameterSpec>& specs, Control& control,
-    const std::map<ParameterKind, std::vector<double>>& suggested = {});
+std::vector<Parameter> make_execution_parameters(const std::vector<ExecutionParameterSpec>& specs, Control& control,
+                                                 const std::map<ParameterKind, std::vector<double>>& suggested = {});
 
 /// Puts them among the problem's parameters, after those that are there; none stays unresolved.
 void resolve_execution_parameters(Problem& problem, Control& control,

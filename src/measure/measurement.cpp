@@ -82,6 +82,8 @@ double Measurement::degrees(const std::string& name) const {
   return metric != metric_degrees.end() ? metric->second : 0.0;
 }
 
-double Measurement::half_width(const std::string& name) const { return half_width_95(standard_error(name), degrees(name)); }
+double Measurement::half_width(const std::string& name) const {
+  return half_width_95(standard_error(name), degrees(name));
+}
 
 }  // namespace ergotune

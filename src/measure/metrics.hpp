@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "ergotune/result.hpp"
 #include "ergotune/problem.hpp"
+#include "ergotune/result.hpp"
 
 namespace ergotune {
 

@@ -38,7 +38,7 @@ double covered(const std::vector<Interval>& intervals, int at_least) {
 
 Quantity quantity_of(const std::vector<double>& samples, const char* method) {
   const TimeEstimate estimate = estimate_time(samples);
-  return {estimate.value, estimate.standard_error, static_cast<std::int64_t>(estimate.count), method, {},
+  return {estimate.value,       estimate.standard_error, static_cast<std::int64_t>(estimate.count), method, {},
           Provenance::measured, estimate.degrees};
 }
 
@@ -72,8 +72,9 @@ void measure_mix(Device& device, LoadedIteration& round, const Problem& problem,
     overlaps.push_back(busy > 0 ? covered(intervals, 2) / busy : 0.0);
   }
   for (std::size_t k = 0; k < times.size(); ++k)
-    if (mean(times[k]) > 0) result.quantities["time." + problem.kernels[k].name] =
-        quantity_of(times[k], "device events around the kernel's launches, in the mix");
+    if (mean(times[k]) > 0)
+      result.quantities["time." + problem.kernels[k].name] =
+          quantity_of(times[k], "device events around the kernel's launches, in the mix");
   result.quantities["overlap"] = quantity_of(overlaps, "device events around every launch");
 }
 

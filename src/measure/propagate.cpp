@@ -27,7 +27,8 @@ std::optional<Uncertain> propagate(const Expression& expression, std::vector<Unc
       terms.push_back({0.5 * std::abs(above - below), input.degrees});
     }
     const ErrorEstimate error = combined_error(terms);
-    if (std::isfinite(error.standard_error)) result.standard_error = error.standard_error, result.degrees = error.degrees;
+    if (std::isfinite(error.standard_error))
+      result.standard_error = error.standard_error, result.degrees = error.degrees;
     return result;
   } catch (const Error&) {
     // a division by zero or a name without a value: this measurement has no such number

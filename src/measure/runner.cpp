@@ -6,18 +6,18 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "measure/observers/observer_registry.hpp"
-#include "power/controls/control.hpp"
 #include "kernel/configure.hpp"
-#include "measure/energy/clock_watch.hpp"
+#include "measure/buffers/problem_buffers.hpp"
 #include "measure/code_restrictions.hpp"
-#include "measure/verify/kernel_checks.hpp"
-#include "measure/timing/loaded_iteration.hpp"
+#include "measure/energy/clock_watch.hpp"
 #include "measure/mix.hpp"
 #include "measure/observers/observation.hpp"
-#include "measure/verify/output_check.hpp"
-#include "measure/buffers/problem_buffers.hpp"
+#include "measure/observers/observer_registry.hpp"
+#include "measure/timing/loaded_iteration.hpp"
 #include "measure/timing/timing.hpp"
+#include "measure/verify/kernel_checks.hpp"
+#include "measure/verify/output_check.hpp"
+#include "power/controls/control.hpp"
 
 namespace ergotune {
 
@@ -95,7 +95,8 @@ double Runner::State::first_round(LoadedIteration& round) {
 /// Side by side nothing is right by having been right once: so many rounds are looked at.
 constexpr int kConcurrentChecks = 3;
 
-/// Looks at what a round has left. The first right outputs of kernels that run side by side come from a round in sequence.
+/// Looks at what a round has left. The first right outputs of kernels that run side by side come from a round in
+/// sequence.
 bool Runner::State::verify(LoadedIteration& round, bool reference_only, Measurement& result) {
   if (!round.concurrent()) return outputs.verify(result, reference_only);
   if (!outputs.knows_all()) {
@@ -169,20 +170,20 @@ bool Runner::State::note_time(const TimingResult& timing, Measurement& result) c
   time.standard_error = timing.estimate.standard_error;
   time.n = static_cast<std::int64_t>(timing.estimate.count);
   time.degrees = timing.estimate.degrees;
-  time.method =
-      timing.launches_per_sample > 1
-          ? fmt::format("trimmed mean of device events, {} launches each", timing.launches_per_sample)
-          : "trimmed mean of device events";
+  time.method = timing.launches_per_sample > 1
+                    ? fmt::format("trimmed mean of device events, {} launches each", timing.launches_per_sample)
+                    : "trimmed mean of device events";
   if (options.cold_cache) time.method += ", cold cache";
-  if (timing.overhead > 0) time.method += fmt::format(", less {:.1f} us of each sample for the events", 1e6 * timing.overhead);
+  if (timing.overhead > 0)
+    time.method += fmt::format(", less {:.1f} us of each sample for the events", 1e6 * timing.overhead);
   result.quantities["time"] = time;
   if (timing.gave_up) {
     result.warnings.push_back("stopped early: its interval lies above the best so far");
   } else if (!timing.converged) {
     result.status = Status::not_converged;
-    result.message = fmt::format(
-        "the 95 % interval of the time is +-{:.2g} % after {} samples; {:.2g} % was asked",
-        100 * timing.estimate.relative_half_width, timing.samples.size(), 100 * options.precision);
+    result.message =
+        fmt::format("the 95 % interval of the time is +-{:.2g} % after {} samples; {:.2g} % was asked",
+                    100 * timing.estimate.relative_half_width, timing.samples.size(), 100 * options.precision);
   }
   if (timing.estimate.value > 0) return true;
   result.status = Status::runtime_error;
@@ -199,8 +200,8 @@ void Runner::State::observe(Workload& workload, const TimingResult& timing, Meas
       if (buffers.has_in_out()) buffers.restore();
       if (options.cold_cache) timer.flush();
     };
-    // What restoring has left in the caches must not be counted as the kernel's: it is written back first. Where rounds may follow
-    // each other as they are, one of them then brings the caches back to what they are in a row of rounds.
+    // What restoring has left in the caches must not be counted as the kernel's: it is written back first. Where rounds
+    // may follow each other as they are, one of them then brings the caches back to what they are in a row of rounds.
     const auto prepare_own = [this, &workload] {
       buffers.restore(true);
       if (options.cold_cache) return timer.flush();
@@ -213,8 +214,7 @@ void Runner::State::observe(Workload& workload, const TimingResult& timing, Meas
     }
     if (observation.wants(ObserverPhase::stream))
       observation.stream(device, workload, seconds, options.stream_seconds_limit);
-    if (observation.wants(ObserverPhase::own))
-      observation.own_passes(device, workload, prepare_own);
+    if (observation.wants(ObserverPhase::own)) observation.own_passes(device, workload, prepare_own);
   }
   observation.collect(result, timing.gave_up);
 }
@@ -226,8 +226,8 @@ void Runner::State::run_watched(Workload& workload, std::size_t looks, double le
     timer.once(workload);
 }
 
-/// Rounds until the board runs at the clock that it was set to: a change takes its time, and some boards change only under
-/// load. One that is held down for another reason never will.
+/// Rounds until the board runs at the clock that it was set to: a change takes its time, and some boards change only
+/// under load. One that is held down for another reason never will.
 void Runner::State::wait_for_clock(Workload& workload, const RunOptions& run, Measurement& result) {
   if (!watch.watching() || run.asked_clock_mhz <= 0) return;
   constexpr double kUsual = 0.5;  // s; 0.2 s and less were seen on several generations
@@ -238,8 +238,8 @@ void Runner::State::wait_for_clock(Workload& workload, const RunOptions& run, Me
     if (!state.core_clock_mhz) return;
     if (same_clock(run.asked_clock_mhz, *state.core_clock_mhz, run.clock_tolerance)) {
       if (seen_otherwise && run.set_at > 0)
-        result.quantities["clock_latency"] = {host_seconds() - run.set_at, 0, 1, "board monitor, under load", {},
-                                              Provenance::measured};
+        result.quantities["clock_latency"] = {host_seconds() - run.set_at, 0,  1,
+                                              "board monitor, under load", {}, Provenance::measured};
       if (seen_otherwise) clock_patience = std::max(kUsual, 2 * (host_seconds() - begin));
       return;
     }
@@ -250,13 +250,14 @@ void Runner::State::wait_for_clock(Workload& workload, const RunOptions& run, Me
   clock_patience = kUsual;
 }
 
-void Runner::State::run(const Configuration& configuration, std::span<const Binary> binaries,
-                        const RunOptions& run, Measurement& result) {
+void Runner::State::run(const Configuration& configuration, std::span<const Binary> binaries, const RunOptions& run,
+                        Measurement& result) {
   const double started = host_seconds();
   LoadedIteration round(device, problem, constants, buffers, configuration, binaries);
   round.note_resources(result);
   if (run.resources_only) return;
-  if (const auto broken = broken_code_restriction(problem, problem.parameters, configuration, constants, result.quantities)) {
+  if (const auto broken =
+          broken_code_restriction(problem, problem.parameters, configuration, constants, result.quantities)) {
     result.status = Status::unsupported;
     result.message = *broken;
     return;
@@ -327,8 +328,8 @@ const std::vector<std::string>& Runner::notes() const { return state_->notes; }
 void Runner::set_verifier(Verifier verifier) { state_->outputs.set_verifier(std::move(verifier)); }
 
 CompileJob Runner::compile_job(const Configuration& configuration, std::size_t kernel) const {
-  return make_compile_job(state_->problem, state_->problem.kernels.at(kernel), state_->device.info(),
-                          state_->constants, configuration);
+  return make_compile_job(state_->problem, state_->problem.kernels.at(kernel), state_->device.info(), state_->constants,
+                          configuration);
 }
 
 bool Runner::has_reference() const { return state_->outputs.has_reference(); }
@@ -371,8 +372,7 @@ Measurement Runner::run(const Configuration& configuration, std::span<const Bina
     fail(status_of(error.fault()), memory ? fmt::format("out of memory: {}", error.what()) : error.what());
     state_->inputs_suspect = true;
     // After a fault inside a kernel the context is lost on CUDA, and cannot be trusted elsewhere.
-    if (error.fault() == DeviceFault::runtime || error.fault() == DeviceFault::timeout)
-      state_->healthy = false;
+    if (error.fault() == DeviceFault::runtime || error.fault() == DeviceFault::timeout) state_->healthy = false;
   } catch (const UserError& error) {
     // The configuration meets an expression that has no value for it: its own failure, not the whole run's.
     fail(Status::launch_error, error.what());

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "ergotune/result.hpp"
 #include "ergotune/observer.hpp"
 #include "ergotune/problem.hpp"
+#include "ergotune/result.hpp"
 
 namespace ergotune {
 
@@ -40,8 +40,8 @@ struct RunOptions {
   bool resources_only = false;
   /// The control (its reopen_id()) whose device is watched meanwhile; empty: none.
   std::string watched;
-  /// MHz that the core clock was set to; 0: it was not. Measuring begins when the board runs at it, or has been under load
-  /// for long enough to.
+  /// MHz that the core clock was set to; 0: it was not. Measuring begins when the board runs at it, or has been under
+  /// load for long enough to.
   double asked_clock_mhz = 0;
   /// How far a clock that runs as asked may be read from it, relative.
   double clock_tolerance = 0.01;
@@ -61,8 +61,7 @@ struct OutputView {
 
 /// The user's own verification: true when the outputs are right; `message` and `error` (relative) may be
 /// filled.
-using Verifier =
-    std::function<bool(const std::vector<OutputView>& outputs, std::string& message, double& error)>;
+using Verifier = std::function<bool(const std::vector<OutputView>& outputs, std::string& message, double& error)>;
 
 class Runner {
  public:
@@ -79,15 +78,15 @@ class Runner {
   /// True when an observer of this name takes part.
   bool observes(const std::string& name) const;
   void set_verifier(Verifier verifier);
-  /// What the observers that the problem asks for have to say before anything runs: what is counted, and in how many launches.
+  /// What the observers that the problem asks for have to say before anything runs: what is counted, and in how many
+  /// launches.
   const std::vector<std::string>& notes() const;
 
   /// What is to be compiled for a configuration, for each of the problem's kernels.
   CompileJob compile_job(const Configuration& configuration, std::size_t kernel = 0) const;
   /// Runs it: one round (every kernel of the problem once, in their order), verify, warm up, time, observe.
   /// Takes one binary per kernel. Never throws for what the configuration does wrong.
-  Measurement run(const Configuration& configuration, std::span<const Binary> binaries,
-                  const RunOptions& options = {});
+  Measurement run(const Configuration& configuration, std::span<const Binary> binaries, const RunOptions& options = {});
   Measurement run(const Configuration& configuration, const Binary& binary, const RunOptions& options = {}) {
     return run(configuration, std::span(&binary, 1), options);
   }

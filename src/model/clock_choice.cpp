@@ -68,11 +68,10 @@ std::vector<double> spaced_clocks(std::span<const double> candidates, std::size_
   std::vector<double> out;
   for (std::size_t i = 0; i < count; ++i) {
     // Even in the clock, not in its position: the supported clocks of some boards are spaced unevenly.
-    const double wanted = sorted.front() + (sorted.back() - sorted.front()) * static_cast<double>(i) /
-                                               static_cast<double>(count - 1);
-    const double nearest = *std::min_element(sorted.begin(), sorted.end(), [&](double a, double b) {
-      return std::abs(a - wanted) < std::abs(b - wanted);
-    });
+    const double wanted =
+        sorted.front() + (sorted.back() - sorted.front()) * static_cast<double>(i) / static_cast<double>(count - 1);
+    const double nearest = *std::min_element(
+        sorted.begin(), sorted.end(), [&](double a, double b) { return std::abs(a - wanted) < std::abs(b - wanted); });
     if (out.empty() || nearest > out.back()) out.push_back(nearest);
   }
   return out;

@@ -23,14 +23,13 @@ bool varies(std::span<const double> values) {
 
 PowerFit::PowerFit(std::span<const PowerSample> samples) {
   const auto all = [&](auto member) {
-    return std::all_of(samples.begin(), samples.end(),
-                       [&](const PowerSample& s) { return (s.*member).has_value(); });
+    return std::all_of(samples.begin(), samples.end(), [&](const PowerSample& s) { return (s.*member).has_value(); });
   };
   const bool volts = !samples.empty() && all(&PowerSample::voltage_v);
   const bool memory = !samples.empty() && all(&PowerSample::memory_clock_mhz);
   const bool temperature = !samples.empty() && all(&PowerSample::temperature_c);
-  errors_known_ = !samples.empty() && std::all_of(samples.begin(), samples.end(),
-                                                  [](const PowerSample& s) { return s.power_error_w > 0; });
+  errors_known_ = !samples.empty() &&
+                  std::all_of(samples.begin(), samples.end(), [](const PowerSample& s) { return s.power_error_w > 0; });
   clock_scale_ = power_scale_ = 1e-300;
   for (const PowerSample& s : samples) {
     clock_scale_ = std::max(clock_scale_, s.clock_mhz);
@@ -53,8 +52,7 @@ PowerFit::PowerFit(std::span<const PowerSample> samples) {
   memory_varies_ = varies(memory_);
   temperature_varies_ = varies(temperature_);
   mean_memory_ = memory ? mean(memory_) * clock_scale_ : 0;
-  const double middle_memory = memory ? mean(memory_) : 0,
-               middle_temperature = temperature ? mean(temperature_) : 0;
+  const double middle_memory = memory ? mean(memory_) : 0, middle_temperature = temperature ? mean(temperature_) : 0;
   for (double& m : memory_) m -= middle_memory;
   for (double& t : temperature_) t = (t - middle_temperature) / 100.0;
 }
@@ -67,9 +65,7 @@ double PowerFit::model_power(const Parameters& p, std::size_t i) const {
   return std::max(1e-9, std::min(p[kCap], power));
 }
 
-std::size_t PowerFit::residual_count(const Terms& terms) const {
-  return clock_.size() * (terms.voltage ? 2 : 1);
-}
+std::size_t PowerFit::residual_count(const Terms& terms) const { return clock_.size() * (terms.voltage ? 2 : 1); }
 
 double PowerFit::degrees(const Terms& terms) const {
   const int free = 2 + 2 * terms.ridge + terms.cap + terms.voltage + terms.memory + terms.temperature;
@@ -114,8 +110,8 @@ FitParameter PowerFit::bounds(Place place) const {
   }
 }
 
-FitEnd PowerFit::fit(const Terms& terms, const FixedPlaces& fixed, std::span<const Parameters> from,
-                     bool quick, bool with_covariance) const {
+FitEnd PowerFit::fit(const Terms& terms, const FixedPlaces& fixed, std::span<const Parameters> from, bool quick,
+                     bool with_covariance) const {
   return fit_without(terms, std::nullopt, fixed, from, quick, with_covariance);
 }
 
@@ -168,9 +164,8 @@ struct FreeParameters {
 
 }  // namespace
 
-FitEnd PowerFit::fit_without(const Terms& terms, std::optional<std::size_t> left_out,
-                             const FixedPlaces& fixed, std::span<const Parameters> from, bool quick,
-                             bool with_covariance) const {
+FitEnd PowerFit::fit_without(const Terms& terms, std::optional<std::size_t> left_out, const FixedPlaces& fixed,
+                             std::span<const Parameters> from, bool quick, bool with_covariance) const {
   const FreeParameters free(terms, fixed);
   LeastSquaresProblem problem;
   problem.residual_count = residual_count(terms);
@@ -188,8 +183,7 @@ FitEnd PowerFit::fit_without(const Terms& terms, std::optional<std::size_t> left
   return free.end(least_squares(problem, with_covariance), with_covariance);
 }
 
-std::vector<Parameters> PowerFit::spread_starts(const Terms& terms, const FixedPlaces& fixed,
-                                                const Parameters& base,
+std::vector<Parameters> PowerFit::spread_starts(const Terms& terms, const FixedPlaces& fixed, const Parameters& base,
                                                 std::optional<std::size_t> left_out) const {
   const double middle = median(clock_);
   std::vector<double> x, y;
@@ -232,8 +226,7 @@ double PowerFit::cost_with_optimum(const Terms& terms, double optimum, double lo
     const bool factor_free = factor_high > factor_low;
     const bool optimum_inside_ridge = ridge_at_optimum;
     problem.parameters = {bounds(kDynamic), bounds(kSlope)};
-    if (!optimum_inside_ridge)
-      problem.parameters.push_back({"ridge", lowest_, std::max(lowest_ + 1e-9, optimum)});
+    if (!optimum_inside_ridge) problem.parameters.push_back({"ridge", lowest_, std::max(lowest_ + 1e-9, optimum)});
     if (factor_free) problem.parameters.push_back({"factor", factor_low, factor_high});
     if (inner.cap) problem.parameters.push_back(bounds(kCap));
     if (inner.voltage) problem.parameters.push_back(bounds(kVolts));

@@ -59,8 +59,7 @@ class PowerFit {
              bool quick = false, bool with_covariance = false) const;
   /// The least cost among curves whose energy-optimal clock over [low, high] is `optimum` (all relative to
   /// clock_scale()).
-  double cost_with_optimum(const Terms& terms, double optimum, double low, double high,
-                           const FitEnd& best) const;
+  double cost_with_optimum(const Terms& terms, double optimum, double low, double high, const FitEnd& best) const;
   /// Squared prediction error, in residual units, of every sample predicted from the others.
   double cross_validation(const Terms& terms, const FitEnd& best) const;
 

@@ -25,9 +25,7 @@ constexpr int kProfilePoints = 25;
 constexpr double kClearlyBetter = 0.8;
 
 /// Upper quantile of F(2, degrees), in closed form.
-double f2_quantile(double level, double degrees) {
-  return 0.5 * degrees * (std::pow(level, -2.0 / degrees) - 1.0);
-}
+double f2_quantile(double level, double degrees) { return 0.5 * degrees * (std::pow(level, -2.0 / degrees) - 1.0); }
 
 /// Residual variance: estimated, and never below what the known errors (1) or any sensor allow.
 double residual_variance(const PowerFit& fit, const Terms& terms, double cost) {
@@ -43,8 +41,7 @@ bool needed(const PowerFit& fit, const Terms& smaller, const FitEnd& small_end, 
   if (!small_end.ok) return true;
   const double more = fit.degrees(smaller) - fit.degrees(larger);
   if (more <= 0) return false;
-  const double statistic =
-      (small_end.cost - large_end.cost) / more / residual_variance(fit, larger, large_end.cost);
+  const double statistic = (small_end.cost - large_end.cost) / more / residual_variance(fit, larger, large_end.cost);
   const double degrees = fit.degrees(larger);
   const double t = student_t_quantile(1.0 - 0.5 * level, degrees);
   return statistic > (more < 1.5 ? t * t : f2_quantile(level, degrees));
@@ -74,8 +71,8 @@ std::pair<double, double> profile_interval(const std::function<double(double)>& 
 }
 
 /// The interval of a parameter whose profile has one valley: outward from the optimum, then bisection.
-std::pair<double, double> walk_interval(const std::function<double(double)>& cost, double x0, double step,
-                                        double low, double high, double threshold) {
+std::pair<double, double> walk_interval(const std::function<double(double)>& cost, double x0, double step, double low,
+                                        double high, double threshold) {
   const auto side = [&](double direction, double bound) {
     double in = x0, reach = step;
     for (int i = 0; i < 12; ++i) {
@@ -112,8 +109,7 @@ PowerCurve to_curve(const PowerFit& fit, const Terms& terms, const Parameters& p
 std::vector<PowerSample> clean(std::span<const PowerSample> samples, std::vector<std::string>& notes) {
   std::vector<PowerSample> kept;
   for (const PowerSample& s : samples) {
-    if (std::isfinite(s.clock_mhz) && std::isfinite(s.power_w) && s.clock_mhz > 0 && s.power_w > 0)
-      kept.push_back(s);
+    if (std::isfinite(s.clock_mhz) && std::isfinite(s.power_w) && s.clock_mhz > 0 && s.power_w > 0) kept.push_back(s);
   }
   if (kept.size() < samples.size()) {
     notes.push_back(
@@ -145,8 +141,7 @@ class Builder {
     }
     if (terms.cap) model_.max_power_w = parameter(model::kCap, power, 0.3, 1.3);
     if (terms.memory) model_.memory_w_per_mhz = parameter(model::kMemory, power / clock, -10, 10);
-    if (terms.temperature)
-      model_.temperature_w_per_c = parameter(model::kTemperature, power / 100.0, -10, 10);
+    if (terms.temperature) model_.temperature_w_per_c = parameter(model::kTemperature, power / 100.0, -10, 10);
     model_.optimal_clock_mhz = optimum();
     covariance();
   }
@@ -155,8 +150,7 @@ class Builder {
  private:
   Estimate parameter(model::Place place, double scale, double low, double high) const {
     const double value = best_.at[place];
-    const double error =
-        std::sqrt(variance_ * std::max(0.0, best_.covariance[place * model::kPlaces + place]));
+    const double error = std::sqrt(variance_ * std::max(0.0, best_.covariance[place * model::kPlaces + place]));
     const double step = std::clamp(2.0 * error, 1e-4 * std::max(value, 0.01), 0.3 * (high - low));
     Parameters last = best_.at;
     const auto cost = [&](double x) {
@@ -189,8 +183,7 @@ class Builder {
     const double clock = fit_.clock_scale();
     const double value = model_.curve.optimal_clock(model_.low_mhz, model_.high_mhz);
     const double low = model_.low_mhz / clock;
-    const double high =
-        std::min(model_.high_mhz, std::max(model_.curve.throttle_clock(), model_.low_mhz)) / clock;
+    const double high = std::min(model_.high_mhz, std::max(model_.curve.throttle_clock(), model_.low_mhz)) / clock;
     Terms terms = terms_;
     terms.ridge = true;
     FitEnd from = best_;
@@ -206,8 +199,7 @@ class Builder {
     model_.covariance.resize(25);
     for (std::size_t i = 0; i < 5; ++i) {
       for (std::size_t j = 0; j < 5; ++j) {
-        model_.covariance[i * 5 + j] =
-            variance_ * best_.covariance[i * model::kPlaces + j] * scale[i] * scale[j];
+        model_.covariance[i * 5 + j] = variance_ * best_.covariance[i * model::kPlaces + j] * scale[i] * scale[j];
       }
     }
   }
@@ -257,8 +249,7 @@ class TermChoice {
       Terms more = terms_;
       more.*extra = true;
       const FitEnd more_end = fit_.fit(more, {}, std::span(&end_.at, 1));
-      if (more_end.ok &&
-          fit_.cross_validation(more, more_end) < kClearlyBetter * fit_.cross_validation(terms_, end_))
+      if (more_end.ok && fit_.cross_validation(more, more_end) < kClearlyBetter * fit_.cross_validation(terms_, end_))
         take(more, more_end);
     }
   }
@@ -304,8 +295,8 @@ void judge(PowerModel& model, bool ridge, double lowest, double highest) {
     }
   }
   if (model.max_power_w) {
-    model.notes.push_back(fmt::format("power is capped at {:.1f} W above {:.0f} MHz",
-                                      model.max_power_w->value, model.curve.throttle_clock()));
+    model.notes.push_back(fmt::format("power is capped at {:.1f} W above {:.0f} MHz", model.max_power_w->value,
+                                      model.curve.throttle_clock()));
   }
 }
 
@@ -340,9 +331,9 @@ double PowerModel::relative_error(double clock_mhz) const {
   if (covariance.size() != 25) return std::numeric_limits<double>::infinity();
   const double power = curve.power(clock_mhz), v = curve.voltage(clock_mhz);
   const double distance = std::max(0.0, clock_mhz - curve.ridge_mhz);
-  double gradient[5] = {
-      1.0, clock_mhz * v * v, curve.dynamic_w_per_mhz * clock_mhz * 2 * v * distance,
-      distance > 0 ? -curve.dynamic_w_per_mhz * clock_mhz * 2 * v * curve.voltage_slope_per_mhz : 0.0, 0.0};
+  double gradient[5] = {1.0, clock_mhz * v * v, curve.dynamic_w_per_mhz * clock_mhz * 2 * v * distance,
+                        distance > 0 ? -curve.dynamic_w_per_mhz * clock_mhz * 2 * v * curve.voltage_slope_per_mhz : 0.0,
+                        0.0};
   if (power >= curve.max_power_w) {
     std::fill(gradient, gradient + 4, 0.0);
     gradient[4] = 1.0;

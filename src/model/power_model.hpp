@@ -107,8 +107,9 @@ struct ClockRange {
 /// range's length.
 ClockRange suggested_range(const PowerModel& model, double share = 0.1, std::span<const double> clocks = {});
 
-/// Of `clocks` the one with least modelled energy per work; those that the power cap forbids are never chosen. The optimum
-/// of the curve itself may lie between two, at a ridge where one of them is far dearer than the other. nullopt for none.
+/// Of `clocks` the one with least modelled energy per work; those that the power cap forbids are never chosen. The
+/// optimum of the curve itself may lie between two, at a ridge where one of them is far dearer than the other. nullopt
+/// for none.
 std::optional<double> best_clock(const PowerModel& model, std::span<const double> clocks);
 
 /// The clock among `candidates` where a further sample teaches most: where the modelled power is least

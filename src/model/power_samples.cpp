@@ -18,13 +18,9 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-bool is_core_clock(const Parameter& parameter) {
-  return execution_kind(parameter) == ParameterKind::core_clock_mhz;
-}
+bool is_core_clock(const Parameter& parameter) { return execution_kind(parameter) == ParameterKind::core_clock_mhz; }
 
-double at(const RecordedColumn* column, std::size_t row) {
-  return column != nullptr ? column->value[row] : kNone;
-}
+double at(const RecordedColumn* column, std::size_t row) { return column != nullptr ? column->value[row] : kNone; }
 double error_at(const RecordedColumn* column, std::size_t row) {
   return column != nullptr && row < column->standard_error.size() ? column->standard_error[row] : 0.0;
 }
@@ -45,9 +41,7 @@ std::optional<PowerSampling> read_csv(const std::filesystem::path& file) {
   int number = 0;
   std::vector<std::string> header;
   PowerSampling out;
-  const auto column = [&](const char* name) {
-    return std::find(header.begin(), header.end(), name) - header.begin();
-  };
+  const auto column = [&](const char* name) { return std::find(header.begin(), header.end(), name) - header.begin(); };
   while (std::getline(stream, line)) {
     ++number;
     if (line.empty() || line == "\r" || line[0] == '#') continue;
@@ -63,8 +57,7 @@ std::optional<PowerSampling> read_csv(const std::filesystem::path& file) {
       if (at >= cells.size() || cells[at].empty()) return std::nullopt;
       double v = 0;
       const char* end = cells[at].data() + cells[at].size();
-      if (const auto [rest, error] = std::from_chars(cells[at].data(), end, v);
-          error != std::errc() || rest != end) {
+      if (const auto [rest, error] = std::from_chars(cells[at].data(), end, v); error != std::errc() || rest != end) {
         throw UserError(fmt::format("{} is no number: \"{}\"", name, cells[at]), {file.string(), number, 0});
       }
       return v;
@@ -112,8 +105,8 @@ class RecordedPower {
     }
     const SourcePlace file{recording.file.string(), 0, 0};
     if (!asked_ && ran_ == nullptr) {
-      throw UserError(
-          "has no clock: a parameter such as nvml_gr_clock or core_clock_mhz, or a recorded core_freq", file);
+      throw UserError("has no clock: a parameter such as nvml_gr_clock or core_clock_mhz, or a recorded core_freq",
+                      file);
     }
     if (power_ == nullptr && (energy_ == nullptr || time_ == nullptr)) {
       throw UserError("has no power: nvml_power or ps_power, or energy with time", file);
@@ -128,8 +121,7 @@ class RecordedPower {
     const double wanted = asked_ ? asked()->values[recording_.position(row)[*asked_]].as_real() : kNone;
     const double real = at(ran_, row) * 1e-6;
     // A clock read in another unit or while idle is not the clock that ran.
-    if (std::isfinite(real) && (!std::isfinite(wanted) || (real > 0.2 * wanted && real < 1.1 * wanted)))
-      return real;
+    if (std::isfinite(real) && (!std::isfinite(wanted) || (real > 0.2 * wanted && real < 1.1 * wanted))) return real;
     return wanted;
   }
 
@@ -165,8 +157,7 @@ struct Load {
 };
 
 /// By the positions of the code parameters; rows without a clock or a power are in none.
-std::map<std::vector<std::uint32_t>, Load> loads_of(const Recording& recording,
-                                                    const RecordedPower& recorded) {
+std::map<std::vector<std::uint32_t>, Load> loads_of(const Recording& recording, const RecordedPower& recorded) {
   std::map<std::vector<std::uint32_t>, Load> loads;
   for (std::size_t row = 0; row < recording.size(); ++row) {
     if (!usable(recording.statuses[row])) continue;
@@ -194,16 +185,15 @@ PowerSampling samples_of(const Recording& recording) {
   out.notes = recording.warnings;
   const RecordedPower recorded(recording);
   const auto loads = loads_of(recording, recorded);
-  if (loads.empty())
-    throw UserError("no configuration has both a clock and a power", {recording.file.string(), 0, 0});
+  if (loads.empty()) throw UserError("no configuration has both a clock and a power", {recording.file.string(), 0, 0});
   const Load& fullest = std::max_element(loads.begin(), loads.end(), [](const auto& a, const auto& b) {
                           return std::pair(a.second.clocks.size(), a.second.most_power) <
                                  std::pair(b.second.clocks.size(), b.second.most_power);
                         })->second;
   if (loads.size() > 1) {
-    out.notes.push_back(fmt::format(
-        "of {} code configurations the one with most clocks and power is fitted: {}", loads.size(),
-        describe(recording.parameters, recording.configuration(fullest.rows.front()))));
+    out.notes.push_back(fmt::format("of {} code configurations the one with most clocks and power is fitted: {}",
+                                    loads.size(),
+                                    describe(recording.parameters, recording.configuration(fullest.rows.front()))));
   }
   for (const std::size_t row : fullest.rows) {
     out.samples.push_back(recorded.sample(row));

@@ -1,4 +1,5 @@
-// Samples of power over clock for the power model, from recordings and files (from a device: tune/plans/sample_clocks.hpp).
+// Samples of power over clock for the power model, from recordings and files (from a device:
+// tune/plans/sample_clocks.hpp).
 #pragma once
 
 #include <filesystem>
@@ -17,7 +18,8 @@ struct PowerSampling {
   std::string device;
   Provenance provenance = Provenance::replayed;
   std::vector<PowerSample> samples;
-  /// Those that ran slower than was asked for (a power cap, heat): they say where the board throttles, and are not fitted.
+  /// Those that ran slower than was asked for (a power cap, heat): they say where the board throttles, and are not
+  /// fitted.
   std::vector<PowerSample> throttled;
   /// Time of a launch where it is known, in the order of the samples; NaN elsewhere.
   std::vector<double> time_s;

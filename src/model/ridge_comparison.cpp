@@ -91,8 +91,7 @@ std::optional<PrintedModel> fit_as_printed(std::span<const PowerSample> samples,
     least = fit.cost;
     best = printed(ridge, fit.parameters);
   }
-  if (best)
-    best->relative_deviation = std::sqrt(least / std::max(1.0, static_cast<double>(samples.size()) - 4));
+  if (best) best->relative_deviation = std::sqrt(least / std::max(1.0, static_cast<double>(samples.size()) - 4));
   return best;
 }
 

@@ -12,8 +12,9 @@ namespace ergotune {
 ///
 ///   P(f) = P_idle + a f v(f)^2,   v(f) = 1 for f < ridge,  b (f - ridge) for f >= ridge
 ///
-/// v jumps to 0 at the threshold and comes back to 1 only at ridge + 1/b, so that the modelled energy has its minimum at the
-/// threshold by construction. The continuous form (PowerCurve) is what fits measured boards; this is for comparison.
+/// v jumps to 0 at the threshold and comes back to 1 only at ridge + 1/b, so that the modelled energy has its minimum
+/// at the threshold by construction. The continuous form (PowerCurve) is what fits measured boards; this is for
+/// comparison.
 struct PrintedModel {
   double ridge_mhz = 0;  ///< the threshold, and with it the clock of least modelled energy
   double idle_w = 0, dynamic_w_per_mhz = 0, voltage_slope_per_mhz = 0;
@@ -22,12 +23,12 @@ struct PrintedModel {
   double power(double clock_mhz) const;
 };
 
-/// By least squares in relative power, for every threshold among `clocks` (empty: the samples' own) that has samples on both
-/// sides; nullopt for fewer than five samples.
+/// By least squares in relative power, for every threshold among `clocks` (empty: the samples' own) that has samples on
+/// both sides; nullopt for fewer than five samples.
 std::optional<PrintedModel> fit_as_printed(std::span<const PowerSample> samples, std::span<const double> clocks = {});
 
-/// v0 (1 + b max(0, f - ridge)) through measured core voltages, with the 95 % interval of the ridge; nullopt where fewer than
-/// four samples have a voltage, or where it does not rise.
+/// v0 (1 + b max(0, f - ridge)) through measured core voltages, with the 95 % interval of the ridge; nullopt where
+/// fewer than four samples have a voltage, or where it does not rise.
 std::optional<Estimate> ridge_from_voltage(std::span<const PowerSample> samples);
 
 struct RidgeComparison {

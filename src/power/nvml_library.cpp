@@ -6,8 +6,8 @@
 #include <map>
 #include <mutex>
 
-#include "base/process/environment.hpp"
 #include "base/pci_address.hpp"
+#include "base/process/environment.hpp"
 
 namespace ergotune::nvml {
 
@@ -58,8 +58,7 @@ bool Library::start(std::string* reason) {
     if (reason) *reason = f.problem();
     return false;
   }
-  if (const int code = f.init(); code != kOk)
-    return fail(fmt::format("{}: {}", f.init.symbol(), error(code)));
+  if (const int code = f.init(); code != kOk) return fail(fmt::format("{}: {}", f.init.symbol(), error(code)));
   started_ = true;
   char text[96] = {};
   if (f.driver_version && f.driver_version(text, sizeof text) == kOk) driver_version_ = text;
@@ -74,8 +73,7 @@ bool Library::start(std::string* reason) {
     if (f.uuid(board.handle, text, sizeof text) == kOk) board.uuid = text;
     if (f.name(board.handle, text, sizeof text) == kOk) board.name = text;
     PciInfo pci{};
-    if (f.pci_info && f.pci_info(board.handle, &pci) == kOk)
-      board.pci_address = normalise_pci_address(pci.bus_id);
+    if (f.pci_info && f.pci_info(board.handle, &pci) == kOk) board.pci_address = normalise_pci_address(pci.bus_id);
     if (f.architecture && f.architecture(board.handle, &board.architecture) != kOk) board.architecture = 0;
     boards_.push_back(std::move(board));
   }
@@ -92,8 +90,7 @@ std::string Library::error(int code) const {
 }
 
 const NvmlDevice* Library::find(const std::string& name) const {
-  if (!name.empty() &&
-      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c); })) {
+  if (!name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c); })) {
     for (const auto& board : boards_)
       if (std::to_string(board.index) == name) return &board;
     return nullptr;

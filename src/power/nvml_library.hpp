@@ -113,43 +113,42 @@ struct Functions : DriverTable {
   EntryPoint<int(Handle, unsigned*)> architecture{this, "nvmlDeviceGetArchitecture", Need::optional};
   EntryPoint<int(Handle, unsigned*)> power_usage{this, "nvmlDeviceGetPowerUsage", Need::optional};
   EntryPoint<int(Handle, unsigned long long*)> total_energy{this, "nvmlDeviceGetTotalEnergyConsumption",
-                                                       Need::optional};
+                                                            Need::optional};
   EntryPoint<int(Handle, int, FieldValue*)> field_values{this, "nvmlDeviceGetFieldValues", Need::optional};
   EntryPoint<int(Handle, int, unsigned long long, int*, unsigned*, Sample*)> samples{this, "nvmlDeviceGetSamples",
-                                                                                Need::optional};
+                                                                                     Need::optional};
   EntryPoint<int(Handle, int, unsigned*)> temperature{this, "nvmlDeviceGetTemperature", Need::optional};
   EntryPoint<int(Handle, Temperature*)> temperature_v{this, "nvmlDeviceGetTemperatureV", Need::optional};
   EntryPoint<int(Handle, int, unsigned*)> clock_info{this, "nvmlDeviceGetClockInfo", Need::optional};
   EntryPoint<int(Handle, int, unsigned*)> max_clock_info{this, "nvmlDeviceGetMaxClockInfo", Need::optional};
   EntryPoint<int(Handle, unsigned*, unsigned*)> supported_memory_clocks{this, "nvmlDeviceGetSupportedMemoryClocks",
-                                                                   Need::optional};
+                                                                        Need::optional};
   EntryPoint<int(Handle, unsigned, unsigned*, unsigned*)> supported_graphics_clocks{
       this, "nvmlDeviceGetSupportedGraphicsClocks", Need::optional};
   // renamed in CUDA 12
   EntryPoint<int(Handle, unsigned long long*)> event_reasons{this, "nvmlDeviceGetCurrentClocksEventReasons",
-                                                        "nvmlDeviceGetCurrentClocksThrottleReasons"};
-  EntryPoint<int(Handle, unsigned*, ProcessInfo*)> compute_processes{
-      this, "nvmlDeviceGetComputeRunningProcesses_v3", Need::optional};
+                                                             "nvmlDeviceGetCurrentClocksThrottleReasons"};
+  EntryPoint<int(Handle, unsigned*, ProcessInfo*)> compute_processes{this, "nvmlDeviceGetComputeRunningProcesses_v3",
+                                                                     Need::optional};
   EntryPoint<int(Handle, unsigned*)> power_limit{this, "nvmlDeviceGetPowerManagementLimit", Need::optional};
   EntryPoint<int(Handle, unsigned*)> default_power_limit{this, "nvmlDeviceGetPowerManagementDefaultLimit",
-                                                    Need::optional};
+                                                         Need::optional};
   EntryPoint<int(Handle, unsigned*)> enforced_power_limit{this, "nvmlDeviceGetEnforcedPowerLimit", Need::optional};
-  EntryPoint<int(Handle, unsigned*, unsigned*)> power_limit_range{
-      this, "nvmlDeviceGetPowerManagementLimitConstraints", Need::optional};
+  EntryPoint<int(Handle, unsigned*, unsigned*)> power_limit_range{this, "nvmlDeviceGetPowerManagementLimitConstraints",
+                                                                  Need::optional};
   EntryPoint<int(Handle, int*)> persistence_mode{this, "nvmlDeviceGetPersistenceMode", Need::optional};
-  EntryPoint<int(Handle, int, unsigned*)> application_clock{this, "nvmlDeviceGetApplicationsClock",
-                                                       Need::optional};
+  EntryPoint<int(Handle, int, unsigned*)> application_clock{this, "nvmlDeviceGetApplicationsClock", Need::optional};
   EntryPoint<int(Handle, int, unsigned*)> default_application_clock{this, "nvmlDeviceGetDefaultApplicationsClock",
-                                                               Need::optional};
+                                                                    Need::optional};
 
   EntryPoint<int(Handle, unsigned, unsigned)> set_gpu_locked_clocks{this, "nvmlDeviceSetGpuLockedClocks",
-                                                               Need::optional};
+                                                                    Need::optional};
   EntryPoint<int(Handle)> reset_gpu_locked_clocks{this, "nvmlDeviceResetGpuLockedClocks", Need::optional};
   EntryPoint<int(Handle, unsigned, unsigned)> set_memory_locked_clocks{this, "nvmlDeviceSetMemoryLockedClocks",
-                                                                  Need::optional};
+                                                                       Need::optional};
   EntryPoint<int(Handle)> reset_memory_locked_clocks{this, "nvmlDeviceResetMemoryLockedClocks", Need::optional};
   EntryPoint<int(Handle, unsigned, unsigned)> set_application_clocks{this, "nvmlDeviceSetApplicationsClocks",
-                                                                Need::optional};
+                                                                     Need::optional};
   EntryPoint<int(Handle)> reset_application_clocks{this, "nvmlDeviceResetApplicationsClocks", Need::optional};
   EntryPoint<int(Handle, unsigned)> set_power_limit{this, "nvmlDeviceSetPowerManagementLimit", Need::optional};
   EntryPoint<int(Handle, int)> set_persistence_mode{this, "nvmlDeviceSetPersistenceMode", Need::optional};

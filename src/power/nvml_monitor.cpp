@@ -59,8 +59,7 @@ class NvmlMonitor : public DeviceMonitor {
   std::optional<double> temperature() const {
     const auto& nvml = library_->functions();
     nvml::Temperature versioned{nvml::kTemperatureVersion1};
-    if (nvml.temperature_v && nvml.temperature_v(board_.handle, &versioned) == nvml::kOk)
-      return versioned.temperature;
+    if (nvml.temperature_v && nvml.temperature_v(board_.handle, &versioned) == nvml::kOk) return versioned.temperature;
     unsigned celsius = 0;
     if (nvml.temperature && nvml.temperature(board_.handle, 0, &celsius) == nvml::kOk) return celsius;
     return std::nullopt;

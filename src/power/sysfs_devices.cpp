@@ -23,8 +23,7 @@ std::string pci_address_of(const Sysfs& sysfs, const std::filesystem::path& devi
 std::vector<DrmDevice> drm_devices(const Sysfs& sysfs) {
   std::vector<DrmDevice> cards;
   for (const auto& name : sysfs.list(kDrm)) {
-    if (!name.starts_with("card") || name.find('-') != std::string::npos)
-      continue;  // card0-DP-1 is a connector
+    if (!name.starts_with("card") || name.find('-') != std::string::npos) continue;  // card0-DP-1 is a connector
     const auto device = std::filesystem::path(kDrm) / name / "device";
     cards.push_back({name, device, pci_address_of(sysfs, device)});
   }
@@ -34,8 +33,8 @@ std::vector<DrmDevice> drm_devices(const Sysfs& sysfs) {
 const DrmDevice* card_at(const std::vector<DrmDevice>& cards, const std::string& pci_address) {
   const std::string wanted = normalise_pci_address(pci_address);
   if (wanted.empty()) return nullptr;
-  const auto found = std::find_if(cards.begin(), cards.end(),
-                                  [&](const DrmDevice& card) { return card.pci_address == wanted; });
+  const auto found =
+      std::find_if(cards.begin(), cards.end(), [&](const DrmDevice& card) { return card.pci_address == wanted; });
   return found == cards.end() ? nullptr : &*found;
 }
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "problem/program.hpp"
-#include "problem/tables/quantity.hpp"
 #include "problem/code_names.hpp"
 #include "problem/names.hpp"
+#include "problem/program.hpp"
+#include "problem/tables/quantity.hpp"
 
 namespace ergotune {
 
@@ -61,9 +61,8 @@ void check_kernel(const Kernel& kernel, const Names& constants, const Names& all
     }
     check(argument.count, constants, "the count of " + what);
   }
-  for (const auto& [list, key] :
-       {std::pair{&kernel.launch.grid, "grid"}, std::pair{&kernel.launch.global, "global"},
-        std::pair{&kernel.launch.block, "block"}}) {
+  for (const auto& [list, key] : {std::pair{&kernel.launch.grid, "grid"}, std::pair{&kernel.launch.global, "global"},
+                                  std::pair{&kernel.launch.block, "block"}}) {
     for (const Expression& expression : *list) check(expression, all, fmt::format("launch.{}", key));
   }
   check(kernel.launch.shared_memory_bytes, all, "launch.shared_memory_bytes");
@@ -79,15 +78,17 @@ void check_kernel(const Kernel& kernel, const Names& constants, const Names& all
 void check_program(const Program& program, const Problem& problem, Names names) {
   for (const std::string_view folder : kProgramFolders) {
     if (names.knows(folder))
-      throw UserError(fmt::format("\"{}\" stands for a folder of the program (docs/programs.md); give the parameter or constant "
-                                  "another name",
-                                  folder),
-                      program.place);
+      throw UserError(
+          fmt::format("\"{}\" stands for a folder of the program (docs/programs.md); give the parameter or constant "
+                      "another name",
+                      folder),
+          program.place);
   }
   for (const Parameter& parameter : problem.parameters)
     if (program.output.contains(parameter.name))
-      throw UserError(fmt::format("\"{}\" is both a parameter and a quantity of \"output\"; rename one of them", parameter.name),
-                      parameter.place);
+      throw UserError(
+          fmt::format("\"{}\" is both a parameter and a quantity of \"output\"; rename one of them", parameter.name),
+          parameter.place);
   names.add("folder");
   Names building = names;
   building.add("build");
@@ -95,7 +96,8 @@ void check_program(const Program& program, const Problem& problem, Names names) 
     for (const Template& text : texts) check(text, known, what);
   };
   for (const auto& step : program.build) check_all(step, building, "\"build\"");
-  for (const ProgramFile& file : program.build_files) check(file.text, building, fmt::format("the file \"{}\"", file.name));
+  for (const ProgramFile& file : program.build_files)
+    check(file.text, building, fmt::format("the file \"{}\"", file.name));
   if (!program.build.empty()) names.add("build");
   for (const auto& [name, text] : program.environment) check(text, names, fmt::format("the variable \"{}\"", name));
   names.add("run");
@@ -114,14 +116,21 @@ void check_metrics(const Problem& problem, Names names) {
   for (const Metric& metric : problem.metrics) {
     const SourcePlace place = metric.expression.place();
     if (names.knows(metric.name) || quantity_info(metric.name))
-      throw UserError(fmt::format("\"{}\" is a metric, and something else of this problem already has that name: give the metric another", metric.name),
-                      place);
+      throw UserError(
+          fmt::format(
+              "\"{}\" is a metric, and something else of this problem already has that name: give the metric another",
+              metric.name),
+          place);
     for (const std::string& name : metric.expression.names()) {
-      const auto later = std::find_if(&metric, problem.metrics.data() + problem.metrics.size(), [&](const Metric& m) { return m.name == name; });
+      const auto later = std::find_if(&metric, problem.metrics.data() + problem.metrics.size(),
+                                      [&](const Metric& m) { return m.name == name; });
       if (later != problem.metrics.data() + problem.metrics.size() && !names.knows(name) && !quantity_info(name))
-        throw UserError(later == &metric ? fmt::format("metric \"{}\" uses itself", name)
-                                         : fmt::format("metric \"{}\" uses \"{}\", which stands further down: a metric uses earlier ones", metric.name, name),
-                        place_in(metric.expression, name));
+        throw UserError(
+            later == &metric
+                ? fmt::format("metric \"{}\" uses itself", name)
+                : fmt::format("metric \"{}\" uses \"{}\", which stands further down: a metric uses earlier ones",
+                              metric.name, name),
+            place_in(metric.expression, name));
       // Observers may bring quantities of any name, so only what looks like a slip is one.
       if (names.knows(name) || nearest_name(name, names.list()).empty()) continue;
       check(metric.expression, names, fmt::format("metric \"{}\"", metric.name));
@@ -139,9 +148,10 @@ void check_distinct(const Problem& problem) {
                       parameter.place);
     for (const Parameter& other : problem.parameters) {
       if (&other == &parameter || other.name != macro) continue;
-      throw UserError(fmt::format("\"{}\" is a parameter of all kernels, and here one of a single kernel; rename one of them",
-                                  macro),
-                      parameter.place);
+      throw UserError(
+          fmt::format("\"{}\" is a parameter of all kernels, and here one of a single kernel; rename one of them",
+                      macro),
+          parameter.place);
     }
   }
 }
@@ -153,15 +163,15 @@ void check_plans(const Problem& problem, const Names& parameters) {
     for (const PlanStageSpec& stage : plan.stages) {
       for (const std::string& name : stage.free) {
         if (std::find(groups.begin(), groups.end(), name) != groups.end()) continue;
-        throw UserError(fmt::format("plan \"{}\" frees the unknown parameter \"{}\"{}", plan.name, name,
-                                    suggestion(name, groups)),
-                        stage.place);
+        throw UserError(
+            fmt::format("plan \"{}\" frees the unknown parameter \"{}\"{}", plan.name, name, suggestion(name, groups)),
+            stage.place);
       }
       for (const auto& [name, value] : stage.fixed) {
         if (std::find(groups.begin(), groups.end(), name) != groups.end()) continue;
-        throw UserError(fmt::format("plan \"{}\" fixes the unknown parameter \"{}\"{}", plan.name, name,
-                                    suggestion(name, groups)),
-                        stage.place);
+        throw UserError(
+            fmt::format("plan \"{}\" fixes the unknown parameter \"{}\"{}", plan.name, name, suggestion(name, groups)),
+            stage.place);
       }
     }
   }
@@ -172,16 +182,19 @@ void check_counts(const Problem& problem) {
   for (const Kernel& kernel : problem.kernels)
     for (const Argument& argument : kernel.arguments) {
       const auto names = argument.count.names();
-      const bool known = std::all_of(names.begin(), names.end(), [&](const std::string& name) { return problem.constants.contains(name); });
+      const bool known = std::all_of(names.begin(), names.end(),
+                                     [&](const std::string& name) { return problem.constants.contains(name); });
       if (argument.kind != Argument::Kind::scalar && known)
-        (void)whole_count(argument.count.evaluate(problem.constants), fmt::format("the count of argument \"{}\"", argument.name), argument.place);
+        (void)whole_count(argument.count.evaluate(problem.constants),
+                          fmt::format("the count of argument \"{}\"", argument.name), argument.place);
     }
 }
 
 }  // namespace
 
 std::int64_t whole_count(const Value& value, const std::string& what, const SourcePlace& place) {
-  const bool whole = value.is_integer() || (value.is_real() && std::floor(value.as_real()) == value.as_real() && std::abs(value.as_real()) < 0x1p62);
+  const bool whole = value.is_integer() || (value.is_real() && std::floor(value.as_real()) == value.as_real() &&
+                                            std::abs(value.as_real()) < 0x1p62);
   if (!whole) throw UserError(fmt::format("{} is {}, which is no whole number", what, value.to_literal()), place);
   return value.as_integer();
 }

@@ -16,8 +16,7 @@ using Kind = Step::Kind;
 void collect(const std::vector<Step>& steps, std::vector<std::string>& around,
              std::vector<std::set<std::string>>& seen) {
   for (const Step& step : steps) {
-    if (step.kind == Kind::launch && step.kernel < seen.size())
-      seen[step.kernel].insert(around.begin(), around.end());
+    if (step.kind == Kind::launch && step.kernel < seen.size()) seen[step.kernel].insert(around.begin(), around.end());
     if (step.kind == Kind::loop) around.push_back(step.variable);
     collect(step.steps, around, seen);
     if (step.kind == Kind::loop) around.pop_back();
@@ -84,8 +83,8 @@ class WorkloadCheck {
   void loop(const Step& step) {
     if (names_.knows(step.variable)) {
       const bool of_loop = std::find(around_.begin(), around_.end(), step.variable) != around_.end();
-      throw UserError(fmt::format("\"{}\" is the variable of a loop here, and {} already; rename one of them", step.variable,
-                                  of_loop ? "of a loop around it" : "a constant or parameter"),
+      throw UserError(fmt::format("\"{}\" is the variable of a loop here, and {} already; rename one of them",
+                                  step.variable, of_loop ? "of a loop around it" : "a constant or parameter"),
                       step.place);
     }
     check(step.from, names_, "\"from\"");
@@ -116,8 +115,8 @@ class WorkloadCheck {
   void swap(const Step& step) const {
     const Argument &first = buffer(step.first, step.place), &second = buffer(step.second, step.place);
     if (first.type != second.type)
-      throw UserError(fmt::format("\"{}\" and \"{}\" cannot be swapped: one is {}, the other {}", step.first, step.second,
-                                  to_string(first.type), to_string(second.type)),
+      throw UserError(fmt::format("\"{}\" and \"{}\" cannot be swapped: one is {}, the other {}", step.first,
+                                  step.second, to_string(first.type), to_string(second.type)),
                       step.place);
     const auto one = value_of(first.count), other = value_of(second.count);
     if (one && other && *one != *other)

@@ -15,8 +15,9 @@ std::vector<std::string> code_names_in(const Problem& problem, const Restriction
     if (!info || info->producer != Producer::compiler || problem.constants.contains(name)) continue;
     const bool parameter = std::any_of(problem.parameters.begin(), problem.parameters.end(),
                                        [&, wanted = name](const Parameter& p) { return p.name == wanted; });
-    const bool of_a_device = std::any_of(problem.constants_by_device.begin(), problem.constants_by_device.end(),
-                                         [&, wanted = name](const auto& device) { return device.second.contains(wanted); });
+    const bool of_a_device =
+        std::any_of(problem.constants_by_device.begin(), problem.constants_by_device.end(),
+                    [&, wanted = name](const auto& device) { return device.second.contains(wanted); });
     if (!parameter && !of_a_device) names.push_back(name);
   }
   return names;
@@ -29,9 +30,11 @@ bool names_instructions(const Problem& problem) {
   return has(problem.objective.text) ||
          std::any_of(problem.restrictions.begin(), problem.restrictions.end(),
                      [&](const Restriction& restriction) { return any(code_names_in(problem, restriction)); }) ||
-         std::any_of(problem.metrics.begin(), problem.metrics.end(), [&](const Metric& metric) { return any(metric.expression.names()); }) ||
+         std::any_of(problem.metrics.begin(), problem.metrics.end(),
+                     [&](const Metric& metric) { return any(metric.expression.names()); }) ||
          std::any_of(problem.plans.begin(), problem.plans.end(), [&](const PlanSpec& plan) {
-           return std::any_of(plan.stages.begin(), plan.stages.end(), [&](const PlanStageSpec& stage) { return has(stage.objective); });
+           return std::any_of(plan.stages.begin(), plan.stages.end(),
+                              [&](const PlanStageSpec& stage) { return has(stage.objective); });
          });
 }
 

@@ -8,10 +8,11 @@
 
 namespace ergotune {
 
-/// Those that a restriction names and that are no parameter or constant of the problem; empty for a restriction that the space can
-/// be built with.
+/// Those that a restriction names and that are no parameter or constant of the problem; empty for a restriction that
+/// the space can be built with.
 std::vector<std::string> code_names_in(const Problem& problem, const Restriction& restriction);
-/// Whether a restriction, a metric, the objective or a plan's stage names instructions of the compiled code (static_fma ...).
+/// Whether a restriction, a metric, the objective or a plan's stage names instructions of the compiled code (static_fma
+/// ...).
 bool names_instructions(const Problem& problem);
 /// The restrictions that the space can be built with.
 std::vector<Restriction> restrictions_of_space(const Problem& problem);

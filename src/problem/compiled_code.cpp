@@ -21,7 +21,10 @@ std::string_view first_line_of(std::string_view text) {
 }  // namespace
 
 bool is_compiled_code(std::string_view text) {
-  constexpr std::string_view kElf("\x7f" "ELF"), kFatbin("\x50\xed\x55\xba"), kWrapped("\xb1\x43\x62\x46");
+  constexpr std::string_view kElf(
+      "\x7f"
+      "ELF"),
+      kFatbin("\x50\xed\x55\xba"), kWrapped("\xb1\x43\x62\x46");
   if (text.starts_with(kElf) || text.starts_with(kFatbin) || text.starts_with(kWrapped)) return true;
   return first_line_of(text).starts_with(".version");
 }

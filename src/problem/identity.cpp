@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "base/hash.hpp"
-#include "problem/program.hpp"
 #include "problem/code_names.hpp"
 #include "problem/compiled_code.hpp"
 #include "problem/files/document.hpp"
 #include "problem/files/includes.hpp"
 #include "problem/files/source_text.hpp"
+#include "problem/program.hpp"
 
 namespace ergotune {
 namespace {
@@ -40,17 +40,16 @@ Json contents_of(const std::filesystem::path& file) {
 }
 
 Json describe(const KernelSource& source) {
-  if (is_compiled_code(source.text)) return Json{{"language", to_string(source.language)}, {"text", content_hash(source.text)}};
+  if (is_compiled_code(source.text))
+    return Json{{"language", to_string(source.language)}, {"text", content_hash(source.text)}};
   const auto text_of = [&](const std::string& text) {
     return content_hash(source.language == Language::fortran ? text : without_comments(text));
   };
   std::vector<std::string> folders;
   for (const auto& folder : include_folders_of(source)) folders.push_back(folder.string());
   Json included = Json::array();
-  for (const auto& [name, text, path] : included_files(source.text, folders))
-    included.push_back({name, text_of(text)});
-  return Json{
-      {"language", to_string(source.language)}, {"text", text_of(source.text)}, {"included", included}};
+  for (const auto& [name, text, path] : included_files(source.text, folders)) included.push_back({name, text_of(text)});
+  return Json{{"language", to_string(source.language)}, {"text", text_of(source.text)}, {"included", included}};
 }
 
 Json describe(const Fill& fill) {
@@ -94,20 +93,19 @@ Json describe(const Kernel& kernel) {
   Json sources = Json::object();  // sorted: a device takes the one it compiles
   for (const auto& language :
        {Language::c, Language::cpp, Language::cuda, Language::fortran, Language::hip, Language::opencl})
-    if (const KernelSource* source = kernel.source_for(language))
-      sources[to_string(language)] = describe(*source);
+    if (const KernelSource* source = kernel.source_for(language)) sources[to_string(language)] = describe(*source);
   Json arguments = Json::array(), options = Json::object();
   for (const Argument& argument : kernel.arguments) arguments.push_back(describe(argument));
   for (const auto& [language, list] : kernel.options)
     if (!list.empty()) options[language] = document::write_list(list);
   Json json{{"function", write(kernel.function)},
-              {"sources", sources},
-              {"arguments", arguments},
-              {"grid", plain(kernel.launch.grid)},
-              {"global", plain(kernel.launch.global)},
-              {"block", plain(kernel.launch.block)},
-              {"shared_memory_bytes", plain(kernel.launch.shared_memory_bytes)},
-              {"options", options}};
+            {"sources", sources},
+            {"arguments", arguments},
+            {"grid", plain(kernel.launch.grid)},
+            {"global", plain(kernel.launch.global)},
+            {"block", plain(kernel.launch.block)},
+            {"shared_memory_bytes", plain(kernel.launch.shared_memory_bytes)},
+            {"options", options}};
   if (!kernel.name.empty()) json["name"] = kernel.name;
   if (kernel.verification) json["verification"] = describe(*kernel.verification);
   return json;
@@ -159,8 +157,7 @@ Json describe(const Parameter& parameter) {
             {"kind", static_cast<int>(parameter.kind)},
             {"values", document::write_list(parameter.values)}};
   if (parameter.range)
-    json["range"] = {plain(parameter.range->start), plain(parameter.range->stop),
-                     plain(parameter.range->step)};
+    json["range"] = {plain(parameter.range->start), plain(parameter.range->stop), plain(parameter.range->step)};
   if (parameter.generator) json["generated"] = true;
   // A reference runs with the defaults, which are the first values where nothing else is said.
   if (parameter.default_value)
@@ -202,14 +199,14 @@ std::string identity_of(const Problem& problem) {
   Json by_device = Json::object();
   for (const auto& [device, constants] : problem.constants_by_device) by_device[device] = write(constants);
   Json json{{"identity", kIdentityVersion},
-                  {"kernels", describe_list(problem.kernels)},
-                  {"constants", write(problem.constants)},
-                  {"constants_by_device", by_device},
-                  {"parameters", describe_list(problem.parameters)},
-                  {"execution_parameters", describe_list(problem.execution_parameters)},
-                  {"restrictions", describe(problem.restrictions)},
-                  {"verification", describe(problem.verification)},
-                  {"simulation", plain(problem.simulation)}};
+            {"kernels", describe_list(problem.kernels)},
+            {"constants", write(problem.constants)},
+            {"constants_by_device", by_device},
+            {"parameters", describe_list(problem.parameters)},
+            {"execution_parameters", describe_list(problem.execution_parameters)},
+            {"restrictions", describe(problem.restrictions)},
+            {"verification", describe(problem.verification)},
+            {"simulation", plain(problem.simulation)}};
   if (!problem.steps.empty()) json["steps"] = describe_list(problem.steps);
   // Counts of instructions are those of another level of code where they are asked for.
   if (names_instructions(problem)) json["instructions"] = "machine code";

@@ -19,8 +19,9 @@ Problem load_problem(const std::filesystem::path& file) {
   }
   const auto text = read_file(file);
   if (!text)
-    throw UserError(errno == EFBIG ? fmt::format("this file has more than {} MiB; a problem file is smaller", kLargestText >> 20)
-                                   : "the problem file does not exist or cannot be read",
+    throw UserError(errno == EFBIG
+                        ? fmt::format("this file has more than {} MiB; a problem file is smaller", kLargestText >> 20)
+                        : "the problem file does not exist or cannot be read",
                     {file.string(), 0, 0});
   return parse_problem(*text, file);
 }
@@ -30,9 +31,11 @@ namespace {
 /// What a file is instead of a problem file, with what to do; empty where nothing tells.
 std::string something_else(std::string_view text) {
   if (text.starts_with("SQLite format 3"))
-    return "this is a store of results; \"ergotune show\" and \"ergotune report\" read it, and to go on tuning name the "
+    return "this is a store of results; \"ergotune show\" and \"ergotune report\" read it, and to go on tuning name "
+           "the "
            "problem file";
-  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) return "this is UTF-16; save the problem file as UTF-8";
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+    return "this is UTF-16; save the problem file as UTF-8";
   if (text.starts_with("\x1f\x8b")) return "this is a compressed file; unpack it (gzip -d)";
   if (text.starts_with("<!") || text.starts_with("<html")) return "this is a page for a browser, not a problem file";
   return {};
@@ -43,8 +46,7 @@ std::string something_else(std::string_view text) {
 Problem parse_problem(const std::string& text, const std::filesystem::path& file) {
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) {
-    throw UserError("the problem file is empty; docs/problem-file.md shows a whole one",
-                    {file.string(), 0, 0});
+    throw UserError("the problem file is empty; docs/problem-file.md shows a whole one", {file.string(), 0, 0});
   }
   if (const std::string words = something_else(text); !words.empty()) throw UserError(words, {file.string(), 0, 0});
   // A TOML file may begin with '[' (a table), but never with '{'.

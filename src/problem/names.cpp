@@ -15,9 +15,7 @@ bool Names::knows(std::string_view name) const {
 
 SourcePlace place_in(const Expression& expression, std::string_view name) {
   const std::string& text = expression.text();
-  const auto word = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
-  };
+  const auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
   for (auto at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
     const bool begins = at == 0 || !word(text[at - 1]);
     const bool ends = at + name.size() == text.size() || !word(text[at + name.size()]);

@@ -27,8 +27,8 @@ void check(const Expression& expression, const Names& names, const std::string& 
 void check(const Template& text, const Names& names, const std::string& what);
 
 // checks_workload.cpp
-/// `names` (constants and parameters) and what the kernel's own expressions see besides: its parameters without its name, the
-/// variables of loops around it.
+/// `names` (constants and parameters) and what the kernel's own expressions see besides: its parameters without its
+/// name, the variables of loops around it.
 Names names_inside(const Problem& problem, std::size_t kernel, const Names& names);
 /// Throws a UserError for steps that name what is not there, that no round can be made of, or that never end.
 void check_workload(const Problem& problem, const Names& names);

@@ -35,22 +35,21 @@ constexpr std::array<TypeName, 11> kTypes{{{ElementType::int8, "int8", 1},
                                            {ElementType::float64, "float64", 8}}};
 
 // The names that C, CUDA and OpenCL programmers use for the same types.
-constexpr std::array<std::pair<const char*, ElementType>, 15> kTypeAliases{
-    {{"half", ElementType::float16},
-     {"float", ElementType::float32},
-     {"double", ElementType::float64},
-     {"char", ElementType::int8},
-     {"uchar", ElementType::uint8},
-     {"unsigned char", ElementType::uint8},
-     {"short", ElementType::int16},
-     {"ushort", ElementType::uint16},
-     {"unsigned short", ElementType::uint16},
-     {"int", ElementType::int32},
-     {"uint", ElementType::uint32},
-     {"unsigned int", ElementType::uint32},
-     {"unsigned", ElementType::uint32},
-     {"long", ElementType::int64},
-     {"ulong", ElementType::uint64}}};
+constexpr std::array<std::pair<const char*, ElementType>, 15> kTypeAliases{{{"half", ElementType::float16},
+                                                                            {"float", ElementType::float32},
+                                                                            {"double", ElementType::float64},
+                                                                            {"char", ElementType::int8},
+                                                                            {"uchar", ElementType::uint8},
+                                                                            {"unsigned char", ElementType::uint8},
+                                                                            {"short", ElementType::int16},
+                                                                            {"ushort", ElementType::uint16},
+                                                                            {"unsigned short", ElementType::uint16},
+                                                                            {"int", ElementType::int32},
+                                                                            {"uint", ElementType::uint32},
+                                                                            {"unsigned int", ElementType::uint32},
+                                                                            {"unsigned", ElementType::uint32},
+                                                                            {"long", ElementType::int64},
+                                                                            {"ulong", ElementType::uint64}}};
 
 constexpr std::array<std::pair<Compare, const char*>, 5> kCompares{{{Compare::elements, "elements"},
                                                                     {Compare::sum, "sum"},
@@ -137,8 +136,8 @@ std::string to_string(Compare compare) {
 }
 
 const KernelSource* Kernel::source_for(Language language) const {
-  const auto found = std::find_if(sources.begin(), sources.end(),
-                                  [&](const KernelSource& s) { return s.language == language; });
+  const auto found =
+      std::find_if(sources.begin(), sources.end(), [&](const KernelSource& s) { return s.language == language; });
   return found == sources.end() ? nullptr : &*found;
 }
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/process/environment.hpp"
 #include "base/files.hpp"
+#include "base/process/environment.hpp"
 
 namespace ergotune {
 
@@ -52,7 +52,8 @@ std::string known_text(const Template& text, const std::filesystem::path& folder
 }
 
 const std::vector<std::string>& exit_status_names() {
-  static const std::vector<std::string> names = {"ok", "wrong_result", "unsupported", "runtime_error", "launch_error", "timeout"};
+  static const std::vector<std::string> names = {"ok",           "wrong_result", "unsupported", "runtime_error",
+                                                 "launch_error", "timeout"};
   return names;
 }
 

@@ -32,14 +32,15 @@ struct Program {
   std::map<std::string, Template> environment;  ///< added to ergotune's own, for the run
   /// Where it runs; not given: where it was built, else beside the problem file.
   std::optional<Template> folder;
-  /// Commands that run once for each different text of theirs (and of build_files), in a folder of its own that is kept.
+  /// Commands that run once for each different text of theirs (and of build_files), in a folder of its own that is
+  /// kept.
   std::vector<std::vector<Template>> build;
   std::vector<ProgramFile> build_files;  ///< written into the build's folder before it
   std::vector<ProgramFile> files;        ///< written into the run's folder before each configuration
   /// What besides command and build determines results: files, and folders with all that is in them.
   std::vector<std::filesystem::path> sources;
-  /// Quantities by name: a regular expression (ECMAScript) with one group, the number. Looked for in each line of standard
-  /// output and error; the last match counts.
+  /// Quantities by name: a regular expression (ECMAScript) with one group, the number. Looked for in each line of
+  /// standard output and error; the last match counts.
   std::map<std::string, std::string> output;
   std::vector<Template> check_command;  ///< must end with 0; sees the output in the file {{run}}/stdout
   std::string check_pattern;            ///< must match a line of the output

@@ -103,7 +103,9 @@ void flatten(std::vector<Step>& steps) {
 
 /// A concurrent step of one branch is left as that branch.
 void keep_only(std::vector<Step>& steps, const std::vector<std::size_t>& kernels) {
-  const auto kept = [&](std::size_t kernel) { return std::find(kernels.begin(), kernels.end(), kernel) != kernels.end(); };
+  const auto kept = [&](std::size_t kernel) {
+    return std::find(kernels.begin(), kernels.end(), kernel) != kernels.end();
+  };
   std::erase_if(steps, [&](const Step& step) { return step.kind == Step::Kind::launch && !kept(step.kernel); });
   for (Step& step : steps) {
     keep_only(step.steps, kernels);

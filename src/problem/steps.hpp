@@ -13,8 +13,7 @@ namespace ergotune {
 Kernel& add_kernel(Problem& problem, const std::string& name);
 
 /// A kernel's launches, back to back. Throws UserError where the problem has no such kernel.
-Step launch_step(const Problem& problem, const std::string& kernel,
-                 Expression launches = Expression::constant(1));
+Step launch_step(const Problem& problem, const std::string& kernel, Expression launches = Expression::constant(1));
 /// `steps` for each value of `variable`, as Python's range(from, to, by) has them.
 Step loop_step(const std::string& variable, Expression from, Expression to, std::vector<Step> steps,
                Expression by = Expression::constant(1));
@@ -22,8 +21,8 @@ Step loop_step(const std::string& variable, Expression from, Expression to, std:
 Step swap_step(const std::string& first, const std::string& second);
 /// Steps in their order, as a branch of a concurrent step.
 Step branch_step(const std::string& name, std::vector<Step> steps);
-/// Branches (launches, loops, branches with a name) side by side; `order`: names of those that are queued first, with commas
-/// between them. Throws UserError for two of the same name, and for fewer than two.
+/// Branches (launches, loops, branches with a name) side by side; `order`: names of those that are queued first, with
+/// commas between them. Throws UserError for two of the same name, and for fewer than two.
 Step concurrent_step(std::vector<Step> branches, const std::string& order = "");
 
 /// The same launches with nothing side by side.

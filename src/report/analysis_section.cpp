@@ -32,10 +32,8 @@ Json against_default(const Tradeoff& tradeoff, std::size_t default_row) {
     faster += less_time && !less_energy;
     thriftier += less_energy && !less_time;
   }
-  return {{"of", tradeoff.points.size() - 1},
-          {"both", both},
-          {"only_faster", faster},
-          {"only_more_efficient", thriftier}};
+  return {
+      {"of", tradeoff.points.size() - 1}, {"both", both}, {"only_faster", faster}, {"only_more_efficient", thriftier}};
 }
 
 Json hull_of(const Recording& recording, const Tradeoff& tradeoff) {
@@ -109,17 +107,14 @@ Json analysis_section(const Recording& recording, const AnalysisContext& context
   const Tradeoff tradeoff = analyse_tradeoff(recording);
   if (tradeoff.points.size() < kFewest) return nullptr;
   Json section = Json::object();
-  if (tradeoff.has_energy && tradeoff.quadrants && tradeoff.spread)
-    section["hull"] = hull_of(recording, tradeoff);
+  if (tradeoff.has_energy && tradeoff.quadrants && tradeoff.spread) section["hull"] = hull_of(recording, tradeoff);
   if (tradeoff.has_energy && context.default_row)
     section["against_default"] = against_default(tradeoff, *context.default_row);
   const std::vector<Influence> found = influences(recording, tradeoff);
   section["correlations"] = correlations_of(recording, tradeoff, found);
   section["words"] = explain(recording, tradeoff, found, roofline_of(recording, tradeoff));
-  const bool whole =
-      static_cast<double>(recording.size()) >= kShareForCentrality * static_cast<double>(context.space);
-  if (whole && tradeoff.points.size() <= kMostForCentrality)
-    section["centrality"] = centrality_of(recording, tradeoff);
+  const bool whole = static_cast<double>(recording.size()) >= kShareForCentrality * static_cast<double>(context.space);
+  if (whole && tradeoff.points.size() <= kMostForCentrality) section["centrality"] = centrality_of(recording, tradeoff);
   return section;
 }
 

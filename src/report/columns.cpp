@@ -97,8 +97,9 @@ std::string columns_json(const Recording& recording, const Objective& objective,
     fmt::format_to(to, "{}", confirmed != recording.confirmed.end() && confirmed->second == wanted ? 1 : 0);
   });
   out += ',';
-  add_list(out, "objective", rows,
-           [&](auto to, std::size_t row) { write_number(to, objective.value(recording.measurement(row)).value_or(NAN)); });
+  add_list(out, "objective", rows, [&](auto to, std::size_t row) {
+    write_number(to, objective.value(recording.measurement(row)).value_or(NAN));
+  });
   out += ',';
   if (extra.seconds && !extra.seconds->empty()) {
     add_list(out, "seconds", rows, [&](auto to, std::size_t row) { write_number(to, (*extra.seconds)[row]); });

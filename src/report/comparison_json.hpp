@@ -11,7 +11,7 @@
 namespace ergotune {
 
 /// `names`: what the sessions are called, in their order.
-nlohmann::ordered_json comparison_json(const std::vector<std::string>& names, const std::vector<ComparedSession>& sessions,
-                                       const Comparison& comparison);
+nlohmann::ordered_json comparison_json(const std::vector<std::string>& names,
+                                       const std::vector<ComparedSession>& sessions, const Comparison& comparison);
 
 }  // namespace ergotune

@@ -7,15 +7,15 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/json_depth.hpp"
 #include "base/clock.hpp"
-#include "ergotune/error.hpp"
+#include "base/json_depth.hpp"
 #include "base/statistics.hpp"
+#include "ergotune/error.hpp"
 #include "problem/tables/quantity.hpp"
-#include "search/importance.hpp"
-#include "search/ranking.hpp"
 #include "report/analysis_section.hpp"
+#include "search/importance.hpp"
 #include "search/known_names.hpp"
+#include "search/ranking.hpp"
 #include "store/sqlite/failure_groups.hpp"
 
 namespace ergotune {
@@ -30,8 +30,7 @@ class JudgedRows {
  public:
   JudgedRows(const Recording& recording, Objective& objective) : values_(recording.size()) {
     std::vector<Measurement> measurements;
-    for (std::size_t row = 0; row < recording.size(); ++row)
-      measurements.push_back(recording.measurement(row));
+    for (std::size_t row = 0; row < recording.size(); ++row) measurements.push_back(recording.measurement(row));
     std::vector<const Measurement*> pointers;
     for (const Measurement& measurement : measurements) pointers.push_back(&measurement);
     std::vector<bool> placed(recording.size(), false);
@@ -65,7 +64,11 @@ class JudgedRows {
 class ReportDocument {
  public:
   ReportDocument(const ReportSource& source, Objective& objective)
-      : source_(source), recording_(source.recording), objective_(objective), rows_(recording_, objective), repeats_(repeats()) {}
+      : source_(source),
+        recording_(source.recording),
+        objective_(objective),
+        rows_(recording_, objective),
+        repeats_(repeats()) {}
 
   Json build() {
     Json document;
@@ -101,10 +104,10 @@ class ReportDocument {
     document["gains"] = gains(document);
     document["top"] = Json::array();
     for (std::size_t k = 0; k < std::min(kTop, order.size()); ++k) document["top"].push_back(row(order[k]));
-    document["counts"] = {{"total", recording_.size()},
-                          {"failed", recording_.size() - order.size()},
-                          {"not_converged", std::count(recording_.statuses.begin(), recording_.statuses.end(),
-                                                       Status::not_converged)}};
+    document["counts"] = {
+        {"total", recording_.size()},
+        {"failed", recording_.size() - order.size()},
+        {"not_converged", std::count(recording_.statuses.begin(), recording_.statuses.end(), Status::not_converged)}};
     if (source_.space) document["counts"]["space"] = *source_.space;
     document["convergence"] = convergence();
     document["convergence_range"] = convergence_range(document["convergence"]);
@@ -190,7 +193,8 @@ class ReportDocument {
     if (recording_.statuses[index] == Status::not_converged) out["unsure"] = true;
     const auto& order = rows_.order();
     if (value && is_confirmed(order.front()) && !is_confirmed(index)) {
-      const auto behind = unconfirmed(objective_, recording_.measurement(index), recording_.measurement(order.front()), repeats_);
+      const auto behind =
+          unconfirmed(objective_, recording_.measurement(index), recording_.measurement(order.front()), repeats_);
       if (behind) out["unconfirmed"] = {{"expected", behind->expected}, {"expected_gain", behind->expected_gain}};
     }
     out["q"] = Json::object();
@@ -211,7 +215,8 @@ class ReportDocument {
     return values.empty() ? Json() : Json{{"v", median(values)}};
   }
 
-  /// How many times better the best is than the default and the median, and what it gains and loses against the fastest.
+  /// How many times better the best is than the default and the median, and what it gains and loses against the
+  /// fastest.
   Json gains(const Json& document) const {
     Json out = Json::object();
     const auto& order = rows_.order();
@@ -225,7 +230,9 @@ class ReportDocument {
     };
     against("default", document["default_row"]);
     against("median", document["median"]);
-    if (document["fastest"].is_null() || !document["best"]["q"].contains("energy") || !document["best"]["q"].contains("time")) return out;
+    if (document["fastest"].is_null() || !document["best"]["q"].contains("energy") ||
+        !document["best"]["q"].contains("time"))
+      return out;
     const Json &mine = document["best"]["q"], &fastest = document["fastest"]["q"];
     if (!fastest.contains("energy") || !(mine["time"] > fastest["time"])) return out;
     const double energy = fastest["energy"].get<double>(), time = fastest["time"].get<double>();
@@ -273,8 +280,7 @@ class ReportDocument {
     for (std::size_t index = 0; index < recording_.size(); ++index) {
       const auto value = rows_.value(index);
       if (!value) continue;
-      const bool better =
-          !best || (objective_.direction() == Direction::maximise ? *value > *best : *value < *best);
+      const bool better = !best || (objective_.direction() == Direction::maximise ? *value > *best : *value < *best);
       if (better) best = value;
       if (better) points.push_back(point(index, *best));
     }
@@ -362,7 +368,9 @@ Objective report_objective(const Recording& recording, const std::optional<std::
   return objective;
 }
 
-Json report_document(const ReportSource& source, Objective& objective) { return ReportDocument(source, objective).build(); }
+Json report_document(const ReportSource& source, Objective& objective) {
+  return ReportDocument(source, objective).build();
+}
 
 Json report_findings(const ReportSource& source, Objective& objective) {
   return ReportDocument(source, objective).findings();

@@ -1,5 +1,5 @@
-// The content of a page besides a session's rows: the answer, what it is held against, what to make of it. The numbers are
-// those of `show`: the page draws, and works out nothing.
+// The content of a page besides a session's rows: the answer, what it is held against, what to make of it. The numbers
+// are those of `show`: the page draws, and works out nothing.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ ReportSource open_report_source(const std::filesystem::path& file, std::int64_t 
 /// What the store holds beside rows: provenance, environment, the size of the space.
 void add_session(ReportSource& source, const SessionInfo& session, const std::string& environment);
 
-/// What `recording` was tuned for, or `wanted`. Throws UserError for an objective that means nothing, or that none of its
-/// results can answer.
+/// What `recording` was tuned for, or `wanted`. Throws UserError for an objective that means nothing, or that none of
+/// its results can answer.
 Objective report_objective(const Recording& recording, const std::optional<std::string>& wanted);
 
 /// The answer, counts, convergence, failures, environment; quick.
@@ -43,7 +43,7 @@ nlohmann::ordered_json report_findings(const ReportSource& source, Objective& ob
 /// Rows as columns, which is what the page draws from (docs/formats.md): `rows` are positions in the recording.
 /// Values are rounded to seven digits.
 struct ColumnsExtra {
-  const std::vector<double>* seconds = nullptr;    ///< since the session's beginning, by row of the recording
+  const std::vector<double>* seconds = nullptr;      ///< since the session's beginning, by row of the recording
   const std::vector<std::string>* stages = nullptr;  ///< by row
   const std::vector<std::string>* boards = nullptr;  ///< by row
 };

@@ -16,7 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A file holds this many configurations at most (about 3 MB): of more a sample, the best among them. What is served holds all.
+/// A file holds this many configurations at most (about 3 MB): of more a sample, the best among them. What is served
+/// holds all.
 constexpr std::size_t kMostRows = 20'000;
 
 std::vector<std::size_t> rows_of_page(const Recording& recording, const Objective& objective) {
@@ -39,8 +40,8 @@ std::vector<std::size_t> rows_of_page(const Recording& recording, const Objectiv
 
 }  // namespace
 
-std::string saved_data(const std::filesystem::path& file, std::int64_t session, const std::optional<std::string>& wanted,
-                       ReportSummary* summary) {
+std::string saved_data(const std::filesystem::path& file, std::int64_t session,
+                       const std::optional<std::string>& wanted, ReportSummary* summary) {
   const ReportSource source = open_report_source(file, session);
   const Recording& recording = source.recording;
   Objective objective = report_objective(recording, wanted);

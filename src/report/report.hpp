@@ -19,14 +19,14 @@ struct ReportSummary {
 };
 
 /// Writes the report of a session (0: the latest) of a store, or of any recording load_recording() reads, to `output`.
-/// Ranked by `objective`, or by what the last run wanted. Throws UserError when the file cannot be read or has no session,
-/// and when the page cannot be written: then nothing of it is.
+/// Ranked by `objective`, or by what the last run wanted. Throws UserError when the file cannot be read or has no
+/// session, and when the page cannot be written: then nothing of it is.
 ReportSummary write_report(const std::filesystem::path& source, std::int64_t session,
                            const std::filesystem::path& output,
                            const std::optional<std::string>& objective = std::nullopt);
 
 /// All that this page shows, as the JSON document that it holds (docs/formats.md): `ergotune show --json --page`.
-std::string saved_data(const std::filesystem::path& source, std::int64_t session, const std::optional<std::string>& objective,
-                       ReportSummary* summary = nullptr);
+std::string saved_data(const std::filesystem::path& source, std::int64_t session,
+                       const std::optional<std::string>& objective, ReportSummary* summary = nullptr);
 
 }  // namespace ergotune

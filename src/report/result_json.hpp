@@ -9,8 +9,8 @@
 
 namespace ergotune {
 
-/// A measurement as JSON: status, quantities with value, standard_error, half_width (of the 95 % interval), n, method, sensor;
-/// metrics.
+/// A measurement as JSON: status, quantities with value, standard_error, half_width (of the 95 % interval), n, method,
+/// sensor; metrics.
 nlohmann::ordered_json to_json(const Measurement& measurement);
 nlohmann::ordered_json to_json(const Value& value);
 /// {"name": value, ...}

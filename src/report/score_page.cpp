@@ -24,12 +24,11 @@ ChartSeries curve(const std::string& name, const std::vector<double>& x, const s
 std::string table(const std::vector<StrategyScore>& scores) {
   std::string html = "<table><tr><th>strategy</th><th>mean</th><th>evaluations to 1 %</th>";
   if (!scores.empty())
-    for (const auto& space : scores.front().spaces)
-      html += fmt::format("<th>{}</th>", escape_markup(space.space));
+    for (const auto& space : scores.front().spaces) html += fmt::format("<th>{}</th>", escape_markup(space.space));
   html += "</tr>\n";
   for (const auto& score : scores) {
-    html += fmt::format("<tr><td>{}</td><td>{:.3f}</td><td>{:.0f}</td>", escape_markup(score.strategy),
-                        score.mean, score.evaluations_to_1_percent);
+    html += fmt::format("<tr><td>{}</td><td>{:.3f}</td><td>{:.0f}</td>", escape_markup(score.strategy), score.mean,
+                        score.evaluations_to_1_percent);
     for (const auto& space : score.spaces) html += fmt::format("<td>{:.2f}</td>", space.score);
     html += "</tr>\n";
   }
@@ -43,15 +42,12 @@ std::string over_all_spaces(const std::vector<StrategyScore>& scores) {
   chart.y_label = "improvement over random";
   chart.y_limits = {-0.5, 1};
   std::vector<double> share(scores.empty() ? 0 : scores.front().improvement.size());
-  for (std::size_t i = 0; i < share.size(); ++i)
-    share[i] = static_cast<double>(i) / static_cast<double>(share.size());
-  for (const StrategyScore& score : scores)
-    chart.series.push_back(curve(score.strategy, share, score.improvement));
+  for (std::size_t i = 0; i < share.size(); ++i) share[i] = static_cast<double>(i) / static_cast<double>(share.size());
+  for (const StrategyScore& score : scores) chart.series.push_back(curve(score.strategy, share, score.improvement));
   return chart.to_svg();
 }
 
-std::string over_time(const std::vector<StrategyScore>& scores, const ScoredSpace& space,
-                      std::size_t position) {
+std::string over_time(const std::vector<StrategyScore>& scores, const ScoredSpace& space, std::size_t position) {
   Chart chart;
   chart.title = space.name();
   chart.x_label = "simulated time (s)";

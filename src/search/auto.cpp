@@ -20,11 +20,12 @@ struct Choice {
 Choice choose(const StrategyContext& context) {
   constexpr std::uint64_t kTrivial = 4, kModelLimit = 1200;
   const std::uint64_t size = context.space->size();
-  if (size <= kTrivial) return {"brute_force", fmt::format("{} configuration{} no search", size, size == 1 ? " needs" : "s need"), 0, {}};
+  if (size <= kTrivial)
+    return {"brute_force", fmt::format("{} configuration{} no search", size, size == 1 ? " needs" : "s need"), 0, {}};
   if (context.objectives > 1)
     return {"bayesian_pareto", fmt::format("{} objectives", context.objectives), kModelLimit, "nsga2"};
-  std::string reason = fmt::format("a Gaussian process over {} of {} configurations",
-                                   size <= 20000 ? "all" : "a sample", size);
+  std::string reason =
+      fmt::format("a Gaussian process over {} of {} configurations", size <= 20000 ? "all" : "a sample", size);
   if (context.budget > 0) reason += fmt::format(", for about {} evaluations", context.budget);
   for (std::size_t i = 0; i < context.priors.size(); ++i)
     reason += fmt::format("{}{} ({} outcomes)", i == 0 ? ", starting from " : ", ", context.priors[i].name,
@@ -82,8 +83,7 @@ class Auto : public Strategy {
 }  // namespace
 
 void add_auto(StrategyList& list) {
-  auto description =
-      describe_strategy<Auto>("auto", "the best of these for the space, the budget and the objective");
+  auto description = describe_strategy<Auto>("auto", "the best of these for the space, the budget and the objective");
   description.multi_objective = true;
   list.insert(list.begin(), std::move(description));
 }

@@ -24,8 +24,7 @@ void add_coordinate(StrategyList& list);
 
 /// A description whose maker builds a T from its context.
 template <class T>
-StrategyDescription describe_strategy(std::string name, std::string summary,
-                                      std::vector<StrategyOption> options = {}) {
+StrategyDescription describe_strategy(std::string name, std::string summary, std::vector<StrategyOption> options = {}) {
   StrategyDescription description;
   description.name = std::move(name);
   description.summary = std::move(summary);

@@ -9,8 +9,8 @@ namespace ergotune::search {
 
 std::vector<ConfigurationIndex> Candidates::draw(const EvaluationCache& memory,
                                                  const std::vector<ConfigurationIndex>& incumbents,
-                                                 const std::vector<ConfigurationIndex>& promising,
-                                                 Random& random, std::size_t limit) const {
+                                                 const std::vector<ConfigurationIndex>& promising, Random& random,
+                                                 std::size_t limit) const {
   std::vector<ConfigurationIndex> drawn;
   if (space_.size() <= limit) {
     drawn.resize(space_.size());

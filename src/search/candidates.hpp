@@ -17,8 +17,7 @@ class Candidates {
   /// At most about `limit` of them, known ones left out unless the whole space is a candidate: the neighbours
   /// of the incumbents (best first) and of what else is promising, steps of several parameters from the
   /// incumbents, their crossings, and a sample of everything.
-  std::vector<ConfigurationIndex> draw(const EvaluationCache& memory,
-                                       const std::vector<ConfigurationIndex>& incumbents,
+  std::vector<ConfigurationIndex> draw(const EvaluationCache& memory, const std::vector<ConfigurationIndex>& incumbents,
                                        const std::vector<ConfigurationIndex>& promising, Random& random,
                                        std::size_t limit) const;
   std::size_t limit() const { return limit_; }

@@ -14,8 +14,8 @@ constexpr int kBurnIn = 200, kDraws = 2000;
 /// Degrees of freedom: of the candidates' noises around their common size, and of the candidates around their centre.
 constexpr double kNoiseDegrees = 4, kSpreadDegrees = 4;
 constexpr double kLeastVariance = 1e-18, kMostVariance = 1e4;
-/// The spread of the candidates is drawn from a grid of logarithms around the error of one: flat below it, and falling as 1/x
-/// above.
+/// The spread of the candidates is drawn from a grid of logarithms around the error of one: flat below it, and falling
+/// as 1/x above.
 constexpr int kGrid = 40;
 constexpr double kGridStep = 0.25, kGridBegin = -4;
 
@@ -34,7 +34,10 @@ double gamma_draw(Random& random, double shape) {
 class Sampler {
  public:
   explicit Sampler(const std::vector<std::vector<RoundValue>>& candidates)
-      : cells_(candidates.size()), candidate_(candidates.size()), noise_(candidates.size()), least_noise_(candidates.size()),
+      : cells_(candidates.size()),
+        candidate_(candidates.size()),
+        noise_(candidates.size()),
+        least_noise_(candidates.size()),
         weight_(candidates.size(), 1.0) {
     take(candidates);
     begin();
@@ -128,7 +131,8 @@ class Sampler {
     double density[kGrid], most = -1e300, all = 0;
     for (int g = 0; g < kGrid; ++g) {
       const double x = at(g);
-      density[g] = (1 - static_cast<double>(cells_.size())) * std::log(x) - squares / (2 * x * x) - std::log(x + std::sqrt(error));
+      density[g] = (1 - static_cast<double>(cells_.size())) * std::log(x) - squares / (2 * x * x) -
+                   std::log(x + std::sqrt(error));
       most = std::max(most, density[g]);
     }
     for (double& d : density) all += d = std::exp(d - most);
@@ -160,11 +164,13 @@ class Sampler {
     for (std::size_t i = 0; i < cells_.size(); ++i) {
       double squares = kNoiseDegrees * common_noise_;
       for (const Cell& cell : cells_[i]) squares += square(cell.value - round_[cell.round] - candidate_[i]);
-      noise_[i] = std::max(squares / chi_squared(kNoiseDegrees + static_cast<double>(cells_[i].size())), least_noise_[i]);
+      noise_[i] =
+          std::max(squares / chi_squared(kNoiseDegrees + static_cast<double>(cells_[i].size())), least_noise_[i]);
       inverse += 1 / noise_[i];
     }
     const double shape = static_cast<double>(cells_.size()) * kNoiseDegrees / 2;
-    common_noise_ = std::clamp(2 * gamma_draw(random_, shape) / (kNoiseDegrees * inverse), kLeastVariance, kMostVariance);
+    common_noise_ =
+        std::clamp(2 * gamma_draw(random_, shape) / (kNoiseDegrees * inverse), kLeastVariance, kMostVariance);
   }
 
   std::vector<std::vector<Cell>> cells_;  ///< by candidate

@@ -20,16 +20,16 @@ struct Chances : Certainty {
   std::vector<double> of;
 };
 
-/// Of choosing the first candidate, from the rounds of each; nullopt for fewer than two candidates. The logarithms of the
-/// values follow
+/// Of choosing the first candidate, from the rounds of each; nullopt for fewer than two candidates. The logarithms of
+/// the values follow
 ///
 ///     candidate + round + noise
 ///
-/// by Gibbs sampling with a fixed seed. A round's effect (the load and the clock of that minute, the device) is shared by its
-/// candidates, so it is no noise of their differences. Each candidate has its own noise; few rounds say little of it, so that
-/// the candidates' noises inform each other (marginally Student's t), and none is below what the rounds say of themselves.
-/// Candidates are spread as Student's t around their centre: of many that noise cannot tell apart, the one that reads best
-/// was lucky.
+/// by Gibbs sampling with a fixed seed. A round's effect (the load and the clock of that minute, the device) is shared
+/// by its candidates, so it is no noise of their differences. Each candidate has its own noise; few rounds say little
+/// of it, so that the candidates' noises inform each other (marginally Student's t), and none is below what the rounds
+/// say of themselves. Candidates are spread as Student's t around their centre: of many that noise cannot tell apart,
+/// the one that reads best was lucky.
 std::optional<Chances> chances_of(const std::vector<std::vector<RoundValue>>& candidates);
 
 }  // namespace ergotune

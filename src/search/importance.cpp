@@ -21,7 +21,7 @@ constexpr std::size_t kPaired = 6;     ///< parameters that are looked at in pai
 constexpr std::size_t kGroups = 8;     ///< of the jackknife
 constexpr double kLargest = 1e18;      ///< combinations that can be numbered
 constexpr double kShown = 0.01;
-constexpr std::uint64_t kTried = 5;    ///< failures of a value, and no success, that rule it out
+constexpr std::uint64_t kTried = 5;  ///< failures of a value, and no success, that rule it out
 
 using Known = std::vector<std::pair<ConfigurationIndex, double>>;
 
@@ -100,7 +100,8 @@ double between(const Sample& sample, std::size_t cells, const std::vector<std::s
   for (std::size_t c = 0; c < cells; ++c) {
     // one alone does not say what chance gives; where nothing is left out, chance gives nothing
     if (count[c] < (sample.left_out > 0 ? 2 : 1)) continue;
-    const double here = sum[c] / count[c], away = here - centre, within = std::max(0.0, squares[c] / count[c] - here * here);
+    const double here = sum[c] / count[c], away = here - centre,
+                 within = std::max(0.0, squares[c] / count[c] - here * here);
     const double chance = sample.left_out > 0 ? sample.left_out * within / (count[c] - 1) : 0;
     result += count[c] / n * (away * away - chance);
   }
@@ -185,7 +186,8 @@ std::vector<Importance::Share> analyse(const SearchSpace& space, const Known& kn
   return list;
 }
 
-std::vector<Importance::RuledOut> ruled_out(const std::vector<Parameter>& parameters, const std::vector<Judged>& results) {
+std::vector<Importance::RuledOut> ruled_out(const std::vector<Parameter>& parameters,
+                                            const std::vector<Judged>& results) {
   std::vector<Importance::RuledOut> list;
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     std::map<Value, std::pair<std::uint64_t, std::uint64_t>> counts;  // ok, failed

@@ -14,8 +14,8 @@ struct Importance {
   /// One parameter, or two that act together beyond what each does alone.
   struct Share {
     std::vector<std::size_t> parameters;
-    /// Of the variance of the objective's logarithm, as a model of the results has it, and its interval (95 %) as far as
-    /// it comes from which results there are.
+    /// Of the variance of the objective's logarithm, as a model of the results has it, and its interval (95 %) as far
+    /// as it comes from which results there are.
     double share = 0, low = 0, high = 0;
   };
   /// A value that was tried often and never worked, while others did.
@@ -37,8 +37,8 @@ struct Judged {
 
 /// Functional analysis of variance (Hooker, 2007; Hutter, Hoos and Leyton-Brown, 2014) of a Gaussian process over the
 /// results: the variance of its prediction's mean given one parameter, and given two beyond either alone, over all
-/// combinations of the values that occur. The intervals are the grouped jackknife's. The same results in any order, from
-/// a store or from a file, give the same numbers; `parameters` say names and order alone.
+/// combinations of the values that occur. The intervals are the grouped jackknife's. The same results in any order,
+/// from a store or from a file, give the same numbers; `parameters` say names and order alone.
 Importance importance_of(const std::vector<Parameter>& parameters, std::vector<Judged> results);
 
 /// {"provenance": "modelled", "shares": [{parameters, share, low, high}], "ruled_out": [{parameter, value, tried}]}

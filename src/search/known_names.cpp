@@ -9,7 +9,8 @@ namespace ergotune {
 
 std::vector<Metric> with_names(std::vector<Metric> metrics, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    const bool known = quantity_info(name) || std::any_of(metrics.begin(), metrics.end(), [&](const Metric& m) { return m.name == name; });
+    const bool known = quantity_info(name) ||
+                       std::any_of(metrics.begin(), metrics.end(), [&](const Metric& m) { return m.name == name; });
     if (!known) metrics.push_back({name, Expression::constant(0), ""});
   }
   return metrics;

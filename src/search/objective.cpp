@@ -8,11 +8,11 @@
 #include <map>
 #include <set>
 
-#include "problem/tables/quantity.hpp"
-#include "search/pareto.hpp"
 #include "measure/propagate.hpp"
+#include "problem/tables/quantity.hpp"
 #include "search/objective_text.hpp"
 #include "search/objective_unit.hpp"
+#include "search/pareto.hpp"
 
 namespace ergotune {
 
@@ -44,7 +44,8 @@ void settle_directions(ObjectiveText& text, const ObjectiveSpec& spec, const std
     if (term.has_direction) continue;
     const auto better = search::direction_of_expression(term.expression, metrics);
     if (!better)
-      throw UserError(fmt::format("objective \"{}\": neither a unit nor a quantity says whether more of \"{}\" is better, or less; write \"max {}\" "
+      throw UserError(fmt::format("objective \"{}\": neither a unit nor a quantity says whether more of \"{}\" is "
+                                  "better, or less; write \"max {}\" "
                                   "or \"min {}\"",
                                   spec.text, term.expression.text(), term.expression.text(), term.expression.text()),
                       spec.place);
@@ -86,8 +87,7 @@ struct Objective::State {
   std::vector<double> bands;
 
   bool largest_is_best(const std::string& name) const {
-    return std::find(text.best_is_largest.begin(), text.best_is_largest.end(), name) !=
-           text.best_is_largest.end();
+    return std::find(text.best_is_largest.begin(), text.best_is_largest.end(), name) != text.best_is_largest.end();
   }
 
   void note_best(const std::string& name, double value) {
@@ -99,8 +99,7 @@ struct Objective::State {
   }
 
   /// Inputs of an expression; nullopt when the measurement lacks one.
-  std::optional<std::vector<UncertainInput>> inputs(const Expression& expression,
-                                                    const Measurement& m) const {
+  std::optional<std::vector<UncertainInput>> inputs(const Expression& expression, const Measurement& m) const {
     std::vector<UncertainInput> list;
     for (const std::string& name : expression.names()) {
       UncertainInput input{name, Value(), 0};
@@ -251,8 +250,7 @@ Objective Objective::parse(const ObjectiveSpec& spec, const std::vector<Metric>&
   state->names.assign(direct.begin(), direct.end());
   if (direct.empty())
     throw UserError(
-        fmt::format("objective \"{}\" names no quantity; write for example \"time\" or \"energy\"",
-                    spec.text),
+        fmt::format("objective \"{}\" names no quantity; write for example \"time\" or \"energy\"", spec.text),
         spec.place);
 
   // follow metrics down to what is measured; observers may bring quantities of any name, so a name that is
@@ -278,9 +276,9 @@ Objective Objective::parse(const ObjectiveSpec& spec, const std::vector<Metric>&
       quantities.insert(name);
     } else if (is_direct) {
       if (const auto near = nearest_name(name, known); !near.empty())
-        throw UserError(fmt::format("objective \"{}\": no quantity or metric \"{}\"{}", spec.text, name,
-                                    suggestion(name, known)),
-                        spec.place);
+        throw UserError(
+            fmt::format("objective \"{}\": no quantity or metric \"{}\"{}", spec.text, name, suggestion(name, known)),
+            spec.place);
       quantities.insert(name);
     }
   }
@@ -294,7 +292,8 @@ Objective Objective::parse(const ObjectiveSpec& spec, const std::vector<Metric>&
 Objective::Kind Objective::kind() const { return state_->kind; }
 const ObjectiveSpec& Objective::spec() const { return state_->spec; }
 std::string Objective::title() const {
-  return count() == 1 && state_->text.terms.size() == 1 && direction() == Direction::maximise ? "max " + name() : name();
+  return count() == 1 && state_->text.terms.size() == 1 && direction() == Direction::maximise ? "max " + name()
+                                                                                              : name();
 }
 const std::string& Objective::unit() const { return state_->unit; }
 std::string Objective::quantity() const {
@@ -339,8 +338,7 @@ Outcome Objective::outcome(const Measurement& measurement) {
     outcome.values = {value};
     outcome.standard_errors = {look.errors.front()};
   }
-  if (std::all_of(outcome.standard_errors.begin(), outcome.standard_errors.end(),
-                  [](double e) { return e == 0; }))
+  if (std::all_of(outcome.standard_errors.begin(), outcome.standard_errors.end(), [](double e) { return e == 0; }))
     outcome.standard_errors.clear();
   constexpr std::string_view kOfKernel = "time.";
   for (const auto& [name, quantity] : measurement.quantities)

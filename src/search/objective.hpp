@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/result.hpp"
 #include "ergotune/problem.hpp"
+#include "ergotune/result.hpp"
 #include "ergotune/strategy.hpp"
 
 namespace ergotune {
@@ -34,8 +34,8 @@ class Objective {
   static Objective parse(const ObjectiveSpec& spec, const std::vector<Metric>& metrics);
 
   Kind kind() const;
-  /// What is wanted, as a value that can be kept and compared: the text without a leading max or min, and the direction,
-  /// where there is one term; else the text alone.
+  /// What is wanted, as a value that can be kept and compared: the text without a leading max or min, and the
+  /// direction, where there is one term; else the text alone.
   const ObjectiveSpec& spec() const;
   /// What is improved, without its direction: "gflops" of "max gflops". spec().text.
   const std::string& name() const;

@@ -141,10 +141,9 @@ class Parser {
                                        {"min", Direction::minimise}}) {
       const std::string_view w = word;
       // "max(a, b)" is the function; "max a" is a direction
-      if (piece.text.substr(0, w.size()) == w && piece.text.size() > w.size() &&
-          piece.text[w.size()] == ' ' && piece.part(w.size(), piece.text.size()).text.front() != '(') {
-        if (direction && *direction != turned)
-          fail(piece.offset, "its direction is given twice, and differs");
+      if (piece.text.substr(0, w.size()) == w && piece.text.size() > w.size() && piece.text[w.size()] == ' ' &&
+          piece.part(w.size(), piece.text.size()).text.front() != '(') {
+        if (direction && *direction != turned) fail(piece.offset, "its direction is given twice, and differs");
         direction = turned;
         piece = piece.part(w.size(), piece.text.size());
         break;

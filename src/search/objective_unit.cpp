@@ -9,8 +9,8 @@
 #include <optional>
 #include <set>
 
-#include "problem/tables/quantity.hpp"
 #include "measure/propagate.hpp"
+#include "problem/tables/quantity.hpp"
 #include "search/objective_text.hpp"
 
 namespace ergotune::search {
@@ -21,7 +21,8 @@ std::string plain(const std::string& name) {
 }
 
 /// The expression's value where everything of this unit is `scale` times as large; NaN where it has none.
-double value_at(const Expression& expression, const std::map<std::string, std::string>& units, const std::string& unit, double scale) {
+double value_at(const Expression& expression, const std::map<std::string, std::string>& units, const std::string& unit,
+                double scale) {
   std::vector<UncertainInput> inputs;
   double base = 1.0;
   for (const auto& [name, own] : units) {
@@ -47,7 +48,9 @@ std::optional<int> exponent(const Expression& expression, const std::map<std::st
 
 /// "GB/s", "GFLOP/s/W": more is better; "J", "J s", "ms": less; nullopt for what is neither.
 std::optional<Direction> direction_of_unit(std::string_view unit) {
-  static const std::set<std::string, std::less<>> kCosts{"s", "ms", "us", "µs", "ns", "min", "h", "J", "kJ", "MJ", "mJ", "uJ", "µJ", "nJ", "pJ", "W", "kW", "MW", "mW", "Wh", "kWh"};
+  static const std::set<std::string, std::less<>> kCosts{"s",  "ms", "us", "µs", "ns", "min", "h",
+                                                         "J",  "kJ", "MJ", "mJ", "uJ", "µJ",  "nJ",
+                                                         "pJ", "W",  "kW", "MW", "mW", "Wh",  "kWh"};
   bool below = false;
   std::optional<Direction> direction;
   for (std::size_t at = 0; at < unit.size();) {

@@ -19,8 +19,7 @@ std::vector<std::size_t> pareto_front(const std::vector<std::vector<double>>& po
   std::vector<std::size_t> order(points.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   // lexicographic order: whoever dominates a point stands before it
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return points[a] < points[b]; });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return points[a] < points[b]; });
   std::vector<std::size_t> front;
   double lowest_second = std::numeric_limits<double>::infinity();
   for (const std::size_t i : order) {
@@ -55,8 +54,7 @@ double volume(std::vector<std::vector<double>> points, std::span<const double> r
     return reference[0] - lowest;
   }
   // slices along the last objective, each the volume of what reaches into it
-  std::sort(points.begin(), points.end(),
-            [&](auto& a, auto& b) { return a[dimensions - 1] < b[dimensions - 1]; });
+  std::sort(points.begin(), points.end(), [&](auto& a, auto& b) { return a[dimensions - 1] < b[dimensions - 1]; });
   double total = 0;
   if (dimensions == 2) {
     double lowest = reference[0];

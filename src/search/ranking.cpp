@@ -7,8 +7,8 @@
 #include <cmath>
 #include <set>
 
-#include "ergotune/error.hpp"
 #include "base/statistics.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune {
 namespace {
@@ -20,11 +20,12 @@ bool was_held_down(const Measurement& measurement) {
   });
 }
 
-/// Of those whose intervals reach the leader's, the first whose clock ran as asked takes its place: no configuration wins by having run
-/// at another clock than its own.
+/// Of those whose intervals reach the leader's, the first whose clock ran as asked takes its place: no configuration
+/// wins by having run at another clock than its own.
 void prefer_requested_settings(Objective& objective, std::span<const Measurement* const> measurements,
-                              const std::function<bool(std::size_t)>& confirmed, std::vector<std::size_t>& order) {
-  if (order.empty() || objective.kind() != Objective::Kind::single || !was_held_down(*measurements[order.front()])) return;
+                               const std::function<bool(std::size_t)>& confirmed, std::vector<std::size_t>& order) {
+  if (order.empty() || objective.kind() != Objective::Kind::single || !was_held_down(*measurements[order.front()]))
+    return;
   const Outcome leader = objective.outcome(*measurements[order.front()]);
   const bool leader_confirmed = confirmed && confirmed(order.front());
   for (auto place = order.begin() + 1; place != order.end(); ++place) {

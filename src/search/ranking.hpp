@@ -14,8 +14,8 @@ namespace ergotune {
 
 /// One result in its place.
 struct Ranked {
-  std::size_t position = 0;  ///< in the list that was ranked
-  Outcome outcome;           ///< under all that is known
+  std::size_t position = 0;     ///< in the list that was ranked
+  Outcome outcome;              ///< under all that is known
   std::optional<double> value;  ///< as the user reads it
 };
 
@@ -23,15 +23,15 @@ struct Ranked {
 /// points the first). The objective forgets earlier measurements, and sees all of these before any two are
 /// compared: best(NAME) and a lexicographic objective's bands follow from this list alone.
 ///
-/// `confirmed` says of a position that its value is the mean of confirmation rounds made for this objective. The best of
-/// those leads, whatever the others read: a value that won a search was picked for its luck as well. Behind it all stand
-/// by their values. A front has no leader. Of those as good as the leader within their intervals one that ran at the clock
-/// asked for comes before one that a power limit held down.
+/// `confirmed` says of a position that its value is the mean of confirmation rounds made for this objective. The best
+/// of those leads, whatever the others read: a value that won a search was picked for its luck as well. Behind it all
+/// stand by their values. A front has no leader. Of those as good as the leader within their intervals one that ran at
+/// the clock asked for comes before one that a power limit held down.
 std::vector<Ranked> rank(Objective& objective, std::span<const Measurement* const> measurements,
                          const std::function<bool(std::size_t)>& confirmed = {});
 
-/// How values of a search repeat when they are measured again: what was confirmed over what the search read. Load and clocks
-/// may have changed in between, and what leads a search is picked for its luck as well.
+/// How values of a search repeat when they are measured again: what was confirmed over what the search read. Load and
+/// clocks may have changed in between, and what leads a search is picked for its luck as well.
 struct Repeats {
   double factor = 1;     ///< median ratio
   double deviation = 0;  ///< robust standard deviation of its logarithm, for one more result
@@ -41,8 +41,8 @@ struct Repeats {
 using MeasuredTwice = std::pair<const Measurement*, const Measurement*>;
 Repeats repeats_of(const Objective& objective, std::span<const MeasuredTwice> pairs);
 
-/// What a result of the search is expected to improve on what was confirmed, as a share: its value over Repeats::factor's
-/// change, with the uncertainties of all three as a normal distribution. Outcomes of one value.
+/// What a result of the search is expected to improve on what was confirmed, as a share: its value over
+/// Repeats::factor's change, with the uncertainties of all three as a normal distribution. Outcomes of one value.
 double expected_gain(const Outcome& searched, const Outcome& confirmed, const Repeats& repeats);
 
 /// Of a result that reads better than the confirmed leader and stands behind it.

@@ -63,8 +63,7 @@ void StrategyBase::tell(ConfigurationIndex index, const Outcome& outcome) {
   if (!ok) value = std::numeric_limits<double>::infinity();
   memory_.record(index, ok, value);
   if (!revised) ++told_;
-  if (revised && index == best_ && value > best_value_)
-    best_value_ = value;  // the next better one takes over
+  if (revised && index == best_ && value > best_value_) best_value_ = value;  // the next better one takes over
   if (value < best_value_) {
     best_value_ = value;
     best_ = index;
@@ -92,11 +91,7 @@ void StrategyBase::clear_queue() {
 }
 
 double StrategyBase::real(const std::string& option) const { return context_.options.at(option).as_real(); }
-std::int64_t StrategyBase::integer(const std::string& option) const {
-  return context_.options.at(option).as_integer();
-}
-std::string StrategyBase::text(const std::string& option) const {
-  return context_.options.at(option).to_string();
-}
+std::int64_t StrategyBase::integer(const std::string& option) const { return context_.options.at(option).as_integer(); }
+std::string StrategyBase::text(const std::string& option) const { return context_.options.at(option).to_string(); }
 
 }  // namespace ergotune::search

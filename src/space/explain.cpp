@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "base/process/processors.hpp"
-#include "space/expression/expression_tokens.hpp"
 #include "space/build/layer_builder.hpp"
+#include "space/expression/expression_tokens.hpp"
 #include "space/search_space_state.hpp"
 
 namespace ergotune {
@@ -80,10 +80,8 @@ std::vector<RestrictionEffect> SearchSpace::explain() const {
   const bool functions =
       std::any_of(all.begin(), all.end(),
                   [](const auto& restriction) { return static_cast<bool>(restriction.function); }) ||
-      std::any_of(parameters.begin(), parameters.end(),
-                  [](const auto& p) { return static_cast<bool>(p.generator); });
-  const unsigned threads =
-      options.threads > 0 ? static_cast<unsigned>(options.threads) : usable_processors();
+      std::any_of(parameters.begin(), parameters.end(), [](const auto& p) { return static_cast<bool>(p.generator); });
+  const unsigned threads = options.threads > 0 ? static_cast<unsigned>(options.threads) : usable_processors();
   run_all(tasks, functions || build_seconds() < 1e-3 ? 1 : threads);
   for (auto& effect : effects) effect.removed_alone = unrestricted - effect.removed_alone;
   return effects;
@@ -105,15 +103,13 @@ std::string SearchSpace::why_empty() const {
   for (const auto& restriction : remaining) {
     const std::string label = excerpt(restriction.label());
     const std::string text = excerpt(restriction.expression.text());
-    labels.push_back(restriction.name.empty() || restriction.function
-                         ? fmt::format("\"{}\"", label)
-                         : fmt::format("\"{}\" ({})", label, text));
+    labels.push_back(restriction.name.empty() || restriction.function ? fmt::format("\"{}\"", label)
+                                                                      : fmt::format("\"{}\" ({})", label, text));
   }
   if (labels.size() == 1) return fmt::format("no configuration meets the restriction {}", labels[0]);
-  return fmt::format(
-      "no configuration meets these {} restrictions together, though any {} of them can be met: {}",
-      labels.size(), labels.size() == 2 ? "one" : fmt::format("{}", labels.size() - 1),
-      fmt::join(labels, ", "));
+  return fmt::format("no configuration meets these {} restrictions together, though any {} of them can be met: {}",
+                     labels.size(), labels.size() == 2 ? "one" : fmt::format("{}", labels.size() - 1),
+                     fmt::join(labels, ", "));
 }
 
 }  // namespace ergotune

@@ -53,8 +53,8 @@ void collect_adjacent(const ChainPositions& places, Positions values, std::size_
 
 // The edges of a node that a neighbour may take in place of the one to `own`.
 template <class F>
-void for_each_alternative(const Diagram& chain, std::size_t level, Diagram::Node node, std::uint32_t own,
-                          bool strictly, F f) {
+void for_each_alternative(const Diagram& chain, std::size_t level, Diagram::Node node, std::uint32_t own, bool strictly,
+                          F f) {
   if (strictly) {
     Diagram::Edge edge;
     if (own > 0 && chain.edge_of(level, node, own - 1, edge)) f(edge);
@@ -111,8 +111,7 @@ void single_chain(const Diagram& chain, Positions values, ConfigurationIndex ind
 
 }  // namespace
 
-void SearchSpace::neighbours(ConfigurationIndex index, Neighbourhood kind,
-                             std::vector<ConfigurationIndex>& out) const {
+void SearchSpace::neighbours(ConfigurationIndex index, Neighbourhood kind, std::vector<ConfigurationIndex>& out) const {
   out.clear();
   const ChainPositions places{state_->built.chains, state_->chain_of, state_->level_of};
   std::array<std::uint32_t, 64> inline_values;

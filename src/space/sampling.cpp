@@ -88,8 +88,8 @@ std::vector<ConfigurationIndex> SearchSpace::latin_hypercube(std::size_t count, 
   std::vector<double> point(dimensions());
   for (std::size_t i = 0; i < wanted; ++i) {
     for (std::size_t p = 0; p < point.size(); ++p)
-      point[p] = to_position((stratum[p][i] + random.uniform()) / static_cast<double>(wanted),
-                             parameters()[p].values.size());
+      point[p] =
+          to_position((stratum[p][i] + random.uniform()) / static_cast<double>(wanted), parameters()[p].values.size());
     spreader.add(point);
   }
   return spreader.take();
@@ -105,8 +105,7 @@ std::vector<ConfigurationIndex> SearchSpace::low_discrepancy(std::size_t count, 
   for (std::size_t p = 0; p < digit.size(); ++p) {
     digit[p].resize(primes[p]);
     for (std::uint32_t d = 0; d < primes[p]; ++d) digit[p][d] = d;
-    random.shuffle(
-        std::span(digit[p]).subspan(1));  // 0 stays: the infinite tail of leading zeros must stay zero
+    random.shuffle(std::span(digit[p]).subspan(1));  // 0 stays: the infinite tail of leading zeros must stay zero
     shift[p] = random.uniform();
   }
   Spreader spreader(*this, random);
@@ -114,8 +113,7 @@ std::vector<ConfigurationIndex> SearchSpace::low_discrepancy(std::size_t count, 
   for (std::size_t i = 0; i < wanted; ++i) {
     for (std::size_t p = 0; p < point.size(); ++p) {
       double share = 0, place = 1.0 / primes[p];
-      for (std::size_t n = i; n > 0; n /= primes[p], place /= primes[p])
-        share += digit[p][n % primes[p]] * place;
+      for (std::size_t n = i; n > 0; n /= primes[p], place /= primes[p]) share += digit[p][n % primes[p]] * place;
       share += shift[p];
       point[p] = to_position(share - std::floor(share), parameters()[p].values.size());
     }

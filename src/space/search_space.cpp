@@ -75,10 +75,10 @@ SearchSpace SearchSpace::build(std::vector<Parameter> parameters, std::vector<Re
   state->options = options;
   state->built = build_diagrams(std::move(parameters), state->restrictions, options);
   if (state->built.size >= std::uint64_t{1} << 63)
-    throw UserError(fmt::format(
-        "the search space holds about {:.3g} configurations, more than 2^63 ({} parameters, "
-        "{} restrictions); restrict it further or give parameters fewer values",
-        state->built.approximate_size, state->built.parameters.size(), state->restrictions.size()));
+    throw UserError(
+        fmt::format("the search space holds about {:.3g} configurations, more than 2^63 ({} parameters, "
+                    "{} restrictions); restrict it further or give parameters fewer values",
+                    state->built.approximate_size, state->built.parameters.size(), state->restrictions.size()));
   state->finish();
   if (state->size <= options.materialise_limit) state->materialise();
   state->seconds = host_seconds() - start;
@@ -93,20 +93,19 @@ using Rows = std::vector<std::vector<std::uint32_t>>;
 Rows rows_of(const std::vector<Configuration>& list, const std::vector<Parameter>& parameters) {
   std::vector<std::map<Value, std::uint32_t>> position_of(parameters.size());
   for (std::size_t p = 0; p < parameters.size(); ++p)
-    for (std::uint32_t v = 0; v < parameters[p].values.size(); ++v)
-      position_of[p].emplace(parameters[p].values[v], v);
+    for (std::uint32_t v = 0; v < parameters[p].values.size(); ++v) position_of[p].emplace(parameters[p].values[v], v);
   Rows rows;
   rows.reserve(list.size());
   for (const auto& configuration : list) {
     if (configuration.size() != parameters.size())
-      throw UserError(fmt::format("a configuration has {} values where there are {} parameters",
-                                  configuration.size(), parameters.size()));
+      throw UserError(fmt::format("a configuration has {} values where there are {} parameters", configuration.size(),
+                                  parameters.size()));
     auto& row = rows.emplace_back(parameters.size());
     for (std::size_t p = 0; p < parameters.size(); ++p) {
       const auto found = position_of[p].find(configuration[p]);
       if (found == position_of[p].end())
-        throw UserError(fmt::format("{} is not a value of parameter \"{}\"", configuration[p].to_literal(),
-                                    parameters[p].name));
+        throw UserError(
+            fmt::format("{} is not a value of parameter \"{}\"", configuration[p].to_literal(), parameters[p].name));
       row[p] = found->second;
     }
   }

@@ -29,11 +29,10 @@ void SpaceNames::unknown(const std::string& name, const std::string& where, cons
   for (const auto& [key, value] : constants_) known.push_back(key);
   const bool of_device =
       name.starts_with("device.") && constants_.lower_bound("device.") == constants_.lower_bound("device/");
-  throw UserError(
-      fmt::format("unknown name \"{}\" in {}{}", name, where,
-                  of_device ? "; device limits are known once a device or a device profile is chosen"
-                            : suggestion(name, known)),
-      place);
+  throw UserError(fmt::format("unknown name \"{}\" in {}{}", name, where,
+                              of_device ? "; device limits are known once a device or a device profile is chosen"
+                                        : suggestion(name, known)),
+                  place);
 }
 
 }  // namespace ergotune

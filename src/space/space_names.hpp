@@ -23,8 +23,7 @@ class SpaceNames {
   const Constants& constants() const { return constants_; }
   program::NameTable table() const;
   /// Throws the UserError for a name that is none of them. `where`: "the restriction ...".
-  [[noreturn]] void unknown(const std::string& name, const std::string& where,
-                            const SourcePlace& place) const;
+  [[noreturn]] void unknown(const std::string& name, const std::string& where, const SourcePlace& place) const;
 
  private:
   const std::vector<Parameter>& parameters_;

@@ -38,13 +38,15 @@ std::vector<double> factors_of_rounds(const std::vector<std::vector<RoundValue>>
       drifts += round.effect * round.effect + noise / (round.count + noise / drift);
     }
     for (std::size_t i = 0; i < candidates.size(); ++i)
-      for (const RoundValue& v : candidates[i]) squares += std::pow(std::log(v.value) - means[i] - rounds[v.round].effect, 2);
+      for (const RoundValue& v : candidates[i])
+        squares += std::pow(std::log(v.value) - means[i] - rounds[v.round].effect, 2);
     noise = std::max(kLeast, squares / std::max(1.0, cells - static_cast<double>(candidates.size()) - count + 1));
     drift = std::max(kLeast, drifts / count);
   }
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     double effect = 0;
-    for (const RoundValue& v : candidates[i]) effect += rounds[v.round].effect / static_cast<double>(candidates[i].size());
+    for (const RoundValue& v : candidates[i])
+      effect += rounds[v.round].effect / static_cast<double>(candidates[i].size());
     factors[i] = std::exp(effect);
   }
   return factors;

@@ -7,9 +7,9 @@
 
 namespace ergotune {
 
-/// How much more each candidate's rounds took than the mean round, by all candidates: logarithms as candidate + round + noise,
-/// rounds as normal deviates whose variance is estimated, so that noise is not taken for drift. 1 for all where each candidate
-/// was in every round. Values must be positive.
+/// How much more each candidate's rounds took than the mean round, by all candidates: logarithms as candidate + round +
+/// noise, rounds as normal deviates whose variance is estimated, so that noise is not taken for drift. 1 for all where
+/// each candidate was in every round. Values must be positive.
 std::vector<double> factors_of_rounds(const std::vector<std::vector<RoundValue>>& candidates);
 
 }  // namespace ergotune

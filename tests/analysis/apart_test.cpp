@@ -19,9 +19,11 @@ Problem problem() {
   for (const char* name : {"a", "b", "c", "d"})
     text += std::string("[kernels.") + name + "]\nfunction = \"" + name +
             "\"\nsource.opencl.text = \"x\"\nparameters = { B = [1] }\n"
-            "arguments = [{ buffer = \"x\" }, { buffer = \"y\", access = \"write\" }]\nlaunch = { global = [8], block = [1] }\n";
+            "arguments = [{ buffer = \"x\" }, { buffer = \"y\", access = \"write\" }]\nlaunch = { global = [8], block "
+            "= [1] }\n";
   text +=
-      "[workload]\nsteps = [{ concurrent = [{ name = \"both\", steps = [{ kernel = \"a\" }, { swap = [\"x\", \"y\"] }, { kernel = \"b\" "
+      "[workload]\nsteps = [{ concurrent = [{ name = \"both\", steps = [{ kernel = \"a\" }, { swap = [\"x\", \"y\"] }, "
+      "{ kernel = \"b\" "
       "}] }, \"c\"], order = [\"c\", \"both\"] }, { kernel = \"d\" }]\n";
   return parse_problem(text, "p.toml");
 }
@@ -51,18 +53,19 @@ TEST(Apart, KernelsOfABranchCountAsOne) {
 }
 
 TEST(Apart, RoundsAreThoseThatAreNeeded) {
-  EXPECT_THAT(names(rounds_apart(problem())), ElementsAre("as given", "in sequence", "a alone", "b alone", "c alone", "d alone"));
+  EXPECT_THAT(names(rounds_apart(problem())),
+              ElementsAre("as given", "in sequence", "a alone", "b alone", "c alone", "d alone"));
   const auto rounds = rounds_apart(problem(), AttributionMethod::marginal);
-  EXPECT_THAT(names(rounds), ElementsAre("as given", "in sequence", "a alone", "b alone", "c alone", "d alone", "without both",
-                                         "without c", "without d"));
+  EXPECT_THAT(names(rounds), ElementsAre("as given", "in sequence", "a alone", "b alone", "c alone", "d alone",
+                                         "without both", "without c", "without d"));
   EXPECT_THAT(launched(rounds[6].problem.steps), ElementsAre(2u, 3u));
   EXPECT_THAT(launched(rounds[7].problem.steps), ElementsAre(0u, 1u, 3u));
-  EXPECT_EQ(rounds[7].problem.steps.front().kind, Step::Kind::group);       // nothing is side by side any more
+  EXPECT_EQ(rounds[7].problem.steps.front().kind, Step::Kind::group);  // nothing is side by side any more
   EXPECT_EQ(rounds[8].problem.steps.front().kind, Step::Kind::concurrent);
   EXPECT_EQ(rounds[8].problem.verification.kind, Verification::Kind::none);
   EXPECT_THAT(names(rounds_apart(problem(), AttributionMethod::shapley)),
-              ElementsAre("as given", "in sequence", "a alone", "b alone", "c alone", "d alone", "without both", "without c",
-                          "without d", "branch both alone"));
+              ElementsAre("as given", "in sequence", "a alone", "b alone", "c alone", "d alone", "without both",
+                          "without c", "without d", "branch both alone"));
   Problem one = problem();
   one.kernels.resize(1);
   one.kernels.front().name.clear();

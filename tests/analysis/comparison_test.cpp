@@ -70,7 +70,8 @@ TEST(Comparing, NothingInCommonIsSaid) {
 TEST(RankCorrelation, IsThatOfRanks) {
   EXPECT_DOUBLE_EQ(*rank_correlation({1, 2, 3, 4}, {10, 100, 1000, 10000}), 1);
   EXPECT_DOUBLE_EQ(*rank_correlation({1, 2, 3, 4}, {4, 3, 2, 1}), -1);
-  EXPECT_NEAR(*rank_correlation({1, 2, 2, 3}, {1, 2, 3, 4}), 0.9486832980505138, 1e-12) << "ties share their rank (SciPy)";
+  EXPECT_NEAR(*rank_correlation({1, 2, 2, 3}, {1, 2, 3, 4}), 0.9486832980505138, 1e-12)
+      << "ties share their rank (SciPy)";
   EXPECT_FALSE(rank_correlation({1, 1, 1}, {1, 2, 3}));
 }
 

@@ -110,14 +110,18 @@ TEST(Influence, WhatGoesWithSpeedButAgainstEfficiencyMoves) {
   EXPECT_FALSE(named(list, "c1").moves);
   EXPECT_GT(named(list, "c1").product.r, 0.9);
   EXPECT_FALSE(named(list, "c2").moves);
-  EXPECT_TRUE(std::is_sorted(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.speed.r < b.speed.r; }));
-  EXPECT_THAT(explain(recording, analyse_tradeoff(recording), list, std::nullopt), Contains(HasSubstr("Between the two move: c0")));
+  EXPECT_TRUE(
+      std::is_sorted(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.speed.r < b.speed.r; }));
+  EXPECT_THAT(explain(recording, analyse_tradeoff(recording), list, std::nullopt),
+              Contains(HasSubstr("Between the two move: c0")));
 }
 
 TEST(Influence, TheSameSeedGivesTheSameIntervals) {
-  const Recording recording = correlated(3, 50, [](Random& random, double s, double) { return std::vector<double>{s + normal(random)}; });
+  const Recording recording =
+      correlated(3, 50, [](Random& random, double s, double) { return std::vector<double>{s + normal(random)}; });
   const Tradeoff tradeoff = analyse_tradeoff(recording);
-  EXPECT_EQ(named(influences(recording, tradeoff), "c0").speed.low, named(influences(recording, tradeoff), "c0").speed.low);
+  EXPECT_EQ(named(influences(recording, tradeoff), "c0").speed.low,
+            named(influences(recording, tradeoff), "c0").speed.low);
 }
 
 TEST(Influence, TooFewConfigurationsSayNothing) {
@@ -134,35 +138,37 @@ TEST(Influence, WhereACounterIsMissingTheOthersCount) {
 }
 
 TEST(Holm, CorrectsStepByStep) {
-  EXPECT_THAT(holm_adjusted(std::vector<double>{0.01, 0.04, 0.03, 0.005}),
-              ElementsAre(DoubleNear(0.03, 1e-12), DoubleNear(0.06, 1e-12), DoubleNear(0.06, 1e-12), DoubleNear(0.02, 1e-12)));
+  EXPECT_THAT(
+      holm_adjusted(std::vector<double>{0.01, 0.04, 0.03, 0.005}),
+      ElementsAre(DoubleNear(0.03, 1e-12), DoubleNear(0.06, 1e-12), DoubleNear(0.06, 1e-12), DoubleNear(0.02, 1e-12)));
 }
 
 TEST(WeightedSweep, NamesTheBestForEveryWeight) {
-  EXPECT_TRUE(rc::check("as looking at all of them does", [](const std::vector<std::pair<std::uint8_t, std::uint8_t>>& raw) {
-    RC_PRE(!raw.empty());
-    Columns columns{{"time", {}}, {"energy", {}}};
-    for (const auto& [t, e] : raw) {
-      columns[0].second.push_back(1.0 + t);
-      columns[1].second.push_back(1.0 + e);
-    }
-    const Recording recording = recording_of(columns);
-    const Tradeoff tradeoff = analyse_tradeoff(recording);
-    const auto sweep = weighted_sweep(tradeoff);
-    const double t0 = *std::min_element(columns[0].second.begin(), columns[0].second.end());
-    const double e0 = *std::min_element(columns[1].second.begin(), columns[1].second.end());
-    RC_ASSERT(sweep.front().from == 0.0);
-    RC_ASSERT(sweep.back().to == 1.0);
-    for (std::size_t k = 0; k < sweep.size(); ++k) {
-      if (k > 0) RC_ASSERT(sweep[k].from == sweep[k - 1].to);
-      for (const double a : {sweep[k].from, 0.5 * (sweep[k].from + sweep[k].to), sweep[k].to}) {
-        const auto m = [&](std::size_t i) {
-          return a * tradeoff.points[i].time / t0 + (1 - a) * tradeoff.points[i].energy / e0;
-        };
-        for (std::size_t i = 0; i < tradeoff.points.size(); ++i) RC_ASSERT(m(sweep[k].point) <= m(i) + 1e-9);
-      }
-    }
-  }));
+  EXPECT_TRUE(
+      rc::check("as looking at all of them does", [](const std::vector<std::pair<std::uint8_t, std::uint8_t>>& raw) {
+        RC_PRE(!raw.empty());
+        Columns columns{{"time", {}}, {"energy", {}}};
+        for (const auto& [t, e] : raw) {
+          columns[0].second.push_back(1.0 + t);
+          columns[1].second.push_back(1.0 + e);
+        }
+        const Recording recording = recording_of(columns);
+        const Tradeoff tradeoff = analyse_tradeoff(recording);
+        const auto sweep = weighted_sweep(tradeoff);
+        const double t0 = *std::min_element(columns[0].second.begin(), columns[0].second.end());
+        const double e0 = *std::min_element(columns[1].second.begin(), columns[1].second.end());
+        RC_ASSERT(sweep.front().from == 0.0);
+        RC_ASSERT(sweep.back().to == 1.0);
+        for (std::size_t k = 0; k < sweep.size(); ++k) {
+          if (k > 0) RC_ASSERT(sweep[k].from == sweep[k - 1].to);
+          for (const double a : {sweep[k].from, 0.5 * (sweep[k].from + sweep[k].to), sweep[k].to}) {
+            const auto m = [&](std::size_t i) {
+              return a * tradeoff.points[i].time / t0 + (1 - a) * tradeoff.points[i].energy / e0;
+            };
+            for (std::size_t i = 0; i < tradeoff.points.size(); ++i) RC_ASSERT(m(sweep[k].point) <= m(i) + 1e-9);
+          }
+        }
+      }));
 }
 
 TEST(Levels, AreMeansOverEqualOccupancy) {
@@ -177,9 +183,13 @@ TEST(Levels, AreMeansOverEqualOccupancy) {
 }
 
 TEST(Roofline, ComparesWithPeaksThatWereMeasuredElsewhere) {
-  const Recording kernel = recording_of({{"time", {1, 2}}, {"energy", {100, 100}}, {"flop_count_sp", {8e12, 8e12}},
-                                         {"dram_read_bytes", {0.5e12, 3e12}}, {"dram_write_bytes", {0.5e12, 1e12}}});
-  const Recording copy = recording_of({{"time", {1}}, {"energy", {200}}, {"dram_read_bytes", {1e12}}, {"dram_write_bytes", {1e12}}});
+  const Recording kernel = recording_of({{"time", {1, 2}},
+                                         {"energy", {100, 100}},
+                                         {"flop_count_sp", {8e12, 8e12}},
+                                         {"dram_read_bytes", {0.5e12, 3e12}},
+                                         {"dram_write_bytes", {0.5e12, 1e12}}});
+  const Recording copy =
+      recording_of({{"time", {1}}, {"energy", {200}}, {"dram_read_bytes", {1e12}}, {"dram_write_bytes", {1e12}}});
   const Recording fma = recording_of({{"time", {1}}, {"energy", {400}}, {"flop_count_sp", {20e12}}});
   const std::vector<Recording> peaks{copy, fma};
   const auto roofline = roofline_of(kernel, analyse_tradeoff(kernel), peaks);
@@ -191,7 +201,8 @@ TEST(Roofline, ComparesWithPeaksThatWereMeasuredElsewhere) {
   EXPECT_EQ(roofline->roof(8), 16e12);
   EXPECT_EQ(roofline->roof(100), 20e12);
   const auto words = explain(kernel, analyse_tradeoff(kernel), {}, roofline);
-  EXPECT_THAT(words.front(), HasSubstr("8 operations per byte of device memory; the two roofs meet at 10, so memory bounds it"));
+  EXPECT_THAT(words.front(),
+              HasSubstr("8 operations per byte of device memory; the two roofs meet at 10, so memory bounds it"));
   const Recording bare = recording_of({{"time", {1, 2}}, {"energy", {1, 1}}});
   EXPECT_FALSE(roofline_of(bare, analyse_tradeoff(bare)));
 }
@@ -208,8 +219,8 @@ TEST(InfluenceFigures, DrawWhatWasRecorded) {
     EXPECT_THAT(content, HasSubstr("</svg>")) << name;
     EXPECT_THAT(content, testing::Not(HasSubstr("nan"))) << name;
   }
-  EXPECT_THAT(names, ElementsAre("figure6.svg", "figure7.svg", "figure8.svg", "figure9-c0-speed.svg", "figure9-c0-efficiency.svg",
-                                 "figure9-c0-plane.svg"));
+  EXPECT_THAT(names, ElementsAre("figure6.svg", "figure7.svg", "figure8.svg", "figure9-c0-speed.svg",
+                                 "figure9-c0-efficiency.svg", "figure9-c0-plane.svg"));
   EXPECT_THAT(correlation_figure(list, &Influence::speed, "t", "n"), HasSubstr("font-weight=\"bold\">c0<"));
 }
 

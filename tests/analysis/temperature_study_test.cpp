@@ -82,7 +82,8 @@ TEST(TemperatureStudy, WhatIsNotTheBoardsOwnIsNotKept) {
   runs[30].warnings = {"asked 1410 MHz, ran 1275 MHz, power cap"};
   EXPECT_THAT(study_temperature(runs).why_not, HasSubstr("power limit"));
   for (Measurement& run : runs) run.warnings.clear();
-  for (Measurement& run : runs) run.quantities["temperature"].value = 50 + 0.01 * (run.quantities["temperature"].value - 50);
+  for (Measurement& run : runs)
+    run.quantities["temperature"].value = 50 + 0.01 * (run.quantities["temperature"].value - 50);
   EXPECT_THAT(study_temperature(runs).why_not, HasSubstr("0.2 degrees only"));
   for (Measurement& run : runs) run.quantities["temperature"].value = 50;
   EXPECT_TRUE(study_temperature(runs).slopes.empty());

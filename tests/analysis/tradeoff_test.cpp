@@ -50,8 +50,8 @@ TEST(ConvexHull, HoldsEveryPoint) {
 }
 
 TEST(ParetoFront, IsExactlyWhatNothingBeats) {
-  EXPECT_TRUE(rc::check(
-      "agrees with the definition", [](const std::vector<std::pair<std::uint8_t, std::uint8_t>>& points) {
+  EXPECT_TRUE(
+      rc::check("agrees with the definition", [](const std::vector<std::pair<std::uint8_t, std::uint8_t>>& points) {
         std::vector<double> x, y;
         for (const auto& [a, b] : points) {
           x.push_back(a);
@@ -92,8 +92,8 @@ TEST(Tradeoff, CorrelatesEveryQuantityWithSpeedEfficiencyAndTheirProduct) {
   // "other" is the speed itself.
   const Recording r = recording_of({1.0, 0.5, 0.25, 0.2}, {1, 2, 3, 5}, {1, 2, 4, 5});
   const Tradeoff t = analyse_tradeoff(r);
-  const auto other = std::find_if(t.correlations.begin(), t.correlations.end(),
-                                  [](const auto& c) { return c.name == "other"; });
+  const auto other =
+      std::find_if(t.correlations.begin(), t.correlations.end(), [](const auto& c) { return c.name == "other"; });
   ASSERT_NE(other, t.correlations.end());
   EXPECT_NEAR(other->speed, 1, 1e-12);
   EXPECT_LT(other->efficiency, -0.8);

@@ -8,7 +8,6 @@ SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 LAYERS = """ergotune_layer(base)
 ergotune_layer(power USES base LIBRARIES fmt::fmt)
 ergotune_layer(device USES base)
-target_link_libraries(ergotuned PRIVATE ergotune_power ergotune_warnings)
 """
 
 
@@ -18,8 +17,8 @@ class Checks(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
         self.put("src/CMakeLists.txt", LAYERS)
-        for layer in ("base", "power", "device"):
-            (self.root / "include/ergotune" / layer).mkdir(parents=True)
+        self.put("extensions/extra/extension.cmake", "ergotune_extension(extra VERBS more REGISTER USES power base)\n")
+        (self.root / "include/ergotune").mkdir(parents=True)
 
     def put(self, name, text):
         file = self.root / name
@@ -34,18 +33,22 @@ class Checks(unittest.TestCase):
 
     def test_a_tree_in_order_passes(self):
         self.put("src/power/a.cpp", '#include <fmt/format.h>\n#include "base/x.hpp"\n#include "power/a.hpp"\n')
-        self.put("extensions/helper/main.cpp", '#include "power/a.hpp"\n#include "helper/b.hpp"\n')
+        self.put("extensions/extra/a.cpp", '#include "power/a.hpp"\n#include "extra/b.hpp"\n')
         self.assertEqual(self.places("check-includes"), set())
 
     def test_an_include_of_a_layer_above_or_unnamed_is_found(self):
         self.put("src/base/a.cpp", '// a comment\n#include "power/b.hpp"\n')
         self.put("src/device/a.cpp", '#include "power/b.hpp"\n')
-        self.put("extensions/helper/main.cpp", '#include "device/device.hpp"\n')
-        self.assertEqual(self.places("check-includes"), {"src/base/a.cpp:2", "src/device/a.cpp:1", "extensions/helper/main.cpp:1"})
+        self.put("extensions/extra/a.cpp", '#include "device/device.hpp"\n')
+        self.assertEqual(self.places("check-includes"), {"src/base/a.cpp:2", "src/device/a.cpp:1", "extensions/extra/a.cpp:1"})
+
+    def test_an_extension_that_the_core_includes_is_found(self):
+        self.put("src/base/a.cpp", '#include "extra/a.hpp"\n')
+        self.assertEqual(self.places("check-includes"), {"src/base/a.cpp:1"})
 
     def test_a_public_header_with_heavy_or_private_includes_is_found(self):
-        self.put("include/ergotune/base/a.hpp", '#include <map>\n#include <nlohmann/json.hpp>\n#include "base/private.hpp"\n')
-        self.assertEqual(self.places("check-includes"), {"include/ergotune/base/a.hpp:2", "include/ergotune/base/a.hpp:3"})
+        self.put("include/ergotune/error.hpp", '#include <map>\n#include <nlohmann/json.hpp>\n#include "base/private.hpp"\n')
+        self.assertEqual(self.places("check-includes"), {"include/ergotune/error.hpp:2", "include/ergotune/error.hpp:3"})
 
     def test_a_header_of_a_vendor_is_found(self):
         self.put("src/power/a.cpp", "#include <nvml.h>\n")

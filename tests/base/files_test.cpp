@@ -58,9 +58,10 @@ TEST_F(FilesTest, LinksStayAndWhatIsNoFileIsWrittenTo) {
 }
 
 TEST_F(FilesTest, ANamedFileThatCannotBeWrittenSaysWhy) {
-  for (const auto& [file, words] : {std::pair<std::filesystem::path, std::string>{folder / "no" / "f", "its folder is not there"},
-                                    {folder, "a folder has that name"},
-                                    {"/dev/full", "No space left on device"}}) {
+  for (const auto& [file, words] :
+       {std::pair<std::filesystem::path, std::string>{folder / "no" / "f", "its folder is not there"},
+        {folder, "a folder has that name"},
+        {"/dev/full", "No space left on device"}}) {
     try {
       write_named_file(file, "text");
       ADD_FAILURE() << file;

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "ergotune/random.hpp"
 #include "base/statistics.hpp"
+#include "ergotune/random.hpp"
 
 namespace ergotune {
 namespace {

@@ -40,9 +40,8 @@ auto fields(Outer& outer) {
 }
 
 Outer rich() {
-  return {
-      Colour::blue, true, std::string("a\0b", 3), "/a/b", {{1.5, 7}, {-2, {}}}, {{"x", {"1", ""}}, {"y", {}}},
-      "or"};
+  return {Colour::blue, true, std::string("a\0b", 3), "/a/b", {{1.5, 7}, {-2, {}}}, {{"x", {"1", ""}}, {"y", {}}},
+          "or"};
 }
 
 Outer read(std::string_view bytes, SerialLimits limits = {}) {
@@ -81,15 +80,12 @@ TEST(Serialise, LimitsCutWhatIsWrittenAndRefuseWhatIsRead) {
   EXPECT_EQ(reader.take<std::vector<double>>(), (std::vector<double>{1, 2}));
   reader.end();
   EXPECT_THROW(Reader(Writer()(std::string("12345")).take(), limits).take<std::string>(), FormatError);
-  EXPECT_THROW(Reader(Writer()(std::vector<double>{1, 2, 3}).take(), limits).take<std::vector<double>>(),
-               FormatError);
+  EXPECT_THROW(Reader(Writer()(std::vector<double>{1, 2, 3}).take(), limits).take<std::vector<double>>(), FormatError);
   EXPECT_THROW(Reader(Writer()(std::nan("")).take(), limits).take<double>(), FormatError);
-  EXPECT_TRUE(std::isnan(Reader(Writer()(std::nan("")).take()).take<double>()))
-      << "without limits it is a number";
+  EXPECT_TRUE(std::isnan(Reader(Writer()(std::nan("")).take()).take<double>())) << "without limits it is a number";
 }
 
-RC_GTEST_PROP(Serialise, RandomBytesAreRefusedOrWrittenBackTheSame,
-              (const std::vector<std::uint8_t>& random)) {
+RC_GTEST_PROP(Serialise, RandomBytesAreRefusedOrWrittenBackTheSame, (const std::vector<std::uint8_t>& random)) {
   const std::string_view bytes(reinterpret_cast<const char*>(random.data()), random.size());
   try {
     const std::string written = Writer()(read(bytes)).take();

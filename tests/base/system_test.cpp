@@ -9,10 +9,10 @@
 #include <future>
 #include <thread>
 
-#include "base/process/descendants.hpp"
 #include "base/dynamic_library.hpp"
-#include "base/process/environment.hpp"
 #include "base/hash.hpp"
+#include "base/process/descendants.hpp"
+#include "base/process/environment.hpp"
 #include "base/process/process.hpp"
 #include "base/process/processors.hpp"
 #include "base/process/shell_words.hpp"
@@ -66,9 +66,7 @@ TEST(Processes, AreKilledWithTheirChildrenAtTheTimeLimit) {
   EXPECT_EQ(result.signal, 9);
 }
 
-TEST(Processes, SayWhenAProgramIsMissing) {
-  EXPECT_THROW(run_process({"/no/such/program"}), Error);
-}
+TEST(Processes, SayWhenAProgramIsMissing) { EXPECT_THROW(run_process({"/no/such/program"}), Error); }
 
 TEST(Processes, DieWithTheirOwner) {
   pid_t pid = 0;
@@ -127,9 +125,7 @@ TEST(DynamicLibraries, SayWhatIsMissing) {
 }
 
 TEST(Environment, FoldersOfTheUserAreAbsolute) {
-  const auto set = [](const char* name, const char* value) {
-    value ? ::setenv(name, value, 1) : ::unsetenv(name);
-  };
+  const auto set = [](const char* name, const char* value) { value ? ::setenv(name, value, 1) : ::unsetenv(name); };
   const std::string home = environment_variable("HOME");
   set("HOME", "/home/me");
   set("ERGOTUNE_TEST_XDG", nullptr);

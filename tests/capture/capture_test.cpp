@@ -38,7 +38,8 @@ TEST(Npy, HeadersComeBack) {
 
 TEST(Npy, WhatIsCutOffOrDamagedIsNone) {
   const std::string header = npy_header("<i8", 12);
-  for (std::size_t size = 0; size < header.size(); ++size) EXPECT_FALSE(read_npy_header(header.substr(0, size))) << size;
+  for (std::size_t size = 0; size < header.size(); ++size)
+    EXPECT_FALSE(read_npy_header(header.substr(0, size))) << size;
   EXPECT_TRUE(rc::check([&](std::uint8_t at, char byte) {
     std::string damaged = header;
     damaged[at % damaged.size()] = byte;
@@ -66,7 +67,8 @@ TEST(CapturedValues, NumbersAsTextGiveTheSameBits) {
     RC_ASSERT(std::strtof(as_float.c_str(), nullptr) == f);
     RC_ASSERT(std::strtod(as_double.c_str(), nullptr) == d);
     RC_ASSERT(as_float.find_first_of(".e") != std::string::npos);  // for TOML a float, whatever its value
-    if (i != INT64_MIN) RC_ASSERT(std::strtoll(number_text("int64", bytes_with<std::int64_t>({i})).c_str(), nullptr, 10) == i);
+    if (i != INT64_MIN)
+      RC_ASSERT(std::strtoll(number_text("int64", bytes_with<std::int64_t>({i})).c_str(), nullptr, 10) == i);
   }));
   EXPECT_EQ(number_text("float32", bytes_with<float>({0.0f / 0.0f})), "");
   EXPECT_EQ(number_text("uint64", bytes_with<std::uint64_t>({~std::uint64_t{0}})), "");
@@ -93,7 +95,8 @@ TEST(Blocks, SizesDivideTheGlobalSizeAndHoldThePresentOne) {
 
 TEST(Blocks, OnlyWordsOutsideOfCommentsTellThatTheBlockStays) {
   CapturedLaunch launch;
-  launch.source = "// barrier(\n/* __local */ __kernel void f(__global int* x) { x[get_global_id(0)] = 1; printf(\"barrier\"); }";
+  launch.source =
+      "// barrier(\n/* __local */ __kernel void f(__global int* x) { x[get_global_id(0)] = 1; printf(\"barrier\"); }";
   EXPECT_EQ(block_use(launch), BlockUse::none);
   launch.source += " int g() { int work_group_start = 0; return get_local_id(0) + work_group_start; }";
   EXPECT_EQ(block_use(launch), BlockUse::asked);
@@ -123,9 +126,11 @@ __kernel void asking(__global int* x)
   };
   EXPECT_EQ(use("plain"), BlockUse::none);
   EXPECT_EQ(use("asking"), BlockUse::asked);
-  for (const char* kernel : {"fixed", "locals", "synced", "unknown"}) EXPECT_EQ(use(kernel), BlockUse::relied_on) << kernel;
-  launch.source = "extern \"C\" { namespace a { __device__ void d() { __syncthreads(); }\n__global__ void f(int* x) { *x = 1; } "
-                  "template <int N> __global__ void __launch_bounds__(32) g(int* x) { d(); } } }";
+  for (const char* kernel : {"fixed", "locals", "synced", "unknown"})
+    EXPECT_EQ(use(kernel), BlockUse::relied_on) << kernel;
+  launch.source =
+      "extern \"C\" { namespace a { __device__ void d() { __syncthreads(); }\n__global__ void f(int* x) { *x = 1; } "
+      "template <int N> __global__ void __launch_bounds__(32) g(int* x) { d(); } } }";
   EXPECT_EQ(use("f"), BlockUse::none);
   EXPECT_EQ(use("a::g<4>"), BlockUse::relied_on);
   launch.source += "\n#ifdef A\nvoid k() {\n#else\nvoid k(int) {\n#endif\n}";
@@ -140,7 +145,8 @@ TEST(Messages, ComeBackWholeFromAnyPieces) {
     const std::string bytes = encode(texts);
     const Decoded decoded = decode(bytes + behind);
     RC_ASSERT(decoded.state == Decoded::State::whole && decoded.message == texts && decoded.size == bytes.size());
-    for (std::size_t cut = 0; cut < bytes.size(); ++cut) RC_ASSERT(decode(bytes.substr(0, cut)).state == Decoded::State::incomplete);
+    for (std::size_t cut = 0; cut < bytes.size(); ++cut)
+      RC_ASSERT(decode(bytes.substr(0, cut)).state == Decoded::State::incomplete);
   }));
   EXPECT_EQ(decode(std::string("\xff\xff\xff\xff rest", 9)).state, Decoded::State::damaged);
 }
@@ -156,7 +162,8 @@ class Folder : public testing::Test {
     std::ifstream in(path_ / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  static CapturedArgument buffer(const std::string& name, std::vector<float> before, std::vector<float> after, bool constant = false) {
+  static CapturedArgument buffer(const std::string& name, std::vector<float> before, std::vector<float> after,
+                                 bool constant = false) {
     CapturedArgument argument;
     argument.name = name;
     argument.type = "float";
@@ -232,12 +239,14 @@ TEST_F(Folder, AValueWithoutANumberIsItsBytes) {
   value.bytes = bytes_with<float>({1.5f, 0.0f / 0.0f});
   launch.arguments = {value};
   (void)write_capture(launch, path_);
-  EXPECT_THAT(text("problem.toml"), HasSubstr("type = \"float2\", fields = [{ name = \"s0\", type = \"uint32\", value = 1069547520 }"));
+  EXPECT_THAT(text("problem.toml"),
+              HasSubstr("type = \"float2\", fields = [{ name = \"s0\", type = \"uint32\", value = 1069547520 }"));
 }
 
 TEST(Signatures, OfTheSourceAndOfMangledNames) {
   const auto in_source = parameters_in_source(
-      "void call() { f(1, 2); }\ntemplate <int N> __global__ void\nf(const float* __restrict__ x, float *const y, const unsigned int n, "
+      "void call() { f(1, 2); }\ntemplate <int N> __global__ void\nf(const float* __restrict__ x, float *const y, "
+      "const unsigned int n, "
       "struct grid g, int z[]) { y[0] = x[0]; }",
       "f");
   ASSERT_TRUE(in_source);

@@ -1,9 +1,9 @@
 // Nodes that come, go, fall silent and talk nonsense: every configuration is answered once.
 #include "cluster/cluster.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <fmt/format.h>
 #include <rapidcheck.h>
 #include <unistd.h>
 
@@ -12,11 +12,11 @@
 #include <fstream>
 #include <queue>
 
-#include "base/hash.hpp"
 #include "base/clock.hpp"
+#include "base/hash.hpp"
+#include "cluster/scripted_nodes.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
-#include "cluster/scripted_nodes.hpp"
 #include "evaluate/scripted_workers.hpp"
 
 namespace ergotune {
@@ -222,14 +222,16 @@ TEST_F(FleetTest, ALostNodeGivesItsWorkBackOnceAndTheSecondLossMarksIt) {
   for (std::uint64_t id = 1; id <= 20; ++id) ask(id);
   const auto results = collect(20);
   for (const auto& [id, result] : results)
-    EXPECT_EQ(result.measurement.status, id == 7 ? Status::runtime_error : Status::ok) << id << result.measurement.message;
+    EXPECT_EQ(result.measurement.status, id == 7 ? Status::runtime_error : Status::ok)
+        << id << result.measurement.message;
   EXPECT_THAT(results.at(7).measurement.message, HasSubstr("2 nodes"));
   EXPECT_EQ(runs[7], 2);
   EXPECT_EQ(runs[5], 2);
 }
 
 TEST_F(FleetTest, NodesComeWhileTheSessionRuns) {
-  const std::filesystem::path file = std::filesystem::path(::testing::TempDir()) / ("nodes-" + std::to_string(::getpid()));
+  const std::filesystem::path file =
+      std::filesystem::path(::testing::TempDir()) / ("nodes-" + std::to_string(::getpid()));
   std::ofstream(file) << "# none yet\n";
   options.commands_file = file;
   node("n1");
@@ -252,7 +254,8 @@ TEST_F(FleetTest, OfAnotherKindIsRefusedAndSaysWhy) {
 }
 
 TEST_F(FleetTest, InputsTravelInPiecesByTheirHash) {
-  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / ("inputs-" + std::to_string(::getpid()));
+  const std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) / ("inputs-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder / "kernels");
   std::string data(3 * agents::kPiece + 17, 'x');
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = static_cast<char>(i * 31);
@@ -267,7 +270,8 @@ function = "f"
 arguments = [{ name = "a", type = "uint8", count = 3145745, access = "read", fill = { file = "../data.bin" } }]
 [kernel.source.c]
 text = '#include "../shared.h"'
-)toml", (folder / "kernels" / "p.toml").string());
+)toml",
+                                  (folder / "kernels" / "p.toml").string());
   problem.kernels.front().sources.front().file = folder / "kernels" / "k.c";
   problem.kernels.front().arguments.front().fill.kind = Fill::Kind::file;
   problem.kernels.front().arguments.front().fill.file = folder / "data.bin";
@@ -285,7 +289,8 @@ text = '#include "../shared.h"'
   const auto& argument = on_node.kernels.front().arguments.front();
   EXPECT_EQ(content_hash_of_file(argument.fill.file), content_hash(data));
   const auto source = on_node.kernels.front().sources.front().file;
-  EXPECT_TRUE(std::filesystem::exists(source.parent_path() / "../shared.h")) << "headers keep their places to each other";
+  EXPECT_TRUE(std::filesystem::exists(source.parent_path() / "../shared.h"))
+      << "headers keep their places to each other";
   agents::Piece wrong{inputs.list().front().hash, "something else", true};
   EXPECT_THROW(there.take(wrong), UserError);
   std::vector<agents::InputFile> outside{{"../../etc/x", inputs.list().front().hash, 1}};
@@ -294,7 +299,8 @@ text = '#include "../shared.h"'
 }
 
 TEST(InputFolder, BeginsAnInputAfreshThatAnAgentBeforeLeftHalf) {
-  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / ("half-" + std::to_string(::getpid()));
+  const std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) / ("half-" + std::to_string(::getpid()));
   const std::string data = "what an input holds", hash = content_hash(data);
   InputFolder(folder).take({hash, data.substr(0, 7), false});  // lost in the middle
   InputFolder again(folder);
@@ -355,7 +361,8 @@ struct SimulatedFleet {
   double now = 0, hours_between_losses;
   std::size_t lives = 0, nodes, slots, largest = 0, losses = 0, doubles = 0;
 
-  SimulatedFleet(std::size_t nodes_, std::size_t slots_, double hours) : hours_between_losses(hours), nodes(nodes_), slots(slots_) {
+  SimulatedFleet(std::size_t nodes_, std::size_t slots_, double hours)
+      : hours_between_losses(hours), nodes(nodes_), slots(slots_) {
     for (std::size_t n = 0; n < nodes; ++n) come(n);
   }
   void come(std::size_t node) {
@@ -386,7 +393,8 @@ struct SimulatedFleet {
       } else if (event.kind == Event::Kind::loss) {
         ++losses;
         events.push({now + 300, Event::Kind::back, slot_of.at(event.node), 0});
-        for (const EvaluationRequest& request : dispatch.remove_node(event.node, random.uniform() < 0.5)) results[request.id] = -1;
+        for (const EvaluationRequest& request : dispatch.remove_node(event.node, random.uniform() < 0.5))
+          results[request.id] = -1;
       } else if (auto request = dispatch.answered(event.node, event.id)) {
         EXPECT_TRUE(results.emplace(request->id, std::sqrt(request->index)).second) << "twice";
         doubles += !dispatch.answered(event.node, event.id);
@@ -403,7 +411,7 @@ TEST(SimulatedFleet, ADayOnTwoHundredSlotsWithLossesGivesWhatOneSlotGives) {
   EXPECT_GT(many.losses, 100u);
   EXPECT_LE(many.largest, 200u) << "no more is held than there are slots";
   EXPECT_EQ(many.doubles, static_cast<std::size_t>(std::count_if(many.results.begin(), many.results.end(),
-                                                                   [](const auto& r) { return r.second >= 0; })));
+                                                                 [](const auto& r) { return r.second >= 0; })));
   one.run(2000);
   std::size_t marked = 0;
   for (const auto& [id, value] : many.results) {

@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include "cluster/node_transport.hpp"
 #include "ergotune/problem.hpp"
 #include "evaluate/live/channel.hpp"
-#include "cluster/node_transport.hpp"
 
 namespace ergotune::test {
 
@@ -53,7 +53,8 @@ struct NodeScript {
     agents::Answer answer;
     answer.id = a.request.id;
     answer.board = opened.devices.front().uuid;
-    answer.measurement.quantities["time"] = {static_cast<double>(a.request.index), 0, 1, "script", "", Provenance::measured};
+    answer.measurement.quantities["time"] = {
+        static_cast<double>(a.request.index), 0, 1, "script", "", Provenance::measured};
     return answer;
   }
   StartNode starter();

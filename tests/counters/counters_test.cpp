@@ -7,11 +7,11 @@
 
 #include <cstdlib>
 
+#include "counters/cupti_ranges.hpp"
 #include "device/cuda/cuda_platform.hpp"
 #include "ergotune/error.hpp"
-#include "measure/runner.hpp"
 #include "measure/observers/cupti_api.hpp"
-#include "counters/cupti_ranges.hpp"
+#include "measure/runner.hpp"
 #include "problem/tables/counter_names.hpp"
 
 namespace ergotune {
@@ -67,7 +67,8 @@ class Counters : public testing::Test {
     options_.max_repeats = 7;
   }
   void TearDown() override {
-    for (const char* variable : {"FAKE_CUPTI_FAIL", "FAKE_CUPTI_DROPPED", "FAKE_CUPTI_UNSUPPORTED", "FAKE_CUPTI_MORE_PASSES"})
+    for (const char* variable :
+         {"FAKE_CUPTI_FAIL", "FAKE_CUPTI_DROPPED", "FAKE_CUPTI_UNSUPPORTED", "FAKE_CUPTI_MORE_PASSES"})
       unsetenv(variable);
   }
   template <class F>
@@ -127,14 +128,18 @@ TEST_F(Counters, TheUsualTwentyTakeTwoLaunchesAfterTheTime) {
   EXPECT_EQ(calls("cuptiRangeProfilerStart"), 2);
   EXPECT_FALSE(enabled()) << "nothing is watched when the next configuration is timed";
   EXPECT_TRUE(found.quantities.contains("time"));
-  EXPECT_THAT(notes_, ElementsAre("20 hardware counters of GH100: 2 further launches of each configuration, after its time and energy"));
+  EXPECT_THAT(
+      notes_,
+      ElementsAre(
+          "20 hardware counters of GH100: 2 further launches of each configuration, after its time and energy"));
 }
 
 TEST_F(Counters, NamesOfPapersAndOfTheChipAreToldAsAsked) {
   const Measurement found = measure({"ipc", "dram__bytes_read.sum", "l2_tex_read_hit_rate", "issued_ipc"});
   // the fake's metrics are worth the length of their names
   EXPECT_EQ(found.quantities.at("dram__bytes_read.sum").value, std::string("dram__bytes_read.sum").size());
-  EXPECT_EQ(found.quantities.at("issued_ipc").value, 4.0 * std::string("smsp__inst_issued.avg.per_cycle_active").size());
+  EXPECT_EQ(found.quantities.at("issued_ipc").value,
+            4.0 * std::string("smsp__inst_issued.avg.per_cycle_active").size());
   EXPECT_DOUBLE_EQ(found.quantities.at("l2_tex_read_hit_rate").value,
                    double(std::string("lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum").size()) /
                        std::string("lts__t_sectors_srcunit_tex_op_read.sum").size());
@@ -173,7 +178,8 @@ TEST_F(Counters, TheObserverKnowsWhetherARoundIsOneLaunch) {
     observer->register_configuration(configuration);
     const long before = calls("cuptiRangeProfilerPushRange");
     observer->begin_pass(0);
-    EXPECT_EQ(calls("cuptiRangeProfilerPushRange") - before, launches == 1 ? 0 : 1) << "several are a range of their own";
+    EXPECT_EQ(calls("cuptiRangeProfilerPushRange") - before, launches == 1 ? 0 : 1)
+        << "several are a range of their own";
   }
   EXPECT_THAT(notes_, testing::Each(HasSubstr("1 further launch")));
   EXPECT_FALSE(enabled()) << "though no pass came to its end";
@@ -221,8 +227,9 @@ TEST_F(Counters, WhoMayNotCountIsToldBeforeAnythingRuns) {
 }
 
 TEST_F(Counters, ABoardThatCannotBeCountedOnSaysWhy) {
-  const std::pair<const char*, const char*> cases[] = {{"1", "begins with compute capability 7.5"}, {"2", "SLI is on"}, {"3", "a virtual GPU"},
-                                                       {"4", "confidential computing is on"},     {"5", "a mining board"}, {"6", "under WSL"}};
+  const std::pair<const char*, const char*> cases[] = {
+      {"1", "begins with compute capability 7.5"}, {"2", "SLI is on"},      {"3", "a virtual GPU"},
+      {"4", "confidential computing is on"},       {"5", "a mining board"}, {"6", "under WSL"}};
   for (const auto& [which, words] : cases) {
     setenv("FAKE_CUPTI_UNSUPPORTED", which, 1);
     EXPECT_THAT(refusal(), AllOf(HasSubstr("the device has no hardware counters to read: "), HasSubstr(words)));
@@ -231,9 +238,9 @@ TEST_F(Counters, ABoardThatCannotBeCountedOnSaysWhy) {
 
 TEST_F(Counters, TroubleWhileCountingLeavesTimeAndSaysSo) {
   for (const char* name : {"cuptiRangeProfilerEnable", "cuptiRangeProfilerGetCounterDataSize",
-                           "cuptiRangeProfilerCounterDataImageInitialize", "cuptiRangeProfilerSetConfig", "cuptiRangeProfilerStart",
-                           "cuptiRangeProfilerStop", "cuptiRangeProfilerDecodeData", "cuptiRangeProfilerGetCounterDataInfo",
-                           "cuptiProfilerHostEvaluateToGpuValues"}) {
+                           "cuptiRangeProfilerCounterDataImageInitialize", "cuptiRangeProfilerSetConfig",
+                           "cuptiRangeProfilerStart", "cuptiRangeProfilerStop", "cuptiRangeProfilerDecodeData",
+                           "cuptiRangeProfilerGetCounterDataInfo", "cuptiProfilerHostEvaluateToGpuValues"}) {
     for (const int code : {1, 7, 8, 9, 26, 35, 999}) {
       setenv("FAKE_CUPTI_FAIL", (std::string(name) + "=" + std::to_string(code)).c_str(), 1);
       const Measurement found = measure({"ipc", "inst_executed"});

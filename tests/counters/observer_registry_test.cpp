@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
+#include "counters/cupti_host.hpp"
 #include "ergotune/error.hpp"
 #include "problem/tables/quantity.hpp"
-#include "counters/cupti_host.hpp"
 
 namespace ergotune {
 namespace {
@@ -43,7 +43,8 @@ TEST(ObserverRegistry, MakesWhatItDescribes) {
   const DeviceInfo device;
   const MeasureOptions measure;
   for (const auto& observer : observers()) {
-    if (observer.name == "energy" || observer.name == "trace" || observer.name == "counters" || observer.name == "perf") continue;  // need more
+    if (observer.name == "energy" || observer.name == "trace" || observer.name == "counters" || observer.name == "perf")
+      continue;  // need more
     const auto made = make_observer({observer.name, {}, {}}, {device, measure});
     EXPECT_EQ(made->name(), observer.name);
     EXPECT_EQ(made->phase(), observer.phase);
@@ -77,7 +78,8 @@ TEST(ObserverRegistry, OnlySensorsAndMetricsMayBeSeveral) {
   std::map<std::string, std::vector<Value>> defaults;
   for (const auto& observer : observers())
     for (const auto& option : observer.options) {
-      EXPECT_EQ(option.list, option.name == "sensors" || option.name == "metrics") << observer.name << ", " << option.name;
+      EXPECT_EQ(option.list, option.name == "sensors" || option.name == "metrics")
+          << observer.name << ", " << option.name;
       defaults[observer.name + "." + option.name] = option.default_values;
     }
   EXPECT_THAT(defaults.at("host_time.passes"), ElementsAre(Value(3)));
@@ -89,7 +91,8 @@ TEST(ObserverRegistry, OnlySensorsAndMetricsMayBeSeveral) {
 }
 
 TEST(ObserverRegistry, MetricsThatAreNamedTakeThePlaceOfTheUsual) {
-  EXPECT_THAT(quantities_of({"counters", {{"metrics", {"ipc", "dram__bytes_read.sum"}}}, {}}), ElementsAre("ipc", "dram__bytes_read.sum"));
+  EXPECT_THAT(quantities_of({"counters", {{"metrics", {"ipc", "dram__bytes_read.sum"}}}, {}}),
+              ElementsAre("ipc", "dram__bytes_read.sum"));
   EXPECT_EQ(quantities_of({"counters", {}, {}}).size(), 20u);
   EXPECT_THAT(quantities_of({"host_time", {}, {}}), ElementsAre("host_time"));
   EXPECT_THAT(quantities_of({"perf", {{"metrics", {"cycles"}}}, {}}), ElementsAre("cycles"));

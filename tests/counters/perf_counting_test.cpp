@@ -1,5 +1,5 @@
-// The observer "perf" on processors that this machine need not have: what it asks the system for, how counts become counters, and what
-// it says where nothing can be had.
+// The observer "perf" on processors that this machine need not have: what it asks the system for, how counts become
+// counters, and what it says where nothing can be had.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,10 +11,10 @@
 #include <sstream>
 #include <thread>
 
-#include "ergotune/error.hpp"
-#include "fake_perf_events.hpp"
 #include "counters/perf_events.hpp"
 #include "counters/perf_observer.hpp"
+#include "ergotune/error.hpp"
+#include "fake_perf_events.hpp"
 #include "problem/tables/counter_names.hpp"
 
 namespace ergotune {
@@ -23,9 +23,12 @@ namespace {
 using test::FakePerfEvents;
 using Event = FakePerfEvents::Event;
 
-const Event kCycles{PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES}, kInstructions{PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
-    kTaskClock{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK}, kPageFaults{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
-    kSwitches{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES}, kMigrations{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS};
+const Event kCycles{PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+    kInstructions{PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+    kTaskClock{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
+    kPageFaults{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
+    kSwitches{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES},
+    kMigrations{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS};
 
 class PerfCounting : public testing::Test {
  protected:
@@ -95,8 +98,8 @@ TEST_F(PerfCounting, WatchesEachThreadAndThoseThatItStartsOfThisProcessAlone) {
 }
 
 TEST_F(PerfCounting, FourOfTheProcessorInAPassAndTheSystemsWithTheFirst) {
-  const std::vector<std::string> hardware{"cycles", "instructions", "cache_references", "cache_misses", "branches", "branch_misses",
-                                          "l1d_misses", "dtlb_misses"};
+  const std::vector<std::string> hardware{"cycles",   "instructions",  "cache_references", "cache_misses",
+                                          "branches", "branch_misses", "l1d_misses",       "dtlb_misses"};
   for (const std::size_t count : {1, 4, 5, 8}) {
     std::vector<std::string> asked(hardware.begin(), hardware.begin() + static_cast<std::ptrdiff_t>(count));
     asked.insert(asked.end(), {"task_clock", "page_faults"});
@@ -112,7 +115,8 @@ TEST_F(PerfCounting, FourOfTheProcessorInAPassAndTheSystemsWithTheFirst) {
     EXPECT_EQ(found.at("cycles").method, count > 4 ? "perf_event, 2 passes" : "perf_event, 1 pass");
   }
   counted(*observer({"page_faults"}));
-  EXPECT_EQ(passes, (std::vector<std::vector<Event>>{{kPageFaults}})) << "one pass, though the processor counts nothing";
+  EXPECT_EQ(passes, (std::vector<std::vector<Event>>{{kPageFaults}}))
+      << "one pass, though the processor counts nothing";
 }
 
 TEST_F(PerfCounting, TimeIsInSeconds) {
@@ -145,8 +149,9 @@ TEST(PerfEvents, OperationsAreAsManyAsAnInstructionOfThatWidthHas) {
     EXPECT_EQ(type, static_cast<std::uint32_t>(PERF_TYPE_RAW));
     weights[config] = weight;
   }
-  const std::map<std::uint64_t, double> wanted{{0x01c7, 1}, {0x02c7, 1}, {0x04c7, 128 / 64}, {0x08c7, 128 / 32},
-                                               {0x10c7, 256 / 64}, {0x20c7, 256 / 32}, {0x40c7, 512 / 64}, {0x80c7, 512 / 32}};
+  const std::map<std::uint64_t, double> wanted{{0x01c7, 1},        {0x02c7, 1},        {0x04c7, 128 / 64},
+                                               {0x08c7, 128 / 32}, {0x10c7, 256 / 64}, {0x20c7, 256 / 32},
+                                               {0x40c7, 512 / 64}, {0x80c7, 512 / 32}};
   EXPECT_EQ(weights, wanted);
   ASSERT_EQ(flop_events("AuthenticAMD").size(), 1u);
   EXPECT_EQ(flop_events("AuthenticAMD")[0].weight, 1) << "it counts operations";

@@ -86,15 +86,21 @@ TEST_F(Perf, CountsThreadsThatWereThereAndThoseThatAreStarted) {
   });
   const auto observer = make_perf_observer({"task_clock"}, processor(), nullptr);
   const double alone = counted(*observer, [] { spin(0.03); }).at("task_clock").value;
-  const double started = counted(*observer, [] {
-                           std::thread other([] { spin(0.03); });
-                           spin(0.03);
-                           other.join();
-                         }).at("task_clock").value;
+  const double started = counted(*observer,
+                                 [] {
+                                   std::thread other([] { spin(0.03); });
+                                   spin(0.03);
+                                   other.join();
+                                 })
+                             .at("task_clock")
+                             .value;
   stage = 1;
-  const double both = counted(*observer, [&] {
-                        while (stage != 2) std::this_thread::yield();
-                      }).at("task_clock").value;
+  const double both = counted(*observer,
+                              [&] {
+                                while (stage != 2) std::this_thread::yield();
+                              })
+                          .at("task_clock")
+                          .value;
   end = true;
   there.join();
   EXPECT_GT(alone, 0) << "processor time: on a busy machine less than passed";

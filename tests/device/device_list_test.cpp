@@ -21,17 +21,14 @@ TEST(DeviceList, AbsentDriversGiveANoteEach) {
   std::vector<std::string> notes;
   const auto devices = list_devices(&notes);
   for (const std::string backend : {"cuda", "opencl"}) {
-    const bool present =
-        std::any_of(devices.begin(), devices.end(), [&](auto& d) { return d.backend == backend; });
-    const bool noted =
-        std::any_of(notes.begin(), notes.end(), [&](auto& n) { return n.starts_with(backend); });
+    const bool present = std::any_of(devices.begin(), devices.end(), [&](auto& d) { return d.backend == backend; });
+    const bool noted = std::any_of(notes.begin(), notes.end(), [&](auto& n) { return n.starts_with(backend); });
     EXPECT_NE(present, noted) << backend;
   }
 }
 
 TEST(DeviceList, UnknownIdsNameWhatThereIs) {
-  for (const char* id :
-       {"cuda:77", "cuda:GPU-00000000-0000-0000-0000-000000000000", "opencl:9:9", "hots", "vulkan"}) {
+  for (const char* id : {"cuda:77", "cuda:GPU-00000000-0000-0000-0000-000000000000", "opencl:9:9", "hots", "vulkan"}) {
     try {
       open_device(id);
       ADD_FAILURE() << id;

@@ -5,9 +5,7 @@
 
 namespace ergotune {
 
-inline bool has_fortran() {
-  return run_process({"/bin/sh", "-c", "${FC:-gfortran} --version"}).exit_code == 0;
-}
+inline bool has_fortran() { return run_process({"/bin/sh", "-c", "${FC:-gfortran} --version"}).exit_code == 0; }
 
 }  // namespace ergotune
 

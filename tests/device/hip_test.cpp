@@ -1,5 +1,5 @@
-// The HIP backend over a fake libamdhip64 (tests/fakes/hip): what is AMD's own in it. What it shares with CUDA is tested with
-// CUDA's fake (cuda_test.cpp).
+// The HIP backend over a fake libamdhip64 (tests/fakes/hip): what is AMD's own in it. What it shares with CUDA is
+// tested with CUDA's fake (cuda_test.cpp).
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,8 +22,8 @@ namespace {
 
 const std::string kFake = ERGOTUNE_BINARY_DIR "/tests/fakes/hip/libamdhip64.so.5";
 const std::string kKernels = ERGOTUNE_BINARY_DIR "/tests/fakes/hip/kernels.so";
-const bool kFakeIsSet = setenv("ERGOTUNE_HIP", kFake.c_str(), 1) == 0 &&
-                        setenv("FAKE_HIP_KERNELS", kKernels.c_str(), 1) == 0;
+const bool kFakeIsSet =
+    setenv("ERGOTUNE_HIP", kFake.c_str(), 1) == 0 && setenv("FAKE_HIP_KERNELS", kKernels.c_str(), 1) == 0;
 
 class HipTest : public testing::Test {
  protected:
@@ -39,7 +39,9 @@ class HipTest : public testing::Test {
     return reinterpret_cast<Function>(dlsym(library_, name));
   }
   void reset() const { fake<void (*)()>("fake_cuda_reset")(); }
-  void fail(const char* function, int code) const { fake<void (*)(const char*, int)>("fake_cuda_fail")(function, code); }
+  void fail(const char* function, int code) const {
+    fake<void (*)(const char*, int)>("fake_cuda_fail")(function, code);
+  }
   int retained() const { return fake<int (*)()>("fake_cuda_retained")(); }
   int streams() const { return fake<int (*)()>("fake_cuda_streams")(); }
 
@@ -155,7 +157,8 @@ TEST_F(HipTest, PoclAndHiprtcNeverMeetInOneProcess) {
   EXPECT_EXIT(
       {
         const auto devices = list_devices();
-        const bool pocl = std::any_of(devices.begin(), devices.end(), [](const auto& d) { return d.backend == "opencl"; });
+        const bool pocl =
+            std::any_of(devices.begin(), devices.end(), [](const auto& d) { return d.backend == "opencl"; });
         try {
           open_compiler("hip:gfx90a");
         } catch (const UserError& error) {
@@ -208,16 +211,51 @@ void one_of_everything() {
 }
 
 TEST_F(HipTest, EveryFunctionThatFailsIsAnErrorOrDoneWithoutAndNothingIsLeft) {
-  constexpr std::array functions = {
-      "cuInit", "hipDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet", "hipDeviceGetName", "hipDeviceGetUuid",
-      "cuDeviceGetPCIBusId", "cuDeviceTotalMem_v2", "hipDeviceGetAttribute", "hipGetDevicePropertiesR0600",
-      "cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease_v2", "cuCtxSetCurrent", "cuModuleLoadDataEx",
-      "cuCtxGetCurrent", "cuCtxSynchronize", "cuPointerGetAttribute", "cuModuleUnload", "cuModuleGetFunction", "cuFuncGetAttribute", "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
-      "cuLaunchKernel", "cuMemAlloc_v2", "cuMemFree_v2", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2",
-      "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async", "cuStreamCreate", "cuStreamCreateWithPriority",
-      "cuCtxGetStreamPriorityRange", "cuStreamDestroy_v2", "cuStreamSynchronize", "cuStreamWaitEvent", "cuEventCreate",
-      "cuEventDestroy_v2", "cuEventRecord", "cuEventQuery", "cuEventElapsedTime", "cuStreamBeginCapture_v2",
-      "cuStreamEndCapture", "cuGraphInstantiateWithFlags", "cuGraphLaunch", "cuGraphExecDestroy", "cuGraphDestroy"};
+  constexpr std::array functions = {"cuInit",
+                                    "hipDriverGetVersion",
+                                    "cuDeviceGetCount",
+                                    "cuDeviceGet",
+                                    "hipDeviceGetName",
+                                    "hipDeviceGetUuid",
+                                    "cuDeviceGetPCIBusId",
+                                    "cuDeviceTotalMem_v2",
+                                    "hipDeviceGetAttribute",
+                                    "hipGetDevicePropertiesR0600",
+                                    "cuDevicePrimaryCtxRetain",
+                                    "cuDevicePrimaryCtxRelease_v2",
+                                    "cuCtxSetCurrent",
+                                    "cuModuleLoadDataEx",
+                                    "cuCtxGetCurrent",
+                                    "cuCtxSynchronize",
+                                    "cuPointerGetAttribute",
+                                    "cuModuleUnload",
+                                    "cuModuleGetFunction",
+                                    "cuFuncGetAttribute",
+                                    "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor",
+                                    "cuLaunchKernel",
+                                    "cuMemAlloc_v2",
+                                    "cuMemFree_v2",
+                                    "cuMemcpyHtoDAsync_v2",
+                                    "cuMemcpyDtoHAsync_v2",
+                                    "cuMemcpyDtoDAsync_v2",
+                                    "cuMemsetD8Async",
+                                    "cuStreamCreate",
+                                    "cuStreamCreateWithPriority",
+                                    "cuCtxGetStreamPriorityRange",
+                                    "cuStreamDestroy_v2",
+                                    "cuStreamSynchronize",
+                                    "cuStreamWaitEvent",
+                                    "cuEventCreate",
+                                    "cuEventDestroy_v2",
+                                    "cuEventRecord",
+                                    "cuEventQuery",
+                                    "cuEventElapsedTime",
+                                    "cuStreamBeginCapture_v2",
+                                    "cuStreamEndCapture",
+                                    "cuGraphInstantiateWithFlags",
+                                    "cuGraphLaunch",
+                                    "cuGraphExecDestroy",
+                                    "cuGraphDestroy"};
   int errors = 0;
   for (const char* function : functions) {
     for (const int code : {1, 2, 700, 719}) {

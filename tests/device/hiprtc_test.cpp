@@ -143,7 +143,8 @@ TEST_F(HiprtcTest, AnArchitectureThatItDoesNotKnowIsSaidBeforehand) {
   EXPECT_THROW(compile(f), UserError);
 }
 
-/// Of AMD's data centre GPUs (gfx908, gfx90a, gfx942, gfx950): the newest that this hiprtc knows compiles, and says what its code needs.
+/// Of AMD's data centre GPUs (gfx908, gfx90a, gfx942, gfx950): the newest that this hiprtc knows compiles, and says
+/// what its code needs.
 TEST_F(HiprtcTest, TheNewestDataCentreArchitectureThatItKnowsCompiles) {
   const auto known = hiprtc::architectures();
   if (!known) GTEST_SKIP() << "this hiprtc does not say what it knows";
@@ -156,7 +157,9 @@ TEST_F(HiprtcTest, TheNewestDataCentreArchitectureThatItKnowsCompiles) {
     EXPECT_EQ(newest, "gfx90a");
   }
   const auto code = hip::read_code_object(
-      compile(job("extern \"C\" __global__ void f(double* x) { x[threadIdx.x] += warpSize; }", "f"), ("hip:" + newest).c_str()).bytes);
+      compile(job("extern \"C\" __global__ void f(double* x) { x[threadIdx.x] += warpSize; }", "f"),
+              ("hip:" + newest).c_str())
+          .bytes);
   ASSERT_TRUE(code);
   EXPECT_THAT(code->target, HasSubstr(newest));
   EXPECT_EQ(code->kernels.at(0).wavefront, 64);

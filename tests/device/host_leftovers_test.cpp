@@ -37,7 +37,8 @@ bool stays(const std::string& name, int age) {
 TEST(HostLeftovers, AreRemovedAfterADay) {
   testing::FLAGS_gtest_death_test_style = "threadsafe";  // once in a process: each look has its own
   EXPECT_EXIT(::exit(stays("ergotune-host-aB3xYz", 25)), testing::ExitedWithCode(0), "");
-  EXPECT_EXIT(::exit(stays("ergotune-host-aB3xYz", 1)), testing::ExitedWithCode(1), "") << "somebody may be compiling there";
+  EXPECT_EXIT(::exit(stays("ergotune-host-aB3xYz", 1)), testing::ExitedWithCode(1), "")
+      << "somebody may be compiling there";
   EXPECT_EXIT(::exit(stays("somebodys-host-aB3xYz", 25)), testing::ExitedWithCode(1), "");
 }
 

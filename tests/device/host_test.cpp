@@ -56,10 +56,10 @@ void expect_all_types(Device& device, const CompileJob& all_types) {
   const auto out = upload(device, std::vector<double>(11, -1));
   const auto in = upload(device, std::vector<double>{21});
   const auto kernel = device.load(open_compiler("host")->compile(all_types));
-  kernel->bind({}, {of(*out), scalar(1.5f), scalar(-2.25), scalar<std::int8_t>(-3), scalar<std::uint8_t>(200),
-                    scalar<std::int16_t>(-30000), scalar<std::uint16_t>(60000), scalar<std::int32_t>(-7),
-                    scalar<std::uint32_t>(4000000000u), scalar<std::int64_t>(-9000000000),
-                    scalar<std::uint64_t>(10), of(*in)});
+  kernel->bind(
+      {}, {of(*out), scalar(1.5f), scalar(-2.25), scalar<std::int8_t>(-3), scalar<std::uint8_t>(200),
+           scalar<std::int16_t>(-30000), scalar<std::uint16_t>(60000), scalar<std::int32_t>(-7),
+           scalar<std::uint32_t>(4000000000u), scalar<std::int64_t>(-9000000000), scalar<std::uint64_t>(10), of(*in)});
   device.launch(*kernel);
   EXPECT_THAT(download<double>(device, *out, 11),
               testing::ElementsAre(1.5, -2.25, -3, 200, -30000, 60000, -7, 4e9, -9e9, 10, 42));
@@ -67,9 +67,9 @@ void expect_all_types(Device& device, const CompileJob& all_types) {
 
 std::vector<ArgumentSignature> all_types_signature() {
   std::vector<ArgumentSignature> signature{{Kind::buffer, ElementType::float64}};
-  for (const auto type : {ElementType::float32, ElementType::float64, ElementType::int8, ElementType::uint8,
-                          ElementType::int16, ElementType::uint16, ElementType::int32, ElementType::uint32,
-                          ElementType::int64, ElementType::uint64})
+  for (const auto type :
+       {ElementType::float32, ElementType::float64, ElementType::int8, ElementType::uint8, ElementType::int16,
+        ElementType::uint16, ElementType::int32, ElementType::uint32, ElementType::int64, ElementType::uint64})
     signature.push_back({Kind::scalar, type});
   signature.push_back({Kind::buffer, ElementType::float64});
   return signature;
@@ -108,9 +108,8 @@ const char* kFortranBody =
 
 TEST_F(HostTest, FortranSubroutinesByAnyOfTheirNames) {
   SKIP_WITHOUT_FORTRAN();
-  const std::vector<ArgumentSignature> signature{{Kind::buffer, ElementType::float32},
-                                                 {Kind::scalar, ElementType::float64},
-                                                 {Kind::scalar, ElementType::int32}};
+  const std::vector<ArgumentSignature> signature{
+      {Kind::buffer, ElementType::float32}, {Kind::scalar, ElementType::float64}, {Kind::scalar, ElementType::int32}};
   std::string bound(kFortranBody);
   bound.replace(bound.find("n)\n"), 2, "n) bind(c, name=\"cScale\")");
   for (const auto& [source, function] :
@@ -152,17 +151,20 @@ TEST_F(HostTest, FortranArgumentsAreComparedWithTheirDeclarations) {
       return refusal_of_fortran("x, n", declarations, arguments, in_module, options);
     };
     const std::string size = "integer, intent(in) :: n\n", assumed = "  real(8) :: x(*)\n";
-    EXPECT_EQ(refusal(size + assumed, {x, n}), "error: argument 'x' is declared float32, but the procedure takes real(8)");
+    EXPECT_EQ(refusal(size + assumed, {x, n}),
+              "error: argument 'x' is declared float32, but the procedure takes real(8)");
     EXPECT_EQ(refusal("integer(8) :: n\nreal :: x(n)\n", {x, n}),
               "error: argument 'n' is declared int32, but the procedure takes integer(8)");
     EXPECT_THAT(refusal(size + "real :: x(:)\n", {x, n}), HasSubstr("an array that only Fortran can pass"));
-    EXPECT_THAT(refusal(size + "real :: x(n)\n", {x}), HasSubstr("1 arguments are declared, but the procedure takes another"));
+    EXPECT_THAT(refusal(size + "real :: x(n)\n", {x}),
+                HasSubstr("1 arguments are declared, but the procedure takes another"));
     EXPECT_EQ(refusal(size + "real :: x(n)\n", {x, n}), "");
     EXPECT_EQ(refusal("use iso_fortran_env\nimplicit none\n" + size + "real(real64) :: x(n, n)\n", {wide, n}), "");
     EXPECT_EQ(refusal(size + "real :: x\n", {x, n}), "") << "one number is a buffer of one";
     EXPECT_EQ(refusal(size + "complex :: x(n)\n", {x, n}), "") << "no declaration names it";
     EXPECT_EQ(refusal(size + assumed, {bytes, n}), "") << "bytes are whatever the procedure makes of them";
-    EXPECT_EQ(refusal(size + "real :: x(n)\nx = n\n", {x, n}, {"-Wall", "-Werror", "-std=f95"}), "") << "the call is ours";
+    EXPECT_EQ(refusal(size + "real :: x(n)\nx = n\n", {x, n}, {"-Wall", "-Werror", "-std=f95"}), "")
+        << "the call is ours";
   }
 }
 
@@ -174,7 +176,8 @@ TEST_F(HostTest, AnOldModuleFileInTheWorkingFolderRefusesNothing) {
   std::filesystem::current_path(folder);
   std::ofstream("old.f90") << "module m\ncontains\nsubroutine f(x)\nreal(8) :: x(*)\nend subroutine\nend module\n";
   EXPECT_EQ(run_process({"/bin/sh", "-c", "${FC:-gfortran} -c old.f90"}).exit_code, 0);
-  const std::string words = refusal_of_fortran("x", "real :: x(*)\n", {{Kind::buffer, ElementType::float32, "x"}}, true);
+  const std::string words =
+      refusal_of_fortran("x", "real :: x(*)\n", {{Kind::buffer, ElementType::float32, "x"}}, true);
   std::filesystem::current_path(before);
   std::filesystem::remove_all(folder);
   EXPECT_EQ(words, "");
@@ -182,10 +185,11 @@ TEST_F(HostTest, AnOldModuleFileInTheWorkingFolderRefusesNothing) {
 
 TEST_F(HostTest, FortranValuesArePassedAlsoUnderABoundName) {
   SKIP_WITHOUT_FORTRAN();
-  const auto fortran = job(Language::fortran,
-                           "module m\ncontains\nsubroutine inner(x, n) bind(c, name='outerName')\n  use iso_c_binding\n"
-                           "  integer(c_int), value :: n\n  real(c_float) :: x(n)\n  x = n\nend subroutine\nend module\n",
-                           "outerName", {{Kind::buffer, ElementType::float32}, {Kind::scalar, ElementType::int32}});
+  const auto fortran =
+      job(Language::fortran,
+          "module m\ncontains\nsubroutine inner(x, n) bind(c, name='outerName')\n  use iso_c_binding\n"
+          "  integer(c_int), value :: n\n  real(c_float) :: x(n)\n  x = n\nend subroutine\nend module\n",
+          "outerName", {{Kind::buffer, ElementType::float32}, {Kind::scalar, ElementType::int32}});
   const auto x = upload(*device_, std::vector<float>{0, 0});
   run(fortran, {of(*x), scalar(2)});
   EXPECT_THAT(download<float>(*device_, *x, 2), testing::ElementsAre(2, 2));
@@ -210,7 +214,8 @@ TEST_F(HostTest, StructuresArePassedByValueAndOfTheRightSize) {
     EXPECT_THAT(download<float>(*device_, *x, 1), testing::ElementsAre(10.5f));
     structure.bytes = 8;
     EXPECT_EQ(fault_of([&] {
-                open_compiler("host")->compile(job(language, declares + body, "f", {structure, {Kind::buffer, ElementType::float32}}));
+                open_compiler("host")->compile(
+                    job(language, declares + body, "f", {structure, {Kind::buffer, ElementType::float32}}));
               }),
               DeviceFault::compile);
   }
@@ -314,10 +319,10 @@ TEST_F(HostTest, ABufferOfOtherNumbersThanTheFunctionTakesIsACompileFault) {
       std::string text = taken, before;
       if (text.starts_with("struct")) before = "typedef struct { float re, im; } pair;\n", text = "pair*";
       const bool rows = text.find("(*)") != std::string::npos;
-      EXPECT_EQ(words_of(job(language,
-                             before + (rows ? "void f(float (*x)[4]) {}" : fmt::format("void f({} x) {{}}", text)), "f",
-                             {{Kind::buffer, declared, "x"}})),
-                "")
+      EXPECT_EQ(
+          words_of(job(language, before + (rows ? "void f(float (*x)[4]) {}" : fmt::format("void f({} x) {{}}", text)),
+                       "f", {{Kind::buffer, declared, "x"}})),
+          "")
           << taken;
     }
   }
@@ -382,8 +387,7 @@ TEST_F(HostTest, TwoKernelsLoadedTogetherKeepApart) {
 
 TEST_F(HostTest, MoreMemoryThanThereIsIsOutOfMemory) {
   EXPECT_EQ(fault_of([&] { device_->allocate(std::size_t{1} << 50); }), DeviceFault::out_of_memory);
-  EXPECT_EQ(fault_of([&] { device_->allocate(std::numeric_limits<std::size_t>::max()); }),
-            DeviceFault::out_of_memory);
+  EXPECT_EQ(fault_of([&] { device_->allocate(std::numeric_limits<std::size_t>::max()); }), DeviceFault::out_of_memory);
 }
 
 TEST_F(HostTest, PropertiesHaveEveryNameOfTheContract) {

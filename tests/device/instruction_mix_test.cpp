@@ -8,8 +8,8 @@
 #include <filesystem>
 
 #include "base/process/environment.hpp"
-#include "ergotune/error.hpp"
 #include "device/device.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune::device {
 namespace {

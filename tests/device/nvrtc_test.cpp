@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "device/packed_code.hpp"
 #include "device/cuda/nvrtc_api.hpp"
+#include "device/packed_code.hpp"
 #include "device_fixtures.hpp"
 
 using namespace ergotune;
@@ -35,8 +35,7 @@ class NvrtcTest : public testing::Test {
   /// An ELF file for machine 190, which is CUDA.
   static bool is_cubin(const std::string& packed) {
     const std::string bytes = device::PackedCode::unpack(packed).code;
-    return bytes.size() > 20 && bytes.substr(0, 4) == "\177ELF" &&
-           static_cast<unsigned char>(bytes[18]) == 190;
+    return bytes.size() > 20 && bytes.substr(0, 4) == "\177ELF" && static_cast<unsigned char>(bytes[18]) == 190;
   }
 };
 
@@ -79,8 +78,7 @@ TEST_F(NvrtcTest, TemplatesGiveTheirLoweredName) {
 
 TEST_F(NvrtcTest, CompileErrorsCarryTheCompilersWordsAndPlace) {
   try {
-    open_compiler("cuda:sm_90")
-        ->compile(job("__global__ void f(int* x) {\n  x[0] = undeclared_name;\n}\n", "f"));
+    open_compiler("cuda:sm_90")->compile(job("__global__ void f(int* x) {\n  x[0] = undeclared_name;\n}\n", "f"));
     FAIL();
   } catch (const DeviceError& error) {
     EXPECT_EQ(error.fault(), DeviceFault::compile);

@@ -56,8 +56,7 @@ TEST_F(OpenclTest, KernelsRunWithBuffersScalarsAndLocalMemory) {
   const auto buffer = upload(*device_, x);
   const auto kept = device_->allocate(buffer->bytes());
   device_->copy(*kept, *buffer);
-  kernel->bind({{16, 1, 1}, {64, 1, 1}, 0},
-               {of(*buffer), scalar(1.5f), scalar(1000), local(64 * sizeof(float))});
+  kernel->bind({{16, 1, 1}, {64, 1, 1}, 0}, {of(*buffer), scalar(1.5f), scalar(1000), local(64 * sizeof(float))});
   device_->launch(*kernel, 2);
   device_->synchronise();
   const auto y = download<float>(*device_, *buffer, 1000);
@@ -82,8 +81,7 @@ TEST_F(OpenclTest, BuildErrorsCarryTheCompilersWordsAndPlace) {
 }
 
 TEST_F(OpenclTest, AMissingKernelIsACompileFault) {
-  EXPECT_EQ(fault_of([&] { device_->make_compiler()->compile(job("kernel void f() {}", "g")); }),
-            DeviceFault::compile);
+  EXPECT_EQ(fault_of([&] { device_->make_compiler()->compile(job("kernel void f() {}", "g")); }), DeviceFault::compile);
 }
 
 TEST_F(OpenclTest, AnotherLanguageIsUnsupported) {
@@ -125,10 +123,7 @@ TEST_F(OpenclTest, ARejectedBinaryFallsBackToSource) {
 TEST_F(OpenclTest, CutOffBinariesAreRefused) {
   const auto binary = open_compiler(id_)->compile(job("kernel void f() {}", "f"));
   for (const std::size_t length : {std::size_t{0}, std::size_t{10}, std::size_t{25}, binary.bytes.size() - 1})
-    EXPECT_EQ(fault_of([&] {
-                device_->load({binary.bytes.substr(0, length), "f", ""});
-              }),
-              DeviceFault::compile);
+    EXPECT_EQ(fault_of([&] { device_->load({binary.bytes.substr(0, length), "f", ""}); }), DeviceFault::compile);
 }
 
 TEST_F(OpenclTest, TooLargeABlockIsALaunchFault) {
@@ -146,7 +141,8 @@ TEST_F(OpenclTest, TooLargeABlockIsALaunchFault) {
 }
 
 TEST_F(OpenclTest, AnotherNumberOfArgumentsIsALaunchFaultThatSaysBoth) {
-  const auto kernel = device_->load(device_->make_compiler()->compile(job("kernel void f(global int* x, int n) {}", "f")));
+  const auto kernel =
+      device_->load(device_->make_compiler()->compile(job("kernel void f(global int* x, int n) {}", "f")));
   const auto x = upload(*device_, std::vector<int>{0});
   try {
     kernel->bind({}, {of(*x)});
@@ -170,7 +166,8 @@ TEST_F(OpenclTest, ABufferIsNoImage) {
 }
 
 TEST_F(OpenclTest, LocalMemoryMayBeOfNoSize) {
-  const auto kernel = device_->load(device_->make_compiler()->compile(job("kernel void f(local int* room, global int* x) { x[0] = 7; }", "f")));
+  const auto kernel = device_->load(
+      device_->make_compiler()->compile(job("kernel void f(local int* room, global int* x) { x[0] = 7; }", "f")));
   const auto x = upload(*device_, std::vector<int>{0});
   kernel->bind({}, {local(0), of(*x)});
   device_->launch(*kernel);
@@ -178,8 +175,7 @@ TEST_F(OpenclTest, LocalMemoryMayBeOfNoSize) {
 }
 
 TEST_F(OpenclTest, AnArgumentOfTheWrongSizeIsALaunchFault) {
-  const auto kernel =
-      device_->load(device_->make_compiler()->compile(job("kernel void f(double x) {}", "f")));
+  const auto kernel = device_->load(device_->make_compiler()->compile(job("kernel void f(double x) {}", "f")));
   EXPECT_EQ(fault_of([&] { kernel->bind({}, {scalar(1.0f)}); }), DeviceFault::launch);
 }
 
@@ -268,7 +264,8 @@ kernel void raise(global volatile int* flag) { atomic_xchg(flag, 1); })",
 // Two work-groups that wait for each other meet only where both run at once: on two compute units, not on one.
 TEST_F(OpenclTest, AQueueMayHaveComputeUnitsForItself) {
   const auto& properties = device_->info().properties;
-  if (properties.at("device.multiprocessor_unit").as_integer() != 1 || properties.at("device.multiprocessors").as_integer() < 2)
+  if (properties.at("device.multiprocessor_unit").as_integer() != 1 ||
+      properties.at("device.multiprocessors").as_integer() < 2)
     GTEST_SKIP() << "one compute unit, or a device that is not taken apart";
   const auto kernel = device_->load(device_->make_compiler()->compile(job(R"(
 kernel void meet(global volatile int* here, global int* met, int patience) {
@@ -384,8 +381,8 @@ TEST_F(OpenclTest, WhatBelongsToOthersIsUsedAndNeverFreed) {
 }
 
 TEST_F(OpenclTest, AViewIsABufferOfItsOwnForAKernel) {
-  const auto kernel = device_->load(device_->make_compiler()->compile(
-      job("kernel void f(global int* x) { x[get_global_id(0)] = 7; }", "f")));
+  const auto kernel = device_->load(
+      device_->make_compiler()->compile(job("kernel void f(global int* x) { x[get_global_id(0)] = 7; }", "f")));
   const auto whole = upload(*device_, std::vector<int>(2048, 1));
   const auto view = device_->view(*whole, 4096, 12);
   kernel->bind({{1, 1, 1}, {3, 1, 1}, 0}, {of(*view)});

@@ -14,7 +14,8 @@ TEST(DataFiles, LargeArraysAreFilesAsLongAsTheObjectLives) {
   for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<std::uint8_t>(i * 7);
   Problem problem;
   problem.kernel().arguments.resize(2);
-  problem.kernel().arguments[0].fill = {.kind = Fill::Kind::data, .data = std::make_shared<std::vector<std::uint8_t>>(large)};
+  problem.kernel().arguments[0].fill = {.kind = Fill::Kind::data,
+                                        .data = std::make_shared<std::vector<std::uint8_t>>(large)};
   problem.kernel().arguments[1].fill = {.kind = Fill::Kind::data,
                                         .data = std::make_shared<std::vector<std::uint8_t>>(std::size_t{16})};
   std::filesystem::path file;

@@ -1,15 +1,15 @@
-// Clocks, live on a fake board: kernels on the host whose time follows the board's clock (tests/fakes/nvml/work.cpp), set
-// through the real control, watched through the real monitor.
+// Clocks, live on a fake board: kernels on the host whose time follows the board's clock (tests/fakes/nvml/work.cpp),
+// set through the real control, watched through the real monitor.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "ergotune/error.hpp"
-#include "evaluate/live/live.hpp"
-#include "power/guardian/guardian.hpp"
 #include "ergotune/problem.hpp"
+#include "evaluate/live/live.hpp"
 #include "evaluate/scripted_workers.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
+#include "power/guardian/guardian.hpp"
 #include "power/guardian_host.hpp"
 
 namespace ergotune {

@@ -85,8 +85,7 @@ class LiveTest : public ::testing::Test {
 
 TEST_F(LiveTest, EveryFateHasItsStatusAndTheWorkersAreReplaced) {
   LiveEvaluator evaluator(problem, options);
-  const std::vector<const char*> modes{"good",  "crash", "broken", "endless",
-                                       "wrong", "slow",  "crash",  "good"};
+  const std::vector<const char*> modes{"good", "crash", "broken", "endless", "wrong", "slow", "crash", "good"};
   for (std::size_t i = 0; i < modes.size(); ++i) evaluator.submit(request(i + 1, modes[i]));
   EXPECT_EQ(evaluator.pending(), modes.size());
   const auto results = collect(evaluator, modes.size());
@@ -98,8 +97,7 @@ TEST_F(LiveTest, EveryFateHasItsStatusAndTheWorkersAreReplaced) {
   EXPECT_EQ(results.at(3).status, Status::compile_error);
   EXPECT_THAT(results.at(3).message, HasSubstr("does not compile"));
   EXPECT_EQ(results.at(4).status, Status::timeout);
-  EXPECT_EQ(results.at(5).status, Status::wrong_result)
-      << "the reference must survive the runner that made it";
+  EXPECT_EQ(results.at(5).status, Status::wrong_result) << "the reference must survive the runner that made it";
   EXPECT_TRUE(usable(results.at(6).status));
   EXPECT_EQ(results.at(7).status, Status::runtime_error);
   EXPECT_TRUE(usable(results.at(8).status));

@@ -11,8 +11,8 @@
 #include <fstream>
 
 #include "ergotune/error.hpp"
-#include "evaluate/live/live.hpp"
 #include "ergotune/problem.hpp"
+#include "evaluate/live/live.hpp"
 
 namespace ergotune {
 namespace {
@@ -109,9 +109,8 @@ TEST_F(MachineFault, ACompilerThatIsNotThereEndsTheSession) {
 
 TEST_F(MachineFault, ACompilerWithoutRoomEndsTheSessionAndOneThatRefusesTheSourceDoesNot) {
   const auto compiler = (folder / "cc").string();
-  std::ofstream(compiler)
-      << "#!/bin/sh\n[ \"$1\" = --version ] && exit 0\n"
-         "echo \"fatal error: error closing /tmp/cc1.s: No space left on device\" >&2\nexit 1\n";
+  std::ofstream(compiler) << "#!/bin/sh\n[ \"$1\" = --version ] && exit 0\n"
+                             "echo \"fatal error: error closing /tmp/cc1.s: No space left on device\" >&2\nexit 1\n";
   ::chmod(compiler.c_str(), 0755);
   const Variable ours("CC", compiler);
   EXPECT_THAT(why_live(), HasSubstr("make room"));

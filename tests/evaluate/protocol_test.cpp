@@ -86,8 +86,7 @@ TEST(Protocol, AnyCutIsWaitedForAndAnyPortionsWillDo) {
     FrameReader reader;
     std::size_t at = 0, seen = 0;
     while (at < stream.size()) {
-      const std::size_t n =
-          std::min<std::size_t>(1 + random.below(run < 10 ? 7000 : 200000), stream.size() - at);
+      const std::size_t n = std::min<std::size_t>(1 + random.below(run < 10 ? 7000 : 200000), stream.size() - at);
       reader.append(std::string_view(stream).substr(at, n));
       at += n;
       while (reader.next()) ++seen;
@@ -119,8 +118,7 @@ bool only_refuses(F&& read) {
   return true;
 }
 
-RC_GTEST_PROP(Protocol, RandomBytesAreRefusedOrRead,
-              (const std::vector<std::uint8_t>& bytes, std::uint8_t type)) {
+RC_GTEST_PROP(Protocol, RandomBytesAreRefusedOrRead, (const std::vector<std::uint8_t>& bytes, std::uint8_t type)) {
   const std::string_view payload(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   RC_ASSERT(only_refuses([&] { decode(static_cast<std::uint8_t>(type % 9), payload); }));
 }
@@ -145,8 +143,7 @@ RC_GTEST_PROP(Protocol, WhatIsReadIsWrittenBackTheSame, (std::uint32_t seed)) {
   const Message& message = messages[random.below(messages.size())];
   const auto type = static_cast<std::uint8_t>(message.index() + 1);
   std::string payload = encode(message).substr(12);
-  if (!payload.empty())
-    payload[random.below(std::min<std::size_t>(payload.size(), 300))] = static_cast<char>(random());
+  if (!payload.empty()) payload[random.below(std::min<std::size_t>(payload.size(), 300))] = static_cast<char>(random());
   RC_ASSERT(only_refuses([&] {
     const std::string frame = encode(decode(type, payload));
     RC_ASSERT(encode(decode(type, std::string_view(frame).substr(12))) == frame);

@@ -277,7 +277,8 @@ TEST_F(SchedulerTest, OnOneProcessorTheRunnerCompilesAsWell) {
   std::atomic<int> sevens{0}, thirteens{0};
   script.compile = [&](const protocol::Compile& request) {
     auto answer = Script::compiled(request);
-    if (request.configuration[0] == Value(7) && ++sevens == 1) throw protocol::Disconnected();  // what ran before is to blame
+    if (request.configuration[0] == Value(7) && ++sevens == 1)
+      throw protocol::Disconnected();  // what ran before is to blame
     if (request.configuration[0] == Value(13) && ++thirteens > 0) throw protocol::Disconnected();
     if (request.configuration[0] == Value(17)) ::usleep(600'000);
     if (request.configuration[0] == Value(19)) {
@@ -436,7 +437,8 @@ TEST_F(SeveralBoards, OneThatCrashesLeavesTheOthersAlone) {
   for (std::uint64_t id = 1; id <= 20; ++id) ask(id, static_cast<int>(id));
   const auto results = collect(20);
   ASSERT_THAT(results, SizeIs(20));
-  for (const auto& [id, result] : results) EXPECT_EQ(result.measurement.status, id == 5 ? Status::runtime_error : Status::ok) << id;
+  for (const auto& [id, result] : results)
+    EXPECT_EQ(result.measurement.status, id == 5 ? Status::runtime_error : Status::ok) << id;
 }
 
 }  // namespace

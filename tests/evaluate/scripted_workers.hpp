@@ -51,9 +51,7 @@ struct Script {
     device.name = "scripted device";
     device.backend = "scripted";
     device.uuid = "GPU-scripted";
-    ready = [this](const protocol::Setup&) {
-      return protocol::Ready{device, "scripted compiler", true, {"a note"}};
-    };
+    ready = [this](const protocol::Setup&) { return protocol::Ready{device, "scripted compiler", true, {"a note"}}; };
     compile = [](const protocol::Compile& request) { return compiled(request); };
     run = [](const protocol::Run& request) { return ran(request); };
   }
@@ -100,8 +98,7 @@ class ScriptedLink final : public WorkerTransport {
     channel.send(*first);
     while (true) {
       const auto message = channel.receive(-1);
-      if (const auto* compile = std::get_if<protocol::Compile>(&*message))
-        channel.send(script.compile(*compile));
+      if (const auto* compile = std::get_if<protocol::Compile>(&*message)) channel.send(script.compile(*compile));
       if (const auto* run = std::get_if<protocol::Run>(&*message)) channel.send(script.run(*run));
     }
   }

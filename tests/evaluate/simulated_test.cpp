@@ -33,9 +33,7 @@ TEST(SimulatedDevice, FullLoadDrawsTheRecordedPowerOfTheRtxA4000) {
   EXPECT_NEAR(value(device.truth(at_clock(1335)), "power"), 79.9, 4);
   EXPECT_NEAR(value(device.truth(at_clock(1710)), "power"), 133.8, 7);
   // Compute-bound: time goes with 1/f.
-  EXPECT_NEAR(value(device.truth(at_clock(600)), "time") /
-                  value(device.truth(at_clock(1200)), "time"),
-              2, 0.01);
+  EXPECT_NEAR(value(device.truth(at_clock(600)), "time") / value(device.truth(at_clock(1200)), "time"), 2, 0.01);
 }
 
 TEST(SimulatedDevice, ThrottlesAtItsPowerLimitAndSaysSo) {
@@ -60,13 +58,10 @@ TEST(SimulatedDevice, BlockSizeAndClockInteractThroughOccupancy) {
   problem.simulation["efficiency"] = Expression::parse("1");
   problem.simulation["registers"] = Expression::parse("65536 / (threads * 2)");  // two blocks fit
   problem.simulation["blocks"] = Expression::parse("108 * 2 * 16");
-  const std::vector<Parameter> parameters = {
-      parameter("block_size_x", {32, 1024}),
-      parameter("core_clock_mhz", {600, 1410}, ParameterKind::core_clock_mhz)};
+  const std::vector<Parameter> parameters = {parameter("block_size_x", {32, 1024}),
+                                             parameter("core_clock_mhz", {600, 1410}, ParameterKind::core_clock_mhz)};
   const SimulatedDevice device(profile, problem, parameters);
-  const auto seconds = [&](int block, int clock) {
-    return value(device.truth({Value(block), Value(clock)}), "time");
-  };
+  const auto seconds = [&](int block, int clock) { return value(device.truth({Value(block), Value(clock)}), "time"); };
   const double slowdown_few = seconds(32, 600) / seconds(32, 1410);
   const double slowdown_many = seconds(1024, 600) / seconds(1024, 1410);
   EXPECT_GT(slowdown_few, 1.3);
@@ -85,7 +80,8 @@ TEST(SimulatedDevice, RegistersAreGivenOutInUnits) {
   // 768 threads x 84 registers are fewer than the 65,536 of a K20X; in units of 256 a warp they are more.
   Problem problem;
   problem.simulation["registers"] = Expression::parse("REGISTERS");
-  const SimulatedDevice device(load_device_profile("k20x"), problem, {parameter("block_size_x", {768}), parameter("REGISTERS", {80, 84})});
+  const SimulatedDevice device(load_device_profile("k20x"), problem,
+                               {parameter("block_size_x", {768}), parameter("REGISTERS", {80, 84})});
   EXPECT_EQ(device.truth({Value(768), Value(80)}).status, Status::ok);
   EXPECT_EQ(device.truth({Value(768), Value(84)}).status, Status::launch_error);
 }
@@ -95,8 +91,7 @@ TEST(SimulatedDevice, NoiseIsSeededAndScattersAroundTheTruth) {
   Problem problem;
   const std::vector<Parameter> parameters = {parameter("block_size_x", {64, 128, 256})};
   SimulationOptions options;
-  const SimulatedDevice one(profile, problem, parameters, options),
-      same(profile, problem, parameters, options);
+  const SimulatedDevice one(profile, problem, parameters, options), same(profile, problem, parameters, options);
   options.seed = 2;
   const SimulatedDevice other(profile, problem, parameters, options);
   const Configuration c = {Value(128)};
@@ -149,7 +144,8 @@ TEST(SimulatedDevice, ListsTheProfilesClocksAndLimits) {
 }
 
 TEST(SimulatedDevice, KernelsMayHaveMultiprocessorsForThemselves) {
-  // Two kernels bound by arithmetic: on the whole device one takes t; on so many of n multiprocessors each takes n / of them.
+  // Two kernels bound by arithmetic: on the whole device one takes t; on so many of n multiprocessors each takes n / of
+  // them.
   const Problem problem = parse_problem(R"toml(
 [kernels.a]
 function = "a"
@@ -174,9 +170,11 @@ steps = [{ concurrent = ["a", "b"], multiprocessors = { a = "workload.A", b = "m
   const SimulatedDevice device(load_device_profile("a100"), problem, problem.parameters, {});
   const auto at = [&](int multiprocessors) { return device.truth({Value(256), Value(multiprocessors)}); };
   ASSERT_EQ(at(54).status, Status::ok) << at(54).message;
-  EXPECT_NEAR(at(54).value("time.a").value() / at(0).value("time.a").value(), 1, 0.05);  // halves, and whole ones in turns
+  EXPECT_NEAR(at(54).value("time.a").value() / at(0).value("time.a").value(), 1,
+              0.05);  // halves, and whole ones in turns
   EXPECT_NEAR(at(54).value("time").value() / at(0).value("time").value(), 1, 0.05);
-  EXPECT_NEAR(at(27).value("time").value() / at(54).value("time").value(), 2, 0.1);  // a has a quarter, b ends long before
+  EXPECT_NEAR(at(27).value("time").value() / at(54).value("time").value(), 2,
+              0.1);  // a has a quarter, b ends long before
   EXPECT_NEAR(at(27).value("time.b").value() / at(54).value("time.b").value(), 54.0 / 81, 0.05);
   EXPECT_EQ(at(200).status, Status::launch_error);
 }
@@ -194,22 +192,20 @@ TEST(SimulatedDevice, AnUnknownNameInTheTableIsTheUsersMistake) {
 
 TEST(SimulatedDevice, TheDefaultLandscapeHasLocalOptima) {
   Problem problem;
-  problem.parameters = {parameter("block_size_x", {32, 64, 128, 256, 512}),
-                        parameter("tile", {1, 2, 3, 4, 5, 6, 7, 8}), parameter("unroll", {1, 2, 4, 8, 16})};
+  problem.parameters = {parameter("block_size_x", {32, 64, 128, 256, 512}), parameter("tile", {1, 2, 3, 4, 5, 6, 7, 8}),
+                        parameter("unroll", {1, 2, 4, 8, 16})};
   const DeviceProfile profile = load_device_profile("v100");
   const SearchSpace space = problem.build_space(profile.properties);
   const SimulatedDevice device(profile, problem, space.parameters());
   std::vector<double> seconds;
   for (std::uint64_t i = 0; i < space.size(); ++i)
     seconds.push_back(value(device.truth(space.configuration(i)), "time"));
-  EXPECT_GT(*std::max_element(seconds.begin(), seconds.end()),
-            1.3 * *std::min_element(seconds.begin(), seconds.end()));
+  EXPECT_GT(*std::max_element(seconds.begin(), seconds.end()), 1.3 * *std::min_element(seconds.begin(), seconds.end()));
   int minima = 0;
   std::vector<ConfigurationIndex> neighbours;
   for (std::uint64_t i = 0; i < space.size(); ++i) {
     space.neighbours(i, Neighbourhood::strictly_adjacent, neighbours);
-    minima +=
-        std::all_of(neighbours.begin(), neighbours.end(), [&](auto n) { return seconds[n] >= seconds[i]; });
+    minima += std::all_of(neighbours.begin(), neighbours.end(), [&](auto n) { return seconds[n] >= seconds[i]; });
   }
   EXPECT_GE(minima, 2);
 }

@@ -9,8 +9,8 @@
 
 #include "ergotune/problem.hpp"
 #include "evaluate/scripted_workers.hpp"
-#include "measure/energy/clock_watch.hpp"
 #include "fakes/control_trees/control_trees.hpp"
+#include "measure/energy/clock_watch.hpp"
 #include "power/guardian_host.hpp"
 
 namespace ergotune {
@@ -94,7 +94,8 @@ TEST_F(SlotControlsTest, APowerCapIsAPartOfTheSettingAndTold) {
 
 TEST_F(SlotControlsTest, APowerCapExcusesNothingElse) {
   ASSERT_FALSE(controls->apply(at(1020)));
-  Measurement capped = that_ran_at(900, {"power cap", std::string(ClockWatch::kHeldDown) + ", at 800 MHz in 40 % of the looks"});
+  Measurement capped =
+      that_ran_at(900, {"power cap", std::string(ClockWatch::kHeldDown) + ", at 800 MHz in 40 % of the looks"});
   EXPECT_TRUE(controls->judge(at(1020), capped, false));
   EXPECT_FALSE(controls->disturbed()) << "it is measured again first";
   EXPECT_FALSE(controls->judge(at(1020), capped, true));
@@ -143,10 +144,13 @@ TEST_F(SlotControlsTest, OneConfigurationIsMeasuredAgainWhereItRanElsewhere) {
   };
   EXPECT_EQ(controls->measure({Value(1020.0), Value(16)}, once).status, Status::ok);
   EXPECT_THAT(clocks, ElementsAre("1020000000", "1020000000"));
-  EXPECT_EQ(controls->measure({Value(999.0), Value(16)}, once).status, Status::unsupported) << "and nothing runs at a refused one";
+  EXPECT_EQ(controls->measure({Value(999.0), Value(16)}, once).status, Status::unsupported)
+      << "and nothing runs at a refused one";
   ran = 1300;
-  EXPECT_FALSE(usable(controls->measure({Value(1020.0), Value(16)}, [&](const auto&) { return that_ran_at(1300); }).status));
-  EXPECT_EQ(controls->measure({Value(1020.0), Value(16)}, once, [] { return true; }).value("core_clock"), 1300e6) << "nobody wants it";
+  EXPECT_FALSE(
+      usable(controls->measure({Value(1020.0), Value(16)}, [&](const auto&) { return that_ran_at(1300); }).status));
+  EXPECT_EQ(controls->measure({Value(1020.0), Value(16)}, once, [] { return true; }).value("core_clock"), 1300e6)
+      << "nobody wants it";
   EXPECT_THAT(clocks, SizeIs(3));
 }
 
@@ -213,8 +217,8 @@ TEST_F(TunedSlot, SetsTheClockBeforeTheRunAndBatchesByClock) {
   all_there.open();
   EXPECT_THAT(collect(6), SizeIs(6));
   EXPECT_EQ(scheduler->pending(), 0u);
-  EXPECT_THAT(log, ElementsAre("306.0 at 306000000", "306.0 at 306000000", "306.0 at 306000000",
-                               "1020.0 at 1020000000", "1020.0 at 1020000000", "1300.5 at 1300500000"));
+  EXPECT_THAT(log, ElementsAre("306.0 at 306000000", "306.0 at 306000000", "306.0 at 306000000", "1020.0 at 1020000000",
+                               "1020.0 at 1020000000", "1300.5 at 1300500000"));
 }
 
 TEST_F(TunedSlot, TheJournalIsToldOfEveryRunAndTheClockIsSetByThen) {
@@ -344,7 +348,8 @@ struct TwoTunedSlots : TegraTest {
     ControlEnvironment environment;
     environment.sysfs_root = second_tree.root();
     environment.state_folder = second_state.root() / "state";
-    scheduler->set_controls(std::make_unique<DeviceControls>(ControlSession::open(open_control("tegra", environment)), parameters), 1);
+    scheduler->set_controls(
+        std::make_unique<DeviceControls>(ControlSession::open(open_control("tegra", environment)), parameters), 1);
   }
   void ask(std::uint64_t id, const std::string& board) {
     EvaluationRequest request{id, id, {Value(1020.0), Value(16)}, false, 1e300, "time"};

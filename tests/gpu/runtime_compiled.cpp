@@ -53,7 +53,8 @@ int main() {
   check(cuMemcpyHtoD(x, host.data(), n * sizeof(float)), "copy");
   check(cuMemcpyHtoD(y, host.data(), n * sizeof(float)), "copy");
   void* arguments[] = {&x, &y, &weight, &n};
-  for (int i = 0; i < 5; ++i) check(cuLaunchKernel(function, n / 64, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr), "launch");
+  for (int i = 0; i < 5; ++i)
+    check(cuLaunchKernel(function, n / 64, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr), "launch");
   check(cuMemcpyDtoH(host.data(), y, n * sizeof(float)), "copy back");
   double sum = 0;
   for (const float value : host) sum += value;

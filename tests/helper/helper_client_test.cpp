@@ -13,11 +13,11 @@
 #include <thread>
 #include <utility>
 
-#include "power/guardian/guardian.hpp"
 #include "fakes/control_trees/control_trees.hpp"
+#include "helper/helper_service.hpp"
 #include "power/controls/control_backends.hpp"
 #include "power/effective_user.hpp"
-#include "helper/helper_service.hpp"
+#include "power/guardian/guardian.hpp"
 
 namespace ergotune::helper {
 namespace {
@@ -25,12 +25,15 @@ namespace {
 using control_trees::kTegraGpu;
 using ::testing::HasSubstr;
 
-/// What listens at a socket, for one client after the other: `answer` gets what comes; an empty answer ends the connection.
+/// What listens at a socket, for one client after the other: `answer` gets what comes; an empty answer ends the
+/// connection.
 class Listener {
  public:
   using Answerer = std::function<std::string(std::string_view)>;
   Listener(const std::filesystem::path& path, std::string hello, Answerer answer)
-      : hello_(std::move(hello)), answer_(std::move(answer)), socket_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
+      : hello_(std::move(hello)),
+        answer_(std::move(answer)),
+        socket_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path.c_str(), path.string().size());
@@ -114,7 +117,8 @@ TEST_F(HelperClient, WhoeverIsNotTheDaemonIsNotUsed) {
   EXPECT_THAT(refusal(), HasSubstr("not this version of ergotuned"));
   listener.reset();
   std::filesystem::remove(environment.helper_socket);
-  listen(encode(77, 0, Answer(DoneAnswer{ControlStatus::failed, "too many clients", 0})), [](std::string_view) { return std::string(); });
+  listen(encode(77, 0, Answer(DoneAnswer{ControlStatus::failed, "too many clients", 0})),
+         [](std::string_view) { return std::string(); });
   EXPECT_THAT(refusal(), HasSubstr("too many clients"));
   listener.reset();
   std::filesystem::remove(environment.helper_socket);

@@ -42,8 +42,7 @@ TEST(HelperPolicy, SaysWhoMayDoWhat) {
   const auto* by_group = policy.rule_for({1, 1001, {5, 77}}, "nvml:0", "GPU-1");
   ASSERT_NE(by_group, nullptr);
   EXPECT_TRUE(by_group->take_over);
-  EXPECT_EQ(parse_policy("", "p.toml").rule_for({1, 0, {0}}, "tegra", "t"), nullptr)
-      << "nobody, root neither";
+  EXPECT_EQ(parse_policy("", "p.toml").rule_for({1, 0, {0}}, "tegra", "t"), nullptr) << "nobody, root neither";
 }
 
 TEST(HelperPolicy, NarrowsRanges) {

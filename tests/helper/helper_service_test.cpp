@@ -34,9 +34,8 @@ struct HelperService : ::testing::Test {
     start("[[allow]]\nusers=[1000, 1001]\ndevices=[\"tegra\"]\ncore_clock_mhz=[400, 1100]\n");
   }
   void start(const std::string& policy) {
-    service = std::make_unique<Service>(
-        parse_policy("lease_seconds=10\nchanges_per_second=2\nburst=5\n" + policy, "p"),
-        Devices::of(environment), [this](const auto& line) { log.push_back(line); });
+    service = std::make_unique<Service>(parse_policy("lease_seconds=10\nchanges_per_second=2\nburst=5\n" + policy, "p"),
+                                        Devices::of(environment), [this](const auto& line) { log.push_back(line); });
   }
   Client come(uid_t user, pid_t pid = 42) {
     Client client;
@@ -51,14 +50,12 @@ struct HelperService : ::testing::Test {
   }
   Answer ask(Client& client, const Request& request) {
     Header header;
-    const auto answer = decode_answer(
-        service->handle(client.number, encode(client.nonce, ++client.sequence, request), now), header);
+    const auto answer =
+        decode_answer(service->handle(client.number, encode(client.nonce, ++client.sequence, request), now), header);
     if (!answer) ADD_FAILURE() << "the connection was closed";
     return answer.value_or(DoneAnswer{ControlStatus::failed, "closed", 0});
   }
-  DoneAnswer done(Client& client, const Request& request) {
-    return std::get<DoneAnswer>(ask(client, request));
-  }
+  DoneAnswer done(Client& client, const Request& request) { return std::get<DoneAnswer>(ask(client, request)); }
   ControlStatus status(Client& client, const Request& request) { return done(client, request).status; }
   std::string clock() { return tree.get(std::string(kTegraGpu) + "/max_freq"); }
 };
@@ -71,8 +68,7 @@ TEST_F(HelperService, LeasesSetsAndPutsBack) {
   const auto range = std::get<RangeAnswer>(ask(client, RangeRequest{"tegra", kCore})).range;
   EXPECT_EQ(range.low, 408);
   EXPECT_EQ(range.high, 1020) << "narrowed to the policy";
-  EXPECT_EQ(status(client, SetRequest{"tegra", kCore, 1020}), ControlStatus::no_permission)
-      << "without a lease";
+  EXPECT_EQ(status(client, SetRequest{"tegra", kCore, 1020}), ControlStatus::no_permission) << "without a lease";
   const auto lease = done(client, AcquireRequest{"tegra", "tune", 0, false});
   EXPECT_EQ(lease.status, ControlStatus::ok);
   EXPECT_EQ(lease.seconds, 10);
@@ -88,8 +84,7 @@ TEST_F(HelperService, RefusesAClockOutOfThePolicysRange) {
   ASSERT_EQ(status(client, AcquireRequest{"tegra", "tune", 0, false}), ControlStatus::ok);
   for (const double clock : {1300.5, 306.0, 1e9, -1.0})
     EXPECT_EQ(status(client, SetRequest{"tegra", kCore, clock}), ControlStatus::invalid_value) << clock;
-  EXPECT_EQ(status(client, SetRequest{"tegra", ControlQuantity::power_limit_w, 20}),
-            ControlStatus::no_permission);
+  EXPECT_EQ(status(client, SetRequest{"tegra", ControlQuantity::power_limit_w, 20}), ControlStatus::no_permission);
   EXPECT_EQ(clock(), "1300500000");
 }
 
@@ -178,8 +173,7 @@ TEST_F(HelperService, ClosesOnReplayedForeignAndBrokenMessages) {
         break;
     }
     EXPECT_EQ(service->handle(client.number, sent, now), "") << kind;
-    EXPECT_FALSE(service->handle(client.number, good, now).empty())
-        << "the caller closes; nothing else has happened";
+    EXPECT_FALSE(service->handle(client.number, good, now).empty()) << "the caller closes; nothing else has happened";
   }
 }
 
@@ -191,8 +185,7 @@ TEST_F(HelperService, OpensNothingThatAClientNames) {
 
 TEST_F(HelperService, TheAuditLogHasOneLinePerEventWhateverTheClientSends) {
   auto client = come(1000);
-  ASSERT_EQ(status(client, AcquireRequest{"tegra", "tune\nuid 0 pid 1: forged", 0, false}),
-            ControlStatus::ok);
+  ASSERT_EQ(status(client, AcquireRequest{"tegra", "tune\nuid 0 pid 1: forged", 0, false}), ControlStatus::ok);
   for (const auto& line : log) EXPECT_EQ(line.find('\n'), std::string::npos);
 }
 
@@ -271,7 +264,8 @@ TEST_F(HelperService, RequestsAreRationed) {
   EXPECT_EQ(accepted(60), 50) << "a hundred a second";
   now += 100;
   int acquired = 0;
-  for (int i = 0; i < 15; ++i) acquired += status(client, AcquireRequest{"nothing", "x", 0, false}) == ControlStatus::invalid_value;
+  for (int i = 0; i < 15; ++i)
+    acquired += status(client, AcquireRequest{"nothing", "x", 0, false}) == ControlStatus::invalid_value;
   EXPECT_EQ(acquired, 10) << "a lease counts for twenty";
 }
 

@@ -1,4 +1,4 @@
-# cmake -DBUILD=folder -DSOURCE=tests/install -DWORK=folder -DCOMPILER=c++ -DGENERATOR=Ninja -P check.cmake
+# cmake -DBUILD=folder -DSOURCE=examples/cpp -DWORK=folder -DCOMPILER=c++ -DGENERATOR=Ninja -P check.cmake
 # Installs what was built to a prefix of its own, builds an application against it as a user would, and runs both.
 file(REMOVE_RECURSE ${WORK})
 function(run)
@@ -13,9 +13,14 @@ run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
 run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE} -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_CXX_COMPILER=${COMPILER}
     -DCMAKE_BUILD_TYPE=Release)
 run(${CMAKE_COMMAND} --build ${WORK}/build)
-run(${WORK}/build/application)
+run(${WORK}/build/ask_and_tell)
 if(NOT output MATCHES "block_size 128, unroll 4")
-  message(FATAL_ERROR "the application says: ${output}")
+  message(FATAL_ERROR "ask_and_tell printed: ${output}")
+endif()
+run(${CMAKE_COMMAND} -E env ERGOTUNE_COMMAND=${WORK}/prefix/bin/ergotune XDG_CACHE_HOME=${WORK}/cache ERGOTUNE_DEVICE_LOCK=off
+    ${WORK}/build/tune_file ${SOURCE}/../vector_add/vector_add.toml opencl 4)
+if(NOT output MATCHES "objective .* \\(measured\\)")
+  message(FATAL_ERROR "tune_file printed: ${output}")
 endif()
 run(${WORK}/prefix/bin/ergotune --version)
 file(GLOB_RECURSE license ${WORK}/prefix/share/doc/*LICENSE)
@@ -23,7 +28,7 @@ if(NOT license)
   message(FATAL_ERROR "the prefix has no LICENSE")
 endif()
 # an application that launches finds the launcher, and needs nothing of the rest
-run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE}/../../examples/application -B ${WORK}/launching -DCMAKE_PREFIX_PATH=${WORK}/prefix
+run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE}/../application -B ${WORK}/launching -DCMAKE_PREFIX_PATH=${WORK}/prefix
     -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Release)
 run(${CMAKE_COMMAND} --build ${WORK}/launching)
 run(${CMAKE_COMMAND} -E env XDG_CACHE_HOME=${WORK}/cache ${WORK}/launching/heat_tuned 64 64 4)

@@ -44,7 +44,8 @@ TEST_F(Capture, ALaunchBecomesAProblemThatTunesAtOnce) {
   ASSERT_EQ(captured.exit_code, 0) << captured.err;
   EXPECT_THAT(captured.out, HasSubstr(sum_without({"scale", "4096"})));  // the program's own output, unchanged
   EXPECT_THAT(captured.out, HasSubstr("captured scale"));
-  const auto tuned = json_of(ergotune(folder_, {"tune", "c", "--device", "opencl", "--strategy", "random", "--budget", "4", "--no-confirm", "--json"}));
+  const auto tuned = json_of(ergotune(
+      folder_, {"tune", "c", "--device", "opencl", "--strategy", "random", "--budget", "4", "--no-confirm", "--json"}));
   EXPECT_EQ(tuned["space"], 13);
   for (const auto& [status, count] : tuned["statuses"].items()) EXPECT_TRUE(is_right(status)) << tuned.dump();
 }
@@ -52,7 +53,9 @@ TEST_F(Capture, ALaunchBecomesAProblemThatTunesAtOnce) {
 // Verification is against what the program's own launch left: a kernel that does something else is found out.
 TEST_F(Capture, TheProgramsResultsAreTheReference) {
   ASSERT_EQ(capture({"-o", "c"}, {"once"}).exit_code, 0);
-  const auto measured = [&] { return json_of(ergotune(folder_, {"measure", "c", "--device", "opencl", "--store", "none.db", "--json"})); };
+  const auto measured = [&] {
+    return json_of(ergotune(folder_, {"measure", "c", "--device", "opencl", "--store", "none.db", "--json"}));
+  };
   EXPECT_TRUE(is_right(measured()["status"]));
   std::string source = *read_file(folder_.path() / "c/kernel.cl");
   const std::string right = "sum / ROUNDS";
@@ -111,8 +114,10 @@ TEST_F(Capture, WhatCannotBeCapturedIsSaidByName) {
 
 TEST_F(Capture, AKernelWithBarriersKeepsItsWorkGroup) {
   EXPECT_THAT(capture({"-o", "c"}, {"local"}).out, HasSubstr("the work-group stays as it is"));
-  EXPECT_THAT(*read_file(folder_.path() / "c/problem.toml"), HasSubstr("WORK_GROUP_X = { values = [32], default = 32 }"));
-  EXPECT_TRUE(is_right(json_of(ergotune(folder_, {"measure", "c", "--device", "opencl", "--store", "none.db", "--json"}))["status"]));
+  EXPECT_THAT(*read_file(folder_.path() / "c/problem.toml"),
+              HasSubstr("WORK_GROUP_X = { values = [32], default = 32 }"));
+  EXPECT_TRUE(is_right(
+      json_of(ergotune(folder_, {"measure", "c", "--device", "opencl", "--store", "none.db", "--json"}))["status"]));
 }
 
 TEST_F(Capture, TheProgramsEndIsPassedOn) {
@@ -147,7 +152,8 @@ TEST_F(Capture, MistakesAreSaid) {
 TEST(WatchedPrograms, AreEndedWithWhoWatchesThem) {
   for (const int signal : {SIGTERM, SIGHUP}) {
     TemporaryFolder folder;
-    ChildProcess watching = start_ergotune(folder, {"capture", "--", "sh", "-c", "trap \"exit 7\" TERM HUP; echo > begun; while :; do sleep 0.02; done"});
+    ChildProcess watching = start_ergotune(
+        folder, {"capture", "--", "sh", "-c", "trap \"exit 7\" TERM HUP; echo > begun; while :; do sleep 0.02; done"});
     while (!std::filesystem::exists(folder.path() / "begun")) ::usleep(10'000);
     ::kill(watching.pid(), signal);  // alone, as a service manager does
     const auto status = watching.wait(60);
@@ -165,9 +171,12 @@ class Run : public Capture {
     nlohmann::json device;
     for (const auto& one : here["devices"])
       if (device.is_null() && one["backend"] == "opencl") device = one;
-    const nlohmann::json record{{"configuration", {{"WORK_GROUP_X", block}}}, {"problem_size", {size}}, {"objective", "time"},
+    const nlohmann::json record{{"configuration", {{"WORK_GROUP_X", block}}},
+                                {"problem_size", {size}},
+                                {"objective", "time"},
                                 {"device", {{"name", device["name"]}, {"backend", "opencl"}}}};
-    folder_.write("c/" + kernel + ".wisdom", "{\"ergotune_wisdom\":2,\"kernel\":\"" + kernel + "\"}\n" + record.dump() + "\n");
+    folder_.write("c/" + kernel + ".wisdom",
+                  "{\"ergotune_wisdom\":2,\"kernel\":\"" + kernel + "\"}\n" + record.dump() + "\n");
   }
   ProcessResult run(const std::vector<std::string>& program, const std::string& wisdom = "c") {
     std::vector<std::string> words{"run", "--wisdom", wisdom, "--", kProgram};
@@ -179,9 +188,11 @@ class Run : public Capture {
 TEST_F(Run, AnUnmodifiedProgramRunsTunedAndGivesTheSame) {
   ASSERT_EQ(capture({"-o", "c"}, {"scale"}).exit_code, 0);
   // the whole way, as a user goes it
-  const auto tuned = ergotune(folder_, {"tune", "c", "--device", "opencl", "--budget", "3", "--no-confirm", "--wisdom", "c"});
+  const auto tuned =
+      ergotune(folder_, {"tune", "c", "--device", "opencl", "--budget", "3", "--no-confirm", "--wisdom", "c"});
   ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
-  EXPECT_THAT(run({"scale"}).err, testing::AnyOf(HasSubstr("scale ran tuned 20 times"), HasSubstr("the program's own is the best")));
+  EXPECT_THAT(run({"scale"}).err,
+              testing::AnyOf(HasSubstr("scale ran tuned 20 times"), HasSubstr("the program's own is the best")));
   write_wisdom("scale", 64);
   const auto same = run({"scale"});
   EXPECT_EQ(same.out, sum_without({"scale"}));
@@ -267,8 +278,10 @@ TEST_F(CaptureCuda, TheCodeObjectIsReplayed) {
   ASSERT_EQ(captured.exit_code, 0) << captured.err;
   EXPECT_THAT(captured.out, HasSubstr("sum 592"));
   EXPECT_THAT(*read_file(folder_.path() / "c/problem.toml"), HasSubstr("source = { cuda = \"kernel.cubin\" }"));
-  EXPECT_EQ(std::filesystem::status(folder_.path() / "c").permissions(), std::filesystem::perms::owner_all) << "the program's data";
-  const auto measured = json_of(ergotune(folder_, {"measure", "c", "--device", "cuda:0", "--store", "none.db", "--json"}));
+  EXPECT_EQ(std::filesystem::status(folder_.path() / "c").permissions(), std::filesystem::perms::owner_all)
+      << "the program's data";
+  const auto measured =
+      json_of(ergotune(folder_, {"measure", "c", "--device", "cuda:0", "--store", "none.db", "--json"}));
   EXPECT_TRUE(is_right(measured["status"])) << measured.dump();
 }
 

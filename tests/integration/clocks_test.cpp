@@ -9,11 +9,11 @@
 #include <thread>
 
 #include "base/process/process.hpp"
-#include "power/guardian/guardian.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
-#include "power/guardian_host.hpp"
+#include "power/guardian/guardian.hpp"
 #include "power/guardian/journal.hpp"
+#include "power/guardian_host.hpp"
 
 namespace ergotune {
 namespace {
@@ -45,15 +45,8 @@ struct Clocks : ::testing::Test {
   // What a session leaves that was killed together with its guardian.
   void leave_behind(const std::string& boot) {
     auto control = open_control("tegra");
-    Journal journal{"tegra",
-                    "tegra",
-                    control->device_key(),
-                    boot,
-                    1 << 22,
-                    1,
-                    "ergotune tune x.toml",
-                    1.75e9,
-                    control->snapshot()};
+    Journal journal{
+        "tegra", "tegra", control->device_key(), boot, 1 << 22, 1, "ergotune tune x.toml", 1.75e9, control->snapshot()};
     StateFolder::open(state.root() / "state").write(journal);
     ASSERT_TRUE(control->set(ControlQuantity::core_clock_mhz, 1020).ok());
   }
@@ -89,8 +82,7 @@ TEST_F(Clocks, StatusTouchesNothing) {
 }
 
 TEST_F(Clocks, StatusShowsARunningSession) {
-  auto session =
-      ControlSession::open(open_control("nvml:1"), {.take_over = false, .command = "ergotune tune a.toml"});
+  auto session = ControlSession::open(open_control("nvml:1"), {.take_over = false, .command = "ergotune tune a.toml"});
   ASSERT_TRUE(session->set(ControlQuantity::core_clock_mhz, 1410).ok());
   const auto document = json::parse(ergotune({"clocks", "status", "--json", "--control", "nvml:1"}).out);
   const auto& journal = document.at("devices").at(0).at("journal");
@@ -138,8 +130,8 @@ TEST_F(Clocks, RestoreSaysThatAGuardianIsStillAtIt) {
   EXPECT_EQ(json::parse(result.out).at("being_restored"), json({"tegra"}));
 }
 
-// Defect (of nine in 38 kills of session and guardian on a busy machine): a guardian that was killed held its device for
-// some milliseconds more, and "run this again later" left the clocks locked.
+// Defect (of nine in 38 kills of session and guardian on a busy machine): a guardian that was killed held its device
+// for some milliseconds more, and "run this again later" left the clocks locked.
 TEST_F(Clocks, RestoreWaitsForAGuardianThatWasKilledAMomentAgo) {
   const auto before = tree.contents();
   leave_behind(boot_id());
@@ -215,8 +207,7 @@ TEST_F(Clocks, AreRefusedWhereControlsAreForbidden) {
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_THAT(result.err, HasSubstr("controls are forbidden here"));
   }
-  EXPECT_EQ(tree.get(std::string(kTegraGpu) + "/max_freq"), "1020000000")
-      << "nothing is touched, restored neither";
+  EXPECT_EQ(tree.get(std::string(kTegraGpu) + "/max_freq"), "1020000000") << "nothing is touched, restored neither";
   EXPECT_EQ(nvml.setter_calls().size(), calls);
 }
 
@@ -247,8 +238,7 @@ text = '''
 void work(int n, float* b) { for (int i = 0; i < n; ++i) b[i] = i * turn / turn; }
 '''
 )";
-    return {"tune",        problem,      "--device",     "host",  "--strategy",
-            "brute_force", "--no-store", "--no-confirm", "--json"};
+    return {"tune", problem, "--device", "host", "--strategy", "brute_force", "--no-store", "--no-confirm", "--json"};
   }
 };
 
@@ -286,14 +276,16 @@ TEST_F(TunedClocks, ThatCannotBePutBackAreNamedAndNoSuccess) {
   const auto arguments = tune(1, "[2000]");
   // The kernel takes a file away that is to be written at the end.
   const std::string file = tree.real("/sys/devices/system/cpu/cpufreq/policy4/scaling_min_freq").string();
-  std::ofstream(problem) << "name = \"clocks\"\n[parameters]\nturn = [1]\n[execution]\ncore_clock_mhz = [2000]\n" << R"([kernel]
+  std::ofstream(problem) << "name = \"clocks\"\n[parameters]\nturn = [1]\n[execution]\ncore_clock_mhz = [2000]\n"
+                         << R"([kernel]
 function = "work"
 arguments = [{ name = "b", type = "float32", count = 1, access = "write" }]
 [kernel.source.c]
 text = """
 #include <stdio.h>
 #include <sys/stat.h>
-void work(float* b) { b[0] = 1; if (remove(\")" << file << R"(\") == 0) mkdir(\")" << file << R"(\", 0700); }
+void work(float* b) { b[0] = 1; if (remove(\")"
+                         << file << R"(\") == 0) mkdir(\")" << file << R"(\", 0700); }
 """
 )";
   const auto result = ergotune(arguments);

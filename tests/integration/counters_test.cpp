@@ -1,5 +1,5 @@
-// Hardware counters: the command's answers by the host side of the real CUPTI, which needs no GPU (pip package nvidia-cuda-cupti-cu12), and
-// what the manual says of them.
+// Hardware counters: the command's answers by the host side of the real CUPTI, which needs no GPU (pip package
+// nvidia-cuda-cupti-cu12), and what the manual says of them.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 
 #include "base/process/environment.hpp"
 #include "base/process/process.hpp"
-#include "problem/tables/quantity.hpp"
 #include "problem/tables/counter_names.hpp"
+#include "problem/tables/quantity.hpp"
 
 namespace ergotune {
 namespace {
@@ -32,7 +32,8 @@ TEST(CounterNames, UnitsFollowFromNames) {
   EXPECT_FALSE(must_be_positive("dram_read_bytes")) << "a kernel may read nothing";
   for (const CounterInfo& counter : counter_names()) {
     EXPECT_FALSE(is_chip_metric(counter.name));
-    for (const std::string& metric : metrics_behind(std::string(counter.name))) EXPECT_TRUE(is_chip_metric(metric)) << metric;
+    for (const std::string& metric : metrics_behind(std::string(counter.name)))
+      EXPECT_TRUE(is_chip_metric(metric)) << metric;
   }
 }
 
@@ -41,8 +42,10 @@ TEST(CounterNames, TheManualHoldsThemAll) {
   const std::string manual((std::istreambuf_iterator<char>(file)), {});
   for (const CounterInfo& counter : counter_names()) {
     std::string metrics;
-    for (const std::string& metric : metrics_behind(std::string(counter.name))) metrics += (metrics.empty() ? "`" : ", `") + metric + "`";
-    EXPECT_THAT(manual, HasSubstr(fmt::format("| `{}` | {} | {} | {} |", counter.name, counter.unit, counter.meaning, metrics)));
+    for (const std::string& metric : metrics_behind(std::string(counter.name)))
+      metrics += (metrics.empty() ? "`" : ", `") + metric + "`";
+    EXPECT_THAT(manual, HasSubstr(fmt::format("| `{}` | {} | {} | {} |", counter.name, counter.unit, counter.meaning,
+                                              metrics)));
   }
   for (const PerfCounterInfo& counter : perf_counter_names())
     EXPECT_THAT(manual, HasSubstr(fmt::format("| `{}` | {} | {} | {} |", counter.name, counter.unit, counter.meaning,
@@ -56,7 +59,8 @@ class CuptiHostSide : public testing::Test {
     const std::string python = environment_variable("VIRTUAL_ENV");
     const std::filesystem::path packages(python.empty() ? ERGOTUNE_SOURCE_DIR "/build/venv" : python);
     for (const auto& version : std::filesystem::directory_iterator(packages / "lib"))
-      if (const auto file = version.path() / "site-packages/nvidia/cuda_cupti/lib/libcupti.so.12"; std::filesystem::exists(file))
+      if (const auto file = version.path() / "site-packages/nvidia/cuda_cupti/lib/libcupti.so.12";
+          std::filesystem::exists(file))
         library_ = file.string();
     if (library_.empty())
       GTEST_SKIP() << "needs CUPTI: pip package nvidia-cuda-cupti-cu12==12.9.* in " << packages.string();
@@ -101,11 +105,13 @@ TEST(CountersCommand, ALibraryThatEndsItsProcessIsNamed) {
   ProcessOptions options;
   // any library that is no CUPTI will do for the first; the second ends whoever asks
   options.environment = {{"ERGOTUNE_CUPTI", "/nonexistent/libcupti.so.12"}};
-  const ProcessResult none = run_process({ERGOTUNE_BINARY_DIR "/ergotune", "counters", "check", "--device", "sm_90"}, options);
+  const ProcessResult none =
+      run_process({ERGOTUNE_BINARY_DIR "/ergotune", "counters", "check", "--device", "sm_90"}, options);
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_THAT(none.err, AllOf(HasSubstr("nvidia-cuda-cupti"), HasSubstr("ERGOTUNE_CUPTI")));
   options.environment = {{"ERGOTUNE_CUPTI", kCupti}, {"FAKE_CUPTI_FAIL", "cuptiProfilerHostInitialize=crash"}};
-  const ProcessResult crashed = run_process({ERGOTUNE_BINARY_DIR "/ergotune", "counters", "check", "--device", "sm_90"}, options);
+  const ProcessResult crashed =
+      run_process({ERGOTUNE_BINARY_DIR "/ergotune", "counters", "check", "--device", "sm_90"}, options);
   EXPECT_EQ(crashed.exit_code, 2);
   EXPECT_THAT(crashed.err, HasSubstr("signal 6"));
 }

@@ -33,7 +33,8 @@ TEST(Crash, KilledAtRandomMomentsNothingIsLostAndNothingMeasuredTwice) {
   Random random(42);
   std::map<std::string, std::vector<std::string>> before;
   std::size_t measured_in_all = 0;
-  // On a slow machine sessions may be killed before they measure: they are given longer, and the kills go on until they did.
+  // On a slow machine sessions may be killed before they measure: they are given longer, and the kills go on until they
+  // did.
   double longest = 1.2;  // s
   const double patience = host_seconds() + 120;
   const auto did_something = [&] { return measured_in_all > static_cast<std::size_t>(kills); };
@@ -59,7 +60,8 @@ TEST(Crash, KilledAtRandomMomentsNothingIsLostAndNothingMeasuredTwice) {
     measured_in_all = after.size();
     before = after;
   }
-  ASSERT_TRUE(did_something()) << measured_in_all << " configurations: the sessions were killed before they did anything";
+  ASSERT_TRUE(did_something()) << measured_in_all
+                               << " configurations: the sessions were killed before they did anything";
   // What remains is a store like any other.
   auto last = command;
   last.insert(last.end(), {"--budget", std::to_string(measured_in_all + 3), "--json", "--quiet"});
@@ -79,13 +81,12 @@ TEST(Crash, WorkersEndWithTheirSessionEvenInAnEndlessKernel) {
   std::string text = faults_problem();
   text.replace(text.find("\"good\", "), 8, "");
   folder.write("faults.toml", text);
-  ChildProcess session =
-      start_ergotune(folder, {"measure", "faults.toml", "--device", "host", "--config",
-                              "{\"mode\": \"endless\"}", "--time-limit", "100", "--no-verify"});
+  ChildProcess session = start_ergotune(folder, {"measure", "faults.toml", "--device", "host", "--config",
+                                                 "{\"mode\": \"endless\"}", "--time-limit", "100", "--no-verify"});
   // The runner is a child of the session; wait until it spins.
   const auto busy_worker = [&]() -> pid_t {
-    std::ifstream children("/proc/" + std::to_string(session.pid()) + "/task/" +
-                           std::to_string(session.pid()) + "/children");
+    std::ifstream children("/proc/" + std::to_string(session.pid()) + "/task/" + std::to_string(session.pid()) +
+                           "/children");
     for (pid_t pid = 0; children >> pid;) {
       const std::string stat = text_of_file("/proc/" + std::to_string(pid) + "/stat");
       const std::size_t end = stat.rfind(')');

@@ -13,14 +13,14 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/process/process.hpp"
 #include "base/clock.hpp"
+#include "base/process/process.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
-#include "power/guardian/guardian.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "integration/support/command.hpp"
 #include "power/controls/control_backends.hpp"
+#include "power/guardian/guardian.hpp"
 #include "power/guardian_host.hpp"
 #include "power/helper/helper_protocol.hpp"
 
@@ -144,8 +144,7 @@ TEST_F(Ergotuned, PutsBackWhenItsClientHangs) {
   auto client = ChildProcess::start({own_program(), "helper-client", flag});
   ASSERT_TRUE(eventually([&] { return std::filesystem::exists(flag); }));
   client.kill(SIGSTOP);
-  EXPECT_TRUE(eventually([&] { return tree.contents() == before; }))
-      << "no sign of life for the lease's time";
+  EXPECT_TRUE(eventually([&] { return tree.contents() == before; })) << "no sign of life for the lease's time";
 }
 
 TEST_F(Ergotuned, ItsGuardianPutsBackWhenItIsKilledItself) {
@@ -218,16 +217,14 @@ TEST_F(Ergotuned, SurvivesGarbageOversizedAndReplayedMessages) {
     EXPECT_EQ(recv(fd, hello.data(), hello.size(), 0), 0) << "closed without an answer";
     close(fd);
   }
-  EXPECT_TRUE(ControlSession::open(usable_control("tegra"))->set(kCore, 510).ok())
-      << "and it serves the next client";
+  EXPECT_TRUE(ControlSession::open(usable_control("tegra"))->set(kCore, 510).ok()) << "and it serves the next client";
   EXPECT_THAT(audit(), HasSubstr("replayed"));
   EXPECT_THAT(audit(), HasSubstr("more than 16384 bytes"));
 }
 
 TEST_F(Ergotuned, RefusesFoldersAndFilesThatOthersCouldHaveMade) {
   const auto refused = [&](const char* words) {
-    const auto result =
-        run_process(arguments(), {.environment = {}, .folder = "", .input = "", .timeout = 20});
+    const auto result = run_process(arguments(), {.environment = {}, .folder = "", .input = "", .timeout = 20});
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_THAT(result.err, HasSubstr(words));
   };
@@ -343,9 +340,11 @@ TEST_F(Ergotuned, ThePolicyThatRevokesEndsARunningLease) {
 TEST_F(Ergotuned, GoesOnServingWhateverFailsBelowIt) {
   std::vector<std::string> all;
   for (const int nth : {1, 2, 3, 5})
-    for (const char* call : {"write,error=28,path=state", "fsync,error=5,path=state", "rename,error=5,path=state", "open,error=24", "fork,error=11",
-                             "look,error=24", "pipe,error=24", "read,error=5,path=socket", "write,error=105,path=socket", "accept,error=24,times=2",
-                             "write,error=5,path=max_freq", "write,error=0,path=audit,stays", "thread,error=11", "write,error=28,path=audit"})
+    for (const char* call :
+         {"write,error=28,path=state", "fsync,error=5,path=state", "rename,error=5,path=state", "open,error=24",
+          "fork,error=11", "look,error=24", "pipe,error=24", "read,error=5,path=socket", "write,error=105,path=socket",
+          "accept,error=24,times=2", "write,error=5,path=max_freq", "write,error=0,path=audit,stays", "thread,error=11",
+          "write,error=28,path=audit"})
       all.push_back(fmt::format("call={},nth={}", call, nth));
   const test::TemporaryFolder folder;
   int fired = 0, served = 0, refused = 0;
@@ -381,7 +380,8 @@ TEST_F(Ergotuned, GoesOnServingWhateverFailsBelowIt) {
   std::printf("%d calls failed; %d commands went on, %d said why not\n", fired, served, refused);
 }
 
-// What runs as root is to link the least: no database, no compiler, no driver (NVML is opened by its name when it is needed).
+// What runs as root is to link the least: no database, no compiler, no driver (NVML is opened by its name when it is
+// needed).
 TEST(HelperProgram, LinksTheLeast) {
   const auto result = run_process({"readelf", "-d", ERGOTUNE_BINARY_DIR "/ergotuned"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -392,7 +392,8 @@ TEST(HelperProgram, LinksTheLeast) {
     ++libraries;
     const auto from = line.find('[');
     const std::string name = line.substr(from + 1, line.find(']') - from - 1);
-    EXPECT_THAT(name, ::testing::MatchesRegex("lib(fmt|stdc..|m|gcc_s|c|dl|pthread|asan|ubsan|tsan)\\.so.*|ld-linux.*"));
+    EXPECT_THAT(name,
+                ::testing::MatchesRegex("lib(fmt|stdc..|m|gcc_s|c|dl|pthread|asan|ubsan|tsan)\\.so.*|ld-linux.*"));
   }
   EXPECT_GT(libraries, 2);
 }

@@ -9,14 +9,14 @@
 
 #include "base/files.hpp"
 #include "device/code_object.hpp"
+#include "device/cuda/nvrtc_api.hpp"
 #include "device/fortran.hpp"
 #include "device/hip/hiprtc_api.hpp"
-#include "device/cuda/nvrtc_api.hpp"
-#include "ergotune/random.hpp"
-#include "measure/runner.hpp"
 #include "ergotune/problem.hpp"
+#include "ergotune/random.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/round.hpp"
+#include "measure/runner.hpp"
 
 using namespace ergotune;
 
@@ -27,8 +27,7 @@ const std::filesystem::path kExamples = std::filesystem::path(ERGOTUNE_SOURCE_DI
 Problem load(const std::string& file) { return load_problem(kExamples / file); }
 
 /// Random configurations and, where it is valid, the default.
-std::vector<Configuration> some_configurations(const Problem& problem, const Constants& constants,
-                                               std::size_t count) {
+std::vector<Configuration> some_configurations(const Problem& problem, const Constants& constants, std::size_t count) {
   const SearchSpace space = problem.build_space(constants);
   EXPECT_GE(space.size(), count) << space.why_empty();
   Random random(20261120);
@@ -113,16 +112,15 @@ TEST_P(RunningExample, RandomConfigurationsGiveVerifiedResults) {
   for (const auto& configuration : some_configurations(problem, constants, runs)) {
     const auto binary = compiler->compile(runner.compile_job(configuration));
     const Measurement measurement = runner.run(configuration, binary);
-    EXPECT_TRUE(usable(measurement.status)) << words(problem, configuration) << ": "
-                                            << to_string(measurement.status) << " " << measurement.message;
+    EXPECT_TRUE(usable(measurement.status))
+        << words(problem, configuration) << ": " << to_string(measurement.status) << " " << measurement.message;
   }
 }
 
 std::string test_name(const testing::TestParamInfo<Example>& example) { return name_of(example.param.file); }
 
 INSTANTIATE_TEST_SUITE_P(Examples, RunningExample,
-                         testing::ValuesIn(examples_that([](const Example& e) { return e.runs > 0; })),
-                         test_name);
+                         testing::ValuesIn(examples_that([](const Example& e) { return e.runs > 0; })), test_name);
 
 class CudaExample : public testing::TestWithParam<Example> {};
 
@@ -140,8 +138,7 @@ TEST_P(CudaExample, RandomConfigurationsAndTheReferenceCompile) {
   const auto compiler = open_compiler("cuda:sm_90");
   const auto compile = [&](const Kernel& kernel, const Configuration& configuration) {
     EXPECT_NO_THROW({
-      const auto binary =
-          compiler->compile(make_compile_job(problem, kernel, h100, constants, configuration));
+      const auto binary = compiler->compile(make_compile_job(problem, kernel, h100, constants, configuration));
       EXPECT_FALSE(binary.bytes.empty());
     }) << words(problem, configuration);
   };
@@ -152,8 +149,7 @@ TEST_P(CudaExample, RandomConfigurationsAndTheReferenceCompile) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, CudaExample,
-                         testing::ValuesIn(examples_that([](const Example& e) { return e.compiles > 0; })),
-                         test_name);
+                         testing::ValuesIn(examples_that([](const Example& e) { return e.compiles > 0; })), test_name);
 
 /// Every problem of examples/ with a source in CUDA C++, without those that are written for NVIDIA's tensor cores.
 std::vector<std::string> portable_examples() {
@@ -162,7 +158,8 @@ std::vector<std::string> portable_examples() {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kExamples)) {
     const std::string file = std::filesystem::relative(entry.path(), kExamples).string();
     if (entry.path().extension() != ".toml") continue;
-    if (std::any_of(nvidias.begin(), nvidias.end(), [&](const char* start) { return file.starts_with(start); })) continue;
+    if (std::any_of(nvidias.begin(), nvidias.end(), [&](const char* start) { return file.starts_with(start); }))
+      continue;
     const std::string text = *read_file(entry.path());
     if (text.find("cuda = \"") != std::string::npos) files.push_back(file);
   }

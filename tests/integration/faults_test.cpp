@@ -1,9 +1,10 @@
-// A full disk, a broken one, no more processes or descriptors, calls that give less than was asked (tests/fakes/faults): nothing that was stored
-// is lost or doubled, nothing stays set, and there is one message. In CI a part of the list; all of it with ERGOTUNE_ALL_FAULTS.
+// A full disk, a broken one, no more processes or descriptors, calls that give less than was asked
+// (tests/fakes/faults): nothing that was stored is lost or doubled, nothing stays set, and there is one message. In CI
+// a part of the list; all of it with ERGOTUNE_ALL_FAULTS.
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <arpa/inet.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -34,7 +35,8 @@ struct Faults : ::testing::Test {
   int fired = 0, survived = 0, refused = 0;
 
   /// The command below the shim; how many calls failed is added to `fired`.
-  ProcessResult faulty(const TemporaryFolder& folder, const std::string& fault, const std::vector<std::string>& arguments) {
+  ProcessResult faulty(const TemporaryFolder& folder, const std::string& fault,
+                       const std::vector<std::string>& arguments) {
     const Fault shim(folder, fault);
     const ProcessResult result = ergotune(folder, arguments, 120);
     fired += shim.fired();
@@ -49,24 +51,28 @@ struct Faults : ::testing::Test {
     }
     return result;
   }
-  ~Faults() override { std::printf("%d calls failed; %d commands went on, %d said why not\n", fired, survived, refused); }
+  ~Faults() override {
+    std::printf("%d calls failed; %d commands went on, %d said why not\n", fired, survived, refused);
+  }
 };
 
 TEST_F(Faults, AStoreLosesNothingAndASessionGoesOnAfterwards) {
   std::vector<std::string> all;
   for (const int nth : {1, 2, 4, 7, 12})
-    for (const char* call : {"write,error=28", "write,error=5", "fsync,error=5", "open,error=28", "truncate,error=28", "mmap,error=12"})
+    for (const char* call :
+         {"write,error=28", "write,error=5", "fsync,error=5", "open,error=28", "truncate,error=28", "mmap,error=12"})
       all.push_back(fmt::format("call={},nth={},path=p.db", call, nth));
   all.push_back("call=write,nth=3,error=28,path=p.db,stays");
   for (const std::string& fault : chosen_faults(all, 4)) {
     TemporaryFolder folder;
     folder.write("p.toml", counting_problem(kConfigurations));
-    const std::vector<std::string> tune{"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm", "--json",
-                                        "--precision", "10", "--store", "p.db"};
+    const std::vector<std::string> tune{"tune",         "p.toml", "--device",    "host", "--strategy", "brute_force",
+                                        "--no-confirm", "--json", "--precision", "10",   "--store",    "p.db"};
     const ProcessResult first = faulty(folder, fault, tune);
     const auto store = folder.path() / "p.db";
     std::map<std::string, std::vector<std::string>> kept;
-    if (std::filesystem::exists(store) && std::filesystem::file_size(store) > 0 && first.exit_code == 0) kept = stored_rows(store);
+    if (std::filesystem::exists(store) && std::filesystem::file_size(store) > 0 && first.exit_code == 0)
+      kept = stored_rows(store);
     if (first.exit_code == 0) {
       EXPECT_EQ(kept.size(), std::size_t{kConfigurations}) << fault;
     }
@@ -75,8 +81,10 @@ TEST_F(Faults, AStoreLosesNothingAndASessionGoesOnAfterwards) {
     EXPECT_EQ(integrity(store), "ok") << fault;
     const auto rows = stored_rows(store);
     EXPECT_EQ(rows.size(), std::size_t{kConfigurations}) << fault;
-    for (const auto& [configuration, statuses] : rows) EXPECT_EQ(statuses, std::vector<std::string>{"ok"}) << fault << configuration;
-    for (const auto& [configuration, statuses] : kept) EXPECT_TRUE(rows.contains(configuration)) << fault << configuration;
+    for (const auto& [configuration, statuses] : rows)
+      EXPECT_EQ(statuses, std::vector<std::string>{"ok"}) << fault << configuration;
+    for (const auto& [configuration, statuses] : kept)
+      EXPECT_TRUE(rows.contains(configuration)) << fault << configuration;
   }
   EXPECT_GT(fired, 3);
   EXPECT_GT(refused, 2) << "a store that cannot be written is said";
@@ -96,14 +104,15 @@ TEST_F(Faults, NoProcessesDescriptorsOrRoomAreNoConfigurationsResult) {
   for (const std::string& fault : chosen_faults(all, 4)) {
     TemporaryFolder folder;
     folder.write("p.toml", counting_problem(kConfigurations));
-    const std::vector<std::string> tune{"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm", "--json",
-                                        "--precision", "10", "--store", "p.db"};
+    const std::vector<std::string> tune{"tune",         "p.toml", "--device",    "host", "--strategy", "brute_force",
+                                        "--no-confirm", "--json", "--precision", "10",   "--store",    "p.db"};
     faulty(folder, fault, tune);
     const auto document = json_of(ergotune(folder, tune));
     EXPECT_EQ(document["evaluated"].get<int>() + document["resumed"].get<int>(), kConfigurations) << fault;
     const auto rows = stored_rows(folder.path() / "p.db");  // of one session: it was found again
     EXPECT_EQ(rows.size(), std::size_t{kConfigurations}) << fault;
-    for (const auto& [configuration, statuses] : rows) EXPECT_EQ(statuses, std::vector<std::string>{"ok"}) << fault << configuration;
+    for (const auto& [configuration, statuses] : rows)
+      EXPECT_EQ(statuses, std::vector<std::string>{"ok"}) << fault << configuration;
   }
   EXPECT_GT(fired, 3);
 }
@@ -113,8 +122,8 @@ TEST_F(Faults, ShortReadsAndWritesChangeNothing) {
     TemporaryFolder folder;
     folder.write("p.toml", counting_problem(kConfigurations));
     const auto result = faulty(folder, fmt::format("call={},nth=1,error=0,stays", call),
-                               {"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm", "--json", "--precision", "10",
-                                "--store", "p.db"});
+                               {"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm",
+                                "--json", "--precision", "10", "--store", "p.db"});
     ASSERT_EQ(result.exit_code, 0) << call << ": " << result.err;
     EXPECT_EQ(json_of(result)["evaluated"], kConfigurations);
     EXPECT_EQ(stored_rows(folder.path() / "p.db").size(), std::size_t{kConfigurations});
@@ -128,8 +137,8 @@ TEST_F(Faults, AWallClockThatStepsChangesNothing) {
     TemporaryFolder folder;
     folder.write("p.toml", counting_problem(kConfigurations));
     const auto result = faulty(folder, fmt::format("call=clock,nth=4,error={}", step),
-                               {"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm", "--json", "--precision", "10",
-                                "--budget", "60s", "--store", "p.db"});
+                               {"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm",
+                                "--json", "--precision", "10", "--budget", "60s", "--store", "p.db"});
     ASSERT_EQ(result.exit_code, 0) << step << ": " << result.err;
     EXPECT_EQ(json_of(result)["statuses"]["ok"], kConfigurations) << step << result.out;
     EXPECT_EQ(stored_rows(folder.path() / "p.db").size(), std::size_t{kConfigurations});
@@ -144,10 +153,12 @@ TEST_F(Faults, AMachineThatSleepsGoesOn) {
   const auto running = folder.path() / "running";  // the second configuration says so, and takes its time
   problem.insert(problem.find("static volatile"), "#include <fcntl.h>\n#include <unistd.h>\n");
   problem.insert(problem.find("for (int i = 0; i < 1000 "),
-                 fmt::format("if (turn == 2) {{ close(open(\"{}\", O_CREAT | O_WRONLY, 0600)); usleep(50000); }}\n  ", running.string()));
+                 fmt::format("if (turn == 2) {{ close(open(\"{}\", O_CREAT | O_WRONLY, 0600)); usleep(50000); }}\n  ",
+                             running.string()));
   folder.write("p.toml", problem);
-  ChildProcess session = start_ergotune(folder, {"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm", "--precision", "10",
-                                                 "--store", "p.db", "--time-limit", "2.5"});
+  ChildProcess session =
+      start_ergotune(folder, {"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm",
+                              "--precision", "10", "--store", "p.db", "--time-limit", "2.5"});
   const auto store = folder.path() / "p.db";
   for (int i = 0; i < 6000 && !std::filesystem::exists(running); ++i) ::usleep(10'000);
   std::vector<pid_t> stopped{session.pid()};
@@ -162,7 +173,8 @@ TEST_F(Faults, AMachineThatSleepsGoesOn) {
   EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 0);
   const auto rows = stored_rows(store);
   EXPECT_EQ(rows.size(), 4u);
-  for (const auto& [configuration, statuses] : rows) EXPECT_EQ(statuses, std::vector<std::string>{"ok"}) << configuration;
+  for (const auto& [configuration, statuses] : rows)
+    EXPECT_EQ(statuses, std::vector<std::string>{"ok"}) << configuration;
 }
 
 /// Nobody can be told, or nobody reads to the end: the work is done all the same, and the exit code says what was not.
@@ -172,7 +184,8 @@ TEST_F(Faults, StreamsThatTakeNothingEndNoWork) {
   const auto shell = [&](const std::string& arguments) {
     ProcessOptions options;
     options.folder = folder.path().string();
-    options.environment = {{"XDG_CACHE_HOME", (folder.path() / "cache").string()}, {"XDG_DATA_HOME", (folder.path() / "data").string()}};
+    options.environment = {{"XDG_CACHE_HOME", (folder.path() / "cache").string()},
+                           {"XDG_DATA_HOME", (folder.path() / "data").string()}};
     options.timeout = 60;
     return run_process({"/bin/bash", "-c", ergotune_program() + " " + arguments}, options);
   };
@@ -191,8 +204,10 @@ TEST_F(Faults, StreamsThatTakeNothingEndNoWork) {
   EXPECT_EQ(shell("show nothing.db 2>/dev/full").exit_code, 2) << "and no abort, where nobody hears why";
   // an answer longer than a pipe's buffer in the program, whose reader goes at once
   folder.write("long.toml", simulated_problem(400));
-  const ProcessResult cut = shell("tune long.toml --device sim:a100 --strategy brute_force --no-confirm --store long.db --top 400 --wisdom w | true; "
-                                  "exit ${PIPESTATUS[0]}");
+  const ProcessResult cut = shell(
+      "tune long.toml --device sim:a100 --strategy brute_force --no-confirm --store long.db --top 400 --wisdom w | "
+      "true; "
+      "exit ${PIPESTATUS[0]}");
   EXPECT_THAT(cut.exit_code, ::testing::AnyOf(1, 128 + SIGPIPE)) << cut.err;
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "w")) << "the winner is kept, whoever reads the answer";
 }
@@ -204,7 +219,9 @@ TEST_F(Faults, NoThreadsAreNoAbort) {
   folder.write("p.toml", problem);
   for (const int nth : {1, 2, 3}) {
     const std::string fault = fmt::format("call=thread,nth={},error=11", nth);
-    faulty(folder, fault, {"tune", "p.toml", "--device", "sim:a100,sim:k20c", "--strategy", "brute_force", "--no-confirm", "--no-store"});
+    faulty(
+        folder, fault,
+        {"tune", "p.toml", "--device", "sim:a100,sim:k20c", "--strategy", "brute_force", "--no-confirm", "--no-store"});
     faulty(folder, fault, {"space", "p.toml", "--explain"});
   }
   EXPECT_GT(fired, 1);
@@ -222,20 +239,23 @@ std::string ask(const std::string& url, const std::string& target) {
   const timeval patience{0, 400'000};
   ::setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   std::string answer;
-  const std::string request = fmt::format("GET {}{}token={} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n", target,
-                                          target.find('?') == std::string::npos ? '?' : '&', url.substr(url.find("token=") + 6), port);
+  const std::string request =
+      fmt::format("GET {}{}token={} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n", target,
+                  target.find('?') == std::string::npos ? '?' : '&', url.substr(url.find("token=") + 6), port);
   if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
       ::send(descriptor, request.data(), request.size(), MSG_NOSIGNAL) > 0) {
     char bytes[65536];
-    for (ssize_t n; answer.size() < 1'000'000 && (n = ::recv(descriptor, bytes, sizeof bytes, 0)) > 0;) answer.append(bytes, static_cast<std::size_t>(n));
+    for (ssize_t n; answer.size() < 1'000'000 && (n = ::recv(descriptor, bytes, sizeof bytes, 0)) > 0;)
+      answer.append(bytes, static_cast<std::size_t>(n));
   }
   ::close(descriptor);
   return answer;
 }
 
 TEST_F(Faults, ThePagesServerGoesOnServing) {
-  std::vector<std::string> all{"call=accept,nth=1,error=24,times=2", "call=write,nth=2,error=105,path=socket", "call=read,nth=1,error=0,stays",
-                               "call=read,nth=3,error=5,path=p.db,times=3", "call=thread,nth=1,error=11"};
+  std::vector<std::string> all{"call=accept,nth=1,error=24,times=2", "call=write,nth=2,error=105,path=socket",
+                               "call=read,nth=1,error=0,stays", "call=read,nth=3,error=5,path=p.db,times=3",
+                               "call=thread,nth=1,error=11"};
   for (const int nth : {1, 2, 3, 5}) {
     all.push_back(fmt::format("call=accept,nth={},error=12", nth));
     all.push_back(fmt::format("call=look,nth={},error=24,path=p.db", nth));
@@ -248,14 +268,18 @@ TEST_F(Faults, ThePagesServerGoesOnServing) {
   all.push_back("call=write,nth=1,error=0,stays");
   TemporaryFolder folder;
   folder.write("p.toml", counting_problem(kConfigurations));
-  ASSERT_EQ(ergotune(folder, {"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm", "--precision", "10", "--store", "p.db"}).exit_code, 0);
+  ASSERT_EQ(ergotune(folder, {"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm",
+                              "--precision", "10", "--store", "p.db"})
+                .exit_code,
+            0);
   for (const std::string& fault : chosen_faults(all, 12)) {
     std::filesystem::remove(folder.path() / "out");
     const Fault shim(folder, fault);
     ChildProcess server = start_ergotune(folder, {"watch", "p.db", "--json"});
     std::string line;
     std::optional<int> ended;
-    for (int i = 0; i < 2000 && !ended && !line.ends_with('}'); ++i, ended = server.wait(0.01)) std::getline(std::ifstream(folder.path() / "out"), line);
+    for (int i = 0; i < 2000 && !ended && !line.ends_with('}'); ++i, ended = server.wait(0.01))
+      std::getline(std::ifstream(folder.path() / "out"), line);
     const auto words = [&] { return read_file(folder.path() / "err").value_or(""); };
     if (ended) {  // it cannot begin: said
       ++refused;
@@ -265,9 +289,12 @@ TEST_F(Faults, ThePagesServerGoesOnServing) {
       ++survived;
       ASSERT_TRUE(line.ends_with('}')) << fault << words();
       const std::string url = nlohmann::json::parse(line).at("url");
-      for (const char* target : {"/", "/api/sessions", "/api/session/1", "/api/session/1/findings", "/events?session=1"}) ask(url, target);
+      for (const char* target :
+           {"/", "/api/sessions", "/api/session/1", "/api/session/1/findings", "/events?session=1"})
+        ask(url, target);
       std::string answer;  // what failed has failed: now it answers
-      for (int i = 0; i < 40 && answer.find("\"provenance\"") == std::string::npos; ++i) answer = ask(url, "/api/sessions");
+      for (int i = 0; i < 40 && answer.find("\"provenance\"") == std::string::npos; ++i)
+        answer = ask(url, "/api/sessions");
       EXPECT_THAT(answer, HasSubstr("200 OK")) << fault << words();
       server.kill(SIGTERM);
       ended = server.wait(20);
@@ -279,29 +306,34 @@ TEST_F(Faults, ThePagesServerGoesOnServing) {
   EXPECT_GT(fired, 1);
 }
 
-/// Nobody can be let in at all, for as long as it lives: it neither spins nor fills the disk with words, and ends when it is told.
+/// Nobody can be let in at all, for as long as it lives: it neither spins nor fills the disk with words, and ends when
+/// it is told.
 TEST_F(Faults, APageWithoutDescriptorsIsQuiet) {
   TemporaryFolder folder;
   folder.write("p.toml", simulated_problem(20));
-  ASSERT_EQ(ergotune(folder, {"tune", "p.toml", "--device", "sim:a100", "--no-confirm", "--store", "p.db"}).exit_code, 0);
+  ASSERT_EQ(ergotune(folder, {"tune", "p.toml", "--device", "sim:a100", "--no-confirm", "--store", "p.db"}).exit_code,
+            0);
   const Fault shim(folder, "call=accept,nth=1,error=24,stays");
   ChildProcess server = start_ergotune(folder, {"watch", "p.db", "--json"});
   std::string line;
-  for (int i = 0; i < 2000 && !line.ends_with('}'); ++i, ::usleep(10'000)) std::getline(std::ifstream(folder.path() / "out"), line);
+  for (int i = 0; i < 2000 && !line.ends_with('}'); ++i, ::usleep(10'000))
+    std::getline(std::ifstream(folder.path() / "out"), line);
   ask(nlohmann::json::parse(line).at("url"), "/");
   server.kill(SIGTERM);
   const auto ended = server.wait(30);
   EXPECT_TRUE(ended && WIFEXITED(*ended) && WEXITSTATUS(*ended) == 0);
   EXPECT_LE(shim.fired(), 20);
   const std::string words = read_file(folder.path() / "err").value_or("");
-  EXPECT_EQ(lines_of(words, "note: the page accepts no connection for now: Too many open files"), 1u) << words.substr(0, 1000);
+  EXPECT_EQ(lines_of(words, "note: the page accepts no connection for now: Too many open files"), 1u)
+      << words.substr(0, 1000);
   EXPECT_EQ(lines_of(words, ""), 1u) << words.substr(0, 1000);
   fired += shim.fired();
 }
 
 TEST_F(Faults, ASessionGoesOnWithoutItsPage) {
-  std::vector<std::string> all{"call=look,nth=1,error=24,path=p.db,process=--until,stays", "call=write,nth=1,error=5,process=--until",
-                               "call=read,nth=1,error=5,path=p.db,process=--until,stays", "call=pipe,nth=1,error=24,process=--until,stays"};
+  std::vector<std::string> all{
+      "call=look,nth=1,error=24,path=p.db,process=--until,stays", "call=write,nth=1,error=5,process=--until",
+      "call=read,nth=1,error=5,path=p.db,process=--until,stays", "call=pipe,nth=1,error=24,process=--until,stays"};
   for (const int nth : {1, 2, 3, 4, 5}) {
     all.push_back(fmt::format("call=pipe,nth={},error=24,process=p.toml", nth));
     all.push_back(fmt::format("call=fork,nth={},error=11,process=p.toml", nth));
@@ -309,8 +341,9 @@ TEST_F(Faults, ASessionGoesOnWithoutItsPage) {
   for (const std::string& fault : chosen_faults(all, 6)) {
     TemporaryFolder folder;
     folder.write("p.toml", simulated_problem(20));
-    const ProcessResult result = faulty(folder, fault, {"tune", "p.toml", "--device", "sim:a100", "--strategy", "brute_force", "--no-confirm", "--store", "p.db",
-                                                        "--watch", "--json"});
+    const ProcessResult result = faulty(folder, fault,
+                                        {"tune", "p.toml", "--device", "sim:a100", "--strategy", "brute_force",
+                                         "--no-confirm", "--store", "p.db", "--watch", "--json"});
     EXPECT_EQ(result.exit_code, 0) << fault << result.err;
     EXPECT_EQ(stored_rows(folder.path() / "p.db").size(), 20u) << fault;
   }
@@ -342,8 +375,9 @@ TEST_F(Faults, NoClockStaysSetWhateverFails) {
     std::string problem = counting_problem(1);
     problem.insert(problem.find("[kernel]"), "[execution]\ncore_clock_mhz = [800, 2000, 3600]\n");
     folder.write("p.toml", problem);
-    const ProcessResult result = faulty(folder, fault, {"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm", "--no-store",
-                                                        "--json", "--precision", "10"});
+    const ProcessResult result = faulty(folder, fault,
+                                        {"tune", "p.toml", "--device", "host", "--strategy", "brute_force",
+                                         "--no-confirm", "--no-store", "--json", "--precision", "10"});
     if (tree.contents() != before) {  // what could not be put back is said, and a whole machine puts it back
       EXPECT_NE(result.exit_code, 0) << fault << result.out;
       EXPECT_THAT(result.err, HasSubstr("clocks restore")) << fault;

@@ -4,10 +4,10 @@
 #include <filesystem>
 
 #include "device/cuda/nvrtc_api.hpp"
-#include "measure/runner.hpp"
-#include "problem/tables/device_profile.hpp"
 #include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
+#include "measure/runner.hpp"
+#include "problem/tables/device_profile.hpp"
 
 using namespace ergotune;
 
@@ -37,19 +37,15 @@ INSTANTIATE_TEST_SUITE_P(Gallery, PublishedSpaces,
                                          PublishedSpace{"convolution/convolution.toml", "a100", 4362},
                                          PublishedSpace{"hotspot/hotspot.toml", "a100", 82984},
                                          PublishedSpace{"dedispersion/dedispersion.toml", "a100", 11130}),
-                         [](const auto& space) {
-                           return std::filesystem::path(space.param.file).stem().string();
-                         });
+                         [](const auto& space) { return std::filesystem::path(space.param.file).stem().string(); });
 
 /// Anzt et al. (2015), Table II: dim_m, dim_n, blk_m, blk_n, blk_k, blk_m_a, blk_n_a, blk_m_b, blk_n_b.
 constexpr int kTableTwo[14][9] = {
-    {16, 16, 64, 96, 16, 64, 4, 16, 16},   {32, 16, 128, 128, 16, 32, 16, 8, 64},
-    {16, 16, 128, 128, 8, 64, 4, 8, 32},   {16, 16, 128, 128, 8, 32, 8, 4, 64},
-    {16, 16, 64, 256, 8, 32, 8, 4, 64},    {16, 16, 128, 128, 2, 128, 2, 2, 128},
-    {16, 16, 64, 128, 4, 64, 4, 2, 128},   {48, 16, 48, 96, 16, 48, 16, 8, 96},
-    {64, 16, 64, 64, 16, 64, 16, 16, 64},  {16, 48, 96, 48, 16, 48, 16, 16, 48},
-    {64, 16, 64, 64, 48, 64, 16, 16, 64},  {32, 16, 64, 64, 24, 64, 8, 8, 64},
-    {16, 16, 64, 80, 16, 32, 8, 16, 16},   {16, 16, 80, 80, 16, 16, 16, 16, 16},
+    {16, 16, 64, 96, 16, 64, 4, 16, 16},  {32, 16, 128, 128, 16, 32, 16, 8, 64}, {16, 16, 128, 128, 8, 64, 4, 8, 32},
+    {16, 16, 128, 128, 8, 32, 8, 4, 64},  {16, 16, 64, 256, 8, 32, 8, 4, 64},    {16, 16, 128, 128, 2, 128, 2, 2, 128},
+    {16, 16, 64, 128, 4, 64, 4, 2, 128},  {48, 16, 48, 96, 16, 48, 16, 8, 96},   {64, 16, 64, 64, 16, 64, 16, 16, 64},
+    {16, 48, 96, 48, 16, 48, 16, 16, 48}, {64, 16, 64, 64, 48, 64, 16, 16, 64},  {32, 16, 64, 64, 24, 64, 8, 8, 64},
+    {16, 16, 64, 80, 16, 32, 8, 16, 16},  {16, 16, 80, 80, 16, 16, 16, 16, 16},
 };
 
 /// The stencil's configuration from a row of Table II; the paper has no vectors, textures, A and B read together.
@@ -95,7 +91,8 @@ TEST(BeastStencil, IsRightForEachTransposition) {
     // pairs of numbers fit the stored direction of both matrices
     const int with_pairs[9] = {16, 16, 32, 32, 32, 16, 16, 16, 16};
     const Configuration configuration = from_table_two(problem, with_pairs, transposed != 0);
-    const Measurement result = runner.run(configuration, device->make_compiler()->compile(runner.compile_job(configuration)));
+    const Measurement result =
+        runner.run(configuration, device->make_compiler()->compile(runner.compile_job(configuration)));
     EXPECT_TRUE(usable(result.status)) << "transposed " << transposed << ": " << result.message;
   }
 }

@@ -1,4 +1,5 @@
-// scripts/gpu-check must never change a setting of a card. Shown on the fake driver, which keeps its settings in a file.
+// scripts/gpu-check must never change a setting of a card. Shown on the fake driver, which keeps its settings in a
+// file.
 #include <gmock/gmock.h>
 
 #include <string>
@@ -22,10 +23,11 @@ TEST(GpuCheck, RefusesArgumentsThatNameAControl) {
 
 TEST(GpuCheck, ForbidsControlsToEverythingItRuns) {
   // what the script exports reaches its children and cannot be taken back inside it
-  const auto result = run_process({"bash", "-c",
-                                   "source <(sed -n '/^export ERGOTUNE_FORBID/,/^readonly/p' '" + kScript +
-                                       "'); (ERGOTUNE_FORBID_CONTROLS=0) 2>/dev/null; printenv ERGOTUNE_FORBID_CONTROLS"},
-                                  {.timeout = 20});
+  const auto result =
+      run_process({"bash", "-c",
+                   "source <(sed -n '/^export ERGOTUNE_FORBID/,/^readonly/p' '" + kScript +
+                       "'); (ERGOTUNE_FORBID_CONTROLS=0) 2>/dev/null; printenv ERGOTUNE_FORBID_CONTROLS"},
+                  {.timeout = 20});
   EXPECT_EQ(result.out, "1\n") << result.err;
 }
 

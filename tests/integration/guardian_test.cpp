@@ -13,12 +13,12 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/process/process.hpp"
 #include "base/clock.hpp"
+#include "base/process/process.hpp"
 #include "ergotune/random.hpp"
-#include "power/guardian/guardian.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
+#include "power/guardian/guardian.hpp"
 #include "power/guardian_host.hpp"
 
 namespace ergotune {
@@ -39,13 +39,12 @@ int run_session(const std::vector<std::string>& arguments) {
       std::rename((guardian_file + ".new").c_str(), guardian_file.c_str());
     }
     for (int i = 0; i < 2000; ++i) {
-      for (const auto quantity : {ControlQuantity::core_clock_mhz, ControlQuantity::memory_clock_mhz,
-                                  ControlQuantity::power_limit_w}) {
+      for (const auto quantity :
+           {ControlQuantity::core_clock_mhz, ControlQuantity::memory_clock_mhz, ControlQuantity::power_limit_w}) {
         const auto range = session->control().range(quantity);
         if (!range.supported) continue;
-        const double value = range.values.empty()
-                                 ? std::floor(range.low + (range.high - range.low) * random.uniform())
-                                 : range.values[random.below(range.values.size())];
+        const double value = range.values.empty() ? std::floor(range.low + (range.high - range.low) * random.uniform())
+                                                  : range.values[random.below(range.values.size())];
         session->set(quantity, value);
       }
     }
@@ -59,8 +58,7 @@ int run_session(const std::vector<std::string>& arguments) {
 const guardian_host::Host kHost({{"campaign-session", run_session}});
 
 enum class Kill { session, group, guardian_then_session, session_then_guardian };
-constexpr std::array kKills = {Kill::session, Kill::group, Kill::guardian_then_session,
-                               Kill::session_then_guardian};
+constexpr std::array kKills = {Kill::session, Kill::group, Kill::guardian_then_session, Kill::session_then_guardian};
 const char* name_of(Kill kill) {
   switch (kill) {
     case Kill::session:
@@ -165,8 +163,7 @@ TEST(Guardian, RestoresAfterAKillAtARandomMoment) {
     const char* drawn = devices[random.below(devices.size())];
     const char* device = only ? only : drawn;
     const Kill kill = kKills[static_cast<std::size_t>(run) % kKills.size()];
-    SCOPED_TRACE(testing::Message() << "run " << run << " of seed " << seed << ": " << device << ", "
-                                    << name_of(kill));
+    SCOPED_TRACE(testing::Message() << "run " << run << " of seed " << seed << ": " << device << ", " << name_of(kill));
     std::filesystem::remove(guardian_file);
     auto session = ChildProcess::start(
         {own_program(), "campaign-session", device, guardian_file.string(), std::to_string(random())});
@@ -229,8 +226,7 @@ TEST(Guardian, RestoresAfterAKillAtARandomMoment) {
       "%d of %d killed sessions restored (seed %llu); settings were changed at the moment of the kill in %d, "
       "a "
       "journal was open in %d; %d needed `ergotune clocks restore` because their guardian was killed too\n",
-      restored, runs, static_cast<unsigned long long>(seed), changed_when_killed, journal_when_killed,
-      replayed);
+      restored, runs, static_cast<unsigned long long>(seed), changed_when_killed, journal_when_killed, replayed);
   for (const auto& [name, count] : by_kind) std::printf("  %-24s %d\n", name.c_str(), count);
   EXPECT_EQ(restored, runs);
   EXPECT_GT(changed_when_killed, runs / 3) << "the kills must meet sessions that have changed something";

@@ -1,5 +1,5 @@
-// The command on an AMD board, end to end: hiprtc's own code, a fake run time at the real boundary (tests/fakes/hip), and a
-// gpu_metrics file that counts what the board draws.
+// The command on an AMD board, end to end: hiprtc's own code, a fake run time at the real boundary (tests/fakes/hip),
+// and a gpu_metrics file that counts what the board draws.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -76,7 +76,8 @@ void reference(float* y, const float* x, int n) {{ for (int i = 0; i < n; ++i) y
                                        blocks, body));
   }
   Json tune(const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> arguments = {"tune", "p.toml", "--device", "hip:0", "--no-confirm", "--json", "--precision", "0.05"};
+    std::vector<std::string> arguments = {"tune",         "p.toml", "--device",    "hip:0",
+                                          "--no-confirm", "--json", "--precision", "0.05"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return json_of(ergotune(folder, arguments, 120));
   }
@@ -85,7 +86,8 @@ void reference(float* y, const float* x, int n) {{ for (int i = 0; i < n; ++i) y
 TEST_F(HipCommand, TunesEnergyAndGoesOnAfterEveryKindOfFault) {
   write_problem("64, 128, 256, 512, 1024");
   const Json found = tune({"--store", "p.db"});
-  EXPECT_EQ(found["best"]["configuration"]["block"], 256) << found.dump(1) << "\nit takes longer, at a sixth of the power";
+  EXPECT_EQ(found["best"]["configuration"]["block"], 256)
+      << found.dump(1) << "\nit takes longer, at a sixth of the power";
   const auto rows = stored_rows(folder.path() / "p.db");
   const auto status_of = [&](const std::string& block) {
     for (const auto& [configuration, statuses] : rows)
@@ -116,22 +118,27 @@ TEST_F(HipCommand, ACounterThatStandsStillOrReadsZeroIsNoEnergyAndNeverZeroJoule
   write_problem("128");
   for (const char* defect : {"still", "zero"}) {
     setenv("FAKE_HIP_DEFECT", defect, 1);
-    const ProcessResult run = ergotune(folder, {"tune", "p.toml", "--device", "hip:0", "--no-confirm", "--json", "--precision", "0.05", "--store",
-                                                fmt::format("{}.db", defect)}, 120);
+    const ProcessResult run = ergotune(folder,
+                                       {"tune", "p.toml", "--device", "hip:0", "--no-confirm", "--json", "--precision",
+                                        "0.05", "--store", fmt::format("{}.db", defect)},
+                                       120);
     EXPECT_NE(run.exit_code, 0) << defect << run.out;
     for (const auto& [configuration, statuses] : stored_rows(folder.path() / fmt::format("{}.db", defect)))
       EXPECT_EQ(statuses.at(0), "unsupported") << defect << configuration;
     EXPECT_THAT(run.out + run.err, HasSubstr("amdgpu:card0/energy")) << defect;
     // its time can be had all the same
-    const Json timed = json_of(ergotune(folder, {"measure", "p.toml", "--device", "hip:0", "--objective", "time", "--json", "--precision", "1",
-                                                 "--config", "{\"block\": 128}"}, 120));
+    const Json timed = json_of(ergotune(folder,
+                                        {"measure", "p.toml", "--device", "hip:0", "--objective", "time", "--json",
+                                         "--precision", "1", "--config", "{\"block\": 128}"},
+                                        120));
     EXPECT_THAT(timed.dump(), HasSubstr("\"time\":{")) << timed.dump(1);
     EXPECT_THAT(timed.dump(), ::testing::Not(HasSubstr("\"energy\":{"))) << timed.dump(1);
   }
 }
 
 TEST_F(HipCommand, CompileErrorsHaveTheCompilersWordsAndPlaceAndTuningGoesOn) {
-  write_problem("128, 256", "\n#if block == 256\n  y[i] = undeclared_name;\n#else\n  if (i < n) y[i] = 2 * x[i];\n#endif\n");
+  write_problem("128, 256",
+                "\n#if block == 256\n  y[i] = undeclared_name;\n#else\n  if (i < n) y[i] = 2 * x[i];\n#endif\n");
   const Json found = tune({"--store", "p.db"});
   EXPECT_EQ(found["best"]["configuration"]["block"], 128) << found.dump(1);
   const ProcessResult shown = ergotune(folder, {"show", "p.db", "--failures"}, 60);
@@ -141,8 +148,9 @@ TEST_F(HipCommand, CompileErrorsHaveTheCompilersWordsAndPlaceAndTuningGoesOn) {
 
 TEST_F(HipCommand, CountersSayThatTheyAreNotReadOfAmd) {
   write_problem("128");
-  for (const auto& arguments : {std::vector<std::string>{"counters", "check", "--device", "hip:0"},
-                                {"measure", "p.toml", "--device", "hip:0", "--config", "{\"block\": 128}", "--observe", "counters"}}) {
+  for (const auto& arguments :
+       {std::vector<std::string>{"counters", "check", "--device", "hip:0"},
+        {"measure", "p.toml", "--device", "hip:0", "--config", "{\"block\": 128}", "--observe", "counters"}}) {
     const ProcessResult run = ergotune(folder, arguments, 60);
     EXPECT_EQ(run.exit_code, 2) << run.out << run.err;
     EXPECT_THAT(run.err, HasSubstr("rocprofiler-sdk")) << arguments[0];

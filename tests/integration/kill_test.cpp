@@ -28,7 +28,8 @@ int kills() {
 
 /// What was there is still there, each configuration once.
 void expect_nothing_lost(const Rows& before, const Rows& after, int kill) {
-  for (const auto& [configuration, statuses] : after) EXPECT_EQ(statuses.size(), 1u) << configuration << ", kill " << kill;
+  for (const auto& [configuration, statuses] : after)
+    EXPECT_EQ(statuses.size(), 1u) << configuration << ", kill " << kill;
   for (const auto& [configuration, statuses] : before) {
     ASSERT_TRUE(after.contains(configuration)) << configuration << " was lost by kill " << kill;
     EXPECT_EQ(after.at(configuration), statuses) << configuration;
@@ -36,8 +37,8 @@ void expect_nothing_lost(const Rows& before, const Rows& after, int kill) {
 }
 
 /// Starts the command again and again and kills it; `longest` is how long it is left alone (s).
-void campaign(const std::function<ChildProcess()>& start, const std::filesystem::path& store,
-             double longest, const std::function<void(int)>& after_kill = {}) {
+void campaign(const std::function<ChildProcess()>& start, const std::filesystem::path& store, double longest,
+              const std::function<void(int)>& after_kill = {}) {
   Random random(20261121);
   Rows known;
   for (int kill = 1; kill <= kills(); ++kill) {
@@ -83,8 +84,8 @@ void work(int n, float* b) {
 TEST(Kill, ALiveTuneGoesOnWhereItWas) {
   TemporaryFolder folder;
   folder.write("c.toml", counting_problem(60));
-  const std::vector<std::string> tune{"tune", "c.toml", "--device", "host", "--strategy", "random",
-                                      "--store", "c.db", "--precision", "10", "--quiet"};
+  const std::vector<std::string> tune{"tune",    "c.toml", "--device",    "host", "--strategy", "random",
+                                      "--store", "c.db",   "--precision", "10",   "--quiet"};
   campaign([&] { return start_ergotune(folder, tune); }, folder.path() / "c.db", 1.5);
   auto json = tune;
   json.push_back("--json");
@@ -104,7 +105,8 @@ struct KillOnABoard : ::testing::Test {
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
   }
   void TearDown() override {
-    for (const char* name : {"ERGOTUNE_NVML", "ERGOTUNE_FAKE_NVML_STATE", "ERGOTUNE_STATE_DIR", "ERGOTUNE_HELPER_SOCKET"})
+    for (const char* name :
+         {"ERGOTUNE_NVML", "ERGOTUNE_FAKE_NVML_STATE", "ERGOTUNE_STATE_DIR", "ERGOTUNE_HELPER_SOCKET"})
       unsetenv(name);
   }
   /// Who set what, for what went wrong.
@@ -112,8 +114,8 @@ struct KillOnABoard : ::testing::Test {
     std::string words = "\nlast calls of setters:";
     const auto calls = nvml.setter_calls();
     for (std::size_t i = calls.size() > 12 ? calls.size() - 12 : 0; i < calls.size(); ++i)
-      words += fmt::format("\n  {:.3f} pid {} {}({}, {}) = {}", calls[i].time, calls[i].pid, calls[i].function, calls[i].a,
-                           calls[i].b, calls[i].result);
+      words += fmt::format("\n  {:.3f} pid {} {}({}, {}) = {}", calls[i].time, calls[i].pid, calls[i].function,
+                           calls[i].a, calls[i].b, calls[i].result);
     return words + fmt::format("\n  now {:.3f}", nvml.now());
   }
   void expect_restored(int kill) {
@@ -125,9 +127,9 @@ struct KillOnABoard : ::testing::Test {
 
 TEST_F(KillOnABoard, APlanWithClocksGoesOnWhereItWas) {
   folder.write("p.toml", kClockedProblem);
-  const std::vector<std::string> tune{"tune", "p.toml", "--device", "host", "--plan", "energy_then_clocks",
-                                      "--sensor", "nvml:0", "--control", "nvml:0",
-                                      "--precision", "10", "--store", "p.db", "--quiet"};
+  const std::vector<std::string> tune{"tune",     "p.toml", "--device",  "host",   "--plan",      "energy_then_clocks",
+                                      "--sensor", "nvml:0", "--control", "nvml:0", "--precision", "10",
+                                      "--store",  "p.db",   "--quiet"};
   campaign([&] { return start_ergotune(folder, tune); }, folder.path() / "p.db", 4,
            [this](int kill) { expect_restored(kill); });
   auto json = tune;
@@ -153,19 +155,22 @@ std::vector<pid_t> children_of(pid_t parent) {
   return found;
 }
 
-// The session, its whole group, or the session and then its guardian; the user's own limit comes back each time, which is
-// not the default. Where plans have come to their end the next kill meets them in a new store. scripts/kill-plans runs 500.
+// The session, its whole group, or the session and then its guardian; the user's own limit comes back each time, which
+// is not the default. Where plans have come to their end the next kill meets them in a new store. scripts/kill-plans
+// runs 500.
 TEST_F(KillOnABoard, HoweverAPlanIsKilledTheUsersOwnSettingsComeBack) {
   nvml.board().power_limit_mw = 650'000;
   std::string problem = kClockedProblem;
-  problem.replace(problem.find("core_clock_mhz = [600, 1200, 1500]"), 34, "core_clock_mhz = [600, 1200, 1500]\npower_limit_w = [300, 500]");
+  problem.replace(problem.find("core_clock_mhz = [600, 1200, 1500]"), 34,
+                  "core_clock_mhz = [600, 1200, 1500]\npower_limit_w = [300, 500]");
   folder.write("p.toml", problem);
   int campaigns = 1, changed = 0, ended = 0, stages_seen = 0;
   const auto store = [&] { return folder.path() / fmt::format("p{}.db", campaigns); };
   const auto tune = [&] {
-    return std::vector<std::string>{"tune", "p.toml", "--device", "host", "--plan", "energy_then_clocks,global_energy",
-                                    "--sensor", "nvml:0", "--control", "nvml:0", "--precision", "10", "--store",
-                                    store().string(), "--quiet"};
+    return std::vector<std::string>{
+        "tune",     "p.toml",         "--device",  "host",   "--plan",      "energy_then_clocks,global_energy",
+        "--sensor", "nvml:0",         "--control", "nvml:0", "--precision", "10",
+        "--store",  store().string(), "--quiet"};
   };
   const auto set = [&] { return nvml.board().locked != 0 || nvml.board().power_limit_mw != 650'000; };
   const char* seed = std::getenv("ERGOTUNE_KILL_SEED");
@@ -195,8 +200,9 @@ TEST_F(KillOnABoard, HoweverAPlanIsKilledTheUsersOwnSettingsComeBack) {
     const double deadline = host_seconds() + 30;
     while (set() && host_seconds() < deadline) ::usleep(20'000);
     EXPECT_FALSE(set()) << "kill " << kill << ", way " << way << ": locked " << nvml.board().locked << ", limit "
-                        << nvml.board().power_limit_mw << "; session " << session.pid() << (had_ended ? " had ended" : "")
-                        << ", children " << ::testing::PrintToString(children) << ", restore said: " << said << last_calls();
+                        << nvml.board().power_limit_mw << "; session " << session.pid()
+                        << (had_ended ? " had ended" : "") << ", children " << ::testing::PrintToString(children)
+                        << ", restore said: " << said << last_calls();
     if (!std::filesystem::exists(store())) continue;
     Rows now = stored_rows(store());
     expect_nothing_lost(known, now, kill);
@@ -212,16 +218,17 @@ TEST_F(KillOnABoard, HoweverAPlanIsKilledTheUsersOwnSettingsComeBack) {
   const auto document = json_of(ergotune(folder, json, 240));
   for (const auto& plan : document["plans"]) EXPECT_FALSE(plan.contains("why_not")) << plan;
   EXPECT_EQ(nvml.board().power_limit_mw, 650'000u);
-  std::fprintf(stderr,
-               "%d kills, %d of sessions at work, settings were changed at the moment of %d; %d sessions got on between two "
-               "kills, %d pairs of plans came to their end\n",
-               kills(), kills() - ended, changed, stages_seen, campaigns - 1);
+  std::fprintf(
+      stderr,
+      "%d kills, %d of sessions at work, settings were changed at the moment of %d; %d sessions got on between two "
+      "kills, %d pairs of plans came to their end\n",
+      kills(), kills() - ended, changed, stages_seen, campaigns - 1);
 }
 
 TEST_F(KillOnABoard, AModelFitGoesOnWhereItWas) {
   if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
-  const std::vector<std::string> model{"model", "--device", "opencl", "--sensor", "nvml:0", "--control", "nvml:0",
-                                       "--clocks", "5", "--store", "m.db"};
+  const std::vector<std::string> model{"model",  "--device", "opencl", "--sensor", "nvml:0", "--control",
+                                       "nvml:0", "--clocks", "5",      "--store",  "m.db"};
   campaign([&] { return start_ergotune(folder, model); }, folder.path() / "m.db", 6,
            [this](int kill) { expect_restored(kill); });
   auto json = model;

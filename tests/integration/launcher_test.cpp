@@ -1,4 +1,5 @@
-// An application goes from untuned to tuned: launched, captured, tuned, launched with wisdom. And what the launcher's library is.
+// An application goes from untuned to tuned: launched, captured, tuned, launched with wisdom. And what the launcher's
+// library is.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +8,8 @@
 #include <regex>
 
 #include "base/files.hpp"
-#include "kernel/wisdom.hpp"
 #include "integration/support/command.hpp"
+#include "kernel/wisdom.hpp"
 
 namespace ergotune::test {
 namespace {
@@ -47,8 +48,8 @@ TEST_F(Heat, GoesFromUntunedToTunedThroughCaptureTuneAndWisdom) {
   const std::string untuned = run("heat_tuned", {{"ERGOTUNE_CAPTURE", "heat"}});
   EXPECT_EQ(sum_of(untuned), right);
   EXPECT_THAT(untuned, HasSubstr("captured in captured/heat_96x80: ergotune tune captured/heat_96x80 --wisdom wisdom"));
-  const auto tuned = ergotune(folder, {"tune", "captured/heat_96x80", "--wisdom", "wisdom", "--budget", "4", "--strategy", "random", "--no-confirm",
-                                       "--device", "opencl", "--json", "-q"});
+  const auto tuned = ergotune(folder, {"tune", "captured/heat_96x80", "--wisdom", "wisdom", "--budget", "4",
+                                       "--strategy", "random", "--no-confirm", "--device", "opencl", "--json", "-q"});
   const auto best = json_of(tuned)["best"]["configuration"];
   const std::string after = run("heat_tuned", {{"ERGOTUNE_WISDOM", "wisdom"}});
   EXPECT_EQ(sum_of(after), right);
@@ -69,12 +70,16 @@ TEST_F(Heat, TwoProcessesBeginAtOnceWithNothingCompiled) {
 TEST_F(Heat, RunsWhateverFailsBelowIt) {
   const std::string right = sum_of(run("heat"));
   run("heat_tuned", {{"ERGOTUNE_CAPTURE", "heat"}});
-  ASSERT_EQ(ergotune(folder, {"tune", "captured/heat_96x80", "--wisdom", "wisdom", "--budget", "1", "--strategy", "random", "--no-confirm", "--device",
-                              "opencl", "-q"}).exit_code, 0);
+  ASSERT_EQ(ergotune(folder, {"tune", "captured/heat_96x80", "--wisdom", "wisdom", "--budget", "1", "--strategy",
+                              "random", "--no-confirm", "--device", "opencl", "-q"})
+                .exit_code,
+            0);
   std::vector<std::string> all{"call=look,nth=1,error=13,path=.wisdom"};
   for (const char* stays : {"", ",stays"})
-    for (const char* call : {"read,nth=1,error=5,path=.wisdom", "open,nth=1,error=28,path=compiled", "read,nth=1,error=0,path=.wisdom", "look,nth=1,error=24,path=compiled",
-                             "write,nth=1,error=28,path=compiled", "rename,nth=1,error=5,path=compiled", "read,nth=1,error=5,path=compiled"})
+    for (const char* call :
+         {"read,nth=1,error=5,path=.wisdom", "open,nth=1,error=28,path=compiled", "read,nth=1,error=0,path=.wisdom",
+          "look,nth=1,error=24,path=compiled", "write,nth=1,error=28,path=compiled",
+          "rename,nth=1,error=5,path=compiled", "read,nth=1,error=5,path=compiled"})
       all.push_back(fmt::format("call={}{}", call, stays));
   int fired = 0, went_on = 0;
   for (const std::string& fault : chosen_faults(all, 5)) {
@@ -98,7 +103,8 @@ TEST(LauncherLibrary, HoldsNothingThatOnlyTuningNeeds) {
   for (const char* unwanted : {"sqlite", "simdjson", "libz", "python"}) EXPECT_THAT(needed, Not(HasSubstr(unwanted)));
   const std::string symbols = run_process({"nm", "--demangle", library}).out;
   ASSERT_THAT(symbols, HasSubstr("TunedKernel"));
-  for (const char* unwanted : {"sqlite3_", "simdjson", "CLI::", "ergotune::Store", "Ledger", "Strategy"}) EXPECT_THAT(symbols, Not(HasSubstr(unwanted)));
+  for (const char* unwanted : {"sqlite3_", "simdjson", "CLI::", "ergotune::Store", "Ledger", "Strategy"})
+    EXPECT_THAT(symbols, Not(HasSubstr(unwanted)));
   std::string seen = run_process({"nm", "--dynamic", "--defined-only", library}).out;
   for (std::smatch match; std::regex_search(seen, match, std::regex(" [A-Z] (.*)\n")); seen = match.suffix())
     EXPECT_THAT(match[1].str(), testing::StartsWith("ergotune_"));

@@ -1,6 +1,7 @@
-// A fake board as a live one: the command sets its clocks through the driver's interface, the kernel's time follows them,
-// and the physics are known (tests/fakes/nvml/live_kernel.hpp). Everything here runs in real time, so it is short: the same boards
-// in virtual time are in tests/tune/random_boards_test.cpp, and scripts/live-boards runs ten of them live.
+// A fake board as a live one: the command sets its clocks through the driver's interface, the kernel's time follows
+// them, and the physics are known (tests/fakes/nvml/live_kernel.hpp). Everything here runs in real time, so it is
+// short: the same boards in virtual time are in tests/tune/random_boards_test.cpp, and scripts/live-boards runs ten of
+// them live.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,8 +49,8 @@ struct QuietLiveBoard : ::testing::Test {
     nvml.restart_boards();
   }
   /// Kernels and sensors run in real time, as on a board of their own, but hardly need the processor: they come before
-  /// whatever else the machine does, where we may say so. (Niceness would count within one group of processes only.) Not for the
-  /// model's load, which is the processor's own.
+  /// whatever else the machine does, where we may say so. (Niceness would count within one group of processes only.)
+  /// Not for the model's load, which is the processor's own.
   static void come_first() {
     const sched_param first{.sched_priority = 1};
     (void)::sched_setscheduler(0, SCHED_RR, &first);
@@ -91,23 +92,26 @@ TEST_F(QuietLiveBoard, ModelInAProblemFileIsFittedOnceAndKept) {
   fake_nvml::LiveLoad load;
   load.mega_cycles = "15";
   folder.write("p.toml", fake_nvml::live_problem(load, "tile = [1, 2]", "core_clock_mhz = \"model\""));
-  const auto tune = with({"tune", "p.toml", "--device", "host", "--store", "p.db", "--precision", "0.05", "--no-confirm",
-                          "--json"});
+  const auto tune =
+      with({"tune", "p.toml", "--device", "host", "--store", "p.db", "--precision", "0.05", "--no-confirm", "--json"});
   const ProcessResult first = ergotune(folder, tune, 240);
   const Json found = json_of(first);
   EXPECT_THAT(first.err, HasSubstr("fitting the power-frequency model of this board first"));
   EXPECT_EQ(found["best"]["configuration"]["core_clock_mhz"], 1010) << found;
   EXPECT_EQ(stored_rows(folder.path() / "p.db").size(), 2u) << "only the clocks around the optimum";
-  EXPECT_TRUE(std::filesystem::exists(folder.path() / "data/calibration" /
-                                      (std::string(nvml.board().uuid) + ".model.json")));
+  EXPECT_TRUE(
+      std::filesystem::exists(folder.path() / "data/calibration" / (std::string(nvml.board().uuid) + ".model.json")));
   const ProcessResult again = ergotune(folder, tune, 60);
   EXPECT_THAT(again.err, HasSubstr("clocks by the model of this board"));
   EXPECT_THAT(again.err, ::testing::Not(HasSubstr("fitting")));
   // A plan of the problem file uses the same.
-  folder.write("q.toml", fake_nvml::live_problem(load, "tile = [1, 2]", "core_clock_mhz = \"all\"") +
-                             "\n[[plans.mine]]\nfree = [\"code\"]\nfixed = { clocks = \"model\" }\nobjective = \"energy\"\n");
-  const ProcessResult planned = ergotune(folder, with({"tune", "q.toml", "--device", "host", "--store", "p.db",
-                                                       "--precision", "0.05", "--plan", "mine", "--no-confirm", "--json"}), 60);
+  folder.write("q.toml",
+               fake_nvml::live_problem(load, "tile = [1, 2]", "core_clock_mhz = \"all\"") +
+                   "\n[[plans.mine]]\nfree = [\"code\"]\nfixed = { clocks = \"model\" }\nobjective = \"energy\"\n");
+  const ProcessResult planned = ergotune(folder,
+                                         with({"tune", "q.toml", "--device", "host", "--store", "p.db", "--precision",
+                                               "0.05", "--plan", "mine", "--no-confirm", "--json"}),
+                                         60);
   const Json plan = json_of(planned)["plans"][0];
   EXPECT_EQ(plan["best"]["configuration"]["core_clock_mhz"], 1010) << plan;
   EXPECT_EQ(nvml.board().locked, 0);
@@ -124,14 +128,15 @@ TEST_F(QuietLiveBoard, TheModelReadsVoltagesAndStopsWhereTheBoardThrottles) {
   // The voltage at the clock that is locked, from the state file itself.
   const auto at = [](std::size_t offset) { return offsetof(fake_nvml::State, boards) + offset; };
   const auto smi = folder.write(
-      "smi", fmt::format("#!/usr/bin/env python3\nimport struct\ns = open('{}', 'rb')\ndef d(at):\n  s.seek(at)\n  return "
-                         "struct.unpack('d', s.read(8))[0]\nf = d({})\nv = 0.72 + (1.05 - 0.72) * max(0, f - 700) / "
-                         "(1410 - 700)\nprint('        Graphics                          : %.3f mV' % (1000 * v))\n",
-                         nvml.path(), at(offsetof(fake_nvml::Board, clock_mhz))));
+      "smi",
+      fmt::format("#!/usr/bin/env python3\nimport struct\ns = open('{}', 'rb')\ndef d(at):\n  s.seek(at)\n  return "
+                  "struct.unpack('d', s.read(8))[0]\nf = d({})\nv = 0.72 + (1.05 - 0.72) * max(0, f - 700) / "
+                  "(1410 - 700)\nprint('        Graphics                          : %.3f mV' % (1000 * v))\n",
+                  nvml.path(), at(offsetof(fake_nvml::Board, clock_mhz))));
   ::chmod(smi.c_str(), 0755);
   setenv("ERGOTUNE_NVIDIA_SMI", smi.c_str(), 1);
-  const ProcessResult result = ergotune(
-      folder, with({"model", "--device", "host", "--clocks", "5", "--no-store", "--json"}), 240);
+  const ProcessResult result =
+      ergotune(folder, with({"model", "--device", "host", "--clocks", "5", "--no-store", "--json"}), 240);
   unsetenv("ERGOTUNE_NVIDIA_SMI");
   const Json document = json_of(result);
   EXPECT_EQ(document["voltage_measured"], true) << document;
@@ -178,18 +183,21 @@ TEST_F(QuietLiveBoard, PlansFindTheOptimumOfAKernelWhoseTimeFollowsTheClock) {
       }
     const std::string store = fmt::format("p{}.db", number);
     const Json document = json_of(ergotune(
-        folder, with({"tune", "p.toml", "--device", "host", "--store", store, "--precision", "0.02", "--plan",
-                      all ? "model_steered,global_energy,energy_then_clocks,race_to_idle_then_clocks,block_to_freq,freq_to_block"
-                          : "energy_then_clocks",
-                      "--energy-budget", all ? "1" : "0.3", "--json"}), 3000));
+        folder,
+        with(
+            {"tune", "p.toml", "--device", "host", "--store", store, "--precision", "0.02", "--plan",
+             all ? "model_steered,global_energy,energy_then_clocks,race_to_idle_then_clocks,block_to_freq,freq_to_block"
+                 : "energy_then_clocks",
+             "--energy-budget", all ? "1" : "0.3", "--json"}),
+        3000));
     double evaluated_by_model = 0, evaluated_by_global = 0;
     for (const Json& plan : document["plans"]) {
       ASSERT_FALSE(plan["best"].is_null()) << plan;
       const Json& found = plan["best"]["configuration"];
       const double tile = found["tile"], f = found["core_clock_mhz"];
       const double energy = true_energy(f, cost(tile), 0.001, 0.7 + 0.05 * tile);
-      std::fprintf(stderr, "board %d (kind %d) %s: %.0f MHz (true best %.0f), %.2f %% above, %d evaluated\n", number, kind,
-                   plan["plan"].get<std::string>().c_str(), f, best_clock, 100 * (energy / least - 1),
+      std::fprintf(stderr, "board %d (kind %d) %s: %.0f MHz (true best %.0f), %.2f %% above, %d evaluated\n", number,
+                   kind, plan["plan"].get<std::string>().c_str(), f, best_clock, 100 * (energy / least - 1),
                    plan["evaluated"].get<int>());
       EXPECT_LE(energy / least, 1.02) << plan["plan"];
       EXPECT_GE(plan["confirmation_repeats"], 3) << plan["plan"];
@@ -209,10 +217,12 @@ TEST_F(QuietLiveBoard, TraceShowsTheLoad) {
   come_first();
   give_clocks(6, 200);
   folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1]", "core_clock_mhz = \"all\""));
-  const ProcessResult result = ergotune(
-      folder, {"trace", "p.toml", "--device", "host", "--sensor", "nvml:0/energy", "--control", "nvml:0", "--config",
-               "{\"core_clock_mhz\": 1010}", "--seconds", "1.5", "--before", "0.5", "--after", "0.5", "--csv", "t.csv",
-               "--figure", "t.svg", "--json"});
+  const ProcessResult result =
+      ergotune(folder, {"trace",         "p.toml",    "--device", "host",     "--sensor",
+                        "nvml:0/energy", "--control", "nvml:0",   "--config", "{\"core_clock_mhz\": 1010}",
+                        "--seconds",     "1.5",       "--before", "0.5",      "--after",
+                        "0.5",           "--csv",     "t.csv",    "--figure", "t.svg",
+                        "--json"});
   const Json document = json_of(result);
   EXPECT_NEAR(document["load_seconds"].get<double>(), 1.5, 0.4);
   const Json& power = document["power"][0];
@@ -240,9 +250,11 @@ TEST_F(QuietLiveBoard, EnergyOverTemperatureIsFoundKeptAndUsed) {
   const ProcessResult before = ergotune(folder, measured);
   EXPECT_EQ(before.exit_code, 2);
   EXPECT_THAT(before.err, HasSubstr("ergotune temperature"));
-  const ProcessResult result = ergotune(
-      folder, with({"temperature", "p.toml", "--device", "host", "--runs", "12", "--energy-budget", "0.2", "--rest", "1",
-                    "--every", "4", "--at", "40", "--csv", "t.csv", "--figure", "t.svg", "--json"}), 120);
+  const ProcessResult result =
+      ergotune(folder,
+               with({"temperature", "p.toml", "--device", "host", "--runs", "12", "--energy-budget", "0.2", "--rest",
+                     "1", "--every", "4", "--at", "40", "--csv", "t.csv", "--figure", "t.svg", "--json"}),
+               120);
   const Json study = json_of(result);
   EXPECT_EQ(study["runs"], 12) << result.err;
   const Json& coefficient = study["coefficient"];
@@ -277,7 +289,8 @@ TEST_F(QuietLiveBoard, IdlePowerIsMeasuredAndSubtracted) {
   const Json& quantities = found["quantities"];
   ASSERT_TRUE(quantities.contains("idle_subtracted_energy")) << found;
   const double idle = fake_nvml::power_at(nvml.board(), 0, 1010, nvml.board().ambient + 5);
-  const double taken = quantities["energy"]["value"].get<double>() - quantities["idle_subtracted_energy"]["value"].get<double>();
+  const double taken =
+      quantities["energy"]["value"].get<double>() - quantities["idle_subtracted_energy"]["value"].get<double>();
   EXPECT_NEAR(taken / quantities["time"]["value"].get<double>(), idle, 0.08 * idle);
   EXPECT_GT(quantities["idle_subtracted_energy"]["standard_error"], 0);
 }
@@ -316,7 +329,8 @@ TEST_F(QuietLiveBoard, ADeviceThatIsLostEndsTheSessionAndTheSameCommandGoesOn) {
   for (const std::size_t rows_before : {3u, 6u}) {  // in the search, and in the confirmation
     ChildProcess session = start_ergotune(folder, tune);
     const double deadline = host_seconds() + 60;
-    while (host_seconds() < deadline && (!std::filesystem::exists(store) || stored_rows(store).size() < rows_before)) ::usleep(20'000);
+    while (host_seconds() < deadline && (!std::filesystem::exists(store) || stored_rows(store).size() < rows_before))
+      ::usleep(20'000);
     if (rows_before == 6) ::sleep(1);
     nvml.add_fault("*", 15);
     ::sleep(4);
@@ -324,7 +338,8 @@ TEST_F(QuietLiveBoard, ADeviceThatIsLostEndsTheSessionAndTheSameCommandGoesOn) {
     ASSERT_TRUE(session.wait(60));
     EXPECT_EQ(nvml.board().locked, 0) << "put back once it was there again (B13)";
     for (const auto& [configuration, statuses] : stored_rows(store))
-      for (const std::string& status : statuses) EXPECT_TRUE(status == "ok" || status == "not_converged") << configuration << status;
+      for (const std::string& status : statuses)
+        EXPECT_TRUE(status == "ok" || status == "not_converged") << configuration << status;
     EXPECT_FALSE(json_of(ergotune(folder, {"show", "p.db", "--json"}))["best"].is_null());
   }
   const Json found = json_of(ergotune(folder, tune, 120));
@@ -342,8 +357,9 @@ TEST_F(QuietLiveBoard, APowerLimitExcusesNoOtherClock) {
   nvml.restart_boards();
   folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1, 2]", "core_clock_mhz = [1210, 1410]"));
   const auto store = folder.path() / "p.db";
-  ChildProcess session = start_ergotune(folder, with({"tune", "p.toml", "--device", "host", "--store", "p.db", "--precision", "0.05",
-                                                      "--strategy", "brute_force", "--no-confirm", "--json"}));
+  ChildProcess session =
+      start_ergotune(folder, with({"tune", "p.toml", "--device", "host", "--store", "p.db", "--precision", "0.05",
+                                   "--strategy", "brute_force", "--no-confirm", "--json"}));
   const double deadline = host_seconds() + 60;
   while (host_seconds() < deadline && (!std::filesystem::exists(store) || stored_rows(store).empty())) ::usleep(20'000);
   const Tenant tenant(nvml, [](fake_nvml::Board& board) {
@@ -354,8 +370,7 @@ TEST_F(QuietLiveBoard, APowerLimitExcusesNoOtherClock) {
   std::ifstream out(folder.path() / "out");
   const Json found = Json::parse(out);
   ASSERT_FALSE(found["top"].empty());
-  for (const Json& row : found["top"])
-    EXPECT_GT(row["quantities"]["core_clock"]["value"].get<double>(), 1050e6) << row;
+  for (const Json& row : found["top"]) EXPECT_GT(row["quantities"]["core_clock"]["value"].get<double>(), 1050e6) << row;
 }
 
 // B4: who is disturbed twice is tried again at the end, when the disturbance may be over.
@@ -364,8 +379,9 @@ TEST_F(QuietLiveBoard, WhatWasDisturbedIsTriedAgainAtTheEnd) {
   give_clocks(6, 200);
   folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1]", "core_clock_mhz = [410, 610, 810, 1010]"));
   std::optional<Tenant> tenant(std::in_place, nvml, [](fake_nvml::Board& board) { board.locked = 0; });
-  ChildProcess session = start_ergotune(folder, with({"tune", "p.toml", "--device", "host", "--store", "p.db", "--precision", "0.05",
-                                                      "--strategy", "brute_force", "--no-confirm", "--json"}));
+  ChildProcess session =
+      start_ergotune(folder, with({"tune", "p.toml", "--device", "host", "--store", "p.db", "--precision", "0.05",
+                                   "--strategy", "brute_force", "--no-confirm", "--json"}));
   ::sleep(6);
   tenant.reset();
   ASSERT_TRUE(session.wait(120));
@@ -382,8 +398,10 @@ TEST_F(QuietLiveBoard, AClockThatSettlesSlowlyIsWaitedFor) {
   give_clocks(6, 200);
   nvml.board().clock_settling = 2;
   folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1]", "core_clock_mhz = [610, 1010, 1410]"));
-  const Json found = json_of(ergotune(folder, with({"tune", "p.toml", "--device", "host", "--no-store", "--precision", "0.05",
-                                                    "--strategy", "brute_force", "--no-confirm", "--json"}), 120));
+  const Json found = json_of(ergotune(folder,
+                                      with({"tune", "p.toml", "--device", "host", "--no-store", "--precision", "0.05",
+                                            "--strategy", "brute_force", "--no-confirm", "--json"}),
+                                      120));
   EXPECT_EQ(found["statuses"].value("unsupported", 0), 0) << found;
   EXPECT_EQ(found["evaluated"], 3);
 }
@@ -414,7 +432,8 @@ TEST_F(QuietLiveBoard, AModelOfALoadThatRanElsewhereIsNotKept) {
   b.power_limit_mw = b.default_power_limit_mw = 290'000;
   nvml.restart_boards();
   folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1, 2]", "core_clock_mhz = \"model\""));
-  const ProcessResult result = ergotune(folder, with({"tune", "p.toml", "--device", "host", "--no-store", "--json"}), 240);
+  const ProcessResult result =
+      ergotune(folder, with({"tune", "p.toml", "--device", "host", "--no-store", "--json"}), 240);
   EXPECT_EQ(result.exit_code, 2) << result.err;
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "data/calibration" / (std::string(b.uuid) + ".model.json")));
   EXPECT_EQ(b.locked, 0);
@@ -426,12 +445,13 @@ TEST_F(QuietLiveBoard, APlanEndsSoonAfterCtrlC) {
   give_clocks(40, 30);
   folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1, 2, 3]", "core_clock_mhz = \"all\""));
   for (const char* plan : {"energy_then_clocks"}) {
-    ChildProcess session = start_ergotune(folder, with({"tune", "p.toml", "--device", "host", "--store",
-                                                        std::string(plan) + ".db", "--precision", "0.02", "--plan",
-                                                        std::string(plan) + ",global_energy"}));
+    ChildProcess session =
+        start_ergotune(folder, with({"tune", "p.toml", "--device", "host", "--store", std::string(plan) + ".db",
+                                     "--precision", "0.02", "--plan", std::string(plan) + ",global_energy"}));
     const auto store = folder.path() / (std::string(plan) + ".db");
     const double deadline = host_seconds() + 60;
-    while (host_seconds() < deadline && (!std::filesystem::exists(store) || stored_rows(store).size() < 2)) ::usleep(20'000);
+    while (host_seconds() < deadline && (!std::filesystem::exists(store) || stored_rows(store).size() < 2))
+      ::usleep(20'000);
     const std::size_t rows = stored_rows(store).size();
     ::kill(session.pid(), SIGINT);
     ASSERT_TRUE(session.wait(6)) << "Ctrl-C does not end it";

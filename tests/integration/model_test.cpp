@@ -50,11 +50,9 @@ TEST(ModelCommand, FitsTheRecordedRtxA4000) {
 
 TEST(ModelCommand, FitsCsvAndSaysWhenThereIsNoRidge) {
   std::string text = "clock_mhz,power_w,time_s\n";
-  for (int f = 300; f <= 1500; f += 150)
-    text += std::to_string(f) + "," + std::to_string(40 + 0.1 * f) + ",0.1\n";
+  for (int f = 300; f <= 1500; f += 150) text += std::to_string(f) + "," + std::to_string(40 + 0.1 * f) + ",0.1\n";
   const std::string figure = folder() + "/power.svg";
-  const ProcessResult result =
-      command({"model", "--from", write("straight.csv", text), "--json", "--figure", figure});
+  const ProcessResult result = command({"model", "--from", write("straight.csv", text), "--json", "--figure", figure});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json document = Json::parse(result.out);
   EXPECT_EQ(document["found"], false);
@@ -78,8 +76,7 @@ TEST(ModelCommand, AFileWithoutAClockIsAUsersMistake) {
   const ProcessResult result = command({"model", "--from", write("nothing.csv", "a,b\n1,2\n"), "--json"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_EQ(command({"model", "--from", "no_such_file.json"}).exit_code, 2);
-  const ProcessResult bad =
-      command({"model", "--from", write("bad.csv", "clock_mhz,power_w\n300,40\nx,50\n")});
+  const ProcessResult bad = command({"model", "--from", write("bad.csv", "clock_mhz,power_w\n300,40\nx,50\n")});
   EXPECT_EQ(bad.exit_code, 2);
   EXPECT_NE(bad.err.find("bad.csv:3"), std::string::npos);
 }

@@ -31,7 +31,8 @@ arguments = [
 ]
 [kernel.source.c]
 text = '''
-)toml" + body + "\n'''\n";
+)toml" + body +
+         "\n'''\n";
 }
 
 const std::string kCopies =
@@ -49,13 +50,12 @@ std::string page_of(const TemporaryFolder& folder) {
 TEST(NewUser, WhatNobodySaysIsNoObjective) {
   TemporaryFolder folder;
   folder.write("p.toml", host_problem(kCopies, "[metrics]\nrate = \"1 / time\"\n"));
-  for (const auto& [objective, words] :
-       {std::pair<std::string, std::string>{"gflops", "\"gflops\""},
-        {"max", "\"max\""},
-        {"time subject to watts <= 3", "\"watts\""},
-        {"pareto(time, gflops)", "\"gflops\""},
-        {"time subject to rate >= 0.9 * best(flops)", "\"flops\""},
-        {"host_time", "observer"}}) {
+  for (const auto& [objective, words] : {std::pair<std::string, std::string>{"gflops", "\"gflops\""},
+                                         {"max", "\"max\""},
+                                         {"time subject to watts <= 3", "\"watts\""},
+                                         {"pareto(time, gflops)", "\"gflops\""},
+                                         {"time subject to rate >= 0.9 * best(flops)", "\"flops\""},
+                                         {"host_time", "observer"}}) {
     const auto result = ergotune(folder, {"tune", "p.toml", "--device", "host", "-o", objective});
     EXPECT_EQ(result.exit_code, 2) << objective;
     EXPECT_THAT(result.err, HasSubstr(words));
@@ -65,7 +65,8 @@ TEST(NewUser, WhatNobodySaysIsNoObjective) {
   const auto result = ergotune(folder, {"tune", "m.toml", "--device", "host", "-o", "max rate"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("metric \"speed\""));
-  EXPECT_EQ(ergotune(folder, {"tune", "p.toml", "--device", "host", "-o", "max rate", "--no-store", "-q"}).exit_code, 0);
+  EXPECT_EQ(ergotune(folder, {"tune", "p.toml", "--device", "host", "-o", "max rate", "--no-store", "-q"}).exit_code,
+            0);
 }
 
 TEST(NewUser, NumbersThatAreNoGainAreNotToldAsOne) {
@@ -74,17 +75,21 @@ TEST(NewUser, NumbersThatAreNoGainAreNotToldAsOne) {
   const auto answer = [&](const std::string& objective) {
     return ergotune(folder, {"tune", "r.csv", "--device", "replay:r.csv", "-o", objective, "--no-store", "-q"}).out;
   };
-  EXPECT_THAT(answer("log(time)"), AllOf(Not(HasSubstr("x as good")), HasSubstr("0.6931 better than the default (-1.609)")));
-  EXPECT_THAT(answer("-time"), AllOf(Not(HasSubstr("x as good")), HasSubstr("200 ms better than the default (-200 ms)")));
+  EXPECT_THAT(answer("log(time)"),
+              AllOf(Not(HasSubstr("x as good")), HasSubstr("0.6931 better than the default (-1.609)")));
+  EXPECT_THAT(answer("-time"),
+              AllOf(Not(HasSubstr("x as good")), HasSubstr("200 ms better than the default (-200 ms)")));
   EXPECT_THAT(answer("time"), HasSubstr("2.00 x as good as the default (200 ms)"));
   EXPECT_THAT(answer("2 * time"), HasSubstr("2.00 x as good as the default (400 ms)"));
 }
 
 TEST(NewUser, WhatFailedIsToldByTheLineThatSaysWhy) {
   TemporaryFolder folder;
-  folder.write("p.toml", host_problem("void work(int n, const float* a, float* b) {\n  b[0] = nonesuch;\n  b[1] = a[n];\n}\n"));
+  folder.write("p.toml",
+               host_problem("void work(int n, const float* a, float* b) {\n  b[0] = nonesuch;\n  b[1] = a[n];\n}\n"));
   const auto kept = ergotune(folder, {"tune", "p.toml", "--device", "host", "-q"});
-  EXPECT_THAT(kept.out, AllOf(HasSubstr("  compile_error: kernel:2:10: error: "), HasSubstr("ergotune show ergotune.db --session 1 --failures")));
+  EXPECT_THAT(kept.out, AllOf(HasSubstr("  compile_error: kernel:2:10: error: "),
+                              HasSubstr("ergotune show ergotune.db --session 1 --failures")));
   const auto lost = ergotune(folder, {"tune", "p.toml", "--device", "host", "-q", "--no-store"});
   EXPECT_THAT(lost.out, AllOf(HasSubstr("  compile_error: kernel:2:10: error: "), HasSubstr("\n  | kernel:")))
       << "nothing keeps the rest of the words";

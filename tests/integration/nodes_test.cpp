@@ -1,5 +1,6 @@
-// Sessions over several nodes, from outside: agents behind shells and behind a Slurm of two simulated nodes, which are killed,
-// told to go, cut off, and come back. Every configuration is measured once, and none is lost. What they measure is simulated.
+// Sessions over several nodes, from outside: agents behind shells and behind a Slurm of two simulated nodes, which are
+// killed, told to go, cut off, and come back. Every configuration is measured once, and none is lost. What they measure
+// is simulated.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,8 +20,8 @@
 #include <thread>
 
 #include "base/files.hpp"
-#include "store/sqlite/store.hpp"
 #include "integration/support/command.hpp"
+#include "store/sqlite/store.hpp"
 
 namespace ergotune {
 namespace {
@@ -73,7 +74,9 @@ std::vector<pid_t> processes(const std::string& program, const std::string& word
 }
 
 /// Agents that were started as --node NAME...: their session has that in its command line as well, but as one word.
-std::vector<pid_t> agents_named(const std::string& name) { return processes("ergotune", std::string("--node\0", 7) + name); }
+std::vector<pid_t> agents_named(const std::string& name) {
+  return processes("ergotune", std::string("--node\0", 7) + name);
+}
 
 struct Nodes : ::testing::Test {
   TemporaryFolder folder;
@@ -89,9 +92,11 @@ struct Nodes : ::testing::Test {
     EXPECT_TRUE(eventually([&] { return agents_named(tag).empty(); }, 30)) << "an agent outlives its session";
   }
   std::string worker(int number) const { return "{} --node " + tag + "-" + std::to_string(number); }
-  std::vector<std::string> command(const std::vector<std::string>& workers, const std::string& objective = "time") const {
-    std::vector<std::string> arguments{"tune",     "p.toml",      "--device",  "sim:a100", "--strategy",       "brute_force", "--objective",
-                                       objective,  "--store",     "s.db",      "--json",   "--no-early-stop",  "--node-silence", "3"};
+  std::vector<std::string> command(const std::vector<std::string>& workers,
+                                   const std::string& objective = "time") const {
+    std::vector<std::string> arguments{"tune",        "p.toml",          "--device",       "sim:a100", "--strategy",
+                                       "brute_force", "--objective",     objective,        "--store",  "s.db",
+                                       "--json",      "--no-early-stop", "--node-silence", "3"};
     for (const std::string& one : workers) arguments.insert(arguments.end(), {"--worker", one});
     return arguments;
   }
@@ -120,8 +125,8 @@ struct Nodes : ::testing::Test {
 
 TEST_F(Nodes, LoseAndDoubleNothingWhateverFailsInTheirPipes) {
   const std::string one = "process=agent --node " + tag + "-1", session = "process=p.toml";
-  std::vector<std::string> all{"call=clock,nth=3,error=-7200," + one, "call=clock,nth=3,error=86400," + session, "call=read,nth=1,error=0,stays",
-                               "call=write,nth=1,error=0,stays"};
+  std::vector<std::string> all{"call=clock,nth=3,error=-7200," + one, "call=clock,nth=3,error=86400," + session,
+                               "call=read,nth=1,error=0,stays", "call=write,nth=1,error=0,stays"};
   for (const int nth : {2, 5, 9, 30})
     for (const std::string& process : {one, session}) {
       all.push_back(fmt::format("call=read,nth={},error=5,path=socket,{}", nth, process));
@@ -140,7 +145,8 @@ TEST_F(Nodes, LoseAndDoubleNothingWhateverFailsInTheirPipes) {
       (result.exit_code == 0 ? went_on : refused) += 1;
       const auto said = result.err.find("ergotune: ");
       EXPECT_EQ(result.exit_code != 0, said != std::string::npos) << fault << result.err;
-      EXPECT_TRUE(said == std::string::npos || result.err.find("\nergotune: ", said) == std::string::npos) << fault << result.err;
+      EXPECT_TRUE(said == std::string::npos || result.err.find("\nergotune: ", said) == std::string::npos)
+          << fault << result.err;
       if (fault.ends_with(one)) {
         EXPECT_EQ(result.exit_code, 0) << "the other node goes on: " << fault << result.err;
       }
@@ -256,14 +262,19 @@ struct Slurm : Nodes {
     ::setenv("PATH", (std::string(::getenv("PATH")) + ":/usr/sbin:/sbin").c_str(), 1);
     ::setenv("SLURM_CONF", (place / "slurm.conf").c_str(), 1);
     write_configuration();
-    start({"munged", "--foreground", "--force", "--socket=" + (place / "munge.socket").string(), "--key-file=" + (place / "munge.key").string(),
-           "--pid-file=" + (place / "munge.pid").string(), "--log-file=" + (place / "munge.log").string(),
-           "--seed-file=" + (place / "munge.seed").string()});
+    start({"munged", "--foreground", "--force", "--socket=" + (place / "munge.socket").string(),
+           "--key-file=" + (place / "munge.key").string(), "--pid-file=" + (place / "munge.pid").string(),
+           "--log-file=" + (place / "munge.log").string(), "--seed-file=" + (place / "munge.seed").string()});
     ASSERT_TRUE(eventually([&] { return fs::exists(place / "munge.socket"); }, 30));
     start({"slurmctld", "-D", "-i"});
     start({"slurmd", "-D", "-N", "n1"});
     start({"slurmd", "-D", "-N", "n2"});
-    ASSERT_TRUE(eventually([&] { return output("sinfo -h -o %T").find("idle") != std::string::npos && output("sinfo -h -N -o %T").find("unk") == std::string::npos; }, 60))
+    ASSERT_TRUE(eventually(
+        [&] {
+          return output("sinfo -h -o %T").find("idle") != std::string::npos &&
+                 output("sinfo -h -N -o %T").find("unk") == std::string::npos;
+        },
+        60))
         << output("sinfo") << read_file(place / "ctld.log").value_or("");
     const std::string allocated = output("salloc -N2 --no-shell -t 10 2>&1");
     const auto at = allocated.find("job allocation ");
@@ -283,7 +294,9 @@ struct Slurm : Nodes {
     }
     for (const char* name : {"SLURM_JOB_ID", "SLURM_JOB_NODELIST", "SLURM_CONF"}) ::unsetenv(name);
   }
-  static std::string output(const std::string& line) { return run_process({"timeout", "60", "/bin/sh", "-c", line}).out; }
+  static std::string output(const std::string& line) {
+    return run_process({"timeout", "60", "/bin/sh", "-c", line}).out;
+  }
   void start(const std::vector<std::string>& arguments) {
     std::vector<std::string> quiet{"/bin/sh", "-c", "exec \"$@\" >>\"$0\" 2>&1", (place / "daemons.log").string()};
     quiet.insert(quiet.end(), arguments.begin(), arguments.end());
@@ -300,13 +313,17 @@ struct Slurm : Nodes {
     ::chmod((place / "munge.key").c_str(), 0400);
     std::ofstream conf(place / "slurm.conf");
     const std::string here = place.string(), name = host;
-    conf << "ClusterName=test\nSlurmctldHost=" << name << "(127.0.0.1)\nSlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\nCredType=cred/munge\n"
-         << "AuthInfo=socket=" << here << "/munge.socket\nStateSaveLocation=" << here << "/state\nSlurmdSpoolDir=" << here << "/spool-%n\n"
-         << "SlurmctldPidFile=" << here << "/ctld.pid\nSlurmdPidFile=" << here << "/slurmd-%n.pid\nSlurmctldLogFile=" << here
-         << "/ctld.log\nSlurmdLogFile=" << here << "/slurmd-%n.log\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n"
-         << "JobAcctGatherType=jobacct_gather/none\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nSwitchType=switch/none\n"
-         << "MpiDefault=none\nReturnToService=2\nSlurmdTimeout=30\nSlurmdParameters=config_overrides\nSlurmctldPort=" << port
-         << "\nSlurmdPort=" << port + 1 << "\n";
+    conf << "ClusterName=test\nSlurmctldHost=" << name
+         << "(127.0.0.1)\nSlurmUser=root\nSlurmdUser=root\nAuthType=auth/munge\nCredType=cred/munge\n"
+         << "AuthInfo=socket=" << here << "/munge.socket\nStateSaveLocation=" << here
+         << "/state\nSlurmdSpoolDir=" << here << "/spool-%n\n"
+         << "SlurmctldPidFile=" << here << "/ctld.pid\nSlurmdPidFile=" << here
+         << "/slurmd-%n.pid\nSlurmctldLogFile=" << here << "/ctld.log\nSlurmdLogFile=" << here
+         << "/slurmd-%n.log\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\n"
+         << "JobAcctGatherType=jobacct_gather/none\nSelectType=select/"
+            "cons_tres\nSelectTypeParameters=CR_Core\nSwitchType=switch/none\n"
+         << "MpiDefault=none\nReturnToService=2\nSlurmdTimeout=30\nSlurmdParameters=config_overrides\nSlurmctldPort="
+         << port << "\nSlurmdPort=" << port + 1 << "\n";
     for (int node = 1; node <= 2; ++node)
       conf << "NodeName=n" << node << " NodeHostname=" << name << " NodeAddr=127.0.0.1 Port=" << port + 1 + node
            << " CPUs=2 RealMemory=1000 State=UNKNOWN\n";
@@ -323,7 +340,8 @@ struct Slurm : Nodes {
   static std::vector<pid_t> agents_of(const std::string& node) {
     std::vector<pid_t> found;
     for (const pid_t pid : processes("ergotune", "agent"))
-      if (read_file("/proc/" + std::to_string(pid) + "/environ").value_or("").find("SLURMD_NODENAME=" + node) != std::string::npos)
+      if (read_file("/proc/" + std::to_string(pid) + "/environ").value_or("").find("SLURMD_NODENAME=" + node) !=
+          std::string::npos)
         found.push_back(pid);
     return found;
   }
@@ -344,9 +362,21 @@ TEST_F(Slurm, ASessionOverTwoNodesThatAreKilledStoppedAndCutOff) {
     const char* said;
   };
   const std::vector<Harm> harms{
-      {"an agent killed", [] { for (const pid_t pid : agents_of("n1")) ::kill(pid, SIGKILL); }, "n1"},
-      {"a node that stops answering", [] { for (const pid_t pid : agents_of("n2")) ::kill(pid, SIGSTOP); }, "said nothing"},
-      {"the pipe cut", [] { for (const pid_t pid : processes("srun", "n1")) ::kill(pid, SIGKILL); }, "n1"},
+      {"an agent killed",
+       [] {
+         for (const pid_t pid : agents_of("n1")) ::kill(pid, SIGKILL);
+       },
+       "n1"},
+      {"a node that stops answering",
+       [] {
+         for (const pid_t pid : agents_of("n2")) ::kill(pid, SIGSTOP);
+       },
+       "said nothing"},
+      {"the pipe cut",
+       [] {
+         for (const pid_t pid : processes("srun", "n1")) ::kill(pid, SIGKILL);
+       },
+       "n1"},
       {"slurmd and its steps killed",
        [this] {
          daemons.back().kill(SIGKILL);

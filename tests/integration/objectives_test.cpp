@@ -100,13 +100,12 @@ struct Place {
 };
 void PrintTo(const Place& place, std::ostream* out) { *out << place.device; }
 
-const std::vector<std::string> kMeter{"--sensor", "command:while :; do echo 40; sleep 0.005; done",
-                                      "--energy-budget", "0.2"};
+const std::vector<std::string> kMeter{"--sensor", "command:while :; do echo 40; sleep 0.005; done", "--energy-budget",
+                                      "0.2"};
 
 std::vector<std::string> tune_command(const Place& place, const Case& c) {
-  std::vector<std::string> command{"tune",        "p.toml",      "--device", place.device,
-                                   "--strategy",  "brute_force", "--store",  "s.db",
-                                   "--precision", "0.3",         "--json",   "--quiet"};
+  std::vector<std::string> command{"tune",    "p.toml", "--device",    place.device, "--strategy", "brute_force",
+                                   "--store", "s.db",   "--precision", "0.3",        "--json",     "--quiet"};
   if (c.needs_energy) command.insert(command.end(), place.options.begin(), place.options.end());
   return command;
 }
@@ -229,11 +228,13 @@ TEST_P(Objectives, AreToldAlikeByEveryVerb) {
   EXPECT_EQ(std::stod(row.at("rate")), best["metrics"]["rate"].get<double>());
   // nor does it have the metric's unit, which says that less of the weighted sum is better
   const std::string option = the_case().option;
-  const Json from_csv = run({"show", "s.csv", "--objective", option.starts_with("0.5") ? "min " + option : option, "--json"});
+  const Json from_csv =
+      run({"show", "s.csv", "--objective", option.starts_with("0.5") ? "min " + option : option, "--json"});
   // A table does not say what was confirmed: there, one that was lucky once may stand before it.
   if (from_csv["best"]["configuration"] != best["configuration"]) {
     const double first = from_csv["best"]["objective"].get<double>(), confirmed = best["objective"].get<double>();
-    EXPECT_TRUE(std::string(the_case().direction) == "max" ? first >= confirmed : first <= confirmed) << from_csv["best"];
+    EXPECT_TRUE(std::string(the_case().direction) == "max" ? first >= confirmed : first <= confirmed)
+        << from_csv["best"];
   }
 
   // What is stored is not measured again, and a resumed session tells the same.

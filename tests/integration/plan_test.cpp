@@ -8,8 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/process/process.hpp"
 #include "base/clock.hpp"
+#include "base/process/process.hpp"
 #include "integration/support/command.hpp"
 #include "recorded_data.hpp"
 
@@ -35,8 +35,8 @@ const std::string kGemm = ERGOTUNE_SOURCE_DIR "/examples/clocks/simulated_gemm.t
 TEST(PlanCommand, ComparesPlansOnASimulatedDevice) {
   const std::string figure = folder() + "/plans.svg";
   const ProcessResult result = command({"tune", kGemm, "--device", "sim:a100", "--plan",
-                                        "race_to_idle,energy_then_clocks,global_energy,model_steered",
-                                        "--no-store", "--json", "--figure", figure});
+                                        "race_to_idle,energy_then_clocks,global_energy,model_steered", "--no-store",
+                                        "--json", "--figure", figure});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json document = Json::parse(result.out);
   EXPECT_EQ(document["provenance"], "simulated");
@@ -74,11 +74,11 @@ TEST(PlanCommand, ReplaysAStoredSessionUnderPlans) {
              "block = [\"block_size_x\"]\n";
   problem.close();
   const std::string file = folder() + "/small.toml";
-  ProcessResult result = command({"tune", file, "--device", "sim:a100", "--strategy", "brute_force",
-                                  "--no-confirm", "--store", store, "--json"});
+  ProcessResult result = command(
+      {"tune", file, "--device", "sim:a100", "--strategy", "brute_force", "--no-confirm", "--store", store, "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  result = command({"tune", file, "--device", "replay:" + store, "--plan", "global_energy,race_to_idle",
-                    "--no-store", "--json"});
+  result = command(
+      {"tune", file, "--device", "replay:" + store, "--plan", "global_energy,race_to_idle", "--no-store", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json document = Json::parse(result.out);
   EXPECT_EQ(document["provenance"], "replayed");
@@ -119,7 +119,8 @@ std::string planned(const std::string& problem, const std::string& free) {
 TEST(PlanCommand, PlansThatAllFailEndWithOne) {
   const std::string file = folder() + "/hopeless.toml";
   std::ofstream(file) << planned(test::counting_problem(3), "power");
-  const ProcessResult result = command({"tune", file, "--device", "sim:a100", "--plan", "mine", "--no-store", "--json"});
+  const ProcessResult result =
+      command({"tune", file, "--device", "sim:a100", "--plan", "mine", "--no-store", "--json"});
   EXPECT_EQ(result.exit_code, 1) << result.err;
   const Json document = Json::parse(result.out);
   EXPECT_TRUE(document["plans"][0]["best"].is_null());
@@ -129,9 +130,9 @@ TEST(PlanCommand, PlansThatAllFailEndWithOne) {
 TEST(PlanCommand, InterruptedItSaysSo) {
   const test::TemporaryFolder own;
   own.write("c.toml", planned(test::counting_problem(500), "code"));
-  ChildProcess session = test::start_ergotune(
-      own, {"tune", "c.toml", "--device", "host", "--plan", "mine", "--store", "c.db", "--jobs", "1", "--sensor",
-            "command:while :; do echo 40; sleep 0.005; done"});
+  ChildProcess session =
+      test::start_ergotune(own, {"tune", "c.toml", "--device", "host", "--plan", "mine", "--store", "c.db", "--jobs",
+                                 "1", "--sensor", "command:while :; do echo 40; sleep 0.005; done"});
   const auto store = own.path() / "c.db";
   const double deadline = host_seconds() + 60;
   while (host_seconds() < deadline && (!std::filesystem::exists(store) || test::stored_rows(store).size() < 2))

@@ -40,12 +40,14 @@ TEST(PrintedNumbers, HelpFitsATerminal) {
 // Three runs: the interval that is judged is the one in --json, in the store, on the page and in the table.
 TEST(PrintedNumbers, AnIntervalIsTheSameEverywhere) {
   TemporaryFolder folder;
-  folder.write("p.toml", "name = \"p\"\nobjective = \"time\"\n[parameters]\nA = [1]\n[program]\n"
-                         "command = [\"sh\", \"-c\", \"n=$(cat {{folder}}/n); echo $((n + 1)) > {{folder}}/n; echo time: 1.$n\"]\n"
-                         "output = { time = 'time: (\\S+)' }\n[metrics]\nrate = \"100 / time\"\n");
+  folder.write(
+      "p.toml",
+      "name = \"p\"\nobjective = \"time\"\n[parameters]\nA = [1]\n[program]\n"
+      "command = [\"sh\", \"-c\", \"n=$(cat {{folder}}/n); echo $((n + 1)) > {{folder}}/n; echo time: 1.$n\"]\n"
+      "output = { time = 'time: (\\S+)' }\n[metrics]\nrate = \"100 / time\"\n");
   folder.write("n", "1\n");
-  const auto tuned = json_of(ergotune(folder, {"tune", "p.toml", "--store", "p.db", "--no-confirm", "--precision", "1e-6", "--max-seconds",
-                                               "1e-6", "--max-repeats", "3", "-q", "--json"}));
+  const auto tuned = json_of(ergotune(folder, {"tune", "p.toml", "--store", "p.db", "--no-confirm", "--precision",
+                                               "1e-6", "--max-seconds", "1e-6", "--max-repeats", "3", "-q", "--json"}));
   const auto& time = tuned["top"][0]["quantities"]["time"];
   ASSERT_EQ(time["n"], 3) << tuned;
   const double half_width = time["half_width"].get<double>(), value = time["value"].get<double>();
@@ -56,17 +58,23 @@ TEST(PrintedNumbers, AnIntervalIsTheSameEverywhere) {
   EXPECT_NEAR(page["best"]["half_width"].get<double>(), half_width, 1e-6 * half_width) << page["best"];
   const std::string table = ergotune(folder, {"show", "p.db"}).out;
   EXPECT_THAT(table, HasSubstr(fmt::format("±{:.1f} %", 100 * half_width / value)));
-  EXPECT_THAT(tuned["top"][0]["message"].get<std::string>(), HasSubstr(fmt::format("+-{:.2g} %", 100 * half_width / value)));
+  EXPECT_THAT(tuned["top"][0]["message"].get<std::string>(),
+              HasSubstr(fmt::format("+-{:.2g} %", 100 * half_width / value)));
   // A metric of one quantity has its relative interval.
-  const auto by_metric = json_of(ergotune(folder, {"show", "p.db", "--json", "--page", "--objective", "max rate"}))["page"]["document"];
-  EXPECT_NEAR(by_metric["best"]["half_width"].get<double>() / by_metric["best"]["v"].get<double>(), half_width / value, 0.02 * half_width / value);
+  const auto by_metric =
+      json_of(ergotune(folder, {"show", "p.db", "--json", "--page", "--objective", "max rate"}))["page"]["document"];
+  EXPECT_NEAR(by_metric["best"]["half_width"].get<double>() / by_metric["best"]["v"].get<double>(), half_width / value,
+              0.02 * half_width / value);
 }
 
 TEST(PrintedNumbers, TheMedianOfASessionIsOneNumber) {
   TemporaryFolder folder;
   folder.write("m.csv", "A,time\n1,0.001\n2,0.002\n3,0.004\n4,0.008\n");
-  folder.write("m.toml", "name = \"m\"\n[parameters]\nA = [1, 2, 3, 4]\n[kernel]\nfunction = \"f\"\nsource.c.text = \"void f(void) {}\"\n");
-  const auto tuned = json_of(ergotune(folder, {"tune", "m.toml", "--device", "replay:m.csv", "--strategy", "brute_force", "--store", "m.db", "-q", "--json"}));
+  folder.write("m.toml",
+               "name = \"m\"\n[parameters]\nA = [1, 2, 3, 4]\n[kernel]\nfunction = \"f\"\nsource.c.text = \"void "
+               "f(void) {}\"\n");
+  const auto tuned = json_of(ergotune(folder, {"tune", "m.toml", "--device", "replay:m.csv", "--strategy",
+                                               "brute_force", "--store", "m.db", "-q", "--json"}));
   const auto page = json_of(ergotune(folder, {"show", "m.db", "--json", "--page"}))["page"]["document"];
   EXPECT_DOUBLE_EQ(tuned["median"].get<double>(), 0.003);
   EXPECT_DOUBLE_EQ(page["median"]["v"].get<double>(), 0.003);
@@ -74,10 +82,12 @@ TEST(PrintedNumbers, TheMedianOfASessionIsOneNumber) {
 
 TEST(PrintedNumbers, AFrontShowsBothObjectivesAndAWinnerWhatWasOptimised) {
   TemporaryFolder folder;
-  folder.write("s.toml", "name = \"s\"\nobjective = \"max score\"\n[parameters]\nA = [1, 7]\n[program]\n"
-                         "command = [\"echo\", \"score: 10{{A}}\"]\noutput = { score = 'score: (\\S+)' }\n"
-                         "[metrics]\nye = \"30 - A\"\n");
-  const std::vector<std::string> common{"--no-store", "--no-confirm", "--precision", "10", "--max-seconds", "0.01", "-q"};
+  folder.write("s.toml",
+               "name = \"s\"\nobjective = \"max score\"\n[parameters]\nA = [1, 7]\n[program]\n"
+               "command = [\"echo\", \"score: 10{{A}}\"]\noutput = { score = 'score: (\\S+)' }\n"
+               "[metrics]\nye = \"30 - A\"\n");
+  const std::vector<std::string> common{"--no-store",    "--no-confirm", "--precision", "10",
+                                        "--max-seconds", "0.01",         "-q"};
   const auto tune = [&](const std::string& objective) {
     std::vector<std::string> words{"tune", "s.toml", "-o", objective};
     words.insert(words.end(), common.begin(), common.end());
@@ -105,13 +115,15 @@ TEST(PrintedNumbers, WhatFailedAltogetherIsNotAdvisedAgain) {
 TEST(PrintedNumbers, TheEnergiesOfAPlanTableGoWithTheirPercentages) {
   TemporaryFolder folder;
   const std::string file = std::string(ERGOTUNE_SOURCE_DIR) + "/examples/clocks/simulated_capping.toml";
-  const std::vector<std::string> words{"tune", file, "--device", "sim:rtx_a4000", "--plan", "code_and_limits,race_to_idle", "--no-store", "-q"};
+  const std::vector<std::string> words{
+      "tune", file, "--device", "sim:rtx_a4000", "--plan", "code_and_limits,race_to_idle", "--no-store", "-q"};
   std::vector<std::string> as_json = words;
   as_json.push_back("--json");
   const auto document = json_of(ergotune(folder, as_json, 120));
   const double optimum = document["optimum_energy"].get<double>();
   for (const auto& plan : document["plans"]) {
-    EXPECT_NEAR(100 * (plan["true_energy"].get<double>() / optimum - 1), plan["above_optimum_percent"].get<double>(), 1e-9);
+    EXPECT_NEAR(100 * (plan["true_energy"].get<double>() / optimum - 1), plan["above_optimum_percent"].get<double>(),
+                1e-9);
     EXPECT_EQ(plan["asked"].get<int>(), plan["evaluated"].get<int>() + plan["known"].get<int>());
   }
   EXPECT_GT(document["plans"][0]["best"]["configuration"]["power_limit_w"].get<double>(), 0) << "limits were varied";

@@ -10,14 +10,14 @@
 #include <fstream>
 #include <thread>
 
-#include "base/process/descendants.hpp"
-#include "base/files.hpp"
-#include "program/supervisor.hpp"
 #include "base/clock.hpp"
+#include "base/files.hpp"
+#include "base/process/descendants.hpp"
 #include "ergotune/random.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "integration/support/command.hpp"
+#include "program/supervisor.hpp"
 
 namespace ergotune::test {
 namespace {
@@ -92,7 +92,8 @@ TEST(Supervisor, KeepsTheEndOfWhatWasSaidAndSaysHowItWent) {
 }
 
 std::vector<std::string> tune(const std::string& file, std::vector<std::string> more = {}) {
-  std::vector<std::string> words{"tune", file, "--strategy", "brute_force", "--max-seconds", "0.2", "--precision", "0.5", "--quiet", "--json"};
+  std::vector<std::string> words{"tune", file,          "--strategy", "brute_force", "--max-seconds",
+                                 "0.2",  "--precision", "0.5",        "--quiet",     "--json"};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -132,9 +133,12 @@ TEST(Program, ACompressorIsTunedCheckedAndFoundAgain) {
   EXPECT_EQ(again["evaluated"], 0) << "nothing is measured twice";
   EXPECT_EQ(again["best"]["configuration"], best["configuration"]);
   folder.write("data", data + "more\n");
-  EXPECT_EQ(json_of(ergotune(folder, tune("gzip.toml", {"--store", "g.db"})))["evaluated"], 2) << "other data, other results";
-  const auto one = json_of(ergotune(folder, {"measure", "gzip.toml", "--config", "{\"LEVEL\": 1}", "--json", "--max-seconds", "0.2", "--precision", "0.5"}));
-  EXPECT_TRUE(one["status"] == "ok" || one["status"] == "not_converged") << one << " (the second on a machine full of other work)";
+  EXPECT_EQ(json_of(ergotune(folder, tune("gzip.toml", {"--store", "g.db"})))["evaluated"], 2)
+      << "other data, other results";
+  const auto one = json_of(ergotune(folder, {"measure", "gzip.toml", "--config", "{\"LEVEL\": 1}", "--json",
+                                             "--max-seconds", "0.2", "--precision", "0.5"}));
+  EXPECT_TRUE(one["status"] == "ok" || one["status"] == "not_converged")
+      << one << " (the second on a machine full of other work)";
 }
 
 const char* const kFailures = R"toml(
@@ -175,10 +179,11 @@ TEST(Program, EveryFailureIsAStatusWithItsWords) {
   EXPECT_EQ(document["statuses"]["unsupported"], 1);
   EXPECT_EQ(document["statuses"]["timeout"], 1);
   EXPECT_EQ(document["statuses"]["wrong_result"], 3);
-  for (const char* words : {"signal 11", "about to crash", "exit code 4", "no such thing", "ended after 0.5 s", "no line of the output matches",
-                            "it left no file"})
+  for (const char* words : {"signal 11", "about to crash", "exit code 4", "no such thing", "ended after 0.5 s",
+                            "no line of the output matches", "it left no file"})
     EXPECT_THAT(shown, HasSubstr(words));
-  const auto child = json_of(ergotune(folder, {"measure", "f.toml", "--config", "{\"MODE\": \"child\"}", "--json", "--max-seconds", "0.1"}));
+  const auto child = json_of(
+      ergotune(folder, {"measure", "f.toml", "--config", "{\"MODE\": \"child\"}", "--json", "--max-seconds", "0.1"}));
   EXPECT_THAT(child.dump(), HasSubstr("it left 1 process behind, which was ended"));
 }
 
@@ -243,7 +248,8 @@ struct Processor {
           tree.energy("intel-rapl:0", watts * host_seconds());
           ::usleep(1000);
         }) {
-    for (const char* zone : {"intel-rapl:1", "intel-rapl:10", "intel-rapl:0:0", "intel-rapl:0:1", "intel-rapl:1:0", "intel-rapl-mmio:0"})
+    for (const char* zone :
+         {"intel-rapl:1", "intel-rapl:10", "intel-rapl:0:0", "intel-rapl:0:1", "intel-rapl:1:0", "intel-rapl-mmio:0"})
       tree.remove(std::string("/sys/class/powercap/") + zone);
   }
 };
@@ -251,16 +257,20 @@ struct Processor {
 TEST(Program, EnergyIsThatOfTheProcessor) {
   Processor processor(80);
   TemporaryFolder folder;
-  folder.write("e.toml", "name = \"e\"\nobjective = \"energy\"\n[parameters]\nNAP = [0.02, 0.2]\n[program]\ncommand = [\"sleep\", \"{{NAP}}\"]\n");
+  folder.write("e.toml",
+               "name = \"e\"\nobjective = \"energy\"\n[parameters]\nNAP = [0.02, 0.2]\n[program]\ncommand = "
+               "[\"sleep\", \"{{NAP}}\"]\n");
   // Long enough that a run which a busy machine holds up is one of many.
-  const auto document = json_of(ergotune(folder, {"tune", "e.toml", "--strategy", "brute_force", "--max-seconds", "4", "--precision", "0.1", "--min-repeats", "15",
-                                                  "--quiet", "--json", "--no-store", "--no-confirm"}));
+  const auto document =
+      json_of(ergotune(folder, {"tune", "e.toml", "--strategy", "brute_force", "--max-seconds", "4", "--precision",
+                                "0.1", "--min-repeats", "15", "--quiet", "--json", "--no-store", "--no-confirm"}));
   ASSERT_EQ(document["top"].size(), 2u) << document;
   EXPECT_EQ(document["best"]["configuration"]["NAP"], 0.02);
   for (const auto& entry : document["top"]) {
     const auto& q = entry["quantities"];
     EXPECT_NEAR(q["power"]["value"].get<double>(), 80, 8) << entry;
-    EXPECT_NEAR(q["energy"]["value"].get<double>(), 80 * q["time"]["value"].get<double>(), 0.1 * q["energy"]["value"].get<double>());
+    EXPECT_NEAR(q["energy"]["value"].get<double>(), 80 * q["time"]["value"].get<double>(),
+                0.1 * q["energy"]["value"].get<double>());
     EXPECT_EQ(q["energy"]["sensor"], "rapl:package-0");
     EXPECT_GT(q["energy"]["standard_error"].get<double>(), 0);
   }
@@ -303,7 +313,8 @@ struct ProgramOnABoard : ::testing::Test {
     ASSERT_EQ(built.exit_code, 0) << built.err;
   }
   void TearDown() override {
-    for (const char* name : {"ERGOTUNE_NVML", "ERGOTUNE_FAKE_NVML_STATE", "ERGOTUNE_STATE_DIR", "ERGOTUNE_HELPER_SOCKET"})
+    for (const char* name :
+         {"ERGOTUNE_NVML", "ERGOTUNE_FAKE_NVML_STATE", "ERGOTUNE_STATE_DIR", "ERGOTUNE_HELPER_SOCKET"})
       unsetenv(name);
   }
   std::string app() const { return (folder.path() / fmt::format("app-{}", ::getpid())).string(); }
@@ -311,8 +322,26 @@ struct ProgramOnABoard : ::testing::Test {
 };
 
 TEST_F(ProgramOnABoard, FindsTheClockWithLeastEnergyWithinTheSlowdown) {
-  const std::vector<std::string> words{"program", "--control", "nvml:0", "--sensor", "nvml:0/samples", "--max-slowdown", "60%", "--settings", "4",
-                                       "--precision", "0.2", "--max-seconds", "0.4", "--store", "p.db", "--json", "--", app(), "300", "0.02"};
+  const std::vector<std::string> words{"program",
+                                       "--control",
+                                       "nvml:0",
+                                       "--sensor",
+                                       "nvml:0/samples",
+                                       "--max-slowdown",
+                                       "60%",
+                                       "--settings",
+                                       "4",
+                                       "--precision",
+                                       "0.2",
+                                       "--max-seconds",
+                                       "0.4",
+                                       "--store",
+                                       "p.db",
+                                       "--json",
+                                       "--",
+                                       app(),
+                                       "300",
+                                       "0.02"};
   const ProcessResult result = ergotune(folder, words, 240);
   const auto document = json_of(result);
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -321,7 +350,8 @@ TEST_F(ProgramOnABoard, FindsTheClockWithLeastEnergyWithinTheSlowdown) {
   EXPECT_EQ(document["unchanged"]["setting"], 1980);
   EXPECT_LT(document["best"]["setting"].get<double>(), 1980) << document.dump(1);
   double fastest = 1e9;
-  for (const auto& tried : document["tried"]) fastest = std::min(fastest, tried["quantities"]["time"]["value"].get<double>());
+  for (const auto& tried : document["tried"])
+    fastest = std::min(fastest, tried["quantities"]["time"]["value"].get<double>());
   EXPECT_LE(document["best"]["quantities"]["time"]["value"].get<double>(), 1.6 * fastest + 1e-9) << document.dump(1);
   EXPECT_LT(document["energy_ratio"]["value"].get<double>(), 1) << document.dump(1);
   EXPECT_GE(document["confirmation_repeats"].get<int>(), 3);
@@ -340,7 +370,10 @@ TEST_F(ProgramOnABoard, FindsTheClockWithLeastEnergyWithinTheSlowdown) {
 // On a machine with one GPU, no meter of the processor and no right to set clocks, nothing was said of energy.
 TEST_F(ProgramOnABoard, ItsEnergyIsToldWhereClocksMayNotBeSet) {
   setenv("ERGOTUNE_FORBID_CONTROLS", "1", 1);
-  const ProcessResult result = ergotune(folder, {"program", "--precision", "0.3", "--max-seconds", "0.4", "--no-store", "--json", "--", app(), "300", "0.02"}, 240);
+  const ProcessResult result = ergotune(
+      folder,
+      {"program", "--precision", "0.3", "--max-seconds", "0.4", "--no-store", "--json", "--", app(), "300", "0.02"},
+      240);
   unsetenv("ERGOTUNE_FORBID_CONTROLS");
   const auto document = json_of(result);
   EXPECT_TRUE(document["control"].is_null());
@@ -350,10 +383,12 @@ TEST_F(ProgramOnABoard, ItsEnergyIsToldWhereClocksMayNotBeSet) {
 // Calls of the management library hold up a program's own calls of the driver: a program of 3 s took 6 % longer.
 TEST_F(ProgramOnABoard, IsHardlyDisturbedByReadingItsEnergyAndItsClock) {
   for (const bool clocks : {false, true}) {
-    folder.write("q.toml", fmt::format("name = \"q\"\nobjective = \"energy\"\n[parameters]\nX = [1]\n{}[program]\ncommand = [\"{}\", \"0\", \"1.5\", \"tell\"]\n"
+    folder.write("q.toml", fmt::format("name = \"q\"\nobjective = \"energy\"\n[parameters]\nX = "
+                                       "[1]\n{}[program]\ncommand = [\"{}\", \"0\", \"1.5\", \"tell\"]\n"
                                        "output = {{ calls = 'calls: (\\d+)' }}\n",
                                        clocks ? "[execution]\ncore_clock_mhz = [1980]\n" : "", app()));
-    std::vector<std::string> words = tune("q.toml", {"--sensor", "nvml:0", "--no-store", "--no-confirm", "--min-repeats", "2"});
+    std::vector<std::string> words =
+        tune("q.toml", {"--sensor", "nvml:0", "--no-store", "--no-confirm", "--min-repeats", "2"});
     if (clocks) words.insert(words.end(), {"--control", "nvml:0"});
     const auto document = json_of(ergotune(folder, words, 240));
     const auto& quantities = document["top"][0]["quantities"];
@@ -364,23 +399,30 @@ TEST_F(ProgramOnABoard, IsHardlyDisturbedByReadingItsEnergyAndItsClock) {
 }
 
 TEST_F(ProgramOnABoard, RunsAtASettingWithItsOwnStreams) {
-  const ProcessResult result = ergotune(folder, {"program", "--control", "nvml:0", "--at", "990", "--", app(), "30", "0"});
+  const ProcessResult result =
+      ergotune(folder, {"program", "--control", "nvml:0", "--at", "990", "--", app(), "30", "0"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, "worked\n");
   std::size_t locks = 0;
-  for (const auto& call : nvml.setter_calls()) locks += std::string(call.function) == "nvmlDeviceSetGpuLockedClocks" && call.a == 990;
+  for (const auto& call : nvml.setter_calls())
+    locks += std::string(call.function) == "nvmlDeviceSetGpuLockedClocks" && call.a == 990;
   EXPECT_EQ(locks, 1u);
   EXPECT_TRUE(is_restored());
-  EXPECT_EQ(ergotune(folder, {"program", "--control", "nvml:0", "--at", "990", "--", "sh", "-c", "exit 5"}).exit_code, 5);
-  EXPECT_THAT(ergotune(folder, {"program", "--control", "nvml:0", "--at", "991", "--", app()}).err, HasSubstr("--at: "));
+  EXPECT_EQ(ergotune(folder, {"program", "--control", "nvml:0", "--at", "990", "--", "sh", "-c", "exit 5"}).exit_code,
+            5);
+  EXPECT_THAT(ergotune(folder, {"program", "--control", "nvml:0", "--at", "991", "--", app()}).err,
+              HasSubstr("--at: "));
   EXPECT_TRUE(is_restored());
 }
 
 TEST_F(ProgramOnABoard, ClocksAreParametersOfAProblemFile) {
-  folder.write("c.toml", fmt::format("name = \"c\"\nobjective = \"energy\"\n[parameters]\nWORK = [40, 80]\n[execution]\ncore_clock_mhz = [990, 1980]\n"
+  folder.write("c.toml", fmt::format("name = \"c\"\nobjective = \"energy\"\n[parameters]\nWORK = [40, "
+                                     "80]\n[execution]\ncore_clock_mhz = [990, 1980]\n"
                                      "[program]\ncommand = [\"{}\", \"{{{{WORK}}}}\", \"0\"]\ncheck = 'worked'\n",
                                      app()));
-  const auto document = json_of(ergotune(folder, tune("c.toml", {"--control", "nvml:0", "--sensor", "nvml:0/samples", "--no-store", "--no-confirm"}), 240));
+  const auto document = json_of(ergotune(
+      folder, tune("c.toml", {"--control", "nvml:0", "--sensor", "nvml:0/samples", "--no-store", "--no-confirm"}),
+      240));
   ASSERT_EQ(document["evaluated"], 4) << document;
   EXPECT_EQ(document["best"]["configuration"]["WORK"], 40);
   EXPECT_NEAR(document["best"]["quantities"]["core_clock"]["value"].get<double>() * 1e-6,
@@ -394,7 +436,8 @@ TEST_F(ProgramOnABoard, HoweverItIsKilledSettingsComeBackAndNothingRuns) {
   Random random(seed ? static_cast<std::uint64_t>(std::atoll(seed)) : 20261122);
   int changed = 0, ran = 0;
   for (int kill = 1; kill <= kills(); ++kill) {
-    ChildProcess session = start_ergotune(folder, {"program", "--control", "nvml:0", "--sensor", "nvml:0/samples", "--no-store", "--", app(), "200", "0.1"});
+    ChildProcess session = start_ergotune(folder, {"program", "--control", "nvml:0", "--sensor", "nvml:0/samples",
+                                                   "--no-store", "--", app(), "200", "0.1"});
     std::this_thread::sleep_for(std::chrono::duration<double>(0.4 + 2.5 * random.uniform()));
     changed += nvml.board().locked != 0;
     ran += some_process_mentions(app());
@@ -414,11 +457,13 @@ TEST_F(ProgramOnABoard, HoweverItIsKilledSettingsComeBackAndNothingRuns) {
     EXPECT_TRUE(is_restored()) << "the clock is still locked after kill " << kill << ", way " << way;
     EXPECT_TRUE(is_gone(app())) << "the program still runs after kill " << kill << ", way " << way;
   }
-  std::fprintf(stderr, "%d kills, settings were changed at the moment of %d, the program ran at that of %d\n", kills(), changed, ran);
+  std::fprintf(stderr, "%d kills, settings were changed at the moment of %d, the program ran at that of %d\n", kills(),
+               changed, ran);
 }
 
 TEST_F(ProgramOnABoard, CtrlCEndsTheProgramAndPutsThingsBack) {
-  ChildProcess session = start_ergotune(folder, {"program", "--control", "nvml:0", "--no-store", "--", app(), "100000", "60"});
+  ChildProcess session =
+      start_ergotune(folder, {"program", "--control", "nvml:0", "--no-store", "--", app(), "100000", "60"});
   const auto runs = [&] {
     const auto started = descendants_of(session.pid());
     return std::ranges::any_of(started, [this](pid_t pid) {
@@ -437,7 +482,8 @@ TEST_F(ProgramOnABoard, CtrlCEndsTheProgramAndPutsThingsBack) {
 TEST(ProgramVerb, WithoutAnythingToSetItMeasuresAndSaysWhatIsMissing) {
   TemporaryFolder folder;
   setenv("ERGOTUNE_FORBID_CONTROLS", "1", 1);
-  const ProcessResult result = ergotune(folder, {"program", "--no-store", "--max-seconds", "0.2", "--json", "--", "sh", "-c", "echo -9 {{x}}"});
+  const ProcessResult result =
+      ergotune(folder, {"program", "--no-store", "--max-seconds", "0.2", "--json", "--", "sh", "-c", "echo -9 {{x}}"});
   const auto document = json_of(result);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_TRUE(document["best"].is_null());

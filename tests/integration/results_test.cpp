@@ -50,8 +50,7 @@ TEST_F(Results, ImportedResultsAreShown) {
   const json imported = document({"import", "add.csv", "--store", "s.db", "--device", "Some GPU"});
   EXPECT_EQ(imported["rows"], 4);
   EXPECT_EQ(imported["added"], 4);
-  EXPECT_EQ(document({"import", "add.csv", "--store", "s.db", "--device", "Some GPU"})["added"], 0)
-      << "all known";
+  EXPECT_EQ(document({"import", "add.csv", "--store", "s.db", "--device", "Some GPU"})["added"], 0) << "all known";
   const json shown = document({"show", "s.db", "--failures"});
   EXPECT_EQ(shown["problem"], "add");
   EXPECT_EQ(shown["device"], "Some GPU");
@@ -62,8 +61,7 @@ TEST_F(Results, ImportedResultsAreShown) {
   ASSERT_EQ(shown["top"].size(), 3u);
   EXPECT_EQ(shown["top"][1]["configuration"]["bx"], 128);
   EXPECT_EQ(shown["sessions"].size(), 1u);
-  EXPECT_EQ(document({"show", "s.db", "--objective", "max gflops", "--top", "1"})["objective"]["direction"],
-            "max");
+  EXPECT_EQ(document({"show", "s.db", "--objective", "max gflops", "--top", "1"})["objective"]["direction"], "max");
   EXPECT_EQ(document({"show", "s.db", "--objective", "energy"})["best"]["configuration"]["bx"], 32);
   EXPECT_EQ(document({"show", "s.db", "--objective", "pareto(time, energy)"})["top"].size(), 2u);
 }
@@ -104,8 +102,8 @@ TEST_F(Results, EveryFormatIsWritten) {
 
 // Its restrictions name device.* properties, which only the device it was tuned on knows.
 TEST_F(Results, AStoredSessionIsAnalysedWithoutItsDevice) {
-  ASSERT_EQ(ergotune({"tune", ERGOTUNE_SOURCE_DIR "/examples/gemm/gemm.toml", "--device", "sim:a100", "--budget",
-                      "40", "--objective", "energy", "--strategy", "random", "--store", "g.db", "--quiet"})
+  ASSERT_EQ(ergotune({"tune", ERGOTUNE_SOURCE_DIR "/examples/gemm/gemm.toml", "--device", "sim:a100", "--budget", "40",
+                      "--objective", "energy", "--strategy", "random", "--store", "g.db", "--quiet"})
                 .exit_code,
             0);
   const json analysed = document({"analyse", "g.db"});
@@ -117,7 +115,8 @@ TEST_F(Results, AStoredSessionIsAnalysedWithoutItsDevice) {
 
 // show in 80 columns is for people; a pipe gets everything.
 TEST_F(Results, APipeGetsEveryColumnAndParametersStandBeforeWhatWasNotAskedFor) {
-  std::string header = "a_rather_long_parameter,another_long_parameter,status,time", row1 = "1,2,ok,0.1", row2 = "2,4,ok,0.2";
+  std::string header = "a_rather_long_parameter,another_long_parameter,status,time", row1 = "1,2,ok,0.1",
+              row2 = "2,4,ok,0.2";
   for (int i = 0; i < 12; ++i) {
     header += ",a_metric_with_a_long_name_" + std::to_string(i);
     row1 += ",1";
@@ -154,7 +153,8 @@ TEST_F(Results, MistakesAreSaidInOneLine) {
   says({"show"}, "ergotune.db: there is no store here");
   says({"show", "add.csv", "--objective", "tme"}, "tme");
   says({"import", "missing.json"}, "missing.json: the file does not exist");
-  says({"export", "add.csv", "--format", "kt", "-o", "no/folder/x.json"}, "no/folder/x.json: cannot be written (its folder is not there)");
+  says({"export", "add.csv", "--format", "kt", "-o", "no/folder/x.json"},
+       "no/folder/x.json: cannot be written (its folder is not there)");
   says({"export", "add.csv", "--format", "xml"}, "xml");
   says({"export", "add.csv", "--format", "csv", "--json"}, "-o FILE");
 }

@@ -17,8 +17,8 @@ using ::testing::HasSubstr;
 
 /// Starts a long session on c.toml and returns when it has stored some rows.
 ChildProcess long_session(const TemporaryFolder& folder, std::size_t rows) {
-  ChildProcess session = start_ergotune(folder, {"tune", "c.toml", "--device", "host", "--strategy", "random",
-                                                 "--store", "c.db", "--jobs", "1"});
+  ChildProcess session = start_ergotune(
+      folder, {"tune", "c.toml", "--device", "host", "--strategy", "random", "--store", "c.db", "--jobs", "1"});
   const std::filesystem::path store = folder.path() / "c.db";
   const double deadline = host_seconds() + 60;
   while (host_seconds() < deadline && (!std::filesystem::exists(store) || stored_rows(store).size() < rows)) {
@@ -46,13 +46,12 @@ TEST(Resume, CtrlCPrintsTheBestSoFarAndTheNextRunGoesOn) {
     EXPECT_NE(statuses[0], "runtime_error") << "what Ctrl-C cut off is not held against " << configuration;
   }
   const std::size_t target = before.size() + 2;
-  const auto document = json_of(
-      ergotune(folder, {"tune", "c.toml", "--device", "host", "--strategy", "random", "--store", "c.db",
-                        "--budget", std::to_string(target), "--no-confirm", "--json", "--quiet"}));
+  const auto document =
+      json_of(ergotune(folder, {"tune", "c.toml", "--device", "host", "--strategy", "random", "--store", "c.db",
+                                "--budget", std::to_string(target), "--no-confirm", "--json", "--quiet"}));
   EXPECT_EQ(document["resumed"], before.size());
   EXPECT_EQ(document["evaluated"], 2);
-  for (const auto& [configuration, statuses] : stored_rows(store))
-    EXPECT_EQ(statuses.size(), 1u) << configuration;
+  for (const auto& [configuration, statuses] : stored_rows(store)) EXPECT_EQ(statuses.size(), 1u) << configuration;
 }
 
 TEST(Resume, VerificationAgainstTheFirstCorrectOutputsHoldsAcrossSessions) {
@@ -61,9 +60,9 @@ TEST(Resume, VerificationAgainstTheFirstCorrectOutputsHoldsAcrossSessions) {
   const std::size_t from = text.find("mode = ["), to = text.find(']', from);
   text.replace(from, to - from + 1, "mode = [\"good\", \"wrong\"]");
   folder.write("f.toml", text);
-  const std::vector<std::string> first{"tune",    "f.toml", "--device", "host", "--strategy",   "brute_force",
-                                       "--store", "f.db",   "--budget", "1",    "--no-confirm", "--json",
-                                       "--precision", "10"};
+  const std::vector<std::string> first{"tune",         "f.toml",  "--device",    "host",     "--strategy",
+                                       "brute_force",  "--store", "f.db",        "--budget", "1",
+                                       "--no-confirm", "--json",  "--precision", "10"};
   EXPECT_EQ(json_of(ergotune(folder, first))["statuses"]["ok"], 1);
   // The second session meets the wrong one first, and would take it for the truth.
   const std::vector<std::string> second{"tune",        "f.toml",  "--device", "host",         "--strategy",
@@ -83,8 +82,7 @@ TEST(Resume, ASecondSessionOnTheSameResultsIsToldWhoHoldsThem) {
   const ProcessResult second = tune("400");
   EXPECT_EQ(second.exit_code, 2);
   EXPECT_EQ(second.out, "");
-  EXPECT_THAT(second.err,
-              HasSubstr("process " + std::to_string(first.pid())));
+  EXPECT_THAT(second.err, HasSubstr("process " + std::to_string(first.pid())));
   EXPECT_THAT(second.err, HasSubstr("--store"));
 
   ::kill(first.pid(), SIGKILL);
@@ -94,8 +92,7 @@ TEST(Resume, ASecondSessionOnTheSameResultsIsToldWhoHoldsThem) {
   const ProcessResult third = tune(std::to_string(known + 3).c_str());
   EXPECT_EQ(third.exit_code, 0) << "a dead session holds nothing: " << third.err;
   EXPECT_FALSE(std::filesystem::exists(lock));
-  for (const auto& [configuration, statuses] : stored_rows(store))
-    EXPECT_EQ(statuses.size(), 1u) << configuration;
+  for (const auto& [configuration, statuses] : stored_rows(store)) EXPECT_EQ(statuses.size(), 1u) << configuration;
   EXPECT_EQ(integrity(store), "ok");
 }
 

@@ -47,9 +47,8 @@ std::string small_cache() {
 TEST(Score, DocumentKeepsItsContract) {
   TemporaryFolder folder;
   folder.write("small_A.json", small_cache());
-  const ProcessResult result =
-      ergotune(folder, {"score", "--data", ".", "--strategies", "auto,simulated_annealing", "--repeats", "3",
-                        "--seed", "5", "--plot", "scores.html", "--json"});
+  const ProcessResult result = ergotune(folder, {"score", "--data", ".", "--strategies", "auto,simulated_annealing",
+                                                 "--repeats", "3", "--seed", "5", "--plot", "scores.html", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto document = json_of(result);
   EXPECT_EQ(document["provenance"], "replayed");
@@ -74,8 +73,7 @@ TEST(Score, DocumentKeepsItsContract) {
 TEST(Score, MistakesAreSaidClearly) {
   TemporaryFolder folder;
   folder.write("small_A.json", small_cache());
-  const ProcessResult unknown =
-      ergotune(folder, {"score", "--data", "small_A.json", "--strategies", "genetics"});
+  const ProcessResult unknown = ergotune(folder, {"score", "--data", "small_A.json", "--strategies", "genetics"});
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.err, HasSubstr("genetic"));
   const ProcessResult missing = ergotune(folder, {"score", "--data", "nothing.json"});
@@ -87,8 +85,8 @@ TEST(Score, MistakesAreSaidClearly) {
 TEST(Score, TunesAStrategysHyperparameters) {
   TemporaryFolder folder;
   folder.write("small_A.json", small_cache());
-  const ProcessResult result = ergotune(folder, {"score", "--data", "small_A.json", "--tune-strategy",
-                                                 "genetic", "--trials", "5", "--repeats", "2", "--json"});
+  const ProcessResult result = ergotune(folder, {"score", "--data", "small_A.json", "--tune-strategy", "genetic",
+                                                 "--trials", "5", "--repeats", "2", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto document = json_of(result);
   EXPECT_EQ(document["trials"].size(), 5u);

@@ -32,9 +32,9 @@ TEST(Several, APipelineIsTunedAndToldTheSameEverywhere) {
   if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
   const TemporaryFolder folder;
   const std::string cache = (folder.path() / "code").string();
-  const Json tuned = json_of(ergotune(folder, {"tune", kExamples + "pipeline.toml", "--device", "opencl", "--strategy",
-                                               "brute_force", "--precision", "0.3", "--store", "s.db", "--cache-dir", cache,
-                                               "--no-confirm", "--json"}));
+  const Json tuned = json_of(
+      ergotune(folder, {"tune", kExamples + "pipeline.toml", "--device", "opencl", "--strategy", "brute_force",
+                        "--precision", "0.3", "--store", "s.db", "--cache-dir", cache, "--no-confirm", "--json"}));
   EXPECT_EQ(tuned["space"], 6);
   EXPECT_EQ(tuned["statuses"], Json({{"ok", 6}})) << tuned.dump();
   // Three blocks of each kernel, and each is compiled once, whatever the other's is.
@@ -48,9 +48,9 @@ TEST(Several, APipelineIsTunedAndToldTheSameEverywhere) {
   ASSERT_EQ(ergotune(folder, {"report", "s.db", "-o", "r.html"}).exit_code, 0);
   EXPECT_THAT(contents(folder.path() / "r.html"), HasSubstr("scale.BLOCK"));
   // Nothing is measured twice, and the objective may be one kernel's time.
-  const Json again = json_of(ergotune(folder, {"tune", kExamples + "pipeline.toml", "--device", "opencl", "--strategy",
-                                               "brute_force", "--precision", "0.3", "--store", "s.db", "--cache-dir", cache,
-                                               "--no-confirm", "--objective", "time.blur", "--json"}));
+  const Json again = json_of(ergotune(
+      folder, {"tune", kExamples + "pipeline.toml", "--device", "opencl", "--strategy", "brute_force", "--precision",
+               "0.3", "--store", "s.db", "--cache-dir", cache, "--no-confirm", "--objective", "time.blur", "--json"}));
   EXPECT_EQ(again["evaluated"], 0);
   EXPECT_EQ(again["resumed"], 6);
 }
@@ -68,8 +68,8 @@ TEST(Several, ASteppedFactorisationIsVerified) {
 TEST(Several, KernelsAreMeasuredApart) {
   if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
   const TemporaryFolder folder;
-  const Json rounds = json_of(ergotune(folder, {"measure", kExamples + "pipeline.toml", "--device", "opencl", "--precision",
-                                                "0.3", "--apart", "--json"}));
+  const Json rounds = json_of(ergotune(folder, {"measure", kExamples + "pipeline.toml", "--device", "opencl",
+                                                "--precision", "0.3", "--apart", "--json"}));
   ASSERT_EQ(rounds.size(), 4u);
   EXPECT_EQ(rounds[0]["round"], "as given");
   EXPECT_EQ(rounds[3]["round"], "blur alone");
@@ -80,8 +80,9 @@ TEST(Several, KernelsAreMeasuredApart) {
 TEST(Several, WhatKernelsOweIsToldByCommandAndReport) {
   if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
   const TemporaryFolder folder;
-  const Json told = json_of(ergotune(folder, {"measure", kExamples + "pipeline.toml", "--device", "opencl", "--precision", "0.3",
-                                              "--attribute", "shapley", "--store", "s.db", "--json"}));
+  const Json told =
+      json_of(ergotune(folder, {"measure", kExamples + "pipeline.toml", "--device", "opencl", "--precision", "0.3",
+                                "--attribute", "shapley", "--store", "s.db", "--json"}));
   double sum = 0;
   for (const Json& kernel : told["attribution"]["kernels"]) {
     sum += kernel["time"]["value"].get<double>();
@@ -90,7 +91,8 @@ TEST(Several, WhatKernelsOweIsToldByCommandAndReport) {
   EXPECT_NEAR(sum / told["rounds"][0]["quantities"]["time"]["value"].get<double>(), 1, 1e-9);
   // The round as given is what the store's latest session tells of, with the shares beside it.
   ASSERT_EQ(ergotune(folder, {"report", "s.db", "-o", "r.html"}).exit_code, 0);
-  EXPECT_THAT(contents(folder.path() / "r.html"), HasSubstr("\"attribution\":{\"method\":\"shapley\",\"provenance\":\"modelled\""));
+  EXPECT_THAT(contents(folder.path() / "r.html"),
+              HasSubstr("\"attribution\":{\"method\":\"shapley\",\"provenance\":\"modelled\""));
   EXPECT_EQ(json_of(ergotune(folder, {"show", "s.db", "--json"}))["best"]["quantities"]["time"]["value"],
             told["rounds"][0]["quantities"]["time"]["value"]);
 }
@@ -99,14 +101,15 @@ TEST(Several, ThePapersSetsAreRight) {
   if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
   const TemporaryFolder folder;
   const auto measured = [&](const std::string& name, const std::string& configuration) {
-    const Json found = json_of(ergotune(folder, {"measure", kExamples + name, "--device", "opencl", "--precision", "0.5", "--max-seconds",
-                                                 "0.02", "--config", configuration, "--json"}));
+    const Json found = json_of(ergotune(folder, {"measure", kExamples + name, "--device", "opencl", "--precision",
+                                                 "0.5", "--max-seconds", "0.02", "--config", configuration, "--json"}));
     EXPECT_THAT(found["status"], testing::AnyOf("ok", "not_converged")) << name << found.dump();
     // Beside plain C in double precision, not beside another configuration.
     EXPECT_GT(found["quantities"]["error"]["value"], 0) << name;
     EXPECT_LT(found["quantities"]["error"]["value"], 1e-3) << name;
   };
-  measured("four.toml", R"({"streamcluster.BLOCK": 128, "particlefilter.BLOCK": 64, "lud.BLOCK": 16, "hotspot.BLOCK": 8})");
+  measured("four.toml",
+           R"({"streamcluster.BLOCK": 128, "particlefilter.BLOCK": 64, "lud.BLOCK": 16, "hotspot.BLOCK": 8})");
   measured("lud_particlefilter.toml", R"({"lud.BLOCK": 16, "particlefilter.BLOCK": 32})");
   measured("streamcluster_hotspot.toml", R"({"streamcluster.BLOCK": 64, "hotspot.BLOCK": 16})");
   // lud and the matrix product, each on a compute unit of its own where there are two.
@@ -115,22 +118,27 @@ TEST(Several, ThePapersSetsAreRight) {
 }
 
 TEST(Several, OccupancyReducesAsInThePaper) {
-  // Guerreiro et al., Table IV: streamcluster has 10 block sizes, of which 4 keep a K20c's multiprocessors more than 80 % full.
+  // Guerreiro et al., Table IV: streamcluster has 10 block sizes, of which 4 keep a K20c's multiprocessors more than 80
+  // % full.
   const TemporaryFolder folder;
   std::string kernels, names;
-  const std::vector<std::pair<std::string, int>> set{{"streamcluster", 10}, {"particlefilter", 9}, {"lud", 5}, {"hotspot", 5}};
+  const std::vector<std::pair<std::string, int>> set{
+      {"streamcluster", 10}, {"particlefilter", 9}, {"lud", 5}, {"hotspot", 5}};
   for (const auto& [name, count] : set) {
     const bool square = count == 5;
     std::string values;
     for (int i = 1; i <= count; ++i) values += std::to_string(1 << i) + ",";
     kernels += "[kernels." + name + "]\nfunction = \"f\"\nparameters = { BLOCK = [" + values + "] }\nlaunch = { " +
-               (square ? "global = [4096, 4096], block = [\"BLOCK\", \"BLOCK\"] }\n" : "global = [1048576], block = [\"BLOCK\"] }\n") +
+               (square ? "global = [4096, 4096], block = [\"BLOCK\", \"BLOCK\"] }\n"
+                       : "global = [1048576], block = [\"BLOCK\"] }\n") +
                "[simulation." + name + "]\nregisters = 30\n";
     names += "\"" + name + "\",";
   }
-  folder.write("p.toml", "[execution]\ncore_clock_mhz = \"all\"\n" + kernels + "[workload]\nsteps = [{ concurrent = [" + names + "] }]\n");
+  folder.write("p.toml", "[execution]\ncore_clock_mhz = \"all\"\n" + kernels + "[workload]\nsteps = [{ concurrent = [" +
+                             names + "] }]\n");
   const auto space_of = [&](const std::string& store, std::vector<std::string> more) {
-    std::vector<std::string> words{"tune", "p.toml", "--device", "sim:k40c", "--objective", "energy", "--no-confirm", "--store", store, "--json"};
+    std::vector<std::string> words{"tune",   "p.toml",       "--device", "sim:k40c", "--objective",
+                                   "energy", "--no-confirm", "--store",  store,      "--json"};
     words.insert(words.end(), more.begin(), more.end());
     return json_of(ergotune(folder, words));
   };
@@ -138,7 +146,8 @@ TEST(Several, OccupancyReducesAsInThePaper) {
   const Json reduced = space_of("b.db", {"--occupancy", "0.8", "--strategy", "coordinate"});
   EXPECT_EQ(reduced["space"], 192);
   EXPECT_LE(reduced["evaluated"], 30);
-  const Json planned = json_of(ergotune(folder, {"tune", "p.toml", "--device", "sim:k40c", "--plan", "guerreiro", "--store", "c.db", "--json"}));
+  const Json planned = json_of(
+      ergotune(folder, {"tune", "p.toml", "--device", "sim:k40c", "--plan", "guerreiro", "--store", "c.db", "--json"}));
   EXPECT_LE(planned["plans"][0]["evaluated"], 30) << planned.dump();
 }
 

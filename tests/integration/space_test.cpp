@@ -64,8 +64,7 @@ TEST(SpaceCommand, CountsThePlainJsonForm) {
   EXPECT_EQ(json["valid"], valid);
   EXPECT_EQ(json["parameters"].size(), 4u);
   EXPECT_EQ(json["parameters"][0]["name"], "block_size_x");
-  for (const char* key : {"build_seconds", "memory_bytes", "materialised"})
-    EXPECT_TRUE(json.contains(key)) << key;
+  for (const char* key : {"build_seconds", "memory_bytes", "materialised"}) EXPECT_TRUE(json.contains(key)) << key;
   ASSERT_GE(json["restrictions"].size(), 3u);
   EXPECT_EQ(json["restrictions"][0]["removed_alone"], 6);
   EXPECT_EQ(json["restrictions"][2]["redundant"], true);
@@ -83,10 +82,8 @@ TEST(SpaceCommand, ListsAndSamplesAsJsonLines) {
   const std::set<std::string> all(list.begin(), list.end());
   EXPECT_EQ(all.size(), valid);
   const auto sample = test::ergotune(folder, {"space", "space.json", "--sample", "10", "--seed", "3"});
-  EXPECT_EQ(sample.out,
-            test::ergotune(folder, {"space", "space.json", "--sample", "10", "--seed", "3"}).out);
-  EXPECT_NE(sample.out,
-            test::ergotune(folder, {"space", "space.json", "--sample", "10", "--seed", "4"}).out);
+  EXPECT_EQ(sample.out, test::ergotune(folder, {"space", "space.json", "--sample", "10", "--seed", "3"}).out);
+  EXPECT_NE(sample.out, test::ergotune(folder, {"space", "space.json", "--sample", "10", "--seed", "4"}).out);
   const auto lines = lines_of(sample.out);
   EXPECT_EQ(std::set<std::string>(lines.begin(), lines.end()).size(), 10u);
   for (const auto& line : lines) EXPECT_TRUE(all.contains(line)) << line;
@@ -94,8 +91,7 @@ TEST(SpaceCommand, ListsAndSamplesAsJsonLines) {
 
 TEST(SpaceCommand, SaysWhyASpaceIsEmpty) {
   test::TemporaryFolder folder;
-  folder.write("space.json",
-               R"({"tune_params": {"a": [1, 2, 3]}, "restrictions": ["a > 2", "a < 3", "a > 0"]})");
+  folder.write("space.json", R"({"tune_params": {"a": [1, 2, 3]}, "restrictions": ["a > 2", "a < 3", "a > 0"]})");
   const auto result = test::ergotune(folder, {"space", "space.json", "--json"});
   const auto json = test::json_of(result);
   EXPECT_EQ(json["valid"], 0);
@@ -118,8 +114,8 @@ TEST(SpaceCommand, WithoutAKernelTheLimitsAreThoseOfTheBestDeviceHere) {
 TEST(SpaceCommand, CountsTheExhaustiveBeastSpace) {
   test::TemporaryFolder folder;
   const std::string file = ERGOTUNE_SOURCE_DIR "/examples/dgemm_beast/space.toml";
-  const auto k20x = test::json_of(
-      test::ergotune(folder, {"space", file, "--profile", "k20x", "--json", "--sample", "200"}));
+  const auto k20x =
+      test::json_of(test::ergotune(folder, {"space", file, "--profile", "k20x", "--json", "--sample", "200"}));
   EXPECT_EQ(k20x["valid"], 39105980032u);
   EXPECT_EQ(k20x["parameters"].size(), 15u);
   EXPECT_LT(k20x["memory_bytes"], 100'000'000);

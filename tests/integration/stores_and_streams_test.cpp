@@ -58,8 +58,10 @@ TEST(Stores, AreNoPipes) {
   TemporaryFolder folder;
   folder.write("p.toml", counting_problem(2));
   ASSERT_EQ(::mkfifo((folder.path() / "ff").c_str(), 0600), 0);
-  for (const auto& arguments : std::vector<std::vector<std::string>>{
-           {"tune", "p.toml", "--device", "host", "--store", "ff", "-q"}, {"watch", "ff"}, {"show", "--sessions", "ff"}}) {
+  for (const auto& arguments :
+       std::vector<std::vector<std::string>>{{"tune", "p.toml", "--device", "host", "--store", "ff", "-q"},
+                                             {"watch", "ff"},
+                                             {"show", "--sessions", "ff"}}) {
     const auto result = ergotune(folder, arguments, 60);
     EXPECT_FALSE(result.timed_out) << arguments[0];
     EXPECT_EQ(result.exit_code, 2) << arguments[0] << result.err;
@@ -72,8 +74,8 @@ TEST(Signals, EndASessionWhateverItWaitsFor) {
   TemporaryFolder folder;
   folder.write("p.toml", simulated_problem(5) + "\n[execution]\ncore_clock_mhz = 3\n");
   ASSERT_EQ(::mkfifo((folder.path() / "figure.svg").c_str(), 0600), 0);
-  ChildProcess session = start_ergotune(
-      folder, {"tune", "p.toml", "--device", "sim:a100", "--plan", "race_to_idle", "--figure", "figure.svg", "--no-store", "-q"});
+  ChildProcess session = start_ergotune(folder, {"tune", "p.toml", "--device", "sim:a100", "--plan", "race_to_idle",
+                                                 "--figure", "figure.svg", "--no-store", "-q"});
   ASSERT_FALSE(session.wait(6)) << text_of(folder.path() / "err");
   ::kill(session.pid(), SIGTERM);
   const auto status = session.wait(60);
@@ -82,8 +84,9 @@ TEST(Signals, EndASessionWhateverItWaitsFor) {
 }
 
 TEST(Stores, ADamagedRowIsLeftOutAndNamed) {
-  for (const char* damage : {R"(quantities = '{"time": {"val')", "quantities = '{\"time\": {\"value\": 1}}'", "status = 'oj'",
-                             "configuration = '[1, 2]'", "configuration = '{}'", "metrics = 'x'", "warnings = '{'", "times = '[{}]'"}) {
+  for (const char* damage :
+       {R"(quantities = '{"time": {"val')", "quantities = '{\"time\": {\"value\": 1}}'", "status = 'oj'",
+        "configuration = '[1, 2]'", "configuration = '{}'", "metrics = 'x'", "warnings = '{'", "times = '[{}]'"}) {
     TemporaryFolder folder;
     make_store(folder, 5);
     change(folder.path() / "m.db", std::string("update measurements set ") + damage + " where id = 2");
@@ -107,7 +110,8 @@ TEST(Stores, ADamagedRowIsLeftOutAndNamed) {
 TEST(Stores, ADamagedRowIsMeasuredAgain) {
   TemporaryFolder folder;
   folder.write("p.toml", counting_problem(3));
-  const std::vector<std::string> tune{"tune", "p.toml", "--device", "host", "-q", "--no-confirm", "--store", "m.db", "--json"};
+  const std::vector<std::string> tune{"tune",         "p.toml",  "--device", "host",  "-q",
+                                      "--no-confirm", "--store", "m.db",     "--json"};
   ASSERT_EQ(ergotune(folder, tune).exit_code, 0);
   change(folder.path() / "m.db", "update measurements set quantities = '{\"time\": {\"val' where id = 2");
   const auto again = ergotune(folder, tune);
@@ -136,8 +140,8 @@ TEST(Stores, AreLostOnlyWithAMessage) {
   TemporaryFolder folder;
   folder.write("p.toml", counting_problem(4000));
   const auto store = folder.path() / "m.db";
-  ChildProcess session =
-      start_ergotune(folder, {"tune", "p.toml", "--device", "host", "--no-confirm", "--no-early-stop", "--store", "m.db"});
+  ChildProcess session = start_ergotune(
+      folder, {"tune", "p.toml", "--device", "host", "--no-confirm", "--no-early-stop", "--store", "m.db"});
   ASSERT_TRUE(comes([&] { return std::filesystem::exists(store) && stored_rows(store).size() > 2; }));
   for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(store.string() + end);
   ::kill(session.pid(), SIGINT);
@@ -150,15 +154,19 @@ TEST(Stores, AreLostOnlyWithAMessage) {
 }
 
 TEST(Stores, WhatWouldExecuteIsRefused) {
-  for (const char* sql : {"alter table measurements rename to real_measurements; create view measurements as with recursive r(i) as (select 1 "
+  for (const char* sql : {"alter table measurements rename to real_measurements; create view measurements as with "
+                          "recursive r(i) as (select 1 "
                           "union all select i+1 from r) select x.* from real_measurements x, r",
                           "create trigger t after insert on runs begin delete from measurements; end",
                           "alter table measurements add column more text as (hex(zeroblob(100)))"}) {
     TemporaryFolder folder;
     make_store(folder, 3);
     change(folder.path() / "m.db", sql);
-    for (const auto& arguments : std::vector<std::vector<std::string>>{
-             {"show", "m.db"}, {"report", "m.db"}, {"watch", "m.db"}, {"export", "m.db", "--format", "csv"}, {"import", "r.csv", "--store", "m.db"}}) {
+    for (const auto& arguments : std::vector<std::vector<std::string>>{{"show", "m.db"},
+                                                                       {"report", "m.db"},
+                                                                       {"watch", "m.db"},
+                                                                       {"export", "m.db", "--format", "csv"},
+                                                                       {"import", "r.csv", "--store", "m.db"}}) {
       const auto result = ergotune(folder, arguments, 30);
       EXPECT_FALSE(result.timed_out) << arguments[0];
       EXPECT_EQ(result.exit_code, 2) << arguments[0] << ": " << sql << result.err;
@@ -174,7 +182,8 @@ TEST(Streams, ALimitOfFileSizesIsMetAsAFullDiskIs) {
     options.folder = folder.path().string();
     return run_process({"/bin/sh", "-c", "ulimit -f 40; exec " + ergotune_program() + " " + line}, options);
   };
-  for (const char* line : {"export m.db --format csv -o out.csv", "report m.db -o out.html", "import r.csv --store new.db"}) {
+  for (const char* line :
+       {"export m.db --format csv -o out.csv", "report m.db -o out.html", "import r.csv --store new.db"}) {
     const auto result = limited(line);
     EXPECT_EQ(result.signal, 0) << line;
     EXPECT_THAT(result.exit_code, testing::AnyOf(1, 2)) << line << result.err;
@@ -195,13 +204,18 @@ function = "f"
 arguments = [{ name = "y", type = "float32", count = 10, access = "write" }]
 source = { c = "k.c" }
 )toml");
-  folder.write("k.c", "#if V == 1\n#error caf\xe9\n#endif\nvoid f(float* y) { for (int i = 0; i < 10; ++i) y[i] = i; }\n");
-  const auto tune = ergotune(folder, {"tune", "u.toml", "--device", "host", "--no-confirm", "--json", "--store", "u.db"});
+  folder.write("k.c",
+               "#if V == 1\n#error caf\xe9\n#endif\nvoid f(float* y) { for (int i = 0; i < 10; ++i) y[i] = i; }\n");
+  const auto tune =
+      ergotune(folder, {"tune", "u.toml", "--device", "host", "--no-confirm", "--json", "--store", "u.db"});
   EXPECT_EQ(tune.exit_code, 0) << tune.err;
   EXPECT_FALSE(json_of(tune).at("best").is_null());
-  EXPECT_EQ(json_of(ergotune(folder, {"measure", "u.toml", "--device", "host", "-c", R"({"V": 1})", "--json"})).at("status"), "compile_error");
+  EXPECT_EQ(
+      json_of(ergotune(folder, {"measure", "u.toml", "--device", "host", "-c", R"({"V": 1})", "--json"})).at("status"),
+      "compile_error");
   EXPECT_FALSE(json_of(ergotune(folder, {"show", "u.db", "--failures", "--json"})).empty());
-  const auto program = ergotune(folder, {"program", "--json", "--no-store", "--max-seconds", "1", "--", "printf", "caf\xe9"});
+  const auto program =
+      ergotune(folder, {"program", "--json", "--no-store", "--max-seconds", "1", "--", "printf", "caf\xe9"});
   EXPECT_FALSE(json_of(program).empty());
   folder.write("l.csv", "b\xe9,status,time\n1,ok,0.2\n2,ok,0.1\n");
   EXPECT_EQ(ergotune(folder, {"import", "l.csv", "--store", "l.db"}).exit_code, 0);
@@ -223,7 +237,8 @@ std::string on_terminal(const TemporaryFolder& folder, const std::vector<std::st
   }
   std::string text;
   char piece[4096];
-  for (ssize_t got = 0; (got = ::read(terminal, piece, sizeof piece)) > 0;) text.append(piece, static_cast<std::size_t>(got));
+  for (ssize_t got = 0; (got = ::read(terminal, piece, sizeof piece)) > 0;)
+    text.append(piece, static_cast<std::size_t>(got));
   ::close(terminal);
   int status = 0;
   ::waitpid(child, &status, 0);
@@ -234,16 +249,19 @@ std::string on_terminal(const TemporaryFolder& folder, const std::vector<std::st
 TEST(Streams, EscapeSequencesOfOthersReachNoTerminal) {
   TemporaryFolder folder;
   folder.write("r.csv", "bx,status,message,time\n1,ok,,0.2\n2,runtime_error,\x1b]0;owned\x07\x1b[2J,\n");
-  ASSERT_EQ(ergotune(folder, {"import", "r.csv", "--store", "m.db", "--name", "a\nb\x1b[2J", "--device", "d\x1b[2J"}).exit_code, 0);
-  for (const auto& arguments :
-       std::vector<std::vector<std::string>>{{"show", "m.db", "--failures"}, {"show", "m.db", "--sessions"}, {"show", "nothere\x1b[2J.db"}}) {
+  ASSERT_EQ(ergotune(folder, {"import", "r.csv", "--store", "m.db", "--name", "a\nb\x1b[2J", "--device", "d\x1b[2J"})
+                .exit_code,
+            0);
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"show", "m.db", "--failures"}, {"show", "m.db", "--sessions"}, {"show", "nothere\x1b[2J.db"}}) {
     const std::string text = on_terminal(folder, arguments);
     EXPECT_THAT(text, Not(HasSubstr("\x1b"))) << arguments[1];
     EXPECT_THAT(text, Not(HasSubstr("\x07"))) << arguments[1];
   }
   const std::string heading = on_terminal(folder, {"show", "m.db"});
   EXPECT_THAT(heading.substr(0, heading.find('\n')), HasSubstr("a b")) << "a name is one line";
-  EXPECT_THAT(ergotune(folder, {"export", "m.db", "--format", "csv"}).out, HasSubstr("\x1b]0;owned")) << "a file gets every byte";
+  EXPECT_THAT(ergotune(folder, {"export", "m.db", "--format", "csv"}).out, HasSubstr("\x1b]0;owned"))
+      << "a file gets every byte";
 }
 
 TEST(Hints, NameTheWholeVerb) {

@@ -18,7 +18,8 @@ TEST(Mistakes, ClosedStandardStreamsHurtNothing) {
   folder.write("p.toml", counting_problem(2));
   ProcessOptions options;
   options.folder = folder.path().string();
-  const auto result = run_process({"/bin/sh", "-c", ergotune_program() + " tune p.toml --device host -q --no-confirm <&- >&- 2>&-"}, options);
+  const auto result = run_process(
+      {"/bin/sh", "-c", ergotune_program() + " tune p.toml --device host -q --no-confirm <&- >&- 2>&-"}, options);
   EXPECT_EQ(result.exit_code, 1) << "its answer went nowhere, signal " << result.signal;
   EXPECT_EQ(integrity(folder.path() / "ergotune.db"), "ok");
   EXPECT_EQ(stored_rows(folder.path() / "ergotune.db").size(), 2u);
@@ -34,8 +35,9 @@ TEST(Mistakes, ACompilerThatLacksItsPartsIsNoConfigurationsFault) {
   bare.insert(bare.end(), tune.begin(), tune.end());
   EXPECT_EQ(run_process(bare, options).exit_code, 0) << "without a PATH the compiler is found all the same";
   std::filesystem::remove(folder.path() / "ergotune.db");
-  folder.write("half-cc", "#!/bin/sh\n[ \"$1\" = --version ] && { echo half 1; exit; }\n"
-                          "echo \"cc: fatal error: cannot execute 'cc1': execvp: No such file or directory\" >&2\nexit 1\n");
+  folder.write("half-cc",
+               "#!/bin/sh\n[ \"$1\" = --version ] && { echo half 1; exit; }\n"
+               "echo \"cc: fatal error: cannot execute 'cc1': execvp: No such file or directory\" >&2\nexit 1\n");
   std::filesystem::permissions(folder.path() / "half-cc", std::filesystem::perms::owner_all);
   options.environment["CC"] = (folder.path() / "half-cc").string();
   EXPECT_EQ(run_process(tune, options).exit_code, 2);

@@ -52,7 +52,8 @@ TEST(Tried, ALostTerminalLeavesNoCulprit) {
   auto again = kTune;
   again.insert(again.end(), {"--budget", "5"});
   ASSERT_EQ(ergotune(folder, again).exit_code, 0);
-  for (const auto& [configuration, statuses] : stored_rows(store)) EXPECT_NE(statuses[0], "runtime_error") << configuration;
+  for (const auto& [configuration, statuses] : stored_rows(store))
+    EXPECT_NE(statuses[0], "runtime_error") << configuration;
 }
 
 // The other works on another problem: the store's lock does not keep them apart.
@@ -70,9 +71,10 @@ TEST(Tried, SessionsOnOneDeviceMeasureOneAfterAnother) {
   ProcessOptions options;
   options.folder = folder.path().string();
   ChildProcess waiting = ChildProcess::start({"/bin/sh", "-c", line + " >out2 2>err2"}, options);
-  ASSERT_TRUE(comes([&] { return text_of(folder.path() / "err2").find("waits until it has ended") != std::string::npos; }));
-  EXPECT_THAT(text_of(folder.path() / "err2"),
-              AllOf(HasSubstr("process " + std::to_string(first.pid()) + " ("), HasSubstr("tune p.toml"), HasSubstr("ERGOTUNE_DEVICE_LOCK=off")));
+  ASSERT_TRUE(
+      comes([&] { return text_of(folder.path() / "err2").find("waits until it has ended") != std::string::npos; }));
+  EXPECT_THAT(text_of(folder.path() / "err2"), AllOf(HasSubstr("process " + std::to_string(first.pid()) + " ("),
+                                                     HasSubstr("tune p.toml"), HasSubstr("ERGOTUNE_DEVICE_LOCK=off")));
   EXPECT_TRUE(stored_rows(folder.path() / "q.db").empty()) << "it does not measure meanwhile";
   first.kill(SIGINT);
   ASSERT_TRUE(first.wait(20));
@@ -134,12 +136,14 @@ TEST(Tried, ALinkedProblemFindsWhatStandsBesideIt) {
   TemporaryFolder folder;
   std::filesystem::create_directory(folder.path() / "real");
   std::ofstream(folder.path() / "real/x.h") << "#define TWICE 2\n";
-  std::ofstream(folder.path() / "real/k.c")
-      << "#include \"x.h\"\nvoid work(const float* a, float* b) { for (int i = 0; i < 4; ++i) b[i] = TWICE * a[i] + 0 * turn; }\n";
+  std::ofstream(folder.path() / "real/k.c") << "#include \"x.h\"\nvoid work(const float* a, float* b) { for (int i = "
+                                               "0; i < 4; ++i) b[i] = TWICE * a[i] + 0 * turn; }\n";
   std::ofstream(folder.path() / "real/a.bin") << std::string(16, '\0');
-  std::ofstream(folder.path() / "real/p.toml") << "[tune]\nstore = \"mine.db\"\n[parameters]\nturn = [1, 2]\n[kernel]\nfunction = "
-      "\"work\"\nsource = \"k.c\"\narguments = [\n{ name = \"a\", type = \"float32\", count = 4, fill = { file = \"a.bin\" } },\n"
-      "{ name = \"b\", type = \"float32\", count = 4, access = \"write\" } ]\n";
+  std::ofstream(folder.path() / "real/p.toml")
+      << "[tune]\nstore = \"mine.db\"\n[parameters]\nturn = [1, 2]\n[kernel]\nfunction = "
+         "\"work\"\nsource = \"k.c\"\narguments = [\n{ name = \"a\", type = \"float32\", count = 4, fill = { file = "
+         "\"a.bin\" } },\n"
+         "{ name = \"b\", type = \"float32\", count = 4, access = \"write\" } ]\n";
   std::filesystem::create_symlink("real/p.toml", folder.path() / "link.toml");
   const auto result = ergotune(folder, {"tune", "link.toml", "--device", "host", "-q"});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
@@ -159,7 +163,8 @@ TEST(Tried, ScoresReadEveryKindOfRecordingInAFolder) {
 }
 
 /// What a terminal of so many columns gets.
-std::string on_terminal(const TemporaryFolder& folder, unsigned short columns, const std::vector<std::string>& arguments) {
+std::string on_terminal(const TemporaryFolder& folder, unsigned short columns,
+                        const std::vector<std::string>& arguments) {
   int terminal = -1;
   winsize size{24, columns, 0, 0};
   const pid_t child = ::forkpty(&terminal, nullptr, nullptr, &size);
@@ -172,7 +177,8 @@ std::string on_terminal(const TemporaryFolder& folder, unsigned short columns, c
   }
   std::string text;
   char piece[4096];
-  for (ssize_t got = 0; (got = ::read(terminal, piece, sizeof piece)) > 0;) text.append(piece, static_cast<std::size_t>(got));
+  for (ssize_t got = 0; (got = ::read(terminal, piece, sizeof piece)) > 0;)
+    text.append(piece, static_cast<std::size_t>(got));
   ::close(terminal);
   int status = 0;
   ::waitpid(child, &status, 0);
@@ -183,7 +189,8 @@ std::string on_terminal(const TemporaryFolder& folder, unsigned short columns, c
 TEST(Tried, ProgressStaysOnItsLineInANarrowTerminal) {
   TemporaryFolder folder;
   folder.write("p.toml", counting_problem(20));
-  const std::string text = on_terminal(folder, 30, {"tune", "p.toml", "--device", "host", "--no-store", "--no-confirm"});
+  const std::string text =
+      on_terminal(folder, 30, {"tune", "p.toml", "--device", "host", "--no-store", "--no-confirm"});
   std::size_t seen = 0;
   std::istringstream pieces(text);
   for (std::string piece; std::getline(pieces, piece, '\r');) {

@@ -31,13 +31,16 @@ TEST(Tried, PartialSumsAreComparedByTheirSum) {
 { name = "partial", type = "float32", count = 16, access = "write" })";
   const auto reduction = [&](const std::string& compare, const std::string& value) {
     return "[parameters]\nparts = [1, 4, 16]\n" + compare +
-           problem("", arguments,
-                   "void work(const float* x, float* partial) {\n  for (int p = 0; p < parts; ++p) {\n    float s = 0;\n"
-                   "    for (int i = p; i < 1024; i += parts) s += x[i];\n    partial[p] = " + value + ";\n  }\n}");
+           problem(
+               "", arguments,
+               "void work(const float* x, float* partial) {\n  for (int p = 0; p < parts; ++p) {\n    float s = 0;\n"
+               "    for (int i = p; i < 1024; i += parts) s += x[i];\n    partial[p] = " +
+                   value + ";\n  }\n}");
   };
   const auto statuses = [&](const std::string& text) {
     folder.write("p.toml", text);
-    return json_of(ergotune(folder, {"tune", "p.toml", "--device", "host", "--json", "-q", "--no-store", "--no-confirm"}));
+    return json_of(
+        ergotune(folder, {"tune", "p.toml", "--device", "host", "--json", "-q", "--no-store", "--no-confirm"}));
   };
   const auto by_element = statuses(reduction("", "s"));
   EXPECT_EQ(by_element["statuses"]["wrong_result"], 2) << by_element;
@@ -46,8 +49,7 @@ TEST(Tried, PartialSumsAreComparedByTheirSum) {
   EXPECT_EQ(by_sum["statuses"].value("wrong_result", 0), 0) << by_sum;
   const auto wrong = statuses(reduction(sum, "parts == 4 ? s + 1 : s"));
   EXPECT_EQ(wrong["statuses"]["wrong_result"], 1) << wrong;
-  EXPECT_THAT(wrong["commonest_failure"]["words"].get<std::string>(),
-              HasSubstr("\"partial\""));
+  EXPECT_THAT(wrong["commonest_failure"]["words"].get<std::string>(), HasSubstr("\"partial\""));
 }
 
 TEST(Tried, AReferenceMayRunWithEachConfigurationsParameters) {
@@ -61,7 +63,8 @@ TEST(Tried, AReferenceMayRunWithEachConfigurationsParameters) {
   };
   const auto statuses = [&](const std::string& per_configuration) {
     folder.write("p.toml", text(per_configuration));
-    return json_of(ergotune(folder, {"tune", "p.toml", "--device", "host", "--json", "-q", "--no-store", "--no-confirm"}))["statuses"];
+    return json_of(ergotune(
+        folder, {"tune", "p.toml", "--device", "host", "--json", "-q", "--no-store", "--no-confirm"}))["statuses"];
   };
   EXPECT_EQ(statuses("")["wrong_result"], 2) << "the reference has turn = 1";
   EXPECT_EQ(statuses("per_configuration = true\n")["wrong_result"], 1) << "only 3 is wrong";
@@ -74,16 +77,20 @@ TEST(Tried, StructuresArePassedByValue) {
   { name = "n", type = "int32", value = 64 } ] },
 )";
   const std::string declares = "struct grid { char flag; double step; int n; };\n";
-  const std::string body = "void work(struct grid g, float* a) { for (int i = 0; i < g.n; ++i) a[i] = g.flag + (g.step == turn / 2.0); }";
+  const std::string body =
+      "void work(struct grid g, float* a) { for (int i = 0; i < g.n; ++i) a[i] = g.flag + (g.step == turn / 2.0); }";
   for (const std::string language : {"c", "cpp"}) {
-    folder.write("p.toml", kTurns + "[verification.host_function]\nfunction = \"four\"\nsource.c.text = '''\n" + declares +
+    folder.write("p.toml", kTurns + "[verification.host_function]\nfunction = \"four\"\nsource.c.text = '''\n" +
+                               declares +
                                "void four(struct grid g, float* a) { for (int i = 0; i < 64; ++i) a[i] = 4; }\n'''\n" +
                                problem("", fields + kOne, declares + body, language));
     const auto result = ergotune(folder, {"tune", "p.toml", "--device", "host", "--json", "-q", "--no-store"});
     EXPECT_EQ(json_of(result)["statuses"].value("wrong_result", 0), 0) << language << result.out;
     EXPECT_EQ(result.exit_code, 0) << language << result.out;
   }
-  folder.write("q.toml", kTurns + problem("", fields + kOne, "struct grid { int n; };\nvoid work(struct grid g, float* a) { a[0] = g.n; }"));
+  folder.write("q.toml",
+               kTurns + problem("", fields + kOne,
+                                "struct grid { int n; };\nvoid work(struct grid g, float* a) { a[0] = g.n; }"));
   EXPECT_THAT(ergotune(folder, {"tune", "q.toml", "--device", "host", "-q", "--no-store"}).out,
               HasSubstr("struct grid"));
 }
@@ -92,8 +99,10 @@ TEST(Tried, StructuresArePassedByValue) {
 TEST(Tried, FortranOfFixedFormIsCompiledAsThat) {
   SKIP_WITHOUT_FORTRAN();
   TemporaryFolder folder;
-  folder.write("old.f", "C     A comment of fixed form\n      subroutine work(a)\n      real*4 a(64)\n      do 10 i = 1,\n     & 64\n"
-                        "   10 a(i) = i\n      end\n");
+  folder.write(
+      "old.f",
+      "C     A comment of fixed form\n      subroutine work(a)\n      real*4 a(64)\n      do 10 i = 1,\n     & 64\n"
+      "   10 a(i) = i\n      end\n");
   folder.write("p.toml", kTurns + "[kernel]\nfunction = \"work\"\nsource = \"old.f\"\narguments = [" + kOne + "]\n");
   const auto result = ergotune(folder, {"tune", "p.toml", "--device", "host", "-q", "--no-store"});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
@@ -109,7 +118,8 @@ TEST(Tried, OutputsThatNobodyChecksAreSaid) {
 
 TEST(Tried, AWrongDefaultIsNotTakenForTheTruthInSilence) {
   TemporaryFolder folder;
-  folder.write("p.toml", kTurns + problem("", kOne, "void work(float* a) { for (int i = 0; i < 64; ++i) a[i] = turn == 1; }"));
+  folder.write("p.toml",
+               kTurns + problem("", kOne, "void work(float* a) { for (int i = 0; i < 64; ++i) a[i] = turn == 1; }"));
   EXPECT_THAT(ergotune(folder, {"tune", "p.toml", "--device", "host", "--no-store", "-q"}).out,
               HasSubstr("[verification]"));
 }

@@ -5,8 +5,8 @@
 
 #include <set>
 
-#include "problem/tables/setting_table.hpp"
 #include "integration/support/command.hpp"
+#include "problem/tables/setting_table.hpp"
 
 namespace ergotune::test {
 namespace {
@@ -16,10 +16,9 @@ using ::testing::HasSubstr;
 TEST(Tune, EveryFailureIsLabelledAndAResumeRunsNoneAgain) {
   TemporaryFolder folder;
   folder.write("faults.toml", faults_problem());
-  const std::vector<std::string> command{"tune",       "faults.toml", "--device",     "host",
-                                         "--strategy", "brute_force", "--time-limit", "2",
-                                         "--store",    "faults.db",   "--no-confirm", "--json",
-                                         "--precision", "10"};  // a busy machine converges too
+  const std::vector<std::string> command{
+      "tune",    "faults.toml", "--device",     "host",   "--strategy",  "brute_force", "--time-limit", "2",
+      "--store", "faults.db",   "--no-confirm", "--json", "--precision", "10"};  // a busy machine converges too
   const ProcessResult first = ergotune(folder, command);
   ASSERT_EQ(first.exit_code, 0) << first.err;
   const auto document = json_of(first);
@@ -55,8 +54,8 @@ TEST(Tune, TheDocumentIsWhatTheContractSays) {
   TemporaryFolder folder;
   folder.write("small.toml", small_problem());
   const ProcessResult result =
-      ergotune(folder, {"tune", "small.toml", "--device", "opencl", "--strategy", "random", "--budget", "6",
-                        "--seed", "3", "--store", "s.db", "--json", "--quiet"});
+      ergotune(folder, {"tune", "small.toml", "--device", "opencl", "--strategy", "random", "--budget", "6", "--seed",
+                        "3", "--store", "s.db", "--json", "--quiet"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
   const auto document = json_of(result);
@@ -97,8 +96,8 @@ TEST(Tune, ObserversOfTheProblemFileTakePartInTheWorkers) {
   TemporaryFolder folder;
   folder.write("watched.toml", watched_problem("launches"));
   const ProcessResult result =
-      ergotune(folder, {"tune", "watched.toml", "--device", "host", "--strategy", "brute_force",
-                        "--no-confirm", "--objective", "host_time", "--store", "w.db", "--json", "--quiet"});
+      ergotune(folder, {"tune", "watched.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm",
+                        "--objective", "host_time", "--store", "w.db", "--json", "--quiet"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto quantities = json_of(result)["best"]["quantities"];
   EXPECT_GT(quantities["host_time"]["value"].get<double>(), 0);
@@ -121,10 +120,10 @@ TEST(Tune, ObserversCanBeAskedForOnTheCommandLine) {
   const auto again = json_of(
       ergotune(folder, {"measure", "watched.toml", "--device", "host", "--observe", "host_time:passes=6", "--json"}));
   EXPECT_EQ(again["quantities"]["host_time"]["n"], 6) << "the command line wins over the file";
-  for (const auto& [observer, words] : std::map<std::string, std::string>{
-           {"host_tiem", "unknown observer \"host_tiem\" (did you mean \"host_time\"?)"},
-           {"host_time:pases=4", "(did you mean \"passes\"?)"},
-           {"host_time:4", "NAME:OPTION=VALUE"}}) {
+  for (const auto& [observer, words] :
+       std::map<std::string, std::string>{{"host_tiem", "unknown observer \"host_tiem\" (did you mean \"host_time\"?)"},
+                                          {"host_time:pases=4", "(did you mean \"passes\"?)"},
+                                          {"host_time:4", "NAME:OPTION=VALUE"}}) {
     const ProcessResult result = ergotune(folder, {"tune", "c.toml", "--device", "host", "--observe", observer});
     EXPECT_EQ(result.exit_code, 2) << observer;
     EXPECT_THAT(result.err, HasSubstr(words));
@@ -155,11 +154,19 @@ TEST(QuietTune, EverySettingIsAnOption) {
   TemporaryFolder folder;
   folder.write("c.toml", counting_problem(3));
   const std::string help = ergotune(folder, {"tune", "--help"}).out;
-  const std::map<std::string, std::string> values{
-      {"device", "host"},     {"objective", "max 1/time"}, {"strategy", "brute_force"},
-      {"store", "s.db"},      {"sensors", "command:while :; do echo 40; sleep 0.005; done"},
-      {"cache_dir", "cache"}, {"strategy_options", ""}, {"controls", ""}, {"plan", ""},
-      {"occupancy", ""}, {"prior", ""}, {"workers", ""}, {"nodes", ""}};
+  const std::map<std::string, std::string> values{{"device", "host"},
+                                                  {"objective", "max 1/time"},
+                                                  {"strategy", "brute_force"},
+                                                  {"store", "s.db"},
+                                                  {"sensors", "command:while :; do echo 40; sleep 0.005; done"},
+                                                  {"cache_dir", "cache"},
+                                                  {"strategy_options", ""},
+                                                  {"controls", ""},
+                                                  {"plan", ""},
+                                                  {"occupancy", ""},
+                                                  {"prior", ""},
+                                                  {"workers", ""},
+                                                  {"nodes", ""}};
   std::vector<std::string> command{"tune", "c.toml", "--json"};
   for (const Setting& setting : setting_table()) {
     const std::string option(setting.option.substr(setting.option.rfind(',') + 1));
@@ -194,8 +201,7 @@ TEST(Tune, AChangedKernelDoesNotReuseResults) {
   EXPECT_EQ(json_of(ergotune(folder, afresh))["evaluated"], 3);
   auto other_objective = command;
   other_objective.insert(other_objective.end(), {"--objective", "max 1/time"});
-  EXPECT_EQ(json_of(ergotune(folder, other_objective))["evaluated"], 0)
-      << "the objective does not change results";
+  EXPECT_EQ(json_of(ergotune(folder, other_objective))["evaluated"], 0) << "the objective does not change results";
 }
 
 TEST(Tune, AChangedIncludeIsCompiledAgain) {
@@ -249,8 +255,8 @@ TEST(Tune, MistakesAreOneMessageAndExitCodeTwo) {
 TEST(Tune, BoardsOfDifferentKindsAreASessionEachAndNeverRanked) {
   TemporaryFolder folder;
   const std::string gemm = ERGOTUNE_SOURCE_DIR "/examples/gemm/gemm.toml";
-  const auto document = json_of(ergotune(folder, {"tune", gemm, "--device", "sim:a100,sim:h100,sim:a100", "--budget", "20", "--store", "s.db",
-                                                  "--wisdom", "w", "--json"}));
+  const auto document = json_of(ergotune(folder, {"tune", gemm, "--device", "sim:a100,sim:h100,sim:a100", "--budget",
+                                                  "20", "--store", "s.db", "--wisdom", "w", "--json"}));
   ASSERT_EQ(document["sessions"].size(), 2u) << document;
   for (const auto& session : document["sessions"]) EXPECT_EQ(session["evaluated"], 20) << session;
   EXPECT_EQ(document["sessions"][0]["boards"].size(), 2u) << "two of one kind share its session";
@@ -262,8 +268,8 @@ TEST(Tune, TheSameSeedMeasuresTheSameConfigurations) {
   TemporaryFolder folder;
   folder.write("c.toml", counting_problem(40));
   const auto measured = [&](const std::string& store, const std::string& seed) {
-    ergotune(folder, {"tune", "c.toml", "--device", "host", "--strategy", "random", "--budget", "5", "--seed",
-                      seed, "--store", store, "--no-confirm", "--quiet"});
+    ergotune(folder, {"tune", "c.toml", "--device", "host", "--strategy", "random", "--budget", "5", "--seed", seed,
+                      "--store", store, "--no-confirm", "--quiet"});
     std::set<std::string> configurations;
     for (const auto& [configuration, statuses] : stored_rows(folder.path() / store))
       configurations.insert(configuration);
@@ -278,8 +284,8 @@ TEST(Tune, TheSameSeedMeasuresTheSameConfigurations) {
 TEST(Tune, InProcessMeasuresTheSameWay) {
   TemporaryFolder folder;
   folder.write("c.toml", counting_problem(3));
-  const auto document = json_of(ergotune(folder, {"tune", "c.toml", "--device", "host", "--strategy",
-                                                  "brute_force", "--in-process", "--no-store", "--json"}));
+  const auto document = json_of(ergotune(folder, {"tune", "c.toml", "--device", "host", "--strategy", "brute_force",
+                                                  "--in-process", "--no-store", "--json"}));
   EXPECT_EQ(document["evaluated"], 3);
   EXPECT_EQ(document["best"]["configuration"]["turn"], 1);
 }
@@ -287,8 +293,8 @@ TEST(Tune, InProcessMeasuresTheSameWay) {
 TEST(Measure, OneConfiguration) {
   TemporaryFolder folder;
   folder.write("c.toml", counting_problem(3));
-  const auto document = json_of(
-      ergotune(folder, {"measure", "c.toml", "--device", "host", "--config", "{\"turn\": 2}", "--json"}));
+  const auto document =
+      json_of(ergotune(folder, {"measure", "c.toml", "--device", "host", "--config", "{\"turn\": 2}", "--json"}));
   EXPECT_EQ(document["configuration"]["turn"], 2);
   EXPECT_GT(document["quantities"]["time"]["value"].get<double>(), 0);
   const ProcessResult unknown =

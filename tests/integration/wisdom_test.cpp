@@ -36,7 +36,8 @@ block = ["block"]
 rate = "n / time"
 )";
 const char* kSource =
-    "kernel void scale(int count, global float* a) { for (int i = get_global_id(0) * work; i < (get_global_id(0) + 1) * work; ++i)"
+    "kernel void scale(int count, global float* a) { for (int i = get_global_id(0) * work; i < (get_global_id(0) + 1) "
+    "* work; ++i)"
     " if (i < count) a[i] = a[i] * 2.0f; }\n";
 
 struct Tuned : testing::Test {
@@ -44,7 +45,8 @@ struct Tuned : testing::Test {
   void SetUp() override {
     folder.write("p.toml", kKernel);
     folder.write("scale.cl", kSource);
-    const auto result = ergotune(folder, {"tune", "p.toml", "--device", "sim:a100", "--strategy", "brute_force", "--wisdom", "w", "-q", "--json"});
+    const auto result = ergotune(folder, {"tune", "p.toml", "--device", "sim:a100", "--strategy", "brute_force",
+                                          "--wisdom", "w", "-q", "--json"});
     best = json_of(result)["best"]["configuration"];
   }
   nlohmann::json why(std::vector<std::string> more) {
@@ -70,14 +72,17 @@ TEST_F(Tuned, TheWinnerIsWhatAnApplicationIsGiven) {
   EXPECT_EQ(answer["match"], "default");
   EXPECT_EQ(answer["configuration"], nlohmann::json({{"block", 16}, {"work", 1}}));
   EXPECT_TRUE(answer["distance"].is_null());
-  // What the launcher would not launch is not the answer: this block at this size. What is not known of the device is not asked.
-  folder.write("p.toml", "restrictions = [\"n > 8192 or block != " + best["block"].dump() + "\", \"block <= device.max_threads_per_block\"]\n" + kKernel);
+  // What the launcher would not launch is not the answer: this block at this size. What is not known of the device is
+  // not asked.
+  folder.write("p.toml", "restrictions = [\"n > 8192 or block != " + best["block"].dump() +
+                             "\", \"block <= device.max_threads_per_block\"]\n" + kKernel);
   answer = why({"--device", device, "--size", "4096", "--problem", "p.toml"});
   EXPECT_EQ(answer["match"], "default");
   EXPECT_THAT(answer["reason"].get<std::string>(), HasSubstr("it does not meet"));
   EXPECT_NE(answer["configuration"]["block"], best["block"]);
   EXPECT_EQ(why({"--device", device, "--size", "16384", "--problem", "p.toml"})["configuration"], best);
-  EXPECT_EQ(ergotune(folder, {"wisdom", "check", "w", "--problem", "p.toml"}).exit_code, 1) << "at its own size it could not be launched";
+  EXPECT_EQ(ergotune(folder, {"wisdom", "check", "w", "--problem", "p.toml"}).exit_code, 1)
+      << "at its own size it could not be launched";
 }
 
 TEST_F(Tuned, ExportSaysTheSameAndAddsNothingTwice) {
@@ -92,7 +97,8 @@ TEST_F(Tuned, ExportSaysTheSameAndAddsNothingTwice) {
   EXPECT_EQ(ergotune(folder, {"tune", "p.toml", "--no-store", "--wisdom", "w"}).exit_code, 2);
   const auto refused = ergotune(folder, {"tune", "p.toml", "--device", "sim:a100", "--wisdom", "/proc/nothing"});
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_THAT(refused.err, AllOf(HasSubstr("cannot be written here"), Not(HasSubstr("Tuning")))) << "before anything is measured";
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("cannot be written here"), Not(HasSubstr("Tuning"))))
+      << "before anything is measured";
 }
 
 TEST_F(Tuned, AChangedSourceMakesItStaleAndACommentDoesNot) {

@@ -13,8 +13,7 @@ namespace ergotune {
 namespace {
 
 TEST(CompileCache, KeepsWholeBinariesAndRefusesDamagedOnes) {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("ergotune-cache-" + std::to_string(::getpid()));
+  const auto folder = std::filesystem::temp_directory_path() / ("ergotune-cache-" + std::to_string(::getpid()));
   CompileCache cache(folder);
   const Binary binary{std::string("code\0with zero", 14), "entry", "a warning"};
   const std::string key(32, 'a');
@@ -33,8 +32,7 @@ TEST(CompileCache, KeepsWholeBinariesAndRefusesDamagedOnes) {
 }
 
 TEST(CompileCache, TheOldestGoWhenItGrowsOverItsLimit) {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("ergotune-cache-limit-" + std::to_string(::getpid()));
+  const auto folder = std::filesystem::temp_directory_path() / ("ergotune-cache-limit-" + std::to_string(::getpid()));
   const auto key = [](int i) {
     return std::string(30, 'a') + static_cast<char>('a' + i / 10) + static_cast<char>('0' + i % 10);
   };

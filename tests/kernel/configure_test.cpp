@@ -58,7 +58,8 @@ TEST(CompileJobs, CountInstructionsOfMachineCodeOnlyWhereTheyAreNamed) {
   EXPECT_FALSE(disassembles([](Problem&) {}));
   EXPECT_FALSE(disassembles([](Problem& p) { p.metrics.push_back({"m", Expression::parse("registers / time")}); }));
   EXPECT_TRUE(disassembles([](Problem& p) { p.metrics.push_back({"m", Expression::parse("static_fma / time")}); }));
-  EXPECT_TRUE(disassembles([](Problem& p) { p.restrictions.push_back({.expression = Expression::parse("static_spills == 0")}); }));
+  EXPECT_TRUE(disassembles(
+      [](Problem& p) { p.restrictions.push_back({.expression = Expression::parse("static_spills == 0")}); }));
   EXPECT_TRUE(disassembles([](Problem& p) { p.objective.text = "time subject to static_spills <= 0"; }));
   EXPECT_TRUE(disassembles([](Problem& p) { p.plans.push_back({"p", {{.objective = "max static_fma"}}}); }));
 }
@@ -69,9 +70,8 @@ TEST(CompileJobs, FindHeadersBesideTheSourceHoweverTheProblemIsNamed) {
   std::ofstream("p.toml") << kProblem;
   std::ofstream("k.c") << "#include \"x.h\"\nvoid f(int* x) { x[0] = SEVEN * W; }\n";
   std::ofstream("x.h") << "#define SEVEN 7\n";
-  for (const std::filesystem::path& name :
-       {std::filesystem::path("p.toml"), std::filesystem::path("./p.toml"),
-        std::filesystem::path("sub/../p.toml"), here.folder / "p.toml"}) {
+  for (const std::filesystem::path& name : {std::filesystem::path("p.toml"), std::filesystem::path("./p.toml"),
+                                            std::filesystem::path("sub/../p.toml"), here.folder / "p.toml"}) {
     const Problem problem = load_problem(name);
     EXPECT_EQ(problem.kernel().sources[0].file, here.folder / "k.c") << name;
     const CompileJob job = job_of(problem);
@@ -129,11 +129,10 @@ TEST(CompileJobs, CarryParametersAndConstantsAsMacros) {
       "p.toml");
   DeviceInfo device;
   device.backend = "host";
-  const CompileJob job =
-      make_compile_job(problem, problem.kernel(), device, {{"N", Value(8)}, {"device.warp_size", Value(32)}},
-                       {Value(4), Value(true)});
-  EXPECT_THAT(job.defines, testing::ElementsAre(testing::Pair("W", "4"), testing::Pair("FAST", "1"),
-                                                testing::Pair("N", "8")));
+  const CompileJob job = make_compile_job(problem, problem.kernel(), device,
+                                          {{"N", Value(8)}, {"device.warp_size", Value(32)}}, {Value(4), Value(true)});
+  EXPECT_THAT(job.defines,
+              testing::ElementsAre(testing::Pair("W", "4"), testing::Pair("FAST", "1"), testing::Pair("N", "8")));
   EXPECT_THAT(job.options, testing::ElementsAre("-DHALF=2"));
   EXPECT_EQ(job.function, "f<4>");
 }

@@ -19,8 +19,7 @@ std::vector<std::string> declared(const std::string& text, Language language = L
   source.language = language;
   source.text = text;
   std::vector<std::string> names;
-  for (const MacroClash& clash : macro_clashes(source, {"m", "n", "k", "block_size_x"}))
-    names.push_back(clash.name);
+  for (const MacroClash& clash : macro_clashes(source, {"m", "n", "k", "block_size_x"})) names.push_back(clash.name);
   return names;
 }
 
@@ -29,27 +28,24 @@ TEST(MacroClashes, FindsDeclarations) {
   EXPECT_THAT(declared("void f(const int n, __global float* restrict m) {}"), ElementsAre("n", "m"));
   EXPECT_THAT(declared("void f() { for (size_t i = 0, k = g(1, n); i < m; ++i) {} }"), ElementsAre("k"));
   EXPECT_THAT(declared("void f() { my_type k; float x[4], *y, k2; vec n = {1, m}; }"), ElementsAre("k", "n"));
-  EXPECT_THAT(declared("void f() { float *m; float &n = x; const unsigned\n  k; }"),
-              ElementsAre("m", "n", "k"));
+  EXPECT_THAT(declared("void f() { float *m; float &n = x; const unsigned\n  k; }"), ElementsAre("m", "n", "k"));
   EXPECT_THAT(declared("__shared__ float block_size_x[2];"), ElementsAre("block_size_x"));
 }
 
 TEST(MacroClashes, ATypeIsNoDeclaration) {
-  EXPECT_THAT(declared("void f(const k* a, __global n *b, m c, const k & d) { k x = 1; static n* const y = b; }"), IsEmpty());
+  EXPECT_THAT(declared("void f(const k* a, __global n *b, m c, const k & d) { k x = 1; static n* const y = b; }"),
+              IsEmpty());
   EXPECT_THAT(declared("void f(const k n) {}"), ElementsAre("n"));
 }
 
 TEST(MacroClashes, LeavesUsesAlone) {
-  EXPECT_THAT(declared("int f(int i) { if (i < n) return k; else n ? a * k : b & m; return sizeof k; }"),
-              IsEmpty());
-  EXPECT_THAT(declared("void f(float a[m], float b[n]) { g(a, k, m); float c[n], d[k]; a[i, k] = n; }"),
-              IsEmpty());
+  EXPECT_THAT(declared("int f(int i) { if (i < n) return k; else n ? a * k : b & m; return sizeof k; }"), IsEmpty());
+  EXPECT_THAT(declared("void f(float a[m], float b[n]) { g(a, k, m); float c[n], d[k]; a[i, k] = n; }"), IsEmpty());
   EXPECT_THAT(declared("void f() { const Tile tile = tile_of<a / b, k / 2, n>(); }"), IsEmpty());
   EXPECT_THAT(declared("// int k;\n/* int m;\n int n; */ const char* s = \"int k\";"), IsEmpty());
   EXPECT_THAT(declared("#define twice(x) \\\n  int k = x\nint i = k;"), IsEmpty());
   EXPECT_THAT(declared("#ifndef n\nconst int n = 5;\n#endif"), IsEmpty()) << "its author knows";
-  EXPECT_THAT(declared("kernel __attribute__((reqd_work_group_size(block_size_x, 1, 1))) void f() {}"),
-              IsEmpty());
+  EXPECT_THAT(declared("kernel __attribute__((reqd_work_group_size(block_size_x, 1, 1))) void f() {}"), IsEmpty());
   EXPECT_THAT(declared("integer :: k", Language::fortran), IsEmpty());
   EXPECT_THAT(declared(""), IsEmpty());
   EXPECT_THAT(declared("/* no end"), IsEmpty());
@@ -73,8 +69,8 @@ TEST(MacroClashes, ThePlaceIsTheDeclarations) {
 // Every kernel among the examples compiles, so nothing may be said about it.
 TEST(MacroClashes, TheExamplesAreClean) {
   int seen = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(
-           std::filesystem::path(ERGOTUNE_SOURCE_DIR) / "examples")) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(std::filesystem::path(ERGOTUNE_SOURCE_DIR) / "examples")) {
     if (entry.path().extension() != ".toml") continue;
     const Problem problem = load_problem(entry.path());
     for (const Kernel& kernel : problem.kernels) {

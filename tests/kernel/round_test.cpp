@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 
 #include "ergotune/error.hpp"
-#include "problem/identity.hpp"
 #include "ergotune/problem.hpp"
-#include "problem/steps.hpp"
 #include "kernel/configure.hpp"
+#include "problem/identity.hpp"
+#include "problem/steps.hpp"
 
 namespace ergotune {
 namespace {
@@ -43,7 +43,8 @@ launch = {{ grid = ["1"], block = ["B"] }}
 [workload]
 {}
 steps = [{}, {{ for = "k", to = 0, steps = [{{ kernel = "a" }}] }}]
-)toml", more, steps),
+)toml",
+                                   more, steps),
                        "p.toml");
 }
 
@@ -72,9 +73,11 @@ TEST(Round, WithoutStepsEveryKernelRunsOnce) {
 
 TEST(Round, LoopsGiveLaunchSizesAndOutsideTheVariableIsZero) {
   const Problem problem = problem_with(
-      "{ kernel = \"a\", launches = \"T + 1\" }, { for = \"k\", from = 1, to = 6, by = 2, steps = [{ kernel = \"a\" }] }, "
+      "{ kernel = \"a\", launches = \"T + 1\" }, { for = \"k\", from = 1, to = 6, by = 2, steps = [{ kernel = \"a\" }] "
+      "}, "
       "{ kernel = \"b\", launches = 0 }");
-  EXPECT_THAT(launches(problem), ElementsAre("a*2 q0 s0 1x4 y", "a*1 q0 s0 2x4 y", "a*1 q0 s0 4x4 y", "a*1 q0 s0 6x4 y"));
+  EXPECT_THAT(launches(problem),
+              ElementsAre("a*2 q0 s0 1x4 y", "a*1 q0 s0 2x4 y", "a*1 q0 s0 4x4 y", "a*1 q0 s0 6x4 y"));
 }
 
 TEST(Round, SwapsHoldToTheEndOfTheRound) {
@@ -90,13 +93,13 @@ TEST(Round, SwapsHoldToTheEndOfTheRound) {
 
 TEST(Round, BranchesHaveQueuesAndAnOrderThatAParameterMaySay) {
   const std::string steps =
-      "{ kernel = \"b\" }, { concurrent = [\"a\", { name = \"later\", steps = [{ for = \"k\", to = 2, steps = [{ kernel = \"a\" }] }] }, "
+      "{ kernel = \"b\" }, { concurrent = [\"a\", { name = \"later\", steps = [{ for = \"k\", to = 2, steps = [{ "
+      "kernel = \"a\" }] }] }, "
       "\"b\"], launches = { b = 4 }, order = \"{{workload.FIRST}}\", priority = { b = \"high\" } }, { kernel = \"a\" }";
   const Problem problem = problem_with(steps, "parameters = { FIRST = [\"b, later\", \"a\"] }");
   IterationPlan plan;
-  EXPECT_THAT(launches(problem, &plan),
-              ElementsAre("b*1 q0 s0 1x1 y", "b*4 q3 s1 1x1 y", "a*1 q2 s1 1x4 y", "a*1 q2 s1 2x4 y", "a*1 q1 s1 1x4 y",
-                          "a*1 q0 s2 1x4 y"));
+  EXPECT_THAT(launches(problem, &plan), ElementsAre("b*1 q0 s0 1x1 y", "b*4 q3 s1 1x1 y", "a*1 q2 s1 1x4 y",
+                                                    "a*1 q2 s1 2x4 y", "a*1 q1 s1 1x4 y", "a*1 q0 s2 1x4 y"));
   ASSERT_EQ(plan.queues.size(), 3u);
   EXPECT_EQ(plan.queues[2].priority, QueueOptions::Priority::high);
   EXPECT_TRUE(has_concurrency(problem));
@@ -104,7 +107,8 @@ TEST(Round, BranchesHaveQueuesAndAnOrderThatAParameterMaySay) {
 
 TEST(Round, BranchesHaveMultiprocessorsForThemselves) {
   const std::string steps =
-      "{ concurrent = [\"a\", \"b\"], multiprocessors = { a = \"workload.S\", b = \"12 - workload.S if workload.S else 0\" } }, "
+      "{ concurrent = [\"a\", \"b\"], multiprocessors = { a = \"workload.S\", b = \"12 - workload.S if workload.S else "
+      "0\" } }, "
       "{ concurrent = [\"b\", \"a\"], multiprocessors = { b = 4 } }, { concurrent = [\"a\", \"b\"] }";
   const auto plan_of = [&](const std::string& values) {
     IterationPlan plan;
@@ -136,16 +140,18 @@ TEST(Round, OneThatNeverEndsIsRefused) {
     }
     return std::string("no error");
   };
-  EXPECT_THAT(refused("{ for = \"k\", to = 2, by = \"T - 1\", steps = [{ kernel = \"a\" }] }"), HasSubstr("never ends"));
-  EXPECT_THAT(refused("{ kernel = \"a\", launches = \"2000000 * T\" }"), HasSubstr("more than 1000000 launches"));
-  EXPECT_THAT(refused("{ for = \"k\", to = \"T * 10000\", steps = [{ for = \"j\", to = \"T * 10000\", steps = [{ kernel = \"a\", "
-                      "launches = 0 }] }] }"),
+  EXPECT_THAT(refused("{ for = \"k\", to = 2, by = \"T - 1\", steps = [{ kernel = \"a\" }] }"),
               HasSubstr("never ends"));
+  EXPECT_THAT(refused("{ kernel = \"a\", launches = \"2000000 * T\" }"), HasSubstr("more than 1000000 launches"));
+  EXPECT_THAT(
+      refused(
+          "{ for = \"k\", to = \"T * 10000\", steps = [{ for = \"j\", to = \"T * 10000\", steps = [{ kernel = \"a\", "
+          "launches = 0 }] }] }"),
+      HasSubstr("never ends"));
 }
 
 TEST(Round, DeclaredRacesAreTold) {
-  EXPECT_THAT(race_notes(problem_with("{ concurrent = [\"a\", \"b\"] }")),
-              ElementsAre(HasSubstr("\"y\"")));
+  EXPECT_THAT(race_notes(problem_with("{ concurrent = [\"a\", \"b\"] }")), ElementsAre(HasSubstr("\"y\"")));
   EXPECT_THAT(race_notes(problem_with("{ kernel = \"a\" }, { kernel = \"b\" }")), IsEmpty());
 }
 
@@ -153,7 +159,8 @@ TEST(Round, AKernelsCodeDependsOnWhatItSees) {
   const Problem problem = problem_with("{ kernel = \"a\" }, { kernel = \"b\" }");
   const auto names = [&](std::size_t kernel) {
     std::vector<std::string> list;
-    for (const std::size_t p : code_parameters(problem, problem.kernels[kernel])) list.push_back(problem.parameters[p].name);
+    for (const std::size_t p : code_parameters(problem, problem.kernels[kernel]))
+      list.push_back(problem.parameters[p].name);
     return list;
   };
   EXPECT_THAT(names(0), ElementsAre("T", "a.B"));
@@ -168,7 +175,8 @@ TEST(Round, AKernelsCodeDependsOnWhatItSees) {
 }
 
 TEST(Steps, BuiltInCppAreThoseOfTheFile) {
-  const Problem read = problem_with("{ for = \"k\", to = \"N\", steps = [{ kernel = \"a\", launches = 2 }] }, { concurrent = [\"a\", \"b\"] }");
+  const Problem read = problem_with(
+      "{ for = \"k\", to = \"N\", steps = [{ kernel = \"a\", launches = 2 }] }, { concurrent = [\"a\", \"b\"] }");
   Problem built = read;
   built.steps = {loop_step("k", Expression::constant(0), Expression::parse("N"),
                            {launch_step(built, "a", Expression::constant(2))}),

@@ -15,8 +15,8 @@
 
 #include "base/files.hpp"
 #include "ergotune/error.hpp"
-#include "kernel/wisdom_key.hpp"
 #include "ergotune/problem.hpp"
+#include "kernel/wisdom_key.hpp"
 
 namespace ergotune {
 namespace {
@@ -25,7 +25,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 struct Folder {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / ("ergotune-wisdom-" + std::to_string(::getpid()));
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("ergotune-wisdom-" + std::to_string(::getpid()));
   Folder() { std::filesystem::create_directories(path); }
   ~Folder() { std::filesystem::remove_all(path); }
 };
@@ -45,20 +46,24 @@ WisdomRecord record(const WisdomDevice& device, std::vector<std::int64_t> size, 
   return r;
 }
 
-int block_of(const WisdomChoice& choice) { return choice.record ? static_cast<int>(choice.record->configuration.at("block").as_integer()) : 0; }
+int block_of(const WisdomChoice& choice) {
+  return choice.record ? static_cast<int>(choice.record->configuration.at("block").as_integer()) : 0;
+}
 
 TEST(WisdomSelection, PrefersTheDeviceThenItsArchitectureThenItsVendor) {
-  std::vector<WisdomRecord> records{record(kMi300, {1024}, 1), record(kA100, {1024}, 2), record(kH200, {1024}, 3), record(kH100, {4096}, 4),
-                                    record(kH100, {1024}, 5)};
+  std::vector<WisdomRecord> records{record(kMi300, {1024}, 1), record(kA100, {1024}, 2), record(kH200, {1024}, 3),
+                                    record(kH100, {4096}, 4), record(kH100, {1024}, 5)};
   const WisdomRequest request{.device = kH100, .problem_size = {1024}};
-  const WisdomMatch order[] = {WisdomMatch::exact, WisdomMatch::near_size, WisdomMatch::architecture, WisdomMatch::vendor, WisdomMatch::none};
+  const WisdomMatch order[] = {WisdomMatch::exact, WisdomMatch::near_size, WisdomMatch::architecture,
+                               WisdomMatch::vendor, WisdomMatch::none};
   for (const WisdomMatch expected : order) {
     const WisdomChoice choice = select_wisdom(records, request);
     EXPECT_EQ(choice.match, expected) << choice.reason;
     EXPECT_EQ(block_of(choice), expected == WisdomMatch::none ? 0 : static_cast<int>(records.size())) << choice.reason;
     if (records.size() > 1) records.pop_back();
   }
-  EXPECT_THAT(select_wisdom(records, request).reason, HasSubstr("none of 1 record is of this device (H100), its architecture (sm_90)"));
+  EXPECT_THAT(select_wisdom(records, request).reason,
+              HasSubstr("none of 1 record is of this device (H100), its architecture (sm_90)"));
   EXPECT_THAT(select_wisdom({}, request).reason, HasSubstr("no wisdom of this kernel"));
 }
 
@@ -82,7 +87,9 @@ TEST(WisdomSelection, StaleAndRefusedRecordsAreNeverUsedAndAreCounted) {
   std::vector<WisdomRecord> records{record(kH100, {64}, 1), record(kH100, {64}, 2), record(kA100, {64}, 3)};
   records[0].source_hash = "older";
   WisdomRequest request{.device = kH100, .problem_size = {64}, .source_hash = "s"};
-  request.refuse = [](const WisdomRecord& r) { return r.configuration.at("block") == Value(2) ? "block has no value 2" : ""; };
+  request.refuse = [](const WisdomRecord& r) {
+    return r.configuration.at("block") == Value(2) ? "block has no value 2" : "";
+  };
   WisdomChoice choice = select_wisdom(records, request);
   EXPECT_EQ(block_of(choice), 3);
   EXPECT_EQ(choice.stale, 1u);
@@ -95,7 +102,8 @@ TEST(WisdomSelection, StaleAndRefusedRecordsAreNeverUsedAndAreCounted) {
 }
 
 TEST(WisdomSelection, TheObjectiveAskedForAndItsDirectionDecide) {
-  std::vector<WisdomRecord> records{record(kH100, {64}, 1, 3), record(kH100, {64}, 2, 2), record(kH100, {64}, 3, 100), record(kH100, {64}, 4, 200)};
+  std::vector<WisdomRecord> records{record(kH100, {64}, 1, 3), record(kH100, {64}, 2, 2), record(kH100, {64}, 3, 100),
+                                    record(kH100, {64}, 4, 200)};
   for (const int i : {2, 3}) {
     records[i].objective = "gflops";
     records[i].maximise = true;
@@ -104,9 +112,11 @@ TEST(WisdomSelection, TheObjectiveAskedForAndItsDirectionDecide) {
   EXPECT_EQ(block_of(select_wisdom(records, {.device = kH100, .problem_size = {64}, .objective = "time"})), 2);
   EXPECT_EQ(block_of(select_wisdom(records, {.device = kH100, .problem_size = {64}, .objective = "gflops"})), 4);
   EXPECT_EQ(block_of(select_wisdom(records, {.device = kH100, .problem_size = {64}, .objective = "max gflops"})), 4);
-  EXPECT_EQ(block_of(select_wisdom(records, {.device = kH100, .problem_size = {64}})), 4) << "the newest says what is wanted";
+  EXPECT_EQ(block_of(select_wisdom(records, {.device = kH100, .problem_size = {64}})), 4)
+      << "the newest says what is wanted";
   records[1].provenance = "simulated";
-  EXPECT_EQ(block_of(select_wisdom(records, {.device = kH100, .problem_size = {64}, .objective = "time"})), 1) << "measured first";
+  EXPECT_EQ(block_of(select_wisdom(records, {.device = kH100, .problem_size = {64}, .objective = "time"})), 1)
+      << "measured first";
 }
 
 rc::Gen<WisdomRecord> any_record() {
@@ -120,8 +130,10 @@ rc::Gen<WisdomRecord> any_record() {
         r.source_hash = hash == 0 ? "older" : "s";
         return r;
       },
-      rc::gen::inRange(0, 4), rc::gen::container<std::vector<std::int64_t>>(2, rc::gen::inRange<std::int64_t>(-1, 5000)), rc::gen::inRange(1, 9),
-      rc::gen::inRange(1, 4), rc::gen::arbitrary<bool>(), rc::gen::inRange(1, 4), rc::gen::inRange(0, 3));
+      rc::gen::inRange(0, 4),
+      rc::gen::container<std::vector<std::int64_t>>(2, rc::gen::inRange<std::int64_t>(-1, 5000)),
+      rc::gen::inRange(1, 9), rc::gen::inRange(1, 4), rc::gen::arbitrary<bool>(), rc::gen::inRange(1, 4),
+      rc::gen::inRange(0, 3));
 }
 
 TEST(WisdomSelection, IsTheSameWhateverTheOrderAndNeverWorseThanAnyOther) {
@@ -138,7 +150,8 @@ TEST(WisdomSelection, IsTheSameWhateverTheOrderAndNeverWorseThanAnyOther) {
     RC_ASSERT((choice.record == nullptr) == (again.record == nullptr));
     if (!choice.record) {
       for (const WisdomRecord& r : records)
-        RC_ASSERT(r.source_hash == "older" || r.device.vendor != "nvidia" || size_distance(size, r.problem_size) > kWisdomReach);
+        RC_ASSERT(r.source_hash == "older" || r.device.vendor != "nvidia" ||
+                  size_distance(size, r.problem_size) > kWisdomReach);
       return;
     }
     RC_ASSERT(*choice.record == *again.record);
@@ -194,7 +207,8 @@ TEST(WisdomText, WhatIsWrittenIsRead) {
 
 TEST(WisdomText, ADamagedLineIsLeftOutWithItsPlace) {
   const std::string good = to_json_line(record(kH100, {64}, 1));
-  const std::string text = "{\"ergotune_wisdom\":2,\"kernel\":\"k\"}\n" + good + "\n\n# a word\n" + good.substr(0, 40) + "\n{\"device\": 3}\n" + good + "\n" + good;
+  const std::string text = "{\"ergotune_wisdom\":2,\"kernel\":\"k\"}\n" + good + "\n\n# a word\n" + good.substr(0, 40) +
+                           "\n{\"device\": 3}\n" + good + "\n" + good;
   const Wisdom wisdom = parse_wisdom(text, "k.wisdom");
   EXPECT_EQ(wisdom.records.size(), 2u) << "the last line has no end: it is being written";
   ASSERT_EQ(wisdom.warnings.size(), 2u);
@@ -210,17 +224,21 @@ TEST(WisdomText, ADamagedLineIsLeftOutWithItsPlace) {
 // The format as Kernel Launcher's documentation and its tests show it.
 TEST(WisdomText, KernelLaunchersFilesAreReadAndWritten) {
   const std::string text =
-      "{\"version\":  \"1.0\", \"objective\":  \"time\", \"tunable_parameters\": [\"tile\", \"fast\"], \"key\": \"blur\"}\n"
-      "{\"config\":  [2, true], \"problem_size\":  [100, 200], \"environment\": {\"device_name\":  \"H100\"}, \"time\":  0.5}\n"
+      "{\"version\":  \"1.0\", \"objective\":  \"time\", \"tunable_parameters\": [\"tile\", \"fast\"], \"key\": "
+      "\"blur\"}\n"
+      "{\"config\":  [2, true], \"problem_size\":  [100, 200], \"environment\": {\"device_name\":  \"H100\"}, "
+      "\"time\":  0.5}\n"
       "# comment\n"
-      "{\"config\":  [4, false], \"problem_size\":  [100, 200], \"environment\": {\"device_name\":  \"H100\"}, \"time\":  0.25}\n"
+      "{\"config\":  [4, false], \"problem_size\":  [100, 200], \"environment\": {\"device_name\":  \"H100\"}, "
+      "\"time\":  0.25}\n"
       "{\"config\":  [4], \"problem_size\":  [100], \"environment\": {}, \"time\":  0.25}\n";
   const Wisdom wisdom = parse_wisdom(text, "blur.wisdom");
   EXPECT_EQ(wisdom.kernel, "blur");
   ASSERT_EQ(wisdom.records.size(), 2u);
   EXPECT_EQ(wisdom.warnings.size(), 1u);
   EXPECT_DOUBLE_EQ(*wisdom.records[0].score, 0.5e-3);
-  const WisdomChoice choice = select_wisdom(wisdom.records, {.device = kH100, .problem_size = {100, 200}, .source_hash = "whatever"});
+  const WisdomChoice choice =
+      select_wisdom(wisdom.records, {.device = kH100, .problem_size = {100, 200}, .source_hash = "whatever"});
   ASSERT_TRUE(choice.record);
   EXPECT_EQ(choice.record->configuration.at("tile"), Value(4));
   std::vector<std::string> notes;
@@ -271,7 +289,8 @@ TEST(WisdomFile, WhatIsDamagedStaysAndWhatIsNotOursIsLeftAlone) {
   const std::string newer = "{\"ergotune_wisdom\":99,\"kernel\":\"k\"}\n" + good + "\n";
   for (const std::string& text : {newer, "{\"ergotune_wisdom\":2,\"kernel\":\"k\"}\n" + good + "\n" + newer}) {
     write_file(file, text);
-    EXPECT_THROW(add_to_wisdom(folder.path, "a kernel<float>", {record(kA100, {64}, 2)}), UserError) << "nobody would read it there";
+    EXPECT_THROW(add_to_wisdom(folder.path, "a kernel<float>", {record(kA100, {64}, 2)}), UserError)
+        << "nobody would read it there";
     EXPECT_EQ(*read_file(file), text);
   }
   EXPECT_FALSE(read_wisdom(folder.path / "none.wisdom"));
@@ -314,16 +333,19 @@ TEST(WisdomKey, SizesAreWhatTheLaunchNamesThenWhatBuffersName) {
   const Problem problem = problem_with("kernel void blur() {}");
   EXPECT_EQ(size_names(problem, problem.kernel()), (std::vector<std::string>{"width", "height", "taps"}));
   EXPECT_EQ(problem_size(problem, problem.kernel(), problem.constants), (std::vector<std::int64_t>{64, 128, 9}));
-  EXPECT_EQ(bound_constants(problem, problem.kernel()), (std::map<std::size_t, std::string>{{0, "width"}, {1, "gain"}}));
+  EXPECT_EQ(bound_constants(problem, problem.kernel()),
+            (std::map<std::size_t, std::string>{{0, "width"}, {1, "gain"}}));
   EXPECT_EQ(wisdom_name(problem, problem.kernel()), "blur");
   const Problem numbers = problem_with("x", R"("width", "height"])", R"("2 * 64", "8"])");
-  EXPECT_EQ(problem_size(numbers, numbers.kernel(), numbers.constants), (std::vector<std::int64_t>{64, 128, 9})) << "buffers name them";
+  EXPECT_EQ(problem_size(numbers, numbers.kernel(), numbers.constants), (std::vector<std::int64_t>{64, 128, 9}))
+      << "buffers name them";
 }
 
 // A stencil of radius 15 is other work than one of radius 3 on the same grid.
 TEST(WisdomKey, WholeNumbersThatTheKernelIsGivenAreSizes) {
-  const Problem problem = problem_with("kernel void blur() {}", R"({ name = "gain", type = "float32", value = "gain" })",
-                                       R"({ name = "radius", type = "int32", value = "unused" })");
+  const Problem problem =
+      problem_with("kernel void blur() {}", R"({ name = "gain", type = "float32", value = "gain" })",
+                   R"({ name = "radius", type = "int32", value = "unused" })");
   EXPECT_EQ(size_names(problem, problem.kernel()), (std::vector<std::string>{"width", "height", "taps", "unused"}));
   WisdomRequest request;
   request.device.name = "G";
@@ -337,16 +359,22 @@ TEST(WisdomKey, WholeNumbersThatTheKernelIsGivenAreSizes) {
 }
 
 TEST(WisdomKey, CommentsSizesAndValuesDoNotMakeItStaleButCodeDoes) {
-  const auto hash = [](const Problem& problem) { return source_hash(problem, problem.kernel(), "opencl", problem.constants); };
+  const auto hash = [](const Problem& problem) {
+    return source_hash(problem, problem.kernel(), "opencl", problem.constants);
+  };
   const std::string plain = hash(problem_with("kernel void blur() { int unroll = 1; }"));
   EXPECT_EQ(hash(problem_with("kernel void blur() { int unroll = 1; } // faster")), plain);
   EXPECT_EQ(hash(problem_with("kernel void blur() { int unroll = 1; }", "width = 64", "width = 4096")), plain);
-  EXPECT_EQ(hash(problem_with("kernel void blur() { int unroll = 1; }", "gain = 2.0", "gain = 3.0")), plain) << "a launch says it";
+  EXPECT_EQ(hash(problem_with("kernel void blur() { int unroll = 1; }", "gain = 2.0", "gain = 3.0")), plain)
+      << "a launch says it";
   EXPECT_EQ(hash(problem_with("kernel void blur() { int unroll = 1; }", "unused = 3", "unused = 4")), plain);
   EXPECT_EQ(hash(problem_with("kernel void blur() { int unroll = 1; }", "BX = [16, 32]", "BX = [16, 32, 64]")), plain);
   EXPECT_NE(hash(problem_with("kernel void blur() { int unroll = 2; }")), plain);
-  EXPECT_NE(hash(problem_with("kernel void blur() { int unroll = 1; }", "float32\", value", "float64\", value")), plain);
-  const auto used = [&](const char* from, const char* to) { return hash(problem_with("kernel void blur() { int unroll = unused; }", from, to)); };
+  EXPECT_NE(hash(problem_with("kernel void blur() { int unroll = 1; }", "float32\", value", "float64\", value")),
+            plain);
+  const auto used = [&](const char* from, const char* to) {
+    return hash(problem_with("kernel void blur() { int unroll = unused; }", from, to));
+  };
   EXPECT_NE(used("unused = 3", "unused = 4"), used("", ""));
 }
 

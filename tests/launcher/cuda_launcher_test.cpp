@@ -1,7 +1,7 @@
 // The launcher on CUDA, with a driver that has no GPU (tests/fakes/cuda) and the real compiler.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,9 +15,9 @@
 #include "base/files.hpp"
 #include "device/cuda/cuda_api.hpp"
 #include "device/cuda/nvrtc_api.hpp"
-#include "kernel/wisdom_key.hpp"
 #include "ergotune/launcher.hpp"
 #include "ergotune/problem.hpp"
+#include "kernel/wisdom_key.hpp"
 
 namespace ergotune::launcher {
 namespace {
@@ -51,7 +51,8 @@ shared_memory_bytes = "shared"
 )";
 
 struct CudaApplication : testing::Test {
-  std::filesystem::path folder = std::filesystem::temp_directory_path() / ("ergotune-launcher-cuda-" + std::to_string(::getpid()));
+  std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("ergotune-launcher-cuda-" + std::to_string(::getpid()));
   cuda::CUcontext context = nullptr;
   cuda::CUstream stream = nullptr;
   cuda::CUdeviceptr memory = 0;
@@ -118,7 +119,8 @@ TEST_F(CudaApplication, RunsOnItsStreamAndMemoryByTheWisdomOfItsArchitecture) {
   EXPECT_EQ(first_value(), 2);
   const auto why = nlohmann::json::parse(add.why(stream, memory, 64));
   EXPECT_EQ(why["match"], "architecture");
-  EXPECT_EQ(why["configuration"], nlohmann::json({{"block", 64}, {"shared", 60000}})) << "more than 48 KiB of shared memory were asked for";
+  EXPECT_EQ(why["configuration"], nlohmann::json({{"block", 64}, {"shared", 60000}}))
+      << "more than 48 KiB of shared memory were asked for";
   EXPECT_THAT(warnings, IsEmpty());
 }
 
@@ -151,10 +153,12 @@ TEST_F(CudaApplication, NothingIsLoadedWhileAStreamRecordsAGraph) {
   EXPECT_EQ(cuda::api().cuGraphDestroy(graph), 0);
 }
 
-// A compiler that takes its time: it opens a pipe that nobody has come to. Then it sees that this is no header, and takes another.
+// A compiler that takes its time: it opens a pipe that nobody has come to. Then it sees that this is no header, and
+// takes another.
 TEST_F(CudaApplication, WhileTheBackgroundCompilesNobodyWaits) {
   const std::string from = "text = 'extern";
-  problem.replace(problem.find(from), from.size(), "text = '''\n#define SLOW \"slow.h\"\n#if block == 64\n#include SLOW\n#endif\nextern");
+  problem.replace(problem.find(from), from.size(),
+                  "text = '''\n#define SLOW \"slow.h\"\n#if block == 64\n#include SLOW\n#endif\nextern");
   problem.replace(problem.find("}' }"), 4, "}''' }");
   problem.insert(problem.find("arguments = ["), "options = [\"-I" + (folder / "more").string() + "\"]\n");
   std::filesystem::create_directories(folder / "more");
@@ -162,7 +166,8 @@ TEST_F(CudaApplication, WhileTheBackgroundCompilesNobodyWaits) {
   const auto pipe = folder / "slow.h";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   const auto compiled = [&] {
-    return std::count_if(std::filesystem::recursive_directory_iterator(folder / "cache"), {}, [](const auto& entry) { return entry.is_regular_file(); });
+    return std::count_if(std::filesystem::recursive_directory_iterator(folder / "cache"), {},
+                         [](const auto& entry) { return entry.is_regular_file(); });
   };
   kernel()(stream, memory, 64);  // the default is on disk now
   wise(64, 0);
@@ -196,7 +201,8 @@ TEST_F(CudaApplication, WhileTheBackgroundCompilesNobodyWaits) {
 // A configuration that does without shared memory shifts no argument.
 TEST_F(CudaApplication, LocalMemoryOfNoSizeIsNoArgument) {
   const std::string first = "arguments = [\n";
-  problem.insert(problem.find(first) + first.size(), "  { name = \"room\", type = \"int32\", local_count = \"shared\" },\n");
+  problem.insert(problem.find(first) + first.size(),
+                 "  { name = \"room\", type = \"int32\", local_count = \"shared\" },\n");
   kernel()(stream, memory, 64);
   EXPECT_EQ(first_value(), 1);
 }
@@ -234,7 +240,8 @@ TEST_F(CudaApplication, ALaunchIsCaptured) {
   EXPECT_EQ(captured.verification.kind, Verification::Kind::files);
   const Problem original = load_problem(folder / "add.toml");
   EXPECT_EQ(first_value(), 1);
-  EXPECT_EQ(source_hash(captured, captured.kernel(), "cuda", captured.constants), source_hash(original, original.kernel(), "cuda", original.constants));
+  EXPECT_EQ(source_hash(captured, captured.kernel(), "cuda", captured.constants),
+            source_hash(original, original.kernel(), "cuda", original.constants));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Kernels as an application launches them, on PoCL: through the C++ header, on a context and queue of the application's own.
+// Kernels as an application launches them, on PoCL: through the C++ header, on a context and queue of the application's
+// own.
 #include "ergotune/launcher.hpp"
 
 #include <fcntl.h>
@@ -19,8 +20,8 @@
 #include "base/files.hpp"
 #include "base/process/process.hpp"
 #include "device/opencl/opencl_platform.hpp"
-#include "kernel/wisdom_key.hpp"
 #include "ergotune/problem.hpp"
+#include "kernel/wisdom_key.hpp"
 #include "launcher/background.hpp"
 #include "launcher/launch_table.hpp"
 #include "launcher/scalar_bits.hpp"
@@ -70,7 +71,8 @@ kernel void mark(int count, int add, global int* out, local int* scratch) {
 )";
 
 struct Application : testing::Test {
-  std::filesystem::path folder = std::filesystem::temp_directory_path() / ("ergotune-launcher-" + std::to_string(::getpid()));
+  std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("ergotune-launcher-" + std::to_string(::getpid()));
   std::unique_ptr<Context> context;
   DeviceEntry device;
   cl_command_queue queue = nullptr;
@@ -87,7 +89,8 @@ struct Application : testing::Test {
     std::filesystem::create_directories(folder);
     write_file(folder / "mark.toml", kProblem);
     write_file(folder / "mark.cl", kSource);
-    for (const char* name : {"ERGOTUNE_WISDOM", "ERGOTUNE_DEVICE_NAME", "ERGOTUNE_CAPTURE", "ERGOTUNE_OBJECTIVE"}) ::unsetenv(name);
+    for (const char* name : {"ERGOTUNE_WISDOM", "ERGOTUNE_DEVICE_NAME", "ERGOTUNE_CAPTURE", "ERGOTUNE_OBJECTIVE"})
+      ::unsetenv(name);
   }
   void TearDown() override {
     if (queue) api().clReleaseCommandQueue(queue);
@@ -174,7 +177,8 @@ TEST_F(Application, RunsTheDefaultWithoutWisdomAndTheTunedWithIt) {
 // A size that the source does not name is no code of its own.
 TEST_F(Application, EverySizeRunsTheSameCodeAndFindsItOnDisk) {
   const auto files = [&] {
-    return std::count_if(std::filesystem::recursive_directory_iterator(folder / "cache"), {}, [](const auto& entry) { return entry.is_regular_file(); });
+    return std::count_if(std::filesystem::recursive_directory_iterator(folder / "cache"), {},
+                         [](const auto& entry) { return entry.is_regular_file(); });
   };
   {
     const Kernel kernel(file(), options());
@@ -191,7 +195,9 @@ TEST_F(Application, EverySizeOfAComputedLaunchRunsTheSameCode) {
   write_problem("global = [\"n\"]", "global = [\"(n + 1) // 2 * 2\"]");
   const Kernel kernel(file(), options());
   for (const int n : {64, 128}) EXPECT_EQ(run(kernel, n), std::pair(16, 16));
-  EXPECT_EQ(std::count_if(std::filesystem::recursive_directory_iterator(folder / "cache"), {}, [](const auto& entry) { return entry.is_regular_file(); }), 1);
+  EXPECT_EQ(std::count_if(std::filesystem::recursive_directory_iterator(folder / "cache"), {},
+                          [](const auto& entry) { return entry.is_regular_file(); }),
+            1);
 }
 
 TEST_F(Application, AConstantThatIsABlocksSizeDecidesEachLaunch) {
@@ -260,9 +266,11 @@ bool below_the_shim(const std::string& fault) {
   if (::getenv("ERGOTUNE_FAULT")) return true;
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
   ProcessOptions options;
-  options.environment = {{"LD_PRELOAD", ERGOTUNE_BINARY_DIR "/tests/fakes/faults/faults.so"}, {"ERGOTUNE_FAULT", fault}};
+  options.environment = {{"LD_PRELOAD", ERGOTUNE_BINARY_DIR "/tests/fakes/faults/faults.so"},
+                         {"ERGOTUNE_FAULT", fault}};
   options.timeout = 60;
-  const auto result = run_process({own_program(), fmt::format("--gtest_filter={}.{}", test->test_suite_name(), test->name())}, options);
+  const auto result =
+      run_process({own_program(), fmt::format("--gtest_filter={}.{}", test->test_suite_name(), test->name())}, options);
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   return false;
 }
@@ -373,8 +381,12 @@ TEST_F(Application, MistakesAreToldInWords) {
 
 // The description in code, and the source's macros for a size that no argument says.
 TEST_F(Application, AKernelIsDescribedInCode) {
-  Builder builder = Builder::from_text("twice", "opencl", "kernel void twice(global int* x) { x[get_global_id(0)] = N * 2 + sizeof(T); }\n");
-  builder.constant("N", 64).tune("block", {8, 16}).tune<std::string>("T", {"char", "double"}).restriction("N % block == 0");
+  Builder builder = Builder::from_text(
+      "twice", "opencl", "kernel void twice(global int* x) { x[get_global_id(0)] = N * 2 + sizeof(T); }\n");
+  builder.constant("N", 64)
+      .tune("block", {8, 16})
+      .tune<std::string>("T", {"char", "double"})
+      .restriction("N % block == 0");
   builder.buffer("x", "int32", "N", "write").global({"N"}).block({"block"});
   Options given = options();
   given.constants = "N=128";
@@ -390,18 +402,26 @@ TEST_F(Application, AKernelIsDescribedInCode) {
 // TOML's numbers, whatever the application's locale writes.
 TEST(KernelBuilder, RealsStayWhatTheyAre) {
   Builder builder = Builder::from_text("f", "opencl", "kernel void f() {}");
-  builder.tune("eps", {1e-7, 1e-8, 0.1, 2.0, 1.0 / 3, 1e20}).tune("x", {0.1f, 4.0f}).tune("n", {3}).global({"64"}).block({"n"});
-  EXPECT_THAT(builder.text(), HasSubstr("eps = [1e-07, 1e-08, 0.1, 2.0, 0.3333333333333333, 1e+20]\nx = [0.1, 4.0]\nn = [3]\n"));
+  builder.tune("eps", {1e-7, 1e-8, 0.1, 2.0, 1.0 / 3, 1e20})
+      .tune("x", {0.1f, 4.0f})
+      .tune("n", {3})
+      .global({"64"})
+      .block({"n"});
+  EXPECT_THAT(builder.text(),
+              HasSubstr("eps = [1e-07, 1e-08, 0.1, 2.0, 0.3333333333333333, 1e+20]\nx = [0.1, 4.0]\nn = [3]\n"));
   const Problem problem = parse_problem(builder.text(), "/nowhere/p.toml");
   EXPECT_EQ(problem.parameters[0].values, (std::vector<Value>{1e-7, 1e-8, 0.1, 2.0, 1.0 / 3, 1e20}));
 }
 
 // An optional buffer, as drivers take it.
 TEST_F(Application, ALaunchWithoutABufferIsNotCapturedButMade) {
-  write_file(folder / "mark.toml", "name = \"mark\"\n[parameters]\nblock = [8]\n[kernel]\nfunction = \"mark\"\nsource.opencl = \"mark.cl\"\n"
-             "arguments = [{ name = \"out\", type = \"int32\", count = 8, access = \"write\" }, { name = \"more\", type = \"int32\", count = 8 }]\n"
+  write_file(folder / "mark.toml",
+             "name = \"mark\"\n[parameters]\nblock = [8]\n[kernel]\nfunction = \"mark\"\nsource.opencl = \"mark.cl\"\n"
+             "arguments = [{ name = \"out\", type = \"int32\", count = 8, access = \"write\" }, { name = \"more\", "
+             "type = \"int32\", count = 8 }]\n"
              "[kernel.launch]\nglobal = [\"8\"]\nblock = [\"block\"]\n");
-  write_file(folder / "mark.cl", "kernel void mark(global int* out, global int* more) { out[get_global_id(0)] = more ? 1 : 2; }\n");
+  write_file(folder / "mark.cl",
+             "kernel void mark(global int* out, global int* more) { out[get_global_id(0)] = more ? 1 : 2; }\n");
   const Kernel kernel = capturing();
   const cl_mem memory = buffer(8), none = nullptr;
   EXPECT_NO_THROW(kernel(queue, memory, none));

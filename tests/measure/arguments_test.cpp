@@ -70,8 +70,7 @@ TEST(Fill, RangeAndConstant) {
   range.kind = Fill::Kind::range;
   range.start = 3;
   range.step = 0.5;
-  EXPECT_EQ(as<double>(initial_contents(buffer(ElementType::float64, range), 3, 0)),
-            (std::vector<double>{3, 3.5, 4}));
+  EXPECT_EQ(as<double>(initial_contents(buffer(ElementType::float64, range), 3, 0)), (std::vector<double>{3, 3.5, 4}));
   Fill constant;
   constant.kind = Fill::Kind::constant;
   constant.value = 7;
@@ -95,7 +94,8 @@ TEST(Fill, MoreThanTheMachineHasIsRefusedBeforeItIsTried) {
     ADD_FAILURE();
   } catch (const UserError& error) {
     const double memory = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-    const std::string words = fmt::format("8388608.0 GiB; this machine has {:.1f} GiB of memory", memory / (1024.0 * 1024 * 1024));
+    const std::string words =
+        fmt::format("8388608.0 GiB; this machine has {:.1f} GiB of memory", memory / (1024.0 * 1024 * 1024));
     EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
   }
 }

@@ -28,11 +28,13 @@ struct ArrayFiles : testing::Test {
     return folder / name;
   }
   /// NumPy's file of these elements, with something else in its header.
-  std::filesystem::path npy(const std::string& descr, const std::string& order = "False", const std::string& shape = "(3,)") const {
+  std::filesystem::path npy(const std::string& descr, const std::string& order = "False",
+                            const std::string& shape = "(3,)") const {
     std::string header = "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
     header.resize(117, ' ');
     header += "\n";
-    return write("x.npy", std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header + elements());
+    return write("x.npy",
+                 std::string("\x93NUMPY\x01\0", 8) + static_cast<char>(header.size()) + '\0' + header + elements());
   }
   std::vector<float> read(const std::filesystem::path& file, ElementType type = ElementType::float32) const {
     const auto bytes = read_array_file(file, type, 12, "fills argument \"a\"");

@@ -51,8 +51,7 @@ class VirtualRig : public CalibrationRig {
         state_->virtual_time += std::min(due - now() + 1e-6, 5e-4 + 3e-4 * random_.uniform());
         fake_nvml::advance(*state_, board(), now());
         poll(trace, last_sample);
-        if (meter && meter_gain_ != 0)
-          meter->push_back({now(), (board().power - meter_offset_) / meter_gain_});
+        if (meter && meter_gain_ != 0) meter->push_back({now(), (board().power - meter_offset_) / meter_gain_});
       }
       if (busy) trace.busy.push_back({start, now()});
     }
@@ -103,21 +102,21 @@ std::vector<Case> cases() {
   using Reads = VirtualRig::Reads;
   return {
       {"hopper_instant", "hopper", Reads::power, {}, 0.1, 0.025, 0.0, SensorKind::windowed_power},
-      {"instant_with_lag", "hopper", Reads::power, [](auto& b) { b.instant = boxcar(0.1, 0.025, 0.04); }, 0.1,
-       0.025, 0.04, SensorKind::windowed_power},
-      {"ampere_instant", "ampere", Reads::power, [](auto& b) { b.instant = boxcar(0.1, 0.1, 0.02); }, 0.1,
-       0.1, 0.02, SensorKind::windowed_power},
-      {"average_1s", "ampere", Reads::power, [](auto& b) { b.instant = boxcar(0.1, 1.0, 0.0); }, 0.1, 1.0,
-       0.0, SensorKind::windowed_power},
-      {"volta", "volta", Reads::power, [](auto& b) { b.usage = boxcar(0.02, 0.01, 0.015); }, 0.02, 0.01,
-       0.015, SensorKind::windowed_power},
-      {"samples", "hopper", Reads::samples, [](auto& b) { b.samples = boxcar(0.02, 0.02, 0.03); }, 0.02, 0.02,
-       0.03, SensorKind::windowed_power},
+      {"instant_with_lag", "hopper", Reads::power, [](auto& b) { b.instant = boxcar(0.1, 0.025, 0.04); }, 0.1, 0.025,
+       0.04, SensorKind::windowed_power},
+      {"ampere_instant", "ampere", Reads::power, [](auto& b) { b.instant = boxcar(0.1, 0.1, 0.02); }, 0.1, 0.1, 0.02,
+       SensorKind::windowed_power},
+      {"average_1s", "ampere", Reads::power, [](auto& b) { b.instant = boxcar(0.1, 1.0, 0.0); }, 0.1, 1.0, 0.0,
+       SensorKind::windowed_power},
+      {"volta", "volta", Reads::power, [](auto& b) { b.usage = boxcar(0.02, 0.01, 0.015); }, 0.02, 0.01, 0.015,
+       SensorKind::windowed_power},
+      {"samples", "hopper", Reads::samples, [](auto& b) { b.samples = boxcar(0.02, 0.02, 0.03); }, 0.02, 0.02, 0.03,
+       SensorKind::windowed_power},
       {"kepler", "kepler", Reads::power, {}, 0.0152, 0.833, 0.0, SensorKind::exponential_power},
       {"counter", "hopper", Reads::counter, [](auto& b) { b.counter.lag = 0.05; }, 0.1, 0.0, 0.05,
        SensorKind::cumulative_energy},
-      {"counter_that_sleeps", "ga100", Reads::counter, [](auto& b) { b.counter.lag = 0.03; }, 0.1, 0.025,
-       0.03, SensorKind::cumulative_energy},
+      {"counter_that_sleeps", "ga100", Reads::counter, [](auto& b) { b.counter.lag = 0.03; }, 0.1, 0.025, 0.03,
+       SensorKind::cumulative_energy},
   };
 }
 
@@ -130,8 +129,8 @@ TEST_P(CalibrationOf, RecoversPeriodWindowAndLag) {
   std::printf(
       "%-20s period %.4f [%.4f %.4f]  window %.4f [%.4f %.4f]  lag %.4f [%.4f %.4f]  %s  explained %.3f "
       "(%.3f)  idle %.1f W\n",
-      c.name, found.update_period.value, found.update_period.low, found.update_period.high,
-      found.window.value, found.window.low, found.window.high, found.lag.value, found.lag.low, found.lag.high,
+      c.name, found.update_period.value, found.update_period.low, found.update_period.high, found.window.value,
+      found.window.low, found.window.high, found.lag.value, found.lag.low, found.lag.high,
       to_string(found.sensor.kind).c_str(), found.explained, found.explained_other, found.idle_power.value);
   EXPECT_NEAR(found.update_period.value, c.period, 0.1 * c.period);
   EXPECT_NEAR(found.sensor.window, c.window, 0.1 * c.window);
@@ -173,8 +172,7 @@ TEST(Calibration, ASensorThatDoesNotFollowTheLoadIsAnError) {
 }
 
 TEST(Calibration, IsFoundAgainBySensorsOfTheSameBoardAndDriver) {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("ergotune-calibrate-" + std::to_string(getpid()));
+  const auto folder = std::filesystem::temp_directory_path() / ("ergotune-calibrate-" + std::to_string(getpid()));
   setenv("ERGOTUNE_DATA_DIR", folder.c_str(), 1);
   VirtualRig rig("hopper", VirtualRig::Reads::power);
   const Calibration found = calibrate(rig);
@@ -195,8 +193,8 @@ TEST(Calibration, JsonIsTheContract) {
   c.sensor.kind = SensorKind::cumulative_energy;
   c.update_period = {0.1, 0.099, 0.101};
   const auto document = nlohmann::json::parse(to_json(c));
-  for (const char* name : {"sensor", "update_period", "window", "lag", "kind", "read_cost", "idle_power",
-                           "shortest_measurement"})
+  for (const char* name :
+       {"sensor", "update_period", "window", "lag", "kind", "read_cost", "idle_power", "shortest_measurement"})
     EXPECT_TRUE(document.contains(name)) << name;
   EXPECT_EQ(document["update_period"]["low"], 0.099);
   EXPECT_EQ(document["kind"], "cumulative_energy");

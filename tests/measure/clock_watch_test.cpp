@@ -57,7 +57,8 @@ TEST(LooksAtABoard, ThatRestsDoNotCount) {
 TEST(LooksAtABoard, ReasonsAreToldOnceAndNotThatAClockWasAskedFor) {
   const auto looks = Looks().add(2100, {"application_clocks", "hardware_slowdown"}).add(2100, {"hardware_slowdown"});
   EXPECT_THAT(looks.noted().warnings, ElementsAre("hardware slowdown"));
-  EXPECT_THAT(looks.noted(2100, true).warnings, ElementsAre("application clocks", "hardware slowdown")) << "all of them";
+  EXPECT_THAT(looks.noted(2100, true).warnings, ElementsAre("application clocks", "hardware slowdown"))
+      << "all of them";
 }
 
 TEST(LooksAtABoard, FourOfThemTellAClockThatChanged) {
@@ -127,7 +128,11 @@ struct WatchedRuns : RunnerTest {
 
 TEST_F(WatchedRuns, WaitUnderLoadForTheClockAndSayHowLongItTook) {
   clock(1500);
-  during_launch([this](std::size_t n) { if (n == 5) clock(2100); }, 2.0);
+  during_launch(
+      [this](std::size_t n) {
+        if (n == 5) clock(2100);
+      },
+      2.0);
   const Measurement m = measured();
   const double until_now = host_seconds() - run.set_at;
   EXPECT_EQ(device.launches, kUsual + 3) << "the third, fourth and fifth launch waited";

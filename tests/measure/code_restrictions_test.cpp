@@ -43,14 +43,18 @@ TEST_F(CodeRestrictions, ComparesWithParametersAndConstants) {
 }
 
 TEST_F(CodeRestrictions, AreEachTriedByWhatIsTold) {
-  const auto words = [&](const char* text, double value) { return broken(text, {{"registers", {value}}, {"shared_bytes", {7}}}); };
+  const auto words = [&](const char* text, double value) {
+    return broken(text, {{"registers", {value}}, {"shared_bytes", {7}}});
+  };
   EXPECT_EQ(words("registers < 10 and shared_bytes < 5", 20),
             "restriction \"registers < 10 and shared_bytes < 5\": registers is 20, shared_bytes is 7");
   EXPECT_EQ(words("registers // 2 == 1", 2.5), std::nullopt) << "a share is no integer";
   EXPECT_EQ(words("registers > 1e14", 1e16), std::nullopt) << "nor is what is too large for one";
-  EXPECT_EQ(broken("registers + spilled_registers < 1", {{"registers", {5}}}), std::nullopt) << "half of it is not told";
+  EXPECT_EQ(broken("registers + spilled_registers < 1", {{"registers", {5}}}), std::nullopt)
+      << "half of it is not told";
   problem.restrictions = {of("spilled_registers < 1"), of("registers < 1")};
-  EXPECT_NE(broken_code_restriction(problem, problem.parameters, {}, {}, {{"registers", {5}}}), std::nullopt) << "the other one is";
+  EXPECT_NE(broken_code_restriction(problem, problem.parameters, {}, {}, {{"registers", {5}}}), std::nullopt)
+      << "the other one is";
 }
 
 TEST_F(CodeRestrictions, AreLeftOutOfTheSpaceAndStopAConfigurationBeforeItRuns) {

@@ -136,8 +136,7 @@ TEST(CombineSensors, ThePoorTheInvalidAndTheUnmeteredStandBack) {
   EXPECT_FALSE(none.valid);
   EXPECT_EQ(none.why_not, "a says 10 and b says 13.1: neither can be believed");
   EXPECT_TRUE(combine({sensor("a", 10, 0.1), sensor("b", 12.9, 0.1)}).valid);
-  EXPECT_TRUE(combine({sensor("a", 10, 0.1), sensor("b", 20, 2)}).valid)
-      << "who knows nothing contradicts nobody";
+  EXPECT_TRUE(combine({sensor("a", 10, 0.1), sensor("b", 20, 2)}).valid) << "who knows nothing contradicts nobody";
   auto rail = sensor("b", 20, 0.1);
   rail.scope = SensorScope::module;
   EXPECT_TRUE(combine({sensor("a", 10, 0.1), rail}).valid) << "of another part of the machine";

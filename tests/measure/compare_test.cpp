@@ -1,5 +1,5 @@
-#include "measure/buffers/arguments.hpp"
 #include "measure/verify/compare.hpp"
+#include "measure/buffers/arguments.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -14,9 +14,8 @@ namespace {
 
 template <class T>
 BufferComparison compare_values(ElementType type, const std::vector<T>& actual, const std::vector<T>& expected,
-                          double absolute = 1e-6, double relative = 1e-3) {
-  return compare(type, std::as_bytes(std::span(actual)), std::as_bytes(std::span(expected)), absolute,
-                 relative);
+                                double absolute = 1e-6, double relative = 1e-3) {
+  return compare(type, std::as_bytes(std::span(actual)), std::as_bytes(std::span(expected)), absolute, relative);
 }
 
 TEST(Compare, TolerancesAreAbsolutePlusRelative) {
@@ -109,7 +108,8 @@ TEST(Compare, IntegersAndOtherSizes) {
 
 TEST(Compare, WhatTheNumberOrOrderOfElementsDoesNotChange) {
   const auto message = [](Compare how, const std::vector<float>& actual, const std::vector<float>& expected) {
-    return compare(how, ElementType::float32, std::as_bytes(std::span(actual)), std::as_bytes(std::span(expected)), 1e-6, 1e-3)
+    return compare(how, ElementType::float32, std::as_bytes(std::span(actual)), std::as_bytes(std::span(expected)),
+                   1e-6, 1e-3)
         .message;
   };
   const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -118,12 +118,15 @@ TEST(Compare, WhatTheNumberOrOrderOfElementsDoesNotChange) {
   EXPECT_EQ(message(Compare::minimum, {1, -2, 3, 4}, {-2, 0, 0, 0}), "");
   EXPECT_EQ(message(Compare::maximum, {1, 2, 3, 4}, {5, 0, 0, 0}), "its max is 4 instead of 5");
   EXPECT_EQ(message(Compare::sorted, {3, nan, 1, 2}, {1, 2, 3, nan}), "");
-  EXPECT_EQ(message(Compare::sorted, {3, 3, 1, 2}, {1, 2, 3, 4}), "sorted, 1 of 4 elements differ, the first at 3: 3 instead of 4");
+  EXPECT_EQ(message(Compare::sorted, {3, 3, 1, 2}, {1, 2, 3, 4}),
+            "sorted, 1 of 4 elements differ, the first at 3: 3 instead of 4");
   EXPECT_EQ(message(Compare::elements, {1, 2}, {1, 2}), "");
   for (const Compare how : {Compare::sum, Compare::minimum, Compare::maximum})
     EXPECT_NE(message(how, {nan, 1}, {1, 1}), "") << to_string(how) << " of a NaN is no number";
-  EXPECT_EQ(compare(Compare::sum, ElementType::uint8, std::as_bytes(std::span("\xff\x01", 2)), std::as_bytes(std::span("\x80\x80", 2)),
-                    0, 0).message, "");
+  EXPECT_EQ(compare(Compare::sum, ElementType::uint8, std::as_bytes(std::span("\xff\x01", 2)),
+                    std::as_bytes(std::span("\x80\x80", 2)), 0, 0)
+                .message,
+            "");
 }
 
 TEST(Compare, TheErrorIsRelativeDownToTheFloorOfTheTolerances) {
@@ -144,7 +147,8 @@ void check_whole_numbers(ElementType type) {
   const BufferComparison found = compare_values<T>(type, {3, 100, 5}, {3, 101, 5}, 0, 0);
   EXPECT_EQ(found.message, "1 of 3 elements differ, the first at 1: 100 instead of 101");
   const std::vector<T> some{3, 1, 2}, sorted{1, 2, 3};
-  EXPECT_TRUE(compare(Compare::sorted, type, std::as_bytes(std::span(some)), std::as_bytes(std::span(sorted)), 0, 0).equal);
+  EXPECT_TRUE(
+      compare(Compare::sorted, type, std::as_bytes(std::span(some)), std::as_bytes(std::span(sorted)), 0, 0).equal);
 }
 
 TEST(Compare, WholeNumbersOfEverySize) {

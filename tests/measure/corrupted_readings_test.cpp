@@ -1,12 +1,12 @@
-// Readings of an NVIDIA board that are wrong, through the whole path from the driver's library to the estimate: a status
-// with words, or the right number from what is left, never a wrong one.
+// Readings of an NVIDIA board that are wrong, through the whole path from the driver's library to the estimate: a
+// status with words, or the right number from what is left, never a wrong one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "measure/energy/energy.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
+#include "measure/energy/energy.hpp"
 
 namespace ergotune {
 namespace {
@@ -37,16 +37,24 @@ const Kind kOnes{"all ones", Corruption::all_ones}, kZero{"zero", Corruption::ze
 
 const std::vector<Reader>& readers() {
   static const std::vector<Reader> all{
-      {"hopper", "nvml:0/energy", "nvmlDeviceGetTotalEnergyConsumption",
+      {"hopper",
+       "nvml:0/energy",
+       "nvmlDeviceGetTotalEnergyConsumption",
        {kOnes, kZero, kTiny, kSmall, kLarge, kFrozen, kLater, kBackwards, kJumping, kAlternating}},
-      {"hopper", "nvml:0/instant", "field:186",
+      {"hopper",
+       "nvml:0/instant",
+       "field:186",
        {kOnes, kZero, kTiny, kSmall, kLarge, kFrozen, kLater, kNan, kInfinite, kDouble, kShort, kUnknown, kNegative,
         kGarbage, kJumping, kAlternating}},
-      {"ampere", "nvml:0/average", "field:185",
+      {"ampere",
+       "nvml:0/average",
+       "field:185",
        {kOnes, kZero, kTiny, kSmall, kLarge, kFrozen, kNan, kDouble, kShort, kNegative}},
-      {"hopper", "nvml:0/samples", "nvmlDeviceGetSamples",
-       {kOnes, kZero, kTiny, kSmall, kLarge, kFrozen, kNan, kDouble, kShort, kUnknown, kNegative, kAlternating, kNoStamp,
-        kAllStamps, kOldStamps}},
+      {"hopper",
+       "nvml:0/samples",
+       "nvmlDeviceGetSamples",
+       {kOnes, kZero, kTiny, kSmall, kLarge, kFrozen, kNan, kDouble, kShort, kUnknown, kNegative, kAlternating,
+        kNoStamp, kAllStamps, kOldStamps}},
       {"kepler", "nvml:0/instant", "nvmlDeviceGetPowerUsage", {kOnes, kZero, kTiny, kSmall, kLarge, kFrozen}},
   };
   return all;

@@ -58,7 +58,9 @@ TEST_F(Loads, KeepABoardWarmWhereTheyCan) {
     EXPECT_TRUE(warm->heat(0.002));
   EXPECT_GT(device.launches, before);
   EXPECT_GE(host_seconds(), begin + 0.001);
-  device.kernels["ergotune_load"] = [](const test::FakeLaunch&) -> double { throw DeviceError(DeviceFault::runtime, "gone"); };
+  device.kernels["ergotune_load"] = [](const test::FakeLaunch&) -> double {
+    throw DeviceError(DeviceFault::runtime, "gone");
+  };
   EXPECT_FALSE(KeepWarm::make(device)) << "it is a help, not a need";
   device.device_info.backend = "host";
   EXPECT_FALSE(KeepWarm::make(device));
@@ -69,7 +71,9 @@ struct SteadySensor : Sensor {
   SensorInfo about;
   std::size_t* looks;
   ReadStatus answer = ReadStatus::ok;
-  SteadySensor(std::string id, std::size_t* count, ReadStatus status = ReadStatus::ok) : looks(count), answer(status) { about.id = std::move(id); }
+  SteadySensor(std::string id, std::size_t* count, ReadStatus status = ReadStatus::ok) : looks(count), answer(status) {
+    about.id = std::move(id);
+  }
   const SensorInfo& info() const override { return about; }
   void set_info(const SensorInfo& info) override { about = info; }
   ReadStatus read(std::vector<Reading>& out) override {
@@ -83,7 +87,8 @@ struct SteadySensor : Sensor {
 
 TEST_F(Loads, AreSwitchedOnAndOffWhileASensorIsRead) {
   std::size_t looks = 0, meter_looks = 0;
-  const auto rig = make_device_rig(device, std::make_unique<SteadySensor>("s", &looks), std::make_unique<SteadySensor>("m", &meter_looks));
+  const auto rig = make_device_rig(device, std::make_unique<SteadySensor>("s", &looks),
+                                   std::make_unique<SteadySensor>("m", &meter_looks));
   EXPECT_TRUE(rig->has_meter());
   EXPECT_EQ(rig->meter_id(), "m");
   EXPECT_EQ(rig->sensor().id, "s");

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "ergotune/random.hpp"
-#include "measure/energy/energy.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
+#include "measure/energy/energy.hpp"
 
 namespace ergotune {
 
@@ -17,8 +17,7 @@ class EnergyBench {
 
   explicit EnergyBench(const std::string& generation, std::uint64_t seed)
       : state_(std::make_unique<fake_nvml::State>()), random_(seed) {
-    fake_nvml::initialise(*state_,
-                          "virtual=1 generation=" + generation + " seed=" + std::to_string(seed + 1));
+    fake_nvml::initialise(*state_, "virtual=1 generation=" + generation + " seed=" + std::to_string(seed + 1));
     state_->device_count = 1;
     state_->virtual_time += random_.uniform();  // any phase against the sensors
   }
@@ -158,8 +157,8 @@ class EnergyBench {
   fake_nvml::WorkItem item_{};
 };
 
-inline SensorInfo sensor_info(const std::string& id, SensorKind kind, double period, double window,
-                              double lag = 0, double step = 1e-3) {
+inline SensorInfo sensor_info(const std::string& id, SensorKind kind, double period, double window, double lag = 0,
+                              double step = 1e-3) {
   SensorInfo info;
   info.id = id;
   info.kind = kind;

@@ -19,8 +19,7 @@ constexpr double kTruth = kLimit / kSettledRate;
 
 /// Launch rate and power of a controller that swings around its limit with a period of about a second. Power
 /// follows the rate; the counter ticks every 100 ms, with noise on what it shows.
-EnergyTrace hunt(double seconds, double phase, double swing, double noise, std::uint64_t seed,
-                 double level = 1) {
+EnergyTrace hunt(double seconds, double phase, double swing, double noise, std::uint64_t seed, double level = 1) {
   Random random(seed);
   EnergyTrace trace;
   trace.sensors.push_back({sensor_info("nvml:0/energy", SensorKind::cumulative_energy, 0.1, 0), {}, {}});
@@ -29,8 +28,7 @@ EnergyTrace hunt(double seconds, double phase, double swing, double noise, std::
   for (int i = 0; i * kStep <= seconds; ++i) {
     const double t = i * kStep;
     const double rate = kSettledRate * (1 + swing * std::sin(2 * M_PI * (t + phase)));
-    if (i % 5 == 0)
-      trace.stream.marks.push_back({t, 0, t, static_cast<std::uint64_t>(std::llround(launches))});
+    if (i % 5 == 0) trace.stream.marks.push_back({t, 0, t, static_cast<std::uint64_t>(std::llround(launches))});
     if (t >= next_tick) {
       shown = joules + noise * 0.1 * kLimit * random.normal();
       next_tick += 0.1;
@@ -61,11 +59,12 @@ TEST(PowerCap, TheSettledEnergyIsFoundFromAnyPartOfTheSwing) {
     worst = std::max(worst, std::abs(energy.value / kTruth - 1));
     covered += std::abs(energy.value - kTruth) <= found.half_width;
     options.whole_budget = true;  // a reference is a plain mean
-    worst_mean = std::max(
-        worst_mean, std::abs(estimate_energy(trace, options).quantities.at("energy").value / kTruth - 1));
+    worst_mean =
+        std::max(worst_mean, std::abs(estimate_energy(trace, options).quantities.at("energy").value / kTruth - 1));
     EXPECT_NEAR(found.quantities.at("power").value, kLimit, 1e-9);
     const auto& marks = trace.stream.marks;
-    EXPECT_NEAR(found.quantities.at("time").value, marks.back().device_seconds / static_cast<double>(marks.back().launches), 1e-9)
+    EXPECT_NEAR(found.quantities.at("time").value,
+                marks.back().device_seconds / static_cast<double>(marks.back().launches), 1e-9)
         << "what was measured";
   }
   EXPECT_GE(runs, 180);  // in the others the mean power was too far from the limit to tell
@@ -88,7 +87,8 @@ TEST(PowerCap, ABoardThatSitsSteadilyBelowItsLimitIsTakenAsItIs) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       EnergyOptions options;
       options.combine_sensors = false;
-      const auto found = estimate_energy(hunt(0.9, 0.05 * static_cast<double>(seed), 0.0005, 0.004, seed, level), options);
+      const auto found =
+          estimate_energy(hunt(0.9, 0.05 * static_cast<double>(seed), 0.0005, 0.004, seed, level), options);
       ASSERT_TRUE(found.quantities.contains("energy")) << found.message;
       sum += found.quantities.at("energy").value / 20;
     }
@@ -106,15 +106,18 @@ std::optional<CappedEstimate> capped(const std::vector<double>& launches, double
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const double t = 0.1 * static_cast<double>(i + 1);
     stream.marks.push_back({t, 0, t, stream.marks.back().launches + static_cast<std::uint64_t>(launches[i])});
-    sensor.readings.push_back({t - 0.05, launches[i] > 0 ? levels[i] * limit * std::pow(launches[i] / kLaunches, elasticity) : 0});
+    sensor.readings.push_back(
+        {t - 0.05, launches[i] > 0 ? levels[i] * limit * std::pow(launches[i] / kLaunches, elasticity) : 0});
   }
   return estimate_capped(sensor, {0, 100}, LaunchAxis(stream), limit);
 }
-std::optional<CappedEstimate> capped(const std::vector<double>& launches, double elasticity, double limit, double level = 1) {
+std::optional<CappedEstimate> capped(const std::vector<double>& launches, double elasticity, double limit,
+                                     double level = 1) {
   return capped(launches, elasticity, limit, std::vector<double>(launches.size(), level));
 }
 
-/// A host that launches by itself is no steady one: its rate moves by some per cent, and the board's power does not follow.
+/// A host that launches by itself is no steady one: its rate moves by some per cent, and the board's power does not
+/// follow.
 TEST(PowerCap, ABoardBelowItsLimitIsTakenAsItIsHoweverUnsteadyItsHost) {
   for (const double level : {0.94, 0.979}) {
     int modelled = 0;
@@ -122,7 +125,8 @@ TEST(PowerCap, ABoardBelowItsLimitIsTakenAsItIsHoweverUnsteadyItsHost) {
       Random random(seed);
       std::vector<double> launches;
       std::vector<double> watts;
-      for (int i = 0; i < 9; ++i) launches.push_back(1e6 * (1 + 0.006 * random.normal())), watts.push_back(level * (1 + 0.002 * random.normal()));
+      for (int i = 0; i < 9; ++i)
+        launches.push_back(1e6 * (1 + 0.006 * random.normal())), watts.push_back(level * (1 + 0.002 * random.normal()));
       modelled += capped(launches, 0, 250, watts).has_value();
     }
     EXPECT_LE(modelled, 2) << level;

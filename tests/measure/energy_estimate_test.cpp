@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "energy_bench.hpp"
 #include "base/statistics.hpp"
+#include "energy_bench.hpp"
 #include "measure/energy/energy_series.hpp"
 
 namespace ergotune {
@@ -55,8 +55,7 @@ TEST(Counter, ThatDoesNotMoveHasNoValue) {
 
 TEST(Counter, ThatGoesBackHasNoValue) {
   auto trace = counter_trace(300, 1);
-  for (std::size_t i = trace.readings.size() / 2; i < trace.readings.size(); ++i)
-    trace.readings[i].value -= 1100;
+  for (std::size_t i = trace.readings.size() / 2; i < trace.readings.size(); ++i) trace.readings[i].value -= 1100;
   const auto e = estimate_slope(trace, {0, 1}, kTime);
   EXPECT_FALSE(e.valid);
   EXPECT_THAT(e.why_not, HasSubstr("went back"));
@@ -105,8 +104,7 @@ TEST(Combine, TakesTheMeanOfGoodOnesAndLeavesOutPoorOnes) {
 TEST(LaunchAxis, TrustsDeviceTimeAndTheSmallestDelay) {
   LaunchStream stream;
   for (int i = 0; i <= 100; ++i)
-    stream.marks.push_back(
-        {10 + 0.01 * i + (i % 10 ? 0.004 : 0.0001), 0, 0.01 * i, static_cast<std::uint64_t>(5 * i)});
+    stream.marks.push_back({10 + 0.01 * i + (i % 10 ? 0.004 : 0.0001), 0, 0.01 * i, static_cast<std::uint64_t>(5 * i)});
   const LaunchAxis axis(stream);
   EXPECT_NEAR(axis.launches_at(10.5001), 250, 0.01);
   EXPECT_NEAR(axis.time_per_launch({10, 12}).seconds, 0.002, 1e-12);
@@ -132,9 +130,9 @@ TEST(Settling, WaitsForThePowerControllerToCalmDown) {
   EXPECT_GT(trace.settled_at - trace.stream.queued_at, 0.02);
   const EnergyResult result = estimate_energy(trace, options);
   const LaunchAxis axis(trace.stream);
-  const double truth = (fake_nvml::energy_at(bench.board(), axis.end()) -
-                        fake_nvml::energy_at(bench.board(), trace.settled_at)) /
-                       (axis.launches_at(axis.end()) - axis.launches_at(trace.settled_at));
+  const double truth =
+      (fake_nvml::energy_at(bench.board(), axis.end()) - fake_nvml::energy_at(bench.board(), trace.settled_at)) /
+      (axis.launches_at(axis.end()) - axis.launches_at(trace.settled_at));
   EXPECT_NEAR(result.quantities.at("energy").value, truth, 0.01 * truth);
 }
 
@@ -154,8 +152,8 @@ TEST(PhaseJitter, ASleepingSensorSeesEveryPartOfALongLaunch) {
       bench.warm_up(1);
       EnergyOptions options;
       const EnergyTrace trace = bench.run(options, 8.0, false);
-      const double truth = 0.1 * fake_nvml::power_at(bench.board(), 0.35, fake_nvml::top_clock(bench.board()),
-                                                     bench.board().ambient);
+      const double truth =
+          0.1 * fake_nvml::power_at(bench.board(), 0.35, fake_nvml::top_clock(bench.board()), bench.board().ambient);
       return std::pair(estimate_energy(trace, options), truth);
     };
     const auto [locked, truth] = measure(0);

@@ -1,4 +1,5 @@
-// The power of a board at rest, as the energy meter measures it before the first configuration; and what it shows of itself.
+// The power of a board at rest, as the energy meter measures it before the first configuration; and what it shows of
+// itself.
 #include <unistd.h>
 
 #include <filesystem>

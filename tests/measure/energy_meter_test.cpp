@@ -8,9 +8,9 @@
 #include "energy_fake_device.hpp"
 #include "ergotune/error.hpp"
 #include "measure/energy/energy.hpp"
-#include "measure/timing/workload.hpp"
-#include "measure/timing/launch_streamer.hpp"
 #include "measure/observers/observation.hpp"
+#include "measure/timing/launch_streamer.hpp"
+#include "measure/timing/workload.hpp"
 #include "patience.hpp"
 
 namespace ergotune {
@@ -35,15 +35,13 @@ class EnergyOnFakeBoard : public testing::Test {
   static Outcome measure(FakeNvml& nvml, BoardDevice& device, BoardKernel& kernel, EnergyOptions options = {},
                          const std::vector<std::string>& ids = {}, double give_up_above = 1e300) {
     auto sources = energy_sources(ids, "fake", device.info().uuid, "", false);
-    auto meter =
-        std::make_shared<EnergyMeter>(std::move(sources.sensors), std::move(sources.monitor), options);
+    auto meter = std::make_shared<EnergyMeter>(std::move(sources.sensors), std::move(sources.monitor), options);
     Observation observation;
     observation.add(meter);
     ObservedConfiguration observed;
     observed.give_up_above = give_up_above;
     observed.objective_quantity = "energy";
-    observed.expected_launch_seconds =
-        fake_nvml::launch_seconds(kernel.item, fake_nvml::top_clock(nvml.board()));
+    observed.expected_launch_seconds = fake_nvml::launch_seconds(kernel.item, fake_nvml::top_clock(nvml.board()));
     meter->register_configuration(observed);
     Outcome out;
     KernelWorkload workload(device, kernel);
@@ -65,8 +63,8 @@ constexpr const char* kBusy =
 
 using QuietEnergyOnFakeBoard = EnergyOnFakeBoard;
 
-// A host that comes back late finds the device idle: that gap belongs to no launch. (Before, time and energy of a launch were
-// those of the idling too.)
+// A host that comes back late finds the device idle: that gap belongs to no launch. (Before, time and energy of a
+// launch were those of the idling too.)
 TEST_F(EnergyOnFakeBoard, WhatTheDeviceIdledBecauseTheHostWasBusyIsAPause) {
   auto& nvml = fake("generation=hopper");
   BoardDevice device(nvml);
@@ -82,7 +80,8 @@ TEST_F(EnergyOnFakeBoard, WhatTheDeviceIdledBecauseTheHostWasBusyIsAPause) {
   }
   const LaunchAxis axis(streamer.stream());
   const auto& pauses = axis.pauses();  // on a busy machine there are shorter ones too
-  EXPECT_GE(std::count_if(pauses.begin(), pauses.end(), [](const TimeSpan& pause) { return pause.length() > 0.03; }), 5);
+  EXPECT_GE(std::count_if(pauses.begin(), pauses.end(), [](const TimeSpan& pause) { return pause.length() > 0.03; }),
+            5);
   const auto per = axis.time_per_launch({axis.begin(), axis.end()});
   EXPECT_NEAR(per.seconds, 1e-3, 2e-5);
   EXPECT_NEAR(static_cast<double>(per.launches), axis.launches().back(), 0.5);

@@ -4,8 +4,8 @@
 
 #include <cstdlib>
 
-#include "energy_bench.hpp"
 #include "base/statistics.hpp"
+#include "energy_bench.hpp"
 
 namespace ergotune {
 namespace {
@@ -27,9 +27,7 @@ void use(EnergyBench& bench, Source source, SensorKind kind, const fake_nvml::Po
 std::vector<Case> cases() {
   return {
       {"counter_100ms", "ampere",
-       [](EnergyBench& b) {
-         b.add(Source::counter, sensor_info("counter", SensorKind::cumulative_energy, 0.1, 0));
-       }},
+       [](EnergyBench& b) { b.add(Source::counter, sensor_info("counter", SensorKind::cumulative_energy, 0.1, 0)); }},
       {"counter_with_lag", "ampere",
        [](EnergyBench& b) {
          b.board().counter.lag = 0.06;
@@ -113,8 +111,8 @@ TEST_P(EnergyStatistics, IsUnbiasedAndCoversTheTruth) {
   }
   const double coverage = static_cast<double>(covered) / n;
   std::printf(
-      "%-30s bias %+.3f %%  median |error| %.3f %%  median half-width %.3f %%  coverage %.1f %%  %.2f s\n",
-      c.name, 100 * mean(errors),
+      "%-30s bias %+.3f %%  median |error| %.3f %%  median half-width %.3f %%  coverage %.1f %%  %.2f s\n", c.name,
+      100 * mean(errors),
       100 *
           [&] {
             auto a = errors;

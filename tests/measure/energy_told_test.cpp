@@ -1,4 +1,5 @@
-// What is told of a measurement of energy beside the number itself: at a power limit, of a board that warms, and when it has settled.
+// What is told of a measurement of energy beside the number itself: at a power limit, of a board that warms, and when
+// it has settled.
 #include <gmock/gmock.h>
 
 #include "base/statistics.hpp"
@@ -15,10 +16,12 @@ using testing::IsEmpty;
 /// 3 s of 1000 launches a second at about 100 W by a sensor that looks every 20 ms; marks every 10 ms.
 EnergyTrace steady(double relative_noise = 0.01) {
   EnergyTrace trace;
-  for (int i = 0; i <= 300; ++i) trace.stream.marks.push_back({0.01 * i, 0, 0.01 * i, static_cast<std::uint64_t>(10 * i)});
+  for (int i = 0; i <= 300; ++i)
+    trace.stream.marks.push_back({0.01 * i, 0, 0.01 * i, static_cast<std::uint64_t>(10 * i)});
   SensorTrace sensor{test_sensor(SensorKind::windowed_power, 0.02, 0.02), {}, {}};
   sensor.info.id = "first";
-  for (int i = 1; i <= 150; ++i) sensor.readings.push_back({0.02 * i, 100 * (1 + relative_noise * noise(static_cast<std::uint32_t>(i)))});
+  for (int i = 1; i <= 150; ++i)
+    sensor.readings.push_back({0.02 * i, 100 * (1 + relative_noise * noise(static_cast<std::uint32_t>(i)))});
   trace.sensors.push_back(sensor);
   return trace;
 }

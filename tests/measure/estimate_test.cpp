@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "ergotune/random.hpp"
 #include "base/statistics.hpp"
+#include "ergotune/random.hpp"
 #include "ergotune/result.hpp"
 
 namespace ergotune {
@@ -85,7 +85,8 @@ TEST(Estimate, OneSampleIsNoInterval) {
 
 // What is printed, stored and drawn is the interval that convergence is judged by.
 TEST(EstimateTime, TheIntervalOfTheQuantityIsTheOneThatIsJudged) {
-  for (const std::vector<double>& samples : {std::vector<double>{1, 1.2, 1.1}, {1, 1.2, 1.1, 1.3, 1.05, 1.15, 1.0, 1.1, 1.12, 1.31}}) {
+  for (const std::vector<double>& samples :
+       {std::vector<double>{1, 1.2, 1.1}, {1, 1.2, 1.1, 1.3, 1.05, 1.15, 1.0, 1.1, 1.12, 1.31}}) {
     const TimeEstimate estimate = estimate_time(samples);
     Quantity quantity{estimate.value, estimate.standard_error, 3, {}, {}, Provenance::measured, estimate.degrees};
     EXPECT_DOUBLE_EQ(quantity.half_width(), estimate.relative_half_width * estimate.value);

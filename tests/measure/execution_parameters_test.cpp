@@ -120,8 +120,7 @@ TEST(ExecutionParameter, ListedValuesMustBeSupported) {
 
 TEST(ExecutionParameter, TheModelsSuggestionIsSnapped) {
   EXPECT_THROW(make_execution_parameter(spec(Choice::model), clocks()), UserError);
-  EXPECT_THAT(numbers(make_execution_parameter(spec(Choice::model), clocks(), {998, 1011, 1003})),
-              ElementsAre(1005));
+  EXPECT_THAT(numbers(make_execution_parameter(spec(Choice::model), clocks(), {998, 1011, 1003})), ElementsAre(1005));
 }
 
 TEST(ExecutionParameter, SettingsAreThoseOfTheExecutionParametersOfAConfiguration) {

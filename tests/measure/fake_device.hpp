@@ -41,7 +41,7 @@ using FakeKernel = std::function<double(const FakeLaunch&)>;
 class FakeDevice : public Device {
  public:
   DeviceInfo device_info;
-  std::map<std::string, FakeKernel> kernels;  ///< by Binary::entry
+  std::map<std::string, FakeKernel> kernels;             ///< by Binary::entry
   std::map<std::string, LoadedKernel::Resources> needs;  ///< likewise, where they are not the usual ones
   std::size_t memory = 1u << 30;
   std::size_t launches = 0, copies = 0, fills = 0;

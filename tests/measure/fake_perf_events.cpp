@@ -28,7 +28,8 @@ int FakePerfEvents::open(const perf_event_attr& attributes, int thread, int proc
   const Count count = said == counts.end() ? Count{10, 100, 100} : said->second;
   one.descriptor = ::memfd_create("event", MFD_CLOEXEC);
   const auto bytes = static_cast<ssize_t>(count.size() * sizeof count[0]);
-  if (one.descriptor < 0 || ::pwrite(one.descriptor, count.data(), static_cast<std::size_t>(bytes), 0) != bytes) return -1;
+  if (one.descriptor < 0 || ::pwrite(one.descriptor, count.data(), static_cast<std::size_t>(bytes), 0) != bytes)
+    return -1;
   opened.push_back(one);
   return one.descriptor;
 }
@@ -42,8 +43,8 @@ std::vector<FakePerfEvents::Opened> FakePerfEvents::opened_for_threads() {
 
 }  // namespace ergotune::test
 
-/// The C library's, but for the one call. How many arguments there are only the call's number says: like the C library's own it takes six, of which
-/// the last may be whatever lies on the caller's stack.
+/// The C library's, but for the one call. How many arguments there are only the call's number says: like the C
+/// library's own it takes six, of which the last may be whatever lies on the caller's stack.
 extern "C" __attribute__((no_sanitize_address)) long syscall(long number, ...) noexcept {
   std::va_list list;
   va_start(list, number);
@@ -51,8 +52,9 @@ extern "C" __attribute__((no_sanitize_address)) long syscall(long number, ...) n
   for (long& one : a) one = va_arg(list, long);
   va_end(list);
   if (number == SYS_perf_event_open && ergotune::test::answering)
-    return ergotune::test::answering->open(*reinterpret_cast<const perf_event_attr*>(a[0]), static_cast<int>(a[1]), static_cast<int>(a[2]),
-                                           static_cast<int>(a[3]), static_cast<unsigned long>(a[4]));
+    return ergotune::test::answering->open(*reinterpret_cast<const perf_event_attr*>(a[0]), static_cast<int>(a[1]),
+                                           static_cast<int>(a[2]), static_cast<int>(a[3]),
+                                           static_cast<unsigned long>(a[4]));
   static const auto real = reinterpret_cast<long (*)(long, ...)>(::dlsym(RTLD_NEXT, "syscall"));
   return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

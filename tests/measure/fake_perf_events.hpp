@@ -1,5 +1,5 @@
-// The system call perf_event_open as a kernel answers it, for processors and rights that this machine need not have: what each thread
-// counts is what a test says.
+// The system call perf_event_open as a kernel answers it, for processors and rights that this machine need not have:
+// what each thread counts is what a test says.
 #pragma once
 
 #include <linux/perf_event.h>

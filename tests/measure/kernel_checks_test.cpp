@@ -24,12 +24,14 @@ TEST_F(SeveralKernels, AKernelIsHeldAgainstItsReferenceOnWhatItReadsInTheRound) 
   // Wrong only where "twice" has been before it: on the zeros that y begins with it is right.
   device.kernels["third_32"] = [](const FakeLaunch& launch) {
     for (std::size_t i = 0; i < kCount; ++i)
-      launch.buffers[1]->floats()[i] = 3 * launch.buffers[0]->floats()[i] * (launch.buffers[0]->floats()[i] > 0 ? 1.5f : 1.0f);
+      launch.buffers[1]->floats()[i] =
+          3 * launch.buffers[0]->floats()[i] * (launch.buffers[0]->floats()[i] > 0 ? 1.5f : 1.0f);
     return 1e-3;
   };
   result = measure(runner, 64, 32);
   EXPECT_EQ(result.status, Status::wrong_result);
-  EXPECT_THAT(result.message, StartsWith("kernel \"third\" beside its reference: output \"z\": 255 of 256 elements differ"));
+  EXPECT_THAT(result.message,
+              StartsWith("kernel \"third\" beside its reference: output \"z\": 255 of 256 elements differ"));
   EXPECT_FALSE(result.quantities.contains("time"));
 }
 
@@ -49,7 +51,8 @@ TEST_F(SeveralKernels, AWrongKernelNeverBecomesWhatOthersAreComparedWith) {
 
 TEST_F(SeveralKernels, AReferenceHasTheScalarsAndBuffersOfTheFirstLaunch) {
   Problem problem = two_kernels(
-      "{ swap = [\"x\", \"y\"] }, { swap = [\"x\", \"y\"] }, { for = \"k\", from = 5, to = 7, steps = [{ kernel = \"twice\" }] }, "
+      "{ swap = [\"x\", \"y\"] }, { swap = [\"x\", \"y\"] }, { for = \"k\", from = 5, to = 7, steps = [{ kernel = "
+      "\"twice\" }] }, "
       "{ kernel = \"third\" }");
   problem.kernels[0].verification = beside("reference", problem.kernels[0]);
   int add = 0;
@@ -78,8 +81,12 @@ TEST_F(SeveralKernels, AReferenceOfAKernelMayRunOnTheHost) {
     auto verification = beside("on_host", problem.kernels[1]);
     verification->kind = Verification::Kind::host_function;
     auto reference = std::make_shared<Kernel>(*verification->reference);
-    reference->sources = {{Language::c, {}, fmt::format("void on_host(const float *y, float *z) "
-                                                        "{{ for (int i = 0; i < 256; ++i) z[i] = {} * y[i]; }}", right), {}}};
+    reference->sources = {{Language::c,
+                           {},
+                           fmt::format("void on_host(const float *y, float *z) "
+                                       "{{ for (int i = 0; i < 256; ++i) z[i] = {} * y[i]; }}",
+                                       right),
+                           {}}};
     verification->reference = reference;
     problem.kernels[1].verification = verification;
     EXPECT_EQ(measure(problem).status, std::string(right) == "3" ? Status::ok : Status::wrong_result) << right;

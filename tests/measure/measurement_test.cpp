@@ -11,9 +11,8 @@ namespace ergotune {
 namespace {
 
 TEST(Measurement, StatusNamesGoBothWays) {
-  for (const Status status :
-       {Status::ok, Status::compile_error, Status::launch_error, Status::runtime_error, Status::timeout,
-        Status::wrong_result, Status::not_converged, Status::unsupported}) {
+  for (const Status status : {Status::ok, Status::compile_error, Status::launch_error, Status::runtime_error,
+                              Status::timeout, Status::wrong_result, Status::not_converged, Status::unsupported}) {
     EXPECT_EQ(status_from(to_string(status)), status);
   }
   EXPECT_FALSE(status_from("fine"));
@@ -55,7 +54,8 @@ TEST(Measurement, ProvenanceHasAName) {
 TEST(CompileStatus, IsTheCompilersErrorButWhereTheDeviceSaysMore) {
   EXPECT_EQ(compile_status(DeviceError(DeviceFault::unsupported, "")), Status::unsupported);
   EXPECT_EQ(compile_status(DeviceError(DeviceFault::timeout, "")), Status::timeout);
-  for (const DeviceFault fault : {DeviceFault::compile, DeviceFault::launch, DeviceFault::runtime, DeviceFault::out_of_memory})
+  for (const DeviceFault fault :
+       {DeviceFault::compile, DeviceFault::launch, DeviceFault::runtime, DeviceFault::out_of_memory})
     EXPECT_EQ(compile_status(DeviceError(fault, "")), Status::compile_error);
   EXPECT_EQ(compile_status(std::runtime_error("")), Status::compile_error);
 }

@@ -14,9 +14,7 @@ Measurement measured(double time, double energy, double time_error, double energ
   return m;
 }
 
-Metric metric(const std::string& name, const std::string& text) {
-  return {name, Expression::parse(text), ""};
-}
+Metric metric(const std::string& name, const std::string& text) { return {name, Expression::parse(text), ""}; }
 
 TEST(Metrics, SeeParametersAndCarryErrors) {
   Parameter block;
@@ -24,8 +22,8 @@ TEST(Metrics, SeeParametersAndCarryErrors) {
   block.values = {32, 64};
   Measurement m = measured(2, 6, 0.02, 0.3);
   evaluate_metrics(m,
-                   {metric("power_per_thread", "energy / time / block"),
-                    metric("broken", "energy / (time - 2)"), metric("unknown", "voltage * 2")},
+                   {metric("power_per_thread", "energy / time / block"), metric("broken", "energy / (time - 2)"),
+                    metric("unknown", "voltage * 2")},
                    {block}, {64}, {});
   EXPECT_NEAR(m.metrics.at("power_per_thread"), 6.0 / 2 / 64, 1e-12);
   const double expected = 3.0 / 64 * std::sqrt(0.01 * 0.01 + 0.05 * 0.05);

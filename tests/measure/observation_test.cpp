@@ -22,7 +22,9 @@ struct Saying : Observer {
   explicit Saying(ObserverPhase phase = ObserverPhase::repetitions) : of(phase) {}
   std::string name() const override { return "saying"; }
   ObserverPhase phase() const override { return of; }
-  std::map<std::string, Quantity> results() override { return {{to_string(of), {1, 0, 1, "", "", Provenance::measured}}}; }
+  std::map<std::string, Quantity> results() override {
+    return {{to_string(of), {1, 0, 1, "", "", Provenance::measured}}};
+  }
   std::vector<std::string> warnings() override { return {"hot", "hot"}; }
   Status verdict(std::string& message) override {
     message = words;
@@ -64,7 +66,8 @@ TEST(Verdicts, MakeAStatusWorseAndNeverBetter) {
 
 TEST(Results, OfWhatWasNotMeasuredAfterAllAreNotTaken) {
   Observation observation;
-  for (const auto phase : {ObserverPhase::repetitions, ObserverPhase::launches, ObserverPhase::stream, ObserverPhase::own})
+  for (const auto phase :
+       {ObserverPhase::repetitions, ObserverPhase::launches, ObserverPhase::stream, ObserverPhase::own})
     observation.add(std::make_shared<Saying>(phase));
   Measurement whole, given_up;
   observation.collect(whole);

@@ -104,7 +104,8 @@ TEST_F(Outputs, ThoseThatAreAskedForAreCompared) {
     launch.buffers[3]->floats()[5] = -3;
     return 1e-3;
   };
-  EXPECT_THAT(message(), AllOf(StartsWith("output \"b\": 2"), HasSubstr("; output \"c\": 1 of 256"))) << "all that are wrong";
+  EXPECT_THAT(message(), AllOf(StartsWith("output \"b\": 2"), HasSubstr("; output \"c\": 1 of 256")))
+      << "all that are wrong";
 }
 
 TEST_F(Outputs, HaveTheirLargestErrorNoted) {

@@ -61,8 +61,10 @@ TEST(PowerTraces, LinesThatAreNoneAreNamed) {
   EXPECT_NE(complaint("time_s,series,value\n\n1,power\n").find("t.csv:3"), std::string::npos);
   EXPECT_NE(complaint("time_s,series,value\n12\n").find("is no line of a trace"), std::string::npos);
   EXPECT_NE(complaint("time_s,series,value\n1,power,2x\n").find("\"2x\""), std::string::npos);
-  const PowerTrace trace = trace_from_csv("time_s,series,value\n1,temperature_c,50\n1,memory_clock_mhz,5\n1,core_voltage_v,1\n2,a,7\n"
-                                          "1,reason:x,1\n4,reason:x,0\n", {});
+  const PowerTrace trace = trace_from_csv(
+      "time_s,series,value\n1,temperature_c,50\n1,memory_clock_mhz,5\n1,core_voltage_v,1\n2,a,7\n"
+      "1,reason:x,1\n4,reason:x,0\n",
+      {});
   EXPECT_EQ(trace.board.size(), 3u);
   EXPECT_EQ(trace.power.size(), 1u);
   EXPECT_EQ(trace.reasons.at(0).name, "x");

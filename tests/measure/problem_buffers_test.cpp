@@ -128,7 +128,9 @@ TEST_F(ProblemBuffersTest, OnlyAlikeBuffersSwap) {
       return error.what();
     }
   };
-  EXPECT_THAT(words(longer), HasSubstr("\"x\" and \"y\" cannot be swapped: one has 256 elements of float32, the other 512 of float32"));
+  EXPECT_THAT(
+      words(longer),
+      HasSubstr("\"x\" and \"y\" cannot be swapped: one has 256 elements of float32, the other 512 of float32"));
   EXPECT_THAT(words(other), HasSubstr("one has 256 elements of float32, the other 256 of int32"));
   EXPECT_EQ(words(buffer("y", Access::write)), "what is written is read in the next round");
   EXPECT_EQ(words(buffer("y", Access::read)), "nothing is read again");
@@ -224,7 +226,8 @@ TEST_F(ProblemBuffersTest, AReferenceBeginsWithWhatMemoryOfSomebodyElseHeldAtFir
 }
 
 TEST_F(ProblemBuffersTest, OutputsAreThoseThatAConfigurationIsGiven) {
-  auto row = buffer("row", Access::write), column = buffer("column", Access::write), both = buffer("both", Access::write);
+  auto row = buffer("row", Access::write), column = buffer("column", Access::write),
+       both = buffer("both", Access::write);
   row.when = Expression::parse("layout == 'row'");
   column.when = Expression::parse("layout == 'column'");
   auto buffers = make({{row, column, both}});

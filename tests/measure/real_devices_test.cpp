@@ -9,11 +9,11 @@
 
 #include "base/process/environment.hpp"
 #include "ergotune/error.hpp"
-#include "measure/runner.hpp"
-#include "measure/timing/workload.hpp"
 #include "ergotune/problem.hpp"
 #include "measure/device_checksum.hpp"
+#include "measure/runner.hpp"
 #include "measure/timing/timing.hpp"
+#include "measure/timing/workload.hpp"
 
 namespace ergotune {
 namespace {
@@ -34,13 +34,11 @@ std::string source(const Body& body, const std::string& backend) {
     return fmt::format("void {}({}) {{ for (int i = 0; i < COUNT; ++i) {{ {} }} }}\n", body.name, arguments,
                        body.statement);
   if (backend == "cuda")
-    return fmt::format(
-        "extern \"C\" __global__ void {}({}) {{ int i = blockIdx.x * blockDim.x + threadIdx.x; {} }}\n",
-        body.name, arguments, body.statement);
+    return fmt::format("extern \"C\" __global__ void {}({}) {{ int i = blockIdx.x * blockDim.x + threadIdx.x; {} }}\n",
+                       body.name, arguments, body.statement);
   for (std::size_t at = 0; (at = arguments.find("float*", at)) != std::string::npos; at += 13)
     arguments.insert(at, "global ");
-  return fmt::format("kernel void {}({}) {{ int i = get_global_id(0); {} }}\n", body.name, arguments,
-                     body.statement);
+  return fmt::format("kernel void {}({}) {{ int i = get_global_id(0); {} }}\n", body.name, arguments, body.statement);
 }
 
 class RealDevice : public ::testing::TestWithParam<std::string> {
@@ -57,9 +55,7 @@ class RealDevice : public ::testing::TestWithParam<std::string> {
   Kernel kernel(const Body& body) const {
     Kernel made;
     KernelSource text;
-    text.language = GetParam() == "host"   ? Language::c
-                    : GetParam() == "cuda" ? Language::cuda
-                                           : Language::opencl;
+    text.language = GetParam() == "host" ? Language::c : GetParam() == "cuda" ? Language::cuda : Language::opencl;
     text.text = source(body, GetParam());
     made.sources.push_back(text);
     made.function = Template::parse(body.name);
@@ -227,9 +223,8 @@ TEST_P(RealDevice, QueuesOfARoundRunBetweenItsMarkers) {
   const Problem problem = copying("");
   const Runner runner(*device, problem, options);
   CompileJob job = runner.compile_job({});
-  job.source =
-      source({"f", "float* out, float* in", "for (int k = 0; k < 2000; ++k) out[i] = out[i] * 0.5f + in[i];"},
-             GetParam());
+  job.source = source({"f", "float* out, float* in", "for (int k = 0; k < 2000; ++k) out[i] = out[i] * 0.5f + in[i];"},
+                      GetParam());
   const auto compiler = device->make_compiler();
   const Binary binary = compiler->compile(job);
   std::vector<std::unique_ptr<Buffer>> memory;
@@ -247,8 +242,7 @@ TEST_P(RealDevice, QueuesOfARoundRunBetweenItsMarkers) {
     loaded.back()->bind({{16, 1, 1}, {64, 1, 1}, 0}, arguments);
     kernels.push_back(loaded.back().get());
   }
-  KernelWorkload beside(*device, kernels,
-                        {{.kernel = 0}, {.kernel = 1, .queue = 1}, {.kernel = 2, .queue = 2}});
+  KernelWorkload beside(*device, kernels, {{.kernel = 0}, {.kernel = 1, .queue = 1}, {.kernel = 2, .queue = 2}});
   Timer timer(*device, options);
   for (int i = 0; i < 3; ++i) EXPECT_GT(timer.once(beside), 0);
   std::vector<float> out(1024);
@@ -308,8 +302,8 @@ TEST_P(RealDeviceParts, KernelsStayOnTheMultiprocessorsOfTheirQueue) {
   const std::uint32_t first = total / 3 / unit * unit;
   const QueueOptions one{.multiprocessors = first},
       other{.multiprocessors = total - first, .first_multiprocessor = first};
-  KernelWorkload beside(*device, {kernels[0].get(), kernels[1].get()}, {{.kernel = 0, .queue = 1}, {.kernel = 1, .queue = 2}},
-                        {one, other});
+  KernelWorkload beside(*device, {kernels[0].get(), kernels[1].get()},
+                        {{.kernel = 0, .queue = 1}, {.kernel = 1, .queue = 2}}, {one, other});
   fmt::print("{} multiprocessors in multiples of {}\n", total, unit);
   for (const bool graph : {false, true}) {  // the second round may be a graph
     for (const auto& memory : out) device->fill(*memory, 0);
@@ -328,7 +322,8 @@ TEST_P(RealDeviceParts, KernelsStayOnTheMultiprocessorsOfTheirQueue) {
   EXPECT_EQ(multiprocessors(0).size(), first);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, RealDeviceParts, ::testing::ValuesIn(with_gpus({})), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Backends, RealDeviceParts, ::testing::ValuesIn(with_gpus({})),
+                         [](const auto& info) { return info.param; });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RealDeviceParts);  // where there is no GPU
 
 }  // namespace

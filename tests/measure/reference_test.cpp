@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "ergotune/problem.hpp"
-#include "measure/fake_device.hpp"
 #include "measure/buffers/problem_buffers.hpp"
+#include "measure/fake_device.hpp"
 
 namespace ergotune {
 namespace {

@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "measure/runner.hpp"
 #include "measure/fake_device.hpp"
+#include "measure/runner.hpp"
 
 namespace ergotune::test {
 
@@ -45,8 +45,7 @@ inline Problem doubling() {
 
 inline FakeKernel right(double seconds) {
   return [seconds](const FakeLaunch& launch) {
-    for (std::size_t i = 0; i < kCount; ++i)
-      launch.buffers[2]->floats()[i] = 2 * launch.buffers[1]->floats()[i];
+    for (std::size_t i = 0; i < kCount; ++i) launch.buffers[2]->floats()[i] = 2 * launch.buffers[1]->floats()[i];
     return seconds;
   };
 }

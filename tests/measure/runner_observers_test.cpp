@@ -139,8 +139,7 @@ TEST_F(RunnerTest, ObserversOfLaunchesSeeExactlyOneAtATimeAndChangeNoTime) {
   runner.add_observer(observer);
   const Measurement m = measure(runner, 32);
   ASSERT_EQ(m.status, Status::ok) << m.message;
-  EXPECT_EQ(observer->launches,
-            std::vector<std::size_t>(static_cast<std::size_t>(m.quantities.at("time").n), 1));
+  EXPECT_EQ(observer->launches, std::vector<std::size_t>(static_cast<std::size_t>(m.quantities.at("time").n), 1));
   EXPECT_THAT(std::vector(observer->calls.begin(), observer->calls.begin() + 3),
               ::testing::ElementsAre("start", "queued", "finish"));
   EXPECT_NEAR(m.value("time").value(), unwatched.value("time").value(), 1e-12);
@@ -183,8 +182,7 @@ TEST_F(RunnerTest, APhaseOfItsOwnComesLastWithInputsRestoredBeforeEachLaunch) {
   runner.add_observer(stream);
   const Measurement m = measure(runner, 32);
   ASSERT_EQ(m.status, Status::ok) << m.message;
-  EXPECT_THAT(observer->calls,
-              ::testing::ElementsAre("begin 0", "end 0", "begin 1", "end 1", "begin 2", "end 2"));
+  EXPECT_THAT(observer->calls, ::testing::ElementsAre("begin 0", "end 0", "begin 1", "end 1", "begin 2", "end 2"));
   EXPECT_EQ(observer->launches, (std::vector<std::size_t>{1, 1, 1}));
   ASSERT_GT(spoilt.size(), 20u);
   for (std::size_t i = spoilt.size() - 3; i < spoilt.size(); ++i) {

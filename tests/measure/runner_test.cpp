@@ -161,8 +161,9 @@ TEST_F(RunnerTest, AReferenceOfNoNumbersIsSaid) {
   };
   const Measurement result = measure(32);
   EXPECT_EQ(result.status, Status::ok);
-  EXPECT_THAT(result.warnings, testing::ElementsAre(testing::HasSubstr("output \"b\" of this configuration, which the others are "
-                                                                       "compared with, holds 3 NaN")));
+  EXPECT_THAT(result.warnings,
+              testing::ElementsAre(testing::HasSubstr("output \"b\" of this configuration, which the others are "
+                                                      "compared with, holds 3 NaN")));
 }
 
 TEST_F(RunnerTest, AKernelThatWritesNothingIsWrongBecauseOutputsAreRestored) {
@@ -253,9 +254,10 @@ TEST_F(RunnerTest, FaultsBecomeStatuses) {
 }
 
 TEST_F(RunnerTest, EveryFaultHasItsStatus) {
-  const std::pair<DeviceFault, Status> statuses[] = {
-      {DeviceFault::compile, Status::compile_error}, {DeviceFault::launch, Status::launch_error},
-      {DeviceFault::unsupported, Status::unsupported}, {DeviceFault::timeout, Status::timeout}};
+  const std::pair<DeviceFault, Status> statuses[] = {{DeviceFault::compile, Status::compile_error},
+                                                     {DeviceFault::launch, Status::launch_error},
+                                                     {DeviceFault::unsupported, Status::unsupported},
+                                                     {DeviceFault::timeout, Status::timeout}};
   for (const auto& [fault, status] : statuses) {
     Runner runner(device, problem, options);
     device.fault = std::make_unique<DeviceError>(fault, "it is so");
@@ -331,7 +333,8 @@ TEST_F(RunnerTest, CompileJobCarriesParametersAndConstantsAsMacros) {
 }
 
 TEST_F(RunnerTest, TheFirstCorrectOutputsServeLaterRunners) {
-  options.reference_file = std::filesystem::path(::testing::TempDir()) / ("ergotune-reference-test-" + std::to_string(::getpid()));
+  options.reference_file =
+      std::filesystem::path(::testing::TempDir()) / ("ergotune-reference-test-" + std::to_string(::getpid()));
   std::filesystem::remove(options.reference_file);
   {
     Runner first(device, problem, options);

@@ -30,7 +30,8 @@ arguments = [{{ buffer = "y" }}, {{ buffer = "z", access = "write" }}]
 launch = {{ global = ["n"], block = ["B"] }}
 [workload]
 steps = [{}, {{ for = "k", to = 0, steps = [{{ kernel = "twice" }}] }}]
-)toml", steps),
+)toml",
+                                   steps),
                        "p.toml");
 }
 
@@ -49,8 +50,7 @@ class SeveralKernels : public ::testing::Test {
       return 2e-3;
     };
     device.kernels["third_32"] = device.kernels["third_64"] = [](const FakeLaunch& launch) {
-      for (std::size_t i = 0; i < kCount; ++i)
-        launch.buffers[1]->floats()[i] = 3 * launch.buffers[0]->floats()[i];
+      for (std::size_t i = 0; i < kCount; ++i) launch.buffers[1]->floats()[i] = 3 * launch.buffers[0]->floats()[i];
       return 1e-3;
     };
   }

@@ -1,7 +1,7 @@
 // Rounds of several kernels in the runner, on the fake device: outputs, swaps, races, failures, times in the mix.
+#include "measure/several_kernels.hpp"
 #include "device/packed_code.hpp"
 #include "measure/timing/loaded_iteration.hpp"
-#include "measure/several_kernels.hpp"
 
 namespace ergotune::test {
 namespace {
@@ -33,14 +33,16 @@ TEST_F(SeveralKernels, ScalarsOfALoopAndSwapsReachTheKernels) {
     return true;
   });
   ASSERT_EQ(measure(runner, 32, 32).status, Status::ok);
-  // x -> 2x + 0 -> 2(2x) + 1 -> 2(4x + 1) + 2: three swaps, so that it is called x in the end; y is then what came before.
+  // x -> 2x + 0 -> 2(2x) + 1 -> 2(4x + 1) + 2: three swaps, so that it is called x in the end; y is then what came
+  // before.
   EXPECT_EQ(x[5], 8 * 5 + 4);
   EXPECT_EQ(z[5], 3 * (4 * 5 + 1));
 }
 
 TEST_F(SeveralKernels, ARaceIsAWrongResultThatSaysSo) {
   // Side by side "third" may read what "twice" has not written yet: on the fake device it comes first there.
-  const Measurement result = measure(two_kernels("{ concurrent = [\"twice\", \"third\"], order = [\"third\", \"twice\"] }"));
+  const Measurement result =
+      measure(two_kernels("{ concurrent = [\"twice\", \"third\"], order = [\"third\", \"twice\"] }"));
   EXPECT_EQ(result.status, Status::wrong_result);
   EXPECT_THAT(result.message, StartsWith("a race: in sequence the same kernels are right"));
   EXPECT_THAT(result.message, HasSubstr("output \"z\""));
@@ -107,9 +109,10 @@ TEST_F(SeveralKernels, OverlapIsTheShareOfTheTimeInWhichTwoRun) {
   // 2 ms beside 1 ms
   EXPECT_NEAR(overlap("{ concurrent = [\"twice\", \"third\"] }"), 0.5, 1e-9);
   // 2 ms beside 2 ms, then 3 ms alone
-  EXPECT_NEAR(overlap("{ concurrent = [\"twice\", { name = \"more\", steps = [{ kernel = \"third\", launches = 2 }] }] }, "
-                      "{ kernel = \"third\", launches = 3 }"),
-              0.4, 1e-9);
+  EXPECT_NEAR(
+      overlap("{ concurrent = [\"twice\", { name = \"more\", steps = [{ kernel = \"third\", launches = 2 }] }] }, "
+              "{ kernel = \"third\", launches = 3 }"),
+      0.4, 1e-9);
   device.kernels["twice_32"] = device.kernels["third_32"] = [](const FakeLaunch&) { return 1e-3; };
   EXPECT_NEAR(overlap("{ concurrent = [\"twice\", \"third\"] }"), 1, 1e-9);
 }

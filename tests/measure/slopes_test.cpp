@@ -14,7 +14,8 @@ const EnergyAxis kSeconds = [](double t) { return t; };
 SensorTrace readings_of(SensorInfo info, double step, const std::vector<double>& values) {
   info.id = "test";
   SensorTrace trace{std::move(info), {}, {}};
-  for (std::size_t i = 0; i < values.size(); ++i) trace.readings.push_back({step * static_cast<double>(i + 1), values[i]});
+  for (std::size_t i = 0; i < values.size(); ++i)
+    trace.readings.push_back({step * static_cast<double>(i + 1), values[i]});
   return trace;
 }
 
@@ -31,16 +32,20 @@ TEST(Slopes, AreTheSameInWhateverUnitsOfEnergyWorkAndTime) {
   const auto all_of = [](SensorTrace trace, double joules, double units, double time) {
     trace.info.unit_step = 0.01 * joules;
     for (Reading& reading : trace.readings) reading.value *= joules, reading.time *= time;
-    const auto e = estimate_slope(trace, {0, 10 * time}, [=](double t) { return units * (t / time + 0.01 * std::sin(9 * t / time)); });
+    const auto e = estimate_slope(trace, {0, 10 * time},
+                                  [=](double t) { return units * (t / time + 0.01 * std::sin(9 * t / time)); });
     EXPECT_TRUE(e.valid) << e.why_not;
-    return std::vector<double>{e.value * units / joules, e.standard_error * units / joules, e.drift, static_cast<double>(e.n)};
+    return std::vector<double>{e.value * units / joules, e.standard_error * units / joules, e.drift,
+                               static_cast<double>(e.n)};
   };
   const auto kept = all_of(plain, 1, 1, 1);
   EXPECT_NE(kept[2], 0) << "it drifts";
-  for (const auto& [joules, units, time] : {std::array{1e-9, 1.0, 1.0}, {1e9, 1.0, 1.0}, {1.0, 1e-7, 1.0}, {1.0, 1e7, 1.0}, {1e-9, 1e-7, 1.0}})
+  for (const auto& [joules, units, time] :
+       {std::array{1e-9, 1.0, 1.0}, {1e9, 1.0, 1.0}, {1.0, 1e-7, 1.0}, {1.0, 1e7, 1.0}, {1e-9, 1e-7, 1.0}})
     expect_kept(all_of(plain, joules, units, time), kept, 1e-6);
   SensorTrace power = readings_of(test_sensor(SensorKind::instantaneous_power, 0.05), 0.05, {});
-  for (int i = 1; i <= 30; ++i) power.readings.push_back({0.05 * i, 100 + i + 10 * noise(static_cast<std::uint32_t>(i))});
+  for (int i = 1; i <= 30; ++i)
+    power.readings.push_back({0.05 * i, 100 + i + 10 * noise(static_cast<std::uint32_t>(i))});
   const auto kept_power = all_of(power, 1, 1, 1);
   for (const auto& [watts, units] : {std::pair{1e-9, 1.0}, {1e9, 1.0}, {1.0, 1e-7}, {1e-9, 1e7}})
     expect_kept(all_of(power, watts, units, 1), kept_power, 1e-6);
@@ -53,7 +58,8 @@ TEST(Slopes, FastReadingsOfOneValueAreNotStillUntilTheyLast) {
   for (std::size_t i = 0; i < 80; ++i) watts[i] = 8 + 0.1 * static_cast<double>(i % 2);
   EXPECT_EQ(estimate_slope(readings_of(info, 0.01, watts), {0, 10}, kSeconds).why_not, "") << "twenty, in 0.19 s";
   for (std::size_t i = 20; i < 100; ++i) watts[i] = 7;
-  EXPECT_THAT(estimate_slope(readings_of(info, 0.01, watts), {0, 10}, kSeconds).why_not, HasSubstr("stood still at 7 W"));
+  EXPECT_THAT(estimate_slope(readings_of(info, 0.01, watts), {0, 10}, kSeconds).why_not,
+              HasSubstr("stood still at 7 W"));
 }
 
 }  // namespace

@@ -46,16 +46,22 @@ double relative_error(const SensorTrace& trace, TimeSpan span) {
 
 TEST(SpanEnergy, IsTheIntegralOfPower) {
   // A processor's counter, a board's, a sensor of power and one that averages, each with its lag.
-  EXPECT_LT(std::abs(relative_error(trace_of(SensorKind::cumulative_energy, 1e-3, 0, 0, 0, 4, 5e-4), {0.51, 1.27})), 2e-3);
-  EXPECT_LT(std::abs(relative_error(trace_of(SensorKind::cumulative_energy, 1e-3, 0, 0, 0, 4, 2e-2), {0.51, 1.27})), 4e-2);
-  EXPECT_LT(std::abs(relative_error(trace_of(SensorKind::cumulative_energy, 0.1, 0, 0.05, 0, 4, 5e-3), {0.51, 3.02})), 2e-2);
-  EXPECT_LT(std::abs(relative_error(trace_of(SensorKind::instantaneous_power, 0.02, 0, 0, 0, 4, 2e-3), {0.51, 1.97})), 2e-2);
-  EXPECT_LT(std::abs(relative_error(trace_of(SensorKind::windowed_power, 0.02, 0.02, 0.03, 0, 4, 2e-3), {0.51, 1.97})), 2e-2);
+  EXPECT_LT(std::abs(relative_error(trace_of(SensorKind::cumulative_energy, 1e-3, 0, 0, 0, 4, 5e-4), {0.51, 1.27})),
+            2e-3);
+  EXPECT_LT(std::abs(relative_error(trace_of(SensorKind::cumulative_energy, 1e-3, 0, 0, 0, 4, 2e-2), {0.51, 1.27})),
+            4e-2);
+  EXPECT_LT(std::abs(relative_error(trace_of(SensorKind::cumulative_energy, 0.1, 0, 0.05, 0, 4, 5e-3), {0.51, 3.02})),
+            2e-2);
+  EXPECT_LT(std::abs(relative_error(trace_of(SensorKind::instantaneous_power, 0.02, 0, 0, 0, 4, 2e-3), {0.51, 1.97})),
+            2e-2);
+  EXPECT_LT(std::abs(relative_error(trace_of(SensorKind::windowed_power, 0.02, 0.02, 0.03, 0, 4, 2e-3), {0.51, 1.97})),
+            2e-2);
 }
 
 TEST(SpanEnergy, SaysHowMuchTheEdgesLeaveOpen) {
   const SpanEnergy slow = energy_over(trace_of(SensorKind::cumulative_energy, 0.1, 0, 0, 0, 4, 5e-3), {{1, 2}}).front();
-  const SpanEnergy fast = energy_over(trace_of(SensorKind::cumulative_energy, 1e-3, 0, 0, 0, 4, 5e-4), {{1, 2}}).front();
+  const SpanEnergy fast =
+      energy_over(trace_of(SensorKind::cumulative_energy, 1e-3, 0, 0, 0, 4, 5e-4), {{1, 2}}).front();
   EXPECT_NEAR(slow.edge_error, 0.1 * slow.joules / std::sqrt(6.0), 1e-9);
   EXPECT_NEAR(fast.edge_error, slow.edge_error / 100, 0.02 * slow.edge_error);
 }
@@ -92,13 +98,15 @@ TEST(SpanEnergy, OfLittlePowerIsLittleAndOfNoneIsNone) {
   EXPECT_EQ(energy_over(trace, {{1, 2}}).front().why_not, "it reads no power at all");
 }
 
-// A counter that is read often before and after a run and once a second while it lasts: what lies between a tick and the run's
-// beginning or end is idle energy, and no part of the run's.
+// A counter that is read often before and after a run and once a second while it lasts: what lies between a tick and
+// the run's beginning or end is idle energy, and no part of the run's.
 TEST(SpanEnergy, OfARunBetweenPausesHasNoBiasFromTheTicksAroundIt) {
   const double idle = 70, busy = 600;
   for (int shift = 0; shift < 10; ++shift) {
     const TimeSpan run{2.0 + 0.0101 * shift, 5.003 + 0.0177 * shift};
-    const auto energy = [&](double t) { return idle * t + (busy - idle) * (std::clamp(t, run.from, run.to) - run.from); };
+    const auto energy = [&](double t) {
+      return idle * t + (busy - idle) * (std::clamp(t, run.from, run.to) - run.from);
+    };
     SensorTrace trace;
     trace.info.kind = SensorKind::cumulative_energy;
     trace.info.update_period = 0.1;
@@ -159,7 +167,8 @@ TEST(SensorRecorder, KeepsWhatEachSensorSaysUntilItIsToldToForget) {
 TEST(SensorRecorder, WaitsUntilEachSensorSpeaksOfALaterTimeByItsMargin) {
   // 1 s of lag, half a window, 2.2 updates: 24 s; a counter's first reading is no tick
   EXPECT_DOUBLE_EQ(reading_margin(slow_sensor("a")), 24.001);
-  auto* sensor = new ScriptedSensor(slow_sensor("a"), {{{200, 1}}, {}, {}, {{100, 1}}, {}, {}, {{123.998, 2}}, {}, {}, {{124.0, 3}}, {{125, 4}}});
+  auto* sensor = new ScriptedSensor(
+      slow_sensor("a"), {{{200, 1}}, {}, {}, {{100, 1}}, {}, {}, {{123.998, 2}}, {}, {}, {{124.0, 3}}, {{125, 4}}});
   const auto recorder = recorder_of(sensor);
   recorder->begin(1e-4);
   recorder->wait(100, kEver);
@@ -169,7 +178,8 @@ TEST(SensorRecorder, WaitsUntilEachSensorSpeaksOfALaterTimeByItsMargin) {
 }
 
 TEST(SensorRecorder, WaitsNotForOneThatHasFailedAndKeepsItsWords) {
-  for (const auto& [status, words] : {std::pair{ReadStatus::failed, "it is gone"}, {ReadStatus::not_supported, "it is gone"}}) {
+  for (const auto& [status, words] :
+       {std::pair{ReadStatus::failed, "it is gone"}, {ReadStatus::not_supported, "it is gone"}}) {
     const auto recorder = recorder_of(new ScriptedSensor(slow_sensor("a"), {}, status));
     recorder->begin(1e-4);
     recorder->wait(0, kEver);

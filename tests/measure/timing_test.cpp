@@ -109,7 +109,8 @@ TEST_F(Timing, InputsAreRestoredBeforeTheOverheadIsMeasuredWithRoundsThatChangeT
   Graphed rounds(device, 5e-5, 3.8e-6, 5e-6);
   std::vector<std::size_t> restored;
   Timer timer(device, options);
-  const auto result = timer.measure(rounds, 5e-5, 1e300, [&] { restored.push_back(rounds.launches); }, nullptr);
+  const auto result = timer.measure(
+      rounds, 5e-5, 1e300, [&] { restored.push_back(rounds.launches); }, nullptr);
   EXPECT_EQ(result.launches_per_sample, 2u) << "no more than 0.1 ms take";
   EXPECT_EQ(restored.front(), 0u);
   EXPECT_EQ(restored.size(), 6u);

@@ -97,8 +97,8 @@ TEST_F(Trace, HoldsWhatTheBoardSaysAndWhyItsClocksAreSoFromWhenUntilWhen) {
     made.clock_reasons = std::move(reasons);
     return made;
   };
-  std::vector<DeviceState> states{state({"power_cap"}, 1), state({"power_cap", "thermal"}, 2), state({"thermal"}, 3), state({}, 4),
-                                 state({"power_cap"}, 5)};
+  std::vector<DeviceState> states{state({"power_cap"}, 1), state({"power_cap", "thermal"}, 2), state({"thermal"}, 3),
+                                  state({}, 4), state({"power_cap"}, 5)};
   states[1].temperature_c = 61;
   states[2].memory_clock_mhz = 1593;
   states[3].core_voltage_v = 0.75;

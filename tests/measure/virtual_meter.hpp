@@ -1,5 +1,5 @@
-// An energy meter in a time that the test owns: sensors whose readings a function gives, launches that pass one by one. No
-// clock of the host is read, so that what the meter decides, and when, is the same on any machine.
+// An energy meter in a time that the test owns: sensors whose readings a function gives, launches that pass one by one.
+// No clock of the host is read, so that what the meter decides, and when, is the same on any machine.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -42,15 +42,16 @@ class VirtualMeter : public testing::Test {
   EnergyMeter& make() {
     std::vector<std::unique_ptr<Sensor>> handles;
     for (auto& sensor : sensors) handles.push_back(std::make_unique<Handle>(*sensor, *this));
-    meter = std::make_unique<EnergyMeter>(std::move(handles), board ? std::make_unique<Monitor>(*this) : nullptr, options,
-                                          MeterTime{[this] { return now; }, [this](double s) { sleep(s); }});
+    meter = std::make_unique<EnergyMeter>(std::move(handles), board ? std::make_unique<Monitor>(*this) : nullptr,
+                                          options, MeterTime{[this] { return now; }, [this](double s) { sleep(s); }});
     return *meter;
   }
   void sleep(double seconds) {
     for (auto& sensor : sensors) sensor->sleeps.push_back(seconds);
     now += step > 0 ? step : seconds;
   }
-  /// A mark each 5 ms, launches as `rate` says; ends when the meter has enough, or after so many seconds. Returns how long it took.
+  /// A mark each 5 ms, launches as `rate` says; ends when the meter has enough, or after so many seconds. Returns how
+  /// long it took.
   double stream(double longest = 10) {
     launches = {};
     launches.queued_at = began = now;

@@ -90,9 +90,8 @@ TEST_F(WorkloadTest, QueuesForkFromTheMainOneAndJoinItInEveryRound) {
       device, kernels,
       {{.kernel = 0}, {.kernel = 1, .queue = 1}, {.kernel = 2, .queue = 2}, {.kernel = 2, .queue = 1}});
   workload.launch(2);
-  const std::vector<std::string> round{
-      "q1 waits for main", "q2 waits for main", "main: a", "q1: b", "q1: c", "q2: c",
-      "main waits for q1", "main waits for q2"};
+  const std::vector<std::string> round{"q1 waits for main", "q2 waits for main", "main: a", "q1: b", "q1: c", "q2: c",
+                                       "main waits for q1", "main waits for q2"};
   // the first waits until all of it is queued
   std::vector<std::string> expected{"hold"};
   expected.insert(expected.end(), round.begin(), round.end());

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "ergotune/random.hpp"
 #include "base/statistics.hpp"
+#include "ergotune/random.hpp"
 
 namespace ergotune {
 namespace {
@@ -48,16 +48,14 @@ std::vector<Truth> truths() {
 
 std::vector<double> clocks_of(const Truth& truth) {
   std::vector<double> out;
-  for (int i = 0; i < truth.count; ++i)
-    out.push_back(truth.low + (truth.high - truth.low) * i / (truth.count - 1));
+  for (int i = 0; i < truth.count; ++i) out.push_back(truth.low + (truth.high - truth.low) * i / (truth.count - 1));
   return out;
 }
 
 std::vector<PowerSample> sample(const PowerCurve& curve, const std::vector<double>& clocks, double noise,
                                 Random& random) {
   std::vector<PowerSample> out;
-  for (const double f : clocks)
-    out.push_back({f, curve.power(f) * (1 + noise * random.normal()), 0, {}, {}, {}});
+  for (const double f : clocks) out.push_back({f, curve.power(f) * (1 + noise * random.normal()), 0, {}, {}, {}});
   return out;
 }
 
@@ -66,9 +64,7 @@ int draws() {
   return text != nullptr ? std::max(1, std::atoi(text)) : 4;
 }
 
-bool contains(const Estimate& estimate, double value) {
-  return estimate.low <= value && value <= estimate.high;
-}
+bool contains(const Estimate& estimate, double value) { return estimate.low <= value && value <= estimate.high; }
 
 // Recorded by the Kernel Tuner project (Apache-2.0): clock that ran, power, of a full-load FP32 kernel.
 const std::vector<PowerSample> kA4000 = {{1739.72, 139.161, 0, {}, {}, {}}, {1752.16, 138.871, 0, {}, {}, {}},
@@ -97,8 +93,8 @@ TEST(PowerModel, RecordedRtxA4000HasItsRidgeAt1350) {
       "A4000: ridge %.0f [%.0f, %.0f], optimum %.0f [%.0f, %.0f], idle %.1f W, dynamic %.4f W/MHz, slope "
       "%.2e/MHz\n",
       model.ridge_mhz.value, model.ridge_mhz.low, model.ridge_mhz.high, model.optimal_clock_mhz.value,
-      model.optimal_clock_mhz.low, model.optimal_clock_mhz.high, model.curve.idle_w,
-      model.curve.dynamic_w_per_mhz, model.curve.voltage_slope_per_mhz);
+      model.optimal_clock_mhz.low, model.optimal_clock_mhz.high, model.curve.idle_w, model.curve.dynamic_w_per_mhz,
+      model.curve.voltage_slope_per_mhz);
 }
 
 TEST(PowerModel, ThrottledRequestsWithoutTheirRealClockAreAPowerCap) {
@@ -120,8 +116,8 @@ TEST(PowerModel, RecordedA100HasItsOptimumNearGoingGreens) {
       "A100: ridge %.0f [%.0f, %.0f], optimum %.0f [%.0f, %.0f], idle %.1f W, dynamic %.4f W/MHz, slope "
       "%.2e/MHz\n",
       model.ridge_mhz.value, model.ridge_mhz.low, model.ridge_mhz.high, model.optimal_clock_mhz.value,
-      model.optimal_clock_mhz.low, model.optimal_clock_mhz.high, model.curve.idle_w,
-      model.curve.dynamic_w_per_mhz, model.curve.voltage_slope_per_mhz);
+      model.optimal_clock_mhz.low, model.optimal_clock_mhz.high, model.curve.idle_w, model.curve.dynamic_w_per_mhz,
+      model.curve.voltage_slope_per_mhz);
 }
 
 TEST(PowerModel, MeasuredVoltagesTellTheRidgeWherePowersAreTooNoisyTo) {
@@ -180,8 +176,8 @@ TEST(PowerModel, AMemoryClockTermIsKeptOnlyWhereItIsReal) {
 TEST(PowerModel, ScarceOrSenselessSamplesNeverThrow) {
   EXPECT_FALSE(fit_power_model({}).usable);
   EXPECT_FALSE(fit_power_model(std::vector<PowerSample>(5, {1000, 100, 0, {}, {}, {}})).usable);
-  const PowerModel three = fit_power_model(std::vector<PowerSample>{
-      {500, 60, 0, {}, {}, {}}, {1000, 80, 0, {}, {}, {}}, {1500, 100, 0, {}, {}, {}}});
+  const PowerModel three = fit_power_model(
+      std::vector<PowerSample>{{500, 60, 0, {}, {}, {}}, {1000, 80, 0, {}, {}, {}}, {1500, 100, 0, {}, {}, {}}});
   EXPECT_TRUE(three.usable);
   EXPECT_FALSE(three.found);
   EXPECT_NEAR(three.curve.idle_w, 40, 0.5);
@@ -261,17 +257,16 @@ TEST(PowerModelCampaign, FindsTheRidgeOfTwelveRangesAndItsIntervalsCover) {
       errors.insert(errors.end(), range_errors.begin(), range_errors.end());
       const double noisy = 0.75 * range_fits;
       if (std::getenv("ERGOTUNE_MODEL_DRAWS") != nullptr) {
-        printf("%-28s %-9s found %.3f  median error %.4f  cover ridge %.3f optimum %.3f parameters %.3f\n",
-               truth.name, throttled ? "throttled" : "free", 1.0 * range_found / range_fits,
-               median(range_errors), range_ridge / noisy, range_optimum / noisy,
-               range_parameters / (3 * noisy));
+        printf("%-28s %-9s found %.3f  median error %.4f  cover ridge %.3f optimum %.3f parameters %.3f\n", truth.name,
+               throttled ? "throttled" : "free", 1.0 * range_found / range_fits, median(range_errors),
+               range_ridge / noisy, range_optimum / noisy, range_parameters / (3 * noisy));
       }
       EXPECT_LE(median(range_errors), 0.02) << truth.name << (throttled ? " throttled" : "");
     }
   }
-  printf("fits %d, found %.4f, median ridge error %.4f, cover: ridge %.3f, optimum %.3f, parameters %.3f\n",
-         fits, 1.0 * found / fits, median(errors), 1.0 * ridge_covered / intervals,
-         1.0 * optimum_covered / intervals, 1.0 * parameters_covered / parameters);
+  printf("fits %d, found %.4f, median ridge error %.4f, cover: ridge %.3f, optimum %.3f, parameters %.3f\n", fits,
+         1.0 * found / fits, median(errors), 1.0 * ridge_covered / intervals, 1.0 * optimum_covered / intervals,
+         1.0 * parameters_covered / parameters);
   EXPECT_GE(1.0 * found / fits, 0.9);
   EXPECT_LE(median(errors), 0.02);
   EXPECT_GE(1.0 * ridge_covered / intervals, 0.90);

@@ -1,9 +1,10 @@
-// The amdgpu control at its edges: which boards have a ceiling, what a cap must be, what is still set, what a step may write.
+// The amdgpu control at its edges: which boards have a ceiling, what a cap must be, what is still set, what a step may
+// write.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "power/controls/control.hpp"
 #include "fakes/control_trees/control_trees.hpp"
+#include "power/controls/control.hpp"
 #include "power/controls/control_sysfs.hpp"
 
 namespace ergotune {

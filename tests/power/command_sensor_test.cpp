@@ -10,11 +10,11 @@
 #include <fstream>
 #include <thread>
 
-#include "base/process/process.hpp"
 #include "base/clock.hpp"
+#include "base/process/process.hpp"
 #include "ergotune/error.hpp"
-#include "power/sensors/sensor.hpp"
 #include "power/guardian/journal.hpp"
+#include "power/sensors/sensor.hpp"
 
 namespace ergotune {
 namespace {
@@ -84,19 +84,24 @@ TEST(CommandSensor, SaysOnceWhyTheProgramEnded) {
   }
 }
 
-// The wall clock is set an hour on while a meter that stamps by it runs. Runs itself below tests/fakes/faults, where it is.
+// The wall clock is set an hour on while a meter that stamps by it runs. Runs itself below tests/fakes/faults, where it
+// is.
 TEST(CommandSensor, GoesOnWhenTheWallClockIsSet) {
   if (!::getenv("ERGOTUNE_FAULT")) {
     ProcessOptions options;
-    options.environment = {{"LD_PRELOAD", ERGOTUNE_BINARY_DIR "/tests/fakes/faults/faults.so"}, {"ERGOTUNE_FAULT", "call=clock,nth=60,error=3600"}};
+    options.environment = {{"LD_PRELOAD", ERGOTUNE_BINARY_DIR "/tests/fakes/faults/faults.so"},
+                           {"ERGOTUNE_FAULT", "call=clock,nth=60,error=3600"}};
     options.timeout = 60;
-    const auto result = run_process({own_program(), "--gtest_filter=CommandSensor.GoesOnWhenTheWallClockIsSet"}, options);
+    const auto result =
+        run_process({own_program(), "--gtest_filter=CommandSensor.GoesOnWhenTheWallClockIsSet"}, options);
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
     return;
   }
   const auto set = std::filesystem::temp_directory_path() / fmt::format("ergotune-clock-{}", ::getpid());
-  auto sensor = open_sensor(fmt::format("command:unset LD_PRELOAD; while sleep 0.02; do if [ -e {} ]; then echo $(($(date +%s) + 3600)) 100; "
-                                        "else echo $(date +%s) 100; fi; done", set.string()));
+  auto sensor = open_sensor(
+      fmt::format("command:unset LD_PRELOAD; while sleep 0.02; do if [ -e {} ]; then echo $(($(date +%s) + 3600)) 100; "
+                  "else echo $(date +%s) 100; fi; done",
+                  set.string()));
   const double offset = wall_seconds() - host_seconds();
   ASSERT_EQ(collect(*sensor, 1).size(), 1u);
   while (wall_seconds() - host_seconds() < offset + 1000) std::this_thread::sleep_for(std::chrono::milliseconds(1));

@@ -228,8 +228,7 @@ TEST_F(NvmlControls, LocksOfADamagedJournalAreReset) {
 TEST_F(NvmlControls, ForgedStepsAreRefused) {
   auto control = open_control("nvml:0", environment);
   const std::string uuid = fake().board().uuid;
-  EXPECT_FALSE(control->restore({"nvml-power-limit", fake().board(1).uuid, "300000"}).ok())
-      << "another board";
+  EXPECT_FALSE(control->restore({"nvml-power-limit", fake().board(1).uuid, "300000"}).ok()) << "another board";
   EXPECT_FALSE(control->restore({"nvml-power-limit", uuid, "all of it"}).ok());
   EXPECT_FALSE(control->restore({"nvml-fan", uuid, "0"}).ok());
   EXPECT_FALSE(control->restore({"sysfs", "/etc/passwd", "x"}).ok());
@@ -243,8 +242,8 @@ struct FaultCase {
 };
 struct NvmlFaults : NvmlControls, ::testing::WithParamInterface<std::string> {
   void run(const std::string& generation, int code, std::uint64_t healthy_calls) {
-    SCOPED_TRACE(testing::Message() << GetParam() << " code " << code << " after " << healthy_calls
-                                    << " calls, " << generation);
+    SCOPED_TRACE(testing::Message() << GetParam() << " code " << code << " after " << healthy_calls << " calls, "
+                                    << generation);
     start(generation);
     fake().board().power_limit_mw = fake().board().max_power_limit_mw - 10000;
     const auto before = settings(fake().board());
@@ -265,8 +264,7 @@ struct NvmlFaults : NvmlControls, ::testing::WithParamInterface<std::string> {
       EXPECT_FALSE(std::string(error.what()).empty());
     }
     fake().clear_faults();
-    for (const auto& report : replay_stale_journals(environment))
-      EXPECT_TRUE(report.complete) << report.summary;
+    for (const auto& report : replay_stale_journals(environment)) EXPECT_TRUE(report.complete) << report.summary;
     EXPECT_EQ(settings(fake().board()), before);
     EXPECT_THAT(list_journals(environment), SizeIs(0));
   }
@@ -277,8 +275,7 @@ struct NvmlFaults : NvmlControls, ::testing::WithParamInterface<std::string> {
 TEST_P(NvmlFaults, NothingIsLeftBehind) {
   const bool all = std::getenv("ERGOTUNE_ALL_FAULTS") != nullptr;
   const bool of_old_boards = GetParam().find("Applications") != std::string::npos;
-  constexpr std::array codes = {4, 15, 3, 10,
-                                999};  // NO_PERMISSION, GPU_IS_LOST, NOT_SUPPORTED, TIMEOUT, UNKNOWN
+  constexpr std::array codes = {4, 15, 3, 10, 999};  // NO_PERMISSION, GPU_IS_LOST, NOT_SUPPORTED, TIMEOUT, UNKNOWN
   for (const int code : codes) {
     if (!of_old_boards || all) run("hopper", code, 0);
     if (of_old_boards || all) run("pascal", code, 0);
@@ -292,12 +289,11 @@ TEST_P(NvmlFaults, NothingIsLeftBehind) {
 
 INSTANTIATE_TEST_SUITE_P(
     EveryFunction, NvmlFaults,
-    ::testing::Values("nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2",
-                      "nvmlDeviceGetUUID", "nvmlDeviceGetName", "nvmlDeviceGetPciInfo_v3",
-                      "nvmlDeviceGetArchitecture", "nvmlSystemGetDriverVersion", "nvmlDeviceGetClockInfo",
-                      "nvmlDeviceGetSupportedMemoryClocks", "nvmlDeviceGetSupportedGraphicsClocks",
-                      "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetPowerManagementLimit",
-                      "nvmlDeviceGetPowerManagementDefaultLimit",
+    ::testing::Values("nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetUUID",
+                      "nvmlDeviceGetName", "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetArchitecture",
+                      "nvmlSystemGetDriverVersion", "nvmlDeviceGetClockInfo", "nvmlDeviceGetSupportedMemoryClocks",
+                      "nvmlDeviceGetSupportedGraphicsClocks", "nvmlDeviceGetCurrentClocksEventReasons",
+                      "nvmlDeviceGetPowerManagementLimit", "nvmlDeviceGetPowerManagementDefaultLimit",
                       "nvmlDeviceGetPowerManagementLimitConstraints", "nvmlDeviceGetPersistenceMode",
                       "nvmlDeviceGetApplicationsClock", "nvmlDeviceGetDefaultApplicationsClock",
                       "nvmlDeviceSetGpuLockedClocks", "nvmlDeviceResetGpuLockedClocks",

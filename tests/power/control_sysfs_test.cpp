@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "ergotune/error.hpp"
-#include "power/controls/control.hpp"
 #include "fakes/control_trees/control_trees.hpp"
+#include "power/controls/control.hpp"
 #include "power/controls/control_backends.hpp"
 #include "power/controls/control_sysfs.hpp"
 #include "power/effective_user.hpp"
@@ -220,8 +220,7 @@ TEST_F(SysfsControls, CpufreqPinsEveryPolicy) {
   control_trees::add_cpufreq(tree);
   const auto before = tree.contents();
   auto control = open_control("cpufreq", environment);
-  EXPECT_THAT(control->range(ControlQuantity::core_clock_mhz).values,
-              ElementsAre(800, 1400, 2000, 2800, 3600));
+  EXPECT_THAT(control->range(ControlQuantity::core_clock_mhz).values, ElementsAre(800, 1400, 2000, 2800, 3600));
   const auto steps = control->snapshot();
   EXPECT_EQ(steps.size(), 4u);
   ASSERT_TRUE(control->set(ControlQuantity::core_clock_mhz, 2000).ok());
@@ -255,8 +254,7 @@ TEST_F(SysfsControls, ForgedStepsAreRefused) {
   for (const char* id : {"tegra", "amdgpu:card0", "cpufreq"}) {
     auto control = open_control(id, environment);
     for (const char* kind : {"sysfs", "frequency-range", "amdgpu-levels", "nvml-power-limit"})
-      for (const char* target :
-           {"/etc/passwd", "/sys/class/devfreq/17000000.ga10b/../../../../etc/passwd", ""})
+      for (const char* target : {"/etc/passwd", "/sys/class/devfreq/17000000.ga10b/../../../../etc/passwd", ""})
         EXPECT_FALSE(control->restore({kind, target, "1 2"}).ok()) << id << " " << kind << " " << target;
   }
   EXPECT_EQ(tree.get("/etc/passwd"), "untouched");

@@ -38,7 +38,8 @@ class Variables {
     }
   }
   ~Variables() {
-    for (const auto& [name, value] : before_) value ? ::setenv(name.c_str(), value->c_str(), 1) : ::unsetenv(name.c_str());
+    for (const auto& [name, value] : before_)
+      value ? ::setenv(name.c_str(), value->c_str(), 1) : ::unsetenv(name.c_str());
   }
   Variables(const Variables&) = delete;
   Variables& operator=(const Variables&) = delete;
@@ -50,7 +51,9 @@ class Variables {
 TEST(ControlEnvironments, AreTheUsersAndWholePaths) {
   const auto here = std::filesystem::current_path();
   {
-    const Variables set({{"ERGOTUNE_NVML", "lib/nvml.so"}, {"ERGOTUNE_SYSFS_ROOT", "tree"}, {"ERGOTUNE_STATE_DIR", "state"},
+    const Variables set({{"ERGOTUNE_NVML", "lib/nvml.so"},
+                         {"ERGOTUNE_SYSFS_ROOT", "tree"},
+                         {"ERGOTUNE_STATE_DIR", "state"},
                          {"ERGOTUNE_HELPER_SOCKET", "/tmp/socket"}});
     const auto environment = ControlEnvironment::from_environment();
     EXPECT_EQ(environment.nvml_library, here / "lib/nvml.so");
@@ -58,8 +61,11 @@ TEST(ControlEnvironments, AreTheUsersAndWholePaths) {
     EXPECT_EQ(environment.state_folder, here / "state");
     EXPECT_EQ(environment.helper_socket, "/tmp/socket");
   }
-  const Variables none({{"ERGOTUNE_NVML", "libnvml.so"}, {"ERGOTUNE_SYSFS_ROOT", nullptr}, {"ERGOTUNE_STATE_DIR", nullptr},
-                        {"ERGOTUNE_HELPER_SOCKET", nullptr}, {"XDG_STATE_HOME", "/home/x/state"}});
+  const Variables none({{"ERGOTUNE_NVML", "libnvml.so"},
+                        {"ERGOTUNE_SYSFS_ROOT", nullptr},
+                        {"ERGOTUNE_STATE_DIR", nullptr},
+                        {"ERGOTUNE_HELPER_SOCKET", nullptr},
+                        {"XDG_STATE_HOME", "/home/x/state"}});
   const auto environment = ControlEnvironment::from_environment();
   EXPECT_EQ(environment.nvml_library, "libnvml.so") << "a name that the loader looks for";
   EXPECT_EQ(environment.sysfs_root, "/");
@@ -89,23 +95,20 @@ TEST(ControlOrder, ChangesAsSeldomAsPossible) {
     std::set<ControlSetting> distinct;
     for (const int core : cores) {
       const double memory = *rc::gen::inRange(0, 3);
-      settings.push_back(
-          {{ControlQuantity::core_clock_mhz, core}, {ControlQuantity::memory_clock_mhz, memory}});
+      settings.push_back({{ControlQuantity::core_clock_mhz, core}, {ControlQuantity::memory_clock_mhz, memory}});
       memories.insert(memory);
       distinct.insert(settings.back());
     }
-    const ControlSetting current = {{ControlQuantity::core_clock_mhz, 1},
-                                    {ControlQuantity::memory_clock_mhz, 1}};
+    const ControlSetting current = {{ControlQuantity::core_clock_mhz, 1}, {ControlQuantity::memory_clock_mhz, 1}};
     const auto order = order_by_setting(settings, current);
     RC_ASSERT(std::set<std::size_t>(order.begin(), order.end()).size() == settings.size());
     std::size_t runs = 0, memory_runs = 0, core_runs = 0;
     const ControlSetting* last = nullptr;
     for (const auto i : order) {
       runs += !last || *last != settings[i];
-      memory_runs += !last || last->at(ControlQuantity::memory_clock_mhz) !=
-                                  settings[i].at(ControlQuantity::memory_clock_mhz);
-      core_runs += last && last->at(ControlQuantity::core_clock_mhz) !=
-                               settings[i].at(ControlQuantity::core_clock_mhz);
+      memory_runs +=
+          !last || last->at(ControlQuantity::memory_clock_mhz) != settings[i].at(ControlQuantity::memory_clock_mhz);
+      core_runs += last && last->at(ControlQuantity::core_clock_mhz) != settings[i].at(ControlQuantity::core_clock_mhz);
       last = &settings[i];
     }
     RC_ASSERT(runs == distinct.size());

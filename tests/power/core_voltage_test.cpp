@@ -68,7 +68,8 @@ TEST(CoreVoltage, OfATegraIsItsRegulators) {
   write("regulator.2/microvolts", "712500\n");
   setenv("ERGOTUNE_SYSFS_ROOT", folder.path.c_str(), 1);
   EXPECT_DOUBLE_EQ(read_core_voltage("").value_or(0), 0.7125);
-  for (const auto& [text, volts] : {std::pair{"100000", 0.0}, {"100500", 0.1005}, {"2999999", 2.999999}, {"3000000", 0.0}, {"off", 0.0}}) {
+  for (const auto& [text, volts] :
+       {std::pair{"100000", 0.0}, {"100500", 0.1005}, {"2999999", 2.999999}, {"3000000", 0.0}, {"off", 0.0}}) {
     write("regulator.2/microvolts", text);
     EXPECT_DOUBLE_EQ(read_core_voltage("").value_or(0), volts) << text;
   }

@@ -1,14 +1,14 @@
-// The clocks of CPUs whose policies differ, of kernels of before, and what is read back of them; and the files that all controls
-// below /sys share.
+// The clocks of CPUs whose policies differ, of kernels of before, and what is read back of them; and the files that all
+// controls below /sys share.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "power/controls/control.hpp"
-#include "power/sensors/sensor.hpp"
 #include "fakes/control_trees/control_trees.hpp"
+#include "power/controls/control.hpp"
 #include "power/controls/control_sysfs.hpp"
 #include "power/effective_user.hpp"
+#include "power/sensors/sensor.hpp"
 
 namespace ergotune {
 namespace {

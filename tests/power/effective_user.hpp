@@ -1,5 +1,5 @@
-// Somebody who is not root, for tests of what the rights of a file allow. A test that runs as root becomes nobody for a while; one
-// that does not is somebody already.
+// Somebody who is not root, for tests of what the rights of a file allow. A test that runs as root becomes nobody for a
+// while; one that does not is somebody already.
 #pragma once
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// amdgpu's gpu_metrics tables of every revision, laid out as the kernel lays them out, whole, short and damaged; and the energy
-// counters that are read from them.
+// amdgpu's gpu_metrics tables of every revision, laid out as the kernel lays them out, whole, short and damaged; and
+// the energy counters that are read from them.
 #include "power/sensors/gpu_metrics.hpp"
 
 #include <gmock/gmock.h>
@@ -9,8 +9,8 @@
 #include <cstring>
 #include <ctime>
 
-#include "power/sensors/sensor.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
+#include "power/sensors/sensor.hpp"
 
 using namespace ergotune;
 using namespace ergotune::test;
@@ -42,8 +42,8 @@ struct Revision {
   int content;
   std::size_t bytes, energy, taken, power, clock;
 };
-constexpr Revision kRevisions[] = {{1, 96, 24, 32, 22, 54},    {2, 104, 24, 32, 22, 54},  {3, 120, 24, 32, 22, 54},
-                                   {4, 288, 24, 32, 10, 240},  {5, 360, 88, 96, 10, 312}, {6, 1664, 16, 24, 10, 264}};
+constexpr Revision kRevisions[] = {{1, 96, 24, 32, 22, 54},   {2, 104, 24, 32, 22, 54},  {3, 120, 24, 32, 22, 54},
+                                   {4, 288, 24, 32, 10, 240}, {5, 360, 88, 96, 10, 312}, {6, 1664, 16, 24, 10, 264}};
 
 Table table_of(const Revision& r, double joules) {
   Table table(1, r.content, r.bytes);
@@ -100,7 +100,8 @@ TEST(GpuMetrics, AnyBytesAreReadOrRefused) {
   EXPECT_TRUE(rc::check([] {
     const Revision& r = kRevisions[*rc::gen::inRange(0, 6)];
     std::string bytes = table_of(r, 10).bytes();
-    for (const std::size_t at : *rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(0, bytes.size())))
+    for (const std::size_t at :
+         *rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(0, bytes.size())))
       bytes[at] = static_cast<char>(*rc::gen::arbitrary<std::uint8_t>());
     std::string reason;
     const auto metrics = read_gpu_metrics(bytes, reason);
@@ -224,7 +225,8 @@ TEST(AmdgpuMonitor, ResidencyCountersTellTheShareThatTheyAreHeldDown) {
   const auto held = [&](std::uint32_t cycles, std::uint32_t power, std::uint32_t thermal) {
     Table table = table_of(kRevisions[5], 10);
     table.put<std::uint32_t>(32, cycles).put<std::uint32_t>(36, 0).put<std::uint32_t>(40, power);
-    tree.put(EnergyTree::kCards[0], table.put<std::uint32_t>(44, thermal).put<std::uint32_t>(48, 0).put<std::uint32_t>(52, 0).bytes());
+    tree.put(EnergyTree::kCards[0],
+             table.put<std::uint32_t>(44, thermal).put<std::uint32_t>(48, 0).put<std::uint32_t>(52, 0).bytes());
   };
   const auto monitor = monitor_for_device("", "0000:03:00.0");
   held(0xffffff00, 0xfffffff0, 50);

@@ -1,4 +1,5 @@
-// The guardian as a process: what it says and does for a session that asks, for one that is gone, and what it has of its own.
+// The guardian as a process: what it says and does for a session that asks, for one that is gone, and what it has of
+// its own.
 #include "power/guardian/guardian_process.hpp"
 
 #include <fcntl.h>
@@ -65,10 +66,14 @@ struct Spoken {
   Spoken(const Guardians& test, pid_t session, const std::string& key, const std::string& attempts = "1") {
     int ends[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-    const std::vector<std::string> words{own_program(), "test-guardian", "--session", std::to_string(session),
-                                         "--session-ticks", std::to_string(process_start_ticks(session)), "--control", "tegra",
-                                         "--key", key, "--state", test.environment.state_folder.string(),
-                                         "--sysfs-root", test.environment.sysfs_root.string(), "--attempts", attempts};
+    const std::vector<std::string> words{own_program(),     "test-guardian",
+                                         "--session",       std::to_string(session),
+                                         "--session-ticks", std::to_string(process_start_ticks(session)),
+                                         "--control",       "tegra",
+                                         "--key",           key,
+                                         "--state",         test.environment.state_folder.string(),
+                                         "--sysfs-root",    test.environment.sysfs_root.string(),
+                                         "--attempts",      attempts};
     process = ChildProcess::start(words, {}, ends[1]);
     ::close(ends[1]);
     socket = ends[0];
@@ -93,7 +98,8 @@ TEST_F(Guardians, WriteDownWhatTheyCouldNotPutBack) {
   break_a_file();
   EXPECT_EQ(guardian.line(), kGuardianReady);
   EXPECT_EQ(guardian.exit_code(), 1);
-  EXPECT_THAT(log(), AllOf(HasSubstr("could be put back"), HasSubstr("\n  "), HasSubstr("min_freq"), Not(HasSubstr("\n  sysfs"))));
+  EXPECT_THAT(log(), AllOf(HasSubstr("could be put back"), HasSubstr("\n  "), HasSubstr("min_freq"),
+                           Not(HasSubstr("\n  sysfs"))));
   EXPECT_EQ(std::filesystem::exists(folder->journal_file(control->device_key())), true);
 }
 
@@ -116,7 +122,8 @@ struct GuardianOfOurs : Guardians {
   }
   void start(double timeout = kPatience) { guardian.start(*control, *folder, *lock, timeout, 1); }
   std::filesystem::path open_file(int descriptor) const {
-    return std::filesystem::read_symlink("/proc/" + std::to_string(guardian.pid()) + "/fd/" + std::to_string(descriptor));
+    return std::filesystem::read_symlink("/proc/" + std::to_string(guardian.pid()) + "/fd/" +
+                                         std::to_string(descriptor));
   }
 };
 
@@ -167,9 +174,11 @@ TEST_F(GuardianOfOurs, ThatSaysNotThatItIsReadyIsNone) {
 TEST_F(GuardianOfOurs, WithoutAProcessThereIsNone) {
   if (!::getenv("ERGOTUNE_FAULT")) {
     ProcessOptions options;
-    options.environment = {{"LD_PRELOAD", ERGOTUNE_BINARY_DIR "/tests/fakes/faults/faults.so"}, {"ERGOTUNE_FAULT", "call=fork,error=11,stays"}};
+    options.environment = {{"LD_PRELOAD", ERGOTUNE_BINARY_DIR "/tests/fakes/faults/faults.so"},
+                           {"ERGOTUNE_FAULT", "call=fork,error=11,stays"}};
     options.timeout = kPatience;
-    const auto result = run_process({own_program(), "--gtest_filter=GuardianOfOurs.WithoutAProcessThereIsNone"}, options);
+    const auto result =
+        run_process({own_program(), "--gtest_filter=GuardianOfOurs.WithoutAProcessThereIsNone"}, options);
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
     return;
   }

@@ -10,14 +10,14 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/clock.hpp"
 #include "base/files.hpp"
 #include "base/process/process.hpp"
-#include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "fakes/control_trees/control_trees.hpp"
-#include "power/guardian_host.hpp"
 #include "power/guardian/guardian_process.hpp"
 #include "power/guardian/guardian_report.hpp"
+#include "power/guardian_host.hpp"
 #include "power/sessions.hpp"
 
 namespace ergotune {
@@ -35,7 +35,8 @@ int die_with_a_clock_set(const std::vector<std::string>& arguments) {
   return 1;
 }
 
-/// A program that opens two sessions and prints what the second is told. Arguments: as above, and any others to be named by.
+/// A program that opens two sessions and prints what the second is told. Arguments: as above, and any others to be
+/// named by.
 int open_twice(const std::vector<std::string>& arguments) {
   ControlEnvironment environment;
   environment.sysfs_root = arguments.at(0);
@@ -57,8 +58,9 @@ int name_the_guardian(const std::vector<std::string>&) {
   return std::fflush(stdout);
 }
 
-const guardian_host::Host kHost(
-    {{"die-with-a-clock-set", die_with_a_clock_set}, {"open-twice", open_twice}, {"name-the-guardian", name_the_guardian}});
+const guardian_host::Host kHost({{"die-with-a-clock-set", die_with_a_clock_set},
+                                 {"open-twice", open_twice},
+                                 {"name-the-guardian", name_the_guardian}});
 
 using control_trees::kTegraGpu;
 using ::testing::HasSubstr;
@@ -101,7 +103,8 @@ TEST_F(Sessions, DoNotRepeatAChange) {
 }
 
 TEST_F(Sessions, WhatAKilledOneHadSetIsPutBackByItsGuardian) {
-  const auto result = run_process({own_program(), "die-with-a-clock-set", tree.root().string(), environment.state_folder.string()});
+  const auto result =
+      run_process({own_program(), "die-with-a-clock-set", tree.root().string(), environment.state_folder.string()});
   EXPECT_EQ(result.signal, SIGKILL);
   EXPECT_TRUE(eventually([&] { return tree.contents() == before; }));
   EXPECT_TRUE(eventually([&] { return list_journals(environment).empty(); }));
@@ -202,8 +205,7 @@ TEST_F(Sessions, AChildThatOutlivesTheSessionDoesNotHoldUpTheGuardian) {
   int forked[2];
   ASSERT_EQ(pipe(forked), 0);
   const pid_t child = fork();
-  if (child ==
-      0) {  // a fork without exec keeps every descriptor, the guardian's socket and the lock among them
+  if (child == 0) {  // a fork without exec keeps every descriptor, the guardian's socket and the lock among them
     char byte;
     (void)!read(forked[0], &byte, 1);
     _exit(0);
@@ -221,8 +223,7 @@ TEST_F(Sessions, OnlyWhatWasTouchedIsPutBack) {
   ASSERT_TRUE(session->set(ControlQuantity::power_limit_w, 200).ok());
   const auto levels_journalled = [&] {
     const auto steps = list_journals(environment).at(0).steps;
-    return std::count_if(steps.begin(), steps.end(),
-                         [](const auto& step) { return step.kind == "amdgpu-levels"; });
+    return std::count_if(steps.begin(), steps.end(), [](const auto& step) { return step.kind == "amdgpu-levels"; });
   };
   EXPECT_EQ(levels_journalled(), 0);
   ASSERT_TRUE(session->set(kCore, 800).ok());

@@ -1,8 +1,8 @@
-// Journals that are carried out: what is told before each step, what is left out, and what is damaged on the way; and what the
-// disk does to those that are written.
+// Journals that are carried out: what is told before each step, what is left out, and what is damaged on the way; and
+// what the disk does to those that are written.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -97,7 +97,8 @@ TEST_F(RestoredJournals, AreWrittenAndReadWholeOrNotAtAll) {
       options.environment = {{"LD_PRELOAD", ERGOTUNE_BINARY_DIR "/tests/fakes/faults/faults.so"},
                              {"ERGOTUNE_FAULT", std::string(fault.what) + ",path=faulty"}};
       options.timeout = 60;
-      const auto result = run_process({own_program(), "--gtest_filter=RestoredJournals.AreWrittenAndReadWholeOrNotAtAll"}, options);
+      const auto result =
+          run_process({own_program(), "--gtest_filter=RestoredJournals.AreWrittenAndReadWholeOrNotAtAll"}, options);
       EXPECT_EQ(result.exit_code, 0) << fault.what << result.out << result.err;
     }
     return;

@@ -190,8 +190,7 @@ TEST_F(Replay, OneFailureDoesNotSkipTheNext) {
   const auto report = restore_journal(folder, folder.journal_file(kTegraGpu), environment, {.attempts = 2});
   EXPECT_FALSE(report.complete);
   EXPECT_EQ(max_frequency(), "1300500000") << "the other half of the pair";
-  EXPECT_EQ(tree.get(std::string(kTegraGpu) + "/device/railgate_enable"), "1")
-      << "the step after the failing one";
+  EXPECT_EQ(tree.get(std::string(kTegraGpu) + "/device/railgate_enable"), "1") << "the step after the failing one";
   EXPECT_THAT(list_journals(environment), SizeIs(1)) << "the journal is kept until everything is done";
   std::filesystem::remove(min);
   tree.put(std::string(kTegraGpu) + "/min_freq", "1020000000");

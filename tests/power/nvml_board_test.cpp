@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "ergotune/error.hpp"
-#include "power/sensors/sensor.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "power/nvml_library.hpp"
+#include "power/sensors/sensor.hpp"
 
 namespace ergotune {
 namespace {
@@ -40,7 +40,8 @@ TEST_F(NvmlBoards, ALostOneHidesNoOther) {
 
 TEST_F(NvmlBoards, OfAnUnknownGenerationAreAskedForEverything) {
   nvml.add_fault("nvmlDeviceGetArchitecture", 3);
-  EXPECT_THAT(sensors_of(nvml.board().uuid), ElementsAre("nvml:0/energy", "nvml:0/samples", "nvml:0/instant", "nvml:0/average"));
+  EXPECT_THAT(sensors_of(nvml.board().uuid),
+              ElementsAre("nvml:0/energy", "nvml:0/samples", "nvml:0/instant", "nvml:0/average"));
   EXPECT_EQ(info("instant").kind, SensorKind::windowed_power);
   EXPECT_EQ(info("instant").window, 0.1);
   EXPECT_THAT(sensors_of(nvml.board().uuid, true), IsEmpty()) << "a board is no CPU";

@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "power/guardian/guardian.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
+#include "power/guardian/guardian.hpp"
 
 namespace ergotune {
 

@@ -8,12 +8,12 @@
 #include <set>
 #include <thread>
 
-#include "base/pci_address.hpp"
 #include "base/clock.hpp"
+#include "base/pci_address.hpp"
 #include "ergotune/error.hpp"
-#include "power/sensors/sensor.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "power/nvml_library.hpp"
+#include "power/sensors/sensor.hpp"
 #include "power/sensors/sensor_semantics.hpp"
 #include "power/stranger.hpp"
 
@@ -31,7 +31,9 @@ void wait_for(double seconds) { std::this_thread::sleep_for(std::chrono::duratio
 class Nvml : public testing::Test {
  protected:
   void SetUp() override { setenv("ERGOTUNE_DATA_DIR", "/nonexistent", 1); }
-  static FakeNvml& fake(const std::string& description = "generation=hopper devices=2") { return FakeNvml::shared(description); }
+  static FakeNvml& fake(const std::string& description = "generation=hopper devices=2") {
+    return FakeNvml::shared(description);
+  }
 };
 
 TEST(PciAddress, EverySpellingBecomesOne) {
@@ -46,8 +48,8 @@ TEST_F(Nvml, ListsEverySensorOfEveryBoard) {
   fake();
   std::vector<std::string> ids;
   for (const auto& info : list_sensors()) ids.push_back(info.id);
-  EXPECT_THAT(ids, ElementsAre("nvml:0/energy", "nvml:0/samples", "nvml:0/instant", "nvml:0/average",
-                               "nvml:1/energy", "nvml:1/samples", "nvml:1/instant", "nvml:1/average"));
+  EXPECT_THAT(ids, ElementsAre("nvml:0/energy", "nvml:0/samples", "nvml:0/instant", "nvml:0/average", "nvml:1/energy",
+                               "nvml:1/samples", "nvml:1/instant", "nvml:1/average"));
 }
 
 TEST_F(Nvml, DeviceMeetsItsSensorsByUuidOrPciAddress) {
@@ -124,9 +126,8 @@ TEST_F(Nvml, CounterAndBufferAgreeWithTheTruth) {
     EXPECT_LT(reading.time, host_seconds());
     sum += reading.value;
   }
-  const double truth =
-      (nvml.true_energy_at(watts.back().time) - nvml.true_energy_at(watts.front().time - 0.02)) /
-      (watts.back().time - watts.front().time + 0.02);
+  const double truth = (nvml.true_energy_at(watts.back().time) - nvml.true_energy_at(watts.front().time - 0.02)) /
+                       (watts.back().time - watts.front().time + 0.02);
   EXPECT_NEAR(sum / static_cast<double>(watts.size()), truth, 0.01 * truth);
   // Time stamps are those of the updates, 20 ms apart.
   for (std::size_t i = 1; i < watts.size(); ++i) EXPECT_NEAR(watts[i].time - watts[i - 1].time, 0.02, 1e-3);
@@ -232,8 +233,7 @@ TEST_F(Nvml, MissingDriverIsANoteNotAnError) {
 
 TEST_F(Nvml, StoredCalibrationHoldsForItsBoardAndDriver) {
   fake();
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("ergotune-calibration-" + std::to_string(getpid()));
+  const auto folder = std::filesystem::temp_directory_path() / ("ergotune-calibration-" + std::to_string(getpid()));
   setenv("ERGOTUNE_DATA_DIR", folder.c_str(), 1);
   std::filesystem::create_directories(folder / "calibration");
   auto counter = open_sensor("nvml:0/energy");

@@ -46,8 +46,7 @@ TEST(Powersensor3Stream, FramesBecomeWattsAtTheirTimes) {
   for (unsigned t = 1000; t < 1400; t += 50) decoder.feed(frame3(t, 310, t == 1100), samples);
   ASSERT_EQ(samples.size(), 8u);
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    EXPECT_NEAR(samples[i].device_seconds, static_cast<double>(i) * 50e-6, 1e-12)
-        << "through the wrap at 1024 us";
+    EXPECT_NEAR(samples[i].device_seconds, static_cast<double>(i) * 50e-6, 1e-12) << "through the wrap at 1024 us";
     EXPECT_NEAR(samples[i].watts, 1.0, 1e-9);
     EXPECT_EQ(samples[i].marker, i == 2);
   }
@@ -194,9 +193,8 @@ void expect_true_energy2(const FakePowersensorOptions& options, const PowerCurve
 }
 
 TEST(QuietPowersensor3, EnergyIsTrue) {
-  expect_true_energy<FakePowersensor3>(with_curve(kCurve), kCurve, [](const std::string& path) {
-    return open_sensor("powersensor3:" + path);
-  });
+  expect_true_energy<FakePowersensor3>(with_curve(kCurve), kCurve,
+                                       [](const std::string& path) { return open_sensor("powersensor3:" + path); });
 }
 
 TEST(QuietPowersensor3, EnergyIsTrueWithLostBytes) {
@@ -292,9 +290,8 @@ TEST(Powersensor3, SomethingElseOnTheLineIsRefused) {
 }
 
 TEST(QuietPowersensor2, EnergyIsTrue) {
-  expect_true_energy<FakePowersensor2>(with_curve(kCurve), kCurve, [](const std::string& path) {
-    return open_sensor("powersensor2:" + path);
-  });
+  expect_true_energy<FakePowersensor2>(with_curve(kCurve), kCurve,
+                                       [](const std::string& path) { return open_sensor("powersensor2:" + path); });
 }
 
 TEST(QuietPowersensor2, EnergyIsTrueWithLostBytes) {

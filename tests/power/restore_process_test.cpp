@@ -1,12 +1,13 @@
-// A driver that hangs or aborts while a journal is carried out: that step is lost, no other, and no caller waits for ever.
+// A driver that hangs or aborts while a journal is carried out: that step is lost, no other, and no caller waits for
+// ever.
 #include "power/guardian/restore_process.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include "base/process/process.hpp"
 #include "base/clock.hpp"
+#include "base/process/process.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "power/guardian/guardian_process.hpp"
@@ -74,9 +75,11 @@ TEST_F(RestoreApart, PutsEverythingBack) {
 TEST_F(RestoreApart, WithoutAProcessItIsDoneHere) {
   if (!::getenv("ERGOTUNE_FAULT")) {
     ProcessOptions options;
-    options.environment = {{"LD_PRELOAD", ERGOTUNE_BINARY_DIR "/tests/fakes/faults/faults.so"}, {"ERGOTUNE_FAULT", "call=fork,nth=2,error=11,stays"}};
+    options.environment = {{"LD_PRELOAD", ERGOTUNE_BINARY_DIR "/tests/fakes/faults/faults.so"},
+                           {"ERGOTUNE_FAULT", "call=fork,nth=2,error=11,stays"}};
     options.timeout = 40;
-    const auto result = run_process({own_program(), "--gtest_filter=RestoreApart.WithoutAProcessItIsDoneHere"}, options);
+    const auto result =
+        run_process({own_program(), "--gtest_filter=RestoreApart.WithoutAProcessItIsDoneHere"}, options);
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
     return;
   }

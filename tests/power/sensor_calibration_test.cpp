@@ -6,9 +6,9 @@
 #include <fstream>
 
 #include "ergotune/error.hpp"
-#include "power/sensors/sensor.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
+#include "power/sensors/sensor.hpp"
 #include "power/sensors/sensor_semantics.hpp"
 
 namespace ergotune {
@@ -55,8 +55,7 @@ TEST_F(StoredCalibration, IsUsedForCardsOfTheAmdgpuDriver) {
     ASSERT_EQ(sensor->read(out), ReadStatus::ok);
     EXPECT_NEAR(out.at(0).value, 1.1 * 200 - 3, 1e-9);
   }
-  for (const SensorInfo& info : list_sensors())
-    EXPECT_EQ(info.calibrated, info.id == "amdgpu:card0") << info.id;
+  for (const SensorInfo& info : list_sensors()) EXPECT_EQ(info.calibrated, info.id == "amdgpu:card0") << info.id;
 }
 
 TEST_F(StoredCalibration, IsUsedForRailsOfAJetson) {

@@ -37,7 +37,8 @@ TEST(GuardianProgram, IsTheCommandBesideTheLibraryWhereTheProgramIsNone) {
   std::filesystem::create_directories(program.parent_path());
   std::filesystem::create_symlink(own_program(), program);
   const auto named = [&] {
-    const std::string text = run_process({program.string(), "name-the-guardian"}).out, file = text.substr(0, text.find(' '));
+    const std::string text = run_process({program.string(), "name-the-guardian"}).out,
+                      file = text.substr(0, text.find(' '));
     EXPECT_TRUE(text.ends_with(" guardian")) << text;
     return file.empty() ? file : std::filesystem::weakly_canonical(file).lexically_relative(tree.root()).string();
   };

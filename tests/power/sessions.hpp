@@ -6,8 +6,8 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "power/guardian/guardian.hpp"
 #include "fakes/control_trees/control_trees.hpp"
+#include "power/guardian/guardian.hpp"
 
 namespace ergotune {
 

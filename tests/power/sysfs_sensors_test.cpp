@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "ergotune/error.hpp"
-#include "power/sensors/sensor.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
+#include "power/sensors/sensor.hpp"
 
 using namespace ergotune;
 using namespace ergotune::test;
@@ -75,8 +75,7 @@ std::string refusal(const std::string& id) {
 
 TEST(Tegra, RailsOfTheHwmonLayoutWithTheGpuFirst) {
   OrinTree orin;
-  EXPECT_THAT(ids_of("tegra"),
-              testing::ElementsAre("tegra:VDD_GPU_SOC", "tegra:VDD_CPU_CV", "tegra:VIN_SYS_5V0"));
+  EXPECT_THAT(ids_of("tegra"), testing::ElementsAre("tegra:VDD_GPU_SOC", "tegra:VDD_CPU_CV", "tegra:VIN_SYS_5V0"));
   EXPECT_EQ(open_sensor("tegra")->info().id, "tegra:VDD_GPU_SOC");
   EXPECT_NEAR(open_sensor("tegra")->info().update_period, 1e-3, 1e-9);
   EXPECT_THAT(refusal("tegra:VDD_GPU"), HasSubstr("VDD_GPU_SOC"));
@@ -187,9 +186,9 @@ TEST(Amdgpu, TheMonitorReadsTheBoard) {
 
 TEST(Rapl, ZonesAndTheirSum) {
   RaplTree tree;
-  EXPECT_THAT(ids_of("rapl"), testing::ElementsAre("rapl:packages", "rapl:package-0", "rapl:package-0/core",
-                                                   "rapl:package-0/dram", "rapl:package-1", "rapl:psys",
-                                                   "rapl:package-1/core"));
+  EXPECT_THAT(ids_of("rapl"),
+              testing::ElementsAre("rapl:packages", "rapl:package-0", "rapl:package-0/core", "rapl:package-0/dram",
+                                   "rapl:package-1", "rapl:psys", "rapl:package-1/core"));
   EXPECT_EQ(sensors_for_device("", "", true).at(0)->info().id, "rapl:packages");
   EXPECT_TRUE(sensors_for_device("GPU-1", "", false).empty());
 }
@@ -258,8 +257,8 @@ TEST(Rapl, ACounterThatGoesBackWithoutARangeIsAFailure) {
 
 TEST(Rapl, CountersThatOnlyRootReadsSaySo) {
   RaplTree tree;
-  for (const char* zone : {"intel-rapl:0", "intel-rapl:0:0", "intel-rapl:0:1", "intel-rapl:1",
-                           "intel-rapl:1:0", "intel-rapl:10"})
+  for (const char* zone :
+       {"intel-rapl:0", "intel-rapl:0:0", "intel-rapl:0:1", "intel-rapl:1", "intel-rapl:1:0", "intel-rapl:10"})
     std::filesystem::permissions(tree.real(std::string("/sys/class/powercap/") + zone + "/energy_uj"),
                                  std::filesystem::perms::none);
   std::filesystem::permissions(tree.real("/"), std::filesystem::perms(0755));
@@ -291,8 +290,8 @@ TEST(Rapl, AbsentCountersSayWhereTheyWereLookedFor) {
 
 TEST(PmCounters, SensorsOfANode) {
   CrayTree tree(2, true);
-  EXPECT_THAT(ids_of("pm_counters"), testing::ElementsAre("pm_counters:node", "pm_counters:accel0",
-                                                          "pm_counters:accel1", "pm_counters:cpu"));
+  EXPECT_THAT(ids_of("pm_counters"),
+              testing::ElementsAre("pm_counters:node", "pm_counters:accel0", "pm_counters:accel1", "pm_counters:cpu"));
   EXPECT_NEAR(open_sensor("pm_counters")->info().update_period, 0.1, 1e-9);
   EXPECT_EQ(sensors_for_device("", "", true).at(0)->info().id, "pm_counters:cpu");
   // two accelerators: which of them is this GPU cannot be known
@@ -315,8 +314,7 @@ TEST(PmCounters, EnergyIsTrueAndStampedWhenItWasCurrent) {
       tree.scan(0, 1e6 + curve.energy(start, t), wall_seconds() - (host_seconds() - t));
     });
     expect_true_energy(readings, curve);
-    for (std::size_t i = 1; i < readings.size(); ++i)
-      EXPECT_GT(readings[i].time, readings[i - 1].time + 0.005);
+    for (std::size_t i = 1; i < readings.size(); ++i) EXPECT_GT(readings[i].time, readings[i - 1].time + 0.005);
   }
 }
 

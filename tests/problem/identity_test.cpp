@@ -91,10 +91,8 @@ class IdentityTest : public ::testing::Test {
 TEST_F(IdentityTest, WhereItStandsAndWhatItIsCalledDoesNotCount) {
   const std::string identity = now();
   make(root / "b with a space", "other name.toml");
-  EXPECT_EQ(identity_of(load_problem(root / "b with a space/other name.toml")), identity)
-      << "a copy elsewhere";
-  EXPECT_EQ(identity_of(load_problem(root / "a/../a/./stencil.toml")), identity)
-      << "another way to write the path";
+  EXPECT_EQ(identity_of(load_problem(root / "b with a space/other name.toml")), identity) << "a copy elsewhere";
+  EXPECT_EQ(identity_of(load_problem(root / "a/../a/./stencil.toml")), identity) << "another way to write the path";
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(folder);
   EXPECT_EQ(identity_of(load_problem("stencil.toml")), identity) << "by a relative path";
@@ -160,7 +158,8 @@ TEST_F(IdentityTest, WhateverCanChangeAResultCounts) {
            {"\"-O2\", ", ""},
            {"1e-3", "1e-4"},
            {"to = 900", "to = 800"},
-           {"type = \"int32\", value = \"N\"", "type = \"struct n\", fields = [{ name = \"n\", type = \"int32\", value = \"N\" }]"},
+           {"type = \"int32\", value = \"N\"",
+            "type = \"struct n\", fields = [{ name = \"n\", type = \"int32\", value = \"N\" }]"},
            {"type = \"int32\", value = \"N\"", "type = \"int32\", value = \"N\", when = \"BX > 16\""},
        })
     EXPECT_NE(with(old, fresh), identity) << fresh;
@@ -169,7 +168,8 @@ TEST_F(IdentityTest, WhateverCanChangeAResultCounts) {
 TEST_F(IdentityTest, ForeignMemoryCountsByItsContents) {
   Problem given = load_problem(folder / "stencil.toml"), foreign = given;
   std::vector<std::uint8_t> memory(17'000'000, 7);  // more than is read at once
-  given.kernel().arguments[0].fill = {.kind = Fill::Kind::data, .data = std::make_shared<std::vector<std::uint8_t>>(memory)};
+  given.kernel().arguments[0].fill = {.kind = Fill::Kind::data,
+                                      .data = std::make_shared<std::vector<std::uint8_t>>(memory)};
   auto there = std::make_shared<ForeignMemory>();
   there->bytes = memory.size();
   there->read = [&](std::span<std::uint8_t> into, std::size_t offset) {
@@ -184,14 +184,13 @@ TEST_F(IdentityTest, ForeignMemoryCountsByItsContents) {
 
 TEST_F(IdentityTest, TheContentsOfEveryFileCount) {
   const std::string identity = now();
-  for (const auto& [file, other] :
-       {std::pair{"stencil.c", "#include \"inner.h\"\nvoid stencil() { int x; }\n"},
-        {"stencil.f90", "subroutine stencil()\n!$omp parallel\nend\n"},
-        {"inner.h", "#include \"deeper.h\"\n#define MORE\n"},
-        {"deeper.h", "#define DEPTH 3\n"},
-        {"shared/outer.h", "#define OUTER 2\n"},
-        {"in.bin", "0124"},
-        {"out.bin", "4568"}}) {
+  for (const auto& [file, other] : {std::pair{"stencil.c", "#include \"inner.h\"\nvoid stencil() { int x; }\n"},
+                                    {"stencil.f90", "subroutine stencil()\n!$omp parallel\nend\n"},
+                                    {"inner.h", "#include \"deeper.h\"\n#define MORE\n"},
+                                    {"deeper.h", "#define DEPTH 3\n"},
+                                    {"shared/outer.h", "#define OUTER 2\n"},
+                                    {"in.bin", "0124"},
+                                    {"out.bin", "4568"}}) {
     const std::string before = *read_file(folder / file);
     put(folder / file, other);
     EXPECT_NE(now(), identity) << file;

@@ -255,10 +255,9 @@ TEST(LoadProblem, T1RoundTrip) {
 }
 
 TEST(LoadProblem, AnyCharacterMayStandInStringsAndComments) {
-  EXPECT_EQ(
-      message_of("space_only = true  # Größe\nname = \"é \\\" é\"\ndescription = \"\"\"\n\"é\" 'é\n\"\"\"\n"
-                 "[parameters]\nb = ['é', 'è'] # ü\n"),
-      "no error");
+  EXPECT_EQ(message_of("space_only = true  # Größe\nname = \"é \\\" é\"\ndescription = \"\"\"\n\"é\" 'é\n\"\"\"\n"
+                       "[parameters]\nb = ['é', 'è'] # ü\n"),
+            "no error");
   EXPECT_THAT(message_of("space_only = true\n[parameters]\nb = [1, é]\n"), HasSubstr("test.toml:3:9: "));
 }
 
@@ -270,9 +269,9 @@ TEST(LoadProblem, AModelOrASpaceNeedsNoKernel) {
       parse_problem("name = \"m\"\n" + parameters + "[simulation]\nflops = \"2*bx\"\n", "model.toml");
   EXPECT_EQ(problem.kernel().function.text(), "m");
   EXPECT_EQ(problem.simulation.at("flops").text(), "2*bx");
-  EXPECT_EQ(message_of(parameters +
-                       "[kernel]\nfunction = \"f\"\nsource.opencl.text = \"x\"\n[simulation]\nflops = 1\n"),
-            "no error");
+  EXPECT_EQ(
+      message_of(parameters + "[kernel]\nfunction = \"f\"\nsource.opencl.text = \"x\"\n[simulation]\nflops = 1\n"),
+      "no error");
 }
 
 // The page's whole example is what people copy.

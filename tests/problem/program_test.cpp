@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "problem/identity.hpp"
 #include "ergotune/problem.hpp"
+#include "problem/identity.hpp"
 
 namespace ergotune {
 namespace {
@@ -102,16 +102,20 @@ TEST_F(ProgramFileTest, SurvivesTheWayToAStore) {
 
 TEST_F(ProgramFileTest, OneCommandAndOnePatternNeedNoLists) {
   const Problem problem = parse(
-      "[parameters]\nTILE = [1]\n[program]\ncommand = [\"true\"]\nbuild = [\"make\", \"TILE={{TILE}}\"]\ncheck = 'fine'\n");
+      "[parameters]\nTILE = [1]\n[program]\ncommand = [\"true\"]\nbuild = [\"make\", \"TILE={{TILE}}\"]\ncheck = "
+      "'fine'\n");
   EXPECT_EQ(problem.program->build.size(), 1u);
   EXPECT_EQ(problem.program->check_pattern, "fine");
-  EXPECT_THAT(parse("[parameters]\nTILE = [1]\n[program]\ncommand = [\"true\"]\ncheck = [\"true\"]\n").program->check_command,
-              testing::SizeIs(1));
+  EXPECT_THAT(
+      parse("[parameters]\nTILE = [1]\n[program]\ncommand = [\"true\"]\ncheck = [\"true\"]\n").program->check_command,
+      testing::SizeIs(1));
 }
 
 // What decides about results: the program itself, files that it is given, sources; not where they lie.
 TEST_F(ProgramFileTest, IdentityFollowsTheContentsOfFiles) {
-  const std::string text = "[parameters]\nTILE = [1]\n[program]\ncommand = [\"sh\", \"{{folder}}/run.sh\", \"--in=data\"]\nsources = [\"lib\"]\n";
+  const std::string text =
+      "[parameters]\nTILE = [1]\n[program]\ncommand = [\"sh\", \"{{folder}}/run.sh\", \"--in=data\"]\nsources = "
+      "[\"lib\"]\n";
   std::filesystem::create_directory(folder / "lib");
   write("run.sh", "true\n");
   write("data", "1\n");
@@ -130,7 +134,8 @@ TEST_F(ProgramFileTest, IdentityFollowsTheContentsOfFiles) {
 TEST_F(ProgramFileTest, MistakesAreToldWithTheirPlace) {
   EXPECT_THAT(mistake("comand = [\"a\"]"), AllOf(StartsWith("p.toml:5:1:"), HasSubstr("did you mean \"command\"?")));
   EXPECT_THAT(mistake("environment = {}"), HasSubstr("\"command\""));
-  EXPECT_THAT(mistake("command = \"./app --tile\""), AllOf(StartsWith("p.toml:5:"), HasSubstr("[\"sh\", \"-c\", \"...\"]")));
+  EXPECT_THAT(mistake("command = \"./app --tile\""),
+              AllOf(StartsWith("p.toml:5:"), HasSubstr("[\"sh\", \"-c\", \"...\"]")));
   EXPECT_THAT(mistake("command = []"), HasSubstr("a list of the program and its arguments"));
   EXPECT_THAT(mistake("command = [\"a\", \"{{TLIE}}\"]"), AllOf(StartsWith("p.toml:5:"), HasSubstr("TILE")));
   EXPECT_THAT(mistake("command = [\"a\", \"{{build}}\"]"), HasSubstr("build"));
@@ -139,8 +144,10 @@ TEST_F(ProgramFileTest, MistakesAreToldWithTheirPlace) {
   EXPECT_THAT(mistake("command = [\"a\"]\noutput = { rate = '(a)|(b)' }"), HasSubstr("2 groups"));
   EXPECT_THAT(mistake("command = [\"a\"]\noutput = { rate = '([0-9]+' }"), HasSubstr("is no regular expression"));
   EXPECT_THAT(mistake("command = [\"a\"]\noutput = { registers = '([0-9]+)' }"), HasSubstr("quantity of kernels"));
-  EXPECT_THAT(mistake("command = [\"a\"]\noutput = { TILE = '([0-9]+)' }"), HasSubstr("both a parameter and a quantity"));
-  EXPECT_THAT(mistake("command = [\"a\"]\ncheck = '(('"), AllOf(StartsWith("p.toml:6:"), HasSubstr("is no regular expression")));
+  EXPECT_THAT(mistake("command = [\"a\"]\noutput = { TILE = '([0-9]+)' }"),
+              HasSubstr("both a parameter and a quantity"));
+  EXPECT_THAT(mistake("command = [\"a\"]\ncheck = '(('"),
+              AllOf(StartsWith("p.toml:6:"), HasSubstr("is no regular expression")));
   EXPECT_THAT(mistake("command = [\"a\"]\ncheck = { reference = \"nothing\" }"), HasSubstr("no file that can be read"));
   EXPECT_THAT(mistake("command = [\"a\"]\ncheck = { file = \"out\" }"), HasSubstr("needs \"reference\""));
   EXPECT_THAT(mistake("command = [\"a\"]\nexit_status = { 0 = \"ok\" }"), HasSubstr("from 1 to 255"));

@@ -27,12 +27,10 @@ std::set<std::string> produced() {
       R"re((?:quantities\[|\bput\(result, |(?:\bput|\bobserved|\bnote|\bnote_resource)\(|results\(\) override \{\s*return \{\{)"(\w+)")re");
   std::set<std::string> names;
   for (const char* layer : {"measure", "evaluate", "tune"}) {
-    for (const auto& entry :
-         fs::recursive_directory_iterator(fs::path(ERGOTUNE_SOURCE_DIR) / "src" / layer)) {
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(ERGOTUNE_SOURCE_DIR) / "src" / layer)) {
       if (entry.path().extension() != ".cpp") continue;
       const std::string text = contents(entry.path());
-      for (std::sregex_iterator i(text.begin(), text.end(), written), end; i != end; ++i)
-        names.insert((*i)[1]);
+      for (std::sregex_iterator i(text.begin(), text.end(), written), end; i != end; ++i) names.insert((*i)[1]);
     }
   }
   return names;
@@ -91,8 +89,7 @@ TEST(Quantities, WhatMustBePositiveToBeBelieved) {
 TEST(Quantities, SensorsAndRounds) {
   for (const char* name : {"energy", "power", "idle_subtracted_energy", "core_clock", "temperature"})
     EXPECT_TRUE(quantity_info(name)->needs_sensor()) << name;
-  for (const char* name : {"time", "error", "registers"})
-    EXPECT_FALSE(quantity_info(name)->needs_sensor()) << name;
+  for (const char* name : {"time", "error", "registers"}) EXPECT_FALSE(quantity_info(name)->needs_sensor()) << name;
   for (const char* name : {"registers", "shared_bytes", "local_bytes"})
     EXPECT_FALSE(quantity_info(name)->averaged()) << name;
   EXPECT_TRUE(quantity_info("time")->averaged());

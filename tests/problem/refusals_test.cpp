@@ -39,7 +39,10 @@ TEST(Refused, MetricsThatUseThemselvesOrWhatStandsFurtherDown) {
 
 TEST(Refused, MetricsWithTheNameOfSomethingElse) {
   for (const std::string name : {"time", "energy", "occupancy", "achieved_occupancy", "X", "N", "core_clock_mhz"})
-    EXPECT_EQ(line_of_fault(space("[execution]\ncore_clock_mhz = [1000]\n[constants]\nN = 3\n[metrics]\n" + name + " = \"1 / power\"\n")), 9) << name;
+    EXPECT_EQ(line_of_fault(space("[execution]\ncore_clock_mhz = [1000]\n[constants]\nN = 3\n[metrics]\n" + name +
+                                  " = \"1 / power\"\n")),
+              9)
+        << name;
   EXPECT_EQ(line_of_fault(space("[metrics]\nspeed = \"1 / power\"\n")), -1);
 }
 
@@ -49,15 +52,19 @@ std::string kernel(const std::string& argument, const std::string& options = "")
 }
 
 TEST(Refused, CountsThatAreNoWholeNumbers) {
-  const auto line = [](const std::string& count) { return line_of_fault(kernel(R"({ name = "y", type = "float32", count = )" + count + " }")); };
-  for (const char* count : {"10.5", "\"N/3\"", "true", "\"N > 3\"", "\"'3'\"", "1e300"}) EXPECT_EQ(line(count), 8) << count;
+  const auto line = [](const std::string& count) {
+    return line_of_fault(kernel(R"({ name = "y", type = "float32", count = )" + count + " }"));
+  };
+  for (const char* count : {"10.5", "\"N/3\"", "true", "\"N > 3\"", "\"'3'\"", "1e300"})
+    EXPECT_EQ(line(count), 8) << count;
   for (const char* count : {"10", "\"N/4\"", "10.0", "\"N\""}) EXPECT_EQ(line(count), -1) << count;
   EXPECT_EQ(line_of_fault(kernel(R"({ name = "y", type = "float32", local_count = "N/3" })")), 8);
 }
 
 TEST(Refused, OptionsThatNoSourceTakes) {
   const auto line = [](const std::string& key) {
-    return line_of_fault(kernel(R"({ name = "n", type = "int32", value = 1 })", "[kernel.options]\n" + key + " = [\"-O2\"]\n"));
+    return line_of_fault(
+        kernel(R"({ name = "n", type = "int32", value = 1 })", "[kernel.options]\n" + key + " = [\"-O2\"]\n"));
   };
   for (const char* key : {"cxx", "\"c++\"", "c", "opencl", "fortran"}) EXPECT_EQ(line(key), 13) << key;
   for (const char* key : {"cpp", "all"}) EXPECT_EQ(line(key), -1) << key;
@@ -69,14 +76,17 @@ TEST(Refused, NestingThatWouldOverflowTheStack) {
   EXPECT_EQ(line_of_fault(space("[" + repeated("a . ", kDeep) + "a]\n")), 4);
   EXPECT_EQ(line_of_fault(space("[metrics]\na = { " + repeated("\"a\".", kDeep) + "a = 1 }\n")), 5);
   EXPECT_EQ(line_of_fault(space("[metrics]\na = \"" + repeated("2**", kDeep) + "time\"\n")), 5);
-  EXPECT_GE(line_of_fault("{\"General\": " + repeated("[", kDeep) + repeated("]", kDeep) + ", \"ConfigurationSpace\": {}}"), 0);
+  EXPECT_GE(
+      line_of_fault("{\"General\": " + repeated("[", kDeep) + repeated("]", kDeep) + ", \"ConfigurationSpace\": {}}"),
+      0);
   EXPECT_GE(line_of_fault(repeated("{\"a\":", kDeep) + "1" + repeated("}", kDeep)), 0);
 }
 
 TEST(Refused, DotsInTextsAreNoNesting) {
   const std::string dots = repeated("1.5, ", 1000) + "2.5";
   EXPECT_EQ(line_of_fault("description = '''\n" + repeated(".", 1000) + "\nS. " + repeated("a.b, ", 300) + "'''\n" +
-                          "space_only = true\n[parameters]\nX = [" + dots.substr(dots.size() - 3) + "]\nY = [\n1.5, 2.5, 3.5\n]\n"),
+                          "space_only = true\n[parameters]\nX = [" + dots.substr(dots.size() - 3) +
+                          "]\nY = [\n1.5, 2.5, 3.5\n]\n"),
             -1);
 }
 

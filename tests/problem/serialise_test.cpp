@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "ergotune/error.hpp"
-#include "ergotune/random.hpp"
 #include "ergotune/problem.hpp"
+#include "ergotune/random.hpp"
 #include "problem/files/base64.hpp"
 
 namespace ergotune {
@@ -62,8 +62,7 @@ Parameter Draw::parameter() {
   parameter.name = identifier();
   parameter.place = {words(), static_cast<int>(random_.below(99)), static_cast<int>(random_.below(99))};
   if (random_.chance(0.5)) {
-    parameter.range =
-        DependentRange{Expression::parse("1"), Expression::parse("n*2 + 1"), Expression::parse("3")};
+    parameter.range = DependentRange{Expression::parse("1"), Expression::parse("n*2 + 1"), Expression::parse("3")};
   } else {
     for (std::size_t n = few(); n > 0; --n) parameter.values.push_back(value());
   }
@@ -109,8 +108,7 @@ Problem Draw::problem() {
   problem.verification.reference = std::make_shared<Kernel>(problem.kernel());
   problem.verification.files["c"] = "c.bin";
   problem.objective = {words(), Direction::maximise, {"f", 1, 2}};
-  problem.plans.push_back(
-      {words(), {{words(), {"code"}, {{"x", value()}}, "time", "random", "25", {"f", 3, 4}}}});
+  problem.plans.push_back({words(), {{words(), {"code"}, {{"x", value()}}, "time", "random", "25", {"f", 3, 4}}}});
   problem.settings.seed = random_();
   problem.settings.strategy_options["x"] = value();
   problem.settings.cold_cache = random_.chance(0.5);
@@ -176,7 +174,8 @@ TEST(Base64, KnownAnswersAndRoundTrip) {
   }));
 }
 
-/// Stores, workers and other people's programs hand documents over: numbers of kinds and names of types may be anything.
+/// Stores, workers and other people's programs hand documents over: numbers of kinds and names of types may be
+/// anything.
 TEST(Serialise, KindsAndTypesThatDoNotExistAreRefused) {
   const auto sound = nlohmann::ordered_json::parse(serialise(load_problem(kProblems / "vector_add.toml")));
   int tried = 0;
@@ -187,7 +186,8 @@ TEST(Serialise, KindsAndTypesThatDoNotExistAreRefused) {
             const bool kind = (name == "kind" || name == "access" || name == "class") && value.is_number();
             const bool type = name == "type" && value.is_string();
             if (!kind && !type) continue;
-            for (const nlohmann::ordered_json& wrong : {nlohmann::ordered_json(99), nlohmann::ordered_json(-1), nlohmann::ordered_json("float99")}) {
+            for (const nlohmann::ordered_json& wrong :
+                 {nlohmann::ordered_json(99), nlohmann::ordered_json(-1), nlohmann::ordered_json("float99")}) {
               auto document = sound;
               document[at / name] = wrong;
               EXPECT_THROW(deserialise(document.dump()), Error) << (at / name).to_string() << " " << wrong;

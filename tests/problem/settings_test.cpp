@@ -59,25 +59,23 @@ Settings changed(const Setting& setting) {
 
 TEST(Settings, EveryMemberHasARowAndEveryRowAMember) {
   // A member that is added makes these lines fail to compile: give it a row, and count it here.
-  [[maybe_unused]] auto [precision, warm_up, min_repeats, max_repeats, max_seconds, cold_cache, verify,
-                         reference] = MeasureSettings();
-  [[maybe_unused]] auto [device, jobs, time_limit, compile_limit, sensors, energy, use_cache, cache_folder, quiet_node, workers,
-                         nodes, node_silence] = LiveSettings();
-  [[maybe_unused]] auto [objective, strategy, options, budget, seed, store, plan, controls, confirm,
-                         early_stop, occupancy, reference_every, prior] = SearchSettings();
+  [[maybe_unused]] auto [precision, warm_up, min_repeats, max_repeats, max_seconds, cold_cache, verify, reference] =
+      MeasureSettings();
+  [[maybe_unused]] auto [device, jobs, time_limit, compile_limit, sensors, energy, use_cache, cache_folder, quiet_node,
+                         workers, nodes, node_silence] = LiveSettings();
+  [[maybe_unused]] auto [objective, strategy, options, budget, seed, store, plan, controls, confirm, early_stop,
+                         occupancy, reference_every, prior] = SearchSettings();
   EXPECT_EQ(setting_table().size(), 8u + 12u + 13u);
   std::set<std::string> names, options_seen;
   for (const Setting& setting : setting_table()) {
     EXPECT_TRUE(names.insert(std::string(setting.name)).second) << setting.name;
     EXPECT_TRUE(options_seen.insert(std::string(setting.option)).second) << setting.option;
     EXPECT_FALSE(setting.help.empty()) << setting.name;
-    EXPECT_TRUE(setting.is_flag() || !default_text(setting).empty())
-        << setting.name << " says nothing of its default";
+    EXPECT_TRUE(setting.is_flag() || !default_text(setting).empty()) << setting.name << " says nothing of its default";
     // Each has a member of its own: changing it changes no other row.
     const Settings settings = changed(setting);
     for (const Setting& other : setting_table())
-      EXPECT_EQ(is_default(settings, other), other.name != setting.name)
-          << setting.name << " and " << other.name;
+      EXPECT_EQ(is_default(settings, other), other.name != setting.name) << setting.name << " and " << other.name;
   }
 }
 
@@ -178,8 +176,8 @@ TEST(Settings, EveryRowIsDocumented) {
     std::string otherwise = default_text(setting);
     if (setting.is_flag()) otherwise = otherwise == "True" ? "true" : "false";
     const std::string line = fmt::format("| `{}` | `{}` | {} | {} | {} |\n", setting.name,
-                                         setting.option.substr(setting.option.rfind(',') + 1), setting.help,
-                                         otherwise, setting.determines_results() ? "yes" : "");
+                                         setting.option.substr(setting.option.rfind(',') + 1), setting.help, otherwise,
+                                         setting.determines_results() ? "yes" : "");
     EXPECT_NE(document.find(line), std::string::npos) << "docs/problem-file.md lacks the line\n" << line;
   }
 }

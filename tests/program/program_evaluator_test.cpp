@@ -9,8 +9,8 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "program/program.hpp"
 #include "ergotune/problem.hpp"
+#include "program/program.hpp"
 
 namespace ergotune {
 namespace {
@@ -22,7 +22,8 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 struct Programs : ::testing::Test {
-  std::filesystem::path folder = std::filesystem::temp_directory_path() / ("ergotune-programs-" + std::to_string(::getpid()));
+  std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("ergotune-programs-" + std::to_string(::getpid()));
   LiveOptions options;
   EvaluationRequest request;
 
@@ -39,8 +40,10 @@ struct Programs : ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
 
-  std::unique_ptr<ProgramEvaluator> evaluator(const std::string& program, std::vector<std::unique_ptr<Sensor>> sensors = {}) const {
-    const Problem problem = parse_problem("name = \"p\"\n[parameters]\nEND = [\"right\", \"wrong\"]\n[program]\n" + program, folder / "p.toml");
+  std::unique_ptr<ProgramEvaluator> evaluator(const std::string& program,
+                                              std::vector<std::unique_ptr<Sensor>> sensors = {}) const {
+    const Problem problem = parse_problem(
+        "name = \"p\"\n[parameters]\nEND = [\"right\", \"wrong\"]\n[program]\n" + program, folder / "p.toml");
     return std::make_unique<ProgramEvaluator>(problem, Constants{}, DeviceInfo{}, options, std::move(sensors));
   }
   Measurement run(const std::string& program) const {
@@ -68,7 +71,8 @@ TEST_F(Programs, RacingComparesTheTimeThatTheProgramSays) {
               Not(Contains(HasSubstr("stopped early"))));
   options.measure.max_seconds = 0.3;
   request.give_up_above = 1;
-  EXPECT_THAT(run("command = ['date', '+time: 10.%N']\noutput = { time = 'time: (.*)' }").warnings, Contains(HasSubstr("stopped early")));
+  EXPECT_THAT(run("command = ['date', '+time: 10.%N']\noutput = { time = 'time: (.*)' }").warnings,
+              Contains(HasSubstr("stopped early")));
 }
 
 TEST_F(Programs, AllOfTheOutputIsCompared) {
@@ -88,7 +92,8 @@ TEST_F(Programs, AllOfTheOutputIsCompared) {
 TEST_F(Programs, WhatNoConfigurationCanHelpEndsTheSession) {
   const std::string full = "['sh', '-c', 'echo \"cc: No space left on device\" >&2; exit 1']";
   EXPECT_THAT(why_it_ends("command = " + full), AllOf(HasSubstr("p.toml:4"), HasSubstr("the program has no room")));
-  EXPECT_THAT(why_it_ends("command = ['true']\nbuild = " + full), AllOf(HasSubstr("the build has no room"), HasSubstr("make room")));
+  EXPECT_THAT(why_it_ends("command = ['true']\nbuild = " + full),
+              AllOf(HasSubstr("the build has no room"), HasSubstr("make room")));
   EXPECT_THAT(why_it_ends("command = ['true']\nbuild = [['true'], ['no-such-compiler', 'x.c']]"),
               AllOf(HasSubstr("p.toml:4"), HasSubstr("build step 2 (no-such-compiler x.c) cannot be started")));
   for (const auto& entry : std::filesystem::directory_iterator(folder / "cache" / "builds"))
@@ -122,9 +127,12 @@ TEST_F(Programs, CancelDoesNotWaitForTheBuildOfAnother) {
 TEST_F(Programs, BuildsThatNobodyUsesOrThatWereCutOffAreRemovedAfterAMonth) {
   const std::filesystem::path builds = folder / "cache" / "builds";
   const auto make = [&](const std::string& name, int days) {
-    if (name.find('.') == name.npos) std::filesystem::create_directories(builds / name);
-    else std::ofstream(builds / name) << "";
-    std::filesystem::last_write_time(builds / name, std::filesystem::file_time_type::clock::now() - std::chrono::hours(24 * days));
+    if (name.find('.') == name.npos)
+      std::filesystem::create_directories(builds / name);
+    else
+      std::ofstream(builds / name) << "";
+    std::filesystem::last_write_time(builds / name,
+                                     std::filesystem::file_time_type::clock::now() - std::chrono::hours(24 * days));
   };
   for (const char* old : {"unused", "unused.done", "cut", "left.lock", "used"}) make(old, 31);
   for (const char* fresh : {"used.done", "new"}) make(fresh, 1);
@@ -148,7 +156,8 @@ struct Nonsense : Sensor {
 
 // Programs with a meter of their own.
 TEST_F(Programs, TheEnergyThatTheProgramSaysHasAnIntervalAndNeedsNoSensor) {
-  const std::string says = "command = ['date', '+time: 1 energy: 1.%N']\noutput = { time = 'time: (\\S+)', energy = 'energy: (.*)' }";
+  const std::string says =
+      "command = ['date', '+time: 1 energy: 1.%N']\noutput = { time = 'time: (\\S+)', energy = 'energy: (.*)' }";
   options.measure.precision = 1e-12;
   EXPECT_EQ(run(says).status, Status::not_converged);
   options.measure.precision = 100;

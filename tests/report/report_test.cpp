@@ -93,7 +93,8 @@ TEST_F(Report, TellsFailuresInTheirWordsAndApart) {
   const auto file = folder_ / "failures.db";
   {
     Store store = Store::open(file);
-    const auto session = store.session(SessionIdentity{.problem = "p"}, {"x"}, "time", R"({"configurations": 40})", "{}");
+    const auto session =
+        store.session(SessionIdentity{.problem = "p"}, {"x"}, "time", R"({"configurations": 40})", "{}");
     const auto add = [&](int x, Status status, const std::string& words) {
       Measurement m;
       m.status = status;
@@ -115,11 +116,13 @@ TEST_F(Report, TellsFailuresInTheirWordsAndApart) {
   EXPECT_EQ(document["failures"][0]["count"], 2) << "different numbers are not";
   EXPECT_EQ(document["failures"][0]["message"], "kernel.cl:3: error: 12 is too many");
   EXPECT_EQ(document["failures"][1]["message"], "kernel.cl:7: error: no such type");
-  EXPECT_EQ(document["counts"], nlohmann::json::parse(
-                                    R"({"total": 5, "failed": 3, "not_converged": 1, "space": 40, "shown": 5})"));
+  EXPECT_EQ(document["counts"],
+            nlohmann::json::parse(R"({"total": 5, "failed": 3, "not_converged": 1, "space": 40, "shown": 5})"));
   EXPECT_FALSE(document["environment"].contains("configurations"));
   const auto& results = document["results"];
-  const auto status = [&](int row) { return results["status"]["names"][results["status"]["of"][row].get<std::size_t>()]; };
+  const auto status = [&](int row) {
+    return results["status"]["names"][results["status"]["of"][row].get<std::size_t>()];
+  };
   EXPECT_EQ(status(0), "ok");
   EXPECT_EQ(status(1), "compile_error");
   EXPECT_EQ(status(4), "not_converged");

@@ -11,8 +11,8 @@ namespace ergotune {
 namespace {
 
 /// `rounds` rounds of candidates with these values, with noise of `noise` and a drift from round to round, as shares.
-std::vector<std::vector<RoundValue>> rounds_of(const std::vector<double>& truth, int rounds, double noise, double drift = 0,
-                                               std::uint64_t seed = 1) {
+std::vector<std::vector<RoundValue>> rounds_of(const std::vector<double>& truth, int rounds, double noise,
+                                               double drift = 0, std::uint64_t seed = 1) {
   Random random(seed);
   std::vector<std::vector<RoundValue>> candidates(truth.size());
   for (int r = 0; r < rounds; ++r) {
@@ -39,7 +39,8 @@ TEST(Certainty, IsAShareOfOneAmongTheCandidates) {
 
 TEST(Certainty, EqualsShareTheChance) {
   double sum = 0;
-  for (std::uint64_t seed = 1; seed <= 30; ++seed) sum += chances_of(rounds_of({5, 5}, 6, 0.02, 0, seed))->probability_best / 30;
+  for (std::uint64_t seed = 1; seed <= 30; ++seed)
+    sum += chances_of(rounds_of({5, 5}, 6, 0.02, 0, seed))->probability_best / 30;
   EXPECT_NEAR(sum, 0.5, 0.1);
 }
 

@@ -66,17 +66,15 @@ TEST_F(Choice, OfAutoIsHandedOverWhenTheModelHasGrownTooLarge) {
   const auto next = strategy->ask(3);
   EXPECT_FALSE(next.empty());
   for (const ConfigurationIndex index : next) EXPECT_EQ(told.count(index), 0u);
-  EXPECT_THAT(strategy->explanation(),
-              HasSubstr("genetic"));
+  EXPECT_THAT(strategy->explanation(), HasSubstr("genetic"));
 }
 
 TEST_F(Choice, OfTheFirstIsAnEarlierSearchsBest) {
   const SearchSpace space = line_space(30);
   StrategyContext c = context(space);
-  c.priors = {
-      {"first", {{40, success(0)}, {3, failed()}, {7, success(2)}, {9, success(1)}, {11, success(3)}}},
-      {"second", {{30, success(0)}}},
-      {"third", {{29, success(5)}, {28, success(5)}}}};
+  c.priors = {{"first", {{40, success(0)}, {3, failed()}, {7, success(2)}, {9, success(1)}, {11, success(3)}}},
+              {"second", {{30, success(0)}}},
+              {"third", {{29, success(5)}, {28, success(5)}}}};
   EXPECT_EQ(make_strategy("random", c)->ask(2), (std::vector<ConfigurationIndex>{9, 29}))
       << "30 and 40 are not in the space";
 }

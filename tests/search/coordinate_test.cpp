@@ -53,7 +53,8 @@ TEST(Coordinate, OfOneKernelStopsAtTheFirstThatIsWorse) {  // Algorithm 1
 
 TEST(Coordinate, WalksTheClockDownAndThenTheBlock) {  // Algorithm 2; Table IV: lud on the K20c takes 4 runs
   const SearchSpace space = SearchSpace::build(
-      {parameter("b", {32, 16}), parameter("core_clock_mhz", {614, 640, 666, 705, 758}, ParameterKind::core_clock_mhz)}, {});
+      {parameter("b", {32, 16}), parameter("core_clock_mhz", {614, 640, 666, 705, 758}, ParameterKind::core_clock_mhz)},
+      {});
   const auto cost = [](const Configuration& c) {
     return 10 + std::abs(c[1].as_real() - 700) / 100 + (c[0].as_real() < 20 ? 1 : 0);
   };
@@ -61,17 +62,17 @@ TEST(Coordinate, WalksTheClockDownAndThenTheBlock) {  // Algorithm 2; Table IV: 
 }
 
 TEST(Coordinate, ABetterBlockLooksAtLowerClocksAgain) {  // Table IV: streamcluster on the K20c takes 7 runs
-  const SearchSpace space = SearchSpace::build(
-      {parameter("b", {1024, 512, 256, 128}),
-       parameter("core_clock_mhz", {614, 640, 666, 705, 758}, ParameterKind::core_clock_mhz)},
-      {});
+  const SearchSpace space =
+      SearchSpace::build({parameter("b", {1024, 512, 256, 128}),
+                          parameter("core_clock_mhz", {614, 640, 666, 705, 758}, ParameterKind::core_clock_mhz)},
+                         {});
   const auto cost = [](const Configuration& c) { return c[0].as_real() + std::abs(c[1].as_real() - 700); };
-  EXPECT_THAT(visits(space, cost), ElementsAre("1024 758", "1024 705", "1024 666", "512 705", "256 705", "128 705", "128 666"));
+  EXPECT_THAT(visits(space, cost),
+              ElementsAre("1024 758", "1024 705", "1024 666", "512 705", "256 705", "128 705", "128 666"));
 }
 
 TEST(Coordinate, KernelsComeByTheirTimeAndAChangeBeginsAnew) {  // Algorithm 3; lud with particlefilter: 5 runs of 45
-  const SearchSpace space =
-      SearchSpace::build({parameter("pf.b", {512, 256, 128}), parameter("lud.b", {32, 16})}, {});
+  const SearchSpace space = SearchSpace::build({parameter("pf.b", {512, 256, 128}), parameter("lud.b", {32, 16})}, {});
   const auto cost = [](const Configuration& c) {
     const double pf = std::abs(c[0].as_real() - 256) / 256, lud = c[1].as_real() / 32;
     return 1 + pf + lud;
@@ -91,7 +92,8 @@ TEST(Coordinate, NoiseDoesNotEndAWalk) {
 TEST(Coordinate, PassesOverWhatTheSpaceDoesNotAllow) {
   Restriction restriction;
   restriction.expression = Expression::parse("a + b <= 6");
-  const SearchSpace space = SearchSpace::build({parameter("a", {4, 3, 2, 1}), parameter("b", {4, 3, 2, 1})}, {restriction});
+  const SearchSpace space =
+      SearchSpace::build({parameter("a", {4, 3, 2, 1}), parameter("b", {4, 3, 2, 1})}, {restriction});
   const auto cost = [](const Configuration& c) { return c[0].as_real() + 2 * c[1].as_real(); };
   const auto list = visits(space, cost);
   EXPECT_EQ(list.front(), "4 2") << "of those nearest to the first values, the first";
@@ -100,9 +102,12 @@ TEST(Coordinate, PassesOverWhatTheSpaceDoesNotAllow) {
 }
 
 TEST(Coordinate, AChangeOfTheFirstIsFollowedByTheNextAndThenByTheClocks) {
-  const SearchSpace space = SearchSpace::build(
-      {parameter("p", {1, 2}), parameter("q", {1, 2}), parameter("core_clock_mhz", {600, 700}, ParameterKind::core_clock_mhz)}, {});
-  const auto cost = [](const Configuration& c) { return 10 - 3 * c[0].as_real() + c[1].as_real() - c[2].as_real() / 100; };
+  const SearchSpace space = SearchSpace::build({parameter("p", {1, 2}), parameter("q", {1, 2}),
+                                                parameter("core_clock_mhz", {600, 700}, ParameterKind::core_clock_mhz)},
+                                               {});
+  const auto cost = [](const Configuration& c) {
+    return 10 - 3 * c[0].as_real() + c[1].as_real() - c[2].as_real() / 100;
+  };
   EXPECT_THAT(visits(space, cost), ElementsAre("1 1 700", "1 1 600", "2 1 700", "2 2 700", "2 1 600"));
 }
 
@@ -110,7 +115,8 @@ TEST(Coordinate, StartsNearTheHighestClocksWhereTheseAreNotAllowed) {
   Restriction restriction;
   restriction.expression = Expression::parse("core_clock_mhz * b < 1400");
   const SearchSpace space = SearchSpace::build(
-      {parameter("b", {2, 1}), parameter("core_clock_mhz", {500, 600, 800, 700}, ParameterKind::core_clock_mhz)}, {restriction});
+      {parameter("b", {2, 1}), parameter("core_clock_mhz", {500, 600, 800, 700}, ParameterKind::core_clock_mhz)},
+      {restriction});
   const auto list = visits(space, [](const Configuration& c) { return c[1].as_real(); });
   EXPECT_EQ(list.front(), "1 800") << "one step; 600 MHz with the first block are two";
 }

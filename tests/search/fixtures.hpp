@@ -32,8 +32,8 @@ inline SearchSpace restricted_space() {
   for (int i = 1; i <= 16; ++i) widths.push_back(16 * i);
   for (int i = 1; i <= 6; ++i) unrolls.push_back(i);
   return SearchSpace::build(
-      {parameter("block_size_x", widths), parameter("unroll", unrolls),
-       parameter("block_size_y", {1, 2, 4, 8}), parameter("layout", {"rows", "columns"})},
+      {parameter("block_size_x", widths), parameter("unroll", unrolls), parameter("block_size_y", {1, 2, 4, 8}),
+       parameter("layout", {"rows", "columns"})},
       {restriction("block_size_x * block_size_y <= 512"), restriction("unroll < 4 or layout == 'rows'")});
 }
 
@@ -47,8 +47,7 @@ inline SearchSpace line_space(int size) {
 inline double landscape(const SearchSpace& space, ConfigurationIndex index) {
   const Configuration c = space.configuration(index);
   const double x = std::log2(c[0].as_real()), u = c[1].as_real(), y = std::log2(c[2].as_real());
-  const double shape =
-      std::abs(x + y - 7.3) + 0.3 * std::abs(u - 3) + (c[3].as_string() == "rows" ? 0.0 : 0.4);
+  const double shape = std::abs(x + y - 7.3) + 0.3 * std::abs(u - 3) + (c[3].as_string() == "rows" ? 0.0 : 0.4);
   return 1e-3 * std::exp(0.5 * shape + (c[0].as_integer() % 32 != 0 ? 0.2 : 0.0));
 }
 

@@ -37,7 +37,8 @@ TEST(Importance, TellsWhatMattersWhatActsTogetherAndWhatNeverWorked) {
     return Importance::Share{of, 0, 0, 0};
   };
   // variances of the truth: 0.2^2 * 35 / 12 and 0.3^2, i.e. 0.56 and 0.44 of it
-  for (const auto& [of, truth] : std::vector<std::pair<std::vector<std::size_t>, double>>{{{0}, 0.564}, {{1, 2}, 0.435}}) {
+  for (const auto& [of, truth] :
+       std::vector<std::pair<std::vector<std::size_t>, double>>{{{0}, 0.564}, {{1, 2}, 0.435}}) {
     EXPECT_NEAR(found(of).share, truth, 0.1);
     EXPECT_LT(found(of).low, truth);
     EXPECT_GT(found(of).high, truth);
@@ -65,15 +66,18 @@ double share_of(const Importance& importance, const std::vector<std::size_t>& of
 }
 
 /// Every configuration, judged.
-std::vector<Judged> judged(const SearchSpace& space, const std::function<std::optional<double>(const Configuration&)>& value) {
+std::vector<Judged> judged(const SearchSpace& space,
+                           const std::function<std::optional<double>(const Configuration&)>& value) {
   std::vector<Judged> results;
-  for (ConfigurationIndex i = 0; i < space.size(); ++i) results.push_back({space.configuration(i), value(space.configuration(i))});
+  for (ConfigurationIndex i = 0; i < space.size(); ++i)
+    results.push_back({space.configuration(i), value(space.configuration(i))});
   return results;
 }
 
 // The variance of 1 to n is (n^2 - 1) / 12.
 TEST(Importance, OfASumIsTheShareOfItsVariance) {
-  const SearchSpace space = SearchSpace::build({parameter("a", {1, 2, 3, 4, 5, 6}), parameter("b", {1, 2, 3, 4, 5})}, {});
+  const SearchSpace space =
+      SearchSpace::build({parameter("a", {1, 2, 3, 4, 5, 6}), parameter("b", {1, 2, 3, 4, 5})}, {});
   const auto sum = [](const Configuration& c) { return 0.6 * c[0].as_real() + 0.4 * c[1].as_real(); };
   const double of_a = 0.36 * 35 / 12, of_b = 0.16 * 2;
   const auto expect = [&](const Importance& importance) {
@@ -115,7 +119,8 @@ TEST(Importance, NeedsTwentySuccesses) {
   ASSERT_EQ(with(20).shares.size(), 1u);
   EXPECT_NEAR(with(20).shares[0].share, 1, 1e-6);
   EXPECT_EQ(with(20).shares[0].high, 1);
-  EXPECT_TRUE(importance_of(space.parameters(), judged(space, [](auto&) { return 2.0; })).shares.empty()) << "nothing varies";
+  EXPECT_TRUE(importance_of(space.parameters(), judged(space, [](auto&) { return 2.0; })).shares.empty())
+      << "nothing varies";
 }
 
 TEST(Importance, RulesOutWhatFailedFiveTimesAndNeverWorked) {
@@ -158,13 +163,15 @@ TEST(Importance, OfAnIdleParameterWithManyValuesIsNone) {
 
 // The interval of one set of results is as wide as the shares of many sets scatter.
 TEST(Importance, HasIntervalsAsWideAsItsSharesScatter) {
-  const SearchSpace space = SearchSpace::build({parameter("a", {1, 2, 3, 4, 5, 6}), parameter("b", {1, 2, 3, 4, 5})}, {});
+  const SearchSpace space =
+      SearchSpace::build({parameter("a", {1, 2, 3, 4, 5, 6}), parameter("b", {1, 2, 3, 4, 5})}, {});
   Random random(31);
   RunningStatistics shares, widths;
   for (int set = 0; set < 24; ++set) {
-    const Importance importance = importance_of(space.parameters(), judged(space, [&](auto& c) {
-      return std::exp(0.3 * c[0].as_real() + 0.3 * c[1].as_real() + 0.3 * random.normal());
-    }));
+    const Importance importance =
+        importance_of(space.parameters(), judged(space, [&](auto& c) {
+                        return std::exp(0.3 * c[0].as_real() + 0.3 * c[1].as_real() + 0.3 * random.normal());
+                      }));
     for (const auto& one : importance.shares) {
       if (one.parameters != std::vector<std::size_t>{0}) continue;
       shares.add(one.share);

@@ -18,10 +18,9 @@ void expect_near(const Numbers& found, const Numbers& expected) {
 // Fritsch and Carlson's shape-preserving cubics as in C. Moler, "Numerical Computing with MATLAB" (2004),
 // section 3.6.
 TEST(Interpolation, PchipIsThePublishedOne) {
-  expect_near(
-      pchip(Numbers{0, 1, 3, 4, 7}, Numbers{0, 2, 3, 7, 8}, Numbers{0.5, 1.5, 2.5, 3.25, 3.75, 5, 6.5}),
-      {1.2053571428571428, 2.306105212355212, 2.650458494208494, 3.7282422347720856, 6.3198618394513915,
-       7.577667219458264, 7.97567716970702});
+  expect_near(pchip(Numbers{0, 1, 3, 4, 7}, Numbers{0, 2, 3, 7, 8}, Numbers{0.5, 1.5, 2.5, 3.25, 3.75, 5, 6.5}),
+              {1.2053571428571428, 2.306105212355212, 2.650458494208494, 3.7282422347720856, 6.3198618394513915,
+               7.577667219458264, 7.97567716970702});
   expect_near(pchip(Numbers{0, 2, 5, 6}, Numbers{1, 2, 4, 8}, Numbers{1, 3, 4, 5.5}),
               {1.4668238993710692, 2.4818025572742552, 3.0306910684269175, 5.557995495495495});
 }
@@ -55,11 +54,9 @@ TEST(Interpolation, PchipOfFewPointsAndBeyondThem) {
 TEST(Interpolation, DecreasingFitWeighsWhatItPools) {
   // at 1 the mean of three is 2, then 8 pools with it: (3 * 2 + 8) / 4 = 3.5, which 4 pools with: (3.5 * 4 +
   // 4) / 5
-  expect_near(
-      decreasing_fit(Numbers{2, 1, 1, 1, 3, 5}, Numbers{8, 1, 2, 3, 4, 1}, Numbers{1, 2, 3, 3.5, 4, 5}),
-      {3.6, 3.6, 3.6, 2.95, 2.3, 1});
-  expect_near(decreasing_fit(Numbers{1, 2, 3}, Numbers{6, 4, 1}, Numbers{0, 1.25, 2, 2.5, 9}),
-              {6, 5.5, 4, 2.5, 1});
+  expect_near(decreasing_fit(Numbers{2, 1, 1, 1, 3, 5}, Numbers{8, 1, 2, 3, 4, 1}, Numbers{1, 2, 3, 3.5, 4, 5}),
+              {3.6, 3.6, 3.6, 2.95, 2.3, 1});
+  expect_near(decreasing_fit(Numbers{1, 2, 3}, Numbers{6, 4, 1}, Numbers{0, 1.25, 2, 2.5, 9}), {6, 5.5, 4, 2.5, 1});
 }
 
 TEST(Interpolation, DecreasingFitOfOnePointAndOfNone) {

@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "fixtures.hpp"
+#include "search/heuristics/moves.hpp"
+#include "search/inactive_parameters.hpp"
 #include "search/models/acquisition.hpp"
 #include "search/models/forest.hpp"
 #include "search/models/gaussian_process.hpp"
 #include "search/scoring/interpolation.hpp"
-#include "search/heuristics/moves.hpp"
-#include "search/inactive_parameters.hpp"
 
 namespace ergotune::search {
 namespace {

@@ -8,7 +8,9 @@ namespace ergotune {
 namespace {
 
 std::vector<Metric> metrics() {
-  const auto metric = [](const char* name, const char* expression, const char* unit) { return Metric{name, Expression::parse(expression), unit}; };
+  const auto metric = [](const char* name, const char* expression, const char* unit) {
+    return Metric{name, Expression::parse(expression), unit};
+  };
   return {metric("bandwidth", "4 * N / time / 1e9", "GB/s"),
           metric("gflops_per_watt", "2 * N / energy", "GFLOP/s/W"),
           metric("gflops", "2 * N / time / 1e9", "GFLOPS"),
@@ -20,13 +22,17 @@ std::vector<Metric> metrics() {
           metric("share", "N / 3", "%")};
 }
 
-Direction direction_of(const std::string& text) { return Objective::parse({text, std::nullopt, {}}, metrics()).direction(); }
+Direction direction_of(const std::string& text) {
+  return Objective::parse({text, std::nullopt, {}}, metrics()).direction();
+}
 
 TEST(ObjectiveDirection, FollowsFromTheUnit) {
-  for (const char* more : {"bandwidth", "gflops_per_watt", "gflops", "rate", "1 / time", "2 * bandwidth", "bandwidth / power", "-time"})
+  for (const char* more :
+       {"bandwidth", "gflops_per_watt", "gflops", "rate", "1 / time", "2 * bandwidth", "bandwidth / power", "-time"})
     EXPECT_EQ(direction_of(more), Direction::maximise) << more;
-  for (const char* less : {"time", "energy", "edp", "per_item", "delay", "energy * time", "0.3 * time + 0.7 * energy", "time / best(time)",
-                           "power", "benchmark_time", "0.5 * time + 100 / rate", "max(time, energy)", "time subject to energy <= 3"})
+  for (const char* less :
+       {"time", "energy", "edp", "per_item", "delay", "energy * time", "0.3 * time + 0.7 * energy", "time / best(time)",
+        "power", "benchmark_time", "0.5 * time + 100 / rate", "max(time, energy)", "time subject to energy <= 3"})
     EXPECT_EQ(direction_of(less), Direction::minimise) << less;
 }
 

@@ -23,9 +23,7 @@ Objective parse(const std::string& text, const std::vector<Metric>& metrics = {}
   return Objective::parse(spec, metrics);
 }
 
-Metric metric(const std::string& name, const std::string& text) {
-  return {name, Expression::parse(text), ""};
-}
+Metric metric(const std::string& name, const std::string& text) { return {name, Expression::parse(text), ""}; }
 
 std::string message_of(const std::string& text) {
   try {
@@ -171,7 +169,8 @@ TEST(Objective, FunctionsNamedLikeDirectionsAreFunctions) {
 }
 
 TEST(ObjectiveUnit, FollowsFromTheExpression) {
-  const std::vector<Metric> metrics{{"gflops", Expression::parse("1/time"), "GFLOP/s"}, {"bare", Expression::parse("2*time"), ""}};
+  const std::vector<Metric> metrics{{"gflops", Expression::parse("1/time"), "GFLOP/s"},
+                                    {"bare", Expression::parse("2*time"), ""}};
   const auto unit = [&](const std::string& text) { return Objective::parse({text, std::nullopt, {}}, metrics).unit(); };
   EXPECT_EQ(unit("time"), "s");
   EXPECT_EQ(unit("-time"), "s");

@@ -21,8 +21,7 @@ std::vector<std::string> parts(const std::string& text) {
   for (const ObjectiveTerm& term : read_text.terms)
     list.push_back((term.direction == Direction::maximise ? "max " : "min ") + term.expression.to_string());
   for (const Comparison& comparison : read_text.conditions)
-    list.push_back(comparison.left.to_string() + (comparison.strict ? " < " : " <= ") +
-                   comparison.right.to_string());
+    list.push_back(comparison.left.to_string() + (comparison.strict ? " < " : " <= ") + comparison.right.to_string());
   return list;
 }
 

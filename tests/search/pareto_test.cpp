@@ -8,9 +8,9 @@
 #include <set>
 
 #include "evaluate/recorded/replay.hpp"
-#include "search/objective.hpp"
 #include "fixtures.hpp"
 #include "recorded_data.hpp"
+#include "search/objective.hpp"
 
 namespace ergotune {
 namespace {
@@ -50,7 +50,8 @@ TEST(Pareto, FrontIsWhatNothingDominatesEachOnce) {
     const Points points = random_points(random, 1 + random.below(9), 1 + random.below(4), 4);
     std::set<std::vector<double>> expected, found;
     for (const auto& one : points)
-      if (std::none_of(points.begin(), points.end(), [&](const auto& other) { return dominates(other, one); })) expected.insert(one);
+      if (std::none_of(points.begin(), points.end(), [&](const auto& other) { return dominates(other, one); }))
+        expected.insert(one);
     const auto front = pareto_front(points);
     for (const std::size_t f : front) found.insert(points[f]);
     EXPECT_EQ(found, expected);
@@ -106,8 +107,7 @@ TradeOff trade_off() {
     const Configuration c = result.space.configuration(i);
     const double b = std::log2(c[0].as_real()), u = std::log2(c[1].as_real()), v = std::log2(c[2].as_real());
     const double f = c[3].as_real() / 1000;
-    const double work =
-        std::exp(0.25 * std::abs(b - 7.5) + 0.2 * std::abs(u - 2 + 0.5 * v) + 0.1 * std::abs(v - 1));
+    const double work = std::exp(0.25 * std::abs(b - 7.5) + 0.2 * std::abs(u - 2 + 0.5 * v) + 0.1 * std::abs(v - 1));
     const double time = work * (0.4 + 0.6 / f);
     const double power = 40 + 60 / work + 70 * f * std::pow(0.7 + 0.3 * std::max(0.0, f - 0.9) / 0.3, 2);
     result.values.push_back({time, time * power});

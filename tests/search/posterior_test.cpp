@@ -45,9 +45,9 @@ class Posterior : public testing::Test {
  protected:
   static double kernel(ConfigurationIndex a, ConfigurationIndex b, const Scales& scales) {
     const double share = 1 / (1 + std::exp(-scales.share_logit)), last = std::log2(12.0);
-    const double r =
-        std::sqrt(3.0) *
-        std::abs(std::log2(1.0 + static_cast<double>(a)) - std::log2(1.0 + static_cast<double>(b))) / last / std::exp(scales.log_length);
+    const double r = std::sqrt(3.0) *
+                     std::abs(std::log2(1.0 + static_cast<double>(a)) - std::log2(1.0 + static_cast<double>(b))) /
+                     last / std::exp(scales.log_length);
     return 1 - share + share * (1 + r) * std::exp(-r);
   }
   static double kernel(ConfigurationIndex a, ConfigurationIndex b) { return kernel(a, b, {}); }

@@ -37,8 +37,7 @@ std::vector<std::size_t> positions(const std::vector<Ranked>& list) {
 using Positions = std::vector<std::size_t>;
 
 TEST(Ranking, BestFirstFailuresLeftOutEqualsInTheirOrder) {
-  std::vector<Measurement> list{measured(3, 1), measured(1, 9), measured(2, 5), measured(1, 2),
-                                measured(1, 0)};
+  std::vector<Measurement> list{measured(3, 1), measured(1, 9), measured(2, 5), measured(1, 2), measured(1, 0)};
   list[2].status = Status::timeout;
   const auto found = ranked("time", list);
   EXPECT_EQ(positions(found), (Positions{1, 3, 4, 0}));
@@ -54,13 +53,15 @@ TEST(Ranking, OfNothingIsEmpty) {
   EXPECT_TRUE(ranked("pareto(time, energy)", {measured(0, 1)}).empty());
 }
 
-// What a power limit held down keeps its numbers: the same setting gives the same clock again. But it never wins by that.
+// What a power limit held down keeps its numbers: the same setting gives the same clock again. But it never wins by
+// that.
 TEST(Ranking, OfEqualsOneThatRanAsAskedLeads) {
   std::vector<Measurement> list{measured(1, 100), measured(1, 101), measured(1, 110), measured(1, 100.5)};
   for (Measurement& m : list) m.quantities["energy"].standard_error = 0.8;
   list[0].warnings = list[3].warnings = {"asked 1410 MHz, ran 1275 MHz, power cap"};
   EXPECT_EQ(positions(ranked("energy", list)), (Positions{1, 0, 3, 2}));
-  EXPECT_EQ(positions(ranked("energy", list, {0, 2})), (Positions{0, 3, 1, 2})) << "only beside what was confirmed with it";
+  EXPECT_EQ(positions(ranked("energy", list, {0, 2})), (Positions{0, 3, 1, 2}))
+      << "only beside what was confirmed with it";
   EXPECT_EQ(positions(ranked("energy", list, {0, 1})).front(), 1u);
   list[1].quantities["energy"].value = 104;
   EXPECT_EQ(positions(ranked("energy", list)).front(), 0u) << "what is clearly less is less";
@@ -114,8 +115,7 @@ TEST(Ranking, ValuesReadAsTheUserWroteThem) {
 
 TEST(Ranking, AConstraintHoldsAgainstTheBestOfAllWhereverThatStands) {
   // at 40 J the first breaks its bound, which only the last one shows
-  const std::vector<Measurement> list{measured(2, 10), measured(1.05, 40), measured(1.08, 30),
-                                      measured(1, 50)};
+  const std::vector<Measurement> list{measured(2, 10), measured(1.05, 40), measured(1.08, 30), measured(1, 50)};
   const auto found = ranked("energy subject to time <= 1.1 * best(time)", list);
   EXPECT_EQ(positions(found), (Positions{2, 1, 3, 0}));
   EXPECT_EQ(found[0].value, 30.0);
@@ -170,9 +170,9 @@ TEST(Ranking, OfSeveralObjectivesTheFrontOnly) {
 
 TEST(Ranking, IsTheOrderOfBetter) {
   Random random(3);
-  for (const char* text : {"time", "max time", "time * energy", "energy subject to time <= 1.5 * best(time)",
-                           "lexicographic(time within 20 %, energy)",
-                           "lexicographic(time within 30 %, energy within 30 %, max time)"}) {
+  for (const char* text :
+       {"time", "max time", "time * energy", "energy subject to time <= 1.5 * best(time)",
+        "lexicographic(time within 20 %, energy)", "lexicographic(time within 30 %, energy within 30 %, max time)"}) {
     Objective objective = Objective::parse({.text = text}, {});
     std::vector<Measurement> list;
     for (int i = 0; i < 60; ++i)
@@ -198,8 +198,7 @@ TEST(Ranking, FollowsFromTheListAloneWhateverTheObjectiveWasToldBefore) {
   const std::vector<Measurement> list{measured(1.0, 9), measured(1.4, 2)};
   std::vector<const Measurement*> pointers;
   for (const Measurement& m : list) pointers.push_back(&m);
-  for (const char* text :
-       {"energy subject to time <= 1.5 * best(time)", "lexicographic(time within 50 %, energy)"}) {
+  for (const char* text : {"energy subject to time <= 1.5 * best(time)", "lexicographic(time within 50 %, energy)"}) {
     Objective fresh = Objective::parse({.text = text}, {});
     Objective led = Objective::parse({.text = text}, {});
     led.outcome(measured(0.1, 5));  // a lucky time, since confirmed to be 1.0
@@ -220,9 +219,8 @@ TEST(Ranking, BandsFollowEveryImprovementOfTheirLevel) {
   EXPECT_TRUE(objective.better(measured(2.1, 4), measured(2.0, 5)));
   objective.outcome(measured(1.0, 7));
   EXPECT_EQ(objective.revision(), 1u);
-  EXPECT_TRUE(
-      objective.better(measured(2.0, 5), measured(2.1, 4)));  // now both are outside, and time decides
-  objective.outcome(measured(1.0, 7));                        // nothing new
+  EXPECT_TRUE(objective.better(measured(2.0, 5), measured(2.1, 4)));  // now both are outside, and time decides
+  objective.outcome(measured(1.0, 7));                                // nothing new
   EXPECT_EQ(objective.revision(), 1u);
 }
 

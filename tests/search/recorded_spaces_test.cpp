@@ -4,9 +4,9 @@
 
 #include <cstdlib>
 
-#include "search/scoring/score.hpp"
 #include "fixtures.hpp"
 #include "recorded_data.hpp"
+#include "search/scoring/score.hpp"
 
 namespace ergotune {
 namespace {

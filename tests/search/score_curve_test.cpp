@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "search/scoring/score.hpp"
 #include "fixtures.hpp"
+#include "search/scoring/score.hpp"
 #include "search/scoring/score_baseline.hpp"
 
 namespace ergotune {
@@ -15,8 +15,7 @@ using search_tests::line_recording;
 constexpr double kFailed = std::numeric_limits<double>::infinity();
 
 ScoredSpace ten(const std::string& objective = {}) {
-  return ScoredSpace(line_recording({4, 2, 3, 8, 5, 6, 7, 10, 9, 12}, std::vector<double>(10, 2.0)),
-                     objective);
+  return ScoredSpace(line_recording({4, 2, 3, 8, 5, 6, 7, 10, 9, 12}, std::vector<double>(10, 2.0)), objective);
 }
 
 TEST(ScoreCurve, EvaluationsAreCountedOverAllRuns) {
@@ -77,8 +76,7 @@ TEST(ScoreCurve, CombinesByMeansAndGeometricMeans) {
 }
 
 TEST(ScoredSpaces, WithoutCostsCountEvaluations) {
-  const ScoredSpace space(
-      line_recording({4, 2, 3, 8, 5, 6, 7, 10, kFailed, 12}, std::vector<double>(10, 0.0)));
+  const ScoredSpace space(line_recording({4, 2, 3, 8, 5, 6, 7, 10, kFailed, 12}, std::vector<double>(10, 0.0)));
   EXPECT_NEAR(space.times().front(), 1, 1e-12) << "a draw is a second";
   EXPECT_NEAR(space.budget_seconds(), 1.1 * static_cast<double>(space.draws_to_cutoff()), 1e-12);
   EXPECT_EQ(space.failed(), 1u);

@@ -14,9 +14,8 @@ constexpr double kFailed = std::numeric_limits<double>::infinity();
 
 // The worked example of score_reference.py, which calculates the same numbers by itself.
 ScoredSpace worked_example() {
-  const std::vector<double> values = {1.0, 1.04, 1.3, 1.8, 2.0,  2.1,  2.4,     2.6,    3.0,
-                                      3.2, 3.3,  3.7, 4.0, 4.4,  4.5,  5.0,     5.5,    6.0,
-                                      6.5, 7.0,  8.0, 9.0, 11.0, 15.0, kFailed, kFailed};
+  const std::vector<double> values = {1.0, 1.04, 1.3, 1.8, 2.0, 2.1, 2.4, 2.6, 3.0, 3.2,  3.3,  3.7,     4.0,
+                                      4.4, 4.5,  5.0, 5.5, 6.0, 6.5, 7.0, 8.0, 9.0, 11.0, 15.0, kFailed, kFailed};
   const std::vector<double> seconds = {5.0, 6.0, 5.5, 6.5, 7.0, 5.0, 6.0, 6.0,  8.0,  7.0,  6.5,  7.0, 7.5,
                                        8.0, 8.0, 8.5, 9.0, 9.0, 9.5, 9.5, 10.0, 10.0, 11.0, 12.0, 3.0, 4.0};
   return ScoredSpace(search_tests::line_recording(values, seconds));
@@ -33,22 +32,8 @@ std::vector<std::vector<ForeignEvaluation>> worked_runs() {
            {50.0, 1.3},
            {56.0, 1.04},
            {61.0, 1.0}},
-          {{9.0, 5.5},
-           {16.5, 4.0},
-           {23.5, 2.0},
-           {26.5, kFailed},
-           {33.0, 1.8},
-           {45.0, 15.0},
-           {50.0, 2.1},
-           {55.5, 1.3}},
-          {{8.0, 3.0},
-           {14.0, 2.6},
-           {19.0, 1.0},
-           {30.0, 11.0},
-           {40.0, 9.0},
-           {47.0, 3.7},
-           {52.0, 2.1},
-           {60.5, 4.5}}};
+          {{9.0, 5.5}, {16.5, 4.0}, {23.5, 2.0}, {26.5, kFailed}, {33.0, 1.8}, {45.0, 15.0}, {50.0, 2.1}, {55.5, 1.3}},
+          {{8.0, 3.0}, {14.0, 2.6}, {19.0, 1.0}, {30.0, 11.0}, {40.0, 9.0}, {47.0, 3.7}, {52.0, 2.1}, {60.5, 4.5}}};
 }
 
 TEST(Score, CutOffTimesAndBudgetOfTheWorkedExample) {

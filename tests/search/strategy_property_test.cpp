@@ -40,8 +40,8 @@ class EveryStrategy : public testing::TestWithParam<std::string> {
   /// Runs to its end; `batch` configurations at a time, told in an order that is not the one they were asked
   /// in.
   template <class Value>
-  std::vector<ConfigurationIndex> run(Strategy& strategy, const SearchSpace& space, std::size_t batch,
-                                      Value value, std::size_t limit = 100000) {
+  std::vector<ConfigurationIndex> run(Strategy& strategy, const SearchSpace& space, std::size_t batch, Value value,
+                                      std::size_t limit = 100000) {
     std::vector<ConfigurationIndex> asked;
     std::set<ConfigurationIndex> seen;
     std::vector<ConfigurationIndex> outstanding;
@@ -68,8 +68,7 @@ TEST_P(EveryStrategy, EndsOnTinySpacesHavingTriedAll) {
   for (const int size : {1, 2, 3}) {
     const SearchSpace space = line_space(size);
     const auto strategy = make_strategy(GetParam(), context(space));
-    const auto asked =
-        run(*strategy, space, 1, [](auto index) { return success(1.0 + static_cast<double>(index)); });
+    const auto asked = run(*strategy, space, 1, [](auto index) { return success(1.0 + static_cast<double>(index)); });
     expect_all(asked.size(), static_cast<std::size_t>(size));
     EXPECT_TRUE(strategy->ask(1).empty());
   }
@@ -79,8 +78,7 @@ TEST_P(EveryStrategy, VisitsAWholeRestrictedSpaceOnceAndNothingElse) {
   const SearchSpace space = restricted_space();
   for (const std::size_t batch : {std::size_t{1}, std::size_t{5}}) {
     const auto strategy = make_strategy(GetParam(), context(space));
-    const auto asked =
-        run(*strategy, space, batch, [&](auto index) { return success(landscape(space, index)); });
+    const auto asked = run(*strategy, space, batch, [&](auto index) { return success(landscape(space, index)); });
     SCOPED_TRACE(batch);
     expect_all(asked.size(), space.size());
   }
@@ -106,8 +104,7 @@ TEST_P(EveryStrategy, SurvivesNegativeEqualAndMixedValues) {
       *mixed, space, 3, [&](auto i) { return i % 3 == 0 ? Outcome{} : success(landscape(space, i)); }, 80);
   const auto nan = make_strategy(GetParam(), context(space));
   run(
-      *nan, space, 1,
-      [](auto i) { return success(i % 2 == 0 ? std::nan("") : 1.0 + static_cast<double>(i)); }, 40);
+      *nan, space, 1, [](auto i) { return success(i % 2 == 0 ? std::nan("") : 1.0 + static_cast<double>(i)); }, 40);
 }
 
 TEST_P(EveryStrategy, SameSeedSameSequence) {

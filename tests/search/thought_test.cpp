@@ -5,9 +5,9 @@
 #include <time.h>
 
 #include "../../bench/search/cliffs.hpp"
+#include "fixtures.hpp"
 #include "search/models/prior.hpp"
 #include "search/models/prior_features.hpp"
-#include "fixtures.hpp"
 
 namespace ergotune {
 namespace {

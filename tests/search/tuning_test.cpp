@@ -24,11 +24,11 @@ struct Seen {
 Seen seen;
 std::mutex seeing;
 
-/// Asks in the order of the values where its option "rank" is 2, else in the opposite one; ends after eight, and does not do for five.
+/// Asks in the order of the values where its option "rank" is 2, else in the opposite one; ends after eight, and does
+/// not do for five.
 class Ordered : public Strategy {
  public:
-  explicit Ordered(const StrategyContext& c)
-      : size_(c.space->size()), forward_(c.options.at("rank") == Value(2)) {
+  explicit Ordered(const StrategyContext& c) : size_(c.space->size()), forward_(c.options.at("rank") == Value(2)) {
     const std::lock_guard lock(seeing);
     seen.seeds.push_back(c.seed);
     seen.sizes.push_back(c.space->size());
@@ -60,9 +60,8 @@ class Tuning : public testing::Test {
     seen = {};
     StrategyDescription description;
     description.name = "ordered";
-    description.options = {{"rank", "which way", 1, {0, 2}},
-                           {"idle", "nothing", "a", {"a", "b"}},
-                           {"fixed", "as it is", 3, {3}}};
+    description.options = {
+        {"rank", "which way", 1, {0, 2}}, {"idle", "nothing", "a", {"a", "b"}}, {"fixed", "as it is", 3, {3}}};
     description.make = [](const StrategyContext& c) { return std::make_unique<Ordered>(c); };
     register_strategy(description);
     options_.repeats = 2;

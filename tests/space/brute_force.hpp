@@ -24,9 +24,7 @@ inline std::vector<Configuration> brute_force(const std::vector<Parameter>& para
   const std::function<void(std::size_t)> choose = [&](std::size_t p) {
     if (p == parameters.size()) {
       for (const auto& restriction : restrictions)
-        if (!(restriction.function ? restriction.function(scope)
-                                   : restriction.expression.evaluate_bool(scope)))
-          return;
+        if (!(restriction.function ? restriction.function(scope) : restriction.expression.evaluate_bool(scope))) return;
       found.push_back(current);
       return;
     }

@@ -43,8 +43,7 @@ inline Definition read_definition(const std::filesystem::path& file) {
   }
   if (!threads.empty() && json.contains("max_threads")) {
     Restriction restriction;
-    restriction.expression =
-        Expression::parse(threads + " <= " + std::to_string(json["max_threads"].get<int>()));
+    restriction.expression = Expression::parse(threads + " <= " + std::to_string(json["max_threads"].get<int>()));
     restriction.restriction_class = RestrictionClass::device_limit;
     definition.restrictions.push_back(std::move(restriction));
   }

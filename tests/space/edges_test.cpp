@@ -24,8 +24,7 @@ void expect_as_evaluated(const std::vector<Parameter>& parameters, const std::ve
     restrictions[i].expression = Expression::parse(texts[i]);
     all += texts[i] + "; ";
   }
-  EXPECT_TRUE(test::all_of(SearchSpace::build(parameters, restrictions)) ==
-              test::brute_force(parameters, restrictions))
+  EXPECT_TRUE(test::all_of(SearchSpace::build(parameters, restrictions)) == test::brute_force(parameters, restrictions))
       << all << "first value " << parameters[0].values[0].to_literal();
 }
 
@@ -60,9 +59,9 @@ TEST(Edges, AnOperandThatDecidesIsItsValueAndNoTruth) {
        {counted("p", 2), counted("p", 3), listed("p", {1, 2}), listed("p", {-1, 0, 1}), listed("p", {-1, 0}),
         listed("p", {0, 0.5, 1.0}), listed("p", {false, true}), listed("p", {2}), listed("p", {0})})
     for (const char* text :
-         {"(p or 5) == 2", "(p or 5) == 1", "(p and 5) == 5", "(p and q) == q", "(p or q) == p", "not p",
-          "p and q", "p or q", "not (p and q)", "(p and q) + 1 < 3", "(not p) + (p or q) == 1",
-          "(p if p else q) == 2", "bool(p) == p", "not not p == p", "(p or q) > 1", "p"})
+         {"(p or 5) == 2", "(p or 5) == 1", "(p and 5) == 5", "(p and q) == q", "(p or q) == p", "not p", "p and q",
+          "p or q", "not (p and q)", "(p and q) + 1 < 3", "(not p) + (p or q) == 1", "(p if p else q) == 2",
+          "bool(p) == p", "not not p == p", "(p or q) > 1", "p"})
       expect_as_evaluated({p, counted("q", 3)}, {text});
 }
 
@@ -73,8 +72,7 @@ std::vector<Value> results_of(const std::string& text, const std::vector<Paramet
   std::vector<Value> results;
   try {
     for (const Value& v : parameters[0].values)
-      for (const Value& w : parameters[1].values)
-        results.push_back(expression.evaluate(Constants{{"v", v}, {"w", w}}));
+      for (const Value& w : parameters[1].values) results.push_back(expression.evaluate(Constants{{"v", v}, {"w", w}}));
   } catch (const UserError&) {
     return {};
   }
@@ -84,12 +82,11 @@ std::vector<Value> results_of(const std::string& text, const std::vector<Paramet
 }
 
 TEST(Edges, WhatAnExpressionCanBeAtLeastAndAtMostIsAllowed) {
-  const std::pair<Parameter, Parameter> pairs[] = {
-      {listed("v", {-7, -2, 3, 8}), listed("w", {1, 2, 5})},
-      {listed("v", {1, 4, 6}), listed("w", {-3, -1})},
-      {listed("v", {-2.5, -0.5, 1.25, 3.0}), listed("w", {0.5, 2.0})},
-      {listed("v", {0.25, 1.0, 2.5}), listed("w", {-1.5, -1.0})},
-      {listed("v", {0, 1, 9}), listed("w", {2})}};
+  const std::pair<Parameter, Parameter> pairs[] = {{listed("v", {-7, -2, 3, 8}), listed("w", {1, 2, 5})},
+                                                   {listed("v", {1, 4, 6}), listed("w", {-3, -1})},
+                                                   {listed("v", {-2.5, -0.5, 1.25, 3.0}), listed("w", {0.5, 2.0})},
+                                                   {listed("v", {0.25, 1.0, 2.5}), listed("w", {-1.5, -1.0})},
+                                                   {listed("v", {0, 1, 9}), listed("w", {2})}};
   for (const auto& [v, w] : pairs) {
     const std::vector<Parameter> parameters{v, w};
     for (const char* text : {"v + w",
@@ -132,8 +129,7 @@ TEST(Edges, WhatAnExpressionCanBeAtLeastAndAtMostIsAllowed) {
 TEST(Edges, ADivisorThatMayBeZeroIsLookedAtOnlyWhereItIsNot) {
   const std::vector<Parameter> parameters{listed("v", {-4, 0, 6}), listed("w", {-2, 0, 3}),
                                           listed("x", {-0.5, 0.0, 2.0})};
-  for (const char* text :
-       {"v // w >= 2", "v % w == 0", "v / w < 0", "v // w <= -2", "v % w > 0", "w % v == 0"})
+  for (const char* text : {"v // w >= 2", "v % w == 0", "v / w < 0", "v // w <= -2", "v % w > 0", "w % v == 0"})
     for (const char* guard : {"w != 0", "w > 0", "w < 0"})
       expect_as_evaluated(parameters, {fmt::format("v != 0 and {} and {}", guard, text)});
   for (const char* text : {"v / x > 0", "v // x >= 2", "v % x == 0"})

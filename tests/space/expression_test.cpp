@@ -137,23 +137,18 @@ constexpr Case kCases[] = {
     {"-0.0", "-0.0"},
 };
 
-TEST(Expression, EvaluatesAsPythonDoes) {
-  expect_as_python(kCases);
-}
+TEST(Expression, EvaluatesAsPythonDoes) { expect_as_python(kCases); }
 
 TEST(Expression, PrintsWithFewParenthesesAndParsesBack) {
   for (const auto& [text, result] : kCases) {
     const auto expression = Expression::parse(text);
     const auto printed = expression.to_string();
-    EXPECT_TRUE(same_form(expression.root(), Expression::parse(printed).root()))
-        << text << " printed as " << printed;
+    EXPECT_TRUE(same_form(expression.root(), Expression::parse(printed).root())) << text << " printed as " << printed;
   }
-  for (const char* text :
-       {"--0", "---0", "--0.0", "- -2", "---2.5", "-(-(3))", "--9223372036854775808", "-1e999"}) {
+  for (const char* text : {"--0", "---0", "--0.0", "- -2", "---2.5", "-(-(3))", "--9223372036854775808", "-1e999"}) {
     const auto expression = Expression::parse(text);
     const auto printed = expression.to_string();
-    EXPECT_TRUE(same_form(expression.root(), Expression::parse(printed).root()))
-        << text << " printed as " << printed;
+    EXPECT_TRUE(same_form(expression.root(), Expression::parse(printed).root())) << text << " printed as " << printed;
   }
   EXPECT_EQ(Expression::parse("((a) * ((b)))+(n/(3))").to_string(), "a * b + n / 3");
   EXPECT_EQ(Expression::parse("(a or b) and not (a == b)").to_string(), "(a or b) and not a == b");
@@ -249,8 +244,7 @@ ExpressionPointer random_tree(Random& random, int depth) {
           node.value = Value(static_cast<std::int64_t>(random()));
           break;
         case 1:
-          node.value =
-              Value((random.uniform() - 0.5) * std::pow(10.0, static_cast<double>(random.below(40)) - 20));
+          node.value = Value((random.uniform() - 0.5) * std::pow(10.0, static_cast<double>(random.below(40)) - 20));
           break;
         case 2:
           node.value = Value(random.chance(0.5));
@@ -270,8 +264,7 @@ ExpressionPointer random_tree(Random& random, int depth) {
       // a sign before a number is the number's own
       node.op = random.chance(0.5) ? Operator::negate : Operator::logical_not;
       node.children = {child()};
-      if (node.op == Operator::negate && node.children[0]->kind == Kind::constant)
-        node.op = Operator::logical_not;
+      if (node.op == Operator::negate && node.children[0]->kind == Kind::constant) node.op = Operator::logical_not;
       break;
     case 1:
     case 2:

@@ -18,8 +18,7 @@ using ::testing::HasSubstr;
 Parameter ranged(const std::string& start, const std::string& stop, const std::string& step) {
   Parameter parameter;
   parameter.name = "r";
-  parameter.range =
-      DependentRange{Expression::parse(start), Expression::parse(stop), Expression::parse(step)};
+  parameter.range = DependentRange{Expression::parse(start), Expression::parse(stop), Expression::parse(step)};
   parameter.place = {"space.toml", 3, 1};
   return parameter;
 }

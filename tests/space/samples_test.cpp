@@ -21,8 +21,7 @@ Restriction must(const std::string& text) {
   return restriction;
 }
 
-std::size_t steps_between(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b,
-                          bool& adjacent) {
+std::size_t steps_between(const std::vector<std::uint32_t>& a, const std::vector<std::uint32_t>& b, bool& adjacent) {
   std::size_t differing = 0;
   adjacent = true;
   for (std::size_t p = 0; p < a.size(); ++p) {
@@ -50,8 +49,7 @@ void expect_walks(const SearchSpace& space) {
       if (steps > 0 && adjacent) expected[1].push_back(j);
       if (steps == 1 && adjacent) expected[2].push_back(j);
     }
-    for (const auto kind :
-         {Neighbourhood::hamming, Neighbourhood::adjacent, Neighbourhood::strictly_adjacent}) {
+    for (const auto kind : {Neighbourhood::hamming, Neighbourhood::adjacent, Neighbourhood::strictly_adjacent}) {
       space.neighbours(i, kind, found);
       EXPECT_EQ(found, expected[static_cast<std::size_t>(kind)]) << "of " << i;
     }
@@ -68,8 +66,8 @@ TEST(Walks, InSpacesOfManyParametersAndOfSeveralGroups) {
   const auto tied = SearchSpace::build(parameters, {must(sum + " <= 6")});
   EXPECT_EQ(test::all_of(tied), test::brute_force(parameters, {must(sum + " <= 6")}));
   expect_walks(tied);
-  expect_walks(SearchSpace::build(
-      parameters, {must("p4 + p40 <= 2"), must("p13 <= p58"), must("p22 != p67"), must("p31 < 2")}));
+  expect_walks(
+      SearchSpace::build(parameters, {must("p4 + p40 <= 2"), must("p13 <= p58"), must("p22 != p67"), must("p31 < 2")}));
   const std::vector<Parameter> few{counted("a", 6), counted("b", 5), counted("c", 7), counted("d", 4)};
   expect_walks(SearchSpace::build(few, {must("a + c <= 7"), must("b >= d")}));
   expect_walks(SearchSpace::build(few, {must("a + d <= 7"), must("b * c != 4")}));
@@ -92,13 +90,15 @@ TEST(Walks, ParametersOfManyValuesInAnyOrder) {
   function.function_names = {"v", "k"};
   function.function = [](const Scope& scope) { return scope("v")->as_real() + scope("k")->as_real() != 77; };
   for (const Parameter& many : {counted("v", 1500), counted("v", 64), counted("v", 65), falling, shuffled, real, few}) {
-    for (const char* text : {"v + k < 90", "v < 1400 - k * 600", "v % 97 == k", "v * (k + 1) <= 700 and v >= 40", "v == k * 400",
-                             "v < 50 or v > 1450 - k", "not (v <= 1490)", "700 <= v + k < 720", "v // (k + 1) < 33"}) {
+    for (const char* text :
+         {"v + k < 90", "v < 1400 - k * 600", "v % 97 == k", "v * (k + 1) <= 700 and v >= 40", "v == k * 400",
+          "v < 50 or v > 1450 - k", "not (v <= 1490)", "700 <= v + k < 720", "v // (k + 1) < 33"}) {
       const std::vector<Restriction> restrictions{must(text), function};
       const auto space = SearchSpace::build({counted("k", 3), many, counted("last", 2)}, restrictions);
       auto once = many;
       if (many.values.size() == few.values.size()) once.values.pop_back();
-      EXPECT_EQ(test::all_of(space), test::brute_force({counted("k", 3), once, counted("last", 2)}, restrictions)) << text;
+      EXPECT_EQ(test::all_of(space), test::brute_force({counted("k", 3), once, counted("last", 2)}, restrictions))
+          << text;
       const auto alone = SearchSpace::build({counted("k", 3), many}, {must(text)});
       EXPECT_EQ(test::all_of(alone), test::brute_force({counted("k", 3), once}, {must(text)})) << text;
     }

@@ -21,8 +21,7 @@ using ::testing::HasSubstr;
 Parameter ranged(std::string name, const char* start, const char* stop, const char* step) {
   Parameter parameter;
   parameter.name = std::move(name);
-  parameter.range =
-      DependentRange{Expression::parse(start), Expression::parse(stop), Expression::parse(step)};
+  parameter.range = DependentRange{Expression::parse(start), Expression::parse(stop), Expression::parse(step)};
   return parameter;
 }
 
@@ -60,8 +59,7 @@ TEST(SearchSpace, OfNoParametersHasOneConfiguration) {
 }
 
 TEST(SearchSpace, KeepsGivenOrderOfValues) {
-  const auto space =
-      SearchSpace::build({listed("a", {8, 2, 4}), counted("b", 2)}, {must("a * (b + 1) <= 8")});
+  const auto space = SearchSpace::build({listed("a", {8, 2, 4}), counted("b", 2)}, {must("a * (b + 1) <= 8")});
   EXPECT_EQ(test::all_of(space), (std::vector<Configuration>{{8, 0}, {2, 0}, {2, 1}, {4, 0}, {4, 1}}));
 }
 
@@ -100,14 +98,12 @@ TEST(SearchSpace, KeepsInterleavedGroupsApart) {
 }
 
 TEST(SearchSpace, DependentRangesAsBeastWritesThem) {
-  const std::vector<Parameter> parameters{counted("dim_m", 8, 1),
-                                          ranged("blk_m", "dim_m", "limit + 1", "dim_m"),
+  const std::vector<Parameter> parameters{counted("dim_m", 8, 1), ranged("blk_m", "dim_m", "limit + 1", "dim_m"),
                                           ranged("blk_m_a", "blk_m", "0", "-1")};
   SpaceOptions options;
   options.constants = {{"limit", 24}};
   const auto space = SearchSpace::build(parameters, {must("blk_m % blk_m_a == 0")}, options);
-  EXPECT_EQ(test::all_of(space),
-            test::brute_force(parameters, {must("blk_m % blk_m_a == 0")}, options.constants));
+  EXPECT_EQ(test::all_of(space), test::brute_force(parameters, {must("blk_m % blk_m_a == 0")}, options.constants));
   EXPECT_EQ(space.parameters()[1].values.size(), 24u);
 }
 
@@ -137,18 +133,16 @@ TEST(SearchSpace, RestrictionsAsFunctions) {
   Restriction restriction;
   restriction.name = "by function";
   restriction.function_names = {"a", "c"};
-  restriction.function = [](const Scope& scope) {
-    return scope("a")->as_integer() * 2 == scope("c")->as_integer();
-  };
+  restriction.function = [](const Scope& scope) { return scope("a")->as_integer() * 2 == scope("c")->as_integer(); };
   const auto space = SearchSpace::build({counted("a", 5), counted("b", 2), counted("c", 9)}, {restriction});
   EXPECT_EQ(space.size(), 10u);
 }
 
 TEST(SearchSpace, TextsAndMixedValues) {
-  const std::vector<Parameter> parameters{listed("layout", {"row", "column", "tiled"}),
-                                          listed("n", {1, 2.5, "auto"}), counted("k", 4)};
-  const std::vector<Restriction> restrictions{must("layout != 'tiled' or k > 1"),
-                                              must("n == 'auto' or n * 2 <= k + 3"), must("layout < 's'")};
+  const std::vector<Parameter> parameters{listed("layout", {"row", "column", "tiled"}), listed("n", {1, 2.5, "auto"}),
+                                          counted("k", 4)};
+  const std::vector<Restriction> restrictions{must("layout != 'tiled' or k > 1"), must("n == 'auto' or n * 2 <= k + 3"),
+                                              must("layout < 's'")};
   const auto space = SearchSpace::build(parameters, restrictions);
   EXPECT_EQ(test::all_of(space), test::brute_force(parameters, restrictions));
 }
@@ -160,8 +154,7 @@ TEST(SearchSpace, CompiledOccupancyIsTheEvaluators) {
                        {"device.registers_per_multiprocessor", 65536},
                        {"device.shared_memory_per_multiprocessor", 49152},
                        {"device.warp_size", 32}};
-  const std::vector<Parameter> parameters{listed("threads", {32, 64, 96, 100, 256, 1024}),
-                                          counted("registers", 256),
+  const std::vector<Parameter> parameters{listed("threads", {32, 64, 96, 100, 256, 1024}), counted("registers", 256),
                                           listed("shared", {0, 1, 256, 257, 6000, 49152, 60000})};
   for (const char* text :
        {"occupancy(threads, registers, shared) >= 3", "occupancy(threads, registers, shared) == 0",
@@ -180,10 +173,7 @@ TEST(SearchSpace, FromConfigurationsIsSortedAndFree) {
   EXPECT_EQ(space.index_of(Configuration{2, "y"}), std::nullopt);
   EXPECT_EQ(space.index_of(Configuration{3, "y"}), std::nullopt);
   EXPECT_TRUE(SearchSpace::from_configurations(parameters, {}).empty());
-  EXPECT_THAT(message_of([&] {
-                SearchSpace::from_configurations(parameters, {{3, "x"}});
-              }),
-              HasSubstr("not a value"));
+  EXPECT_THAT(message_of([&] { SearchSpace::from_configurations(parameters, {{3, "x"}}); }), HasSubstr("not a value"));
 }
 
 TEST(SearchSpace, TableReadsAsTheDiagram) {
@@ -204,8 +194,7 @@ TEST(SearchSpace, TableReadsAsTheDiagram) {
 // ---- samples
 
 TEST(Sampling, IsUniform) {
-  const auto space =
-      SearchSpace::build({counted("a", 6), counted("b", 6), counted("c", 6)}, {must("a * b <= c + 4")});
+  const auto space = SearchSpace::build({counted("a", 6), counted("b", 6), counted("c", 6)}, {must("a * b <= c + 4")});
   Random random(11);
   std::vector<double> hits(space.size(), 0);
   const int draws = 200'000;
@@ -261,9 +250,8 @@ TEST(Sampling, SameSeedSameSample) {
 // ---- explanations and messages
 
 TEST(Explain, CountsWhatEachRestrictionRemoves) {
-  const auto space =
-      SearchSpace::build({counted("a", 10), counted("b", 10)},
-                         {must("a < 5", "small a"), must("a + b < 8"), must("a < 7", "also small")});
+  const auto space = SearchSpace::build({counted("a", 10), counted("b", 10)},
+                                        {must("a < 5", "small a"), must("a + b < 8"), must("a < 7", "also small")});
   const auto effects = space.explain();
   ASSERT_EQ(effects.size(), 3u);
   EXPECT_EQ(effects[0].label, "small a");
@@ -281,9 +269,9 @@ TEST(WhyEmpty, NamesTheSmallestContradiction) {
       {counted("a", 10), counted("b", 10)},
       {must("b > 2"), must("a * b >= 30", "enough work"), must("a + b <= 12", "fits"), must("b < 9")});
   EXPECT_TRUE(space.why_empty().find("not empty") != std::string::npos);
-  const auto empty = SearchSpace::build({counted("a", 10), counted("b", 10)},
-                                        {must("b > 2"), must("a * b >= 30", "enough work"),
-                                         must("a + b <= 12", "fits"), must("a + b == 2", "tiny")});
+  const auto empty = SearchSpace::build(
+      {counted("a", 10), counted("b", 10)},
+      {must("b > 2"), must("a * b >= 30", "enough work"), must("a + b <= 12", "fits"), must("a + b == 2", "tiny")});
   EXPECT_TRUE(empty.empty());
   EXPECT_THAT(empty.why_empty(), HasSubstr("tiny"));
   EXPECT_THAT(empty.why_empty(), HasSubstr("2 restrictions"));
@@ -331,9 +319,8 @@ TEST(Messages, TellTheConfigurationThatCannotBeEvaluated) {
 
 // A configuration that another restriction excludes need not be evaluated, in whatever order they stand.
 TEST(Messages, NoneForWhatAnotherRestrictionExcludes) {
-  EXPECT_EQ(
-      SearchSpace::build({counted("a", 5), counted("b", 5)}, {must("a % b == 0"), must("b != 0")}).size(),
-      test::brute_force({counted("a", 5), counted("b", 5)}, {must("b != 0"), must("a % b == 0")}).size());
+  EXPECT_EQ(SearchSpace::build({counted("a", 5), counted("b", 5)}, {must("a % b == 0"), must("b != 0")}).size(),
+            test::brute_force({counted("a", 5), counted("b", 5)}, {must("b != 0"), must("a % b == 0")}).size());
   EXPECT_EQ(SearchSpace::build({counted("b", 5)}, {must("b == 0 or 12 % b == 0")}).size(), 5u);
   EXPECT_EQ(SearchSpace::build({counted("b", 5)}, {must("b != 0 and 8 % b == 0")}).size(), 3u);
 }

@@ -63,14 +63,17 @@ TEST(Syntax, FunctionsSayHowManyArgumentsTheyTake) {
   EXPECT_THAT(refusal("max()"), HasSubstr("max() takes one or more arguments, not 0"));
   for (const std::string one : {"abs", "ceil", "floor", "sqrt", "log2", "exp", "int", "float", "bool", "len"})
     for (const auto& [arguments, count] : {std::pair{"", 0}, {"1, 2", 2}})
-      EXPECT_THAT(refusal(one + "(" + arguments + ")"), HasSubstr(fmt::format("{}() takes 1 argument, not {}", one, count)));
+      EXPECT_THAT(refusal(one + "(" + arguments + ")"),
+                  HasSubstr(fmt::format("{}() takes 1 argument, not {}", one, count)));
   for (const std::string two : {"round", "log"})
     for (const auto& [arguments, count] : {std::pair{"", 0}, {"1, 2, 3", 3}})
-      EXPECT_THAT(refusal(two + "(" + arguments + ")"), HasSubstr(fmt::format("{}() takes 1 or 2 arguments, not {}", two, count)));
+      EXPECT_THAT(refusal(two + "(" + arguments + ")"),
+                  HasSubstr(fmt::format("{}() takes 1 or 2 arguments, not {}", two, count)));
   for (const auto& [arguments, count] : {std::pair{"1, 2", 2}, {"1, 2, 3, 4", 4}})
-    EXPECT_THAT(refusal(fmt::format("occupancy({})", arguments)), HasSubstr(fmt::format("occupancy() takes 3 arguments, not {}", count)));
-  for (const char* right :
-       {"abs(1)", "round(1)", "round(1, 2)", "log(1)", "log(1, 2)", "occupancy(1, 2, 3)", "min(1)", "min(1, 2, 3)", "len([])"})
+    EXPECT_THAT(refusal(fmt::format("occupancy({})", arguments)),
+                HasSubstr(fmt::format("occupancy() takes 3 arguments, not {}", count)));
+  for (const char* right : {"abs(1)", "round(1)", "round(1, 2)", "log(1)", "log(1, 2)", "occupancy(1, 2, 3)", "min(1)",
+                            "min(1, 2, 3)", "len([])"})
     EXPECT_EQ(refusal(right), "");
   const auto many = [](int count, const char* function = "max") {
     std::string text = std::string(function) + "((1)";
@@ -91,7 +94,13 @@ TEST(Syntax, GoesTwoHundredDeepAndNoDeeper) {
     for (int i = 0; i < times; ++i) text += close;
     return text;
   };
-  for (const auto& [open, close] : {std::pair{"(", ")"}, {"not ", ""}, {"+", ""}, {"1 - (", ")"}, {"2**", ""}, {"2**(", ")"}, {"1 if 1 else ", ""}}) {
+  for (const auto& [open, close] : {std::pair{"(", ")"},
+                                    {"not ", ""},
+                                    {"+", ""},
+                                    {"1 - (", ")"},
+                                    {"2**", ""},
+                                    {"2**(", ")"},
+                                    {"1 if 1 else ", ""}}) {
     EXPECT_NE(column_of_fault(nested(open, 200, close)), 0) << open;
     EXPECT_NE(column_of_fault(nested(open, 100'000, close)), 0) << open << ": bounded before the stack is";
     if (std::string(open) == "2**(") continue;  // two levels each
@@ -117,8 +126,7 @@ TEST(Values, HaveLiteralsThatReadBack) {
   EXPECT_EQ(Value("a\n\t\r'\\b").to_literal(), "'a\\n\\t\\r\\'\\\\b'");
   EXPECT_EQ(Value(std::numeric_limits<double>::infinity()).to_literal(), "1e999");
   EXPECT_EQ(Value(-std::numeric_limits<double>::infinity()).to_literal(), "-1e999");
-  EXPECT_TRUE(
-      std::isnan(Expression::parse(Value(std::nan("")).to_literal()).evaluate(Constants{}).as_real()));
+  EXPECT_TRUE(std::isnan(Expression::parse(Value(std::nan("")).to_literal()).evaluate(Constants{}).as_real()));
   EXPECT_EQ(Value(-3.0).to_string(), "-3.0");
   EXPECT_EQ(Value(2.0).as_integer(), 2);
   EXPECT_EQ(Value(true).as_integer(), 1);

@@ -22,7 +22,8 @@ class Caches : public WrittenFiles {
   /// A cache of one parameter `b`, values 1 and 2, with these entries.
   Recording read(const std::string& entries, const std::string& objective = "time") {
     return read_text(R"({"kernel_name": "k", "device_name": "D", "objective": ")" + objective +
-                     R"(", "tune_params_keys": ["b"], "tune_params": {"b": [1, 2]}, "cache": {)" + "\n" + entries + "}\n}");
+                     R"(", "tune_params_keys": ["b"], "tune_params": {"b": [1, 2]}, "cache": {)" + "\n" + entries +
+                     "}\n}");
   }
   Recording read_text(const std::string& text) { return WrittenFiles::read("c.json", text); }
   /// The one entry's measurement, of these keys and values.
@@ -75,7 +76,8 @@ TEST_F(Caches, EachNameMeansAQuantityInItsUnit) {
 }
 
 TEST_F(Caches, TheBestRecordedNameStandsForOurs) {
-  const Measurement m = entry(R"("gr_voltage": 800, "core_voltage": 3, "pwr_core_freq": 1000, "core_freq": 1200, "gpu_temp": 50, "temperature": 60)");
+  const Measurement m = entry(
+      R"("gr_voltage": 800, "core_voltage": 3, "pwr_core_freq": 1000, "core_freq": 1200, "gpu_temp": 50, "temperature": 60)");
   EXPECT_DOUBLE_EQ(m.quantities.at("core_voltage").value, 0.8);
   EXPECT_DOUBLE_EQ(m.quantities.at("core_voltage_metric").value, 3);
   EXPECT_DOUBLE_EQ(m.quantities.at("core_clock").value, 1.2e9);
@@ -89,7 +91,8 @@ TEST_F(Caches, TheObjectiveFollowsItsColumn) {
     return read(R"("1": {"b": 1, "time": 1, )" + keys + "}", name).objective.text;
   };
   EXPECT_EQ(objective("nvml_energy", R"("nvml_energy": 2)"), "energy");
-  EXPECT_EQ(objective("nvml_energy", R"("nvml_energy": 2, "ps_energy": 3)"), "nvml_energy") << "the meter is the energy";
+  EXPECT_EQ(objective("nvml_energy", R"("nvml_energy": 2, "ps_energy": 3)"), "nvml_energy")
+      << "the meter is the energy";
   EXPECT_EQ(objective("core_freq", R"("x": 2)"), "core_clock") << "in no entry: by its name";
   EXPECT_EQ(objective("energy", R"("energy": 2)"), "energy");
   EXPECT_EQ(objective("GFLOP/s", R"("GFLOP/s": 2)"), "GFLOP/s");
@@ -113,19 +116,23 @@ TEST_F(Caches, ListsOfReadingsGiveMeanErrorAndNumber) {
 }
 
 TEST_F(Caches, CostsAreThoseOfTheEntryInSeconds) {
-  const Measurement m = entry(R"("time": 8, "compile_time": 500, "verification_time": 250, "framework_time": 125, "benchmark_time": 9, "strategy_time": 7)");
+  const Measurement m = entry(
+      R"("time": 8, "compile_time": 500, "verification_time": 250, "framework_time": 125, "benchmark_time": 9, "strategy_time": 7)");
   EXPECT_DOUBLE_EQ(m.compile_seconds, 0.5);
   EXPECT_DOUBLE_EQ(m.verify_seconds, 0.25);
   EXPECT_DOUBLE_EQ(m.tuner_seconds, 0.125);
-  EXPECT_FLOAT_EQ(static_cast<float>(m.measure_seconds), 8e-3f) << "without single times one run is known to have happened";
+  EXPECT_FLOAT_EQ(static_cast<float>(m.measure_seconds), 8e-3f)
+      << "without single times one run is known to have happened";
   EXPECT_EQ(m.quantities.size() + m.metrics.size(), 1u);
-  const Recording two = read("\"1\": {\"b\": 1, \"time\": 8, \"compile_time\": 500},\n\"2\": {\"b\": 2, \"time\": \"InvalidConfig\"}");
+  const Recording two =
+      read("\"1\": {\"b\": 1, \"time\": 8, \"compile_time\": 500},\n\"2\": {\"b\": 2, \"time\": \"InvalidConfig\"}");
   EXPECT_EQ(two.measurement(1).compile_seconds, 0);
   EXPECT_EQ(two.measurement(1).measure_seconds, 0) << "it did not run; the entry before it did";
 }
 
 TEST_F(Caches, WhatPythonWritesForNoNumberIsNoNumber) {
-  const Measurement m = entry(R"("time": 4, "x": NaN, "y": Infinity, "z": -Infinity, "say": "NaN \" Infinity", "w": 3)");
+  const Measurement m =
+      entry(R"("time": 4, "x": NaN, "y": Infinity, "z": -Infinity, "say": "NaN \" Infinity", "w": 3)");
   EXPECT_DOUBLE_EQ(m.quantities.at("time").value, 4e-3);
   EXPECT_DOUBLE_EQ(m.metrics.at("w"), 3);
   EXPECT_EQ(m.metrics.size(), 1u);
@@ -141,7 +148,8 @@ TEST_F(Caches, WhatPythonWritesForNoNumberIsNoNumber) {
 }
 
 TEST_F(Caches, ParametersAreControlsByTheirNamesAndValuesMayBeAnything) {
-  const Recording r = read_text(R"({"kernel_name": "k", "tune_params_keys": ["nvml_gr_clock", "nvml_mem_clock", "nvml_pwr_limit", "b", "l"],
+  const Recording r = read_text(
+      R"({"kernel_name": "k", "tune_params_keys": ["nvml_gr_clock", "nvml_mem_clock", "nvml_pwr_limit", "b", "l"],
 "tune_params": {"nvml_gr_clock": [1000], "nvml_mem_clock": [500], "nvml_pwr_limit": [150], "b": [true, 0.5, "w"], "l": [[1, 2]]}, "cache": {
 "1": {"nvml_gr_clock": 1000, "nvml_mem_clock": 500, "nvml_pwr_limit": 150, "b": 0.5, "l": "[1,2]", "time": 1},
 "2": {"nvml_gr_clock": 1000, "nvml_mem_clock": 500, "nvml_pwr_limit": 150, "b": true, "l": "[1,2]", "time": 1},
@@ -169,8 +177,9 @@ TEST_F(Caches, ParametersAreControlsByTheirNamesAndValuesMayBeAnything) {
 TEST_F(Caches, OneOfManyBlocksReadsAsOneOfFew) {  // 256 KiB a block, threads from 4 MiB on
   std::string entries;
   for (int i = 0; i < 60000; ++i)
-    entries += (i ? ",\n\"" : "\"") + std::to_string(i) + "\": {\"b\": " + std::to_string(i % 7 + 1) + ", \"time\": " + std::to_string(i + 1) +
-               (i % 1000 == 3 ? ", \"late\": 5" : "") + ", \"pad\": \"" + std::string(40, 'x') + "\"}";
+    entries += (i ? ",\n\"" : "\"") + std::to_string(i) + "\": {\"b\": " + std::to_string(i % 7 + 1) +
+               ", \"time\": " + std::to_string(i + 1) + (i % 1000 == 3 ? ", \"late\": 5" : "") + ", \"pad\": \"" +
+               std::string(40, 'x') + "\"}";
   const Recording r = read(entries);
   ASSERT_EQ(r.size(), 60000u);
   EXPECT_THAT(r.parameters[0].values, testing::SizeIs(7));

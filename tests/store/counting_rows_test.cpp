@@ -12,8 +12,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 /// A row of configuration `x`; its message is its name.
-StoredRow row_of(int x, RowKind kind, const std::string& name, Status status = Status::ok,
-                 std::int64_t run = 0) {
+StoredRow row_of(int x, RowKind kind, const std::string& name, Status status = Status::ok, std::int64_t run = 0) {
   StoredRow row;
   row.configuration = {x};
   row.kind = kind;
@@ -56,8 +55,7 @@ TEST(CountingRows, AConfirmationsMeanCountsAndSaysWhatItIsTheMeanOf) {
 }
 
 TEST(CountingRows, AMeanOfARunThatIsNotKnownCountsAsWell) {
-  const auto rows =
-      counting_rows({row_of(1, RowKind::confirmed, "mean", Status::ok, 9)}, {run_of(4, "time", 3)});
+  const auto rows = counting_rows({row_of(1, RowKind::confirmed, "mean", Status::ok, 9)}, {run_of(4, "time", 3)});
   ASSERT_THAT(names(rows), ElementsAre("mean"));
   EXPECT_EQ(rows[0].rounds, 0);
   EXPECT_FALSE(rows[0].confirmed_for);
@@ -66,20 +64,21 @@ TEST(CountingRows, AMeanOfARunThatIsNotKnownCountsAsWell) {
 
 // B1: stores of earlier versions hold means of failed rounds.
 TEST(CountingRows, AConfirmationThatFailedTakesNothingFromTheSearch) {
-  for (const auto& [status, counts] : {std::pair{Status::launch_error, "searched"}, std::pair{Status::unsupported, "searched"},
-                                       std::pair{Status::wrong_result, "mean"}, std::pair{Status::not_converged, "mean"}})
-    EXPECT_THAT(names(counting_rows({row_of(1, RowKind::search, "searched"), row_of(1, RowKind::confirmed, "mean", status)}, {})),
+  for (const auto& [status, counts] :
+       {std::pair{Status::launch_error, "searched"}, std::pair{Status::unsupported, "searched"},
+        std::pair{Status::wrong_result, "mean"}, std::pair{Status::not_converged, "mean"}})
+    EXPECT_THAT(names(counting_rows(
+                    {row_of(1, RowKind::search, "searched"), row_of(1, RowKind::confirmed, "mean", status)}, {})),
                 ElementsAre(counts));
 }
 
 TEST(CountingRows, WhatIsSearchedAnewIsNoLongerConfirmed) {
-  EXPECT_THAT(
-      names(counting_rows(
-          {row_of(1, RowKind::confirmed, "mean"), row_of(1, RowKind::search, "anew", Status::timeout)}, {})),
-      ElementsAre("anew"));
   EXPECT_THAT(names(counting_rows(
-                  {row_of(1, RowKind::confirmation, "round"), row_of(2, RowKind::reference, "default")}, {})),
-              IsEmpty());
+                  {row_of(1, RowKind::confirmed, "mean"), row_of(1, RowKind::search, "anew", Status::timeout)}, {})),
+              ElementsAre("anew"));
+  EXPECT_THAT(
+      names(counting_rows({row_of(1, RowKind::confirmation, "round"), row_of(2, RowKind::reference, "default")}, {})),
+      IsEmpty());
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ std::string cache(int count) {
   for (int i = 0; i < count; ++i) text += (i ? ", " : "") + std::to_string(i);
   text += "]}, \"cache\": {\n";
   for (int i = 0; i < count; ++i)
-    text += "\"" + std::to_string(i) + "\": {\"x\": " + std::to_string(i) + ", \"time\": " + std::to_string(1.0 + 0.0137 * i) + "}" + (i + 1 < count ? ",\n" : "}\n}");
+    text += "\"" + std::to_string(i) + "\": {\"x\": " + std::to_string(i) +
+            ", \"time\": " + std::to_string(1.0 + 0.0137 * i) + "}" + (i + 1 < count ? ",\n" : "}\n}");
   return text;
 }
 
@@ -53,7 +54,8 @@ TEST_F(Damaged, ACutStreamIsSaidWhereverItWasCut) {
       EXPECT_FALSE(part.warnings.empty()) << name << " cut to " << size;
       ASSERT_LE(part.size(), all.size());
       for (std::size_t i = 0; i < part.size(); ++i)
-        EXPECT_EQ(part.measurement(i).value("time"), all.measurement(i).value("time")) << "no part of a number is a number";
+        EXPECT_EQ(part.measurement(i).value("time"), all.measurement(i).value("time"))
+            << "no part of a number is a number";
     }
   }
 }
@@ -87,8 +89,11 @@ TEST_F(Damaged, NestingIsBounded) {
   constexpr int kDeep = 300'000;
   const std::string deep = std::string(kDeep, '[') + std::string(kDeep, ']');
   EXPECT_THROW(read("a.json", "{\"results\": " + deep + "}"), UserError);
-  EXPECT_THROW(read("b.json", R"({"results": [{"configuration": {"x": )" + deep + R"(}, "invalidity": "correct"}]})"), UserError);
-  EXPECT_THROW(read("c.json", R"({"kernel_name": "k", "tune_params_keys": ["x"], "tune_params": {"x": [)" + deep + R"(]}, "cache": {}})"), UserError);
+  EXPECT_THROW(read("b.json", R"({"results": [{"configuration": {"x": )" + deep + R"(}, "invalidity": "correct"}]})"),
+               UserError);
+  EXPECT_THROW(read("c.json", R"({"kernel_name": "k", "tune_params_keys": ["x"], "tune_params": {"x": [)" + deep +
+                                  R"(]}, "cache": {}})"),
+               UserError);
 }
 
 }  // namespace

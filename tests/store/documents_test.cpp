@@ -125,8 +125,7 @@ TEST(Documents, T4SaysAllOfIt) {
 class Reading : public WrittenFiles {};
 
 TEST_F(Reading, T4InEveryUnitAndWord) {
-  const Recording r =
-      read("k_dev.T4.json", R"({"metadata": {"timeunit": "microseconds", "device": "D"}, "results": [
+  const Recording r = read("k_dev.T4.json", R"({"metadata": {"timeunit": "microseconds", "device": "D"}, "results": [
     {"configuration": {"b": 1}, "invalidity": "correct", "objectives": ["nvml_energy"],
      "times": {"compilation_time": 3e6, "validation_time": 2e6, "framework_time": 1e6, "runtimes": [4e6, "x", 6e6]},
      "measurements": [{"name": "nvml_energy", "value": 7, "unit": "mJ"}, {"name": "w", "value": 3, "unit": "mW"}, {"name": "v", "value": 4, "unit": "mV"},
@@ -181,15 +180,18 @@ TEST_F(Reading, T4InEveryUnitAndWord) {
     EXPECT_DOUBLE_EQ(one.measurement(0).quantities.at("time").value, 2 * seconds) << unit;
   }
   EXPECT_THAT(complaint("e.T4.json", R"({"results": []})"), HasSubstr("no results"));
-  EXPECT_THAT(complaint("f.T4.json", R"({"results": [{"configuration": {"b": 1}}]})"),
-              HasSubstr("no T4 file"));
+  EXPECT_THAT(complaint("f.T4.json", R"({"results": [{"configuration": {"b": 1}}]})"), HasSubstr("no T4 file"));
 }
 
 TEST_F(Reading, T4sObjectiveFollowsItsColumn) {
-  for (const auto& [wanted, becomes] :
-       {std::pair{"nvml_energy", "nvml_energy"}, {"ps_energy", "energy"}, {"core_freq", "core_clock"}, {"own", "own"}}) {
-    const Recording both = read("o.T4.json", std::string(R"({"results": [{"configuration": {"b": 1}, "invalidity": "correct", "objectives": [")") +
-                                                 wanted + R"("], "measurements": [{"name": "nvml_energy", "value": 7, "unit": "J"},
+  for (const auto& [wanted, becomes] : {std::pair{"nvml_energy", "nvml_energy"},
+                                        {"ps_energy", "energy"},
+                                        {"core_freq", "core_clock"},
+                                        {"own", "own"}}) {
+    const Recording both =
+        read("o.T4.json",
+             std::string(R"({"results": [{"configuration": {"b": 1}, "invalidity": "correct", "objectives": [")") +
+                 wanted + R"("], "measurements": [{"name": "nvml_energy", "value": 7, "unit": "J"},
       {"name": "ps_energy", "value": 8, "unit": "J"}, {"name": "energy", "value": 9, "unit": "J"}, {"name": "power", "value": 10},
       {"name": "own", "value": 11}]}]})");
     EXPECT_EQ(both.objective.text, becomes);
@@ -233,8 +235,7 @@ TEST_F(Reading, CsvOfAnyHand) {
   const Recording bare = read("bare.csv", "b,registers,time\n1,40,2\n");
   EXPECT_EQ(bare.configuration(0), (Configuration{1, 40})) << "what comes before the first that is measured";
   EXPECT_DOUBLE_EQ(bare.measurement(0).quantities.at("time").value, 2);
-  EXPECT_THAT(complaint("w.csv", "b,status\n\"a\nb\",ok\n1\n"),
-              HasSubstr("w.csv:4:"));
+  EXPECT_THAT(complaint("w.csv", "b,status\n\"a\nb\",ok\n1\n"), HasSubstr("w.csv:4:"));
   EXPECT_THAT(complaint("x.csv", "b,status\n1,ok\n1,fine\n"), HasSubstr("x.csv:3:"));
   for (const char* text : {"status\nok\n", "status,b\nok,1\n", "b,c\n1,2\n"})
     EXPECT_THAT(complaint("y.csv", text), HasSubstr("no recording")) << text;
@@ -242,8 +243,7 @@ TEST_F(Reading, CsvOfAnyHand) {
 
 TEST_F(Reading, T1BesideItIsUsedWhereItFits) {
   const auto t1 = [&](const std::string& name, const std::string& parameter, const std::string& condition) {
-    std::ofstream(folder_.path() / name) << R"({"ConfigurationSpace": {"TuningParameters": [{"Name": ")" +
-                                                parameter +
+    std::ofstream(folder_.path() / name) << R"({"ConfigurationSpace": {"TuningParameters": [{"Name": ")" + parameter +
                                                 R"(", "Type": "int", "Values": "[1, 2]", "Default": 2}],
       "Conditions": [{"Expression": ")" + condition +
                                                 R"(", "Parameters": [")" + parameter + R"("]}]}})";
@@ -320,8 +320,7 @@ TEST(Sessions, AndTheirRunsSayAllOfIt) {
 TEST(Sessions, WhatEndedIsNotUnfinishedAndRowsSayWhereTheyAreFrom) {
   const TemporaryFolder folder;
   Store store = Store::open(folder.path() / "s.db");
-  const auto id =
-      store.session({"gemm", "{}", "d", "i", "c", Provenance::measured}, {"x"}, "time", "{}", "{}");
+  const auto id = store.session({"gemm", "{}", "d", "i", "c", Provenance::measured}, {"x"}, "time", "{}", "{}");
   const Configuration first{1}, second{2};
   store.begin(id, first);
   store.begin(id, second, &first);
@@ -333,8 +332,7 @@ TEST(Sessions, WhatEndedIsNotUnfinishedAndRowsSayWhereTheyAreFrom) {
   row.run = 7;
   row.stage = "plan/one";
   row.board = "GPU-1";
-  for (const RowKind kind :
-       {RowKind::search, RowKind::confirmation, RowKind::confirmed, RowKind::reference}) {
+  for (const RowKind kind : {RowKind::search, RowKind::confirmation, RowKind::confirmed, RowKind::reference}) {
     row.kind = kind;
     row.measurement.compile_seconds = 1;
     row.measurement.verify_seconds = 2;

@@ -31,9 +31,7 @@ ResultSet one_result() {
   return results;
 }
 
-json entry_of(const ResultSet& results) {
-  return json::parse(to_kernel_tuner_cache(results))["cache"].front();
-}
+json entry_of(const ResultSet& results) { return json::parse(to_kernel_tuner_cache(results))["cache"].front(); }
 
 TEST(ExportForms, ASensorIsToldByTheNameOfItsQuantity) {
   const std::pair<const char*, const char*> names[] = {

@@ -48,8 +48,7 @@ ResultSet some_results() {
   failed.message = "error: \"x\",\nline 2";
   Measurement wrong;
   wrong.status = Status::wrong_result;
-  results.rows = {
-      {1, {64, false, 1410}, good}, {2, {128, true, 1410}, failed}, {3, {256, true, 1410}, wrong}};
+  results.rows = {{1, {64, false, 1410}, good}, {2, {128, true, 1410}, failed}, {3, {256, true, 1410}, wrong}};
   return results;
 }
 
@@ -141,8 +140,7 @@ std::vector<BestResult> some_best() {
 TEST_F(ExportTest, HeaderCompilesForEachDevice) {
   const auto header = write("add.h", to_c_header(some_best()));
   const auto main = write(
-      "main.c",
-      "#include \"add.h\"\n#include <stdio.h>\nint main(void) { printf(\"%d %d\", block_size_x, half); }\n");
+      "main.c", "#include \"add.h\"\n#include <stdio.h>\nint main(void) { printf(\"%d %d\", block_size_x, half); }\n");
   const auto run = [&](const std::string& option) {
     const std::string program = (folder_.path() / "main").string();
     std::vector<std::string> command{"cc", "-Wall", "-Werror", main.string(), "-o", program};
@@ -162,13 +160,11 @@ TEST_F(ExportTest, HeaderCompilesForEachDevice) {
 
 TEST_F(ExportTest, ResultSetOfAStore) {
   const auto file = folder_.path() / "s.ergotune";
-  const Problem problem =
-      load_problem(std::filesystem::path(ERGOTUNE_TEST_DATA) / "problems" / "vector_add.toml");
+  const Problem problem = load_problem(std::filesystem::path(ERGOTUNE_TEST_DATA) / "problems" / "vector_add.toml");
   Store store = Store::open(file);
   EXPECT_THROW(result_set(store), UserError);
-  const auto session =
-      store.session({problem.name, "", "host", "gcc", "time", Provenance::measured},
-                    {"block_size", "unroll", "core_clock_mhz"}, "time", "{}", serialise(problem));
+  const auto session = store.session({problem.name, "", "host", "gcc", "time", Provenance::measured},
+                                     {"block_size", "unroll", "core_clock_mhz"}, "time", "{}", serialise(problem));
   store.add(session, {128, 2, 1410}, some_results().rows[0].measurement);
   const ResultSet results = result_set(store);
   EXPECT_EQ(results.kernel, "vector_add");

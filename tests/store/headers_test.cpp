@@ -31,7 +31,8 @@ BestResult best_of(const std::string& problem, const std::string& device, std::i
 TEST(Headers, SayOfEachDeviceWhatIsBestThere) {
   BestResult second = best_of("2 adds*/", "gpu #2\n(new)", 128);
   second.measurement.quantities["energy"].provenance = Provenance::replayed;
-  EXPECT_EQ(to_c_header({best_of("2 adds*/", "--GPU  one--", 64), second, best_of("2 adds*/", "gpu #2 new", 256), best_of("other", "gpu 3", 512)}),
+  EXPECT_EQ(to_c_header({best_of("2 adds*/", "--GPU  one--", 64), second, best_of("2 adds*/", "gpu #2 new", 256),
+                         best_of("other", "gpu 3", 512)}),
             "/* Tuned parameters of 2 adds* /, written by ergotune. Choose the device with -DTARGET_<DEVICE>. */\n"
             "#ifndef PROBLEM_2_ADDS_TUNED_H\n#define PROBLEM_2_ADDS_TUNED_H\n\n"
             "#if defined(TARGET_GPU_ONE)\n"
@@ -64,7 +65,9 @@ TEST(SessionsOfAStore, TheOneThatHasRowsIsMeant) {
   const auto file = folder.path() / "s.db";
   Store store = Store::open(file);
   EXPECT_EQ(complaint(store, 0), file.string() + ": this store has no sessions yet; \"ergotune tune\" makes one");
-  const auto begin = [&](const char* problem) { return store.session(SessionIdentity{.problem = problem, .device = problem}, {"x"}, "time", "{}", "{}"); };
+  const auto begin = [&](const char* problem) {
+    return store.session(SessionIdentity{.problem = problem, .device = problem}, {"x"}, "time", "{}", "{}");
+  };
   const auto full = begin("full"), older = begin("older");
   begin("empty");
   EXPECT_EQ(complaint(store, 9), file.string() + ": this store has no session 9; it has 1, 2, 3");

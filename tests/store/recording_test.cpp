@@ -11,8 +11,8 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "ergotune/space.hpp"
-#include "store/sqlite/store.hpp"
 #include "recorded_data.hpp"
+#include "store/sqlite/store.hpp"
 #include "store/written_files.hpp"
 
 namespace ergotune {
@@ -103,15 +103,12 @@ TEST_F(RecordingTest, ReadsACache) {
   EXPECT_FALSE(r.restrictions_known);
 }
 
-TEST_F(RecordingTest, ReadsItCompressedToo) {
-  check_whole(load_recording(write_gzip("a.json.gz", cache_text())));
-}
+TEST_F(RecordingTest, ReadsItCompressedToo) { check_whole(load_recording(write_gzip("a.json.gz", cache_text()))); }
 
 TEST_F(RecordingTest, ReadsEntriesThatDoNotStandOnLines) {
   check_whole(load_recording(write("one.json", cache_text("", "}}"))));
   std::string spread = cache_text();
-  for (std::size_t at = spread.find(": {\"bx\""); at != std::string::npos;
-       at = spread.find(": {\"bx\"", at + 1)) {
+  for (std::size_t at = spread.find(": {\"bx\""); at != std::string::npos; at = spread.find(": {\"bx\"", at + 1)) {
     spread.replace(at, 3, ":\n  {\n  ");
   }
   check_whole(load_recording(write("spread.json", spread)));
@@ -222,13 +219,11 @@ TEST_F(RecordingTest, SaysWhatAFileIsNot) {
 
 TEST_F(RecordingTest, ReadsAStoredSession) {
   const auto file = folder_.path() / "s.ergotune";
-  const Problem problem =
-      load_problem(std::filesystem::path(ERGOTUNE_TEST_DATA) / "problems" / "vector_add.toml");
+  const Problem problem = load_problem(std::filesystem::path(ERGOTUNE_TEST_DATA) / "problems" / "vector_add.toml");
   {
     Store store = Store::open(file);
-    const auto session =
-        store.session({problem.name, "", "host", "gcc", "time", Provenance::measured},
-                      {"block_size", "unroll", "core_clock_mhz"}, "time", "{}", serialise(problem));
+    const auto session = store.session({problem.name, "", "host", "gcc", "time", Provenance::measured},
+                                       {"block_size", "unroll", "core_clock_mhz"}, "time", "{}", serialise(problem));
     Measurement bad;
     bad.status = Status::timeout;
     Measurement good;

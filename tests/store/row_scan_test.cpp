@@ -62,7 +62,8 @@ TEST_F(Scan, ALeanRowSaysWhatTheWholeOneSays) {
     EXPECT_EQ(row.message + row.stage + row.board, "wideoneGPU-1");
     EXPECT_EQ(row.run, 7);
     EXPECT_EQ(row.finished_at, 1.75e9);
-    EXPECT_THAT((std::vector{row.compile_seconds, row.verify_seconds, row.measure_seconds, row.tuner_seconds}), ElementsAre(1, 2, 3, 4));
+    EXPECT_THAT((std::vector{row.compile_seconds, row.verify_seconds, row.measure_seconds, row.tuner_seconds}),
+                ElementsAre(1, 2, 3, 4));
     ASSERT_EQ(row.cells.size(), 4u);
     EXPECT_EQ(row.cells[0].name, "energy");
     EXPECT_TRUE(std::isinf(row.cells[0].standard_error));
@@ -95,7 +96,9 @@ TEST_F(Scan, RowsComeFromARowOnAndNoMoreThanAsked) {
 
 TEST_F(Scan, DamagedRowsAreMarked) {
   const Database database(file_, false);
-  database.execute("UPDATE measurements SET quantities = '{\"time' WHERE id = 3; UPDATE measurements SET status = 'oj' WHERE id = 5");
+  database.execute(
+      "UPDATE measurements SET quantities = '{\"time' WHERE id = 3; UPDATE measurements SET status = 'oj' WHERE id = "
+      "5");
   RowScan scan(file_, session_);
   std::vector<std::int64_t> damaged;
   scan.after(0, 100, [&](const LeanRow& row) {

@@ -9,9 +9,9 @@
 
 #include <cmath>
 
-#include "store/sqlite/store.hpp"
 #include "store/sqlite/database.hpp"
 #include "store/sqlite/row_scan.hpp"
+#include "store/sqlite/store.hpp"
 #include "store/written_files.hpp"
 
 namespace ergotune {
@@ -50,8 +50,7 @@ TEST_F(Schema, WhatIsNoDatabaseIsSaidByItsFirstBytes) {
   for (const char* text : {"x", "SQLite format 3", "SQLite format 4 and more", "some words of any length"}) {
     write("s.db", text);
     for (const bool read_only : {false, true})
-      EXPECT_EQ(said(read_only),
-                file().string() + ": this is not an ergotune store; name another file with --store")
+      EXPECT_EQ(said(read_only), file().string() + ": this is not an ergotune store; name another file with --store")
           << text;
   }
   EXPECT_EQ(complaint_about([&] { Store::open(folder_.path()); }),
@@ -67,14 +66,14 @@ TEST_F(Schema, WhatIsNoDatabaseIsSaidByItsFirstBytes) {
   { Store::open(file()); }
   execute("PRAGMA user_version = 5");
   for (const bool read_only : {false, true})
-    EXPECT_EQ(
-        said(read_only),
-        file().string() + ": this store has schema 5, and this ergotune knows up to 4: use a newer ergotune");
+    EXPECT_EQ(said(read_only),
+              file().string() + ": this store has schema 5, and this ergotune knows up to 4: use a newer ergotune");
 }
 
 TEST_F(Schema, AnyValueComesBackAndTheSameConfigurationIsTheSameText) {
   Store store = Store::open(file());
-  const auto session = store.session(SessionIdentity{.problem = "p"}, {"a", "b", "c", "d", "e", "f", "g"}, "time", "{}", "{}");
+  const auto session =
+      store.session(SessionIdentity{.problem = "p"}, {"a", "b", "c", "d", "e", "f", "g"}, "time", "{}", "{}");
   const Configuration odd{INFINITY, -INFINITY, 1.0, 1, "ä\n", false, -0.5};
   Measurement m;
   m.metrics = {{"high", INFINITY}, {"low", -INFINITY}, {"none", NAN}, {"some", -1.5}};

@@ -40,8 +40,8 @@ Measurement full_measurement() {
   m.status = Status::not_converged;
   m.message = "line 3: error: \"quotes\"\nand\tcontrol \x01 characters";
   m.quantities["time"] = {1.0 / 3, 1e-6, 32, "device events", "", Provenance::measured};
-  m.quantities["energy"] = {
-      0.1 + 0.2, std::numeric_limits<double>::infinity(), 5, "regression", "nvml:0", Provenance::modelled};
+  m.quantities["energy"] = {0.1 + 0.2,           std::numeric_limits<double>::infinity(), 5, "regression", "nvml:0",
+                            Provenance::modelled};
   m.quantities["error"] = {std::numeric_limits<double>::quiet_NaN(), 0, 1, "", "", Provenance::simulated};
   m.metrics["gflops"] = 1234.5678901234567;
   m.metric_errors["gflops"] = 12.5;
@@ -55,7 +55,8 @@ Measurement full_measurement() {
   return m;
 }
 
-/// What somebody else wrote into a store, or a disk made of it: each column that holds JSON, of no JSON and of JSON of another kind.
+/// What somebody else wrote into a store, or a disk made of it: each column that holds JSON, of no JSON and of JSON of
+/// another kind.
 TEST(Store, ADamagedRowIsLeftOutAndNamed) {
   for (const char* column : {"configuration", "quantities", "metrics", "metric_errors", "warnings", "times"}) {
     for (const char* text : {"{\"a", "[[1], {\"b\": null}]", "7"}) {

@@ -30,13 +30,10 @@ class WrittenFiles : public testing::Test {
     std::ofstream(folder_.path() / name, std::ios::binary) << text;
     return folder_.path() / name;
   }
-  Recording read(const std::string& name, const std::string& text) {
-    return load_recording(write(name, text));
-  }
+  Recording read(const std::string& name, const std::string& text) { return load_recording(write(name, text)); }
   /// What is said about the file, without the folder's name.
   std::string complaint(const std::string& name, const std::string& text) {
-    const std::string said = complaint_about([&] { read(name, text); }),
-                      folder = folder_.path().string() + "/";
+    const std::string said = complaint_about([&] { read(name, text); }), folder = folder_.path().string() + "/";
     return said.starts_with(folder) ? said.substr(folder.size()) : said;
   }
   const TemporaryFolder folder_;

@@ -1,5 +1,5 @@
-// Measures on a fake board in virtual time: its physics (tests/fakes/nvml/board_model.hpp) under the clocks and limits of a
-// configuration, with the noise of a good sensor. Beside it the truth: where the board comes to rest in the end.
+// Measures on a fake board in virtual time: its physics (tests/fakes/nvml/board_model.hpp) under the clocks and limits
+// of a configuration, with the noise of a good sensor. Beside it the truth: where the board comes to rest in the end.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 #include "ergotune/random.hpp"
 #include "evaluate/evaluator.hpp"
-#include "measure/execution_parameters.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
+#include "measure/execution_parameters.hpp"
 
 namespace ergotune::test {
 
@@ -65,7 +65,9 @@ class BoardEvaluator : public Evaluator {
     const double joules = (board.true_energy - energy) / launches * (1 + kNoise * random_.normal());
     board.queue_head = board.queue_tail;
     Measurement m;
-    const auto quantity = [](double value, double error) { return Quantity{value, error, 10, "fake board", "", Provenance::measured}; };
+    const auto quantity = [](double value, double error) {
+      return Quantity{value, error, 10, "fake board", "", Provenance::measured};
+    };
     m.quantities["energy"] = quantity(joules, kNoise * joules);
     m.quantities["time"] = quantity(span / launches, 1e-4 * span / launches);
     m.quantities["power"] = quantity(joules * launches / span, kNoise * joules * launches / span);

@@ -9,8 +9,8 @@
 
 #include "ergotune/random.hpp"
 #include "tune/ledger/device_factors.hpp"
-#include "tune/session/session.hpp"
 #include "tune/session/device_lock.hpp"
+#include "tune/session/session.hpp"
 
 namespace ergotune {
 namespace {
@@ -58,10 +58,12 @@ TEST(DeviceFactors, IntervalsCoverTheTruth) {
     for (const double t : truth) centre += t / 4;
     for (int b = 0; b < 4; ++b)
       for (int n = 0; n < 3; ++n)
-        factors.add(std::string(1, static_cast<char>('a' + b)), reading(std::exp(truth[b] + 0.004 * random.normal()), 1, 0.004));
+        factors.add(std::string(1, static_cast<char>('a' + b)),
+                    reading(std::exp(truth[b] + 0.004 * random.normal()), 1, 0.004));
     for (int b = 0; b < 4; ++b) {
       const auto factor = factors.factor(std::string(1, static_cast<char>('a' + b)), "time");
-      covered += std::abs(std::log(factor->value) - (truth[b] - centre)) < 1.96 * factor->standard_error / factor->value;
+      covered +=
+          std::abs(std::log(factor->value) - (truth[b] - centre)) < 1.96 * factor->standard_error / factor->value;
       ++asked;
     }
   }
@@ -85,7 +87,8 @@ class FakeBoards : public Evaluator {
   void cancel() override { queue_.clear(); }
   std::vector<DeviceShare> boards() const override {
     std::vector<DeviceShare> shares;
-    for (const auto& [board, factor] : factors) shares.push_back({board, "fake:" + board, "Fake", 0, 1, 0, lost.contains(board)});
+    for (const auto& [board, factor] : factors)
+      shares.push_back({board, "fake:" + board, "Fake", 0, 1, 0, lost.contains(board)});
     return shares;
   }
   std::optional<EvaluationResult> wait(double) override {
@@ -125,7 +128,8 @@ struct BoardsSession : ::testing::Test {
   }();
   Objective objective = Objective::parse({}, {});
   SessionOptions options;
-  std::filesystem::path file = std::filesystem::path(::testing::TempDir()) / ("boards-" + std::to_string(::getpid()) + ".db");
+  std::filesystem::path file =
+      std::filesystem::path(::testing::TempDir()) / ("boards-" + std::to_string(::getpid()) + ".db");
 
   BoardsSession() {
     options.strategy = "brute_force";
@@ -145,7 +149,8 @@ TEST_F(BoardsSession, TheReferenceRunsOnEachAndTheAnswerIsConfirmedOnOne) {
   const auto id = session(store);
   const SessionResult result = run_session(space, objective, evaluator, &store, id, options);
   ASSERT_FALSE(result.best.empty());
-  EXPECT_EQ(space.configuration(result.best.front().index)[0], Value(7)) << "though boards differ more than configurations";
+  EXPECT_EQ(space.configuration(result.best.front().index)[0], Value(7))
+      << "though boards differ more than configurations";
   EXPECT_EQ(result.evaluated, 30u) << "references count for themselves";
   EXPECT_THAT(evaluator.runs["reference"], SizeIs(3));
   EXPECT_THAT(evaluator.runs["confirmation"], SizeIs(1));
@@ -208,7 +213,8 @@ TEST_F(BoardsSession, ABoardThatIsLostWhileItConfirmsTakesItsRoundsWithIt) {
 }
 
 TEST(DeviceTurns, OfSeveralDevicesAreTakenTogether) {
-  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / ("turns-" + std::to_string(::getpid()));
+  const std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) / ("turns-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   ::setenv("ERGOTUNE_DEVICE_LOCK", folder.c_str(), 1);
   std::vector<DeviceInfo> devices(2);

@@ -1,5 +1,5 @@
-// What a session says of its winner holds: over many synthetic sessions the winner is the best of those that were measured
-// again about as often as the session says, and loses no more than it says.
+// What a session says of its winner holds: over many synthetic sessions the winner is the best of those that were
+// measured again about as often as the session says, and loses no more than it says.
 //
 //   ERGOTUNE_CALIBRATION_SESSIONS=2000 build/release/tests/test_tune --gtest_filter='Calibration.*'
 //
@@ -23,7 +23,8 @@ enum class Noise { normal, heavy_tailed, bimodal, drifting };
 constexpr std::array kNoises{Noise::normal, Noise::heavy_tailed, Noise::bimodal, Noise::drifting};
 constexpr std::array<const char*, 4> kNames{"normal", "heavy-tailed", "bimodal", "drifting"};
 
-/// One device or two, each with a factor of its own, that measure known times with noise. Time is counted in measurements.
+/// One device or two, each with a factor of its own, that measure known times with noise. Time is counted in
+/// measurements.
 class SyntheticDevices : public Evaluator {
  public:
   SyntheticDevices(std::vector<double> truth, Noise noise, double level, std::size_t devices, std::uint64_t seed)
@@ -63,14 +64,18 @@ class SyntheticDevices : public Evaluator {
   double noise(std::size_t device) {
     const double x = random_.normal();
     switch (noise_) {
-      case Noise::normal: return std::exp(level_ * x);
+      case Noise::normal:
+        return std::exp(level_ * x);
       case Noise::heavy_tailed: {  // Student's t of three degrees, of standard deviation `level_`
         double squares = 0;
         for (int i = 0; i < 3; ++i) squares += std::pow(random_.normal(), 2) / 3;
         return std::exp(level_ / std::sqrt(3.0) * x / std::sqrt(squares));
       }
-      case Noise::bimodal: return (random_.chance(0.25) ? 1 + 2 * level_ : 1 - 2 * level_ / 3) * (1 + 0.05 * level_ * x);
-      case Noise::drifting: drift_[device] = 0.97 * drift_[device] + 0.5 * level_ * random_.normal(); break;
+      case Noise::bimodal:
+        return (random_.chance(0.25) ? 1 + 2 * level_ : 1 - 2 * level_ / 3) * (1 + 0.05 * level_ * x);
+      case Noise::drifting:
+        drift_[device] = 0.97 * drift_[device] + 0.5 * level_ * random_.normal();
+        break;
     }
     return std::exp(0.3 * level_ * x + drift_[device]);
   }
@@ -152,14 +157,16 @@ TEST(Calibration, ProbabilityAndLossHold) {
       tally->rounds += result.confirmation_repeats;
     }
   }
-  std::string table = "| sessions | n | told probability | was best | told loss % | lost % | best of all | lost of all % | rounds |\n";
+  std::string table =
+      "| sessions | n | told probability | was best | told loss % | lost % | best of all | lost of all % | rounds |\n";
   const auto line = [&](const std::string& name, const Tally& t) {
-    table += fmt::format("| {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.1f} |\n", name, t.n, t.mean(t.told),
-                         t.mean(t.won), 100 * t.mean(t.told_loss), 100 * t.mean(t.lost), t.mean(t.won_all),
-                         100 * t.mean(t.lost_all), t.mean(t.rounds));
+    table += fmt::format("| {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.1f} |\n", name, t.n,
+                         t.mean(t.told), t.mean(t.won), 100 * t.mean(t.told_loss), 100 * t.mean(t.lost),
+                         t.mean(t.won_all), 100 * t.mean(t.lost_all), t.mean(t.rounds));
   };
   for (std::size_t kind = 0; kind < 4; ++kind)
-    for (std::size_t d = 0; d < 2; ++d) line(fmt::format("{}, {}", kNames[kind], d == 0 ? "one device" : "two devices"), kinds[kind][d]);
+    for (std::size_t d = 0; d < 2; ++d)
+      line(fmt::format("{}, {}", kNames[kind], d == 0 ? "one device" : "two devices"), kinds[kind][d]);
   for (std::size_t bin = 0; bin < 5; ++bin) line(fmt::format("told {} to {} %", 20 * bin, 20 * bin + 20), bins[bin]);
   line("all", all);
   if (wanted) fmt::print("{}", table);

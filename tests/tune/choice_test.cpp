@@ -8,10 +8,10 @@
 
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
-#include "tune/session/session.hpp"
 #include "tune/fake_evaluator.hpp"
 #include "tune/session/prior.hpp"
 #include "tune/session/racing.hpp"
+#include "tune/session/session.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,13 +1,13 @@
-// What a plan ends with is measured again beside its rivals, as a search does it; what reads well by luck or within a wide
-// interval does not win.
+// What a plan ends with is measured again beside its rivals, as a search does it; what reads well by luck or within a
+// wide interval does not win.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 
-#include "tune/plans/plan.hpp"
 #include "tune/fake_evaluator.hpp"
+#include "tune/plans/plan.hpp"
 
 namespace ergotune {
 namespace {
@@ -88,8 +88,8 @@ TEST_F(PlanConfirmation, AWideIntervalDecidesNoStage) {
   EXPECT_GE(measured(2, 900), 4);
 }
 
-// A neighbour on the machine spoils readings, not configurations: of three rounds those count that could be measured, and
-// where none could, what the search measured stands, and is not confirmed.
+// A neighbour on the machine spoils readings, not configurations: of three rounds those count that could be measured,
+// and where none could, what the search measured stands, and is not confirmed.
 TEST_F(PlanConfirmation, ARoundThatCouldNotBeMeasuredTakesNothingFromItsConfiguration) {
   const auto honest = evaluator.measure;
   int spoiled = 1;
@@ -104,7 +104,8 @@ TEST_F(PlanConfirmation, ARoundThatCouldNotBeMeasuredTakesNothingFromItsConfigur
   ASSERT_TRUE(result.best);
   EXPECT_EQ(result.best->configuration, at(2, 900));
   EXPECT_NEAR(*result.best->measurement.value("energy"), 1, 1e-9);
-  EXPECT_THAT(result.best->measurement.warnings, testing::ElementsAre("a round is left out: energy is known to +-60 % only"));
+  EXPECT_THAT(result.best->measurement.warnings,
+              testing::ElementsAre("a round is left out: energy is known to +-60 % only"));
   EXPECT_EQ(result.why_not, "");
 
   spoiled = 1000;
@@ -151,7 +152,8 @@ TEST_F(PlanConfirmation, OnlyWhereItIsWantedAndMeasured) {
 
 // The comparison, the store and a second run tell the same winner with the same number, and nothing is measured twice.
 TEST_F(PlanConfirmation, EveryPlaceTellsTheSameNumber) {
-  const auto file = std::filesystem::temp_directory_path() / ("ergotune-plan-confirmation-" + std::to_string(::getpid()) + ".db");
+  const auto file =
+      std::filesystem::temp_directory_path() / ("ergotune-plan-confirmation-" + std::to_string(::getpid()) + ".db");
   std::filesystem::remove(file);
   {
     Store store = Store::open(file);
@@ -180,8 +182,10 @@ TEST_F(PlanConfirmation, EveryPlaceTellsTheSameNumber) {
     const PlanComparison again = compare();
     EXPECT_EQ(evaluator.requests.size(), asked);
     for (std::size_t i = 0; i < 2; ++i) {
-      EXPECT_EQ(again.plans[i].best->measurement.value("energy"), comparison.plans[i].best->measurement.value("energy"));
-      EXPECT_EQ(again.plans[i].stages.front().best->configuration, comparison.plans[i].stages.front().best->configuration);
+      EXPECT_EQ(again.plans[i].best->measurement.value("energy"),
+                comparison.plans[i].best->measurement.value("energy"));
+      EXPECT_EQ(again.plans[i].stages.front().best->configuration,
+                comparison.plans[i].stages.front().best->configuration);
       EXPECT_EQ(again.plans[i].asked, comparison.plans[i].asked);
       EXPECT_EQ(again.plans[i].known, again.plans[i].asked);
       EXPECT_EQ(again.plans[i].evaluated, 0u) << "measured in this run";

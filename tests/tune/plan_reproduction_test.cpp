@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "evaluate/recorded/simulated.hpp"
-#include "tune/plans/sample_clocks.hpp"
 #include "ergotune/problem.hpp"
+#include "evaluate/recorded/simulated.hpp"
 #include "tune/plans/plan.hpp"
+#include "tune/plans/sample_clocks.hpp"
 
 namespace ergotune {
 namespace {
@@ -43,13 +43,12 @@ TEST(GoingGreen, TheModelRemovesFourFifthsOfTheClocks) {
     EXPECT_LE(range.removed_share, 0.84) << board.profile;
     EXPECT_NEAR(range.removed_share, board.paper, 0.05) << board.profile;
     printf("%s: ridge %.0f MHz, optimum %.0f MHz, removed %.1f %% (paper %.1f %%)\n", board.profile,
-           model.ridge_mhz.value, model.optimal_clock_mhz.value, 100 * range.removed_share,
-           100 * board.paper);
+           model.ridge_mhz.value, model.optimal_clock_mhz.value, 100 * range.removed_share, 100 * board.paper);
   }
 }
 
-std::map<std::string, PlanResult> run(const std::string& profile_name, const Problem& problem,
-                                      const std::string& names, std::uint64_t& size) {
+std::map<std::string, PlanResult> run(const std::string& profile_name, const Problem& problem, const std::string& names,
+                                      std::uint64_t& size) {
   const DeviceProfile profile = load_device_profile(profile_name);
   const SearchSpace space = problem.build_space(problem.constants_for(profile.name, profile.properties));
   size = space.size();
@@ -57,12 +56,9 @@ std::map<std::string, PlanResult> run(const std::string& profile_name, const Pro
   exact.time_noise = exact.power_noise = 0;
   const SimulatedDevice device(profile, problem, space.parameters(), exact);
   const auto evaluator = make_simulated(profile, problem, space, exact);
-  const auto truth = [&](ConfigurationIndex i) {
-    return device.truth(space.configuration(i)).value("energy");
-  };
+  const auto truth = [&](ConfigurationIndex i) { return device.truth(space.configuration(i)).value("energy"); };
   std::map<std::string, PlanResult> out;
-  for (PlanResult& result :
-       compare_plans(find_plans(names, problem), problem, space, *evaluator, {}, truth).plans) {
+  for (PlanResult& result : compare_plans(find_plans(names, problem), problem, space, *evaluator, {}, truth).plans) {
     out[result.plan] = std::move(result);
   }
   return out;
@@ -76,19 +72,17 @@ TEST(GoingGreen, RaceToIdleIsNeverLeastAndTwoStagesComeClose) {
     const char* profile;
     double low, high;
   };
-  for (const Board& board : {Board{"a100", 210, 1410}, Board{"rtx_a4000", 210, 1560},
-                             Board{"rtx_a6000", 210, 1800}, Board{"titan_rtx", 495, 1770}}) {
+  for (const Board& board : {Board{"a100", 210, 1410}, Board{"rtx_a4000", 210, 1560}, Board{"rtx_a6000", 210, 1800},
+                             Board{"titan_rtx", 495, 1770}}) {
     std::uint64_t size = 0;
-    auto results =
-        run(board.profile, with_clocks(gemm, board.low, board.high, 7),
-            "race_to_idle,energy_at_max_clock,race_to_idle_then_clocks,energy_then_clocks,global_energy,"
-            "model_steered",
-            size);
+    auto results = run(board.profile, with_clocks(gemm, board.low, board.high, 7),
+                       "race_to_idle,energy_at_max_clock,race_to_idle_then_clocks,energy_then_clocks,global_energy,"
+                       "model_steered",
+                       size);
     for (const auto& [name, result] : results) {
       ASSERT_TRUE(result.best) << name << ": " << result.why_not;
-      printf("%s %s: +%.2f %%, %lu of %lu asked\n", board.profile, name.c_str(),
-             *result.above_optimum_percent, static_cast<unsigned long>(result.asked),
-             static_cast<unsigned long>(size));
+      printf("%s %s: +%.2f %%, %lu of %lu asked\n", board.profile, name.c_str(), *result.above_optimum_percent,
+             static_cast<unsigned long>(result.asked), static_cast<unsigned long>(size));
     }
     EXPECT_GT(*results.at("race_to_idle").above_optimum_percent, 5) << board.profile;
     EXPECT_GT(*results.at("energy_at_max_clock").above_optimum_percent,
@@ -120,8 +114,7 @@ TEST(Thesis, StagePlansComeWithinFivePercentAtAFifthOfTheEvaluations) {
   for (const double f : core_clocks(profile)) clock.values.push_back(Value(f));
   kernel.parameters.push_back(clock);
   std::uint64_t size = 0;
-  auto results =
-      run("jetson_xavier_nx", kernel, "race_to_idle,block_to_freq,freq_to_block,global_energy", size);
+  auto results = run("jetson_xavier_nx", kernel, "race_to_idle,block_to_freq,freq_to_block,global_energy", size);
   for (const auto& [name, result] : results) {
     ASSERT_TRUE(result.best) << name << ": " << result.why_not;
     printf("jetson %s: +%.2f %%, %lu of %lu asked, %g MHz\n", name.c_str(), *result.above_optimum_percent,

@@ -32,9 +32,8 @@ struct Bench {
   }
   SearchSpace make_space(const std::vector<double>& clocks) {
     problem.name = "gemm";
-    problem.parameters = {parameter("block_size_x", {16, 32, 64, 128}),
-                          parameter("block_size_y", {1, 2, 4, 8, 16}), parameter("tile", {1, 2, 4, 8}),
-                          parameter("vector", {1, 2, 4})};
+    problem.parameters = {parameter("block_size_x", {16, 32, 64, 128}), parameter("block_size_y", {1, 2, 4, 8, 16}),
+                          parameter("tile", {1, 2, 4, 8}), parameter("vector", {1, 2, 4})};
     std::vector<Value> values;
     for (const double f : clocks) values.push_back(Value(f));
     problem.parameters.push_back(parameter("core_clock_mhz", values, ParameterKind::core_clock_mhz));
@@ -42,20 +41,16 @@ struct Bench {
     threads.expression = Expression::parse("block_size_x * block_size_y >= 32");
     problem.restrictions.push_back(threads);
     problem.simulation["flops"] = Expression::parse("2 * 4096**3");
-    problem.simulation["bytes"] =
-        Expression::parse("4 * 2 * 4096**3 / (16 * tile * min(block_size_x, 64) / 16)");
+    problem.simulation["bytes"] = Expression::parse("4 * 2 * 4096**3 / (16 * tile * min(block_size_x, 64) / 16)");
     problem.simulation["registers"] = Expression::parse("24 + 6 * tile * vector");
     return problem.build_space(profile.properties);
   }
   TrueEnergy truth() const {
-    return [this](ConfigurationIndex index) {
-      return device->truth(space.configuration(index)).value("energy");
-    };
+    return [this](ConfigurationIndex index) { return device->truth(space.configuration(index)).value("energy"); };
   }
   double clock_of(const PlanResult& result) const { return result.best->configuration.back().as_real(); }
   std::map<std::string, PlanResult> run(const std::string& names, const PlanOptions& options = {}) {
-    const PlanComparison all =
-        compare_plans(find_plans(names, problem), problem, space, *evaluator, options, truth());
+    const PlanComparison all = compare_plans(find_plans(names, problem), problem, space, *evaluator, options, truth());
     std::map<std::string, PlanResult> out;
     for (const PlanResult& result : all.plans) out[result.plan] = result;
     return out;
@@ -86,8 +81,8 @@ class PlansFindTheOptimum : public testing::TestWithParam<Case> {};
 TEST_P(PlansFindTheOptimum, WhereverItLies) {
   const Case& c = GetParam();
   Bench bench(c.profile, c.clocks);
-  auto results = bench.run(
-      "global_energy,model_steered,energy_then_clocks,race_to_idle_then_clocks,block_to_freq,freq_to_block");
+  auto results =
+      bench.run("global_energy,model_steered,energy_then_clocks,race_to_idle_then_clocks,block_to_freq,freq_to_block");
   const PlanResult& global = results.at("global_energy");
   ASSERT_TRUE(global.best);
   EXPECT_NEAR(*global.above_optimum_percent, 0, 1e-9);
@@ -105,32 +100,30 @@ TEST_P(PlansFindTheOptimum, WhereverItLies) {
       EXPECT_EQ(best_clock, c.clocks.back());
       break;
   }
-  for (const char* name : {"model_steered", "energy_then_clocks", "race_to_idle_then_clocks", "block_to_freq",
-                           "freq_to_block"}) {
+  for (const char* name :
+       {"model_steered", "energy_then_clocks", "race_to_idle_then_clocks", "block_to_freq", "freq_to_block"}) {
     const PlanResult& result = results.at(name);
     ASSERT_TRUE(result.best) << name << ": " << result.why_not;
     EXPECT_LE(*result.above_optimum_percent, 5.0) << name;
     EXPECT_LT(result.asked, bench.space.size() / 3) << name;
   }
   EXPECT_LE(*results.at("model_steered").above_optimum_percent, 2.0);
-  EXPECT_EQ(results.at("energy_then_clocks").asked,
-            bench.space.size() / c.clocks.size() + c.clocks.size() - 1);
+  EXPECT_EQ(results.at("energy_then_clocks").asked, bench.space.size() / c.clocks.size() + c.clocks.size() - 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    , PlansFindTheOptimum,
-    testing::Values(Case{"A100", "a100", grid(210, 1410, 75), Case::Optimum::inside},
-                    Case{"A4000", "rtx_a4000", grid(210, 1560, 75), Case::Optimum::inside},
-                    Case{"A100AboveItsRidge", "a100", grid(1110, 1410, 30), Case::Optimum::lowest},
-                    Case{"A100BelowItsRidge", "a100", grid(210, 930, 60), Case::Optimum::highest},
-                    Case{"H100", "h100", grid(345, 1980, 109), Case::Optimum::inside},
-                    Case{"XavierNX",
-                         "jetson_xavier_nx",
-                         {114.75, 204, 306, 408, 510, 599.25, 701.25, 752.25, 803.25, 854.25, 905.25, 956.25,
-                          1007.25, 1058.25, 1109.25},
-                         Case::Optimum::inside},
-                    Case{"FewClocks", "v100", grid(135, 1380, 207.5), Case::Optimum::inside}),
-    [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(, PlansFindTheOptimum,
+                         testing::Values(Case{"A100", "a100", grid(210, 1410, 75), Case::Optimum::inside},
+                                         Case{"A4000", "rtx_a4000", grid(210, 1560, 75), Case::Optimum::inside},
+                                         Case{"A100AboveItsRidge", "a100", grid(1110, 1410, 30), Case::Optimum::lowest},
+                                         Case{"A100BelowItsRidge", "a100", grid(210, 930, 60), Case::Optimum::highest},
+                                         Case{"H100", "h100", grid(345, 1980, 109), Case::Optimum::inside},
+                                         Case{"XavierNX",
+                                              "jetson_xavier_nx",
+                                              {114.75, 204, 306, 408, 510, 599.25, 701.25, 752.25, 803.25, 854.25,
+                                               905.25, 956.25, 1007.25, 1058.25, 1109.25},
+                                              Case::Optimum::inside},
+                                         Case{"FewClocks", "v100", grid(135, 1380, 207.5), Case::Optimum::inside}),
+                         [](const auto& info) { return info.param.name; });
 
 TEST(Plans, NoisyMeasurementsStillLeadNearTheOptimum) {
   Bench bench("a100", grid(210, 1410, 75), 0.02);
@@ -172,25 +165,21 @@ TEST(Plans, PowerCappingVariesTheLimit) {
       parameter("power_limit_w", {100, 110, 120, 130, 140}, ParameterKind::power_limit_w));
   const SearchSpace space = bench.problem.build_space(bench.profile.properties);
   const auto evaluator = make_simulated(bench.profile, bench.problem, space);
-  const PlanResult result =
-      run_plan(find_plan("power_capping", bench.problem), bench.problem, space, *evaluator);
+  const PlanResult result = run_plan(find_plan("power_capping", bench.problem), bench.problem, space, *evaluator);
   ASSERT_TRUE(result.best) << result.why_not;
   EXPECT_LT(result.best->configuration.back().as_real(), 140);
   // Plans about clocks vary the limit where that is all there is.
-  const PlanResult two =
-      run_plan(find_plan("energy_then_clocks", bench.problem), bench.problem, space, *evaluator);
+  const PlanResult two = run_plan(find_plan("energy_then_clocks", bench.problem), bench.problem, space, *evaluator);
   ASSERT_TRUE(two.best) << two.why_not;
   EXPECT_LT(two.best->configuration.back().as_real(), 140);
-  const PlanResult steered =
-      run_plan(find_plan("model_steered", bench.problem), bench.problem, space, *evaluator);
+  const PlanResult steered = run_plan(find_plan("model_steered", bench.problem), bench.problem, space, *evaluator);
   EXPECT_TRUE(steered.best) << steered.why_not;
 }
 
 // Going Green V-C: limits and code against clocks and code, and what ran under each.
 TEST(Plans, CappingIsComparedWithClocks) {
   Bench bench("rtx_a4000", {900, 1200, 1500, 1800, 2100});
-  bench.problem.parameters.push_back(
-      parameter("power_limit_w", {100, 120, 140}, ParameterKind::power_limit_w));
+  bench.problem.parameters.push_back(parameter("power_limit_w", {100, 120, 140}, ParameterKind::power_limit_w));
   const SearchSpace space = bench.problem.build_space(bench.profile.properties);
   const auto evaluator = make_simulated(bench.profile, bench.problem, space);
   const auto run = [&](const char* name) {
@@ -200,7 +189,8 @@ TEST(Plans, CappingIsComparedWithClocks) {
   ASSERT_TRUE(limits.best && clocks.best && both.best) << limits.why_not << clocks.why_not;
   const auto& by_limit = limits.stages.back().by_setting;
   ASSERT_EQ(by_limit.size(), 3u);
-  for (const PlanPoint& point : by_limit) EXPECT_EQ(point.configuration[4].as_real(), 2100) << "the clock is left alone";
+  for (const PlanPoint& point : by_limit)
+    EXPECT_EQ(point.configuration[4].as_real(), 2100) << "the clock is left alone";
   EXPECT_LT(*by_limit[0].measurement.value("core_clock"), *by_limit[2].measurement.value("core_clock") + 1);
   ASSERT_EQ(clocks.stages.back().by_setting.size(), 5u);
   const auto energy = [](const PlanResult& result) { return *result.best->measurement.value("energy"); };
@@ -227,8 +217,7 @@ TEST(Plans, APlanThatCannotBeFollowedSaysWhy) {
   bench.problem.parameters.pop_back();
   const SearchSpace space = bench.problem.build_space(bench.profile.properties);
   const auto evaluator = make_simulated(bench.profile, bench.problem, space);
-  const PlanResult result =
-      run_plan(find_plan("block_to_freq", bench.problem), bench.problem, space, *evaluator);
+  const PlanResult result = run_plan(find_plan("block_to_freq", bench.problem), bench.problem, space, *evaluator);
   EXPECT_FALSE(result.best);
   EXPECT_THAT(result.why_not, testing::HasSubstr("clocks"));
 }
@@ -245,8 +234,7 @@ TEST(Plans, AUsersPlanMayNameParametersValuesStrategiesAndBudgets) {
   second.strategy = "random";
   second.budget = "40";
   bench.problem.plans.push_back({"mine", {first, second}});
-  const PlanResult result =
-      run_plan(find_plan("mine", bench.problem), bench.problem, bench.space, *bench.evaluator);
+  const PlanResult result = run_plan(find_plan("mine", bench.problem), bench.problem, bench.space, *bench.evaluator);
   ASSERT_TRUE(result.best) << result.why_not;
   ASSERT_EQ(result.stages.size(), 2u);
   EXPECT_EQ(result.stages[0].asked, 12u);
@@ -262,8 +250,7 @@ TEST(Plans, UnknownNamesAreTheUsersMistake) {
   PlanStageSpec stage;
   stage.free = {"tyle"};
   bench.problem.plans.push_back({"mine", {stage}});
-  EXPECT_THROW(run_plan(find_plan("mine", bench.problem), bench.problem, bench.space, *bench.evaluator),
-               UserError);
+  EXPECT_THROW(run_plan(find_plan("mine", bench.problem), bench.problem, bench.space, *bench.evaluator), UserError);
   EXPECT_EQ(find_plans("all", bench.problem).size(), shipped_plans().size() + 1);
   EXPECT_THROW(find_plans("", bench.problem), UserError);
 }

@@ -1,13 +1,13 @@
-// Ten boards whose power law is known, drawn at random: the ridge low, in the middle, high, nowhere, and under a power cap.
-// Plans and model find the true optimum. ERGOTUNE_BOARDS says how many (10).
+// Ten boards whose power law is known, drawn at random: the ridge low, in the middle, high, nowhere, and under a power
+// cap. Plans and model find the true optimum. ERGOTUNE_BOARDS says how many (10).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
+#include "tune/board_evaluator.hpp"
 #include "tune/plans/device_model.hpp"
 #include "tune/plans/plan.hpp"
-#include "tune/board_evaluator.hpp"
 
 namespace ergotune {
 namespace {
@@ -164,7 +164,8 @@ TEST_P(RandomBoards, TheModelFindsTheOptimalClock) {
     ASSERT_FALSE(suggested.empty());
     double found = 1e300;
     for (ConfigurationIndex i = 0; i < space.size(); ++i)
-      if (space.configuration(i).back().as_real() == optimal_clock(model)) found = evaluator.true_energy(space.configuration(i));
+      if (space.configuration(i).back().as_real() == optimal_clock(model))
+        found = evaluator.true_energy(space.configuration(i));
     EXPECT_TRUE(std::abs(optimal_clock(model) - best) <= 1.01 * board.step || found <= 1.01 * least);
     EXPECT_LE(found / least, 1.02) << "at the model's clock";
     // Within +-10 % of it lies the best.

@@ -18,7 +18,8 @@ TEST(RoundEffects, OfADoubledLoadAreFoundOverWhoWasInBoth) {
   const double truth[] = {1, 1.1, 1.2, 0.9};
   for (int r = 0; r < 6; ++r) {
     const double load = r < 3 ? 1 : 2;
-    for (const std::size_t i : {0, 1, r < 3 ? 2 : 3}) values[i].push_back({r, truth[i] * load * (1 + 0.002 * random.normal()), 0});
+    for (const std::size_t i : {0, 1, r < 3 ? 2 : 3})
+      values[i].push_back({r, truth[i] * load * (1 + 0.002 * random.normal()), 0});
   }
   const std::vector<double> factors = factors_of_rounds(values);
   EXPECT_NEAR(factors[0], factors[1], 0.01) << "in all rounds";

@@ -10,8 +10,8 @@
 
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
-#include "tune/fake_evaluator.hpp"
 #include "measure/combine.hpp"
+#include "tune/fake_evaluator.hpp"
 
 namespace ergotune {
 namespace {
@@ -49,9 +49,9 @@ class SessionTest : public ::testing::Test {
   SessionTest() : space(make_space()), objective(Objective::parse({}, {})) {
     evaluator.measure = bowl;
     options.strategy = "random";
-    folder = std::filesystem::path(::testing::TempDir()) /
-             ("ergotune-session-" + std::to_string(::getpid()) + "-" +
-              ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    folder =
+        std::filesystem::path(::testing::TempDir()) / ("ergotune-session-" + std::to_string(::getpid()) + "-" +
+                                                       ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove_all(folder);
     std::filesystem::create_directories(folder);
   }
@@ -249,7 +249,9 @@ TEST_F(SessionTest, WhatOnlyTheCompilerIsAskedIsNoRowAndNoCulprit) {
     std::vector<ConfigurationRequest> left{2};
     std::vector<Measurement> taken;
     std::vector<ConfigurationRequest> next(std::size_t) override { return std::exchange(left, {}); }
-    void take(const ConfigurationRequest&, const Measurement& measurement, bool) override { taken.push_back(measurement); }
+    void take(const ConfigurationRequest&, const Measurement& measurement, bool) override {
+      taken.push_back(measurement);
+    }
   } asks;
   asks.left[0].resources_of = at(3, 1);
   asks.left[1].resources_of = at(4, 4);
@@ -420,7 +422,8 @@ TEST_F(SessionTest, ANoisyCandidateBehindTightRivalsIsConfirmed) {
   }
 }
 
-// The load changes when the search is over: what it read is expected to have changed as much as what was measured again.
+// The load changes when the search is over: what it read is expected to have changed as much as what was measured
+// again.
 TEST_F(SessionTest, RowsOfAnotherLoadAreComparedOverTheDrift) {
   std::size_t searched = 0;
   evaluator.measure = [&](const Configuration& c, int time) {
@@ -437,7 +440,8 @@ TEST_F(SessionTest, RowsOfAnotherLoadAreComparedOverTheDrift) {
   EXPECT_NEAR(result.search_repeats.factor, 4, 0.02);
   int behind = 0;
   for (std::size_t i = 1; i < result.best.size(); ++i) {
-    const auto why = unconfirmed(objective, result.best[i].measurement, result.best[0].measurement, result.search_repeats);
+    const auto why =
+        unconfirmed(objective, result.best[i].measurement, result.best[0].measurement, result.search_repeats);
     if (result.best[i].rounds > 0 || !why) continue;
     ++behind;
     EXPECT_GT(why->expected, *result.best[0].measurement.value("time")) << "not better under the same load";
@@ -481,7 +485,8 @@ TEST_F(SessionTest, RoundsOfConfirmationAreRowsOfTheirOwnKindAndTheirMeanCounts)
   for (const StoredRow& row : counting) {
     if (row.configuration != at(3, 1)) continue;
     EXPECT_EQ(row.rounds, 3);
-    EXPECT_EQ(row.measurement.value("time"), result.best[0].measurement.value("time")) << "the store tells the same number";
+    EXPECT_EQ(row.measurement.value("time"), result.best[0].measurement.value("time"))
+        << "the store tells the same number";
     ASSERT_TRUE(row.confirmed_for);
     EXPECT_EQ(row.confirmed_for->text, "time");
   }
@@ -526,7 +531,8 @@ TEST_F(SessionTest, AMetricThatNamesAParameterIsAnObjective) {
   problem.parameters = space.parameters();
   problem.metrics = {{"rate", Expression::parse("x / time"), "1/s"}};
   options.problem = &problem;
-  for (const ObjectiveSpec& spec : {ObjectiveSpec{"max rate", std::nullopt, {}}, ObjectiveSpec{"rate", Direction::maximise, {}}}) {
+  for (const ObjectiveSpec& spec :
+       {ObjectiveSpec{"max rate", std::nullopt, {}}, ObjectiveSpec{"rate", Direction::maximise, {}}}) {
     evaluator = FakeEvaluator();
     evaluator.measure = bowl;
     Objective wanted = Objective::parse(spec, problem.metrics);
@@ -614,9 +620,7 @@ TEST_F(SessionTest, EarlyStopEndsAHopelessSearch) {
 TEST_F(SessionTest, AStoreThatCannotWriteEndsTheSessionWithItsWords) {
   Store store = open_store();
   const std::int64_t id = session_of(store);
-  evaluator.measure = [](const Configuration&, int) -> Measurement {
-    throw Error("the evaluator is broken");
-  };
+  evaluator.measure = [](const Configuration&, int) -> Measurement { throw Error("the evaluator is broken"); };
   EXPECT_THROW(run(&store, id), Error);
   EXPECT_TRUE(store.unfinished(id).empty());
 }

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "tune/session/session.hpp"
 #include "tune/fake_evaluator.hpp"
 #include "tune/ledger/live_session.hpp"
+#include "tune/session/session.hpp"
 
 namespace ergotune {
 namespace {
@@ -26,8 +26,9 @@ SearchSpace make_space() {
 class WatchedTest : public ::testing::Test {
  protected:
   WatchedTest() : space(make_space()), objective(Objective::parse({}, {})) {
-    folder = std::filesystem::path(::testing::TempDir()) / ("ergotune-watched-" + std::to_string(::getpid()) + "-" +
-              ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    folder =
+        std::filesystem::path(::testing::TempDir()) / ("ergotune-watched-" + std::to_string(::getpid()) + "-" +
+                                                       ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::create_directories(folder);
     evaluator.measure = [](const Configuration& c, int) { return test::timed(1e-3 * c[0].as_real(), 1e-6); };
     store = std::make_unique<Store>(Store::open(folder / "s.db"));
@@ -143,7 +144,8 @@ TEST_F(WatchedTest, WhatKilledSessionsLeftIsRemovedAfterAnHour) {
     }
     ASSERT_EQ(::waitpid(child, nullptr, 0), child);
     ASSERT_TRUE(fs::exists(folder / name));
-    if (std::string(name) != "s.db-live-1-2") fs::last_write_time(folder / name, fs::file_time_type::clock::now() - std::chrono::hours(2));
+    if (std::string(name) != "s.db-live-1-2")
+      fs::last_write_time(folder / name, fs::file_time_type::clock::now() - std::chrono::hours(2));
   }
   const LiveSession session(folder / "s.db");
   EXPECT_FALSE(fs::exists(folder / "s.db-live-1-1"));

@@ -38,14 +38,16 @@ TEST(Routes, AreThoseOfTheContract) {
 }
 
 TEST(Routes, WhatIsNoneIsNone) {
-  for (const char* target : {"", "api", "/api", "/api/session", "/api/sessions/1", "/api/session/3/stop/now", "/page", "//", "http://x/"})
+  for (const char* target :
+       {"", "api", "/api", "/api/session", "/api/sessions/1", "/api/session/3/stop/now", "/page", "//", "http://x/"})
     EXPECT_EQ(get(target).kind, Kind::none) << target;
   EXPECT_EQ(post("/").kind, Kind::none);
   EXPECT_EQ(post("/api/session/3/results").kind, Kind::none);
   EXPECT_EQ(route_of({.method = "DELETE", .target = "/"}).kind, Kind::none);
   EXPECT_EQ(get("/api/session/3/results?after=0&limit=0").number, 0);
-  for (const char* target : {"results?after=-1", "results?after=x", "results?limit=1.5", "configuration/abc", "configuration/-1", "configuration/1.5",
-                             "configuration/", "configuration/99999999999999999999"})
+  for (const char* target :
+       {"results?after=-1", "results?after=x", "results?limit=1.5", "configuration/abc", "configuration/-1",
+        "configuration/1.5", "configuration/", "configuration/99999999999999999999"})
     EXPECT_EQ(get(std::string("/api/session/3/") + target).number, -1) << target << " is refused";
   EXPECT_LE(get("/api/session/3/results?limit=99999999999").limit, 20'000u);
 }
@@ -65,12 +67,13 @@ TEST(Refusals, WhoHasTheTokenAndComesFromHereMay) {
       << "another page's on another port";
   for (const char* host : {"localhost", "localhost:1", "[::1]:80", "127.0.0.1"})
     EXPECT_FALSE(with([&](Request& r) { r.host = host; })) << host;
-  for (const char* host : {"", "evil", "127.0.0.1.evil", "localhostx", "evil:127.0.0.1", "[::2]", "[::1].evil.example", "[::1]x:80", "[::1]:80.evil",
-                           "localhost:80@evil", "localhost:evil", "127.0.0.1:80:80"})
+  for (const char* host : {"", "evil", "127.0.0.1.evil", "localhostx", "evil:127.0.0.1", "[::2]", "[::1].evil.example",
+                           "[::1]x:80", "[::1]:80.evil", "localhost:80@evil", "localhost:evil", "127.0.0.1:80:80"})
     EXPECT_EQ(with([&](Request& r) { r.host = host; })->status, 421) << host;
   for (const char* wrong : {"", "0", "0123456789abcdeF", "0123456789abcdef0"}) {
     EXPECT_EQ(with([&](Request& r) { r.token = wrong; })->status, 403) << wrong;
-    EXPECT_EQ(with([&](Request& r) { r.token.clear(), r.cookie = std::string("ergotune-8080=") + wrong; })->status, 403) << wrong;
+    EXPECT_EQ(with([&](Request& r) { r.token.clear(), r.cookie = std::string("ergotune-8080=") + wrong; })->status, 403)
+        << wrong;
   }
   EXPECT_EQ(with([](Request& r) { r.method = "POST"; })->status, 403) << "from nowhere";
   EXPECT_EQ(with([](Request& r) { r.method = "POST", r.origin = "http://evil"; })->status, 403);
@@ -80,7 +83,8 @@ TEST(Refusals, WhoHasTheTokenAndComesFromHereMay) {
 TEST(Cookies, HaveANameForEachPort) {
   EXPECT_EQ(cookie_name("127.0.0.1:8080"), "ergotune-8080");
   EXPECT_EQ(cookie_name("[::1]:80"), "ergotune-80");
-  for (const char* host : {"localhost", "localhost:", "localhost:80;x", "localhost:123456", "[::1"}) EXPECT_EQ(cookie_name(host), "ergotune") << host;
+  for (const char* host : {"localhost", "localhost:", "localhost:80;x", "localhost:123456", "[::1"})
+    EXPECT_EQ(cookie_name(host), "ergotune") << host;
 }
 
 RC_GTEST_PROP(Requests, WhateverIsWrittenComesBack, (const std::string& text)) {
@@ -93,8 +97,10 @@ RC_GTEST_PROP(Requests, WhateverIsWrittenComesBack, (const std::string& text)) {
   RC_ASSERT(query_of("/x?a=" + coded + "&b=1").at("a") == text);
 }
 
-RC_GTEST_PROP(Requests, AreNeverTakenForMoreThanTheyAre, (const std::string& target, const std::string& host, const std::string& cookie)) {
-  const Request request{.method = "GET", .target = target, .host = host, .origin = {}, .cookie = cookie, .token = target};
+RC_GTEST_PROP(Requests, AreNeverTakenForMoreThanTheyAre,
+              (const std::string& target, const std::string& host, const std::string& cookie)) {
+  const Request request{
+      .method = "GET", .target = target, .host = host, .origin = {}, .cookie = cookie, .token = target};
   (void)route_of(request);
   RC_ASSERT(refusal(request, "a token that nobody guesses").has_value());
 }

@@ -9,8 +9,8 @@
 
 #include "base/files.hpp"
 #include "ergotune/error.hpp"
-#include "measure/energy/power_trace.hpp"
 #include "ergotune/problem.hpp"
+#include "measure/energy/power_trace.hpp"
 #include "report/report.hpp"
 
 namespace ergotune::serve {
@@ -30,8 +30,9 @@ Measurement timed(double seconds, Status status = Status::ok) {
 class SiteTest : public ::testing::Test {
  protected:
   SiteTest() {
-    folder = std::filesystem::path(::testing::TempDir()) / ("ergotune-site-" + std::to_string(::getpid()) + "-" +
-              ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    folder =
+        std::filesystem::path(::testing::TempDir()) / ("ergotune-site-" + std::to_string(::getpid()) + "-" +
+                                                       ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::create_directories(folder);
     store = std::make_unique<Store>(Store::open(folder / "s.db"));
     session = store->session(SessionIdentity{.problem = "p", .device = "d"}, {"x"}, "time", "{}", "{}");
@@ -77,7 +78,8 @@ class SiteTest : public ::testing::Test {
 TEST_F(SiteTest, AnObjectiveThatMeansNothingIsABadRequest) {
   Site site(folder / "s.db");
   add(1, 0.4);
-  for (const char* target : {"/api/session/1?objective=bogus", "/api/session/1?objective=time%2B%2B", "/api/session/1/findings?objective=bogus"}) {
+  for (const char* target : {"/api/session/1?objective=bogus", "/api/session/1?objective=time%2B%2B",
+                             "/api/session/1/findings?objective=bogus"}) {
     const auto answer = site.answer(route_of({.method = "GET", .target = target}));
     ASSERT_TRUE(answer) << target;
     EXPECT_EQ(answer->status, 400) << target;
@@ -158,7 +160,8 @@ TEST_F(SiteTest, MacrosTraceAndCommandBelongToAConfiguration) {
   problem.parameters[1].kind = ParameterKind::core_clock_mhz;
   problem.parameters[1].values = {Value(900), Value(1200)};
   problem.observers.push_back({.name = "trace", .options = {{"folder", {Value("powers")}}}});
-  const auto id = store->session(SessionIdentity{.problem = "q", .device = "GPU (cuda:0)"}, {"x", "core_clock_mhz"}, "time", "{}", serialise(problem));
+  const auto id = store->session(SessionIdentity{.problem = "q", .device = "GPU (cuda:0)"}, {"x", "core_clock_mhz"},
+                                 "time", "{}", serialise(problem));
   store->add(id, {7, 1200}, timed(0.5));
   PowerTrace trace;
   trace.power.push_back({"sensor", {0, 1}, {40, 50}});
@@ -168,7 +171,8 @@ TEST_F(SiteTest, MacrosTraceAndCommandBelongToAConfiguration) {
   const Json all = ask(site, "/api/session/2/configuration/0");
   EXPECT_EQ(all["macros"][0]["macros"], Json({{"x", 7}})) << "a clock is no macro";
   EXPECT_EQ(all["trace"]["power"][0]["value"], Json({40, 50}));
-  EXPECT_EQ(all["command"], "ergotune measure '/some where/q.toml' --device cuda:0 --config '{\"x\":7,\"core_clock_mhz\":1200}'");
+  EXPECT_EQ(all["command"],
+            "ergotune measure '/some where/q.toml' --device cuda:0 --config '{\"x\":7,\"core_clock_mhz\":1200}'");
 }
 
 TEST_F(SiteTest, AFolderShowsItsStores) {
@@ -209,7 +213,8 @@ TEST_F(SiteTest, OneBadStoreOfAFolderHidesNoOther) {
 // Views are let go of when there are too many; a comparison then read the first session's anew, and without its rows.
 TEST_F(SiteTest, ComparedSessionsHaveTheirRows) {
   for (int i = 0; i < 64; ++i) {
-    const auto id = store->session(SessionIdentity{.problem = "p", .device = "d" + std::to_string(i)}, {"x"}, "time", "{}", "{}");
+    const auto id =
+        store->session(SessionIdentity{.problem = "p", .device = "d" + std::to_string(i)}, {"x"}, "time", "{}", "{}");
     store->add(id, {1}, timed(0.25));
     store->add(id, {2}, timed(0.5));
   }

@@ -54,8 +54,9 @@ std::vector<ArgumentBytes> arguments_of(const Call& call) {
   std::vector<ArgumentBytes> arguments;
   for (std::size_t i = 0; i < 4096; ++i) {
     std::size_t offset = 0, size = 0;
-    const bool known = (driver.cuFuncGetParamInfo && driver.cuFuncGetParamInfo(call.function, i, &offset, &size) == 0) ||
-                       (driver.cuKernelGetParamInfo && driver.cuKernelGetParamInfo(call.function, i, &offset, &size) == 0);
+    const bool known =
+        (driver.cuFuncGetParamInfo && driver.cuFuncGetParamInfo(call.function, i, &offset, &size) == 0) ||
+        (driver.cuKernelGetParamInfo && driver.cuKernelGetParamInfo(call.function, i, &offset, &size) == 0);
     if (!known) break;
     const std::byte* from = nullptr;
     if (call.parameters)
@@ -148,7 +149,8 @@ void CudaCapture::take_arguments(const Call& call, const capture::Demangled& nam
   const std::vector<ArgumentBytes> values = arguments_of(call);
   // the source names and types them; a mangled name has types alone
   std::vector<capture::Parameter> known;
-  if (auto in_source = capture::parameters_in_source(launch_.compiled ? "" : launch_.source, name.name); in_source && in_source->size() == values.size())
+  if (auto in_source = capture::parameters_in_source(launch_.compiled ? "" : launch_.source, name.name);
+      in_source && in_source->size() == values.size())
     known = std::move(*in_source);
   else if (auto mangled = capture::parameters_of(name.list, false); mangled.size() == values.size())
     known = std::move(mangled);
@@ -166,9 +168,11 @@ void CudaCapture::take_arguments(const Call& call, const capture::Demangled& nam
     const auto allocation = may_point ? allocation_of(address_in(values[i])) : std::nullopt;
     if (allocation) {
       const Address address = address_in(values[i]);
-      regions_.push_back({i, address, allocation->begin, static_cast<std::size_t>(allocation->begin + allocation->bytes - address)});
+      regions_.push_back(
+          {i, address, allocation->begin, static_cast<std::size_t>(allocation->begin + allocation->bytes - address)});
     } else {
-      for (std::size_t at = 0; values[i].size() > sizeof(Address) && at + sizeof(Address) <= values[i].size(); at += sizeof(Address))
+      for (std::size_t at = 0; values[i].size() > sizeof(Address) && at + sizeof(Address) <= values[i].size();
+           at += sizeof(Address))
         if (allocation_of(address_in(values[i], at)))
           throw std::runtime_error(words + " is a structure that holds addresses of device memory");
       argument.kind = CapturedArgument::Kind::scalar;

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "capture/capture_folder.hpp"
-#include "capture/signature.hpp"
 #include "capture/inject/cuda_driver.hpp"
 #include "capture/inject/kernel_log.hpp"
+#include "capture/signature.hpp"
 
 namespace ergotune::inject::cuda {
 

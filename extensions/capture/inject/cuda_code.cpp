@@ -53,7 +53,8 @@ void Code::add_source(std::shared_ptr<const RuntimeSource> source) {
   all.sources.push_back(std::move(source));
 }
 
-std::pair<std::shared_ptr<const RuntimeSource>, std::string> Code::source_of(const std::string& symbol, const std::string& word) const {
+std::pair<std::shared_ptr<const RuntimeSource>, std::string> Code::source_of(const std::string& symbol,
+                                                                             const std::string& word) const {
   Kept& all = kept();
   const std::lock_guard lock(all.mutex);
   for (auto source = all.sources.rbegin(); source != all.sources.rend(); ++source) {

@@ -1,4 +1,5 @@
-// Where a CUDA kernel's code is from: code objects as the driver loads them, and sources that the program gave to NVRTC.
+// Where a CUDA kernel's code is from: code objects as the driver loads them, and sources that the program gave to
+// NVRTC.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +28,10 @@ class Code {
   std::string code_object_with(const std::string& symbol) const;
 
   void add_source(std::shared_ptr<const RuntimeSource> source);
-  /// The latest source that made this kernel, and the kernel's name as NVRTC takes it; null where none was seen. `word` is its
-  /// name in the source.
-  std::pair<std::shared_ptr<const RuntimeSource>, std::string> source_of(const std::string& symbol, const std::string& word) const;
+  /// The latest source that made this kernel, and the kernel's name as NVRTC takes it; null where none was seen. `word`
+  /// is its name in the source.
+  std::pair<std::shared_ptr<const RuntimeSource>, std::string> source_of(const std::string& symbol,
+                                                                         const std::string& word) const;
 };
 
 }  // namespace ergotune::inject::cuda

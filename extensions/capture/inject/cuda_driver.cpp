@@ -12,7 +12,9 @@ Driver load() {
   const char* named = std::getenv("ERGOTUNE_CUDA");
   void* library = dlopen(named && *named ? named : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) return driver;
-  const auto find = [&]<class F>(F*& function, const char* name) { function = reinterpret_cast<F*>(dlsym(library, name)); };
+  const auto find = [&]<class F>(F*& function, const char* name) {
+    function = reinterpret_cast<F*>(dlsym(library, name));
+  };
   find(driver.cuCtxSynchronize, "cuCtxSynchronize");
   find(driver.cuCtxGetDevice, "cuCtxGetDevice");
   find(driver.cuDeviceGetName, "cuDeviceGetName");

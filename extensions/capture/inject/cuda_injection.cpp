@@ -1,5 +1,5 @@
-// The library for CUDA programs: the driver loads what CUDA_INJECTION64_PATH names and calls InitializeInjection; from then on
-// CUPTI reports every launch and every code object. It watches only: a launch cannot be another one.
+// The library for CUDA programs: the driver loads what CUDA_INJECTION64_PATH names and calls InitializeInjection; from
+// then on CUPTI reports every launch and every code object. It watches only: a launch cannot be another one.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -112,7 +112,8 @@ void take_extra(Call& call, void** extra) {
 Call call_of(std::uint32_t callback, const CallbackData& data) {
   Call call;
   if (data.symbol) call.symbol = data.symbol;
-  const bool per_thread = callback == kLaunchKernelPerThread || callback == kLaunchCooperativePerThread || callback == kLaunchKernelExPerThread;
+  const bool per_thread = callback == kLaunchKernelPerThread || callback == kLaunchCooperativePerThread ||
+                          callback == kLaunchKernelExPerThread;
   if (callback == kLaunchKernelEx || callback == kLaunchKernelExPerThread) {
     const auto& given = *static_cast<const LaunchExParameters*>(data.parameters);
     call.function = given.function;
@@ -128,7 +129,8 @@ Call call_of(std::uint32_t callback, const CallbackData& data) {
     call.shape = shape_of(given.grid, given.block);
     call.shared_bytes = given.shared_bytes;
     call.stream = given.stream;
-    const bool cooperative = callback == kLaunchCooperative || callback == kLaunchCooperativePerThread;  // has no `extra`
+    const bool cooperative =
+        callback == kLaunchCooperative || callback == kLaunchCooperativePerThread;  // has no `extra`
     if (!cooperative) take_extra(call, given.extra);
   }
   if (per_thread && !call.stream) call.stream = reinterpret_cast<Handle>(2);  // CU_STREAM_PER_THREAD
@@ -164,7 +166,8 @@ void before_launch(std::uint32_t callback, const CallbackData& data) {
   in_flight->stream = call.stream;
   KernelLog& log = KernelLog::get();
   const bool first = in_flight->entry->launches == 0;
-  const std::uint64_t launch = log.count(*in_flight->entry, call.shape, first ? words_of(arguments_of(call)) : std::string());
+  const std::uint64_t launch =
+      log.count(*in_flight->entry, call.shape, first ? words_of(arguments_of(call)) : std::string());
   if (log.claims(*in_flight->entry, launch)) {
     try {
       in_flight->capture.emplace(call);
@@ -186,7 +189,12 @@ void after_launch(const CallbackData& data) {
   if (launch.capture && code == 0) {
     const std::string folder = next_capture_folder();
     try {
-      capture::Message message{"captured", launch.entry->name, launch.entry->hash, launch.entry->options, folder, std::to_string(launch.entry->number)};
+      capture::Message message{"captured",
+                               launch.entry->name,
+                               launch.entry->hash,
+                               launch.entry->options,
+                               folder,
+                               std::to_string(launch.entry->number)};
       for (std::string& note : launch.capture->finish(folder)) message.push_back(std::move(note));
       Session::get().tell(message);
       log.refuse(*launch.entry, "");
@@ -241,7 +249,9 @@ void begin() {
   Session& session = Session::get();
   if (!session.wants(CaptureRequest::Mode::capture) && !session.wants(CaptureRequest::Mode::list)) return;
   void* library = open_cupti();
-  if (!library) return session.tell({"trouble", "CUPTI, by which CUDA programs are watched, cannot be opened; ERGOTUNE_CUPTI names libcupti.so"});
+  if (!library)
+    return session.tell(
+        {"trouble", "CUPTI, by which CUDA programs are watched, cannot be opened; ERGOTUNE_CUPTI names libcupti.so"});
   using Subscribe = int(Handle*, void (*)(void*, int, std::uint32_t, const void*), void*);
   using Enable = int(std::uint32_t, Handle, int, std::uint32_t);
   auto* subscribe = reinterpret_cast<Subscribe*>(dlsym(library, "cuptiSubscribe"));
@@ -249,10 +259,11 @@ void begin() {
   Handle subscriber = nullptr;
   const int code = subscribe && enable ? subscribe(&subscriber, on_event, nullptr) : -1;
   if (code != 0)
-    return session.tell({"trouble", "CUPTI takes no subscriber (" + std::to_string(code) + "): 39 is another profiler in the program"});
+    return session.tell(
+        {"trouble", "CUPTI takes no subscriber (" + std::to_string(code) + "): 39 is another profiler in the program"});
   (void)enable(1, subscriber, kResource, kModuleLoaded);
-  for (const std::uint32_t callback : {kLaunchKernel, kLaunchKernelPerThread, kLaunchCooperative, kLaunchCooperativePerThread, kLaunchKernelEx,
-                                       kLaunchKernelExPerThread})
+  for (const std::uint32_t callback : {kLaunchKernel, kLaunchKernelPerThread, kLaunchCooperative,
+                                       kLaunchCooperativePerThread, kLaunchKernelEx, kLaunchKernelExPerThread})
     (void)enable(1, subscriber, kDriverApi, callback);
   (void)Driver::get();
   std::atexit(at_exit);

@@ -1,5 +1,5 @@
-// NVRTC's functions in front of NVRTC's own (LD_PRELOAD): what a program compiles at run time is noted on its way. Programs
-// that look NVRTC's functions up in its library by themselves go past these; then there is the code object.
+// NVRTC's functions in front of NVRTC's own (LD_PRELOAD): what a program compiles at run time is noted on its way.
+// Programs that look NVRTC's functions up in its library by themselves go past these; then there is the code object.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -65,18 +65,22 @@ void quietly(F&& f) noexcept {
 
 using namespace ergotune::inject::cuda;
 
-ERGOTUNE_EXPORT int nvrtcCreateProgram(Program* program, const char* source, const char* name, int count, const char* const* headers,
-                                       const char* const* include_names) {
-  static auto* const next = own_as<int(Program*, const char*, const char*, int, const char* const*, const char* const*)>("nvrtcCreateProgram");
+ERGOTUNE_EXPORT int nvrtcCreateProgram(Program* program, const char* source, const char* name, int count,
+                                       const char* const* headers, const char* const* include_names) {
+  static auto* const next =
+      own_as<int(Program*, const char*, const char*, int, const char* const*, const char* const*)>(
+          "nvrtcCreateProgram");
   if (!next) return kInternalError;
   const int code = next(program, source, name, count, headers, include_names);
-  if (code == 0 && source && watched()) quietly([&] {
-    auto made = std::make_shared<RuntimeSource>();
-    made->text = source;
-    for (int i = 0; i < count && headers && include_names; ++i) made->headers.emplace_back(include_names[i], headers[i]);
-    const std::lock_guard lock(programs().mutex);
-    programs().made[*program] = std::move(made);
-  });
+  if (code == 0 && source && watched())
+    quietly([&] {
+      auto made = std::make_shared<RuntimeSource>();
+      made->text = source;
+      for (int i = 0; i < count && headers && include_names; ++i)
+        made->headers.emplace_back(include_names[i], headers[i]);
+      const std::lock_guard lock(programs().mutex);
+      programs().made[*program] = std::move(made);
+    });
   return code;
 }
 
@@ -84,11 +88,12 @@ ERGOTUNE_EXPORT int nvrtcAddNameExpression(Program program, const char* expressi
   static auto* const next = own_as<int(Program, const char*)>("nvrtcAddNameExpression");
   if (!next) return kInternalError;
   const int code = next(program, expression);
-  if (code == 0 && watched()) quietly([&] {
-    const std::lock_guard lock(programs().mutex);
-    const auto found = programs().made.find(program);
-    if (found != programs().made.end()) found->second->names.emplace_back("", expression);
-  });
+  if (code == 0 && watched())
+    quietly([&] {
+      const std::lock_guard lock(programs().mutex);
+      const auto found = programs().made.find(program);
+      if (found != programs().made.end()) found->second->names.emplace_back("", expression);
+    });
   return code;
 }
 
@@ -96,28 +101,30 @@ ERGOTUNE_EXPORT int nvrtcCompileProgram(Program program, int count, const char* 
   static auto* const next = own_as<int(Program, int, const char* const*)>("nvrtcCompileProgram");
   if (!next) return kInternalError;
   const int code = next(program, count, options);
-  if (code == 0 && watched()) quietly([&] {
-    static auto* const lower = own_as<int(Program, const char*, const char**)>("nvrtcGetLoweredName");
-    const std::lock_guard lock(programs().mutex);
-    const auto found = programs().made.find(program);
-    if (found == programs().made.end()) return;
-    auto compiled = std::make_shared<RuntimeSource>(*found->second);
-    for (int i = 0; i < count && options; ++i) compiled->options.emplace_back(options[i]);
-    for (auto& [lowered, expression] : compiled->names) {
-      const char* text = nullptr;
-      if (lower && lower(program, expression.c_str(), &text) == 0 && text) lowered = text;
-    }
-    Code::get().add_source(std::move(compiled));
-  });
+  if (code == 0 && watched())
+    quietly([&] {
+      static auto* const lower = own_as<int(Program, const char*, const char**)>("nvrtcGetLoweredName");
+      const std::lock_guard lock(programs().mutex);
+      const auto found = programs().made.find(program);
+      if (found == programs().made.end()) return;
+      auto compiled = std::make_shared<RuntimeSource>(*found->second);
+      for (int i = 0; i < count && options; ++i) compiled->options.emplace_back(options[i]);
+      for (auto& [lowered, expression] : compiled->names) {
+        const char* text = nullptr;
+        if (lower && lower(program, expression.c_str(), &text) == 0 && text) lowered = text;
+      }
+      Code::get().add_source(std::move(compiled));
+    });
   return code;
 }
 
 ERGOTUNE_EXPORT int nvrtcDestroyProgram(Program* program) {
   static auto* const next = own_as<int(Program*)>("nvrtcDestroyProgram");
   if (!next) return kInternalError;
-  if (program && watched()) quietly([&] {
-    const std::lock_guard lock(programs().mutex);
-    programs().made.erase(*program);
-  });
+  if (program && watched())
+    quietly([&] {
+      const std::lock_guard lock(programs().mutex);
+      programs().made.erase(*program);
+    });
   return next(program);
 }

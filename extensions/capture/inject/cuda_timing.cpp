@@ -25,7 +25,8 @@ Waiting& waiting() {
 bool wants_times() {
   const Session& session = Session::get();
   const Driver& driver = Driver::get();
-  const bool able = driver.cuEventCreate && driver.cuEventRecord && driver.cuEventQuery && driver.cuEventElapsedTime && driver.cuEventDestroy_v2;
+  const bool able = driver.cuEventCreate && driver.cuEventRecord && driver.cuEventQuery && driver.cuEventElapsedTime &&
+                    driver.cuEventDestroy_v2;
   return able && (session.wants(CaptureRequest::Mode::list) || session.wishes().kernel.empty());
 }
 
@@ -46,7 +47,9 @@ Handle recorded(Handle stream) {
 Handle start_timing(Handle stream) {
   if (!wants_times()) return nullptr;
   int capturing = 0;  // events would become part of the graph
-  if (Driver::get().cuStreamIsCapturing && (Driver::get().cuStreamIsCapturing(stream, &capturing) != 0 || capturing != 0)) return nullptr;
+  if (Driver::get().cuStreamIsCapturing &&
+      (Driver::get().cuStreamIsCapturing(stream, &capturing) != 0 || capturing != 0))
+    return nullptr;
   return recorded(stream);
 }
 
@@ -68,7 +71,8 @@ void collect_times() {
   {
     const std::lock_guard lock(waiting().mutex);
     std::vector<Pair> left;
-    for (Pair& pair : waiting().pairs) (Driver::get().cuEventQuery(pair.stop) == 0 ? ended : left).push_back(std::move(pair));
+    for (Pair& pair : waiting().pairs)
+      (Driver::get().cuEventQuery(pair.stop) == 0 ? ended : left).push_back(std::move(pair));
     waiting().pairs = std::move(left);
   }
   for (const Pair& pair : ended) {

@@ -24,7 +24,8 @@ KernelLog& KernelLog::get() {
   return *log;
 }
 
-std::shared_ptr<KernelLog::Entry> KernelLog::entry(const std::string& name, const std::string& source, const std::string& options) {
+std::shared_ptr<KernelLog::Entry> KernelLog::entry(const std::string& name, const std::string& source,
+                                                   const std::string& options) {
   const std::string hash = capture::source_hash(source);
   const std::lock_guard lock(mutex_);
   auto& entry = entries_[name + '\n' + hash + '\n' + options];
@@ -61,7 +62,8 @@ void KernelLog::refuse(Entry& entry, const std::string& why) {
 
 bool KernelLog::claims(Entry& entry, std::uint64_t launch) {
   const Session& session = Session::get();
-  if (!session.wants(CaptureRequest::Mode::capture) || launch < session.wishes().skip || entry.settled || done_) return false;
+  if (!session.wants(CaptureRequest::Mode::capture) || launch < session.wishes().skip || entry.settled || done_)
+    return false;
   const auto wanted = [&](const std::string& name) { return session.wants_kernel(name); };
   if (!wanted(entry.name) && std::none_of(entry.also.begin(), entry.also.end(), wanted)) return false;
   if (!session.wishes().kernel.empty() && done_.exchange(true)) return false;
@@ -82,16 +84,17 @@ void KernelLog::report(bool now) {
   const std::lock_guard lock(mutex_);
   for (const auto& [key, entry] : entries_) {
     const std::uint64_t launches = entry->launches, timed = entry->timed;
-    if (launches == 0 || (entry->reported && launches == entry->reported_launches && timed == entry->reported_timed)) continue;
+    if (launches == 0 || (entry->reported && launches == entry->reported_launches && timed == entry->reported_timed))
+      continue;
     // as if the first had taken as long as the others
     const std::uint64_t first = entry->first_nanoseconds, others = entry->nanoseconds;
     const std::uint64_t nanoseconds = first && timed > 1 ? others + others / (timed - 1) : others + first;
     entry->reported = true;
     entry->reported_launches = launches;
     entry->reported_timed = timed;
-    Session::get().tell({"kernel", std::to_string(::getpid()) + "-" + std::to_string(entry->number), entry->name, entry->hash,
-                         entry->options, std::to_string(launches), std::to_string(timed), std::to_string(nanoseconds),
-                         entry->first_shape, entry->arguments, entry->refusal});
+    Session::get().tell({"kernel", std::to_string(::getpid()) + "-" + std::to_string(entry->number), entry->name,
+                         entry->hash, entry->options, std::to_string(launches), std::to_string(timed),
+                         std::to_string(nanoseconds), entry->first_shape, entry->arguments, entry->refusal});
   }
 }
 

@@ -29,23 +29,26 @@ std::string argument_text(cl_kernel kernel, cl_uint position, cl_uint name) {
   return function && function(kernel, position, name, sizeof text - 1, text, nullptr) == CL_SUCCESS ? text : "";
 }
 
-/// A kernel that can be asked about its arguments: the program's own where the driver keeps what it needs, else one built for
-/// the purpose.
+/// A kernel that can be asked about its arguments: the program's own where the driver keeps what it needs, else one
+/// built for the purpose.
 class InformedKernel {
  public:
-  InformedKernel(cl_context context, cl_device_id device, cl_kernel handle, const KernelState& kernel) : kernel_(handle) {
+  InformedKernel(cl_context context, cl_device_id device, cl_kernel handle, const KernelState& kernel)
+      : kernel_(handle) {
     cl_uint address = 0;
     if (kernel.arguments.empty() || argument_info(handle, 0, kArgAddress, address)) return;
     const char* source = kernel.program->source.c_str();
     const std::size_t length = kernel.program->source.size();
     cl_int code = CL_SUCCESS;
-    program_ = next.get<cl_program(cl_context, cl_uint, const char**, const std::size_t*, cl_int*)>(At::CreateProgramWithSource)(
-        context, 1, &source, &length, &code);
+    program_ = next.get<cl_program(cl_context, cl_uint, const char**, const std::size_t*, cl_int*)>(
+        At::CreateProgramWithSource)(context, 1, &source, &length, &code);
     const std::string options = kernel.program->options + " -cl-kernel-arg-info";
-    const bool built = program_ && next.get<cl_int(cl_program, cl_uint, const cl_device_id*, const char*, ProgramCallback*, void*)>(
-                                       At::BuildProgram)(program_, 1, &device, options.c_str(), nullptr, nullptr) == CL_SUCCESS;
+    const bool built =
+        program_ && next.get<cl_int(cl_program, cl_uint, const cl_device_id*, const char*, ProgramCallback*, void*)>(
+                        At::BuildProgram)(program_, 1, &device, options.c_str(), nullptr, nullptr) == CL_SUCCESS;
     if (built)
-      own_ = next.get<cl_kernel(cl_program, const char*, cl_int*)>(At::CreateKernel)(program_, kernel.name.c_str(), &code);
+      own_ =
+          next.get<cl_kernel(cl_program, const char*, cl_int*)>(At::CreateKernel)(program_, kernel.name.c_str(), &code);
     if (!own_ || !argument_info(own_, 0, kArgAddress, address))
       throw Refused("the driver does not tell what its arguments are (-cl-kernel-arg-info)", true);
     kernel_ = own_;
@@ -66,7 +69,8 @@ class InformedKernel {
 template <class T>
 T work_group_info(cl_kernel kernel, cl_device_id device, cl_uint name) {
   T value{};
-  auto* function = next.get<cl_int(cl_kernel, cl_device_id, cl_uint, std::size_t, void*, std::size_t*)>(At::GetKernelWorkGroupInfo);
+  auto* function =
+      next.get<cl_int(cl_kernel, cl_device_id, cl_uint, std::size_t, void*, std::size_t*)>(At::GetKernelWorkGroupInfo);
   if (function) (void)function(kernel, device, name, sizeof value, &value, nullptr);
   return value;
 }
@@ -83,8 +87,8 @@ std::string plain_type(std::string type) {
 
 }  // namespace
 
-OpenclCapture::OpenclCapture(cl_command_queue queue, cl_kernel handle, const KernelState& kernel, const LaunchShape& shape,
-                             const std::vector<cl_event>& waits_for)
+OpenclCapture::OpenclCapture(cl_command_queue queue, cl_kernel handle, const KernelState& kernel,
+                             const LaunchShape& shape, const std::vector<cl_event>& waits_for)
     : queue_(queue),
       context_(info_of<cl_context>(At::GetCommandQueueInfo, queue, CL_QUEUE_CONTEXT)),
       device_(info_of<cl_device_id>(At::GetCommandQueueInfo, queue, kQueueDevice)) {
@@ -96,7 +100,8 @@ OpenclCapture::OpenclCapture(cl_command_queue queue, cl_kernel handle, const Ker
       throw Refused("it waits for an event of the program's own", false);
   }
   if (!waits_for.empty())
-    (void)next.get<cl_int(cl_uint, const cl_event*)>(At::WaitForEvents)(static_cast<cl_uint>(waits_for.size()), waits_for.data());
+    (void)next.get<cl_int(cl_uint, const cl_event*)>(At::WaitForEvents)(static_cast<cl_uint>(waits_for.size()),
+                                                                        waits_for.data());
   finish_queue(queue);
   launch_.kernel = kernel.name;
   launch_.dimensions = shape.dimensions;
@@ -104,7 +109,8 @@ OpenclCapture::OpenclCapture(cl_command_queue queue, cl_kernel handle, const Ker
   launch_.block = shape.block;
   launch_.block_was_open = shape.block_is_open;
   launch_.most_threads = work_group_info<std::size_t>(handle, device_, CL_KERNEL_WORK_GROUP_SIZE);
-  if (shape.block_is_open) choose_block(work_group_info<std::array<std::size_t, 3>>(handle, device_, kCompileWorkGroupSize));
+  if (shape.block_is_open)
+    choose_block(work_group_info<std::array<std::size_t, 3>>(handle, device_, kCompileWorkGroupSize));
   launch_.tune_rounding = Session::get().wishes().tune_rounding;
   take_code(kernel);
   const InformedKernel informed(context_, device_, handle, kernel);
@@ -137,7 +143,8 @@ void OpenclCapture::take_code(const KernelState& kernel) {
       continue;
     }
     std::string folder = words[i].size() > 2 ? words[i].substr(2) : i + 1 < words.size() ? words[++i] : "";
-    if (folder.size() > 1 && (folder.front() == '"' || folder.front() == '\'')) folder = folder.substr(1, folder.size() - 2);
+    if (folder.size() > 1 && (folder.front() == '"' || folder.front() == '\''))
+      folder = folder.substr(1, folder.size() - 2);
     launch_.include_folders.push_back(std::filesystem::absolute(folder).lexically_normal().string());
   }
 }
@@ -148,17 +155,20 @@ void OpenclCapture::take_argument(cl_kernel informed, cl_uint position, const Ar
   argument.type = plain_type(argument_text(informed, position, kArgTypeName));
   const std::string words = "its argument " + (argument.name.empty() ? std::to_string(position) : argument.name);
   cl_uint address = 0;
-  if (!argument_info(informed, position, kArgAddress, address)) throw Refused("the driver does not tell what " + words + " is", true);
+  if (!argument_info(informed, position, kArgAddress, address))
+    throw Refused("the driver does not tell what " + words + " is", true);
   if (value.shared_virtual) throw Refused(words + " is shared virtual memory, whose extent is unknown", true);
   for (const std::string_view type : {"image", "sampler_t", "pipe", "queue_t", "event_t", "reserve_id_t"})
-    if (argument.type.starts_with(type)) throw Refused(words + " is " + argument.type + "; only buffers and values are captured", true);
+    if (argument.type.starts_with(type))
+      throw Refused(words + " is " + argument.type + "; only buffers and values are captured", true);
   if (address == kAddressLocal) {
     argument.kind = CapturedArgument::Kind::local_memory;
     argument.local_bytes = value.size;
   } else if (address == kAddressGlobal || address == kAddressConstant) {
     cl_bitfield qualifiers = 0;
-    argument.constant = address == kAddressConstant ||
-                        (argument_info(informed, position, kArgTypeQualifier, qualifiers) && (qualifiers & kTypeConst) != 0);
+    argument.constant =
+        address == kAddressConstant ||
+        (argument_info(informed, position, kArgTypeQualifier, qualifiers) && (qualifiers & kTypeConst) != 0);
     take_buffer(argument, value, position);
   } else {
     argument.kind = CapturedArgument::Kind::scalar;
@@ -187,14 +197,16 @@ void OpenclCapture::take_buffer(CapturedArgument& argument, const ArgumentValue&
   for (const Buffer& other : buffers_) {
     const cl_mem others_parent = info_of<cl_mem>(At::GetMemObjectInfo, other.memory, kMemAssociated);
     const auto others_offset = others_parent ? info_of<std::size_t>(At::GetMemObjectInfo, other.memory, kMemOffset) : 0;
-    const bool overlaps = (others_parent ? others_parent : other.memory) == whole && offset < others_offset + other.bytes &&
-                          others_offset < offset + bytes;
+    const bool overlaps = (others_parent ? others_parent : other.memory) == whole &&
+                          offset < others_offset + other.bytes && others_offset < offset + bytes;
     if (overlaps && (offset != others_offset || bytes != other.bytes))
       throw Refused(words + " and another one overlap in one buffer", true);
   }
   bytes_ += bytes;
   if (bytes_ > Session::get().wishes().most_bytes)
-    throw Refused("its buffers have more than " + std::to_string(Session::get().wishes().most_bytes >> 20) + " MiB (--most-memory)", false);
+    throw Refused("its buffers have more than " + std::to_string(Session::get().wishes().most_bytes >> 20) +
+                      " MiB (--most-memory)",
+                  false);
   argument.memory = reinterpret_cast<std::uintptr_t>(whole) ^ (offset * 0x9e3779b97f4a7c15u);
   buffers_.push_back({position, bytes, memory});
 }
@@ -202,17 +214,19 @@ void OpenclCapture::take_buffer(CapturedArgument& argument, const ArgumentValue&
 std::vector<std::byte> OpenclCapture::read(const Buffer& buffer) {
   std::vector<std::byte> contents(buffer.bytes);
   const auto read_from = [&](cl_mem memory) {
-    return next.get<cl_int(cl_command_queue, cl_mem, cl_bool, std::size_t, std::size_t, void*, cl_uint, const cl_event*, cl_event*)>(
-        At::EnqueueReadBuffer)(queue_, memory, 1, 0, buffer.bytes, contents.data(), 0, nullptr, nullptr);
+    return next.get<cl_int(cl_command_queue, cl_mem, cl_bool, std::size_t, std::size_t, void*, cl_uint, const cl_event*,
+                           cl_event*)>(At::EnqueueReadBuffer)(queue_, memory, 1, 0, buffer.bytes, contents.data(), 0,
+                                                              nullptr, nullptr);
   };
   if (read_from(buffer.memory) == CL_SUCCESS) return contents;
   // made so that the host may not read it: by way of a copy
   cl_int code = CL_SUCCESS;
-  const cl_mem copy =
-      next.get<cl_mem(cl_context, cl_bitfield, std::size_t, void*, cl_int*)>(At::CreateBuffer)(context_, CL_MEM_READ_WRITE, buffer.bytes, nullptr, &code);
+  const cl_mem copy = next.get<cl_mem(cl_context, cl_bitfield, std::size_t, void*, cl_int*)>(At::CreateBuffer)(
+      context_, CL_MEM_READ_WRITE, buffer.bytes, nullptr, &code);
   if (copy) {
-    code = next.get<cl_int(cl_command_queue, cl_mem, cl_mem, std::size_t, std::size_t, std::size_t, cl_uint, const cl_event*, cl_event*)>(
-        At::EnqueueCopyBuffer)(queue_, buffer.memory, copy, 0, 0, buffer.bytes, 0, nullptr, nullptr);
+    code = next.get<cl_int(cl_command_queue, cl_mem, cl_mem, std::size_t, std::size_t, std::size_t, cl_uint,
+                           const cl_event*, cl_event*)>(At::EnqueueCopyBuffer)(queue_, buffer.memory, copy, 0, 0,
+                                                                               buffer.bytes, 0, nullptr, nullptr);
     if (code == CL_SUCCESS) {
       finish_queue(queue_);
       code = read_from(copy);

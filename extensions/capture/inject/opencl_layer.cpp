@@ -1,5 +1,5 @@
-// The OpenCL layer: what the ICD loader calls (clGetLayerInfo, clInitLayer), and the functions that it puts in the way of
-// a program's own calls. OPENCL_LAYERS names this library; `ergotune capture` and `ergotune run` set it.
+// The OpenCL layer: what the ICD loader calls (clGetLayerInfo, clInitLayer), and the functions that it puts in the way
+// of a program's own calls. OPENCL_LAYERS names this library; `ergotune capture` and `ergotune run` set it.
 #include <cstdlib>
 #include <cstring>
 
@@ -29,46 +29,53 @@ void quietly(F&& f) noexcept {
   }
 }
 
-cl_program create_from_source(cl_context context, cl_uint count, const char** texts, const std::size_t* lengths, cl_int* code) noexcept {
+cl_program create_from_source(cl_context context, cl_uint count, const char** texts, const std::size_t* lengths,
+                              cl_int* code) noexcept {
   const cl_program program = next.get<cl_program(cl_context, cl_uint, const char**, const std::size_t*, cl_int*)>(
       At::CreateProgramWithSource)(context, count, texts, lengths, code);
-  if (program) quietly([&] {
-    ProgramState state;
-    for (cl_uint i = 0; i < count; ++i) state.source.append(texts[i], lengths && lengths[i] ? lengths[i] : std::strlen(texts[i]));
-    Objects::get().add(program, std::move(state));
-  });
+  if (program)
+    quietly([&] {
+      ProgramState state;
+      for (cl_uint i = 0; i < count; ++i)
+        state.source.append(texts[i], lengths && lengths[i] ? lengths[i] : std::strlen(texts[i]));
+      Objects::get().add(program, std::move(state));
+    });
   return program;
 }
 
 void add_without_source(cl_program program, const char* why) noexcept {
-  if (program) quietly([&] {
-    ProgramState state;
-    state.without_source = why;
-    Objects::get().add(program, std::move(state));
-  });
+  if (program)
+    quietly([&] {
+      ProgramState state;
+      state.without_source = why;
+      Objects::get().add(program, std::move(state));
+    });
 }
 
-cl_program create_from_binary(cl_context context, cl_uint count, const cl_device_id* devices, const std::size_t* lengths,
-                              const unsigned char** binaries, cl_int* status, cl_int* code) noexcept {
-  const cl_program program =
-      next.get<cl_program(cl_context, cl_uint, const cl_device_id*, const std::size_t*, const unsigned char**, cl_int*, cl_int*)>(
-          At::CreateProgramWithBinary)(context, count, devices, lengths, binaries, status, code);
-  add_without_source(program, "made from a binary, without source (a cache of compiled kernels, perhaps: empty it, or turn it off)");
+cl_program create_from_binary(cl_context context, cl_uint count, const cl_device_id* devices,
+                              const std::size_t* lengths, const unsigned char** binaries, cl_int* status,
+                              cl_int* code) noexcept {
+  const cl_program program = next.get<cl_program(cl_context, cl_uint, const cl_device_id*, const std::size_t*,
+                                                 const unsigned char**, cl_int*, cl_int*)>(At::CreateProgramWithBinary)(
+      context, count, devices, lengths, binaries, status, code);
+  add_without_source(
+      program, "made from a binary, without source (a cache of compiled kernels, perhaps: empty it, or turn it off)");
   return program;
 }
 
 cl_program create_from_il(cl_context context, const void* code, std::size_t length, cl_int* error) noexcept {
-  const cl_program program =
-      next.get<cl_program(cl_context, const void*, std::size_t, cl_int*)>(At::CreateProgramWithIL)(context, code, length, error);
+  const cl_program program = next.get<cl_program(cl_context, const void*, std::size_t, cl_int*)>(
+      At::CreateProgramWithIL)(context, code, length, error);
   add_without_source(program, "made from intermediate code (SPIR-V), without source");
   return program;
 }
 
-cl_program link_program(cl_context context, cl_uint devices, const cl_device_id* list, const char* options, cl_uint count,
-                        const cl_program* inputs, ProgramCallback* done, void* data, cl_int* code) noexcept {
-  const cl_program program = next.get<cl_program(cl_context, cl_uint, const cl_device_id*, const char*, cl_uint, const cl_program*,
-                                                 ProgramCallback*, void*, cl_int*)>(At::LinkProgram)(context, devices, list, options, count,
-                                                                                                    inputs, done, data, code);
+cl_program link_program(cl_context context, cl_uint devices, const cl_device_id* list, const char* options,
+                        cl_uint count, const cl_program* inputs, ProgramCallback* done, void* data,
+                        cl_int* code) noexcept {
+  const cl_program program = next.get<cl_program(cl_context, cl_uint, const cl_device_id*, const char*, cl_uint,
+                                                 const cl_program*, ProgramCallback*, void*, cl_int*)>(At::LinkProgram)(
+      context, devices, list, options, count, inputs, done, data, code);
   add_without_source(program, "linked from parts (clLinkProgram)");
   return program;
 }
@@ -82,11 +89,11 @@ cl_int release_program(cl_program program) noexcept {
   return next.get<cl_int(cl_program)>(At::ReleaseProgram)(program);
 }
 
-cl_int build_program(cl_program program, cl_uint count, const cl_device_id* devices, const char* options, ProgramCallback* done,
-                     void* data) noexcept {
+cl_int build_program(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
+                     ProgramCallback* done, void* data) noexcept {
   quietly([&] { Objects::get().built(program, options); });
-  return next.get<cl_int(cl_program, cl_uint, const cl_device_id*, const char*, ProgramCallback*, void*)>(At::BuildProgram)(
-      program, count, devices, options, done, data);
+  return next.get<cl_int(cl_program, cl_uint, const cl_device_id*, const char*, ProgramCallback*, void*)>(
+      At::BuildProgram)(program, count, devices, options, done, data);
 }
 
 cl_kernel create_kernel(cl_program program, const char* name, cl_int* code) noexcept {
@@ -97,15 +104,17 @@ cl_kernel create_kernel(cl_program program, const char* name, cl_int* code) noex
 
 cl_int create_kernels(cl_program program, cl_uint room, cl_kernel* kernels, cl_uint* count) noexcept {
   cl_uint made = 0;
-  const cl_int result = next.get<cl_int(cl_program, cl_uint, cl_kernel*, cl_uint*)>(At::CreateKernelsInProgram)(program, room, kernels, &made);
+  const cl_int result = next.get<cl_int(cl_program, cl_uint, cl_kernel*, cl_uint*)>(At::CreateKernelsInProgram)(
+      program, room, kernels, &made);
   if (count) *count = made;
-  if (result == CL_SUCCESS && kernels) quietly([&] {
-    for (cl_uint i = 0; i < made && i < room; ++i) {
-      char name[512] = {};
-      (void)next.get<Query>(At::GetKernelInfo)(kernels[i], kKernelFunctionName, sizeof name - 1, name, nullptr);
-      Objects::get().add(kernels[i], name, Objects::get().find(program));
-    }
-  });
+  if (result == CL_SUCCESS && kernels)
+    quietly([&] {
+      for (cl_uint i = 0; i < made && i < room; ++i) {
+        char name[512] = {};
+        (void)next.get<Query>(At::GetKernelInfo)(kernels[i], kKernelFunctionName, sizeof name - 1, name, nullptr);
+        Objects::get().add(kernels[i], name, Objects::get().find(program));
+      }
+    });
   return result;
 }
 
@@ -135,28 +144,32 @@ ArgumentValue* argument_of(cl_kernel handle, cl_uint position) {
 }
 
 cl_int set_argument(cl_kernel handle, cl_uint position, std::size_t size, const void* bytes) noexcept {
-  const cl_int code = next.get<cl_int(cl_kernel, cl_uint, std::size_t, const void*)>(At::SetKernelArg)(handle, position, size, bytes);
-  if (code == CL_SUCCESS) quietly([&] {
-    ArgumentValue* value = argument_of(handle, position);
-    if (!value) return;
-    const auto* first = static_cast<const std::byte*>(bytes);
-    value->size = size;
-    value->shared_virtual = false;
-    // a buffer may be given as no bytes at all: a null pointer, which local memory of its size would look like
-    value->local = !bytes;
-    if (bytes)
-      value->bytes.assign(first, first + size);
-    else
-      value->bytes.clear();
-  });
+  const cl_int code =
+      next.get<cl_int(cl_kernel, cl_uint, std::size_t, const void*)>(At::SetKernelArg)(handle, position, size, bytes);
+  if (code == CL_SUCCESS)
+    quietly([&] {
+      ArgumentValue* value = argument_of(handle, position);
+      if (!value) return;
+      const auto* first = static_cast<const std::byte*>(bytes);
+      value->size = size;
+      value->shared_virtual = false;
+      // a buffer may be given as no bytes at all: a null pointer, which local memory of its size would look like
+      value->local = !bytes;
+      if (bytes)
+        value->bytes.assign(first, first + size);
+      else
+        value->bytes.clear();
+    });
   return code;
 }
 
 cl_int set_argument_svm(cl_kernel handle, cl_uint position, const void* pointer) noexcept {
-  const cl_int code = next.get<cl_int(cl_kernel, cl_uint, const void*)>(At::SetKernelArgSVMPointer)(handle, position, pointer);
-  if (code == CL_SUCCESS) quietly([&] {
-    if (ArgumentValue* value = argument_of(handle, position)) value->shared_virtual = true;
-  });
+  const cl_int code =
+      next.get<cl_int(cl_kernel, cl_uint, const void*)>(At::SetKernelArgSVMPointer)(handle, position, pointer);
+  if (code == CL_SUCCESS)
+    quietly([&] {
+      if (ArgumentValue* value = argument_of(handle, position)) value->shared_virtual = true;
+    });
   return code;
 }
 
@@ -164,7 +177,8 @@ cl_int set_execution_info(cl_kernel handle, cl_uint name, std::size_t size, cons
   quietly([&] {
     if (KernelState* kernel = Objects::get().find(handle)) kernel->has_execution_info = true;
   });
-  return next.get<cl_int(cl_kernel, cl_uint, std::size_t, const void*)>(At::SetKernelExecInfo)(handle, name, size, value);
+  return next.get<cl_int(cl_kernel, cl_uint, std::size_t, const void*)>(At::SetKernelExecInfo)(handle, name, size,
+                                                                                               value);
 }
 
 LaunchShape shape_of(cl_uint dimensions, const std::size_t* global, const std::size_t* local) {
@@ -193,11 +207,12 @@ struct Capturing {
   KernelLog::Entry& entry;
   std::optional<OpenclCapture> capture;
 
-  void begin(cl_command_queue queue, cl_kernel handle, const KernelState& kernel, const LaunchShape& shape, const std::size_t* offset,
-             cl_uint waits, const cl_event* waits_for) {
+  void begin(cl_command_queue queue, cl_kernel handle, const KernelState& kernel, const LaunchShape& shape,
+             const std::size_t* offset, cl_uint waits, const cl_event* waits_for) {
     try {
       if (const std::string why = unusual(shape, offset); !why.empty()) throw Refused(why, false);
-      capture.emplace(queue, handle, kernel, shape, std::vector<cl_event>(waits_for, waits_for + (waits_for ? waits : 0)));
+      capture.emplace(queue, handle, kernel, shape,
+                      std::vector<cl_event>(waits_for, waits_for + (waits_for ? waits : 0)));
     } catch (const Refused& refused) {
       KernelLog::get().refuse(entry, refused.what());
       if (refused.of_kernel)
@@ -221,19 +236,21 @@ struct Capturing {
   }
 };
 
-cl_int enqueue_watched(cl_command_queue queue, cl_kernel handle, KernelState& kernel, const LaunchShape& shape, const std::size_t* offset,
-                       const std::size_t* global, const std::size_t* local, cl_uint waits, const cl_event* waits_for, cl_event* event) {
+cl_int enqueue_watched(cl_command_queue queue, cl_kernel handle, KernelState& kernel, const LaunchShape& shape,
+                       const std::size_t* offset, const std::size_t* global, const std::size_t* local, cl_uint waits,
+                       const cl_event* waits_for, cl_event* event) {
   KernelLog& log = KernelLog::get();
   std::optional<Capturing> capturing;
   quietly([&] {
-    const std::uint64_t launch = log.count(*kernel.entry, shape, std::to_string(kernel.arguments.size()) + " arguments");
+    const std::uint64_t launch =
+        log.count(*kernel.entry, shape, std::to_string(kernel.arguments.size()) + " arguments");
     if (!log.claims(*kernel.entry, launch)) return;
     capturing.emplace(Capturing{*kernel.entry, {}});
     capturing->begin(queue, handle, kernel, shape, offset, waits, waits_for);
   });
   TimedEvent timed(kernel.entry, event);
-  const cl_int code = next.get<EnqueueKernel>(At::EnqueueNDRangeKernel)(queue, handle, static_cast<cl_uint>(shape.dimensions), offset, global,
-                                                                       local, waits, waits_for, timed.event());
+  const cl_int code = next.get<EnqueueKernel>(At::EnqueueNDRangeKernel)(
+      queue, handle, static_cast<cl_uint>(shape.dimensions), offset, global, local, waits, waits_for, timed.event());
   quietly([&] {
     timed.queued(code);
     if (capturing && code == CL_SUCCESS) capturing->end();
@@ -242,8 +259,9 @@ cl_int enqueue_watched(cl_command_queue queue, cl_kernel handle, KernelState& ke
   return code;
 }
 
-cl_int enqueue_kernel(cl_command_queue queue, cl_kernel handle, cl_uint dimensions, const std::size_t* offset, const std::size_t* global,
-                      const std::size_t* local, cl_uint waits, const cl_event* waits_for, cl_event* event) noexcept {
+cl_int enqueue_kernel(cl_command_queue queue, cl_kernel handle, cl_uint dimensions, const std::size_t* offset,
+                      const std::size_t* global, const std::size_t* local, cl_uint waits, const cl_event* waits_for,
+                      cl_event* event) noexcept {
   KernelState* kernel = Objects::get().find(handle);
   if (kernel && global && dimensions >= 1 && dimensions <= 3) {
     const LaunchShape shape = shape_of(dimensions, global, local);
@@ -253,10 +271,12 @@ cl_int enqueue_kernel(cl_command_queue queue, cl_kernel handle, cl_uint dimensio
     quietly([&] { code = launch_tuned(queue, *kernel, shape, offset, waits, waits_for, event); });
     if (code) return *code;
   }
-  return next.get<EnqueueKernel>(At::EnqueueNDRangeKernel)(queue, handle, dimensions, offset, global, local, waits, waits_for, event);
+  return next.get<EnqueueKernel>(At::EnqueueNDRangeKernel)(queue, handle, dimensions, offset, global, local, waits,
+                                                           waits_for, event);
 }
 
-cl_int enqueue_task(cl_command_queue queue, cl_kernel handle, cl_uint waits, const cl_event* waits_for, cl_event* event) noexcept {
+cl_int enqueue_task(cl_command_queue queue, cl_kernel handle, cl_uint waits, const cl_event* waits_for,
+                    cl_event* event) noexcept {
   const std::size_t one = 1;  // what the specification says it is
   return enqueue_kernel(queue, handle, 1, nullptr, &one, &one, waits, waits_for, event);
 }
@@ -272,7 +292,8 @@ void at_exit() {
 
 template <class F>
 void put(At at, F* function) {
-  if (next.entries[static_cast<std::size_t>(at)]) layered.entries[static_cast<std::size_t>(at)] = reinterpret_cast<void*>(function);
+  if (next.entries[static_cast<std::size_t>(at)])
+    layered.entries[static_cast<std::size_t>(at)] = reinterpret_cast<void*>(function);
 }
 
 void put_functions() {
@@ -310,7 +331,8 @@ ERGOTUNE_EXPORT std::int32_t clGetLayerInfo(std::uint32_t name, std::size_t size
   return ergotune::opencl::CL_SUCCESS;
 }
 
-ERGOTUNE_EXPORT std::int32_t clInitLayer(std::uint32_t count, const void* target, std::uint32_t* count_out, const void** out) {
+ERGOTUNE_EXPORT std::int32_t clInitLayer(std::uint32_t count, const void* target, std::uint32_t* count_out,
+                                         const void** out) {
   using namespace ergotune::inject;
   if (!target || !count_out || !out) return ergotune::opencl::CL_INVALID_VALUE;
   *count_out = count;

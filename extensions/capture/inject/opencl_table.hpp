@@ -21,8 +21,8 @@ inline constexpr cl_uint kAddressGlobal = 0x119B, kAddressLocal = 0x119C, kAddre
 inline constexpr cl_bitfield kTypeConst = 1;
 inline constexpr cl_uint kEventCommandType = 0x11D2, kCommandUser = 0x1204;
 
-using EnqueueKernel = cl_int(cl_command_queue, cl_kernel, cl_uint, const std::size_t*, const std::size_t*, const std::size_t*, cl_uint,
-                             const cl_event*, cl_event*);
+using EnqueueKernel = cl_int(cl_command_queue, cl_kernel, cl_uint, const std::size_t*, const std::size_t*,
+                             const std::size_t*, cl_uint, const cl_event*, cl_event*);
 using Query = cl_int(void*, cl_uint, std::size_t, void*, std::size_t*);
 
 /// Positions in the table, with the functions' types.

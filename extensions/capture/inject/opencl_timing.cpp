@@ -26,7 +26,8 @@ Waiting& waiting() {
 
 bool wants_times() {
   const Session& session = Session::get();
-  return session.wants(CaptureRequest::Mode::list) || (session.wants(CaptureRequest::Mode::capture) && session.wishes().kernel.empty());
+  return session.wants(CaptureRequest::Mode::list) ||
+         (session.wants(CaptureRequest::Mode::capture) && session.wishes().kernel.empty());
 }
 
 /// Takes the times of launches that have ended.
@@ -61,9 +62,10 @@ cl_command_queue create_queue(cl_context context, cl_device_id device, cl_bitfie
   return queue ? queue : create(context, device, properties, code);
 }
 
-cl_command_queue create_queue_with_properties(cl_context context, cl_device_id device, const cl_properties* given, cl_int* code) noexcept {
-  auto* create =
-      next.get<cl_command_queue(cl_context, cl_device_id, const cl_properties*, cl_int*)>(At::CreateCommandQueueWithProperties);
+cl_command_queue create_queue_with_properties(cl_context context, cl_device_id device, const cl_properties* given,
+                                              cl_int* code) noexcept {
+  auto* create = next.get<cl_command_queue(cl_context, cl_device_id, const cl_properties*, cl_int*)>(
+      At::CreateCommandQueueWithProperties);
   cl_properties properties[32] = {};
   std::size_t used = 0;
   bool found = false;
@@ -95,26 +97,27 @@ cl_int wait_for_events(cl_uint count, const cl_event* events) noexcept {
   collect();
   return code;
 }
-cl_int read_buffer(cl_command_queue queue, cl_mem memory, cl_bool blocking, std::size_t offset, std::size_t bytes, void* to, cl_uint waits,
-                   const cl_event* waits_for, cl_event* event) noexcept {
-  const cl_int code =
-      next.get<cl_int(cl_command_queue, cl_mem, cl_bool, std::size_t, std::size_t, void*, cl_uint, const cl_event*, cl_event*)>(
-          At::EnqueueReadBuffer)(queue, memory, blocking, offset, bytes, to, waits, waits_for, event);
+cl_int read_buffer(cl_command_queue queue, cl_mem memory, cl_bool blocking, std::size_t offset, std::size_t bytes,
+                   void* to, cl_uint waits, const cl_event* waits_for, cl_event* event) noexcept {
+  const cl_int code = next.get<cl_int(cl_command_queue, cl_mem, cl_bool, std::size_t, std::size_t, void*, cl_uint,
+                                      const cl_event*, cl_event*)>(At::EnqueueReadBuffer)(
+      queue, memory, blocking, offset, bytes, to, waits, waits_for, event);
   if (blocking) collect();
   return code;
 }
-void* map_buffer(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_bitfield flags, std::size_t offset, std::size_t bytes,
-                 cl_uint waits, const cl_event* waits_for, cl_event* event, cl_int* code) noexcept {
-  void* mapped = next.get<void*(cl_command_queue, cl_mem, cl_bool, cl_bitfield, std::size_t, std::size_t, cl_uint, const cl_event*,
-                                cl_event*, cl_int*)>(At::EnqueueMapBuffer)(queue, memory, blocking, flags, offset, bytes, waits, waits_for,
-                                                                          event, code);
+void* map_buffer(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_bitfield flags, std::size_t offset,
+                 std::size_t bytes, cl_uint waits, const cl_event* waits_for, cl_event* event, cl_int* code) noexcept {
+  void* mapped = next.get<void*(cl_command_queue, cl_mem, cl_bool, cl_bitfield, std::size_t, std::size_t, cl_uint,
+                                const cl_event*, cl_event*, cl_int*)>(At::EnqueueMapBuffer)(
+      queue, memory, blocking, flags, offset, bytes, waits, waits_for, event, code);
   if (blocking) collect();
   return mapped;
 }
 
 template <class F>
 void put(At at, F* function) {
-  if (next.entries[static_cast<std::size_t>(at)]) layered.entries[static_cast<std::size_t>(at)] = reinterpret_cast<void*>(function);
+  if (next.entries[static_cast<std::size_t>(at)])
+    layered.entries[static_cast<std::size_t>(at)] = reinterpret_cast<void*>(function);
 }
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace ergotune::inject {
 namespace {
 
 bool same(const LaunchShape& a, const LaunchShape& b) {
-  return a.dimensions == b.dimensions && a.global == b.global && a.block_is_open == b.block_is_open && (a.block_is_open || a.block == b.block);
+  return a.dimensions == b.dimensions && a.global == b.global && a.block_is_open == b.block_is_open &&
+         (a.block_is_open || a.block == b.block);
 }
 
 std::string device_text(cl_device_id device, cl_uint name) {
@@ -25,20 +26,22 @@ void append_shape(capture::Message& message, const LaunchShape& shape) {
 }
 
 /// Compiles what the answer says; the words of what failed, or nothing.
-std::string build(TunedLaunch& tuned, cl_context context, cl_device_id device, const std::string& source, const std::string& options,
-                  const std::string& name, std::size_t arguments) {
+std::string build(TunedLaunch& tuned, cl_context context, cl_device_id device, const std::string& source,
+                  const std::string& options, const std::string& name, std::size_t arguments) {
   const char* text = source.c_str();
   const std::size_t length = source.size();
   cl_int code = CL_SUCCESS;
-  tuned.program = next.get<cl_program(cl_context, cl_uint, const char**, const std::size_t*, cl_int*)>(At::CreateProgramWithSource)(
-      context, 1, &text, &length, &code);
+  tuned.program = next.get<cl_program(cl_context, cl_uint, const char**, const std::size_t*, cl_int*)>(
+      At::CreateProgramWithSource)(context, 1, &text, &length, &code);
   if (tuned.program)
-    code = next.get<cl_int(cl_program, cl_uint, const cl_device_id*, const char*, ProgramCallback*, void*)>(At::BuildProgram)(
-        tuned.program, 1, &device, options.c_str(), nullptr, nullptr);
+    code = next.get<cl_int(cl_program, cl_uint, const cl_device_id*, const char*, ProgramCallback*, void*)>(
+        At::BuildProgram)(tuned.program, 1, &device, options.c_str(), nullptr, nullptr);
   if (code != CL_SUCCESS) return "it does not compile (" + std::to_string(code) + ")";
-  tuned.kernel = next.get<cl_kernel(cl_program, const char*, cl_int*)>(At::CreateKernel)(tuned.program, name.c_str(), &code);
+  tuned.kernel =
+      next.get<cl_kernel(cl_program, const char*, cl_int*)>(At::CreateKernel)(tuned.program, name.c_str(), &code);
   if (!tuned.kernel) return "it has no kernel of that name (" + std::to_string(code) + ")";
-  if (info_of<cl_uint>(At::GetKernelInfo, tuned.kernel, CL_KERNEL_NUM_ARGS) != arguments) return "it has other arguments";
+  if (info_of<cl_uint>(At::GetKernelInfo, tuned.kernel, CL_KERNEL_NUM_ARGS) != arguments)
+    return "it has other arguments";
   tuned.versions.assign(arguments, 0);
   return {};
 }
@@ -53,12 +56,14 @@ bool read_shape(const capture::Message& answer, std::size_t at, LaunchShape& sha
   return true;
 }
 
-std::shared_ptr<TunedLaunch> ask(cl_command_queue queue, cl_device_id device, const KernelState& kernel, const LaunchShape& shape) {
+std::shared_ptr<TunedLaunch> ask(cl_command_queue queue, cl_device_id device, const KernelState& kernel,
+                                 const LaunchShape& shape) {
   auto tuned = std::make_shared<TunedLaunch>();
   tuned->device = device;
   tuned->asked = shape;
   if (!kernel.program->without_source.empty()) return tuned;
-  capture::Message question{"launch", kernel.name, kernel.program->source, kernel.program->options, device_text(device, CL_DEVICE_NAME)};
+  capture::Message question{"launch", kernel.name, kernel.program->source, kernel.program->options,
+                            device_text(device, CL_DEVICE_NAME)};
   append_shape(question, shape);
   const capture::Message answer = Session::get().ask(question);
   // use, words, source, options, function, global, block
@@ -67,8 +72,8 @@ std::shared_ptr<TunedLaunch> ask(cl_command_queue queue, cl_device_id device, co
   tuned->shape.dimensions = shape.dimensions;
   std::string failure = "its geometry makes no sense";
   if (read_shape(answer, 5, tuned->shape))
-    failure = build(*tuned, info_of<cl_context>(At::GetCommandQueueInfo, queue, CL_QUEUE_CONTEXT), device, answer[2], answer[3], answer[4],
-                    kernel.arguments.size());
+    failure = build(*tuned, info_of<cl_context>(At::GetCommandQueueInfo, queue, CL_QUEUE_CONTEXT), device, answer[2],
+                    answer[3], answer[4], kernel.arguments.size());
   tuned->use = failure.empty();
   if (!tuned->use) Session::get().tell({"failed", kernel.name, tuned->words, failure});
   return tuned;
@@ -92,7 +97,9 @@ bool set_arguments(TunedLaunch& tuned, const KernelState& kernel) {
     const ArgumentValue& value = kernel.arguments[i];
     if (!value.set || value.shared_virtual) return false;
     if (tuned.versions[i] == value.version) continue;
-    if (set(tuned.kernel, static_cast<cl_uint>(i), value.size, value.local ? nullptr : value.bytes.data()) != CL_SUCCESS) return false;
+    if (set(tuned.kernel, static_cast<cl_uint>(i), value.size, value.local ? nullptr : value.bytes.data()) !=
+        CL_SUCCESS)
+      return false;
     tuned.versions[i] = value.version;
   }
   return true;
@@ -114,16 +121,17 @@ TunedLaunch::~TunedLaunch() {
   if (program) next.get<cl_int(cl_program)>(At::ReleaseProgram)(program);
 }
 
-std::optional<cl_int> launch_tuned(cl_command_queue queue, KernelState& kernel, const LaunchShape& shape, const std::size_t* offset,
-                                   cl_uint waits, const cl_event* waits_for, cl_event* event) {
+std::optional<cl_int> launch_tuned(cl_command_queue queue, KernelState& kernel, const LaunchShape& shape,
+                                   const std::size_t* offset, cl_uint waits, const cl_event* waits_for,
+                                   cl_event* event) {
   if (kernel.has_execution_info) return std::nullopt;
   const std::shared_ptr<TunedLaunch> tuned = tuned_for(queue, kernel, shape);
   if (!tuned || !tuned->use) return std::nullopt;
   const std::lock_guard lock(tuned->mutex);
   if (tuned->use && set_arguments(*tuned, kernel)) {
-    const cl_int code = next.get<EnqueueKernel>(At::EnqueueNDRangeKernel)(queue, tuned->kernel, static_cast<cl_uint>(shape.dimensions), offset,
-                                                                          tuned->shape.global.data(), tuned->shape.block.data(), waits,
-                                                                          waits_for, event);
+    const cl_int code = next.get<EnqueueKernel>(At::EnqueueNDRangeKernel)(
+        queue, tuned->kernel, static_cast<cl_uint>(shape.dimensions), offset, tuned->shape.global.data(),
+        tuned->shape.block.data(), waits, waits_for, event);
     if (code == CL_SUCCESS) {
       if (tuned->launches++ == 0) {
         const std::lock_guard list(told().mutex);
@@ -141,7 +149,8 @@ void report_tuned() {
   const std::lock_guard lock(told().mutex);
   for (const auto& [name, tuned] : told().used) {
     const std::lock_guard of_it(tuned->mutex);
-    if (tuned->launches) Session::get().tell({"used", name, tuned->words, words_of(tuned->shape), std::to_string(tuned->launches)});
+    if (tuned->launches)
+      Session::get().tell({"used", name, tuned->words, words_of(tuned->shape), std::to_string(tuned->launches)});
     tuned->launches = 0;
   }
 }

@@ -35,10 +35,11 @@ struct TunedLaunch {
   ~TunedLaunch();
 };
 
-/// Queues the tuned kernel, if there is one for this launch; nullopt: the program's own is to be queued, because nothing
-/// is tuned for it, or because something failed.
-std::optional<cl_int> launch_tuned(cl_command_queue queue, KernelState& kernel, const LaunchShape& shape, const std::size_t* offset,
-                                   cl_uint waits, const cl_event* waits_for, cl_event* event);
+/// Queues the tuned kernel, if there is one for this launch; nullopt: the program's own is to be queued, because
+/// nothing is tuned for it, or because something failed.
+std::optional<cl_int> launch_tuned(cl_command_queue queue, KernelState& kernel, const LaunchShape& shape,
+                                   const std::size_t* offset, cl_uint waits, const cl_event* waits_for,
+                                   cl_event* event);
 
 /// Tells the command how often each was launched, as far as it was not told.
 void report_tuned();

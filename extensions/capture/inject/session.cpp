@@ -33,7 +33,8 @@ void Session::connect() {
   if (socket_ < 0) return;
   capture::Message reply;
   const bool talked = ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-                      capture::send_message(socket_, {"hello", capture::kProtocol, interface_name(), std::to_string(process_), program_words()}) &&
+                      capture::send_message(socket_, {"hello", capture::kProtocol, interface_name(),
+                                                      std::to_string(process_), program_words()}) &&
                       capture::receive_message(socket_, pending_, reply);
   // wishes, protocol, mode, kernel, skip, folder, most bytes, rounding
   if (!talked || reply.size() != 8 || reply[0] != "wishes" || reply[1] != capture::kProtocol) {
@@ -42,7 +43,10 @@ void Session::connect() {
     return;
   }
   using Mode = CaptureRequest::Mode;
-  wishes_.mode = reply[2] == "capture" ? Mode::capture : reply[2] == "list" ? Mode::list : reply[2] == "run" ? Mode::run : Mode::nothing;
+  wishes_.mode = reply[2] == "capture" ? Mode::capture
+                 : reply[2] == "list"  ? Mode::list
+                 : reply[2] == "run"   ? Mode::run
+                                       : Mode::nothing;
   wishes_.kernel = reply[3];
   wishes_.skip = std::strtoull(reply[4].c_str(), nullptr, 10);
   wishes_.folder = reply[5];
@@ -74,7 +78,8 @@ capture::Message Session::ask(const capture::Message& message) {
   const std::lock_guard lock(mutex_);
   after_fork();
   capture::Message reply;
-  if (socket_ >= 0 && capture::send_message(socket_, message) && capture::receive_message(socket_, pending_, reply)) return reply;
+  if (socket_ >= 0 && capture::send_message(socket_, message) && capture::receive_message(socket_, pending_, reply))
+    return reply;
   if (socket_ >= 0) ::close(socket_);
   socket_ = -1;
   return {};

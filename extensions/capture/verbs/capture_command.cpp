@@ -8,18 +8,20 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/clock.hpp"
 #include "base/files.hpp"
 #include "capture/capture_folder.hpp"
 #include "capture/verbs/captured.hpp"
+#include "capture/verbs/watched_program.hpp"
 #include "cli/command.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/table.hpp"
-#include "capture/verbs/watched_program.hpp"
-#include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 
 namespace ergotune::cli {
+
+void add_capture_command(Verb app);
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -71,11 +73,18 @@ void note_report(Seen& seen, const capture::Message& m) {
   last = m;
 }
 
-capture::Message answer(Seen& seen, const CaptureArguments& arguments, const std::string& folder, const capture::Message& m) {
+capture::Message answer(Seen& seen, const CaptureArguments& arguments, const std::string& folder,
+                        const capture::Message& m) {
   if (m[0] == "hello" && m.size() > 2) {
     seen.interfaces.insert(m[2]);
-    return {"wishes", capture::kProtocol, arguments.list ? "list" : "capture", arguments.kernel, std::to_string(arguments.skip), folder,
-            std::to_string(arguments.most_memory << 20), arguments.rounding ? "1" : "0"};
+    return {"wishes",
+            capture::kProtocol,
+            arguments.list ? "list" : "capture",
+            arguments.kernel,
+            std::to_string(arguments.skip),
+            folder,
+            std::to_string(arguments.most_memory << 20),
+            arguments.rounding ? "1" : "0"};
   }
   if (m[0] == "trouble" && m.size() == 2) fmt::print(stderr, "note: {}\n", m[1]);
   if (m[0] == "kernel" && m.size() == 11) note_report(seen, m);
@@ -100,14 +109,16 @@ std::vector<SeenKernel*> by_time(Seen& seen) {
 
 /// What is known of a capture beside its problem: how `ergotune run` knows the kernel again.
 void write_record(const SeenKernel& kernel, const std::vector<std::string>& program, const fs::path& folder) {
-  const Json record{{"ergotune_capture", 1},     {"kernel", kernel.name},         {"source_hash", kernel.hash},
-                    {"options", kernel.options}, {"geometry", kernel.shape},      {"launches", kernel.launches},
-                    {"program", program},        {"captured_at", iso_time(wall_seconds())}};
+  const Json record{{"ergotune_capture", 1},      {"kernel", kernel.name},
+                    {"source_hash", kernel.hash}, {"options", kernel.options},
+                    {"geometry", kernel.shape},   {"launches", kernel.launches},
+                    {"program", program},         {"captured_at", iso_time(wall_seconds())}};
   write_named_file(folder / kCaptureRecord, record.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 /// A folder for a kernel that no other of this program has; `replaces`: an older capture's may be taken.
-std::string folder_name(const std::string& kernel, const fs::path& output, bool replaces, std::set<std::string>& taken) {
+std::string folder_name(const std::string& kernel, const fs::path& output, bool replaces,
+                        std::set<std::string>& taken) {
   std::string name;
   for (const char c : kernel) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   name = name.substr(0, 80);
@@ -120,8 +131,10 @@ std::string folder_name(const std::string& kernel, const fs::path& output, bool 
   return free;
 }
 
-/// Puts what was captured where the user wants it: the kernel with the most time in `output` itself, or each in a folder.
-std::vector<SeenKernel*> settle(Seen& seen, const CaptureArguments& arguments, const std::vector<std::string>& program) {
+/// Puts what was captured where the user wants it: the kernel with the most time in `output` itself, or each in a
+/// folder.
+std::vector<SeenKernel*> settle(Seen& seen, const CaptureArguments& arguments,
+                                const std::vector<std::string>& program) {
   std::vector<SeenKernel*> settled;
   std::set<std::string> taken;
   const fs::path output = arguments.output;
@@ -148,8 +161,14 @@ std::string shortened(const std::string& name) {
 void print_kernels(Seen& seen, bool timed) {
   Table table({"kernel", "launches", "time", "geometry of the first", ""});
   for (const SeenKernel* kernel : by_time(seen))
-    table.add({shortened(kernel->name), fmt::format("{}", kernel->launches), kernel->timed ? human(kernel->seconds, "s") : timed ? "?" : "-",
-               kernel->shape, !kernel->folder.empty() ? "captured" : kernel->refusal.empty() ? "" : "cannot be captured: " + kernel->refusal});
+    table.add({shortened(kernel->name), fmt::format("{}", kernel->launches),
+               kernel->timed ? human(kernel->seconds, "s")
+               : timed       ? "?"
+                             : "-",
+               kernel->shape,
+               !kernel->folder.empty()   ? "captured"
+               : kernel->refusal.empty() ? ""
+                                         : "cannot be captured: " + kernel->refusal});
   for (const std::size_t column : {0u, 3u, 4u}) table.align_left(column);
   fmt::print("{}", table.to_string(0, terminal_width()));
 }
@@ -157,34 +176,52 @@ void print_kernels(Seen& seen, bool timed) {
 /// Whether its problem has more than one configuration.
 bool is_tunable(const SeenKernel& kernel) {
   const Problem problem = load_problem(kernel.folder);
-  return std::any_of(problem.parameters.begin(), problem.parameters.end(), [](const Parameter& p) { return p.values.size() > 1; });
+  return std::any_of(problem.parameters.begin(), problem.parameters.end(),
+                     [](const Parameter& p) { return p.values.size() > 1; });
 }
 
 Json document_of(Seen& seen, const std::vector<std::string>& program, const ProgramEnd& end) {
   Json kernels = Json::array(), captured = Json::array();
   for (const SeenKernel* kernel : by_time(seen)) {
-    Json entry{{"kernel", kernel->name}, {"launches", kernel->launches}, {"seconds", kernel->timed ? Json(kernel->seconds) : Json(nullptr)},
-               {"geometry", kernel->shape}, {"arguments", kernel->arguments}, {"options", kernel->options}, {"source_hash", kernel->hash},
+    Json entry{{"kernel", kernel->name},
+               {"launches", kernel->launches},
+               {"seconds", kernel->timed ? Json(kernel->seconds) : Json(nullptr)},
+               {"geometry", kernel->shape},
+               {"arguments", kernel->arguments},
+               {"options", kernel->options},
+               {"source_hash", kernel->hash},
                {"captured", !kernel->folder.empty()}};
     if (!kernel->refusal.empty()) entry["cannot"] = kernel->refusal;
     kernels.push_back(entry);
     if (!kernel->folder.empty())
-      captured.push_back({{"kernel", kernel->name}, {"problem", (fs::path(kernel->folder) / "problem.toml").string()}, {"notes", kernel->notes},
+      captured.push_back({{"kernel", kernel->name},
+                          {"problem", (fs::path(kernel->folder) / "problem.toml").string()},
+                          {"notes", kernel->notes},
                           {"tunable", is_tunable(*kernel)}});
   }
-  return {{"program", program}, {"exit_code", end.exit_code}, {"interfaces", seen.interfaces}, {"kernels", kernels}, {"captured", captured}};
+  return {{"program", program},
+          {"exit_code", end.exit_code},
+          {"interfaces", seen.interfaces},
+          {"kernels", kernels},
+          {"captured", captured}};
 }
 
 /// Why there is nothing, and what to do.
 std::string nothing_words(Seen& seen, const CaptureArguments& arguments) {
-  constexpr const char* kLoaders = "OpenCL through a loader that knows layers (Debian's ocl-icd from 2.3, the Khronos loader from 2020.12)";
+  constexpr const char* kLoaders =
+      "OpenCL through a loader that knows layers (Debian's ocl-icd from 2.3, the Khronos loader from 2020.12)";
   if (seen.interfaces.empty())
-    return fmt::format("the program used neither {} nor CUDA; a program that opens a vendor's library itself, or is setuid, cannot be watched",
-                       kLoaders);
+    return fmt::format(
+        "the program used neither {} nor CUDA; a program that opens a vendor's library itself, or is setuid, cannot be "
+        "watched",
+        kLoaders);
   // NVIDIA's OpenCL loads the CUDA driver, so that an OpenCL program is met through CUDA alone.
   if (seen.kernels.empty() && !seen.interfaces.contains("opencl"))
-    return fmt::format("the program launched no kernel through CUDA and did not use {}; if it is an OpenCL program, let it find such a "
-                       "loader first (LD_LIBRARY_PATH): the libOpenCL.so.1 of a CUDA toolkit may know no layers", kLoaders);
+    return fmt::format(
+        "the program launched no kernel through CUDA and did not use {}; if it is an OpenCL program, let it find such "
+        "a "
+        "loader first (LD_LIBRARY_PATH): the libOpenCL.so.1 of a CUDA toolkit may know no layers",
+        kLoaders);
   if (seen.kernels.empty()) return "the program launched no kernel";
   std::set<std::string> names;
   bool matched = false;
@@ -196,7 +233,8 @@ std::string nothing_words(Seen& seen, const CaptureArguments& arguments) {
     for (const SeenKernel* kernel : by_time(seen))
       if (!kernel->refusal.empty()) return fmt::format("{} cannot be captured: {}", kernel->name, kernel->refusal);
   }
-  if (!arguments.kernel.empty() && !names.contains(arguments.kernel) && arguments.kernel.find_first_of("*?[") == std::string::npos)
+  if (!arguments.kernel.empty() && !names.contains(arguments.kernel) &&
+      arguments.kernel.find_first_of("*?[") == std::string::npos)
     return fmt::format("the program launched no kernel \"{}\"{}", arguments.kernel,
                        suggestion(arguments.kernel, std::vector<std::string>(names.begin(), names.end())));
   return fmt::format("no kernel that matches was launched more than {} times (--skip)", arguments.skip);
@@ -205,10 +243,13 @@ std::string nothing_words(Seen& seen, const CaptureArguments& arguments) {
 void print_captured(const std::vector<SeenKernel*>& captured) {
   const SeenKernel* next = nullptr;
   for (const SeenKernel* kernel : captured) {
-    fmt::print("\ncaptured {} ({}) into {}\n", kernel->name, kernel->shape, (fs::path(kernel->folder) / "problem.toml").string());
+    fmt::print("\ncaptured {} ({}) into {}\n", kernel->name, kernel->shape,
+               (fs::path(kernel->folder) / "problem.toml").string());
     for (const std::string& note : kernel->notes) fmt::print("  note: {}\n", note);
     if (!is_tunable(*kernel))
-      fmt::print("  note: this kernel has one configuration; add [execution] to its problem.toml to tune clocks, or parameters of your own\n");
+      fmt::print(
+          "  note: this kernel has one configuration; add [execution] to its problem.toml to tune clocks, or "
+          "parameters of your own\n");
     else if (!next)
       next = kernel;
   }
@@ -219,13 +260,16 @@ void run(const CaptureArguments& arguments, const std::vector<std::string>& rest
   const std::vector<std::string> program = program_arguments(rest, "capture");
   const fs::path output = arguments.output;
   if (!arguments.list && !arguments.force && fs::exists(output / "problem.toml"))
-    throw UserError("there is a capture already; --force replaces it, -o names another folder", {(output / "problem.toml").string(), 0, 0});
-  if (arguments.most_memory > UINT64_MAX >> 20) throw UserError(fmt::format("--most-memory: {} MiB are more than a machine can have", arguments.most_memory));
+    throw UserError("there is a capture already; --force replaces it, -o names another folder",
+                    {(output / "problem.toml").string(), 0, 0});
+  if (arguments.most_memory > UINT64_MAX >> 20)
+    throw UserError(fmt::format("--most-memory: {} MiB are more than a machine can have", arguments.most_memory));
   const fs::path room = fs::absolute(output) / ".capture";
   std::error_code failed;
   const bool fresh = !fs::exists(output, failed);
   if (!arguments.list) fs::create_directories(room, failed);
-  if (!failed && fresh && !arguments.list) fs::permissions(output, fs::perms::owner_all, failed);  // data of the program lie in it
+  if (!failed && fresh && !arguments.list)
+    fs::permissions(output, fs::perms::owner_all, failed);  // data of the program lie in it
   if (failed) throw UserError(fmt::format("the folder {} cannot be made: {}", output.string(), failed.message()));
   Seen seen;
   WatchedProgram watched{program, layer_environment(), arguments.json, {}};
@@ -258,20 +302,24 @@ void run(const CaptureArguments& arguments, const std::vector<std::string>& rest
 }  // namespace
 
 void add_capture_command(Verb app) {
-  auto verb = app.add_verb("capture", "Take a kernel's launch out of an unmodified program, with its data, as a problem to tune");
+  auto verb = app.add_verb("capture",
+                           "Take a kernel's launch out of an unmodified program, with its data, as a problem to tune");
   auto arguments = std::make_shared<CaptureArguments>();
-  verb.add_option("--kernel", arguments->kernel, "The kernel, or a pattern (\"gemm*\"); else the one with the most time on the device");
+  verb.add_option("--kernel", arguments->kernel,
+                  "The kernel, or a pattern (\"gemm*\"); else the one with the most time on the device");
   verb.add_option("--skip", arguments->skip, "Launches of it to pass over");
   verb.add_option("-o,--output", arguments->output, "Folder for problem.toml, source and data").show_default();
   verb.add_option("--most-memory", arguments->most_memory, "MiB of buffers of one launch at most").show_default();
   verb.add_flag("--list", arguments->list, "Only tell which kernels are launched, how often and for how long");
   verb.add_flag("--all", arguments->all, "Each kernel that can be captured, in a folder of its own");
-  verb.add_flag("--fast-math", arguments->rounding, "Make parameters of compiler options that change rounding (OpenCL)");
+  verb.add_flag("--fast-math", arguments->rounding,
+                "Make parameters of compiler options that change rounding (OpenCL)");
   verb.add_flag("--force", arguments->force, "Replace what was captured before");
   add_json_option(verb, arguments->json);
-  verb.footer("The program runs once. With --json its standard output goes to standard error.\n"
-              "Example: ergotune capture --kernel scale -o captured -- ./app\n"
-              "         ergotune tune captured");
+  verb.footer(
+      "The program runs once. With --json its standard output goes to standard error.\n"
+      "Example: ergotune capture --kernel scale -o captured -- ./app\n"
+      "         ergotune tune captured");
   verb.keep_rest();
   verb.callback([arguments, verb] { run(*arguments, verb.rest()); });
 }

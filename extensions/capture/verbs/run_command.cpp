@@ -6,12 +6,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "cli/command.hpp"
 #include "capture/verbs/tuned_problems.hpp"
 #include "capture/verbs/watched_program.hpp"
+#include "cli/command.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune::cli {
+
+void add_run_command(Verb app);
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -66,12 +68,17 @@ capture::Message answer(TunedProblems& problems, Told& told, const capture::Mess
   return {};
 }
 
-Json document_of(const Told& told, const std::vector<std::string>& program, const ProgramEnd& end, const TunedProblems& problems) {
+Json document_of(const Told& told, const std::vector<std::string>& program, const ProgramEnd& end,
+                 const TunedProblems& problems) {
   Json used = Json::array(), left = Json::array();
   for (const auto& [key, one] : told.used)
-    used.push_back({{"kernel", one.kernel}, {"configuration", one.configuration}, {"geometry", one.geometry}, {"launches", one.launches}});
+    used.push_back({{"kernel", one.kernel},
+                    {"configuration", one.configuration},
+                    {"geometry", one.geometry},
+                    {"launches", one.launches}});
   for (const auto& [kernel, why] : told.left) left.push_back({{"kernel", kernel}, {"why", why}});
-  return {{"program", program}, {"exit_code", end.exit_code}, {"tuned", used}, {"left", left}, {"notes", problems.notes()}};
+  return {
+      {"program", program}, {"exit_code", end.exit_code}, {"tuned", used}, {"left", left}, {"notes", problems.notes()}};
 }
 
 void tell(const Told& told) {
@@ -80,8 +87,10 @@ void tell(const Told& told) {
                one.launches == 1 ? "once" : fmt::format("{} times", one.launches), one.configuration, one.geometry);
   for (const auto& [kernel, why] : told.left) fmt::print(stderr, "ergotune: {} ran as it is: {}\n", kernel, why);
   if (told.interfaces.empty())
-    fmt::print(stderr, "ergotune: the program ran as it is: it used no OpenCL through a loader that knows layers (Debian's ocl-icd from "
-                       "2.3, the Khronos loader from 2020.12)\n");
+    fmt::print(stderr,
+               "ergotune: the program ran as it is: it used no OpenCL through a loader that knows layers (Debian's "
+               "ocl-icd from "
+               "2.3, the Khronos loader from 2020.12)\n");
   else if (told.used.empty() && told.left.empty())
     fmt::print(stderr, "ergotune: the program ran as it is: it launched none of the captured kernels\n");
 }
@@ -108,13 +117,17 @@ void run(const RunArguments& arguments, const std::vector<std::string>& rest) {
 void add_run_command(Verb app) {
   auto verb = app.add_verb("run", "Run an unmodified OpenCL program with its captured kernels in tuned configurations");
   auto arguments = std::make_shared<RunArguments>();
-  verb.add_option("--wisdom", arguments->wisdom, "Folder with wisdom (tune --wisdom) and captures, in it or in folders below it").required();
+  verb.add_option("--wisdom", arguments->wisdom,
+                  "Folder with wisdom (tune --wisdom) and captures, in it or in folders below it")
+      .required();
   verb.add_option("--problem", arguments->problems, "A capture that lies elsewhere; repeatable").take_all();
   verb.add_flag("-q,--quiet", arguments->quiet, "Say nothing of what was put in place");
   add_json_option(verb, arguments->json);
-  verb.footer("What is not known, or does not work, runs as the program has it. With --json the program's standard output goes to\n"
-              "standard error.\n"
-              "Example: ergotune run --wisdom captured -- ./app");
+  verb.footer(
+      "What is not known, or does not work, runs as the program has it. With --json the program's standard output goes "
+      "to\n"
+      "standard error.\n"
+      "Example: ergotune run --wisdom captured -- ./app");
   verb.keep_rest();
   verb.callback([arguments, verb] { run(*arguments, verb.rest()); });
 }

@@ -12,9 +12,9 @@
 #include "device/backend.hpp"
 #include "device/opencl/opencl_program.hpp"
 #include "ergotune/error.hpp"
-#include "kernel/wisdom_key.hpp"
 #include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
+#include "kernel/wisdom_key.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -33,7 +33,8 @@ Constants constants_of(const Problem& problem, const DeviceInfo& device, const R
   for (std::size_t d = 0; d < asked.dimensions; ++d) {
     const std::string name = fmt::format("GLOBAL_SIZE_{}", "XYZ"[d]);
     for (auto& [known, value] : constants)
-      if (known == name || (known.starts_with("ERGOTUNE_") && known.ends_with(name))) value = Value(static_cast<std::int64_t>(asked.global[d]));
+      if (known == name || (known.starts_with("ERGOTUNE_") && known.ends_with(name)))
+        value = Value(static_cast<std::int64_t>(asked.global[d]));
   }
   return constants;
 }
@@ -43,12 +44,13 @@ LaunchGeometry geometry_of(const Problem& problem, const Constants& constants, c
   return make_geometry(problem.kernel().launch, names.scope());
 }
 
-/// The problem with its defaults is the program's own launch; what is not the same launch is none that was tuned. Empty, or what
-/// differs.
+/// The problem with its defaults is the program's own launch; what is not the same launch is none that was tuned.
+/// Empty, or what differs.
 std::string difference(const RequestedLaunch& asked, const LaunchGeometry& own) {
   if (global_of(own) != asked.global) return "its global size does not follow from the problem file's launch";
   for (std::size_t d = 0; d < 3; ++d)
-    if (asked.block[d] != 0 && asked.block[d] != own.block[d]) return "its work-group is another than the captured one's";
+    if (asked.block[d] != 0 && asked.block[d] != own.block[d])
+      return "its work-group is another than the captured one's";
   return {};
 }
 
@@ -56,7 +58,8 @@ std::string difference(const RequestedLaunch& asked, const LaunchGeometry& own) 
 
 TunedProblems::TunedProblems(const fs::path& folder, const std::vector<std::string>& others) {
   std::error_code failed;
-  if (!fs::is_directory(folder, failed)) throw UserError("this is no folder of captures and wisdom", {folder.string(), 0, 0});
+  if (!fs::is_directory(folder, failed))
+    throw UserError("this is no folder of captures and wisdom", {folder.string(), 0, 0});
   add(folder, folder);
   std::vector<fs::path> below;
   for (const auto& entry : fs::directory_iterator(folder, failed))
@@ -66,12 +69,14 @@ TunedProblems::TunedProblems(const fs::path& folder, const std::vector<std::stri
   for (const std::string& other : others) {
     const std::size_t before = tuned_.size();
     add(fs::is_directory(other, failed) ? fs::path(other) : folder_of(other), folder);
-    if (tuned_.size() == before) throw UserError("there is no capture: problem.toml with capture.json beside it", {other, 0, 0});
+    if (tuned_.size() == before)
+      throw UserError("there is no capture: problem.toml with capture.json beside it", {other, 0, 0});
   }
   if (tuned_.empty())
-    throw UserError("there is no capture in it: problem.toml with capture.json beside it, as \"ergotune capture\" leaves them "
-                    "(--problem names one that is elsewhere)",
-                    {folder.string(), 0, 0});
+    throw UserError(
+        "there is no capture in it: problem.toml with capture.json beside it, as \"ergotune capture\" leaves them "
+        "(--problem names one that is elsewhere)",
+        {folder.string(), 0, 0});
 }
 
 void TunedProblems::add(const fs::path& folder, const fs::path& wisdom) {
@@ -80,11 +85,13 @@ void TunedProblems::add(const fs::path& folder, const fs::path& wisdom) {
   if (!text || !fs::exists(folder / "problem.toml", failed)) return;
   const auto record = parse_json<nlohmann::json>(*text, false);
   const auto field = [&](const char* name) {
-    return record.is_object() && record.contains(name) && record[name].is_string() ? record[name].get<std::string>() : std::string();
+    return record.is_object() && record.contains(name) && record[name].is_string() ? record[name].get<std::string>()
+                                                                                   : std::string();
   };
   Tuned tuned{load_problem(folder), field("kernel"), field("source_hash"), field("options"), {}};
   if (tuned.kernel.empty() || tuned.source_hash.empty())
-    throw UserError("this record of a capture is damaged; capture the kernel again", {(folder / kCaptureRecord).string(), 0, 0});
+    throw UserError("this record of a capture is damaged; capture the kernel again",
+                    {(folder / kCaptureRecord).string(), 0, 0});
   const std::string name = wisdom_name(tuned.problem, tuned.problem.kernel());
   auto known = read_wisdom(wisdom_file(wisdom, name));
   if (!known) known = read_wisdom(wisdom_file(folder, name));
@@ -93,8 +100,8 @@ void TunedProblems::add(const fs::path& folder, const fs::path& wisdom) {
     tuned.records = std::move(known->records);
   }
   if (tuned.records.empty())
-    notes_.push_back(fmt::format("there is no wisdom of {} in {}: \"ergotune tune {} --wisdom {}\" makes it", name, wisdom.string(),
-                                 folder.string(), wisdom.string()));
+    notes_.push_back(fmt::format("there is no wisdom of {} in {}: \"ergotune tune {} --wisdom {}\" makes it", name,
+                                 wisdom.string(), folder.string(), wisdom.string()));
   tuned_.push_back(std::move(tuned));
 }
 
@@ -144,7 +151,8 @@ ReplacementLaunch TunedProblems::choose(const Tuned& tuned, const RequestedLaunc
   given.source = program.source;
   given.options = program.options;
   for (const std::string& include : program.include_folders) given.options += " -I" + include;
-  given.function = problem.kernel().function.render(ConfigurationScope(problem.parameters, configuration, constants).scope());
+  given.function =
+      problem.kernel().function.render(ConfigurationScope(problem.parameters, configuration, constants).scope());
   given.global = global_of(geometry);
   given.block = {geometry.block[0], geometry.block[1], geometry.block[2]};
   given.use = true;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "kernel/wisdom.hpp"
 #include "ergotune/problem.hpp"
+#include "kernel/wisdom.hpp"
 
 namespace ergotune::cli {
 
@@ -33,8 +33,8 @@ struct ReplacementLaunch {
 
 class TunedProblems {
  public:
-  /// Captures (folders with problem.toml and capture.json) in `folder`, in folders below it and at `others`, with the wisdom in
-  /// `folder`. Throws UserError where there is none.
+  /// Captures (folders with problem.toml and capture.json) in `folder`, in folders below it and at `others`, with the
+  /// wisdom in `folder`. Throws UserError where there is none.
   TunedProblems(const std::filesystem::path& folder, const std::vector<std::string>& others);
   ReplacementLaunch answer(const RequestedLaunch& asked);
   /// What its user should know of the files.

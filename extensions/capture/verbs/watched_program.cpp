@@ -13,9 +13,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/clock.hpp"
 #include "base/process/process.hpp"
 #include "device/cuda/cuda_api.hpp"
-#include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "measure/observers/cupti_api.hpp"
 
@@ -30,14 +30,16 @@ class Listener {
   Listener() {
     std::string name = (std::filesystem::temp_directory_path() / "ergotune-XXXXXX").string();
     if (name.size() > 90) name = "/tmp/ergotune-XXXXXX";  // a socket's path has room for 107 characters
-    if (!::mkdtemp(name.data())) throw Error(fmt::format("cannot make a folder for a socket: {}", std::strerror(errno)));
+    if (!::mkdtemp(name.data()))
+      throw Error(fmt::format("cannot make a folder for a socket: {}", std::strerror(errno)));
     folder_ = name;
     path_ = name + "/layer";
     socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
-    if (socket_ < 0 || ::bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || ::listen(socket_, 64) != 0)
+    if (socket_ < 0 || ::bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        ::listen(socket_, 64) != 0)
       throw Error(fmt::format("cannot listen on a socket: {}", std::strerror(errno)));
   }
   ~Listener() {
@@ -58,8 +60,8 @@ class Listener {
 volatile std::sig_atomic_t asked_to_end = 0;
 extern "C" void note_end(int signal) { asked_to_end = signal; }
 
-/// While it runs, signals are for the program: what is typed (Ctrl-C) reaches it anyway, and what asks this process to end is
-/// passed on. When the program has ended this process tells what it has.
+/// While it runs, signals are for the program: what is typed (Ctrl-C) reaches it anyway, and what asks this process to
+/// end is passed on. When the program has ended this process tells what it has.
 class SignalGuard {
  public:
   SignalGuard() {
@@ -151,8 +153,10 @@ bool serve_all(int listener, std::vector<Connection>& connections, const Watched
   }
   if (polled[0].revents) {
     const int socket = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-    if (socket >= 0) connections.push_back({socket, {}});
-    else ::usleep(20'000);  // no descriptor for who knocks, and who knocks stays
+    if (socket >= 0)
+      connections.push_back({socket, {}});
+    else
+      ::usleep(20'000);  // no descriptor for who knocks, and who knocks stays
   }
   return true;
 }
@@ -190,7 +194,8 @@ std::vector<std::string> program_arguments(std::vector<std::string> rest, const 
 std::filesystem::path layer_library(const std::string& interface) {
   const std::string name = fmt::format("libergotune-capture-{}.so", interface);
   const auto command = std::filesystem::path(own_program()).parent_path();
-  std::vector<std::filesystem::path> folders{command, command.parent_path() / "lib" / "ergotune", ERGOTUNE_LAYER_FOLDER};
+  std::vector<std::filesystem::path> folders{command, command.parent_path() / "lib" / "ergotune",
+                                             ERGOTUNE_LAYER_FOLDER};
   if (const char* first = std::getenv("ERGOTUNE_LAYER_DIR")) folders.insert(folders.begin(), first);
   std::error_code ignored;
   for (const auto& folder : folders)
@@ -210,11 +215,14 @@ std::map<std::string, std::string> layer_environment(bool replaces) {
     environment["CUDA_INJECTION64_PATH"] = library.string();
     environment["LD_PRELOAD"] = before("LD_PRELOAD", library.string());
     // it lies where the program's loader may not look
-    if (cuda::api().usable() && cupti::api().usable()) environment["ERGOTUNE_LAYER_CUPTI"] = cupti::api().library_name();
+    if (cuda::api().usable() && cupti::api().usable())
+      environment["ERGOTUNE_LAYER_CUPTI"] = cupti::api().library_name();
   }
   if (environment.empty())
-    throw Error("the libraries that watch a program (libergotune-capture-*.so) are not beside the command; install it whole, or name "
-                "their folder in ERGOTUNE_LAYER_DIR");
+    throw Error(
+        "the libraries that watch a program (libergotune-capture-*.so) are not beside the command; install it whole, "
+        "or name "
+        "their folder in ERGOTUNE_LAYER_DIR");
   // PyOpenCL keeps binaries, which have no source
   environment["PYOPENCL_NO_CACHE"] = "1";
   return environment;

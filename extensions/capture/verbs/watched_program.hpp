@@ -26,19 +26,20 @@ struct WatchedProgram {
   std::function<capture::Message(const capture::Message&)> answer;
 };
 
-/// Runs it to its end, in this terminal: what is typed is for the program, Ctrl-C too, and SIGTERM and SIGHUP are passed on to
-/// it. Throws UserError when it cannot be started.
+/// Runs it to its end, in this terminal: what is typed is for the program, Ctrl-C too, and SIGTERM and SIGHUP are
+/// passed on to it. Throws UserError when it cannot be started.
 ProgramEnd run_watched(const WatchedProgram& program);
 
-/// The arguments behind the verb's options ("-- PROGRAM ..."). Throws UserError for none, or for an option that is none.
+/// The arguments behind the verb's options ("-- PROGRAM ..."). Throws UserError for none, or for an option that is
+/// none.
 std::vector<std::string> program_arguments(std::vector<std::string> rest, const std::string& verb);
 
-/// One of the libraries for other programs: beside the command, or where it was installed (ERGOTUNE_LAYER_DIR first). Empty
-/// where there is none.
+/// One of the libraries for other programs: beside the command, or where it was installed (ERGOTUNE_LAYER_DIR first).
+/// Empty where there is none.
 std::filesystem::path layer_library(const std::string& interface);
 
-/// The variables that bring those libraries into a program. `replaces`: only what can launch something else (OpenCL). Throws Error
-/// where there is none of them.
+/// The variables that bring those libraries into a program. `replaces`: only what can launch something else (OpenCL).
+/// Throws Error where there is none of them.
 std::map<std::string, std::string> layer_environment(bool replaces = false);
 
 /// How the program ended, if not well: a sentence for standard error, or nothing.

@@ -2,24 +2,31 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <csignal>
 #include <memory>
 
+#include "base/process/process.hpp"
 #include "cli/command.hpp"
-#include "cli/output/devices_document.hpp"
 #include "cli/interruption.hpp"
-#include "ergotune/error.hpp"
+#include "cli/output/devices_document.hpp"
 #include "cluster/agent.hpp"
+#include "cluster/cluster.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune::cli {
+
+void add_agent_command(Verb app);
 namespace {
 
-/// The pipe for the agent alone: what drivers, compilers or kernels print goes to standard error, and its input is not read.
+/// The pipe for the agent alone: what drivers, compilers or kernels print goes to standard error, and its input is not
+/// read.
 void take_pipe(AgentOptions& options) {
   options.in = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
   options.out = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-  if (options.in < 0 || options.out < 0) throw Error("an agent's standard input and output are its pipe to a session, and it has none");
+  if (options.in < 0 || options.out < 0)
+    throw Error("an agent's standard input and output are its pipe to a session, and it has none");
   if (const int nowhere = ::open("/dev/null", O_RDONLY | O_CLOEXEC); nowhere >= 0) {
     ::dup2(nowhere, STDIN_FILENO);
     ::close(nowhere);
@@ -29,24 +36,52 @@ void take_pipe(AgentOptions& options) {
 
 }  // namespace
 
+namespace {
+
+nlohmann::ordered_json list_node_devices(const std::vector<std::string>& workers, const std::string& nodes,
+                                         double seconds) {
+  std::vector<std::string> commands = workers;
+  if (!nodes.empty())
+    for (std::string& command : node_commands(nodes)) commands.push_back(std::move(command));
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const ListedNode& node : list_nodes(commands, own_program(), seconds)) {
+    nlohmann::ordered_json entry{
+        {"node", node.node.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(node.node)},
+        {"worker", node.command}};
+    if (node.trouble.empty())
+      entry.update(nlohmann::ordered_json::parse(node.document));
+    else
+      entry["trouble"] = node.trouble;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+}  // namespace
+
 void add_agent_command(Verb app) {
+  set_node_listing(list_node_devices);
   auto node = std::make_shared<std::string>();
   Verb verb = app.add_verb("agent", "Measure on this node for a session elsewhere (started by --worker and --nodes)");
   verb.add_option("--node", *node, "Name of this node (SLURMD_NODENAME, else the host's)").kind("TEXT");
   verb.footer(
-      "Standard input and output are a pipe to the session, and nothing that prints can disturb it. For a terminal this is of no\n"
+      "Standard input and output are a pipe to the session, and nothing that prints can disturb it. For a terminal "
+      "this is of no\n"
       "use: see docs/clusters.md.\n"
       "Example:\n  ergotune tune gemm.toml --worker 'ssh gpu3 /opt/bin/ergotune agent' --budget 10min");
   verb.callback([node] {
     AgentOptions options;
-    if (::isatty(STDIN_FILENO) == 1) throw UserError("an agent is started by a session, as in ergotune tune gemm.toml --worker 'ssh gpu3 {}'");
+    if (::isatty(STDIN_FILENO) == 1)
+      throw UserError("an agent is started by a session, as in ergotune tune gemm.toml --worker 'ssh gpu3 {}'");
     take_pipe(options);
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGINT, SIG_IGN);  // Ctrl-C is for the session, which ends its agents itself
     options.interrupted = interruption();
     options.program = ERGOTUNE_VERSION;
     options.node = *node;
-    options.list_devices = [] { return devices_document().dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace); };
+    options.list_devices = [] {
+      return devices_document().dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    };
     if (const int code = run_agent(options); code != 0) throw Exit{code};
   });
 }

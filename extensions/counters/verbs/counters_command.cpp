@@ -11,16 +11,18 @@
 #include "base/process/environment.hpp"
 #include "base/process/process.hpp"
 #include "cli/command.hpp"
-#include "ergotune/error.hpp"
-#include "device/device.hpp"
 #include "counters/counters_observer.hpp"
-#include "measure/observers/cupti_api.hpp"
 #include "counters/cupti_host.hpp"
 #include "counters/cupti_ranges.hpp"
 #include "device/cuda/cuda_platform.hpp"
+#include "device/device.hpp"
+#include "ergotune/error.hpp"
+#include "measure/observers/cupti_api.hpp"
 #include "problem/tables/counter_names.hpp"
 
 namespace ergotune::cli {
+
+void add_counters_command(Verb app);
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -34,8 +36,8 @@ struct CountersArguments {
   bool all = false, json = false;
 };
 
-/// What counters are asked of: an architecture ("sm_90"), or a device that is opened, so that it also shows whether this user
-/// may count.
+/// What counters are asked of: an architecture ("sm_90"), or a device that is opened, so that it also shows whether
+/// this user may count.
 struct Where {
   std::string chip;
   std::unique_ptr<Device> device;
@@ -52,9 +54,11 @@ struct Where {
     }
     device = open_device(name);
     if (device->info().backend != "cuda")
-      throw UserError(fmt::format("--device \"{}\": hardware counters are NVIDIA's, of a CUDA device or an architecture such as "
-                                  "sm_90; processors have the observer \"perf\"; AMD's (rocprofiler-sdk) are not read, rocprofv3 "
-                                  "counts from outside (docs/counters.md)", name));
+      throw UserError(
+          fmt::format("--device \"{}\": hardware counters are NVIDIA's, of a CUDA device or an architecture such as "
+                      "sm_90; processors have the observer \"perf\"; AMD's (rocprofiler-sdk) are not read, rocprofv3 "
+                      "counts from outside (docs/counters.md)",
+                      name));
     profiled.emplace(cuda::find_device(device->info().id).device);
     chip = profiled->chip();
   }
@@ -77,9 +81,9 @@ Json library_document() {
 
 bool found_in(const std::string& wanted, std::initializer_list<std::string_view> texts) {
   return wanted.empty() || std::any_of(texts.begin(), texts.end(), [&](std::string_view text) {
-           return std::search(text.begin(), text.end(), wanted.begin(), wanted.end(), [](unsigned char a, unsigned char b) {
-                    return std::tolower(a) == std::tolower(b);
-                  }) != text.end();
+           return std::search(text.begin(), text.end(), wanted.begin(), wanted.end(),
+                              [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); }) !=
+                  text.end();
          });
 }
 
@@ -143,7 +147,8 @@ Json check_document(const CountersArguments& arguments) {
 
 void print_list(const Json& document) {
   const bool chip = !document["chip"].is_null();
-  fmt::print("{:<28} {:<4} {:<2} meaning{}\n", "counter", "unit", "", chip ? fmt::format("  ({})", document["chip"].get<std::string>()) : "");
+  fmt::print("{:<28} {:<4} {:<2} meaning{}\n", "counter", "unit", "",
+             chip ? fmt::format("  ({})", document["chip"].get<std::string>()) : "");
   for (const Json& counter : document["counters"]) {
     const bool lacks = counter["available"] == Json(false);
     fmt::print("{:<28} {:<4} {:<2} {}{}\n", counter["name"].get<std::string>(), counter["unit"].get<std::string>(),
@@ -160,12 +165,13 @@ void print_list(const Json& document) {
 
 void print_check(const Json& document) {
   const Json& cupti = document["cupti"];
-  fmt::print("{}: {} counters in {} pass{} (CUPTI {}, {})\n", document["chip"].get<std::string>(), document["counters"].size(),
-             document["passes"].get<int>(), document["passes"] == Json(1) ? "" : "es", cupti["version"].get<std::string>(),
-             cupti["library"].get<std::string>());
+  fmt::print("{}: {} counters in {} pass{} (CUPTI {}, {})\n", document["chip"].get<std::string>(),
+             document["counters"].size(), document["passes"].get<int>(), document["passes"] == Json(1) ? "" : "es",
+             cupti["version"].get<std::string>(), cupti["library"].get<std::string>());
   if (document["permitted"] == Json(true)) fmt::print("counting is permitted here\n");
   for (const Json& counter : document["counters"])
-    fmt::print("  {:<28} {}\n", counter["name"].get<std::string>(), fmt::join(counter["metrics"].get<std::vector<std::string>>(), ", "));
+    fmt::print("  {:<28} {}\n", counter["name"].get<std::string>(),
+               fmt::join(counter["metrics"].get<std::vector<std::string>>(), ", "));
   for (const Json& name : document["missing"]) fmt::print("  {:<28} not on this chip\n", name.get<std::string>());
 }
 
@@ -191,10 +197,12 @@ Json ask_in_child(const std::string& verb, const CountersArguments& arguments) {
     if (result.exit_code == 2) throw UserError(message);
     throw Error(message);
   }
-  throw UserError(fmt::format(
-      "CUPTI {} the process that asked it{}. Where there is no driver, versions 12.6 to 13.1 answer and later ones do not "
-      "(pip install nvidia-cuda-cupti-cu12==12.9.79); ERGOTUNE_CUPTI names the library",
-      result.timed_out ? "did not answer" : "ended", result.signal ? fmt::format(" with signal {}", result.signal) : ""));
+  throw UserError(
+      fmt::format("CUPTI {} the process that asked it{}. Where there is no driver, versions 12.6 to 13.1 answer and "
+                  "later ones do not "
+                  "(pip install nvidia-cuda-cupti-cu12==12.9.79); ERGOTUNE_CUPTI names the library",
+                  result.timed_out ? "did not answer" : "ended",
+                  result.signal ? fmt::format(" with signal {}", result.signal) : ""));
 }
 
 void answer(const std::string& verb, const CountersArguments& arguments, Answer here, void (*print)(const Json&)) {
@@ -212,21 +220,28 @@ void add_counters_command(Verb app) {
   auto arguments = std::make_shared<CountersArguments>();
   Verb verb = app.add_verb("counters", "Hardware counters: which there are, and what counting them takes");
   verb.require_verb();
-  verb.footer("Examples:\n  ergotune counters list\n  ergotune counters check ipc dram__bytes_read.sum --device sm_90\n"
-              "  ergotune tune gemm.toml --device cuda:0 --observe counters");
+  verb.footer(
+      "Examples:\n  ergotune counters list\n  ergotune counters check ipc dram__bytes_read.sum --device sm_90\n"
+      "  ergotune tune gemm.toml --device cuda:0 --observe counters");
   Verb list = verb.add_verb("list", "Counters by the names that papers use, and a chip's own metrics");
-  list.add_option("--device", arguments->device, "A CUDA device (cuda:0), or a chip without one: sm_75, sm_80, sm_89, sm_90 ...");
+  list.add_option("--device", arguments->device,
+                  "A CUDA device (cuda:0), or a chip without one: sm_75, sm_80, sm_89, sm_90 ...");
   list.add_option("--search", arguments->search, "Only those with this in their name or meaning");
   list.add_flag("--all", arguments->all, "Also the metrics of the chip itself, by thousands");
   add_json_option(list, arguments->json);
-  list.footer("Examples:\n  ergotune counters list --device sm_90\n  ergotune counters list --device sm_90 --all --search dram --json");
+  list.footer(
+      "Examples:\n  ergotune counters list --device sm_90\n  ergotune counters list --device sm_90 --all --search dram "
+      "--json");
   list.callback([arguments] { answer("list", *arguments, list_document, print_list); });
-  Verb check = verb.add_verb("check", "Whether a chip has these counters, in how many launches, and whether you may read them");
+  Verb check =
+      verb.add_verb("check", "Whether a chip has these counters, in how many launches, and whether you may read them");
   check.add_option("NAMES", arguments->names, "Counters or metrics of the chip (the usual twenty)");
-  check.add_option("--device", arguments->device, "A CUDA device, where permission is tried too, or a chip such as sm_90");
+  check.add_option("--device", arguments->device,
+                   "A CUDA device, where permission is tried too, or a chip such as sm_90");
   add_json_option(check, arguments->json);
-  check.footer("Examples:\n  ergotune counters check --device sm_90\n"
-               "  ergotune counters check ipc dram__bytes_read.sum --device sm_90 --json");
+  check.footer(
+      "Examples:\n  ergotune counters check --device sm_90\n"
+      "  ergotune counters check ipc dram__bytes_read.sum --device sm_90 --json");
   check.callback([arguments] { answer("check", *arguments, check_document, print_check); });
 }
 

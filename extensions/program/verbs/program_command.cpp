@@ -24,6 +24,8 @@
 #include "tune/session/measure_one.hpp"
 
 namespace ergotune::cli {
+
+void add_program_command(Verb app);
 namespace {
 
 struct ProgramArguments {
@@ -45,7 +47,8 @@ double share_of(std::string text) {
   const bool whole = error == std::errc() && rest == text.data() + text.size() && std::isfinite(number) && number >= 0;
   if (!whole) throw UserError(fmt::format("--max-slowdown: \"{}\" is no share; say 5% or 0.05", text));
   if (!percent && number >= 1)
-    throw UserError(fmt::format("--max-slowdown: {0} would be {1:g} %; say {0}% or a share such as 0.05", text, 100 * number));
+    throw UserError(
+        fmt::format("--max-slowdown: {0} would be {1:g} %; say {0}% or a share such as 0.05", text, 100 * number));
   return percent ? number / 100 : number;
 }
 
@@ -71,9 +74,9 @@ std::unique_ptr<Control> choose_control(const ProgramArguments& arguments, std::
     std::string why;
     try {
       auto control = usable_control(id, &why);
-      const bool wanted = arguments.sensors.empty() || std::any_of(arguments.sensors.begin(), arguments.sensors.end(), [&](const auto& s) {
-                            return board_of(s) == board_of(id);
-                          });
+      const bool wanted =
+          arguments.sensors.empty() || std::any_of(arguments.sensors.begin(), arguments.sensors.end(),
+                                                   [&](const auto& s) { return board_of(s) == board_of(id); });
       if (control && wanted) usable.push_back(std::move(control));
     } catch (const UserError& error) {
       why = error.what();
@@ -110,8 +113,8 @@ std::optional<ExecutionParameterSpec> what_to_set(Control& control) {
   return spec;
 }
 
-/// A sensor for the energy of this program, as far as one is here: the control's board, the processor, else the one board there
-/// is, which then is named.
+/// A sensor for the energy of this program, as far as one is here: the control's board, the processor, else the one
+/// board there is, which then is named.
 bool has_sensor(ProgramArguments& arguments, const Control* control, std::vector<std::string>& why_not) {
   if (!arguments.sensors.empty() || (control && control->id() != "cpufreq")) return true;
   std::vector<std::string> looked_for;
@@ -124,7 +127,8 @@ bool has_sensor(ProgramArguments& arguments, const Control* control, std::vector
     return true;
   }
   if (!boards.empty())
-    why_not.push_back(fmt::format("energy can be read of {}: say with --sensor which of them the program uses", fmt::join(boards, ", ")));
+    why_not.push_back(fmt::format("energy can be read of {}: say with --sensor which of them the program uses",
+                                  fmt::join(boards, ", ")));
   else
     why_not.push_back("no sensor of energy can be read here");
   why_not.insert(why_not.end(), looked_for.begin(), looked_for.end());
@@ -184,7 +188,8 @@ void search(const ProgramArguments& arguments, Problem problem, ProgramFinding f
   setup.live.energy = true;
   PreparedSession prepared = prepare_session(std::move(problem), setup);
   if (!arguments.quiet) {
-    fmt::print(stderr, "Running {} at up to {} settings through {}\n", fmt::join(arguments.command, " "), arguments.most, finding.control);
+    fmt::print(stderr, "Running {} at up to {} settings through {}\n", fmt::join(arguments.command, " "),
+               arguments.most, finding.control);
     for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
   }
   SettingSearchOptions options;
@@ -195,8 +200,11 @@ void search(const ProgramArguments& arguments, Problem problem, ProgramFinding f
   const std::string unit = spec.kind == ParameterKind::power_limit_w ? "W" : "MHz";
   if (!arguments.quiet) {
     options.progress = [&](double setting, const Measurement& m) {
-      if (usable(m.status)) fmt::print(stderr, "{:g} {}: {}, {}\n", setting, unit, with_interval(m, "time", {}), with_interval(m, "energy", {}));
-      else fmt::print(stderr, "{:g} {}: {}: {}\n", setting, unit, to_string(m.status), m.message);
+      if (usable(m.status))
+        fmt::print(stderr, "{:g} {}: {}, {}\n", setting, unit, with_interval(m, "time", {}),
+                   with_interval(m, "energy", {}));
+      else
+        fmt::print(stderr, "{:g} {}: {}: {}\n", setting, unit, to_string(m.status), m.message);
     };
     options.confirming = [](double left) {
       fmt::print(stderr, "confirming the best beside the unchanged, about {} left\n", human_duration(left));
@@ -221,7 +229,8 @@ void program(ProgramArguments arguments) {
     if (!control) throw UserError(fmt::format("nothing can be set here: {}", fmt::join(why_not, "; ")));
     const auto spec = what_to_set(*control);
     if (!spec) throw UserError(fmt::format("{} sets neither a core clock nor a power limit", control->id()));
-    throw Exit{run_at(std::move(control), *quantity_of(spec->kind), *arguments.at, arguments.command, arguments.take_over)};
+    throw Exit{
+        run_at(std::move(control), *quantity_of(spec->kind), *arguments.at, arguments.command, arguments.take_over)};
   }
   Problem problem = problem_of_command(arguments);
   const auto spec = control ? what_to_set(*control) : std::nullopt;
@@ -240,13 +249,28 @@ void add_program_command(Verb app) {
   Verb verb = app.add_verb("program", "Find the clock or power limit at which any program needs least energy");
   verb.add_option("PROGRAM", arguments->command, "The program and its arguments, after --").required().take_all();
   verb.add_option("--max-slowdown", arguments->slowdown, "How much longer it may take, as 5% or 0.05 (5%)");
-  verb.add_option("--sensor", arguments->sensors, "Energy by this sensor; repeatable, energies are added (the control's board, else the processor, else the one board there is)");
+  verb.add_option("--sensor", arguments->sensors,
+                  "Energy by this sensor; repeatable, energies are added (the control's board, else the processor, "
+                  "else the one board there is)");
   verb.add_option("--control", arguments->control, "Set clocks or limits through this (the only one there is)");
-  verb.add_option("--settings", arguments->most, "Settings to try at most, before the best are confirmed (12)").kind("NUMBER");
-  verb.add_option("--at", arguments->at, "Run the program once at this clock (MHz) or limit (W), its own input and output untouched, and put things back").kind("NUMBER").positive();
-  verb.add_option("--precision", arguments->precision, "ConfigurationRequest half-width of the 95 % interval of time and energy (0.02)").kind("NUMBER").positive();
-  verb.add_option("--max-seconds", arguments->seconds, "Runs at one setting take this long at most, s, where three runs do (10)").kind("NUMBER").positive();
-  verb.add_option("--time-limit", arguments->time_limit, "Seconds that one run may take (3600)").kind("NUMBER").positive();
+  verb.add_option("--settings", arguments->most, "Settings to try at most, before the best are confirmed (12)")
+      .kind("NUMBER");
+  verb.add_option("--at", arguments->at,
+                  "Run the program once at this clock (MHz) or limit (W), its own input and output untouched, and put "
+                  "things back")
+      .kind("NUMBER")
+      .positive();
+  verb.add_option("--precision", arguments->precision,
+                  "ConfigurationRequest half-width of the 95 % interval of time and energy (0.02)")
+      .kind("NUMBER")
+      .positive();
+  verb.add_option("--max-seconds", arguments->seconds,
+                  "Runs at one setting take this long at most, s, where three runs do (10)")
+      .kind("NUMBER")
+      .positive();
+  verb.add_option("--time-limit", arguments->time_limit, "Seconds that one run may take (3600)")
+      .kind("NUMBER")
+      .positive();
   verb.add_option("--store", arguments->store, "Where results are kept (ergotune.db)");
   verb.add_flag("--no-store", arguments->no_store, "Keep no results");
   verb.add_flag("--no-resume", arguments->no_resume, "Begin afresh even where results of this program are stored");
@@ -258,7 +282,8 @@ void add_program_command(Verb app) {
       "  ergotune program -- xz -k -c -9 big.tar\n"
       "  ergotune program --max-slowdown 10% --control nvml:0 -- ./simulate input.nml\n"
       "  ergotune program --control nvml:0 --at 1395 -- ./simulate input.nml\n"
-      "The program runs several times; what it writes it writes each time. Settings are put back however it ends. Without\n"
+      "The program runs several times; what it writes it writes each time. Settings are put back however it ends. "
+      "Without\n"
       "a clock or limit that can be set, time and energy of the program as it is are measured.");
   verb.callback([arguments] { program(*arguments); });
 }

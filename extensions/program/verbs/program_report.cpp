@@ -6,9 +6,9 @@
 
 #include "base/process/shell_words.hpp"
 #include "cli/live_options.hpp"
-#include "program/verbs/program_command.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/table.hpp"
+#include "program/verbs/program_command.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -19,12 +19,14 @@ std::string unit_of_setting(const SettingChoice& choice) { return choice.name ==
 
 /// The command that runs the program at a setting.
 std::string run_with(const ProgramFinding& finding, double setting) {
-  return fmt::format("ergotune program --control {} --at {:g} -- {}", finding.control, setting, shell_words(finding.command));
+  return fmt::format("ergotune program --control {} --at {:g} -- {}", finding.control, setting,
+                     shell_words(finding.command));
 }
 
 Json ratio_document(const std::optional<Ratio>& ratio) {
   if (!ratio) return nullptr;
-  return {{"value", number_or_null(ratio->value)}, {"standard_error", number_or_null(ratio->standard_error)},
+  return {{"value", number_or_null(ratio->value)},
+          {"standard_error", number_or_null(ratio->standard_error)},
           {"half_width", number_or_null(ratio->half_width)}};
 }
 
@@ -76,11 +78,13 @@ void print_choice(const ProgramFinding& finding) {
   const std::string unit = unit_of_setting(choice);
   print_tried(choice);
   if (!choice.best) {
-    fmt::print("\nNo setting has an answer: {}\n", choice.stopped_because.empty() ? "the program failed at each" : choice.stopped_because);
+    fmt::print("\nNo setting has an answer: {}\n",
+               choice.stopped_because.empty() ? "the program failed at each" : choice.stopped_because);
     return;
   }
   const Measurement& best = choice.tried.at(*choice.best).measurement;
-  fmt::print("\nLeast energy within {:g} % of the fastest: {} = {:g} {}\n", 100 * finding.max_slowdown, choice.name, *choice.best, unit);
+  fmt::print("\nLeast energy within {:g} % of the fastest: {} = {:g} {}\n", 100 * finding.max_slowdown, choice.name,
+             *choice.best, unit);
   print_quantities(best);
   if (choice.energy_ratio && *choice.best != choice.unchanged) {
     fmt::print("  {} energy and {} than unchanged ({:g} {})\n", change(*choice.energy_ratio, "less", "more"),
@@ -138,7 +142,8 @@ Json document_of(const ProgramFinding& finding) {
   for (const auto& [setting, tried] : choice.tried) document["tried"].push_back(entry_document(setting, tried));
   document["model"] = model_document(choice.model);
   document["run_with"] = choice.best ? Json(run_with(finding, *choice.best)) : Json(nullptr);
-  document["set_with"] = choice.best ? Json(setting_commands(finding.control, choice.name, *choice.best)) : Json::array();
+  document["set_with"] =
+      choice.best ? Json(setting_commands(finding.control, choice.name, *choice.best)) : Json::array();
   document["notes"] = finding.notes;
   document["stopped_because"] = choice.stopped_because;
   return document;

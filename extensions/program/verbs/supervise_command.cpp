@@ -1,11 +1,13 @@
-// ergotune supervise: the process that runs programs for a session, so that nothing of them is left behind. Started by the
-// session itself.
+// ergotune supervise: the process that runs programs for a session, so that nothing of them is left behind. Started by
+// the session itself.
 #include <memory>
 
-#include "program/supervisor.hpp"
 #include "cli/command.hpp"
+#include "program/supervisor.hpp"
 
 namespace ergotune::cli {
+
+void add_supervise_command(Verb app);
 
 void add_supervise_command(Verb app) {
   auto descriptor = std::make_shared<int>(-1);

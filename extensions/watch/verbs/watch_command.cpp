@@ -13,6 +13,8 @@
 #include "watch/watch.hpp"
 
 namespace ergotune::cli {
+
+void add_watch_command(Verb app);
 namespace {
 
 struct WatchArguments {
@@ -30,16 +32,20 @@ void announce(const WatchArguments& arguments, const std::string& url) {
   } else if (arguments.json) {
     fmt::print("{}", line);
   } else {
-    fmt::print("{}\nOpen this link in a browser on this machine; Ctrl-C ends it. From elsewhere: ssh -L {}:127.0.0.1:{} THIS-MACHINE\n",
-               url, url.substr(17, url.find('/', 17) - 17), url.substr(17, url.find('/', 17) - 17));
+    fmt::print(
+        "{}\nOpen this link in a browser on this machine; Ctrl-C ends it. From elsewhere: ssh -L {}:127.0.0.1:{} "
+        "THIS-MACHINE\n",
+        url, url.substr(17, url.find('/', 17) - 17), url.substr(17, url.find('/', 17) - 17));
   }
   std::fflush(stdout);
 }
 
 void watch(const WatchArguments& arguments) {
-  if (arguments.port < 0 || arguments.port > 65535) throw UserError("--port is a number from 0 (any that is free) to 65535");
+  if (arguments.port < 0 || arguments.port > 65535)
+    throw UserError("--port is a number from 0 (any that is free) to 65535");
   const auto* interrupted = interruption();
-  WatchServer server({.place = arguments.place, .session = arguments.session, .port = arguments.port, .wait = arguments.wait});
+  WatchServer server(
+      {.place = arguments.place, .session = arguments.session, .port = arguments.port, .wait = arguments.wait});
   announce(arguments, server.url());
   server.serve(*interrupted, arguments.until);
 }
@@ -54,14 +60,16 @@ void add_watch_command(Verb app) {
   verb.add_option("--port", arguments->port, "Port on 127.0.0.1; 0: any that is free").show_default();
   verb.add_flag("--wait", arguments->wait, "Begin also where there is no store yet");
   verb.add_option("--until", arguments->until, "End when the process with this id has ended");
-  verb.add_option("--descriptor", arguments->descriptor, "Write the line of --json to this descriptor, and nothing else");
+  verb.add_option("--descriptor", arguments->descriptor,
+                  "Write the line of --json to this descriptor, and nothing else");
   verb.add_flag("--json", arguments->json, "Print {\"url\": ...} as the first line");
   verb.footer(
       "Examples:\n"
       "  ergotune watch\n"
       "  ergotune watch results.db --port 8080\n"
       "  ergotune watch . --json\n"
-      "It reads what is stored and changes nothing; stop, pause and \"confirm now\" are asked of the session at work. The link\n"
+      "It reads what is stored and changes nothing; stop, pause and \"confirm now\" are asked of the session at work. "
+      "The link\n"
       "holds a secret: who has it may see the sessions and end them.");
   verb.callback([arguments] { watch(*arguments); });
 }

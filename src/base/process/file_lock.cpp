@@ -16,8 +16,8 @@ namespace {
 bool still_there(int descriptor, const std::filesystem::path& file) {
   struct stat open {
   }, named{};
-  return ::fstat(descriptor, &open) == 0 && ::stat(file.c_str(), &named) == 0 &&
-         open.st_ino == named.st_ino && open.st_dev == named.st_dev;
+  return ::fstat(descriptor, &open) == 0 && ::stat(file.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
+         open.st_dev == named.st_dev;
 }
 
 /// One that is there is not opened to be made: in a folder like /tmp the system refuses that for files of others.

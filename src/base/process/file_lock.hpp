@@ -1,5 +1,5 @@
-// A lock between processes: an advisory one of the system's (flock) on a file, which lets go of it when its holder ends in
-// any way. The file holds the holder's process id, for messages.
+// A lock between processes: an advisory one of the system's (flock) on a file, which lets go of it when its holder ends
+// in any way. The file holds the holder's process id, for messages.
 #pragma once
 
 #include <filesystem>

@@ -4,7 +4,8 @@
 
 namespace ergotune {
 
-std::vector<std::filesystem::path> left_behind(const std::filesystem::path& folder, std::string_view prefix, std::chrono::hours age) {
+std::vector<std::filesystem::path> left_behind(const std::filesystem::path& folder, std::string_view prefix,
+                                               std::chrono::hours age) {
   namespace fs = std::filesystem;
   const auto before = fs::file_time_type::clock::now() - age;
   std::vector<fs::path> found;

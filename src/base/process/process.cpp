@@ -31,8 +31,12 @@ struct Pipe {
     close_read();
     close_write();
   }
-  void close_read() { if (read >= 0) ::close(std::exchange(read, -1)); }
-  void close_write() { if (write >= 0) ::close(std::exchange(write, -1)); }
+  void close_read() {
+    if (read >= 0) ::close(std::exchange(read, -1));
+  }
+  void close_write() {
+    if (write >= 0) ::close(std::exchange(write, -1));
+  }
 };
 
 // fork + exec. Everything the child needs is prepared before the fork, because after it only async-signal-safe calls
@@ -65,8 +69,10 @@ pid_t spawn(const std::vector<std::string>& arguments, const ProcessOptions& opt
     if (in >= 0) dup2(in, 0);
     if (out >= 0) dup2(out, 1);
     if (err >= 0) dup2(err, 2);
-    if (kept == 3) fcntl(3, F_SETFD, 0);
-    else if (kept >= 0) dup2(kept, 3);
+    if (kept == 3)
+      fcntl(3, F_SETFD, 0);
+    else if (kept >= 0)
+      dup2(kept, 3);
     int report = failure.write;
     if (report == 3) report = -1;  // was overwritten by the kept descriptor; an exec failure shows as exit code 127
     if (options.folder.empty() || chdir(options.folder.c_str()) == 0) execvpe(argv[0], argv.data(), envp.data());
@@ -100,7 +106,8 @@ ProcessResult run_process(const std::vector<std::string>& arguments, const Proce
   const double deadline = options.timeout > 0 ? host_seconds() + options.timeout : 0;
   std::size_t sent = 0;
   if (options.input.empty()) in.close_write();
-  struct sigaction ignore {}, before {};
+  struct sigaction ignore {
+  }, before{};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, &before);
   while (out.read >= 0 || err.read >= 0) {

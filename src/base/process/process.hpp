@@ -28,14 +28,15 @@ struct ProcessResult {
   bool ok() const { return exit_code == 0; }
 };
 
-/// No process at all can be started, for want of memory, processes or descriptors: the machine's fault, not the program's.
+/// No process at all can be started, for want of memory, processes or descriptors: the machine's fault, not the
+/// program's.
 class NoProcess : public Error {
  public:
   using Error::Error;
 };
 
-/// Runs a program to its end in its own process group, no shell. Throws Error when it cannot be started, NoProcess where
-/// nothing can.
+/// Runs a program to its end in its own process group, no shell. Throws Error when it cannot be started, NoProcess
+/// where nothing can.
 ProcessResult run_process(const std::vector<std::string>& arguments, const ProcessOptions& options = {});
 
 /// A running child whose process group dies with this object.

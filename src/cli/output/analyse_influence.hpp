@@ -18,13 +18,15 @@ struct InfluenceAnalysis {
   std::optional<Roofline> roofline;
   std::vector<std::string> words;
 };
-InfluenceAnalysis analyse_influence(const Recording& recording, const Tradeoff& tradeoff, const std::vector<std::string>& peaks);
+InfluenceAnalysis analyse_influence(const Recording& recording, const Tradeoff& tradeoff,
+                                    const std::vector<std::string>& peaks);
 
 /// Adds "influences", "occupancy_levels", "weighted", "roofline" and "words".
 void add_to_document(nlohmann::ordered_json& document, const Recording& recording, const Tradeoff& tradeoff,
                      const InfluenceAnalysis& analysis);
 void print_influence(const Recording& recording, const Tradeoff& tradeoff, const InfluenceAnalysis& analysis);
-/// Writes the figures, and influences.csv, into a folder, which is made; tells how many. Throws UserError where that cannot be.
+/// Writes the figures, and influences.csv, into a folder, which is made; tells how many. Throws UserError where that
+/// cannot be.
 std::size_t write_figures(const std::string& folder, const Recording& recording, const Tradeoff& tradeoff,
                           const InfluenceAnalysis& analysis, std::vector<std::string> metrics);
 

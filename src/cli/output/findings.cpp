@@ -11,27 +11,31 @@
 namespace ergotune::cli {
 
 std::string certainty_text(int rounds, double probability_best, std::optional<double> expected_loss) {
-  std::string text = fmt::format("measured again {} times beside its rivals: with {:.0f} % probability the best of them",
-                                 rounds, 100 * probability_best);
+  std::string text =
+      fmt::format("measured again {} times beside its rivals: with {:.0f} % probability the best of them", rounds,
+                  100 * probability_best);
   if (expected_loss) text += fmt::format(", expected loss {:.2g} %", 100 * *expected_loss);
   return text;
 }
 
 std::string unconfirmed_text(const Unconfirmed& result, const Repeats& repeats, const std::string& unit) {
-  std::string text = fmt::format("not confirmed: {} expected, as others read {:.3g} times their search's value when measured again",
-                                 human(result.expected, unit), repeats.factor);
+  std::string text =
+      fmt::format("not confirmed: {} expected, as others read {:.3g} times their search's value when measured again",
+                  human(result.expected, unit), repeats.factor);
   constexpr double kWorthConfirming = 0.003;
   if (result.expected_gain >= kWorthConfirming)
-    text += fmt::format("; may be better, confirmation ended before it (expected gain {:.2g} %)", 100 * result.expected_gain);
+    text += fmt::format("; may be better, confirmation ended before it (expected gain {:.2g} %)",
+                        100 * result.expected_gain);
   return text;
 }
 
 std::string repeats_text(const Repeats& repeats) {
   constexpr double kRepeats = 0.05;
   if (repeats.n < 2 || (std::abs(std::log(repeats.factor)) < kRepeats && repeats.deviation < kRepeats)) return {};
-  return fmt::format("measured again, {} configurations read {:.3g} times what the search had read (one of them +-{:.2g} %): what "
-                     "was not confirmed is no better known",
-                     repeats.n, repeats.factor, 100 * repeats.deviation);
+  return fmt::format(
+      "measured again, {} configurations read {:.3g} times what the search had read (one of them +-{:.2g} %): what "
+      "was not confirmed is no better known",
+      repeats.n, repeats.factor, 100 * repeats.deviation);
 }
 
 nlohmann::ordered_json unconfirmed_document(const Unconfirmed& result) {
@@ -49,15 +53,15 @@ void print_importance(const std::vector<Parameter>& parameters, const Importance
     const auto& share = importance.shares[i];
     std::string names;
     for (const std::size_t p : share.parameters) names += (names.empty() ? "" : " with ") + parameters[p].name;
-    text += fmt::format("{}{} {:.0f} % ({:.0f} to {:.0f})", i == 0 ? "" : ", ", names, 100 * share.share, 100 * share.low,
-                        100 * share.high);
+    text += fmt::format("{}{} {:.0f} % ({:.0f} to {:.0f})", i == 0 ? "" : ", ", names, 100 * share.share,
+                        100 * share.low, 100 * share.high);
   }
   if (!text.empty()) fmt::print("\nWhat matters (share of the variance, modelled): {}\n", text);
   text.clear();
   for (std::size_t i = 0; i < std::min(kShown, importance.ruled_out.size()); ++i) {
     const auto& out = importance.ruled_out[i];
-    text += fmt::format("{}{} = {} ({} tried)", i == 0 ? "" : ", ", parameters[out.parameter].name, out.value.to_literal(),
-                        out.tried);
+    text += fmt::format("{}{} = {} ({} tried)", i == 0 ? "" : ", ", parameters[out.parameter].name,
+                        out.value.to_literal(), out.tried);
   }
   if (!text.empty()) fmt::print("Never worked: {}\n", text);
 }

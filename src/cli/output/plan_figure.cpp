@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "cli/output/progress.hpp"
 #include "analysis/svg_chart.hpp"
+#include "cli/output/progress.hpp"
 #include "model/execution_kind.hpp"
 
 namespace ergotune::cli {
@@ -30,9 +30,9 @@ std::string bars(const PlanComparison& comparison) {
     BarChart::Bar bar{result.plan, std::nullopt, result.why_not};
     if (result.best) {
       bar.value = energy_of(result.best->measurement);
-      bar.text = fmt::format(
-          "{}, {} asked for{}", human(bar.value.value_or(0), "J"), result.asked,
-          result.above_optimum_percent ? fmt::format(", +{:.1f} %", *result.above_optimum_percent) : "");
+      bar.text =
+          fmt::format("{}, {} asked for{}", human(bar.value.value_or(0), "J"), result.asked,
+                      result.above_optimum_percent ? fmt::format(", +{:.1f} %", *result.above_optimum_percent) : "");
     }
     chart.bars.push_back(std::move(bar));
   }
@@ -86,11 +86,12 @@ std::string over_clock(const std::vector<const PlanResult*>& plans, const std::v
 std::string plans_figure(const PlanComparison& comparison, const std::vector<Parameter>& parameters) {
   const auto plans = over_settings(comparison);
   if (plans.size() < 2) return bars(comparison);
-  const std::string note = fmt::format("the best code at every clock and limit; {}; every value is {}", comparison.device,
-                                       to_string(comparison.provenance));
+  const std::string note = fmt::format("the best code at every clock and limit; {}; every value is {}",
+                                       comparison.device, to_string(comparison.provenance));
   const auto told = [](const char* name) { return [name](const Measurement& m) { return m.value(name); }; };
   std::vector<std::string> figures{bars(comparison)};
-  figures.push_back(over_clock(plans, parameters, "Power: capped, and at fixed clocks", "power (W)", note, told("power")));
+  figures.push_back(
+      over_clock(plans, parameters, "Power: capped, and at fixed clocks", "power (W)", note, told("power")));
   figures.push_back(over_clock(plans, parameters, "Energy", "energy (J)", note, energy_of));
   figures.push_back(over_clock(plans, parameters, "Voltage", "core voltage (V)", note, told("core_voltage")));
   figures.push_back(over_clock(plans, parameters, "Time", "time (s)", note, told("time")));

@@ -12,9 +12,9 @@ namespace ergotune::cli {
 /// J of a round: measured or recorded, or power times time; nullopt where it failed or is unknown.
 std::optional<double> energy_of(const Measurement& measurement);
 
-/// The energy that each plan found, as bars. Where power limits and clocks were compared (two plans over code and settings at
-/// once), below them what ran under every setting: power, energy, voltage and time over the clock that ran (Going Green, Figures
-/// 6 to 8).
+/// The energy that each plan found, as bars. Where power limits and clocks were compared (two plans over code and
+/// settings at once), below them what ran under every setting: power, energy, voltage and time over the clock that ran
+/// (Going Green, Figures 6 to 8).
 std::string plans_figure(const PlanComparison& comparison, const std::vector<Parameter>& parameters);
 
 }  // namespace ergotune::cli

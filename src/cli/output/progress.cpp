@@ -28,8 +28,7 @@ std::string human(double value, const std::string& unit) {
   return fmt::format("{:.4g} {}", value, unit);
 }
 
-std::string with_interval(const Measurement& measurement, const std::string& name,
-                          const std::vector<Metric>& metrics) {
+std::string with_interval(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics) {
   const auto value = measurement.value(name);
   if (!value) return "-";
   std::string text = human(*value, unit_of(name, metrics));
@@ -39,7 +38,9 @@ std::string with_interval(const Measurement& measurement, const std::string& nam
   return text;
 }
 
-std::string counted(std::uint64_t count, const std::string& noun) { return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s"); }
+std::string counted(std::uint64_t count, const std::string& noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
 
 std::string human_duration(double seconds) {
   if (seconds < 10) return fmt::format("{:.1f} s", seconds);
@@ -56,8 +57,8 @@ std::string fitting(std::vector<std::pair<int, std::string>> parts, std::size_t 
     return text;
   };
   while (parts.size() > 1 && joined().size() >= columns)
-    parts.erase(std::min_element(parts.begin(), parts.end(),
-                                 [](const auto& a, const auto& b) { return a.first < b.first; }));
+    parts.erase(
+        std::min_element(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first < b.first; }));
   return joined().substr(0, columns - 1);
 }
 
@@ -135,11 +136,13 @@ void ProgressPrinter::operator()(const SessionProgress& progress) {
   if (progress.failed > 0) parts.emplace_back(4, fmt::format(", {} failed", progress.failed));
   // What is known already comes in no time, and says nothing of how fast the rest will go.
   if (rate > 0 && !progress.phase.starts_with("confirming"))
-    parts.emplace_back(2, rate >= 1 ? fmt::format(", {:.1f} a second", rate) : fmt::format(", {:.1f} a minute", rate * 60));
+    parts.emplace_back(
+        2, rate >= 1 ? fmt::format(", {:.1f} a second", rate) : fmt::format(", {:.1f} a minute", rate * 60));
   if (!progress.boards.empty()) parts.emplace_back(3, ", " + device_shares_text(progress.boards));
   const bool own = !progress.objective.empty();
   if (progress.best)
-    parts.emplace_back(8, fmt::format(", best {} {}", own ? progress.objective : objective_, human(*progress.best, own ? progress.unit : unit_)));
+    parts.emplace_back(8, fmt::format(", best {} {}", own ? progress.objective : objective_,
+                                      human(*progress.best, own ? progress.unit : unit_)));
   if (!progress.phase.empty()) {
     parts.emplace_back(6, ", " + progress.phase);
   }

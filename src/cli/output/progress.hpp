@@ -19,8 +19,7 @@ namespace ergotune::cli {
 std::string human(double value, const std::string& unit);
 /// "1.82 ms ±0.4 %": a quantity or metric with the half-width of its 95 % interval; "-" where it has no
 /// value.
-std::string with_interval(const Measurement& measurement, const std::string& name,
-                          const std::vector<Metric>& metrics);
+std::string with_interval(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics);
 /// "1 h 02 min", "3 min 05 s", "12 s".
 /// "1 configuration", "7 configurations".
 std::string counted(std::uint64_t count, const std::string& noun);

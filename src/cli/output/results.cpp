@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <set>
 
-#include "search/ranking.hpp"
 #include "search/known_names.hpp"
+#include "search/ranking.hpp"
 
 namespace ergotune::cli {
 
@@ -110,7 +110,8 @@ std::optional<Certainty> certainty_of(const RankedResults& ranked) {
 
 std::optional<Unconfirmed> RankedResults::unconfirmed(std::size_t row) const {
   if (best.empty() || !is_confirmed(best.front()) || is_confirmed(row)) return std::nullopt;
-  return ergotune::unconfirmed(objective, results.rows[row].measurement, results.rows[best.front()].measurement, repeats);
+  return ergotune::unconfirmed(objective, results.rows[row].measurement, results.rows[best.front()].measurement,
+                               repeats);
 }
 
 std::optional<BestResult> best_of(const RankedResults& ranked) {

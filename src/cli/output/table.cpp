@@ -15,8 +15,8 @@ constexpr std::size_t kPlainWidth = 100'000;
 
 /// Characters on the screen: UTF-8 continuation bytes take no room.
 std::size_t shown_width(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
 }  // namespace
@@ -26,7 +26,8 @@ Table::Table(std::vector<std::string> header) : header_(std::move(header)), left
 void Table::add(std::vector<std::string> cells) {
   cells.resize(header_.size());
   for (std::string& cell : cells)  // a row is one line, whatever a name holds
-    std::replace_if(cell.begin(), cell.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+    std::replace_if(
+        cell.begin(), cell.end(), [](unsigned char c) { return c < 0x20; }, ' ');
   rows_.push_back(std::move(cells));
 }
 
@@ -59,8 +60,7 @@ std::string Table::to_string(std::size_t indent, std::size_t width) const {
   if (shown < header_.size()) {
     std::string names;
     for (std::size_t c = shown; c < header_.size(); ++c) names += (names.empty() ? "" : ", ") + header_[c];
-    text +=
-        fmt::format("{}(not shown for want of room: {}; --json has them)\n", std::string(indent, ' '), names);
+    text += fmt::format("{}(not shown for want of room: {}; --json has them)\n", std::string(indent, ' '), names);
   }
   return text;
 }

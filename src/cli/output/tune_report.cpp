@@ -8,25 +8,15 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/output/findings.hpp"
-#include "cli/live_options.hpp"
-#include "tune/plans/device_model.hpp"
 #include "base/statistics.hpp"
+#include "cli/live_options.hpp"
+#include "cli/output/findings.hpp"
+#include "tune/plans/device_model.hpp"
 
 namespace ergotune::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json configuration_document(const PreparedSession& prepared, const ConfigurationResult& result) {
-  Json document{
-      {"configuration", to_json(prepared.space->parameters(), prepared.space->configuration(result.index))}};
-  document.update(to_json(result.measurement));
-  if (const auto value = prepared.objective->value(result.measurement)) document["objective"] = *value;
-  document["confirmation_repeats"] = result.rounds;
-  if (!result.board.empty()) document["board"] = result.board;
-  return document;
-}
 
 /// How many times better the best is than another value; nullopt where a ratio means nothing.
 std::optional<double> gain(double best, double other, Direction direction) {
@@ -36,8 +26,7 @@ std::optional<double> gain(double best, double other, Direction direction) {
 }
 
 /// with_interval(), and the provenance of a value that was not measured.
-std::string told(const Measurement& measurement, const std::string& name,
-                 const std::vector<Metric>& metrics) {
+std::string told(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics) {
   std::string text = with_interval(measurement, name, metrics);
   const auto quantity = measurement.quantities.find(name);
   if (quantity != measurement.quantities.end() && quantity->second.provenance != Provenance::measured) {
@@ -81,13 +70,15 @@ bool mentions(const std::string& expression, const std::string& name) {
   const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
   for (std::size_t at = expression.find(name); at != std::string::npos; at = expression.find(name, at + 1)) {
     const std::size_t end = at + name.size();
-    if ((at == 0 || !is_letter(expression[at - 1])) && (end == expression.size() || !is_letter(expression[end]))) return true;
+    if ((at == 0 || !is_letter(expression[at - 1])) && (end == expression.size() || !is_letter(expression[end])))
+      return true;
   }
   return false;
 }
 
 /// What is shown of a configuration: what the objective is about, then metrics; `first` before both.
-std::vector<std::string> shown_names(const PreparedSession& prepared, const Measurement& measurement, std::vector<std::string> first) {
+std::vector<std::string> shown_names(const PreparedSession& prepared, const Measurement& measurement,
+                                     std::vector<std::string> first) {
   const auto add = [&](const std::string& name) {
     if (std::find(first.begin(), first.end(), name) == first.end()) first.push_back(name);
   };
@@ -108,7 +99,8 @@ void print_best(const PreparedSession& prepared, const SessionResult& result) {
   // An expression, of which nothing below is the value.
   if (value && prepared.objective->quantity().empty())
     fmt::print("  {:<12} {}\n", prepared.objective->name(), human(*value, prepared.objective->unit()));
-  for (const std::string& name : shown_names(prepared, best.measurement, {"time", "energy", "power", "core_clock", "temperature"})) {
+  for (const std::string& name :
+       shown_names(prepared, best.measurement, {"time", "energy", "power", "core_clock", "temperature"})) {
     if (best.measurement.value(name)) fmt::print("  {:<12} {}\n", name, told(best.measurement, name, metrics));
   }
   for (const std::string& warning : best.measurement.warnings) fmt::print("  note: {}\n", warning);
@@ -120,7 +112,8 @@ void print_best(const PreparedSession& prepared, const SessionResult& result) {
 }
 
 /// Of an entry that reads better than the confirmed winner and stands behind it.
-std::optional<Unconfirmed> unconfirmed_behind(const PreparedSession& prepared, const SessionResult& result, const ConfigurationResult& entry) {
+std::optional<Unconfirmed> unconfirmed_behind(const PreparedSession& prepared, const SessionResult& result,
+                                              const ConfigurationResult& entry) {
   if (result.confirmation_repeats == 0 || entry.confirmed_for == prepared.objective->spec()) return std::nullopt;
   return unconfirmed(*prepared.objective, entry.measurement, result.best.front().measurement, result.search_repeats);
 }
@@ -148,7 +141,8 @@ void print_front(const PreparedSession& prepared, const SessionResult& result) {
     std::string values;
     for (const std::string& name : shown_names(prepared, entry.measurement, {})) {
       if (!entry.measurement.value(name)) continue;
-      values += fmt::format("{}{} {}", values.empty() ? "" : ", ", name, told(entry.measurement, name, prepared.problem.metrics));
+      values += fmt::format("{}{} {}", values.empty() ? "" : ", ", name,
+                            told(entry.measurement, name, prepared.problem.metrics));
     }
     fmt::print("  {}  {}\n", values,
                describe(prepared.space->parameters(), prepared.space->configuration(entry.index)));
@@ -157,16 +151,18 @@ void print_front(const PreparedSession& prepared, const SessionResult& result) {
 
 /// "x1.013 ±0.2 %": what a board takes of a quantity where the mean board takes 1.
 std::string factor_text(const DeviceFactors::Factor& factor) {
-  return fmt::format("x{:.4f} ±{:.2f} %", factor.value, 100 * half_width_95(factor.standard_error, factor.n - 1) / factor.value);
+  return fmt::format("x{:.4f} ±{:.2f} %", factor.value,
+                     100 * half_width_95(factor.standard_error, factor.n - 1) / factor.value);
 }
 
 void print_device_shares(const SessionResult& result) {
   if (result.boards.empty()) return;
   fmt::print("\nBoards, compared by the default on each of them (1: their mean):\n");
   for (const DeviceResult& board : result.boards) {
-    const double rate = 60 * static_cast<double>(board.results) / std::max(1e-9, board.busy_seconds + board.idle_seconds);
-    fmt::print("  {}{}  {} measured, {:.1f} a minute, {:.0f} % idle", board.id, board.lost ? " (lost)" : "", board.results, rate,
-               100 * board.idle_seconds / std::max(1e-9, board.busy_seconds + board.idle_seconds));
+    const double rate =
+        60 * static_cast<double>(board.results) / std::max(1e-9, board.busy_seconds + board.idle_seconds);
+    fmt::print("  {}{}  {} measured, {:.1f} a minute, {:.0f} % idle", board.id, board.lost ? " (lost)" : "",
+               board.results, rate, 100 * board.idle_seconds / std::max(1e-9, board.busy_seconds + board.idle_seconds));
     for (const char* name : {"time", "energy"})
       if (const auto factor = board.factors.find(name); factor != board.factors.end())
         fmt::print("  {} {}", name, factor_text(factor->second));
@@ -174,37 +170,27 @@ void print_device_shares(const SessionResult& result) {
   }
 }
 
-Json device_shares_document(const SessionResult& result) {
-  Json list = Json::array();
-  for (const DeviceResult& board : result.boards) {
-    Json document{{"board", board.board},     {"id", board.id},
-                  {"name", board.name},       {"lost", board.lost},
-                  {"measured", board.results}, {"busy_seconds", board.busy_seconds},
-                  {"idle_seconds", board.idle_seconds}};
-    for (const auto& [name, factor] : board.factors)
-      document["factors"][name] = {{"value", factor.value}, {"standard_error", factor.standard_error}, {"n", factor.n}};
-    list.push_back(std::move(document));
-  }
-  return list;
-}
-
-/// Where the best clock is an end of what the model suggests: the optimum of this kernel may lie beyond. Empty elsewhere.
+/// Where the best clock is an end of what the model suggests: the optimum of this kernel may lie beyond. Empty
+/// elsewhere.
 std::string note_of_model_edge(const PreparedSession& prepared, const SessionResult& result) {
   if (!prepared.device_model || result.best.empty()) return {};
   const auto& parameters = prepared.space->parameters();
   const Configuration best = prepared.space->configuration(result.best.front().index);
   const auto& supported = prepared.device_model->sampling.supported_mhz;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].kind != ParameterKind::core_clock_mhz || parameters[i].values.size() < 2 || supported.empty()) continue;
-    const auto [low, high] = std::minmax_element(parameters[i].values.begin(), parameters[i].values.end(),
-                                                 [](const Value& a, const Value& b) { return a.as_real() < b.as_real(); });
+    if (parameters[i].kind != ParameterKind::core_clock_mhz || parameters[i].values.size() < 2 || supported.empty())
+      continue;
+    const auto [low, high] =
+        std::minmax_element(parameters[i].values.begin(), parameters[i].values.end(),
+                            [](const Value& a, const Value& b) { return a.as_real() < b.as_real(); });
     const double clock = best[i].as_real();
     const bool at_low = clock == low->as_real() && clock > supported.front() + 0.5;
     const bool at_high = clock == high->as_real() && clock < supported.back() - 0.5;
     if (at_low || at_high)
-      return fmt::format("the best clock, {:.0f} MHz, is the {} that the model of the device suggests: this kernel's optimum may lie "
-                         "beyond; {} = \"all\" looks there",
-                         clock, at_low ? "lowest" : "highest", parameters[i].name);
+      return fmt::format(
+          "the best clock, {:.0f} MHz, is the {} that the model of the device suggests: this kernel's optimum may lie "
+          "beyond; {} = \"all\" looks there",
+          clock, at_low ? "lowest" : "highest", parameters[i].name);
   }
   return {};
 }
@@ -248,70 +234,19 @@ void note_disagreement(const PreparedSession& prepared, const SessionResult& res
   if (prepared.original.verification.kind != Verification::Kind::first_correct || !prepared.live) return;
   if (!result.commonest_failure_message.starts_with("output ")) return;  // nothing was compared
   if (count(Status::wrong_result) <= count(Status::ok) + count(Status::not_converged)) return;
-  fmt::print("\nnote: most configurations compute something else than the reference, which is the first one that ran (the "
-             "default, where it does); if that one is wrong, the others may be right: name a reference in [verification]\n");
+  fmt::print(
+      "\nnote: most configurations compute something else than the reference, which is the first one that ran (the "
+      "default, where it does); if that one is wrong, the others may be right: name a reference in [verification]\n");
 }
 
 }  // namespace
-
-Json result_document(const PreparedSession& prepared, const SessionResult& result) {
-  const Objective& objective = *prepared.objective;
-  Json document{
-      {"problem", prepared.problem.name},
-      {"device", prepared.device.id},
-      {"device_name", prepared.device.name},
-      {"provenance", to_string(prepared.evaluator->provenance())},
-      {"objective",
-       {{"name", objective.name()},
-        {"direction", objective.direction() == Direction::maximise ? "max" : "min"}}},
-      {"best", nullptr},
-  };
-  if (!result.best.empty()) document["best"] = configuration_document(prepared, result.best.front());
-  if (result.probability_best) document["best"]["probability_best"] = *result.probability_best;
-  if (result.expected_loss) document["best"]["expected_loss"] = *result.expected_loss;
-  document["default"] =
-      result.default_result ? configuration_document(prepared, *result.default_result) : Json(nullptr);
-  document["median"] = result.median_value ? Json(*result.median_value) : Json(nullptr);
-  Json top = Json::array();
-  for (const ConfigurationResult& entry : result.best) {
-    top.push_back(configuration_document(prepared, entry));
-    if (const auto behind = unconfirmed_behind(prepared, result, entry)) top.back()["unconfirmed"] = unconfirmed_document(*behind);
-  }
-  document["top"] = std::move(top);
-  if (result.search_repeats.n > 0) document["search_repeats"] = repeats_document(result.search_repeats);
-  document["evaluated"] = result.evaluated;
-  document["resumed"] = result.resumed;
-  document["retried"] = result.retried;
-  document["space"] = prepared.space->size();
-  document["statuses"] = result.statuses;
-  document["disturbed"] = result.disturbed;
-  if (!result.commonest_failure.empty()) {
-    document["commonest_failure"] = {{"message", result.commonest_failure},
-                                     {"words", result.commonest_failure_message},
-                                     {"count", result.commonest_failure_count}};
-  }
-  if (!result.boards.empty()) document["boards"] = device_shares_document(result);
-  document["importance"] = importance_document(prepared.space->parameters(), result.importance);
-  document["strategy"] = result.strategy;
-  if (!result.explanation.empty()) document["explanation"] = result.explanation;
-  document["stopped_because"] = result.stopped_because;
-  document["confirmation_repeats"] = result.confirmation_repeats;
-  document["seconds"] = result.seconds;
-  document["tuner_seconds"] = result.tuner_seconds;
-  document["notes"] = prepared.notes;
-  if (const std::string note = note_of_model_edge(prepared, result); !note.empty()) document["notes"].push_back(note);
-  document["store"] = prepared.store ? Json(prepared.store->file().string()) : Json(nullptr);
-  document["session"] = prepared.store ? Json(prepared.store_session) : Json(nullptr);
-  return document;
-}
-
 void print_answer(const PreparedSession& prepared, const SessionResult& result, const std::string& file,
                   std::size_t top) {
-  fmt::print("{} on {}: {} measured", prepared.problem.name, prepared.device.name, counted(result.evaluated, "configuration"));
+  fmt::print("{} on {}: {} measured", prepared.problem.name, prepared.device.name,
+             counted(result.evaluated, "configuration"));
   if (result.retried > 0) fmt::print(" ({} tried again)", result.retried);
   if (result.resumed > 0) fmt::print(", {} known before", result.resumed);
-  fmt::print(" of {} in {} ({})\n", prepared.space->size(), human_duration(result.seconds),
-             result.stopped_because);
+  fmt::print(" of {} in {} ({})\n", prepared.space->size(), human_duration(result.seconds), result.stopped_because);
   fmt::print("Outcomes: {}\n", statuses_line(result));
   if (result.best.empty()) {
     print_nothing_worked(prepared, result);
@@ -324,9 +259,11 @@ void print_answer(const PreparedSession& prepared, const SessionResult& result, 
   }
   print_device_shares(result);
   if (result.disturbed > 0)
-    fmt::print("\nnote: {} of them have no result, because the device ran under other clocks or limits than were set each time: "
-               "the best may be among them; the same command measures them again\n",
-               result.disturbed);
+    fmt::print(
+        "\nnote: {} of them have no result, because the device ran under other clocks or limits than were set each "
+        "time: "
+        "the best may be among them; the same command measures them again\n",
+        result.disturbed);
   note_disagreement(prepared, result);
   if (const std::string note = note_of_model_edge(prepared, result); !note.empty()) fmt::print("\nnote: {}\n", note);
   if (!result.explanation.empty()) fmt::print("\nStrategy: {}\n", result.explanation);
@@ -334,9 +271,11 @@ void print_answer(const PreparedSession& prepared, const SessionResult& result, 
     fmt::print("\nResults: {} (session {})\n", prepared.store->file().string(), prepared.store_session);
   } else if (prepared.store && prepared.store->is_there()) {
     const std::string session =  // of boards of different kinds there are several: one of them was worked on last
-        pick_session(*prepared.store).id == prepared.store_session ? "" : fmt::format(" --session {}", prepared.store_session);
-    fmt::print("\nResults: {} (session {})\nNext: ergotune report {}{} -o report.html\n", prepared.store->file().string(),
-               prepared.store_session, prepared.store->file().string(), session);
+        pick_session(*prepared.store).id == prepared.store_session
+            ? ""
+            : fmt::format(" --session {}", prepared.store_session);
+    fmt::print("\nResults: {} (session {})\nNext: ergotune report {}{} -o report.html\n",
+               prepared.store->file().string(), prepared.store_session, prepared.store->file().string(), session);
   } else if (!prepared.store) {
     fmt::print("\nNothing was stored.{}\n", result.best.empty() ? "" : " Next: ergotune tune " + file);
   }

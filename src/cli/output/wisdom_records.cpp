@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.hpp"
 #include "base/json_depth.hpp"
 #include "cli/output/results.hpp"
-#include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "kernel/wisdom_key.hpp"
 #include "store/sqlite/stored_session.hpp"
@@ -58,7 +58,8 @@ std::optional<WisdomRecord> record_of(const RankedResults& ranked) {
   record.maximise = ranked.objective.direction() == Direction::maximise;
   if (ranked.objective.kind() != Objective::Kind::pareto) record.score = ranked.objective.value(row.measurement);
   for (const auto& [name, q] : row.measurement.quantities) record.quantities[name] = {q.value, q.standard_error, q.n};
-  for (const auto& [name, value] : row.measurement.metrics) record.quantities[name] = {value, row.measurement.standard_error(name), 0};
+  for (const auto& [name, value] : row.measurement.metrics)
+    record.quantities[name] = {value, row.measurement.standard_error(name), 0};
   record.provenance = provenance_of(row.measurement);
   record.confirmation_repeats = row.rounds;
   record.version = ERGOTUNE_VERSION;
@@ -79,7 +80,8 @@ void add_values(WisdomRecord& record, const ResultSet& results, const Configurat
   }
 }
 
-void add_session(const RankedResults& ranked, const std::optional<Problem>& problem, std::map<std::string, std::vector<WisdomRecord>>& wisdom) {
+void add_session(const RankedResults& ranked, const std::optional<Problem>& problem,
+                 std::map<std::string, std::vector<WisdomRecord>>& wisdom) {
   const std::optional<WisdomRecord> known = record_of(ranked);
   if (!known) return;
   const Configuration& values = ranked.results.rows[ranked.best.front()].configuration;
@@ -126,10 +128,13 @@ void refuse_unwritable(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (!error && ::access(folder.c_str(), W_OK | X_OK) != 0) error.assign(errno, std::generic_category());
-  if (error) throw UserError(fmt::format("wisdom cannot be written here: {}; name another folder", error.message()), {folder.string(), 0, 0});
+  if (error)
+    throw UserError(fmt::format("wisdom cannot be written here: {}; name another folder", error.message()),
+                    {folder.string(), 0, 0});
 }
 
-std::vector<WrittenWisdom> write_wisdom(const std::filesystem::path& folder, const std::map<std::string, std::vector<WisdomRecord>>& wisdom) {
+std::vector<WrittenWisdom> write_wisdom(const std::filesystem::path& folder,
+                                        const std::map<std::string, std::vector<WisdomRecord>>& wisdom) {
   std::vector<WrittenWisdom> written;
   for (const auto& [kernel, records] : wisdom)
     written.push_back({wisdom_file(folder, kernel), kernel, records.size(), add_to_wisdom(folder, kernel, records)});

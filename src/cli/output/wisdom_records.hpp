@@ -16,7 +16,8 @@ namespace ergotune::cli {
 std::map<std::string, std::vector<WisdomRecord>> wisdom_of(const std::filesystem::path& results, std::int64_t session,
                                                            const std::optional<std::string>& objective);
 
-/// Makes the folder, and throws UserError where nothing can be written to it: before hours are spent on what goes there.
+/// Makes the folder, and throws UserError where nothing can be written to it: before hours are spent on what goes
+/// there.
 void refuse_unwritable(const std::filesystem::path& folder);
 
 /// One file that was written.
@@ -26,6 +27,7 @@ struct WrittenWisdom {
   std::size_t records = 0, added = 0;
 };
 /// Adds all of it to the files of a folder.
-std::vector<WrittenWisdom> write_wisdom(const std::filesystem::path& folder, const std::map<std::string, std::vector<WisdomRecord>>& wisdom);
+std::vector<WrittenWisdom> write_wisdom(const std::filesystem::path& folder,
+                                        const std::map<std::string, std::vector<WisdomRecord>>& wisdom);
 
 }  // namespace ergotune::cli

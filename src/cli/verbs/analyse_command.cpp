@@ -6,15 +6,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "base/files.hpp"
-#include "cli/output/analyse_influence.hpp"
-#include "cli/command.hpp"
-#include "cli/live_options.hpp"
-#include "cli/output/progress.hpp"
-#include "cli/output/results.hpp"
 #include "analysis/centrality.hpp"
 #include "analysis/svg_chart.hpp"
 #include "analysis/tradeoff.hpp"
+#include "base/files.hpp"
+#include "cli/command.hpp"
+#include "cli/live_options.hpp"
+#include "cli/output/analyse_influence.hpp"
+#include "cli/output/progress.hpp"
+#include "cli/output/results.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune::cli {
@@ -33,12 +33,12 @@ Neighbourhood neighbourhood_of(const std::string& name) {
   if (name == "hamming") return Neighbourhood::hamming;
   if (name == "adjacent") return Neighbourhood::adjacent;
   if (name == "strictly_adjacent") return Neighbourhood::strictly_adjacent;
-  throw UserError(fmt::format("--neighbourhood \"{}\"{}", name,
-                              suggestion(name, {"hamming", "adjacent", "strictly_adjacent"})));
+  throw UserError(
+      fmt::format("--neighbourhood \"{}\"{}", name, suggestion(name, {"hamming", "adjacent", "strictly_adjacent"})));
 }
 
-Json document_of(const Recording& recording, const Tradeoff& tradeoff,
-                 const std::vector<NamedCentrality>& centrality, const AnalyseArguments& arguments) {
+Json document_of(const Recording& recording, const Tradeoff& tradeoff, const std::vector<NamedCentrality>& centrality,
+                 const AnalyseArguments& arguments) {
   const auto point = [&](std::size_t position) {
     const TradeoffPoint& p = tradeoff.points[position];
     return Json{{"configuration", to_json(recording.parameters, recording.configuration(p.row))},
@@ -99,8 +99,7 @@ Json document_of(const Recording& recording, const Tradeoff& tradeoff,
                         {"optimum", number_or_null(c.optimum)},
                         {"curve", std::move(curve)}};
   }
-  document["centrality"] = {{"neighbourhood", arguments.neighbourhood},
-                            {"objectives", std::move(objectives)}};
+  document["centrality"] = {{"neighbourhood", arguments.neighbourhood}, {"objectives", std::move(objectives)}};
   document["notes"] = recording.warnings;
   return document;
 }
@@ -115,7 +114,8 @@ double share_at(const Centrality& centrality, double p) {
 void print_for_people(const Recording& recording, const Tradeoff& tradeoff, const InfluenceAnalysis& influence,
                       const std::vector<NamedCentrality>& centrality) {
   fmt::print("{} on {}: {} configurations recorded, {} usable\n", recording.name,
-             recording.device.empty() ? "an unnamed device" : recording.device, recording.size(), tradeoff.points.size());
+             recording.device.empty() ? "an unnamed device" : recording.device, recording.size(),
+             tradeoff.points.size());
   const auto line = [&](std::size_t position) {
     const TradeoffPoint& p = tradeoff.points[position];
     return fmt::format("{:>10} {:>10}  {}", human(p.time, "s"),
@@ -124,14 +124,13 @@ void print_for_people(const Recording& recording, const Tradeoff& tradeoff, cons
   };
   constexpr std::size_t kShown = 12;
   fmt::print("\nPareto front of time and energy, {} configurations:\n", tradeoff.pareto.size());
-  for (std::size_t i = 0; i < tradeoff.pareto.size() && i < kShown; ++i)
-    fmt::print("  {}\n", line(tradeoff.pareto[i]));
+  for (std::size_t i = 0; i < tradeoff.pareto.size() && i < kShown; ++i) fmt::print("  {}\n", line(tradeoff.pareto[i]));
   if (tradeoff.quadrants) {
     const Quadrants& q = *tradeoff.quadrants;
     const double all = 100.0 / static_cast<double>(tradeoff.points.size());
     fmt::print("\nFastest:        {}\nMost efficient: {}\n", line(q.fastest), line(q.most_efficient));
-    fmt::print("  it needs {:.1f} % less energy than the fastest and is {:.1f} % slower\n",
-               100 * q.energy_saved, 100 * q.speed_lost);
+    fmt::print("  it needs {:.1f} % less energy than the fastest and is {:.1f} % slower\n", 100 * q.energy_saved,
+               100 * q.speed_lost);
     fmt::print(
         "  {} ({:.1f} %) need less energy than the fastest, {} ({:.1f} %) are faster than the most "
         "efficient, {} "
@@ -152,8 +151,7 @@ void print_for_people(const Recording& recording, const Tradeoff& tradeoff, cons
         "  {:<7} {} local minima of {}; {:.1f} % of searches end within 1 % of the optimum, {:.1f} % within "
         "5 %, "
         "{:.1f} % within 10 %\n",
-        name, c.minima, c.configurations, 100 * share_at(c, 1.01), 100 * share_at(c, 1.05),
-        100 * share_at(c, 1.10));
+        name, c.minima, c.configurations, 100 * share_at(c, 1.01), 100 * share_at(c, 1.05), 100 * share_at(c, 1.10));
   }
 }
 
@@ -187,8 +185,7 @@ void analyse(const AnalyseArguments& arguments) {
   print_warnings(arguments.file, recording.warnings);
   const Tradeoff tradeoff = analyse_tradeoff(recording);
   if (tradeoff.points.empty()) {
-    throw UserError(
-        fmt::format("{}: none of its {} configurations has a time", arguments.file, recording.size()));
+    throw UserError(fmt::format("{}: none of its {} configurations has a time", arguments.file, recording.size()));
   }
   const auto centrality = centralities(recording, tradeoff, kind);
   if (!arguments.figure.empty()) {
@@ -197,7 +194,8 @@ void analyse(const AnalyseArguments& arguments) {
   }
   const InfluenceAnalysis influence = analyse_influence(recording, tradeoff, arguments.peaks);
   std::size_t figures = 0;
-  if (!arguments.figures.empty()) figures = write_figures(arguments.figures, recording, tradeoff, influence, arguments.metrics);
+  if (!arguments.figures.empty())
+    figures = write_figures(arguments.figures, recording, tradeoff, influence, arguments.metrics);
   if (arguments.json) {
     Json document = document_of(recording, tradeoff, centrality, arguments);
     add_to_document(document, recording, tradeoff, influence);
@@ -212,20 +210,23 @@ void analyse(const AnalyseArguments& arguments) {
 
 void add_analyse_command(Verb app) {
   auto arguments = std::make_shared<AnalyseArguments>();
-  Verb verb =
-      app.add_verb("analyse", "Pareto front, hull, what goes with speed and efficiency, rooflines, and tuning difficulty of what was recorded");
-  verb.add_option("FILE", arguments->file, "A results database, a Kernel Tuner cache, a T4 file or CSV")
-      .required();
+  Verb verb = app.add_verb(
+      "analyse",
+      "Pareto front, hull, what goes with speed and efficiency, rooflines, and tuning difficulty of what was recorded");
+  verb.add_option("FILE", arguments->file, "A results database, a Kernel Tuner cache, a T4 file or CSV").required();
   verb.add_option("--session", arguments->session, "Session of a database (the latest)");
   verb.add_option("--neighbourhood", arguments->neighbourhood,
                   "What a local search steps to: hamming, adjacent, strictly_adjacent (hamming)");
   verb.add_option("--figure", arguments->figure, "Write efficiency over speed, coloured by clock, as SVG");
-  verb.add_option("--figures", arguments->figures,
-                  "Write into this folder: correlations (Figures 6 to 8 of Anzt et al.), metrics above and below their means (9), "
-                  "means by occupancy, rooflines, all as SVG, and influences.csv");
-  verb.add_option("--metric", arguments->metrics, "With --figures: metrics of Figure 9, repeatable (occupancy, ipc and three throughputs)")
+  verb.add_option(
+      "--figures", arguments->figures,
+      "Write into this folder: correlations (Figures 6 to 8 of Anzt et al.), metrics above and below their means (9), "
+      "means by occupancy, rooflines, all as SVG, and influences.csv");
+  verb.add_option("--metric", arguments->metrics,
+                  "With --figures: metrics of Figure 9, repeatable (occupancy, ipc and three throughputs)")
       .take_all();
-  verb.add_option("--peaks", arguments->peaks, "Recordings of kernels that reach the board's peaks, for the rooflines, repeatable")
+  verb.add_option("--peaks", arguments->peaks,
+                  "Recordings of kernels that reach the board's peaks, for the rooflines, repeatable")
       .take_all();
   add_json_option(verb, arguments->json);
   verb.footer(

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "ergotune/error.hpp"
 #include "device/device.hpp"
+#include "ergotune/error.hpp"
 #include "measure/calibration/calibration.hpp"
 
 namespace ergotune::cli {
@@ -50,8 +50,7 @@ void print_text(const Calibration& c, const std::filesystem::path& file) {
     fmt::print("  against {}: gain {}, offset {}\n", c.meter->sensor, in_words(c.meter->gain, 1, ""),
                in_words(c.meter->offset, 1, "W"));
   for (const auto& note : c.notes) fmt::print("  note: {}\n", note);
-  fmt::print("Measurements shorter than {:.2f} s cannot be trusted with this sensor.\n",
-             c.shortest_measurement);
+  fmt::print("Measurements shorter than {:.2f} s cannot be trusted with this sensor.\n", c.shortest_measurement);
   if (!file.empty()) fmt::print("Kept for this board and driver in {}\n", file.string());
 }
 
@@ -82,8 +81,7 @@ void add_calibrate_command(Verb app) {
   auto arguments = std::make_shared<CalibrateArguments>();
   Verb verb = app.add_verb("calibrate", "Find out what a sensor's readings mean on this board");
   verb.add_option("--sensor", arguments->sensor, "The sensor (\"ergotune devices\" lists them)").required();
-  verb.add_option("--device", arguments->device,
-                  "The device whose load it sees (default: by UUID or PCI address)");
+  verb.add_option("--device", arguments->device, "The device whose load it sees (default: by UUID or PCI address)");
   verb.add_option("--meter", arguments->meter,
                   "A better meter to take gain and offset from, e.g. powersensor3:/dev/ttyACM0");
   verb.add_flag("--dry-run", arguments->dry, "Print, but do not keep");

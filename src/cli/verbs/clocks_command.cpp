@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "cli/command.hpp"
 #include "base/clock.hpp"
+#include "cli/command.hpp"
 #include "ergotune/error.hpp"
 #include "power/guardian/guardian.hpp"
 #include "power/sensors/sensor.hpp"
@@ -101,7 +101,8 @@ Json device_document(const DeviceStatus& status) {
 
 std::string range_text(const ControlRange& range, const std::string& unit, double now) {
   const std::string runs = now > 0 ? fmt::format(", now {:.0f}", now) : "";
-  if (!range.supported) return fmt::format("cannot be set{}{}{}", range.why_not.empty() ? "" : ": ", range.why_not, runs);
+  if (!range.supported)
+    return fmt::format("cannot be set{}{}{}", range.why_not.empty() ? "" : ": ", range.why_not, runs);
   std::string words = range.values.empty() ? fmt::format("{:g} to {:g} {}", range.low, range.high, unit)
                                            : fmt::format("{} values, {:g} to {:g} {}", range.values.size(),
                                                          range.values.front(), range.values.back(), unit);
@@ -113,8 +114,8 @@ std::string range_text(const ControlRange& range, const std::string& unit, doubl
 std::string journal_words(const JournalStatus& journal) {
   if (!journal.damaged.empty()) return journal.damaged;
   return fmt::format("{} session pid {} (\"{}\", since {}): {} settings to put back{}",
-                     journal.session.alive ? "running" : "ended", journal.session.pid,
-                     journal.session.command, iso_time(journal.session.since), journal.steps.size(),
+                     journal.session.alive ? "running" : "ended", journal.session.pid, journal.session.command,
+                     iso_time(journal.session.since), journal.steps.size(),
                      journal.session.alive    ? ""
                      : journal.being_restored ? "; its guardian is at it"
                                               : "; run: ergotune clocks restore");
@@ -161,14 +162,11 @@ Json report_document(const RestoreReport& report) {
                      {"value", outcome.step.value},
                      {"status", to_string(outcome.result.status)},
                      {"message", outcome.words}});
-  return Json{{"device", report.device},
-              {"complete", report.complete},
-              {"summary", report.summary},
-              {"steps", steps}};
+  return Json{{"device", report.device}, {"complete", report.complete}, {"summary", report.summary}, {"steps", steps}};
 }
 
-/// Settings without a holder are restored at once. A guardian that was killed a moment ago, or is still at it, holds its device a
-/// little longer: it is waited for, so that one call is enough.
+/// Settings without a holder are restored at once. A guardian that was killed a moment ago, or is still at it, holds
+/// its device a little longer: it is waited for, so that one call is enough.
 std::vector<RestoreReport> restore_all() {
   constexpr double kPatience = 4;  // s
   const double deadline = host_seconds() + kPatience;
@@ -207,10 +205,11 @@ void run_restore(bool json) {
     if (journal.session.alive) running.push_back(journal.device);
     if (!journal.being_restored) continue;
     restoring.push_back(journal.device);
-    fmt::print(stderr,
-               "{}: the session pid {} (\"{}\") has ended, and its guardian has not put everything back yet: its driver "
-               "may hang\n",
-               journal.device, journal.session.pid, journal.session.command);
+    fmt::print(
+        stderr,
+        "{}: the session pid {} (\"{}\") has ended, and its guardian has not put everything back yet: its driver "
+        "may hang\n",
+        journal.device, journal.session.pid, journal.session.command);
   }
   const bool nothing = reports.empty() && restoring.empty();
   if (nothing && running.empty()) fmt::print(stderr, "nothing to restore: no session has left settings behind\n");
@@ -244,8 +243,7 @@ void add_clocks_command(Verb app) {
   auto options = std::make_shared<Options>();
   Verb status = clocks.add_verb("status", "Supported and present clocks and limits, journals, permission");
   add_json_option(status, options->json);
-  status.add_option("--control", options->control,
-                    "Only this control (nvml:0, tegra, amdgpu:card0, cpufreq)");
+  status.add_option("--control", options->control, "Only this control (nvml:0, tegra, amdgpu:card0, cpufreq)");
   status.callback([options] { run_status(options->control, options->json); });
 
   Verb restore = clocks.add_verb("restore", "Put back what a session that died has left, from its journal");

@@ -6,11 +6,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "analysis/comparison.hpp"
 #include "cli/command.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/results.hpp"
 #include "cli/output/table.hpp"
-#include "analysis/comparison.hpp"
 #include "ergotune/error.hpp"
 #include "report/comparison_json.hpp"
 #include "report/document.hpp"
@@ -40,7 +40,8 @@ std::string loss_text(const std::optional<double>& loss, double error) {
   return error > 0 ? fmt::format("{:.2f} % ±{:.2f}", 100 * *loss, 196 * error) : fmt::format("{:.2f} %", 100 * *loss);
 }
 
-void print(const std::vector<std::string>& names, const std::vector<ComparedSession>& sessions, const Comparison& comparison) {
+void print(const std::vector<std::string>& names, const std::vector<ComparedSession>& sessions,
+           const Comparison& comparison) {
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     const auto& side = comparison.sides[i];
     const Recording& recording = *sessions[i].recording;
@@ -64,7 +65,9 @@ void print(const std::vector<std::string>& names, const std::vector<ComparedSess
   for (const auto& row : comparison.rows) {
     std::vector<std::string> cells;
     for (std::size_t i = 0; i < names.size(); ++i)
-      cells.push_back(row.values[i] ? fmt::format("{} (#{})", human(*row.values[i], sessions[i].objective->unit()), *row.places[i]) : "-");
+      cells.push_back(
+          row.values[i] ? fmt::format("{} (#{})", human(*row.values[i], sessions[i].objective->unit()), *row.places[i])
+                        : "-");
     cells.push_back(row.configuration);
     table.add(std::move(cells));
   }
@@ -93,7 +96,8 @@ void compare(const CompareArguments& arguments) {
 void add_compare_command(Verb app) {
   auto arguments = std::make_shared<CompareArguments>();
   Verb verb = app.add_verb("compare", "Compare sessions: best, ranking, and what one's best loses in the other");
-  verb.add_option("sources", arguments->sources, "Two or more: a store (its latest session), STORE:SESSION, or any recording");
+  verb.add_option("sources", arguments->sources,
+                  "Two or more: a store (its latest session), STORE:SESSION, or any recording");
   verb.add_option("--objective", arguments->objective, "Compare by this instead of what was tuned for");
   add_json_option(verb, arguments->json);
   verb.footer(

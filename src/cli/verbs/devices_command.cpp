@@ -9,9 +9,9 @@
 #include "cli/command.hpp"
 #include "cli/output/devices_document.hpp"
 #include "device/device.hpp"
+#include "ergotune/error.hpp"
 #include "power/controls/control.hpp"
 #include "power/sensors/sensor.hpp"
-#include "cluster/cluster.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -59,8 +59,8 @@ Json to_json(const DeviceLine& line) {
   return device;
 }
 
-/// What measures or controls something that is no device here: a board that only its driver's management library shows, a
-/// node's meter. It is used by its id, with --sensor or --control.
+/// What measures or controls something that is no device here: a board that only its driver's management library shows,
+/// a node's meter. It is used by its id, with --sensor or --control.
 struct Others {
   std::vector<SensorInfo> sensors;
   std::vector<std::string> controls;
@@ -84,7 +84,8 @@ Others others_than(const std::vector<DeviceLine>& lines) {
 }
 
 Json to_json(const SensorInfo& sensor) {
-  return {{"id", sensor.id}, {"name", sensor.name}, {"kind", to_string(sensor.kind)}, {"calibrated", sensor.calibrated}};
+  return {
+      {"id", sensor.id}, {"name", sensor.name}, {"kind", to_string(sensor.kind)}, {"calibrated", sensor.calibrated}};
 }
 
 void print_others(const Others& others) {
@@ -109,8 +110,8 @@ void print_table(const std::vector<DeviceLine>& lines) {
   }
   fmt::print("{:<{}}  {:<{}}  {:<{}}  controls\n", "device", id, "name", name, "sensors", sensors);
   for (const auto& line : lines)
-    fmt::print("{:<{}}  {:<{}}  {:<{}}  {}\n", line.info.id, id, line.info.name, name, joined(line.sensors),
-               sensors, joined(line.controls));
+    fmt::print("{:<{}}  {:<{}}  {:<{}}  {}\n", line.info.id, id, line.info.name, name, joined(line.sensors), sensors,
+               joined(line.controls));
 }
 
 void print_details(const DeviceLine& line) {
@@ -118,8 +119,7 @@ void print_details(const DeviceLine& line) {
   if (!line.info.uuid.empty()) fmt::print("  uuid: {}\n", line.info.uuid);
   if (!line.info.pci_address.empty()) fmt::print("  pci address: {}\n", line.info.pci_address);
   if (!line.info.driver_version.empty()) fmt::print("  driver: {}\n", line.info.driver_version);
-  for (const auto& [property, value] : line.info.properties)
-    fmt::print("  {} = {}\n", property, value.to_string());
+  for (const auto& [property, value] : line.info.properties) fmt::print("  {} = {}\n", property, value.to_string());
   for (const auto& words : line.missing) fmt::print("  {}\n", words);
 }
 
@@ -153,31 +153,32 @@ std::vector<std::string> words_in(const Json& list) {
   return words;
 }
 
-/// The fleet: every node's devices under its name.
-void list_fleet(const NodeOptions& options, bool json) {
-  std::vector<std::string> commands = options.workers;
-  if (!options.nodes.empty())
-    for (std::string& command : node_commands(options.nodes)) commands.push_back(std::move(command));
-  Json document{{"nodes", Json::array()}};
+NodeListing& node_listing() {
+  static NodeListing listing = nullptr;
+  return listing;
+}
+
+/// Every node's devices, with the node's name before their ids.
+void list_cluster(const NodeOptions& options, bool json) {
+  if (!node_listing())
+    throw UserError("this build of ergotune knows no nodes: its extension \"cluster\" was switched off");
+  Json document{{"nodes", node_listing()(options.workers, options.nodes, options.seconds)}};
   std::vector<DeviceLine> lines;
   std::vector<std::string> silent;
-  for (const ListedNode& node : list_nodes(commands, own_program(), options.seconds)) {
-    Json entry{{"node", node.node.empty() ? Json(nullptr) : Json(node.node)}, {"worker", node.command}};
-    if (node.trouble.empty()) {
-      entry.update(Json::parse(node.document));
-      for (const Json& device : entry.at("devices")) {
-        DeviceLine line;
-        line.info.id = fmt::format("{}/{}", node.node, device.at("id").get<std::string>());
-        line.info.name = device.at("name").get<std::string>();
-        line.sensors = words_in(device.at("sensors"));
-        line.controls = words_in(device.at("controls"));
-        lines.push_back(std::move(line));
-      }
-    } else {
-      entry["trouble"] = node.trouble;
-      silent.push_back(fmt::format("{}: {}", node.command, node.trouble));
+  for (const Json& node : document["nodes"]) {
+    if (node.contains("trouble")) {
+      silent.push_back(
+          fmt::format("{}: {}", node.at("worker").get<std::string>(), node.at("trouble").get<std::string>()));
+      continue;
     }
-    document["nodes"].push_back(std::move(entry));
+    for (const Json& device : node.at("devices")) {
+      DeviceLine line;
+      line.info.id = fmt::format("{}/{}", node.at("node").get<std::string>(), device.at("id").get<std::string>());
+      line.info.name = device.at("name").get<std::string>();
+      line.sensors = words_in(device.at("sensors"));
+      line.controls = words_in(device.at("controls"));
+      lines.push_back(std::move(line));
+    }
   }
   json ? print_json(document) : print_table(lines);
   for (const std::string& words : silent) fmt::print(stderr, "no answer: {}\n", words);
@@ -192,6 +193,8 @@ Json devices_document() {
   return document_of(lines, others_than(lines), notes);
 }
 
+void set_node_listing(NodeListing listing) { node_listing() = listing; }
+
 void add_devices_command(Verb app) {
   struct Options : NodeOptions {
     bool json = false, details = false;
@@ -201,12 +204,15 @@ void add_devices_command(Verb app) {
   add_json_option(verb, options->json);
   verb.add_flag("--details", options->details,
                 "Also print each device's properties (as restrictions see them) and what is missing");
-  verb.add_option("--worker", options->workers, "Ask the node that this command starts an agent on; repeatable").kind("TEXT");
-  verb.add_option("--nodes", options->nodes, "Ask these nodes: slurm, or a file with a --worker in each line").kind("TEXT");
+  verb.add_option("--worker", options->workers, "Ask the node that this command starts an agent on; repeatable")
+      .kind("TEXT");
+  verb.add_option("--nodes", options->nodes, "Ask these nodes: slurm, or a file with a --worker in each line")
+      .kind("TEXT");
   verb.add_option("--wait", options->seconds, "With nodes: give up after so many seconds (60)");
-  verb.footer("Examples:\n  ergotune devices --details\n  ergotune devices --json\n  ergotune devices --worker 'ssh gpu3 {}'");
+  verb.footer(
+      "Examples:\n  ergotune devices --details\n  ergotune devices --json\n  ergotune devices --worker 'ssh gpu3 {}'");
   verb.callback([options] {
-    if (options->any()) return list_fleet(*options, options->json);
+    if (options->any()) return list_cluster(*options, options->json);
     std::vector<std::string> notes;
     const std::vector<DeviceLine> lines = all_devices(notes);
     const Others others = others_than(lines);

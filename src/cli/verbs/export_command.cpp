@@ -32,8 +32,7 @@ std::string best_text(const ExportOptions& options, std::size_t& count) {
     if (auto entry = best_of(*ranked)) best.push_back(std::move(*entry));
   }
   if (best.empty())
-    throw UserError("nothing has worked in these results, so there is no best to export",
-                    {options.source, 0, 0});
+    throw UserError("nothing has worked in these results, so there is no best to export", {options.source, 0, 0});
   count = best.size();
   return to_c_header(best);
 }
@@ -44,13 +43,17 @@ void export_wisdom(const ExportOptions& options) {
   if (options.output.empty() || options.output == "-") {
     if (options.json) throw UserError("--json needs -o FOLDER: both would write to standard output");
     if (wisdom.size() > 1)
-      throw UserError(fmt::format("these results are of {} kernels, and each has a file of its own: name a folder with -o", wisdom.size()));
+      throw UserError(fmt::format(
+          "these results are of {} kernels, and each has a file of its own: name a folder with -o", wisdom.size()));
     fmt::print("{}", to_text({wisdom.begin()->first, wisdom.begin()->second, {}}));
     return;
   }
   nlohmann::ordered_json files = nlohmann::ordered_json::array();
   for (const WrittenWisdom& written : write_wisdom(options.output, wisdom)) {
-    files.push_back({{"file", written.file.string()}, {"kernel", written.kernel}, {"records", written.records}, {"added", written.added}});
+    files.push_back({{"file", written.file.string()},
+                     {"kernel", written.kernel},
+                     {"records", written.records},
+                     {"added", written.added}});
     if (!options.json)
       fmt::print("Wrote {}: {} records, {} of them new\n", written.file.string(), written.records, written.added);
   }
@@ -79,7 +82,9 @@ void export_results(const ExportOptions& options) {
   }
   write_named_file(options.output, text);
   if (options.json) {
-    print_json({{"file", options.output}, {"format", options.format}, {best ? "entries" : "rows", options.format == "t4-metadata" ? 0 : count}});
+    print_json({{"file", options.output},
+                {"format", options.format},
+                {best ? "entries" : "rows", options.format == "t4-metadata" ? 0 : count}});
   } else if (options.format == "t4-metadata") {
     fmt::print("Wrote {}: what the results were measured with, no rows\n", options.output);
   } else {
@@ -92,12 +97,11 @@ void export_results(const ExportOptions& options) {
 void add_export_command(Verb app) {
   auto options = std::make_shared<ExportOptions>();
   Verb verb = app.add_verb("export", "Write stored results in the formats of other tools");
-  verb.add_option("source", options->source, "Results: a store, a Kernel Tuner cache, T4 or CSV file")
-      .show_default();
-  verb.add_option(
-          "--format", options->format,
-          "kt (Kernel Tuner cache), t4, t4-metadata, csv, wisdom (the best, for applications to choose from: a file per "
-          "kernel in a folder), header (the best per device as #defines of C)")
+  verb.add_option("source", options->source, "Results: a store, a Kernel Tuner cache, T4 or CSV file").show_default();
+  verb.add_option("--format", options->format,
+                  "kt (Kernel Tuner cache), t4, t4-metadata, csv, wisdom (the best, for applications to choose from: a "
+                  "file per "
+                  "kernel in a folder), header (the best per device as #defines of C)")
       .required()
       .one_of(kFormats);
   verb.add_option("-o,--output", options->output, "File to write (wisdom: folder; default: standard output)");

@@ -5,12 +5,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "cli/command.hpp"
 #include "cli/output/results.hpp"
-#include "base/clock.hpp"
-#include "evaluate/recorded/replay.hpp"
 #include "ergotune/problem.hpp"
+#include "evaluate/recorded/replay.hpp"
 
 namespace ergotune::cli {
 
@@ -40,11 +40,11 @@ void import_file(const ImportOptions& options) {
   identity.provenance = Provenance::replayed;
   std::vector<std::string> names;
   for (const Parameter& parameter : recording.parameters) names.push_back(parameter.name);
-  const nlohmann::ordered_json environment{
-      {"imported_from", std::filesystem::path(options.file).filename().string()},
-      {"imported_at", iso_time(wall_seconds())}};
+  const nlohmann::ordered_json environment{{"imported_from", std::filesystem::path(options.file).filename().string()},
+                                           {"imported_at", iso_time(wall_seconds())}};
   const std::int64_t session =
-      store.session(identity, names, recording.objective.text, environment.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), document);
+      store.session(identity, names, recording.objective.text,
+                    environment.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), document);
   // The same file again adds what it has gained since, as a live cache does.
   std::vector<Configuration> known;
   for (const StoredRow& row : store.rows(session)) known.push_back(row.configuration);
@@ -80,11 +80,9 @@ void import_file(const ImportOptions& options) {
 void add_import_command(Verb app) {
   auto options = std::make_shared<ImportOptions>();
   Verb verb = app.add_verb("import", "Bring results of other tools into a store");
-  verb.add_option("file", options->file,
-                  "A Kernel Tuner cache (gzip or not, cut off or not), T4 results, or CSV")
+  verb.add_option("file", options->file, "A Kernel Tuner cache (gzip or not, cut off or not), T4 results, or CSV")
       .required();
-  verb.add_option("--store", options->store, "The store to add them to, made where there is none")
-      .show_default();
+  verb.add_option("--store", options->store, "The store to add them to, made where there is none").show_default();
   verb.add_option("--name", options->name, "Name of the problem (default: what the file says)");
   verb.add_option("--device", options->device, "Name of the device (default: what the file says)");
   add_json_option(verb, options->json);

@@ -5,12 +5,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "analysis/apart.hpp"
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
 #include "cli/one_configuration.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/table.hpp"
-#include "analysis/apart.hpp"
 #include "ergotune/error.hpp"
 #include "measure/metrics.hpp"
 #include "problem/tables/quantity.hpp"
@@ -34,7 +34,8 @@ void print_measurement(const PreparedSession& prepared, ConfigurationIndex index
   const auto print_value = [&](const std::string& name) {
     const auto found = measurement.quantities.find(name);
     const bool modelled = found != measurement.quantities.end() && found->second.provenance == Provenance::modelled;
-    fmt::print("  {:<22} {}{}\n", name, with_interval(measurement, name, prepared.problem.metrics), modelled ? ", modelled" : "");
+    fmt::print("  {:<22} {}{}\n", name, with_interval(measurement, name, prepared.problem.metrics),
+               modelled ? ", modelled" : "");
   };
   for (const auto& [name, quantity] : measurement.quantities) print_value(name);
   for (const auto& [name, value] : measurement.metrics) print_value(name);
@@ -80,7 +81,10 @@ Json document_of(const Measured& measured) {
 }
 
 Json share_json(const Quantity& share) {
-  return {{"value", share.value}, {"standard_error", share.standard_error}, {"half_width", share.half_width()}, {"provenance", to_string(share.provenance)}};
+  return {{"value", share.value},
+          {"standard_error", share.standard_error},
+          {"half_width", share.half_width()},
+          {"provenance", to_string(share.provenance)}};
 }
 
 Json document_of(const Attribution& attribution) {
@@ -90,7 +94,8 @@ Json document_of(const Attribution& attribution) {
     for (const auto& [quantity, shares] : attribution.shares) part[quantity] = share_json(shares[p]);
     parts.push_back(std::move(part));
   }
-  return {{"method", to_string(attribution.method)}, {"provenance", to_string(Provenance::modelled)}, {"kernels", parts}};
+  return {
+      {"method", to_string(attribution.method)}, {"provenance", to_string(Provenance::modelled)}, {"kernels", parts}};
 }
 
 /// As a table, with the remainder that shares do not cover.
@@ -136,7 +141,8 @@ void print_rounds(const std::vector<IterationVariant>& rounds, const std::vector
   fmt::print("{}", table.to_string(0, terminal_width()));
 }
 
-/// The round as it is given, the same launches in sequence, and each kernel alone; what a method of attribution needs besides.
+/// The round as it is given, the same launches in sequence, and each kernel alone; what a method of attribution needs
+/// besides.
 void measure_apart(const MeasureArguments& arguments) {
   const std::optional<AttributionMethod> method =
       arguments.attribute ? std::optional(attribution_method(*arguments.attribute)) : std::nullopt;
@@ -157,14 +163,15 @@ void measure_apart(const MeasureArguments& arguments) {
   }
   std::optional<Attribution> attribution;
   if (method) attribution = attribute(problem, *method, rounds, measurements);
-  if (attribution && store) store->note(session, "attribution", document_of(*attribution).dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (attribution && store)
+    store->note(session, "attribution", document_of(*attribution).dump(-1, ' ', false, Json::error_handler_t::replace));
   if (arguments.json)
-    return print_json(attribution ? Json{{"rounds", entries}, {"attribution", document_of(*attribution)}} : Json(entries));
+    return print_json(attribution ? Json{{"rounds", entries}, {"attribution", document_of(*attribution)}}
+                                  : Json(entries));
   print_rounds(rounds, measurements, problem.metrics);
   for (const char* quantity : {"time", "energy"}) {
     const auto side = measurements[0].value(quantity), after = measurements[1].value(quantity);
-    if (side && after && *side > 0)
-      fmt::print("\nin sequence over as given, {}: {:.3f}", quantity, *after / *side);
+    if (side && after && *side > 0) fmt::print("\nin sequence over as given, {}: {:.3f}", quantity, *after / *side);
   }
   fmt::print("\n");
   if (attribution) print_attribution(*attribution);
@@ -176,7 +183,8 @@ void measure(const MeasureArguments& arguments) {
   if (arguments.json)
     print_json(document_of(measured));
   else
-    print_measurement(measured.prepared, *measured.prepared.space->index_of(measured.configuration), measured.measurement);
+    print_measurement(measured.prepared, *measured.prepared.space->index_of(measured.configuration),
+                      measured.measurement);
   if (!usable(measured.measurement.status)) throw Exit{kNoAnswer};
 }
 
@@ -188,13 +196,15 @@ void add_measure_command(Verb app) {
   add_live_options(verb, *arguments);
   verb.add_option("-c,--config", arguments->configuration,
                   "The configuration as a JSON object; parameters left out take their defaults");
-  verb.add_option("--store", arguments->store, "Keep the result here, and tell what is known already (default: nowhere)");
+  verb.add_option("--store", arguments->store,
+                  "Keep the result here, and tell what is known already (default: nowhere)");
   verb.add_flag("--no-resume", arguments->no_resume, "Measure anew what is stored");
   verb.add_flag("--apart", arguments->apart,
                 "Of several kernels: the round as given, the same launches in sequence, and each kernel alone");
-  verb.add_option("--attribute", arguments->attribute,
-                  "Besides, how much of the round's energy and time each kernel owes, modelled: marginal (the round less the "
-                  "round without it) or shapley (what it adds, over all orders; up to four)");
+  verb.add_option(
+      "--attribute", arguments->attribute,
+      "Besides, how much of the round's energy and time each kernel owes, modelled: marginal (the round less the "
+      "round without it) or shapley (what it adds, over all orders; up to four)");
   add_json_option(verb, arguments->json);
   verb.footer(
       "Examples:\n"

@@ -6,13 +6,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "analysis/svg_chart.hpp"
 #include "base/files.hpp"
 #include "cli/command.hpp"
-#include "cli/live_options.hpp"
 #include "cli/interruption.hpp"
+#include "cli/live_options.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/results.hpp"
-#include "analysis/svg_chart.hpp"
 #include "ergotune/error.hpp"
 #include "model/power_samples.hpp"
 #include "model/ridge_comparison.hpp"
@@ -88,13 +88,12 @@ Json ridges_document(const RidgeComparison& ridges) {
 Json document_of(const PowerSampling& sampling, const PowerModel& model, const ClockRange& range,
                  const RidgeComparison& ridges) {
   const auto best = model.usable ? best_clock(model, sampling.supported_mhz) : std::nullopt;
-  Json document{
-      {"found", model.found},
-      {"ridge_mhz", model.found ? to_json(model.ridge_mhz) : Json(nullptr)},
-      {"optimal_clock_mhz", model.usable ? to_json(model.optimal_clock_mhz) : Json(nullptr)},
-      {"best_supported_clock_mhz", best ? Json(*best) : Json(nullptr)},
-      {"suggested_range_mhz", model.usable ? Json::array({range.low_mhz, range.high_mhz}) : Json(nullptr)},
-      {"removed_share", model.usable ? Json(range.removed_share) : Json(nullptr)}};
+  Json document{{"found", model.found},
+                {"ridge_mhz", model.found ? to_json(model.ridge_mhz) : Json(nullptr)},
+                {"optimal_clock_mhz", model.usable ? to_json(model.optimal_clock_mhz) : Json(nullptr)},
+                {"best_supported_clock_mhz", best ? Json(*best) : Json(nullptr)},
+                {"suggested_range_mhz", model.usable ? Json::array({range.low_mhz, range.high_mhz}) : Json(nullptr)},
+                {"removed_share", model.usable ? Json(range.removed_share) : Json(nullptr)}};
   Json parameters = Json::object();
   if (model.usable) {
     parameters["idle_w"] = to_json(model.idle_w);
@@ -116,12 +115,11 @@ Json document_of(const PowerSampling& sampling, const PowerModel& model, const C
   Json samples = Json::array();
   for (std::size_t i = 0; i < sampling.samples.size(); ++i) {
     const PowerSample& s = sampling.samples[i];
-    samples.push_back(
-        {{"clock_mhz", s.clock_mhz},
-         {"power_w", s.power_w},
-         {"time_s", number_or_null(sampling.time_s[i])},
-         {"voltage_v", s.voltage_v ? Json(*s.voltage_v) : Json(nullptr)},
-         {"modelled_power_w", model.usable ? Json(model.curve.power(s.clock_mhz)) : Json(nullptr)}});
+    samples.push_back({{"clock_mhz", s.clock_mhz},
+                       {"power_w", s.power_w},
+                       {"time_s", number_or_null(sampling.time_s[i])},
+                       {"voltage_v", s.voltage_v ? Json(*s.voltage_v) : Json(nullptr)},
+                       {"modelled_power_w", model.usable ? Json(model.curve.power(s.clock_mhz)) : Json(nullptr)}});
   }
   document["samples"] = std::move(samples);
   document["throttled"] = Json::array();
@@ -150,8 +148,7 @@ void print_ridges(const RidgeComparison& ridges) {
 /// A plot for the terminal: power as bars, energy per work as a mark.
 void print_plot(const PowerSampling& sampling, const PowerModel& model) {
   std::vector<PowerSample> sorted = sampling.samples;
-  std::sort(sorted.begin(), sorted.end(),
-            [](const auto& a, const auto& b) { return a.clock_mhz < b.clock_mhz; });
+  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.clock_mhz < b.clock_mhz; });
   double most_power = 0, most_energy = 0, least_energy = std::numeric_limits<double>::infinity();
   for (const PowerSample& s : sorted) {
     most_power = std::max(most_power, s.power_w);
@@ -166,8 +163,7 @@ void print_plot(const PowerSampling& sampling, const PowerModel& model) {
     const auto mark = static_cast<std::size_t>(
         most_energy > least_energy ? 24 * (energy - least_energy) / (most_energy - least_energy) : 0);
     fmt::print("{:>6.0f} {:>7.1f} {:>7.1f}  {:<40}  {:>5.2f} {}*\n", s.clock_mhz, s.power_w,
-               model.curve.power(s.clock_mhz), std::string(bar, '#'), energy / least_energy,
-               std::string(mark, ' '));
+               model.curve.power(s.clock_mhz), std::string(bar, '#'), energy / least_energy, std::string(mark, ' '));
   }
 }
 
@@ -186,10 +182,9 @@ void print_for_people(const PowerSampling& sampling, const PowerModel& model, co
   }
   fmt::print("  optimal clock    {} MHz (least energy per work, compute-bound; modelled)\n",
              with_interval(model.optimal_clock_mhz));
-  if (const auto best = best_clock(model, sampling.supported_mhz))
-    fmt::print("  of its clocks    {:.0f} MHz\n", *best);
-  fmt::print("  suggested range  {:.0f}-{:.0f} MHz, {:.0f} % of the clocks left out\n", range.low_mhz,
-             range.high_mhz, 100 * range.removed_share);
+  if (const auto best = best_clock(model, sampling.supported_mhz)) fmt::print("  of its clocks    {:.0f} MHz\n", *best);
+  fmt::print("  suggested range  {:.0f}-{:.0f} MHz, {:.0f} % of the clocks left out\n", range.low_mhz, range.high_mhz,
+             100 * range.removed_share);
   fmt::print("  idle power       {} W\n  dynamic power    {} mW/MHz\n", with_interval(model.idle_w, "{:.1f}"),
              with_interval({1e3 * model.dynamic_w_per_mhz.value, 1e3 * model.dynamic_w_per_mhz.low,
                             1e3 * model.dynamic_w_per_mhz.high},
@@ -202,8 +197,7 @@ void print_for_people(const PowerSampling& sampling, const PowerModel& model, co
   }
   print_ridges(ridges);
   if (model.max_power_w) fmt::print("  power cap        {} W\n", with_interval(*model.max_power_w, "{:.1f}"));
-  fmt::print("  (95 % intervals; the curve fits the samples to {:.1f} %)\n\n",
-             100 * model.relative_deviation);
+  fmt::print("  (95 % intervals; the curve fits the samples to {:.1f} %)\n\n", 100 * model.relative_deviation);
 
   print_plot(sampling, model);
   for (const std::string& note : model.notes) fmt::print("note: {}\n", note);
@@ -211,8 +205,7 @@ void print_for_people(const PowerSampling& sampling, const PowerModel& model, co
 
 std::string figure_of(const PowerSampling& sampling, const PowerModel& model) {
   Chart chart;
-  chart.title =
-      "Power and energy over the core clock" + (sampling.device.empty() ? "" : ": " + sampling.device);
+  chart.title = "Power and energy over the core clock" + (sampling.device.empty() ? "" : ": " + sampling.device);
   chart.x_label = "core clock (MHz)";
   chart.y_label = "power (W)";
   chart.right_label = "energy per 10^6 cycles (J)";
@@ -228,8 +221,7 @@ std::string figure_of(const PowerSampling& sampling, const PowerModel& model) {
   const double low = *ends.first, high = *ends.second;
   chart.series = {std::move(power), std::move(energy)};
   if (model.usable) {
-    ChartSeries curve{"modelled power", {}, {}, true, false, {}},
-        cost{"modelled energy", {}, {}, true, true, {}};
+    ChartSeries curve{"modelled power", {}, {}, true, false, {}}, cost{"modelled energy", {}, {}, true, true, {}};
     constexpr int kPoints = 120;
     for (int i = 0; i <= kPoints; ++i) {
       const double f = low + (high - low) * i / kPoints;
@@ -248,8 +240,7 @@ std::string figure_of(const PowerSampling& sampling, const PowerModel& model) {
 void fit(const ModelArguments& arguments) {
   if (arguments.from && arguments.device) throw UserError("give either --from FILE or --device, not both");
   if (arguments.count < 3) throw UserError("--clocks must be at least 3 (5 to see a ridge)");
-  if (!(arguments.share > 0 && arguments.share < 1))
-    throw UserError("--range is a share between 0 and 1, such as 0.1");
+  if (!(arguments.share > 0 && arguments.share < 1)) throw UserError("--range is a share between 0 and 1, such as 0.1");
   PowerSampling sampling;
   PowerModel model;
   if (arguments.from) {
@@ -278,12 +269,10 @@ void fit(const ModelArguments& arguments) {
 
 void add_model_command(Verb app) {
   auto arguments = std::make_shared<ModelArguments>();
-  Verb verb =
-      app.add_verb("model", "Power over the core clock: the ridge point and the clock with least energy");
-  verb.add_option(
-      "--from", arguments->from,
-      "Fit recorded data: a Kernel Tuner cache with a clock and a power, a results database, or CSV with "
-      "clock_mhz,power_w[,time_s]");
+  Verb verb = app.add_verb("model", "Power over the core clock: the ridge point and the clock with least energy");
+  verb.add_option("--from", arguments->from,
+                  "Fit recorded data: a Kernel Tuner cache with a clock and a power, a results database, or CSV with "
+                  "clock_mhz,power_w[,time_s]");
   verb.add_option("-d,--device", arguments->device,
                   "Where to run the full-load kernel: cuda:0, sim:a100 ... (the best)");
   verb.add_option("-n,--clocks", arguments->count, "How many clocks to sample (8)");

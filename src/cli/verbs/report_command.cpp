@@ -20,8 +20,7 @@ void add_report_command(Verb app) {
   };
   auto options = std::make_shared<Options>();
   Verb verb = app.add_verb("report", "Write a stored session as one self-contained HTML page");
-  verb.add_option("source", options->source, "Results: a store, a Kernel Tuner cache, T4 or CSV file")
-      .show_default();
+  verb.add_option("source", options->source, "Results: a store, a Kernel Tuner cache, T4 or CSV file").show_default();
   verb.add_option("-o,--output", options->output, "Page to write (-: standard output)").show_default();
   verb.add_option("--session", options->session, "Session of the store (default: the one worked on last)");
   verb.add_option("--objective", options->objective, "Rank by this instead of what was tuned for last");

@@ -61,8 +61,7 @@ std::vector<std::filesystem::path> files_of(const std::vector<std::string>& data
       const bool is_other = file.find(".T1.") != std::string::npos || file.find(".T4.") != std::string::npos;
       if (entry.is_regular_file() && is_recording && !is_other) found.push_back(entry.path());
     }
-    if (found.empty())
-      throw UserError(fmt::format("{}: no recordings (*.json, *.csv, stores) in this folder", name));
+    if (found.empty()) throw UserError(fmt::format("{}: no recordings (*.json, *.csv, stores) in this folder", name));
     std::sort(found.begin(), found.end());
     files.insert(files.end(), found.begin(), found.end());
   }
@@ -95,8 +94,8 @@ nlohmann::ordered_json to_json(const SpaceScore& score) {
           {"strategy_seconds_per_evaluation", score.own_seconds}};
 }
 
-nlohmann::ordered_json to_json(const std::vector<StrategyScore>& scores,
-                               const std::vector<ScoredSpace>& spaces, const ScoreArguments& arguments) {
+nlohmann::ordered_json to_json(const std::vector<StrategyScore>& scores, const std::vector<ScoredSpace>& spaces,
+                               const ScoreArguments& arguments) {
   nlohmann::ordered_json document, strategies = nlohmann::ordered_json::object();
   for (const StrategyScore& score : scores) {
     nlohmann::ordered_json spaces = nlohmann::ordered_json::object();
@@ -128,8 +127,8 @@ void print_table(const std::vector<StrategyScore>& scores) {
   for (const SpaceScore& space : scores.front().spaces) fmt::print(" {:>20}", space.space.substr(0, 20));
   fmt::print("\n");
   for (const StrategyScore& score : scores) {
-    fmt::print("{:<28} {:>6.3f} {:>8.0f} {:>8.0f}", score.strategy, score.mean,
-               score.evaluations_to_5_percent, score.evaluations_to_1_percent);
+    fmt::print("{:<28} {:>6.3f} {:>8.0f} {:>8.0f}", score.strategy, score.mean, score.evaluations_to_5_percent,
+               score.evaluations_to_1_percent);
     for (const SpaceScore& space : score.spaces)
       fmt::print(" {:>20}", fmt::format("{:.2f} ({:.0f})", space.score, space.evaluations_to_1_percent));
     fmt::print("\n");
@@ -177,9 +176,8 @@ std::vector<StrategyScore> score_foreign(const std::string& file, const std::vec
           runs.emplace_back();
           for (const auto& evaluation : run) {
             const auto& value = evaluation.at(1);
-            runs.back().push_back(
-                {evaluation.at(0).get<double>(),
-                 value.is_null() ? std::numeric_limits<double>::infinity() : value.get<double>()});
+            runs.back().push_back({evaluation.at(0).get<double>(),
+                                   value.is_null() ? std::numeric_limits<double>::infinity() : value.get<double>()});
           }
         }
         list.push_back(score_runs(space, runs));
@@ -200,12 +198,10 @@ void list_strategies(bool json) {
     for (const StrategyOption& option : description.options) {
       options[option.name] = {{"meaning", option.meaning}, {"default", option.default_value.to_string()}};
       if (!json)
-        fmt::print("    {:<14} {} (default {})\n", option.name, option.meaning,
-                   option.default_value.to_string());
+        fmt::print("    {:<14} {} (default {})\n", option.name, option.meaning, option.default_value.to_string());
     }
-    document[description.name] = {{"summary", description.summary},
-                                  {"multi_objective", description.multi_objective},
-                                  {"options", options}};
+    document[description.name] = {
+        {"summary", description.summary}, {"multi_objective", description.multi_objective}, {"options", options}};
   }
   if (json) print_json({{"strategies", document}});
 }
@@ -259,13 +255,10 @@ void run_score(const ScoreArguments& arguments) {
 void add_score_command(Verb app) {
   auto arguments = std::make_shared<ScoreArguments>();
   Verb verb = app.add_verb("score", "Score search strategies on recorded spaces (replayed, no hardware)");
-  verb.add_option("--data", arguments->data,
-                  "Recordings, or folders of them: Kernel Tuner caches, T4, CSV, stores");
-  verb.add_option("--strategies", arguments->strategies, "Names, joined by commas, or \"all\"")
-      .show_default();
+  verb.add_option("--data", arguments->data, "Recordings, or folders of them: Kernel Tuner caches, T4, CSV, stores");
+  verb.add_option("--strategies", arguments->strategies, "Names, joined by commas, or \"all\"").show_default();
   verb.add_option("--repeats", arguments->repeats, "Runs per strategy and space").show_default().positive();
-  verb.add_option("--seed", arguments->seed, "Seed of the first run; the next have the seeds after it")
-      .show_default();
+  verb.add_option("--seed", arguments->seed, "Seed of the first run; the next have the seeds after it").show_default();
   verb.add_option("--threads", arguments->threads, "Runs at a time; 0 for one per core").show_default();
   verb.add_option("--objective", arguments->objective,
                   "What to score on; what was recorded as the objective if absent");
@@ -273,8 +266,7 @@ void add_score_command(Verb app) {
   verb.add_option("--plot", arguments->plot, "Write convergence curves to this HTML file");
   verb.add_option("--runs", arguments->runs,
                   "Score these runs of another tool beside ours (JSON; bench/search/compare.sh makes them)");
-  verb.add_option("--tune-strategy", arguments->tune,
-                  "Find better hyperparameters for this strategy instead");
+  verb.add_option("--tune-strategy", arguments->tune, "Find better hyperparameters for this strategy instead");
   verb.add_flag("--list", arguments->list, "List the strategies and their hyperparameters instead");
   verb.add_option("--trials", arguments->trials, "Settings tried by --tune-strategy").show_default();
   add_json_option(verb, arguments->json);

@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "base/clock.hpp"
 #include "cli/command.hpp"
-#include "cli/output/findings.hpp"
 #include "cli/live_options.hpp"
+#include "cli/output/findings.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/results.hpp"
 #include "cli/output/table.hpp"
-#include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "report/report.hpp"
 #include "store/sqlite/failure_groups.hpp"
@@ -177,7 +177,8 @@ void print_top(const RankedResults& ranked, std::size_t top) {
   const std::vector<std::string> values = value_columns(ranked);
   const std::vector<std::size_t> varying = varying_parameters(results);
   const auto shown = std::span(ranked.best).first(count);
-  const bool some_behind = std::any_of(shown.begin(), shown.end(), [&](std::size_t row) { return ranked.unconfirmed(row); });
+  const bool some_behind =
+      std::any_of(shown.begin(), shown.end(), [&](std::size_t row) { return ranked.unconfirmed(row); });
   // Columns that do not fit go from the right: what was wanted and the configuration stay longest.
   const std::size_t first = std::min(values.size(), ranked.objective.quantities().size());
   std::vector<std::string> header{"#"};
@@ -193,11 +194,14 @@ void print_top(const RankedResults& ranked, std::size_t top) {
     const bool converged = row.measurement.status != Status::not_converged;
     unsure = unsure || !converged;
     std::vector<std::string> cells{fmt::format("{}{}", i + 1, converged ? "" : "~")};
-    const auto value = [&](std::size_t v) { cells.push_back(with_interval(row.measurement, values[v], results.metrics)); };
+    const auto value = [&](std::size_t v) {
+      cells.push_back(with_interval(row.measurement, values[v], results.metrics));
+    };
     for (std::size_t v = 0; v < first; ++v) value(v);
     if (some_behind) {
       const auto behind = ranked.unconfirmed(ranked.best[i]);
-      cells.push_back(behind ? fmt::format("{} expected", human(behind->expected, ranked.objective.unit())) : std::string());
+      cells.push_back(behind ? fmt::format("{} expected", human(behind->expected, ranked.objective.unit()))
+                             : std::string());
     }
     for (const std::size_t p : varying) cells.push_back(row.configuration[p].to_string());
     for (std::size_t v = first; v < values.size(); ++v) value(v);
@@ -208,8 +212,10 @@ void print_top(const RankedResults& ranked, std::size_t top) {
              table.to_string(2, terminal_width()),
              unsure ? "  ~ not converged: its interval is wider than was asked for\n" : "");
   if (some_behind)
-    fmt::print("  not confirmed: reads better, but the confirmed ones read {:.3g} times their search's value when measured again\n",
-               ranked.repeats.factor);
+    fmt::print(
+        "  not confirmed: reads better, but the confirmed ones read {:.3g} times their search's value when measured "
+        "again\n",
+        ranked.repeats.factor);
 }
 
 void print_failures(const ResultSet& results) {
@@ -243,7 +249,8 @@ void print_sessions(const Store& store) {
 }
 
 void show(const ShowOptions& options) {
-  if (options.page && !options.json) throw UserError("--page goes with --json; \"ergotune report\" writes the page itself");
+  if (options.page && !options.json)
+    throw UserError("--page goes with --json; \"ergotune report\" writes the page itself");
   if (options.sessions && !options.json) {
     print_sessions(Store::open(options.source, true));
     return;
@@ -273,8 +280,7 @@ void show(const ShowOptions& options) {
 void add_show_command(Verb app) {
   auto options = std::make_shared<ShowOptions>();
   Verb verb = app.add_verb("show", "Show the best configurations and the failures of stored results");
-  verb.add_option("source", options->source, "Results: a store, a Kernel Tuner cache, T4 or CSV file")
-      .show_default();
+  verb.add_option("source", options->source, "Results: a store, a Kernel Tuner cache, T4 or CSV file").show_default();
   verb.add_option("--session", options->session, "Session of the store (default: the one worked on last)");
   verb.add_option("--top", options->top, "Rows of the table of the best").show_default();
   verb.add_option("--objective", options->objective, "Rank by this instead of what was tuned for");

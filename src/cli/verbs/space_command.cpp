@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "ergotune/error.hpp"
 #include "device/device.hpp"
-#include "problem/tables/device_profile.hpp"
+#include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
+#include "problem/tables/device_profile.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -31,8 +31,7 @@ Json to_json(const Value& value) {
 Json configuration_json(const SearchSpace& space, ConfigurationIndex index) {
   Json object = Json::object();
   const Configuration configuration = space.configuration(index);
-  for (std::size_t p = 0; p < configuration.size(); ++p)
-    object[space.parameters()[p].name] = to_json(configuration[p]);
+  for (std::size_t p = 0; p < configuration.size(); ++p) object[space.parameters()[p].name] = to_json(configuration[p]);
   return object;
 }
 
@@ -44,7 +43,8 @@ class LinePrinter {
       auto& texts = texts_.emplace_back();
       const std::string name = Json(parameter.name).dump(-1, ' ', false, Json::error_handler_t::replace);
       for (const auto& value : parameter.values)
-        texts.push_back(fmt::format("{}{}: {}", texts_.size() > 1 ? ", " : "{", name, to_json(value).dump(-1, ' ', false, Json::error_handler_t::replace)));
+        texts.push_back(fmt::format("{}{}: {}", texts_.size() > 1 ? ", " : "{", name,
+                                    to_json(value).dump(-1, ' ', false, Json::error_handler_t::replace)));
     }
   }
   void print(ConfigurationIndex index) {
@@ -104,14 +104,11 @@ void print_effects(const std::vector<RestrictionEffect>& effects) {
     fmt::print("there are no restrictions\n");
     return;
   }
-  const auto amount = [](double count) {
-    return std::isnan(count) ? "not counted" : fmt::format("{:.10g}", count);
-  };
+  const auto amount = [](double count) { return std::isnan(count) ? "not counted" : fmt::format("{:.10g}", count); };
   fmt::print("\n{:>14}  {:>14}  {:<12}  restriction\n", "removes alone", "only it does", "class");
   for (const auto& effect : effects)
     fmt::print("{:>14}  {:>14}  {:<12}  {}\n", amount(effect.removed_alone),
-               effect.redundant ? "redundant" : amount(effect.removed_only_by_it),
-               class_name(effect.restriction_class),
+               effect.redundant ? "redundant" : amount(effect.removed_only_by_it), class_name(effect.restriction_class),
                effect.label == effect.expression || effect.expression.empty()
                    ? effect.label
                    : fmt::format("{} ({})", effect.label, on_one_line(effect.expression)));
@@ -147,8 +144,8 @@ bool asks_the_device(const Problem& problem) {
   return std::any_of(problem.restrictions.begin(), problem.restrictions.end(),
                      [](const Restriction& r) { return asks_the_device(r.expression); }) ||
          std::any_of(problem.parameters.begin(), problem.parameters.end(), [](const Parameter& p) {
-           return p.range && (asks_the_device(p.range->start) || asks_the_device(p.range->stop) ||
-                              asks_the_device(p.range->step));
+           return p.range &&
+                  (asks_the_device(p.range->start) || asks_the_device(p.range->stop) || asks_the_device(p.range->step));
          });
 }
 
@@ -188,8 +185,7 @@ void run(const SpaceArguments& arguments) {
       document["parameters"].push_back({{"name", parameter.name}, {"values", std::move(values)}});
     }
     document["cartesian"] = space.cartesian_size();
-    if (space.cartesian_size() < 0x1p53)
-      document["cartesian"] = static_cast<std::uint64_t>(space.cartesian_size());
+    if (space.cartesian_size() < 0x1p53) document["cartesian"] = static_cast<std::uint64_t>(space.cartesian_size());
     document["valid"] = space.size();
     document["build_seconds"] = space.build_seconds();
     document["memory_bytes"] = space.memory_bytes();
@@ -225,10 +221,8 @@ void run(const SpaceArguments& arguments) {
 
 void add_space_command(Verb app) {
   auto arguments = std::make_shared<SpaceArguments>();
-  Verb verb =
-      app.add_verb("space", "Show the search space of a problem file: size, samples, what restrictions do");
-  verb.add_option("file", arguments->file,
-                  "Problem file: TOML, T1 JSON, or {\"tune_params\", \"restrictions\"} JSON")
+  Verb verb = app.add_verb("space", "Show the search space of a problem file: size, samples, what restrictions do");
+  verb.add_option("file", arguments->file, "Problem file: TOML, T1 JSON, or {\"tune_params\", \"restrictions\"} JSON")
       .required();
   verb.add_option("--device", arguments->device,
                   "Use the limits of this device (default, where they are asked for: the best here)");

@@ -7,14 +7,14 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "analysis/temperature_study.hpp"
+#include "base/clock.hpp"
 #include "base/files.hpp"
 #include "cli/command.hpp"
 #include "cli/interruption.hpp"
 #include "cli/live_options.hpp"
 #include "cli/one_configuration.hpp"
 #include "cli/output/progress.hpp"
-#include "analysis/temperature_study.hpp"
-#include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "measure/energy/energy.hpp"
 #include "power/sensors/temperature_coefficient.hpp"
@@ -57,13 +57,16 @@ class Repeated : public Source {
     now.evaluated = runs_.size();
     now.total = arguments_.runs;
     now.seconds = host_seconds() - began_;
-    now.seconds_left = now.seconds / static_cast<double>(runs_.size()) * static_cast<double>(arguments_.runs - runs_.size());
-    if (arguments_.seconds > 0) now.seconds_left = std::min(*now.seconds_left, std::max(0.0, arguments_.seconds - now.seconds));
+    now.seconds_left =
+        now.seconds / static_cast<double>(runs_.size()) * static_cast<double>(arguments_.runs - runs_.size());
+    if (arguments_.seconds > 0)
+      now.seconds_left = std::min(*now.seconds_left, std::max(0.0, arguments_.seconds - now.seconds));
     progress_(now);
   }
   std::string stop() override {
     // What does not work once will not work three hundred times.
-    if (runs_.size() >= 3 && std::none_of(runs_.begin(), runs_.end(), [](const Measurement& m) { return usable(m.status); }))
+    if (runs_.size() >= 3 &&
+        std::none_of(runs_.begin(), runs_.end(), [](const Measurement& m) { return usable(m.status); }))
       return "it does not work";
     return arguments_.seconds > 0 && host_seconds() - began_ >= arguments_.seconds ? "time is up" : std::string();
   }
@@ -133,8 +136,9 @@ Json document_of(const PreparedSession& prepared, const Configuration& configura
   return document;
 }
 
-void print_for_people(const PreparedSession& prepared, const Configuration& configuration, const TemperatureStudy& study,
-                      const TemperatureArguments& arguments, double seconds, const std::filesystem::path& kept) {
+void print_for_people(const PreparedSession& prepared, const Configuration& configuration,
+                      const TemperatureStudy& study, const TemperatureArguments& arguments, double seconds,
+                      const std::filesystem::path& kept) {
   fmt::print("{} on {}: {}\n  {} runs in {}{}, {:.1f} to {:.1f} °C\n", prepared.problem.name, prepared.device.name,
              describe(prepared.space->parameters(), configuration), study.runs.size(), human_duration(seconds),
              study.failed ? fmt::format(" ({} failed)", study.failed) : "", study.coolest, study.hottest);
@@ -145,8 +149,8 @@ void print_for_people(const PreparedSession& prepared, const Configuration& conf
   }
   if (arguments.at && study.slopes.contains("energy")) {
     const EnergyScatter scatter = scatter_of(study, *arguments.at);
-    fmt::print("  corrected to {:g} °C (modelled) the energies scatter by {:.2f} % instead of {:.2f} %\n", *arguments.at,
-               100 * scatter.corrected, 100 * scatter.measured);
+    fmt::print("  corrected to {:g} °C (modelled) the energies scatter by {:.2f} % instead of {:.2f} %\n",
+               *arguments.at, 100 * scatter.corrected, 100 * scatter.measured);
   }
   if (!study.why_not.empty())
     fmt::print("  no coefficient of the board: {}\n", study.why_not);
@@ -174,8 +178,8 @@ std::string csv_of(const TemperatureStudy& study, std::optional<double> at) {
 /// The change of power with temperature belongs to the board, not to this kernel: it is kept for corrected_energy.
 std::filesystem::path keep(const PreparedSession& prepared, const TemperatureStudy& study) {
   const DeviceInfo& device = prepared.device;
-  const EnergySources sources = energy_sources(prepared.problem.settings.sensors, device.name, device.uuid,
-                                               device.pci_address, device.is_cpu);
+  const EnergySources sources =
+      energy_sources(prepared.problem.settings.sensors, device.name, device.uuid, device.pci_address, device.is_cpu);
   const TemperatureSlope& power = study.slopes.at("power");
   return keep_temperature_coefficient(sources.sensors.front()->info(),
                                       {power.slope, power.standard_error, study.coolest, study.hottest});
@@ -215,9 +219,10 @@ void study(const TemperatureArguments& arguments) {
     const auto& runs = repeated.runs();
     const auto failed = std::find_if(runs.begin(), runs.end(), [](const Measurement& m) { return !usable(m.status); });
     fmt::print(stderr, "ergotune: no slope from {} runs: {}\n", runs.size(),
-               failed != runs.end()         ? to_string(failed->status) + ": " + failed->message
-               : found.runs.size() < 8      ? "eight with energy and temperature are needed at least"
-                                            : "the temperature did not change at all; --rest lets the board cool in between");
+               failed != runs.end() ? to_string(failed->status) + ": " + failed->message
+               : found.runs.size() < 8
+                   ? "eight with energy and temperature are needed at least"
+                   : "the temperature did not change at all; --rest lets the board cool in between");
     throw Exit{kNoAnswer};
   }
   std::filesystem::path kept;
@@ -244,7 +249,8 @@ void add_temperature_command(Verb app) {
   verb.add_option("-c,--config", arguments->configuration,
                   "The configuration as a JSON object; parameters left out take their defaults");
   verb.add_option("--runs", arguments->runs, "How often it is measured (300)");
-  verb.add_option("--seconds", arguments->seconds, "End after so many s, however often it was measured by then (no end)");
+  verb.add_option("--seconds", arguments->seconds,
+                  "End after so many s, however often it was measured by then (no end)");
   verb.add_option("--rest", arguments->rest, "Let the board rest and cool for so many s now and then (0: never)");
   verb.add_option("--every", arguments->every, "How many runs there are between rests (20)");
   verb.add_option("--at", arguments->at, "Correct energies to this temperature in °C: modelled");

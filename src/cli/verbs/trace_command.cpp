@@ -6,13 +6,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "analysis/svg_chart.hpp"
 #include "base/files.hpp"
 #include "cli/command.hpp"
 #include "cli/interruption.hpp"
 #include "cli/live_options.hpp"
 #include "cli/one_configuration.hpp"
 #include "cli/output/progress.hpp"
-#include "analysis/svg_chart.hpp"
 #include "ergotune/error.hpp"
 #include "measure/energy/power_trace.hpp"
 
@@ -29,7 +29,8 @@ struct TraceArguments : LiveArguments {
 
 /// A file that goes with the verb, where the user names none.
 struct ScratchFile {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / fmt::format("ergotune-trace-{}.csv", ::getpid());
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("ergotune-trace-{}.csv", ::getpid());
   ~ScratchFile() {
     std::error_code ignored;
     std::filesystem::remove(path, ignored);
@@ -58,8 +59,10 @@ Json document_of(const PreparedSession& prepared, const Configuration& configura
                 {"load_seconds", trace.load_seconds},
                 {"launches", trace.launches}};
   for (const char* key : {"power", "board", "reasons"}) document[key] = Json::array();
-  for (const TraceSeries& series : trace.power) document["power"].push_back(series_document(series, trace.load_seconds));
-  for (const TraceSeries& series : trace.board) document["board"].push_back(series_document(series, trace.load_seconds));
+  for (const TraceSeries& series : trace.power)
+    document["power"].push_back(series_document(series, trace.load_seconds));
+  for (const TraceSeries& series : trace.board)
+    document["board"].push_back(series_document(series, trace.load_seconds));
   for (const auto& reason : trace.reasons)
     document["reasons"].push_back({{"reason", reason.name}, {"from", reason.from}, {"to", reason.to}});
   return document;
@@ -71,11 +74,13 @@ void print_series(const TraceSeries& series, double load_seconds, const char* un
     fmt::print("  {:<24} {} values, too few under load to tell\n", series.name, series.time.size());
     return;
   }
-  const std::string settled = settling->seconds ? fmt::format("settles in {:.2f} s to within {:.3g}", *settling->seconds, settling->band)
-                                                : "does not settle";
+  const std::string settled =
+      settling->seconds ? fmt::format("settles in {:.2f} s to within {:.3g}", *settling->seconds, settling->band)
+                        : "does not settle";
   const std::string drift =
       settling->drift != 0 ? fmt::format(", still changing by {:+.3g} {} a second", settling->drift, unit) : "";
-  fmt::print("  {:<24} {:.4g} -> {:.4g} {}, {}{}\n", series.name, settling->before, settling->final, unit, settled, drift);
+  fmt::print("  {:<24} {:.4g} -> {:.4g} {}, {}{}\n", series.name, settling->before, settling->final, unit, settled,
+             drift);
 }
 
 const char* unit_of_device(const std::string& name) {
@@ -101,9 +106,10 @@ std::string figure_of(const PreparedSession& prepared, const PowerTrace& trace) 
   chart.x_label = "time from the first launch (s)";
   chart.y_label = "power (W)";
   chart.right_label = "core clock (MHz)";
-  chart.note = fmt::format("measured; {} launches in {:.2f} s; each line includes its sensor's own window", trace.launches,
-                           trace.load_seconds);
-  for (const TraceSeries& series : trace.power) chart.series.push_back({series.name, series.time, series.value, true, false, {}});
+  chart.note = fmt::format("measured; {} launches in {:.2f} s; each line includes its sensor's own window",
+                           trace.launches, trace.load_seconds);
+  for (const TraceSeries& series : trace.power)
+    chart.series.push_back({series.name, series.time, series.value, true, false, {}});
   if (const TraceSeries* clock = trace.find("core_clock_mhz"))
     chart.series.push_back({"core clock", clock->time, clock->value, true, true, {}});
   chart.bands.push_back({0, trace.load_seconds, "launches"});
@@ -121,7 +127,8 @@ void record(const TraceArguments& arguments) {
   spec.options["after"] = {Value(arguments.after)};
   for (const std::string& sensor : problem.settings.sensors) spec.options["sensors"].emplace_back(sensor);
   // The energy meter would read the same sensors beside it.
-  std::erase_if(problem.observers, [](const ObserverSpec& other) { return other.name == "trace" || other.name == "energy"; });
+  std::erase_if(problem.observers,
+                [](const ObserverSpec& other) { return other.name == "trace" || other.name == "energy"; });
   problem.observers.push_back(std::move(spec));
   problem.objective = ObjectiveSpec{};
   problem.objective.text = "time";
@@ -148,7 +155,8 @@ void record(const TraceArguments& arguments) {
   if (entry == nullptr) throw Error("interrupted");
   const auto text = read_file(file);
   if (!text || !usable(entry->measurement.status)) {
-    fmt::print(stderr, "ergotune: no trace: {}: {}\n", to_string(entry->measurement.status), entry->measurement.message);
+    fmt::print(stderr, "ergotune: no trace: {}: {}\n", to_string(entry->measurement.status),
+               entry->measurement.message);
     throw Exit{kNoAnswer};
   }
   for (const std::string& warning : entry->measurement.warnings) fmt::print(stderr, "note: {}\n", warning);

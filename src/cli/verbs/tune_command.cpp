@@ -19,8 +19,8 @@
 #include "cli/output/plan_output.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/tune_report.hpp"
-#include "cli/watch_child.hpp"
 #include "cli/output/wisdom_records.hpp"
+#include "cli/watch_child.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune::cli {
@@ -50,8 +50,7 @@ std::set<Status> statuses_to_retry(const std::string& text) {
     } else if (const auto status = status_from(word); status && *status != Status::ok) {
       chosen.insert(*status);
     } else {
-      throw UserError(
-          fmt::format("--retry: no failure has the status \"{}\"{}", word, suggestion(word, names)));
+      throw UserError(fmt::format("--retry: no failure has the status \"{}\"{}", word, suggestion(word, names)));
     }
   }
   if (chosen.empty()) throw UserError("--retry takes statuses with commas, or all");
@@ -65,10 +64,12 @@ void write_winner(const TuneArguments& arguments, const PreparedSession& prepare
   for (const WrittenWisdom& written :
        write_wisdom(*arguments.wisdom, wisdom_of(prepared.store->file(), prepared.store_session, std::nullopt)))
     if (!arguments.quiet)
-      fmt::print(stderr, "Wisdom: {} ({})\n", written.file.string(), written.added > 0 ? "a record was added" : "it has this already");
+      fmt::print(stderr, "Wisdom: {} ({})\n", written.file.string(),
+                 written.added > 0 ? "a record was added" : "it has this already");
 }
 
-/// Writes the winner before the answer, because a reader may close the pipe (`| head`); an error of writing is thrown after the answer.
+/// Writes the winner before the answer, because a reader may close the pipe (`| head`); an error of writing is thrown
+/// after the answer.
 template <class Tell>
 void save_and_report(const TuneArguments& arguments, const PreparedSession& prepared, bool answered, Tell tell) {
   std::exception_ptr unwritten;
@@ -94,7 +95,8 @@ Asked read(const TuneArguments& arguments) {
   SetupOptions& setup = asked.setup = setup_with(arguments, problem);
   if (setup.store.empty()) setup.store = "ergotune.db";
   if (arguments.no_store) setup.store.clear();
-  if (arguments.watch && arguments.no_store) throw UserError("--watch shows what the store holds; leave --no-store away");
+  if (arguments.watch && arguments.no_store)
+    throw UserError("--watch shows what the store holds; leave --no-store away");
   setup.resume = !arguments.no_resume;
   SessionOptions& options = asked.options = SessionOptions::from(problem.settings);
   if (options.budget.joules > 0) setup.live.energy = true;  // without a sensor it would never be spent: that is refused
@@ -103,7 +105,8 @@ Asked read(const TuneArguments& arguments) {
   if (!plan.empty() && arguments.retry)
     throw UserError("--retry comes before a search; tune without --plan to try stored failures again");
   if (plan.empty() && arguments.figure)
-    throw UserError("--figure draws a comparison of plans: name some with --plan, as in --plan race_to_idle,model_steered");
+    throw UserError(
+        "--figure draws a comparison of plans: name some with --plan, as in --plan race_to_idle,model_steered");
   if (!plan.empty()) find_plans(plan, problem);  // an unknown name is reported before a device is opened
   if (!plan.empty()) {
     if (const std::string added = prepare_for_plans(problem, setup, plan); !added.empty())
@@ -124,17 +127,19 @@ PreparedSession prepare(const Asked& asked, bool quiet) {
 }
 
 /// Progress that tells once what a long search without a bound means.
-std::function<void(const SessionProgress&)> progress_with_hint(ProgressPrinter& progress, const SessionOptions& options, bool quiet) {
+std::function<void(const SessionProgress&)> progress_with_hint(ProgressPrinter& progress, const SessionOptions& options,
+                                                               bool quiet) {
   const bool bounded = options.budget.evaluations > 0 || options.budget.seconds > 0 || options.budget.joules > 0;
   const bool ends = options.early_stop && options.strategy == "auto";
   return [&progress, ends, told = bounded || quiet](const SessionProgress& p) mutable {
     if (!told && p.evaluated >= 2 && p.seconds_left.value_or(0) > kLong) {
       progress.finish();
       fmt::print(stderr,
-                 "note: without a budget {} {} configurations, {} {} more; Ctrl-C ends it with the best so far and keeps every "
+                 "note: without a budget {} {} configurations, {} {} more; Ctrl-C ends it with the best so far and "
+                 "keeps every "
                  "result, and the next time --budget 10min bounds it\n",
-                 ends ? "the search goes on until nothing better is likely among" : "all are measured of",
-                 p.total, ends ? "at most" : "about", human_duration(*p.seconds_left));
+                 ends ? "the search goes on until nothing better is likely among" : "all are measured of", p.total,
+                 ends ? "at most" : "about", human_duration(*p.seconds_left));
       told = true;
     }
     progress(p);
@@ -178,8 +183,8 @@ std::vector<std::string> kinds_named(const std::string& devices, const Problem& 
   return texts;
 }
 
-/// Boards of different kinds: a session each, side by side. They share problem, store and compile workers; results of one kind
-/// say nothing of another, so they are printed one after the other and never ranked.
+/// Boards of different kinds: a session each, side by side. They share problem, store and compile workers; results of
+/// one kind say nothing of another, so they are printed one after the other and never ranked.
 void tune_each(const TuneArguments& arguments, const Asked& asked, const std::vector<std::string>& kinds) {
   const int cores = static_cast<int>(std::max(2u, std::thread::hardware_concurrency()));
   const auto share = std::make_shared<CompileShare>(asked.setup.live.jobs > 0 ? asked.setup.live.jobs : cores - 1);
@@ -240,12 +245,14 @@ void tune(const TuneArguments& arguments) {
   // Compiled code passes through with every configuration: giving its memory back each time costs page
   // faults.
   ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
-  if (arguments.wisdom && arguments.no_store) throw UserError("--wisdom is written from what is stored; leave out --no-store");
+  if (arguments.wisdom && arguments.no_store)
+    throw UserError("--wisdom is written from what is stored; leave out --no-store");
   if (arguments.wisdom) refuse_unwritable(*arguments.wisdom);
   Asked asked = read(arguments);
   const std::string plan = asked.problem.settings.plan;
   const std::vector<std::string> kinds = kinds_named(asked.setup.device, asked.problem);
-  if (kinds.size() > 1 && !plan.empty()) throw UserError("plans are compared on boards of one kind: name one kind with --device");
+  if (kinds.size() > 1 && !plan.empty())
+    throw UserError("plans are compared on boards of one kind: name one kind with --device");
   if (kinds.size() > 1) return tune_each(arguments, asked, kinds);
   PreparedSession prepared = prepare(asked, arguments.quiet);
   const auto watched = watch(arguments, prepared);
@@ -276,12 +283,12 @@ void add_tune_command(Verb app) {
   add_live_options(verb, *arguments);
   arguments->settings.add_to(verb, true);
   verb.add_flag("--no-store", arguments->no_store, "Keep no results");
-  verb.add_flag("--no-resume", arguments->no_resume,
-                "Begin afresh even where results of this problem are stored");
+  verb.add_flag("--no-resume", arguments->no_resume, "Begin afresh even where results of this problem are stored");
   verb.add_flag("--watch", arguments->watch, "Show the session in the browser while it runs: prints a link");
   verb.add_option("--retry", arguments->retry,
                   "Measure stored failures of these statuses again: timeout,runtime_error ... or all");
-  verb.add_option("--wisdom", arguments->wisdom, "Folder: the winner is added to its wisdom, which applications choose from");
+  verb.add_option("--wisdom", arguments->wisdom,
+                  "Folder: the winner is added to its wisdom, which applications choose from");
   verb.add_option("--figure", arguments->figure, "With --plan: write the comparison as an SVG figure");
   verb.add_option("--top", arguments->top, "How many of the best to print (5)");
   verb.add_flag("-q,--quiet", arguments->quiet, "No progress and no notes");

@@ -11,10 +11,10 @@
 #include "cli/live_options.hpp"
 #include "cli/output/table.hpp"
 #include "ergotune/error.hpp"
-#include "kernel/wisdom.hpp"
-#include "kernel/wisdom_key.hpp"
 #include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
+#include "kernel/wisdom.hpp"
+#include "kernel/wisdom_key.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -39,7 +39,9 @@ std::vector<ReadFile> read_all(const std::string& source) {
 }
 
 /// The kernel that a file is of; where its header does not say, what the file is called.
-std::string kernel_of(const ReadFile& file) { return file.wisdom.kernel.empty() ? file.file.stem().string() : file.wisdom.kernel; }
+std::string kernel_of(const ReadFile& file) {
+  return file.wisdom.kernel.empty() ? file.file.stem().string() : file.wisdom.kernel;
+}
 
 void print_warnings(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
@@ -72,7 +74,8 @@ void list(const WisdomOptions& options) {
     for (const WisdomRecord& r : file.wisdom.records) {
       records.push_back(record_json(file, r));
       table.add({file.wisdom.kernel, r.device.name, size_text(r.problem_size), (r.maximise ? "max " : "") + r.objective,
-                 r.score ? fmt::format("{:.6g}", *r.score) : "", r.provenance, r.tuned_at.substr(0, 10), values_text(r.configuration)});
+                 r.score ? fmt::format("{:.6g}", *r.score) : "", r.provenance, r.tuned_at.substr(0, 10),
+                 values_text(r.configuration)});
     }
     for (const std::string& warning : file.wisdom.warnings) warnings.push_back(warning);
     print_warnings(file.wisdom.warnings);
@@ -86,7 +89,8 @@ void list(const WisdomOptions& options) {
   }
 }
 
-/// All records of each kernel, by the file that they are exported to. Throws UserError where that would replace what is read.
+/// All records of each kernel, by the file that they are exported to. Throws UserError where that would replace what is
+/// read.
 std::map<std::filesystem::path, Wisdom> by_target(const std::vector<ReadFile>& files, const std::string& output) {
   std::map<std::filesystem::path, Wisdom> targets;
   for (const ReadFile& file : files) {
@@ -96,7 +100,9 @@ std::map<std::filesystem::path, Wisdom> by_target(const std::vector<ReadFile>& f
     const auto target = wisdom_file(output, kernel);
     Wisdom& all = targets.try_emplace(target, Wisdom{kernel, {}, {}}).first->second;
     if (all.kernel != kernel)
-      throw UserError(fmt::format("the kernels {} and {} would be written to one file; export their files one by one", all.kernel, kernel), {target.string(), 0, 0});
+      throw UserError(fmt::format("the kernels {} and {} would be written to one file; export their files one by one",
+                                  all.kernel, kernel),
+                      {target.string(), 0, 0});
     for (const WisdomRecord& record : file.wisdom.records)
       if (std::find(all.records.begin(), all.records.end(), record) == all.records.end()) all.records.push_back(record);
   }
@@ -104,7 +110,8 @@ std::map<std::filesystem::path, Wisdom> by_target(const std::vector<ReadFile>& f
     std::error_code error;
     for (const ReadFile& file : files)
       if (std::filesystem::equivalent(target, file.file, error))
-        throw UserError("this is a file that is exported from, and would be replaced; name another folder with -o", {target.string(), 0, 0});
+        throw UserError("this is a file that is exported from, and would be replaced; name another folder with -o",
+                        {target.string(), 0, 0});
   }
   return targets;
 }
@@ -158,8 +165,10 @@ const Kernel& kernel_named(const Problem& problem, const std::string& name) {
   throw UserError(fmt::format("{} has no kernel \"{}\"{}", problem.file.string(), name, suggestion(name, names)));
 }
 
-/// The problem's constants on a device that is known by its name, for work of these sizes; sizes that are not given are the file's.
-Constants constants_on(const Problem& problem, const Kernel& kernel, const std::string& device, const std::vector<std::int64_t>& sizes) {
+/// The problem's constants on a device that is known by its name, for work of these sizes; sizes that are not given are
+/// the file's.
+Constants constants_on(const Problem& problem, const Kernel& kernel, const std::string& device,
+                       const std::vector<std::int64_t>& sizes) {
   Constants constants = problem.constants_for(device, known_properties(device));
   const auto names = size_names(problem, kernel);
   for (std::size_t i = 0; i < std::min(names.size(), sizes.size()); ++i) constants[names[i]] = sizes[i];
@@ -185,7 +194,8 @@ Problem with_known_restrictions(Problem problem, const Constants& constants) {
 }
 
 /// What is wrong with a configuration, as the launcher judges it; empty: nothing.
-std::string fault_of(const Problem& problem, const Kernel& kernel, const Constants& constants, const WisdomRecord& record) {
+std::string fault_of(const Problem& problem, const Kernel& kernel, const Constants& constants,
+                     const WisdomRecord& record) {
   try {
     (void)launchable_configuration(problem, kernel, constants, record);
     return {};
@@ -200,7 +210,8 @@ std::string fault_at_home(const Problem& problem, const std::string& name, const
     if (wisdom_name(problem, kernel) != name) continue;
     const std::string backend = source_backend(kernel, record.device.backend);
     const Constants constants = constants_on(problem, kernel, record.device.name, record.problem_size);
-    if (!record.source_hash.empty() && !backend.empty() && source_hash(problem, kernel, backend, constants) != record.source_hash)
+    if (!record.source_hash.empty() && !backend.empty() &&
+        source_hash(problem, kernel, backend, constants) != record.source_hash)
       return "stale: the source has changed since it was tuned";
     return fault_of(with_known_restrictions(problem, constants), kernel, constants, record);
   }
@@ -219,11 +230,15 @@ void check(const WisdomOptions& options) {
     for (const WisdomRecord& record : file.wisdom.records) {
       const std::string fault = problem ? fault_at_home(*problem, file.wisdom.kernel, record) : std::string();
       if (!fault.empty())
-        here.push_back(fmt::format("{}: {} on {}: {}", file.file.string(), values_text(record.configuration), record.device.name, fault));
+        here.push_back(fmt::format("{}: {} on {}: {}", file.file.string(), values_text(record.configuration),
+                                   record.device.name, fault));
     }
     if (file.wisdom.kernel.empty()) here.push_back(file.file.string() + ": no header says which kernel this is of");
     records += file.wisdom.records.size();
-    documents.push_back({{"file", file.file.string()}, {"kernel", file.wisdom.kernel}, {"records", file.wisdom.records.size()}, {"faults", here}});
+    documents.push_back({{"file", file.file.string()},
+                         {"kernel", file.wisdom.kernel},
+                         {"records", file.wisdom.records.size()},
+                         {"faults", here}});
     faults.insert(faults.end(), here.begin(), here.end());
   }
   if (options.json) {
@@ -241,7 +256,8 @@ std::vector<std::int64_t> sizes_from(const std::string& text) {
   for (std::string word; std::getline(words, word, ',');) {
     char* end = nullptr;
     const long long size = std::strtoll(word.c_str(), &end, 10);
-    if (word.empty() || *end || size < 1) throw UserError(fmt::format("--size takes whole numbers with commas, as in 4096,4096, not \"{}\"", text));
+    if (word.empty() || *end || size < 1)
+      throw UserError(fmt::format("--size takes whole numbers with commas, as in 4096,4096, not \"{}\"", text));
     sizes.push_back(size);
   }
   return sizes;
@@ -275,7 +291,9 @@ void why(const WisdomOptions& options) {
     constants = constants_on(*problem, kernel, options.device, request.problem_size);
     if (!backend.empty()) request.source_hash = source_hash(*problem, kernel, backend, constants);
     problem = with_known_restrictions(std::move(*problem), constants);
-    request.refuse = [&](const WisdomRecord& record) { return fault_of(*problem, kernel_named(*problem, options.kernel), constants, record); };
+    request.refuse = [&](const WisdomRecord& record) {
+      return fault_of(*problem, kernel_named(*problem, options.kernel), constants, record);
+    };
   }
   const WisdomChoice choice = select_wisdom(wisdom.records, request);
   Json otherwise = nullptr;
@@ -292,7 +310,8 @@ void why(const WisdomOptions& options) {
   } else {
     fmt::print("{}\n", choice.reason);
     if (choice.record) fmt::print("{}\n", values_text(choice.record->configuration));
-    if (choice.record && !choice.record->execution.empty()) fmt::print("it ran at {}\n", values_text(choice.record->execution));
+    if (choice.record && !choice.record->execution.empty())
+      fmt::print("it ran at {}\n", values_text(choice.record->execution));
   }
 }
 
@@ -303,9 +322,12 @@ void add_why(Verb app, const std::shared_ptr<WisdomOptions>& options) {
   verb.add_option("--device", options->device, "Name of the device, as `ergotune devices` prints it").required();
   verb.add_option("--size", options->size, "Problem size, as in 4096,4096 (default: any)");
   verb.add_option("--objective", options->objective, "What is preferred where there is a choice");
-  verb.add_option("--backend", options->backend, "Kind of a device that the wisdom does not know: cuda, hip, opencl, host")
+  verb.add_option("--backend", options->backend,
+                  "Kind of a device that the wisdom does not know: cuda, hip, opencl, host")
       .one_of({"cuda", "hip", "opencl", "host"});
-  verb.add_option("--problem", options->problem, "Problem file: what is stale, or not in its space for this size, is left out").existing_path();
+  verb.add_option("--problem", options->problem,
+                  "Problem file: what is stale, or not in its space for this size, is left out")
+      .existing_path();
   add_json_option(verb, options->json);
   verb.footer("Example:\n  ergotune wisdom why wisdom gemm --device \"NVIDIA H100 80GB HBM3\" --size 4096,4096");
   verb.callback([options] { why(*options); });
@@ -338,7 +360,8 @@ void add_writers(Verb app, const std::shared_ptr<WisdomOptions>& options) {
   verb.callback([options] { export_wisdom(*options); });
 
   verb = app.add_verb("merge", "Add the records of several folders or files to one folder");
-  verb.add_option("sources", options->sources, "Folders or files of wisdom, ergotune's or Kernel Launcher's").required();
+  verb.add_option("sources", options->sources, "Folders or files of wisdom, ergotune's or Kernel Launcher's")
+      .required();
   verb.add_option("-o,--output", options->output, "Folder to add to").required();
   add_json_option(verb, options->json);
   verb.footer("Example:\n  ergotune wisdom merge wisdom wisdom-of-a-colleague -o merged");

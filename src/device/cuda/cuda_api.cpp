@@ -5,7 +5,8 @@
 namespace ergotune::cuda {
 
 const Api& api() {
-  static const Api& table = *new Api(library_names("ERGOTUNE_CUDA", {"libcuda.so.1", "libcuda.so"}));  // never closed (driver_table.hpp)
+  static const Api& table =
+      *new Api(library_names("ERGOTUNE_CUDA", {"libcuda.so.1", "libcuda.so"}));  // never closed (driver_table.hpp)
   return table;
 }
 

@@ -125,8 +125,7 @@ struct Api : DriverTable {
   EntryPoint<CUresult(CUcontext*)> cuCtxGetCurrent{this, "cuCtxGetCurrent"};
   EntryPoint<CUresult(CUdevice*)> cuCtxGetDevice{this, "cuCtxGetDevice", Need::optional};
   EntryPoint<CUresult()> cuCtxSynchronize{this, "cuCtxSynchronize"};
-  EntryPoint<CUresult(CUmodule*, const void*, unsigned, int*, void**)> cuModuleLoadDataEx{this,
-                                                                                     "cuModuleLoadDataEx"};
+  EntryPoint<CUresult(CUmodule*, const void*, unsigned, int*, void**)> cuModuleLoadDataEx{this, "cuModuleLoadDataEx"};
   EntryPoint<CUresult(CUmodule)> cuModuleUnload{this, "cuModuleUnload"};
   EntryPoint<CUresult(CUfunction*, CUmodule, const char*)> cuModuleGetFunction{this, "cuModuleGetFunction"};
   EntryPoint<CUresult(int*, int, CUfunction)> cuFuncGetAttribute{this, "cuFuncGetAttribute"};
@@ -134,26 +133,24 @@ struct Api : DriverTable {
   EntryPoint<CUresult(int*, CUfunction, int, std::size_t)> cuOccupancyMaxActiveBlocksPerMultiprocessor{
       this, "cuOccupancyMaxActiveBlocksPerMultiprocessor", Need::optional};
   EntryPoint<CUresult(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
-                 void**, void**)>
+                      void**, void**)>
       cuLaunchKernel{this, "cuLaunchKernel"};
   EntryPoint<CUresult(CUdeviceptr*, std::size_t)> cuMemAlloc{this, "cuMemAlloc_v2"};
   EntryPoint<CUresult(CUdeviceptr)> cuMemFree{this, "cuMemFree_v2"};
-  EntryPoint<CUresult(CUdeviceptr*, std::size_t*, CUdeviceptr)> cuMemGetAddressRange{this, "cuMemGetAddressRange_v2", Need::optional};
+  EntryPoint<CUresult(CUdeviceptr*, std::size_t*, CUdeviceptr)> cuMemGetAddressRange{this, "cuMemGetAddressRange_v2",
+                                                                                     Need::optional};
   EntryPoint<CUresult(void*, int, CUdeviceptr)> cuPointerGetAttribute{this, "cuPointerGetAttribute"};
   EntryPoint<CUresult(void*, std::size_t, unsigned)> cuMemHostRegister{this, "cuMemHostRegister_v2", Need::optional};
   EntryPoint<CUresult(void*)> cuMemHostUnregister{this, "cuMemHostUnregister", Need::optional};
-  EntryPoint<CUresult(CUdeviceptr, const void*, std::size_t, CUstream)> cuMemcpyHtoDAsync{this,
-                                                                                     "cuMemcpyHtoDAsync_v2"};
+  EntryPoint<CUresult(CUdeviceptr, const void*, std::size_t, CUstream)> cuMemcpyHtoDAsync{this, "cuMemcpyHtoDAsync_v2"};
   EntryPoint<CUresult(void*, CUdeviceptr, std::size_t, CUstream)> cuMemcpyDtoHAsync{this, "cuMemcpyDtoHAsync_v2"};
-  EntryPoint<CUresult(CUdeviceptr, CUdeviceptr, std::size_t, CUstream)> cuMemcpyDtoDAsync{this,
-                                                                                     "cuMemcpyDtoDAsync_v2"};
+  EntryPoint<CUresult(CUdeviceptr, CUdeviceptr, std::size_t, CUstream)> cuMemcpyDtoDAsync{this, "cuMemcpyDtoDAsync_v2"};
   EntryPoint<CUresult(CUdeviceptr, unsigned char, std::size_t, CUstream)> cuMemsetD8Async{this, "cuMemsetD8Async"};
   EntryPoint<CUresult(CUstream*, unsigned)> cuStreamCreate{this, "cuStreamCreate"};
   // Priorities: a hint, ignored without them.
-  EntryPoint<CUresult(int*, int*)> cuCtxGetStreamPriorityRange{this, "cuCtxGetStreamPriorityRange",
-                                                          Need::optional};
+  EntryPoint<CUresult(int*, int*)> cuCtxGetStreamPriorityRange{this, "cuCtxGetStreamPriorityRange", Need::optional};
   EntryPoint<CUresult(CUstream*, unsigned, int)> cuStreamCreateWithPriority{this, "cuStreamCreateWithPriority",
-                                                                       Need::optional};
+                                                                            Need::optional};
   EntryPoint<CUresult(CUstream, CUevent, unsigned)> cuStreamWaitEvent{this, "cuStreamWaitEvent"};
   EntryPoint<CUresult(CUstream)> cuStreamDestroy{this, "cuStreamDestroy_v2"};
   EntryPoint<CUresult(CUstream)> cuStreamSynchronize{this, "cuStreamSynchronize"};
@@ -173,16 +170,17 @@ struct Api : DriverTable {
   EntryPoint<CUresult(CUgraph)> cuGraphDestroy{this, "cuGraphDestroy", Need::optional};
 
   // Parts of a device (CUDA 12.5): without them every kernel runs wherever there is room.
-  EntryPoint<CUresult(CUdevice, CUdevResource*, int)> cuDeviceGetDevResource{this, "cuDeviceGetDevResource", Need::optional};
+  EntryPoint<CUresult(CUdevice, CUdevResource*, int)> cuDeviceGetDevResource{this, "cuDeviceGetDevResource",
+                                                                             Need::optional};
   EntryPoint<CUresult(CUdevResource*, unsigned*, const CUdevResource*, CUdevResource*, unsigned, unsigned)>
       cuDevSmResourceSplitByCount{this, "cuDevSmResourceSplitByCount", Need::optional};
   EntryPoint<CUresult(CUdevResourceDesc*, CUdevResource*, unsigned)> cuDevResourceGenerateDesc{
       this, "cuDevResourceGenerateDesc", Need::optional};
   EntryPoint<CUresult(CUgreenCtx*, CUdevResourceDesc, CUdevice, unsigned)> cuGreenCtxCreate{this, "cuGreenCtxCreate",
-                                                                                       Need::optional};
+                                                                                            Need::optional};
   EntryPoint<CUresult(CUgreenCtx)> cuGreenCtxDestroy{this, "cuGreenCtxDestroy", Need::optional};
   EntryPoint<CUresult(CUstream*, CUgreenCtx, unsigned, int)> cuGreenCtxStreamCreate{this, "cuGreenCtxStreamCreate",
-                                                                               Need::optional};
+                                                                                    Need::optional};
 
   /// HIP's way to keep a stream's kernels to some multiprocessors: a bit for each.
   EntryPoint<CUresult(CUstream*, unsigned, const unsigned*)> hipExtStreamCreateWithCUMask{
@@ -193,8 +191,8 @@ struct Api : DriverTable {
            cuGreenCtxDestroy && cuGreenCtxStreamCreate;
   }
   bool has_graphs() const {
-    return cuStreamBeginCapture && cuStreamEndCapture && cuGraphInstantiate && cuGraphLaunch &&
-           cuGraphExecDestroy && cuGraphDestroy;
+    return cuStreamBeginCapture && cuStreamEndCapture && cuGraphInstantiate && cuGraphLaunch && cuGraphExecDestroy &&
+           cuGraphDestroy;
   }
 
   /// "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered".

@@ -1,5 +1,5 @@
-// Running kernels through CUDA's driver API or HIP's run time: the primary context (shared with libraries in the process), a
-// main stream and others beside it.
+// Running kernels through CUDA's driver API or HIP's run time: the primary context (shared with libraries in the
+// process), a main stream and others beside it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,8 +44,8 @@ class CudaGraph : public LaunchGraph, DriverObject {
 
 CUevent event_of(const Marker& marker) { return static_cast<const CudaMarker&>(marker).get(); }
 
-/// The primary context, retained and current in this thread; released with the object. Where another device's was current it
-/// is so again.
+/// The primary context, retained and current in this thread; released with the object. Where another device's was
+/// current it is so again.
 class PrimaryContext : DriverObject {
  public:
   PrimaryContext(const Api& api, CUdevice device) : DriverObject(api), device_(device) {
@@ -84,7 +84,7 @@ CUstream make_stream(const Api& api, const QueueOptions& options, const GreenCon
   CUstream stream = nullptr;
   if (priority) {
     api.check(api.cuStreamCreateWithPriority(&stream, kStreamNonBlocking, *priority), DeviceFault::runtime,
-          "cuStreamCreateWithPriority");
+              "cuStreamCreateWithPriority");
   } else {
     api.check(api.cuStreamCreate(&stream, kStreamNonBlocking), DeviceFault::runtime, "cuStreamCreate");
   }
@@ -150,7 +150,8 @@ class CudaDevice : public Device, DriverObject {
     if (api().cuPointerGetAttribute(&ordinal, POINTER_DEVICE_ORDINAL, address) != CUDA_SUCCESS)
       throw UserError(fmt::format("there is no memory of {} at {:#x}", entry_.info.id, address));
     if (ordinal != entry_.device)
-      throw UserError(fmt::format("its memory is on {}:{}, and this is {}", entry_.info.backend, ordinal, entry_.info.id));
+      throw UserError(
+          fmt::format("its memory is on {}:{}, and this is {}", entry_.info.backend, ordinal, entry_.info.id));
     return std::make_unique<CudaBuffer>(api(), address, bytes);
   }
   void settle() override { check(api().cuCtxSynchronize(), DeviceFault::runtime, "waiting for the device"); }
@@ -176,13 +177,13 @@ class CudaDevice : public Device, DriverObject {
   void copy(Buffer& to, const Buffer& from, Queue* queue) override {
     const std::size_t bytes = std::min(to.bytes(), from.bytes());
     if (bytes > 0)
-      check(api().cuMemcpyDtoDAsync(address_of(to), address_of(from), bytes, stream_of(queue)),
-            DeviceFault::runtime, "copy on the device");
+      check(api().cuMemcpyDtoDAsync(address_of(to), address_of(from), bytes, stream_of(queue)), DeviceFault::runtime,
+            "copy on the device");
   }
   void fill(Buffer& buffer, unsigned char byte, Queue* queue) override {
     if (buffer.bytes() > 0)
-      check(api().cuMemsetD8Async(address_of(buffer), byte, buffer.bytes(), stream_of(queue)),
-            DeviceFault::runtime, "fill");
+      check(api().cuMemsetD8Async(address_of(buffer), byte, buffer.bytes(), stream_of(queue)), DeviceFault::runtime,
+            "fill");
   }
 
   std::unique_ptr<LoadedKernel> load(const Binary& binary) override {
@@ -228,8 +229,7 @@ class CudaDevice : public Device, DriverObject {
     return std::make_unique<CudaQueue>(api(), static_cast<CUstream>(native), false, queues_);
   }
   void wait(Queue& queue, const Marker& marker) override {
-    check(api().cuStreamWaitEvent(stream_of(&queue), event_of(marker), 0), DeviceFault::runtime,
-          "cuStreamWaitEvent");
+    check(api().cuStreamWaitEvent(stream_of(&queue), event_of(marker), 0), DeviceFault::runtime, "cuStreamWaitEvent");
   }
 
   std::unique_ptr<Marker> make_marker() override { return std::make_unique<CudaMarker>(api()); }
@@ -302,7 +302,8 @@ std::string device_of_memory(const void* address) {
   if (!current) any.emplace(cuda::api(), 0);
   int ordinal = -1;
   const auto pointer = reinterpret_cast<cuda::CUdeviceptr>(address);
-  if (cuda::api().cuPointerGetAttribute(&ordinal, cuda::POINTER_DEVICE_ORDINAL, pointer) != cuda::CUDA_SUCCESS) return {};
+  if (cuda::api().cuPointerGetAttribute(&ordinal, cuda::POINTER_DEVICE_ORDINAL, pointer) != cuda::CUDA_SUCCESS)
+    return {};
   return fmt::format("cuda:{}", ordinal);
 }
 

@@ -47,7 +47,8 @@ std::vector<fs::path> toolkit_folders(std::span<const char* const> python_packag
   return folders;
 }
 
-std::vector<std::string> toolkit_libraries(std::span<const char* const> python_packages, std::span<const char* const> names) {
+std::vector<std::string> toolkit_libraries(std::span<const char* const> python_packages,
+                                           std::span<const char* const> names) {
   std::vector<std::string> found;
   for (const auto& folder : toolkit_folders(python_packages))
     for (const char* sub : {"lib64", "lib", "extras/CUPTI/lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"})

@@ -41,9 +41,9 @@ CudaModule::CudaModule(const Api& api, const Binary& binary) : DriverObject(api)
   if (const CUresult found = api.cuModuleGetFunction(&function_, module_, binary.entry.c_str());
       found != CUDA_SUCCESS) {
     api.cuModuleUnload(module_);
-    throw DeviceError(
-        DeviceFault::compile,
-        fmt::format("the compiled kernel has no function {}: {}", binary.entry, api.error_text(found)), found);
+    throw DeviceError(DeviceFault::compile,
+                      fmt::format("the compiled kernel has no function {}: {}", binary.entry, api.error_text(found)),
+                      found);
   }
   if (const auto code = hip::read_code_object(image)) {
     for (const hip::KernelMetadata& kernel : code->kernels) {
@@ -107,9 +107,8 @@ void CudaKernel::bind(const LaunchGeometry& geometry, const std::vector<KernelAr
   for (auto& parameter : parameters_) pointers_.push_back(parameter.data());
 
   if (shared > static_cast<std::size_t>(device_.shared_most))
-    throw DeviceError(
-        DeviceFault::launch,
-        fmt::format("{} bytes of dynamic shared memory; a block may have {}", shared, device_.shared_most));
+    throw DeviceError(DeviceFault::launch, fmt::format("{} bytes of dynamic shared memory; a block may have {}", shared,
+                                                       device_.shared_most));
   shared_bytes_ = static_cast<unsigned>(shared);
   if (shared > static_cast<std::size_t>(device_.shared_plain))
     check(api().cuFuncSetAttribute(function_, FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared)),
@@ -117,12 +116,11 @@ void CudaKernel::bind(const LaunchGeometry& geometry, const std::vector<KernelAr
 }
 
 void CudaKernel::launch_once(CUstream stream) {
-  check(api().cuLaunchKernel(function_, geometry_.grid[0], geometry_.grid[1], geometry_.grid[2],
-                             geometry_.block[0], geometry_.block[1], geometry_.block[2], shared_bytes_,
-                             stream, pointers_.data(), nullptr),
+  check(api().cuLaunchKernel(function_, geometry_.grid[0], geometry_.grid[1], geometry_.grid[2], geometry_.block[0],
+                             geometry_.block[1], geometry_.block[2], shared_bytes_, stream, pointers_.data(), nullptr),
         DeviceFault::launch,
-        fmt::format("launch of grid {}x{}x{}, block {}x{}x{}", geometry_.grid[0], geometry_.grid[1],
-                    geometry_.grid[2], geometry_.block[0], geometry_.block[1], geometry_.block[2])
+        fmt::format("launch of grid {}x{}x{}, block {}x{}x{}", geometry_.grid[0], geometry_.grid[1], geometry_.grid[2],
+                    geometry_.block[0], geometry_.block[1], geometry_.block[2])
             .c_str());
 }
 
@@ -135,13 +133,12 @@ void CudaKernel::launch(CUstream stream, std::size_t count, CUstream recorder) {
 
 bool CudaKernel::make_graph(CUstream stream) {
   graph_refused_ = true;  // until it is there
-  if (!api().has_graphs() || api().cuStreamBeginCapture(stream, kCaptureThreadLocal) != CUDA_SUCCESS)
-    return false;
+  if (!api().has_graphs() || api().cuStreamBeginCapture(stream, kCaptureThreadLocal) != CUDA_SUCCESS) return false;
   bool captured = true;
   for (std::size_t i = 0; i < kGraphLaunches && captured; ++i)
     captured = api().cuLaunchKernel(function_, geometry_.grid[0], geometry_.grid[1], geometry_.grid[2],
-                                    geometry_.block[0], geometry_.block[1], geometry_.block[2], shared_bytes_,
-                                    stream, pointers_.data(), nullptr) == CUDA_SUCCESS;
+                                    geometry_.block[0], geometry_.block[1], geometry_.block[2], shared_bytes_, stream,
+                                    pointers_.data(), nullptr) == CUDA_SUCCESS;
   CUgraph graph = nullptr;  // capturing must end even when a launch was refused
   captured = api().cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS && captured;
   if (captured) graph_refused_ = api().cuGraphInstantiate(&graph_, graph, 0) != CUDA_SUCCESS;

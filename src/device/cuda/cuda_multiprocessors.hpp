@@ -14,8 +14,8 @@ namespace ergotune::cuda {
 /// In multiples of how many multiprocessors the driver gives parts of a device; 0: not at all.
 unsigned multiprocessor_unit(CUdevice device);
 
-/// Kernels on its streams run on its multiprocessors and no others; memory and code are the primary context's. Destroyed with
-/// the object.
+/// Kernels on its streams run on its multiprocessors and no others; memory and code are the primary context's.
+/// Destroyed with the object.
 class GreenContext {
  public:
   /// Throws DeviceError(unsupported) where the driver refuses.
@@ -34,8 +34,8 @@ class GreenContext {
 class MultiprocessorParts {
  public:
   explicit MultiprocessorParts(CUdevice device) : device_(device) {}
-  /// So many from `first` on; those who ask for the same share it. Throws DeviceError(launch) for a part that the driver does not
-  /// give, DeviceError(unsupported) where it gives none.
+  /// So many from `first` on; those who ask for the same share it. Throws DeviceError(launch) for a part that the
+  /// driver does not give, DeviceError(unsupported) where it gives none.
   std::shared_ptr<const GreenContext> part(std::uint32_t first, std::uint32_t count);
 
  private:

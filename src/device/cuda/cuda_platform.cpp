@@ -14,8 +14,8 @@ namespace {
 
 std::string uuid_of(CUdevice device) {
   CUuuid uuid{};
-  const CUresult code = api().cuDeviceGetUuid_v2 ? api().cuDeviceGetUuid_v2(&uuid, device)
-                                                 : api().cuDeviceGetUuid(&uuid, device);
+  const CUresult code =
+      api().cuDeviceGetUuid_v2 ? api().cuDeviceGetUuid_v2(&uuid, device) : api().cuDeviceGetUuid(&uuid, device);
   if (code != CUDA_SUCCESS) return {};
   return device::gpu_uuid(uuid.bytes);
 }
@@ -47,11 +47,9 @@ DeviceEntry describe(CUdevice device, int number, int driver_version) {
     const std::int64_t value = attribute(which);
     return Value(value > 0 ? value : device::kNoLimit);
   };
-  entry.architecture =
-      static_cast<int>(attribute(COMPUTE_CAPABILITY_MAJOR) * 10 + attribute(COMPUTE_CAPABILITY_MINOR));
+  entry.architecture = static_cast<int>(attribute(COMPUTE_CAPABILITY_MAJOR) * 10 + attribute(COMPUTE_CAPABILITY_MINOR));
   entry.shared_plain = static_cast<int>(attribute(MAX_SHARED_MEMORY_PER_BLOCK));
-  entry.shared_most =
-      std::max(entry.shared_plain, static_cast<int>(attribute(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)));
+  entry.shared_most = std::max(entry.shared_plain, static_cast<int>(attribute(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)));
   std::size_t memory = 0;
   api().cuDeviceTotalMem(&memory, device);
   Constants& p = info.properties;

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <sstream>
 
-#include "base/process/environment.hpp"
 #include "base/files.hpp"
+#include "base/process/environment.hpp"
 #include "base/process/process.hpp"
 #include "device/cuda/cuda_folders.hpp"
 #include "ergotune/error.hpp"
@@ -37,8 +37,9 @@ std::string_view take_line(std::string_view& text) {
 
 Mix empty_mix() {
   Mix mix;
-  for (const char* name : {"static_instructions", "static_fma", "static_tensor", "static_global_loads", "static_global_stores",
-                           "static_shared_loads", "static_shared_stores", "static_spills", "static_branches", "static_barriers"})
+  for (const char* name :
+       {"static_instructions", "static_fma", "static_tensor", "static_global_loads", "static_global_stores",
+        "static_shared_loads", "static_shared_stores", "static_spills", "static_branches", "static_barriers"})
     mix[name] = 0;
   return mix;
 }
@@ -56,11 +57,16 @@ void count_ptx(std::string_view opcode, Mix& mix) {
   const std::string_view first = opcode.substr(0, opcode.find('.'));
   if (first == "fma" || (first == "mad" && has(opcode, ".f"))) ++mix["static_fma"];
   if (one_of(first, {"mma", "wgmma", "tcgen05"}) || opcode.starts_with("wmma.mma")) ++mix["static_tensor"];
-  if (first == "ldmatrix" || (first == "ld" && has(opcode, ".shared"))) ++mix["static_shared_loads"];
-  else if (one_of(first, {"ld", "st"}) && has(opcode, ".local")) ++mix["static_spills"];
-  else if (one_of(first, {"tex", "tld4", "ldu"}) || (first == "ld" && !has(opcode, ".param") && !has(opcode, ".const"))) ++mix["static_global_loads"];
-  else if (first == "st" && has(opcode, ".shared")) ++mix["static_shared_stores"];
-  else if (one_of(first, {"red", "atom"}) || (first == "st" && !has(opcode, ".param"))) ++mix["static_global_stores"];
+  if (first == "ldmatrix" || (first == "ld" && has(opcode, ".shared")))
+    ++mix["static_shared_loads"];
+  else if (one_of(first, {"ld", "st"}) && has(opcode, ".local"))
+    ++mix["static_spills"];
+  else if (one_of(first, {"tex", "tld4", "ldu"}) || (first == "ld" && !has(opcode, ".param") && !has(opcode, ".const")))
+    ++mix["static_global_loads"];
+  else if (first == "st" && has(opcode, ".shared"))
+    ++mix["static_shared_stores"];
+  else if (one_of(first, {"red", "atom"}) || (first == "st" && !has(opcode, ".param")))
+    ++mix["static_global_stores"];
   else if (opcode.starts_with("cp.async") && (has(opcode, ".shared") || has(opcode, "bulk"))) {
     ++mix["static_global_loads"];
     ++mix["static_shared_stores"];
@@ -74,8 +80,10 @@ void count_sass(std::string_view opcode, Mix& mix) {
   if (first == "NOP") return;
   ++mix["static_instructions"];
   if (one_of(first, {"FFMA", "DFMA", "HFMA2", "FFMA2", "FFMA32I"})) ++mix["static_fma"];
-  if (one_of(first, {"HMMA", "IMMA", "DMMA", "BMMA", "HGMMA", "IGMMA", "QGMMA", "BGMMA", "UTCHMMA"})) ++mix["static_tensor"];
-  if (one_of(first, {"LDG", "LD", "TEX", "TLD", "TLD4", "TXD", "LDGSTS", "UBLKCP", "UTMALDG"})) ++mix["static_global_loads"];
+  if (one_of(first, {"HMMA", "IMMA", "DMMA", "BMMA", "HGMMA", "IGMMA", "QGMMA", "BGMMA", "UTCHMMA"}))
+    ++mix["static_tensor"];
+  if (one_of(first, {"LDG", "LD", "TEX", "TLD", "TLD4", "TXD", "LDGSTS", "UBLKCP", "UTMALDG"}))
+    ++mix["static_global_loads"];
   if (one_of(first, {"STG", "ST", "RED", "REDG", "ATOM", "ATOMG"})) ++mix["static_global_stores"];
   if (one_of(first, {"LDS", "LDSM", "ULDS"})) ++mix["static_shared_loads"];
   if (one_of(first, {"STS", "STSM", "ATOMS", "LDGSTS"})) ++mix["static_shared_stores"];
@@ -125,8 +133,8 @@ std::map<std::string, double> mix_of_ptx(std::string_view text, std::string_view
   Mix mix = empty_mix();
   while (!body.empty()) {
     const std::string_view line = without_predicate(trimmed(take_line(body)));
-    if (line.empty() || line.starts_with('.') || line.starts_with("//") || line.starts_with('$') || line.starts_with('}') ||
-        line.starts_with('%') || !has(line, ";"))
+    if (line.empty() || line.starts_with('.') || line.starts_with("//") || line.starts_with('$') ||
+        line.starts_with('}') || line.starts_with('%') || !has(line, ";"))
       continue;
     count_ptx(line.substr(0, line.find_first_of(" \t;")), mix);
   }

@@ -24,7 +24,8 @@ std::vector<std::string> usual_names() {
 }  // namespace
 
 const Api& api() {
-  static const Api& table = *new Api(library_names("ERGOTUNE_NVRTC", usual_names()));  // never closed (driver_table.hpp)
+  static const Api& table =
+      *new Api(library_names("ERGOTUNE_NVRTC", usual_names()));  // never closed (driver_table.hpp)
   return table;
 }
 

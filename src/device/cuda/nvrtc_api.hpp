@@ -1,5 +1,5 @@
-// NVRTC, CUDA's run-time compiler, as one table. It needs no GPU and no driver. AMD's hiprtc has the same functions under
-// names of its own (hiprtc_api.hpp).
+// NVRTC, CUDA's run-time compiler, as one table. It needs no GPU and no driver. AMD's hiprtc has the same functions
+// under names of its own (hiprtc_api.hpp).
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,7 @@ struct Api : DriverTable {
   EntryPoint<nvrtcResult(nvrtcProgram*)> nvrtcDestroyProgram{this, "nvrtcDestroyProgram"};
   EntryPoint<nvrtcResult(nvrtcProgram, const char*)> nvrtcAddNameExpression{this, "nvrtcAddNameExpression"};
   EntryPoint<nvrtcResult(nvrtcProgram, int, const char* const*)> nvrtcCompileProgram{this, "nvrtcCompileProgram"};
-  EntryPoint<nvrtcResult(nvrtcProgram, const char*, const char**)> nvrtcGetLoweredName{this,
-                                                                                  "nvrtcGetLoweredName"};
+  EntryPoint<nvrtcResult(nvrtcProgram, const char*, const char**)> nvrtcGetLoweredName{this, "nvrtcGetLoweredName"};
   EntryPoint<nvrtcResult(nvrtcProgram, std::size_t*)> nvrtcGetProgramLogSize{this, "nvrtcGetProgramLogSize"};
   EntryPoint<nvrtcResult(nvrtcProgram, char*)> nvrtcGetProgramLog{this, "nvrtcGetProgramLog"};
   EntryPoint<nvrtcResult(nvrtcProgram, std::size_t*)> nvrtcGetCUBINSize{this, "nvrtcGetCUBINSize"};

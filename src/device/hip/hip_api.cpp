@@ -11,8 +11,8 @@
 namespace ergotune::hip {
 namespace {
 
-/// What HIP calls the functions of CUDA's driver API. cuMemAlloc takes the address as a number and hipMalloc as a pointer,
-/// which is one thing to a 64-bit processor; likewise elsewhere.
+/// What HIP calls the functions of CUDA's driver API. cuMemAlloc takes the address as a number and hipMalloc as a
+/// pointer, which is one thing to a 64-bit processor; likewise elsewhere.
 constexpr auto kDictionary = std::to_array<std::pair<std::string_view, const char*>>({
     {"cuInit", "hipInit"},
     {"cuDriverGetVersion", "hipDriverGetVersion"},
@@ -68,8 +68,8 @@ constexpr auto kDictionary = std::to_array<std::pair<std::string_view, const cha
 });
 
 const char* hip_name(const char* symbol) {
-  const auto found = std::find_if(kDictionary.begin(), kDictionary.end(),
-                                  [&](const auto& entry) { return entry.first == symbol; });
+  const auto found =
+      std::find_if(kDictionary.begin(), kDictionary.end(), [&](const auto& entry) { return entry.first == symbol; });
   if (found != kDictionary.end()) return found->second;
   return std::string_view(symbol).starts_with("hip") ? symbol : nullptr;
 }
@@ -80,7 +80,8 @@ Api::Api(const std::vector<std::string>& libraries) : cuda::Api(libraries, hip_n
 
 const Api& api() {
   static constexpr std::array kNames = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
-  static const Api& table = *new Api(library_names("ERGOTUNE_HIP", rocm_libraries(kNames)));  // never closed (driver_table.hpp)
+  static const Api& table =
+      *new Api(library_names("ERGOTUNE_HIP", rocm_libraries(kNames)));  // never closed (driver_table.hpp)
   return table;
 }
 

@@ -1,5 +1,6 @@
-// AMD's HIP run time (libamdhip64 of ROCm 5, 6 and 7, and Debian's): the table of CUDA's driver API filled with HIP's functions,
-// and the few that only HIP has. Results, flags and opaque handles are the same on both sides; attributes of devices are not.
+// AMD's HIP run time (libamdhip64 of ROCm 5, 6 and 7, and Debian's): the table of CUDA's driver API filled with HIP's
+// functions, and the few that only HIP has. Results, flags and opaque handles are the same on both sides; attributes of
+// devices are not.
 #pragma once
 
 #include "device/cuda/cuda_api.hpp"
@@ -29,8 +30,8 @@ struct Api : cuda::Api {
 /// The table, loaded on first use from the library that ERGOTUNE_HIP names, else from the usual places. Check usable().
 const Api& api();
 
-/// False where no AMD GPU can be: its kernel driver has no file. Then there is no need to open the library, which brings half
-/// of ROCm with it. A library that was named is always opened.
+/// False where no AMD GPU can be: its kernel driver has no file. Then there is no need to open the library, which
+/// brings half of ROCm with it. A library that was named is always opened.
 bool driver_is_there();
 
 }  // namespace ergotune::hip

@@ -20,7 +20,8 @@ using hiprtc::api;
 
 [[noreturn]] void fail(const std::string& message) { throw DeviceError(DeviceFault::compile, message); }
 
-/// The compiler works on a copy in a folder of its own, whose name changes each time: what it says should name the source.
+/// The compiler works on a copy in a folder of its own, whose name changes each time: what it says should name the
+/// source.
 std::string with_source_name(std::string log, const std::string& name) {
   for (std::size_t at = 0; (at = log.find("comgr-", at)) != std::string::npos;) {
     const std::size_t begin = log.find_last_of(" \t\n'\"", at) + 1;  // npos + 1 is 0
@@ -81,7 +82,8 @@ const KernelMetadata& kernel_named(const CodeObject& code, const std::string& fu
                    all.empty() ? "none" : fmt::format("{}", fmt::join(all, ", "))));
 }
 
-/// What the kernel takes against what the problem gives it, before anything of it runs: a GPU would read what lies there.
+/// What the kernel takes against what the problem gives it, before anything of it runs: a GPU would read what lies
+/// there.
 void check_arguments(const KernelMetadata& kernel, const std::vector<ArgumentSignature>& given) {
   std::vector<const ArgumentSignature*> passed;
   for (const ArgumentSignature& argument : given)
@@ -93,8 +95,9 @@ void check_arguments(const KernelMetadata& kernel, const std::vector<ArgumentSig
     const ArgumentSignature& argument = *passed[i];
     const KernelMetadata::Argument& taken = kernel.arguments[i];
     const bool buffer = argument.kind == Argument::Kind::buffer;
-    const std::int64_t bytes = static_cast<std::int64_t>(
-        buffer ? sizeof(void*) : argument.bytes > 0 ? argument.bytes : size_of(argument.type));
+    const std::int64_t bytes = static_cast<std::int64_t>(buffer               ? sizeof(void*)
+                                                         : argument.bytes > 0 ? argument.bytes
+                                                                              : size_of(argument.type));
     if (buffer == taken.is_pointer && bytes == taken.bytes) continue;
     // a pointer inside a structure, or one passed as a number, is the problem's own affair
     if (bytes == taken.bytes && !buffer) continue;
@@ -111,13 +114,14 @@ class HipCompiler : public Compiler {
     // They may share libLLVM, and would end the process when they register the same options in it.
     if (DynamicLibrary::is_loaded("libpocl") && !DynamicLibrary::is_loaded("libamd_comgr"))
       throw UserError(
-          "PoCL's compiler is in this process, and hiprtc may not be beside it: name the device (--device hip:0), so that "
+          "PoCL's compiler is in this process, and hiprtc may not be beside it: name the device (--device hip:0), so "
+          "that "
           "no other driver is opened");
     if (!api().usable())
-      throw UserError(
-          fmt::format("HIP kernels need hiprtc (libhiprtc of ROCm, or Debian's libamdhip64), and it cannot be opened: {}. "
-                      "Set ERGOTUNE_HIPRTC to its path",
-                      api().problem()));
+      throw UserError(fmt::format(
+          "HIP kernels need hiprtc (libhiprtc of ROCm, or Debian's libamdhip64), and it cannot be opened: {}. "
+          "Set ERGOTUNE_HIPRTC to its path",
+          api().problem()));
     check_architecture(architecture_);
   }
 
@@ -161,9 +165,10 @@ class HipCompiler : public Compiler {
     const std::string name = architecture.substr(0, architecture.find(':'));
     const auto known = hiprtc::architectures();
     if (!known || std::find(known->begin(), known->end(), name) != known->end()) return;
-    throw UserError(fmt::format("the hiprtc here does not know {}: it compiles for {}. A newer ROCm may; ERGOTUNE_HIPRTC "
-                                "names its libhiprtc",
-                                name, fmt::join(*known, ", ")));
+    throw UserError(
+        fmt::format("the hiprtc here does not know {}: it compiles for {}. A newer ROCm may; ERGOTUNE_HIPRTC "
+                    "names its libhiprtc",
+                    name, fmt::join(*known, ", ")));
   }
 
   std::string architecture_;
@@ -180,7 +185,8 @@ std::unique_ptr<Compiler> make_hip_compiler(const std::string& architecture) {
                      name.find_first_not_of("0123456789abcdef-", 3) == std::string::npos &&
                      architecture.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789:+-") == std::string::npos;
   if (!sound)
-    throw UserError(fmt::format("\"{}\" is not an architecture of AMD's: write it as gfx90a, or gfx90a:xnack-", architecture));
+    throw UserError(
+        fmt::format("\"{}\" is not an architecture of AMD's: write it as gfx90a, or gfx90a:xnack-", architecture));
   return std::make_unique<hip::HipCompiler>(architecture);
 }
 

@@ -50,13 +50,14 @@ std::string pci_address_of(int device) {
   return normalise_pci_address(text);
 }
 
-/// Properties of GCN and CDNA that have no attribute, whose units have four SIMDs of 64 lanes (LLVM, User Guide for AMDGPU Backend:
-/// vector registers of a lane and the granules in which they and the local data share are given out). RDNA's are left to the
-/// driver's own reckoning.
+/// Properties of GCN and CDNA that have no attribute, whose units have four SIMDs of 64 lanes (LLVM, User Guide for
+/// AMDGPU Backend: vector registers of a lane and the granules in which they and the local data share are given out).
+/// RDNA's are left to the driver's own reckoning.
 void add_register_file(const std::string& architecture, Constants& p) {
   p["device.registers_per_multiprocessor"] = Value(device::kNoLimit);
   if (!architecture.starts_with("gfx9") || architecture.size() != 6) return;
-  const bool unified = architecture == "gfx90a" || architecture.starts_with("gfx94") || architecture.starts_with("gfx95");
+  const bool unified =
+      architecture == "gfx90a" || architecture.starts_with("gfx94") || architecture.starts_with("gfx95");
   p["device.registers_per_multiprocessor"] = Value(std::int64_t{4 * 64 * (unified ? 512 : 256)});
   p["device.register_allocation_unit"] = Value(std::int64_t{64 * (unified ? 8 : 4)});
   p["device.shared_allocation_unit"] = Value(std::int64_t{512});

@@ -29,8 +29,8 @@ constexpr auto kDictionary = std::to_array<std::pair<std::string_view, const cha
 });
 
 const char* hiprtc_name(const char* symbol) {
-  const auto found = std::find_if(kDictionary.begin(), kDictionary.end(),
-                                  [&](const auto& entry) { return entry.first == symbol; });
+  const auto found =
+      std::find_if(kDictionary.begin(), kDictionary.end(), [&](const auto& entry) { return entry.first == symbol; });
   return found == kDictionary.end() ? nullptr : found->second;
 }
 
@@ -62,9 +62,10 @@ std::string file() {
 }  // namespace
 
 const nvrtc::Api& api() {
-  static constexpr std::array kNames = {"libhiprtc.so.7",    "libhiprtc.so.6",    "libhiprtc.so.5",
-                                        "libamdhip64.so.6", "libamdhip64.so.5"};
-  static const nvrtc::Api& table = *new nvrtc::Api(library_names("ERGOTUNE_HIPRTC", hip::rocm_libraries(kNames)), hiprtc_name);  // never closed (driver_table.hpp)
+  static constexpr std::array kNames = {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libamdhip64.so.6",
+                                        "libamdhip64.so.5"};
+  static const nvrtc::Api& table = *new nvrtc::Api(library_names("ERGOTUNE_HIPRTC", hip::rocm_libraries(kNames)),
+                                                   hiprtc_name);  // never closed (driver_table.hpp)
   return table;
 }
 

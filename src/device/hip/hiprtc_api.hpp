@@ -10,14 +10,15 @@
 
 namespace ergotune::hiprtc {
 
-/// The table, loaded on first use from the library that ERGOTUNE_HIPRTC names, else from the usual places. Check usable().
+/// The table, loaded on first use from the library that ERGOTUNE_HIPRTC names, else from the usual places. Check
+/// usable().
 const nvrtc::Api& api();
 
 /// File and version of the library and of the compiler in it. Its own version number has stood still for years.
 std::string version();
 
-/// The architectures that it compiles for ("gfx90a" ...), as the library below it tells; nullopt where it does not. Asked for
-/// another, hiprtc 5.2 ends the process.
+/// The architectures that it compiles for ("gfx90a" ...), as the library below it tells; nullopt where it does not.
+/// Asked for another, hiprtc 5.2 ends the process.
 std::optional<std::vector<std::string>> architectures();
 
 }  // namespace ergotune::hiprtc

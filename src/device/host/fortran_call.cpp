@@ -1,4 +1,5 @@
-// The call of a Fortran procedure, as C text; and the same call as Fortran text, by which the compiler compares arguments.
+// The call of a Fortran procedure, as C text; and the same call as Fortran text, by which the compiler compares
+// arguments.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,7 +45,8 @@ std::string call_of_fortran(const CompileJob& job) {
   text += fmt::format("int ergotune_found(void);\nint ergotune_found(void) {{ return 0");
   for (const auto& symbol : symbols) text += fmt::format(" || &{} != 0", symbol);
   text += fmt::format(";\n}}\nvoid {0}(void** a);\nvoid {0}(void** a) {{\n  (void)a;\n", kCallEntry);
-  for (const auto& symbol : symbols) text += fmt::format("  if (&{0}) {{ {1}{0}({2}); return; }}\n", symbol, kept, values);
+  for (const auto& symbol : symbols)
+    text += fmt::format("  if (&{0}) {{ {1}{0}({2}); return; }}\n", symbol, kept, values);
   return text + "}\n";
 }
 
@@ -90,9 +92,7 @@ FortranProcedure called_procedure(const CompileJob& job) {
 }
 
 /// A line that goes on in the next one, in free and in fixed form alike: the mark stands where fixed form sees none.
-std::string continued(const std::string& line) {
-  return fmt::format("{:<72}&\n     & ", line);
-}
+std::string continued(const std::string& line) { return fmt::format("{:<72}&\n     & ", line); }
 
 }  // namespace
 
@@ -116,7 +116,8 @@ std::string check_in_fortran(const CompileJob& job) {
                       procedure.function && procedure.module.empty() ? ", " + called : "");
   for (std::size_t i = 0; i < count; ++i)
     text += fmt::format("      {}, save :: {}(1)\n", fortran_type(job.arguments[i].type), name(i));
-  std::string call = fmt::format("      if (.false.) {}{}(", procedure.function ? "ergotune_result = " : "call ", called);
+  std::string call =
+      fmt::format("      if (.false.) {}{}(", procedure.function ? "ergotune_result = " : "call ", called);
   // an element stands for a scalar and for an array alike
   for (std::size_t i = 0; i < count; ++i) {
     text += continued(call);
@@ -158,10 +159,12 @@ std::string refusal_of_check(const CompileJob& job, const std::string& log) {
     if (contains(words, "More actual than formal") || contains(words, "Missing actual argument"))
       return fmt::format("{} arguments are declared, but the procedure takes another number of them ({})",
                          passed_arguments(job), words);
-    for (const char* part : {"Rank mismatch", "explicit interface", "ssumed-shape", "must be ALLOCATABLE", "must be a POINTER"}) {
+    for (const char* part :
+         {"Rank mismatch", "explicit interface", "ssumed-shape", "must be ALLOCATABLE", "must be a POINTER"}) {
       if (contains(words, part))
         return fmt::format(
-            "the procedure takes an array that only Fortran can pass, of assumed shape (x(:)), allocatable or a pointer; "
+            "the procedure takes an array that only Fortran can pass, of assumed shape (x(:)), allocatable or a "
+            "pointer; "
             "declare it with its size, x(n), or as x(*) ({})",
             words);
     }

@@ -76,7 +76,8 @@ int kind_of(std::string text) {
   int longs = 0, size = 0;
   std::istringstream words(text);
   for (std::string word; words >> word;) {
-    if (word == "const" || word == "volatile" || word == "restrict" || word == "__restrict" || word == "signed") continue;
+    if (word == "const" || word == "volatile" || word == "restrict" || word == "__restrict" || word == "signed")
+      continue;
     if (word == "long") {
       ++longs;
     } else if (word == "short") {
@@ -98,9 +99,8 @@ int kind_of(std::string text) {
 /// As it may stand in a message: its name, else its place counted from 1.
 std::string name_of(const CompileJob& job, std::size_t argument) {
   const std::string& name = job.arguments[argument].name;
-  const bool plain = !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return std::isalnum(c) || c == '_';
-  });
+  const bool plain = !name.empty() &&
+                     std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
   return plain ? "'" + name + "'" : std::to_string(argument + 1);
 }
 
@@ -127,12 +127,19 @@ constexpr const char* kCppHelpers =
 
 std::string cpp_helpers() {
   std::string kinds;
-  for (const auto& [type, bonus] :
-       {std::pair<const char*, int>{"short", 0}, {"unsigned short", 0}, {"int", 0}, {"unsigned int", 0}, {"long", 0},
-        {"unsigned long", 0}, {"long long", 0}, {"unsigned long long", 0}, {"float", 64}, {"double", 64},
-        {"long double", 64}})
-    kinds += fmt::format(
-        "template <> struct ErgotuneKind<{}> {{ enum {{ ergotune_value = {} + sizeof({}) }}; }};\n", type, bonus, type);
+  for (const auto& [type, bonus] : {std::pair<const char*, int>{"short", 0},
+                                    {"unsigned short", 0},
+                                    {"int", 0},
+                                    {"unsigned int", 0},
+                                    {"long", 0},
+                                    {"unsigned long", 0},
+                                    {"long long", 0},
+                                    {"unsigned long long", 0},
+                                    {"float", 64},
+                                    {"double", 64},
+                                    {"long double", 64}})
+    kinds += fmt::format("template <> struct ErgotuneKind<{}> {{ enum {{ ergotune_value = {} + sizeof({}) }}; }};\n",
+                         type, bonus, type);
   std::string text = kCppHelpers;
   return text.replace(text.find("@KINDS@"), 7, kinds);
 }
@@ -158,9 +165,10 @@ std::string call_in_source(const CompileJob& job, const std::set<std::size_t>& u
     if (i > 0) arguments += ",\n";
     if (argument.bytes > 0) {
       arguments += fmt::format("*(const {}*)ergotune_arguments[{}]", argument.type_name, i);
-      sizes += fmt::format("{}(sizeof({}) == {}, \"argument {} is declared with members of {} bytes, which {} has not\");\n",
-                           cpp ? "static_assert" : "_Static_assert", argument.type_name, argument.bytes, name_of(job, i),
-                           argument.bytes, argument.type_name);
+      sizes +=
+          fmt::format("{}(sizeof({}) == {}, \"argument {} is declared with members of {} bytes, which {} has not\");\n",
+                      cpp ? "static_assert" : "_Static_assert", argument.type_name, argument.bytes, name_of(job, i),
+                      argument.bytes, argument.type_name);
     } else if (argument.kind == Argument::Kind::scalar) {
       arguments += fmt::format("*(const {}*)ergotune_arguments[{}]", c_type(argument.type), i);
     } else if (cpp) {
@@ -211,8 +219,8 @@ std::vector<RefusedPointer> refused_pointers(const CompileJob& job, const std::s
 
 std::string mismatch_words(const CompileJob& job, const RefusedPointer& pointer) {
   const ArgumentSignature& argument = job.arguments[pointer.argument];
-  return fmt::format("argument {} is declared {}, but the function takes {}",
-                     name_of(job, pointer.argument), to_string(argument.type), pointer.wanted);
+  return fmt::format("argument {} is declared {}, but the function takes {}", name_of(job, pointer.argument),
+                     to_string(argument.type), pointer.wanted);
 }
 
 }  // namespace ergotune::host

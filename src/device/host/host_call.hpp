@@ -43,8 +43,8 @@ std::string call_of_fortran(const CompileJob& job);
 /// Fortran text to be put behind the source: a call that never happens, so that the compiler compares what is declared
 /// with what the procedure takes. Valid in free and in fixed form. Empty where the source does not show the procedure.
 std::string check_in_fortran(const CompileJob& job);
-/// What is wrong with a declared argument, from what the compiler says of that call (some say it as a warning); empty where
-/// nothing is: other types than numbers (derived, logical, complex, bytes) are passed as they are.
+/// What is wrong with a declared argument, from what the compiler says of that call (some say it as a warning); empty
+/// where nothing is: other types than numbers (derived, logical, complex, bytes) are passed as they are.
 std::string refusal_of_check(const CompileJob& job, const std::string& log);
 /// The compiler has said something of that call.
 bool speaks_of_check(const std::string& log);

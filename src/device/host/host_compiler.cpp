@@ -12,8 +12,8 @@
 #include <set>
 #include <sstream>
 
-#include "base/process/environment.hpp"
 #include "base/files.hpp"
+#include "base/process/environment.hpp"
 #include "base/process/leftovers.hpp"
 #include "base/process/process.hpp"
 #include "device/backend.hpp"
@@ -42,8 +42,9 @@ class ScratchFolder {
     std::call_once(once, [&] { remove_leftovers(folder); });
     std::string name = (folder / kScratchName).string() + "XXXXXX";
     if (missing || !mkdtemp(name.data()))
-      throw UserError(fmt::format("no folder for compiling can be made ({}: {}); set TMPDIR to a folder that is there and has room",
-                                  missing ? "TMPDIR" : name, missing ? missing.message() : std::strerror(errno)));
+      throw UserError(
+          fmt::format("no folder for compiling can be made ({}: {}); set TMPDIR to a folder that is there and has room",
+                      missing ? "TMPDIR" : name, missing ? missing.message() : std::strerror(errno)));
     path_ = name;
   }
   ScratchFolder(const ScratchFolder&) = delete;
@@ -60,8 +61,8 @@ class ScratchFolder {
 
 void write_source(const std::string& path, const std::string& text) {
   if (const int trouble = write_file(path, text); trouble != 0)
-    throw UserError(fmt::format("cannot write {}: {}; make room, or set TMPDIR to another folder", path,
-                                std::strerror(trouble)));
+    throw UserError(
+        fmt::format("cannot write {}: {}; make room, or set TMPDIR to another folder", path, std::strerror(trouble)));
 }
 
 /// The compiler's command from the environment ("ccache gcc-12"), else the usual name.
@@ -155,8 +156,8 @@ class HostCompiler : public Compiler {
     ScratchFolder folder;
     const std::string source = folder.file(fmt::format("kernel.{}", suffix_of(job)));
     const std::string object = folder.file("kernel.so");
-    std::string text = fmt::format("{} 1 \"{}\"\n", fortran ? "#" : "#line",
-                                   job.source_name.empty() ? source : job.source_name);
+    std::string text =
+        fmt::format("{} 1 \"{}\"\n", fortran ? "#" : "#line", job.source_name.empty() ? source : job.source_name);
     text += job.source;
     text += fortran ? check : call_in_source(job, untyped);
     write_source(source, text);
@@ -191,20 +192,25 @@ class HostCompiler : public Compiler {
     try {
       result = run_process(command, options);
     } catch (const NoProcess& error) {
-      throw UserError(fmt::format("no compiler can be started ({}): the limit of processes or descriptors is reached (ulimit -u, -n), or "
-                                  "memory is short", error.what()));
+      throw UserError(fmt::format(
+          "no compiler can be started ({}): the limit of processes or descriptors is reached (ulimit -u, -n), or "
+          "memory is short",
+          error.what()));
     } catch (const Error& error) {
-      throw UserError(fmt::format("the compiler \"{}\" cannot be run ({}); set CC, CXX or FC", command.front(), error.what()));
+      throw UserError(
+          fmt::format("the compiler \"{}\" cannot be run ({}); set CC, CXX or FC", command.front(), error.what()));
     }
     if (result.ok()) return result.err;
     std::string words = result.err + result.out;
     if (result.signal != 0) words += fmt::format("{} was ended by signal {}", command.front(), result.signal);
     if (words.empty()) words = fmt::format("{} ended with exit code {}", command.front(), result.exit_code);
-    for (const char* sign : {"fatal error: cannot execute '", "fatal error: cannot find 'ld'", "error: unable to execute command: Executable"})
+    for (const char* sign : {"fatal error: cannot execute '", "fatal error: cannot find 'ld'",
+                             "error: unable to execute command: Executable"})
       if (words.find(sign) != std::string::npos)
-        throw UserError(fmt::format("the compiler \"{}\" is not whole here: {}; this is the fault of no configuration, and nothing is "
-                                    "stored for it: install what it needs, or set CC, CXX or FC",
-                                    command.front(), words.substr(0, words.find('\n'))));
+        throw UserError(fmt::format(
+            "the compiler \"{}\" is not whole here: {}; this is the fault of no configuration, and nothing is "
+            "stored for it: install what it needs, or set CC, CXX or FC",
+            command.front(), words.substr(0, words.find('\n'))));
     throw DeviceError(DeviceFault::compile, words, result.exit_code);
   }
 };

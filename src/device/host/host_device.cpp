@@ -12,15 +12,14 @@
 #include <system_error>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "device/backend.hpp"
 #include "device/host/host_call.hpp"
-#include "base/clock.hpp"
 
 namespace ergotune::host {
 namespace {
 
-constexpr std::size_t kAlignment =
-    4096;  // a page: vector loads never straddle, and offsets do not vary run by run
+constexpr std::size_t kAlignment = 4096;  // a page: vector loads never straddle, and offsets do not vary run by run
 
 class HostBuffer : public Buffer {
  public:
@@ -28,13 +27,11 @@ class HostBuffer : public Buffer {
   HostBuffer(std::byte* data, std::size_t bytes) : bytes_(bytes), data_(data), owned_(false) {}
   explicit HostBuffer(std::size_t bytes) : bytes_(bytes) {
     // Linux promises more memory than it has and then kills: what cannot fit is refused here
-    const auto memory =
-        static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+    const auto memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
     const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
     if (static_cast<double>(bytes) < memory && rounded >= bytes)
       data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded));
-    if (!data_)
-      throw DeviceError(DeviceFault::out_of_memory, fmt::format("no memory for a buffer of {} bytes", bytes));
+    if (!data_) throw DeviceError(DeviceFault::out_of_memory, fmt::format("no memory for a buffer of {} bytes", bytes));
   }
   HostBuffer(const HostBuffer&) = delete;
   HostBuffer& operator=(const HostBuffer&) = delete;
@@ -93,8 +90,9 @@ class Library {
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
   ~Library() {
-    // A thread that was born while this object was here may have its code in it, or in what came with it (libgomp, whose
-    // threads outlive every parallel region): such an object stays. Those loaded later find these threads and may go.
+    // A thread that was born while this object was here may have its code in it, or in what came with it (libgomp,
+    // whose threads outlive every parallel region): such an object stays. Those loaded later find these threads and may
+    // go.
     if (!new_threads()) dlclose(library_);
   }
   void call(void** arguments) const { call_(arguments); }
@@ -159,13 +157,12 @@ DeviceInfo describe() {
   info.is_cpu = true;
   Constants& p = info.properties;
   p["device.name"] = info.name;
-  for (const char* name : {"device.max_threads_per_block", "device.shared_memory_per_block",
-                           "device.shared_memory_per_multiprocessor", "device.registers_per_block",
-                           "device.registers_per_multiprocessor", "device.max_threads_per_multiprocessor",
-                           "device.max_blocks_per_multiprocessor"})
+  for (const char* name :
+       {"device.max_threads_per_block", "device.shared_memory_per_block", "device.shared_memory_per_multiprocessor",
+        "device.registers_per_block", "device.registers_per_multiprocessor", "device.max_threads_per_multiprocessor",
+        "device.max_blocks_per_multiprocessor"})
     p[name] = Value(device::kNoLimit);
-  p["device.multiprocessors"] =
-      Value(static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency())));
+  p["device.multiprocessors"] = Value(static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency())));
   p["device.multiprocessor_unit"] = Value(std::int64_t{0});
   p["device.warp_size"] = Value(std::int64_t{1});
   p["device.l2_bytes"] = Value(system_value(_SC_LEVEL3_CACHE_SIZE) > 0 ? system_value(_SC_LEVEL3_CACHE_SIZE)
@@ -195,9 +192,7 @@ class HostDevice : public Device {
   void copy(Buffer& to, const Buffer& from, Queue*) override {
     std::memcpy(data_of(to), data_of(from), std::min(to.bytes(), from.bytes()));
   }
-  void fill(Buffer& buffer, unsigned char byte, Queue*) override {
-    std::memset(data_of(buffer), byte, buffer.bytes());
-  }
+  void fill(Buffer& buffer, unsigned char byte, Queue*) override { std::memset(data_of(buffer), byte, buffer.bytes()); }
   std::unique_ptr<LoadedKernel> load(const Binary& binary) override {
     return std::make_unique<HostKernel>(std::make_shared<const Library>(binary));
   }

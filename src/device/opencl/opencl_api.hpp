@@ -118,12 +118,11 @@ struct Api : DriverTable {
   Api();
 
   EntryPoint<cl_int(cl_uint, cl_platform_id*, cl_uint*)> clGetPlatformIDs{this, "clGetPlatformIDs"};
-  EntryPoint<cl_int(cl_platform_id, cl_uint, std::size_t, void*, std::size_t*)> clGetPlatformInfo{
-      this, "clGetPlatformInfo"};
-  EntryPoint<cl_int(cl_platform_id, cl_bitfield, cl_uint, cl_device_id*, cl_uint*)> clGetDeviceIDs{
-      this, "clGetDeviceIDs"};
-  EntryPoint<cl_int(cl_device_id, cl_uint, std::size_t, void*, std::size_t*)> clGetDeviceInfo{this,
-                                                                                         "clGetDeviceInfo"};
+  EntryPoint<cl_int(cl_platform_id, cl_uint, std::size_t, void*, std::size_t*)> clGetPlatformInfo{this,
+                                                                                                  "clGetPlatformInfo"};
+  EntryPoint<cl_int(cl_platform_id, cl_bitfield, cl_uint, cl_device_id*, cl_uint*)> clGetDeviceIDs{this,
+                                                                                                   "clGetDeviceIDs"};
+  EntryPoint<cl_int(cl_device_id, cl_uint, std::size_t, void*, std::size_t*)> clGetDeviceInfo{this, "clGetDeviceInfo"};
   EntryPoint<cl_int(cl_device_id, const cl_properties*, cl_uint, cl_device_id*, cl_uint*)> clCreateSubDevices{
       this, "clCreateSubDevices", Need::optional};
   EntryPoint<cl_int(cl_device_id)> clReleaseDevice{this, "clReleaseDevice", Need::optional};
@@ -138,22 +137,19 @@ struct Api : DriverTable {
       this, "clGetCommandQueueInfo"};
   EntryPoint<cl_int(cl_command_queue)> clReleaseCommandQueue{this, "clReleaseCommandQueue"};
   EntryPoint<cl_mem(cl_context, cl_bitfield, std::size_t, void*, cl_int*)> clCreateBuffer{this, "clCreateBuffer"};
-  EntryPoint<cl_mem(cl_mem, cl_bitfield, cl_uint, const void*, cl_int*)> clCreateSubBuffer{this,
-                                                                                      "clCreateSubBuffer"};
-  EntryPoint<cl_int(cl_mem, cl_uint, std::size_t, void*, std::size_t*)> clGetMemObjectInfo{this,
-                                                                                      "clGetMemObjectInfo"};
+  EntryPoint<cl_mem(cl_mem, cl_bitfield, cl_uint, const void*, cl_int*)> clCreateSubBuffer{this, "clCreateSubBuffer"};
+  EntryPoint<cl_int(cl_mem, cl_uint, std::size_t, void*, std::size_t*)> clGetMemObjectInfo{this, "clGetMemObjectInfo"};
   EntryPoint<cl_int(cl_mem)> clReleaseMemObject{this, "clReleaseMemObject"};
   EntryPoint<cl_program(cl_context, cl_uint, const char**, const std::size_t*, cl_int*)> clCreateProgramWithSource{
       this, "clCreateProgramWithSource"};
-  EntryPoint<cl_program(cl_context, cl_uint, const cl_device_id*, const std::size_t*, const unsigned char**,
-                   cl_int*, cl_int*)>
+  EntryPoint<cl_program(cl_context, cl_uint, const cl_device_id*, const std::size_t*, const unsigned char**, cl_int*,
+                        cl_int*)>
       clCreateProgramWithBinary{this, "clCreateProgramWithBinary"};
-  EntryPoint<cl_int(cl_program, cl_uint, const cl_device_id*, const char*, ProgramCallback*, void*)>
-      clBuildProgram{this, "clBuildProgram"};
+  EntryPoint<cl_int(cl_program, cl_uint, const cl_device_id*, const char*, ProgramCallback*, void*)> clBuildProgram{
+      this, "clBuildProgram"};
   EntryPoint<cl_int(cl_program, cl_device_id, cl_uint, std::size_t, void*, std::size_t*)> clGetProgramBuildInfo{
       this, "clGetProgramBuildInfo"};
-  EntryPoint<cl_int(cl_program, cl_uint, std::size_t, void*, std::size_t*)> clGetProgramInfo{this,
-                                                                                        "clGetProgramInfo"};
+  EntryPoint<cl_int(cl_program, cl_uint, std::size_t, void*, std::size_t*)> clGetProgramInfo{this, "clGetProgramInfo"};
   EntryPoint<cl_int(cl_program)> clReleaseProgram{this, "clReleaseProgram"};
   EntryPoint<cl_kernel(cl_program, const char*, cl_int*)> clCreateKernel{this, "clCreateKernel"};
   EntryPoint<cl_int(cl_kernel, cl_uint, std::size_t, const void*)> clSetKernelArg{this, "clSetKernelArg"};
@@ -163,20 +159,20 @@ struct Api : DriverTable {
   EntryPoint<cl_int(cl_kernel, cl_uint, cl_uint, std::size_t, void*, std::size_t*)> clGetKernelArgInfo{
       this, "clGetKernelArgInfo", Need::optional};
   EntryPoint<cl_int(cl_kernel)> clReleaseKernel{this, "clReleaseKernel"};
-  EntryPoint<cl_int(cl_command_queue, cl_kernel, cl_uint, const std::size_t*, const std::size_t*,
-               const std::size_t*, cl_uint, const cl_event*, cl_event*)>
+  EntryPoint<cl_int(cl_command_queue, cl_kernel, cl_uint, const std::size_t*, const std::size_t*, const std::size_t*,
+                    cl_uint, const cl_event*, cl_event*)>
       clEnqueueNDRangeKernel{this, "clEnqueueNDRangeKernel"};
-  EntryPoint<cl_int(cl_command_queue, cl_mem, cl_bool, std::size_t, std::size_t, const void*, cl_uint,
-               const cl_event*, cl_event*)>
+  EntryPoint<cl_int(cl_command_queue, cl_mem, cl_bool, std::size_t, std::size_t, const void*, cl_uint, const cl_event*,
+                    cl_event*)>
       clEnqueueWriteBuffer{this, "clEnqueueWriteBuffer"};
   EntryPoint<cl_int(cl_command_queue, cl_mem, cl_bool, std::size_t, std::size_t, void*, cl_uint, const cl_event*,
-               cl_event*)>
+                    cl_event*)>
       clEnqueueReadBuffer{this, "clEnqueueReadBuffer"};
-  EntryPoint<cl_int(cl_command_queue, cl_mem, cl_mem, std::size_t, std::size_t, std::size_t, cl_uint,
-               const cl_event*, cl_event*)>
+  EntryPoint<cl_int(cl_command_queue, cl_mem, cl_mem, std::size_t, std::size_t, std::size_t, cl_uint, const cl_event*,
+                    cl_event*)>
       clEnqueueCopyBuffer{this, "clEnqueueCopyBuffer"};
   EntryPoint<cl_int(cl_command_queue, cl_mem, const void*, std::size_t, std::size_t, std::size_t, cl_uint,
-               const cl_event*, cl_event*)>
+                    const cl_event*, cl_event*)>
       clEnqueueFillBuffer{this, "clEnqueueFillBuffer"};
   EntryPoint<cl_int(cl_command_queue, cl_uint, const cl_event*, cl_event*)> clEnqueueBarrierWithWaitList{
       this, "clEnqueueBarrierWithWaitList"};

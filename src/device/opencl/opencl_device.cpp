@@ -16,8 +16,7 @@ namespace {
 class OpenclBuffer : public Buffer {
  public:
   /// Releases the memory object with itself where it is `owned`.
-  OpenclBuffer(cl_mem memory, std::size_t bytes, bool owned)
-      : bytes_(bytes), memory_(memory), owned_(owned) {}
+  OpenclBuffer(cl_mem memory, std::size_t bytes, bool owned) : bytes_(bytes), memory_(memory), owned_(owned) {}
   OpenclBuffer(const OpenclBuffer&) = delete;
   OpenclBuffer& operator=(const OpenclBuffer&) = delete;
   ~OpenclBuffer() override {
@@ -43,15 +42,12 @@ cl_command_queue make_native_queue(const Context& context, cl_device_id device, 
   if (options.priority != Priority::normal && api().clCreateCommandQueueWithProperties) {
     const cl_properties priority =
         options.priority == Priority::high ? CL_QUEUE_PRIORITY_HIGH_KHR : CL_QUEUE_PRIORITY_LOW_KHR;
-    const cl_properties wanted[] = {CL_QUEUE_PROPERTIES,
-                                    static_cast<cl_properties>(CL_QUEUE_PROFILING_ENABLE),
+    const cl_properties wanted[] = {CL_QUEUE_PROPERTIES, static_cast<cl_properties>(CL_QUEUE_PROFILING_ENABLE),
                                     CL_QUEUE_PRIORITY_KHR, priority, 0};
-    const cl_command_queue queue =
-        api().clCreateCommandQueueWithProperties(context.get(), device, wanted, &code);
+    const cl_command_queue queue = api().clCreateCommandQueueWithProperties(context.get(), device, wanted, &code);
     if (code == CL_SUCCESS) return queue;  // else the driver knows no priorities
   }
-  const cl_command_queue queue =
-      api().clCreateCommandQueue(context.get(), device, CL_QUEUE_PROFILING_ENABLE, &code);
+  const cl_command_queue queue = api().clCreateCommandQueue(context.get(), device, CL_QUEUE_PROFILING_ENABLE, &code);
   check(code, DeviceFault::runtime, "clCreateCommandQueue");
   return queue;
 }
@@ -68,9 +64,7 @@ class OpenclKernel : public LoadedKernel {
   OpenclKernel& operator=(const OpenclKernel&) = delete;
   ~OpenclKernel() override { api().clReleaseKernel(kernel_); }
 
-  std::unique_ptr<LoadedKernel> another() override {
-    return std::make_unique<OpenclKernel>(program_, entry_, device_);
-  }
+  std::unique_ptr<LoadedKernel> another() override { return std::make_unique<OpenclKernel>(program_, entry_, device_); }
   Resources resources() const override {
     Resources found;
     cl_ulong bytes = 0;
@@ -85,8 +79,8 @@ class OpenclKernel : public LoadedKernel {
     cl_uint taken = 0;
     if (api().clGetKernelInfo(kernel_, CL_KERNEL_NUM_ARGS, sizeof taken, &taken, nullptr) == CL_SUCCESS &&
         taken != arguments.size())
-      throw DeviceError(DeviceFault::launch, fmt::format("the kernel takes {} arguments, and the problem gives {}", taken,
-                                                         arguments.size()));
+      throw DeviceError(DeviceFault::launch, fmt::format("the kernel takes {} arguments, and the problem gives {}",
+                                                         taken, arguments.size()));
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const auto& argument = arguments[i];
       const auto index = static_cast<cl_uint>(i);
@@ -101,8 +95,7 @@ class OpenclKernel : public LoadedKernel {
       }
       if (code != CL_SUCCESS)
         throw DeviceError(DeviceFault::launch,
-                          fmt::format("argument {} does not fit the kernel's: {}", i + 1, error_name(code)),
-                          code);
+                          fmt::format("argument {} does not fit the kernel's: {}", i + 1, error_name(code)), code);
     }
     dimensions = 1;
     for (int d = 0; d < 3; ++d) {
@@ -121,9 +114,9 @@ class OpenclKernel : public LoadedKernel {
         most > 0 && items > static_cast<std::size_t>(most)
             ? fmt::format("{} work items, and this kernel takes {} at most on this device", items, most)
             : std::string("not what a dimension of this device, or the kernel's reqd_work_group_size, allows");
-    return DeviceError(DeviceFault::launch,
-                       fmt::format("a block of {} x {} x {} is {}: {}", local[0], local[1], local[2], limit, error_name(code)),
-                       code);
+    return DeviceError(
+        DeviceFault::launch,
+        fmt::format("a block of {} x {} x {} is {}: {}", local[0], local[1], local[2], limit, error_name(code)), code);
   }
   std::size_t global[3] = {1, 1, 1}, local[3] = {1, 1, 1};
   cl_uint dimensions = 1;
@@ -131,8 +124,7 @@ class OpenclKernel : public LoadedKernel {
  private:
   template <class T>
   bool info(cl_uint name, T& value) const {
-    return api().clGetKernelWorkGroupInfo(kernel_, device_, name, sizeof value, &value, nullptr) ==
-           CL_SUCCESS;
+    return api().clGetKernelWorkGroupInfo(kernel_, device_, name, sizeof value, &value, nullptr) == CL_SUCCESS;
   }
   std::shared_ptr<const Program> program_;
   std::string entry_;
@@ -152,16 +144,16 @@ class OpenclDevice : public Device {
 
   std::unique_ptr<Buffer> allocate(std::size_t bytes) override {
     cl_int code = CL_SUCCESS;
-    const cl_mem memory = api().clCreateBuffer(context_.get(), CL_MEM_READ_WRITE,
-                                               std::max<std::size_t>(bytes, 1), nullptr, &code);
+    const cl_mem memory =
+        api().clCreateBuffer(context_.get(), CL_MEM_READ_WRITE, std::max<std::size_t>(bytes, 1), nullptr, &code);
     check(code, DeviceFault::out_of_memory, fmt::format("a buffer of {} bytes", bytes).c_str());
     return std::make_unique<OpenclBuffer>(memory, bytes, true);
   }
   std::unique_ptr<Buffer> view(Buffer& whole, std::size_t offset, std::size_t bytes) override {
     cl_int code = CL_SUCCESS;
     const cl_buffer_region region{offset, bytes};
-    const cl_mem memory = api().clCreateSubBuffer(memory_of(whole), CL_MEM_READ_WRITE,
-                                                  CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+    const cl_mem memory =
+        api().clCreateSubBuffer(memory_of(whole), CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
     check(code, DeviceFault::unsupported, "clCreateSubBuffer");
     return std::make_unique<OpenclBuffer>(memory, bytes, true);
   }
@@ -178,22 +170,22 @@ class OpenclDevice : public Device {
   }
   void write(Buffer& buffer, std::span<const std::byte> data, std::size_t offset) override {
     if (data.empty()) return;
-    check(api().clEnqueueWriteBuffer(main_.get(), memory_of(buffer), 1, offset, data.size(), data.data(), 0,
-                                     nullptr, nullptr),
+    check(api().clEnqueueWriteBuffer(main_.get(), memory_of(buffer), 1, offset, data.size(), data.data(), 0, nullptr,
+                                     nullptr),
           DeviceFault::runtime, "clEnqueueWriteBuffer");
   }
   void read(const Buffer& buffer, std::span<std::byte> data, std::size_t offset) override {
     if (data.empty()) return;
-    check(api().clEnqueueReadBuffer(main_.get(), memory_of(buffer), 1, offset, data.size(), data.data(), 0,
-                                    nullptr, nullptr),
+    check(api().clEnqueueReadBuffer(main_.get(), memory_of(buffer), 1, offset, data.size(), data.data(), 0, nullptr,
+                                    nullptr),
           DeviceFault::runtime, "clEnqueueReadBuffer");
   }
   void copy(Buffer& to, const Buffer& from, Queue* queue) override {
     const std::size_t bytes = std::min(to.bytes(), from.bytes());
     if (bytes == 0) return;
     cl_event event = nullptr;
-    check(api().clEnqueueCopyBuffer(queue_of(queue).get(), memory_of(from), memory_of(to), 0, 0, bytes, 0,
-                                    nullptr, &event),
+    check(api().clEnqueueCopyBuffer(queue_of(queue).get(), memory_of(from), memory_of(to), 0, 0, bytes, 0, nullptr,
+                                    &event),
           DeviceFault::runtime, "clEnqueueCopyBuffer");
     queue_of(queue).queued(Event(event));
   }
@@ -205,8 +197,8 @@ class OpenclDevice : public Device {
     std::fill(std::begin(pattern), std::end(pattern), byte);
     std::size_t width = 64;
     while (buffer.bytes() % width != 0) width /= 2;
-    check(api().clEnqueueFillBuffer(queue_of(queue).get(), memory_of(buffer), pattern, width, 0,
-                                    buffer.bytes(), 0, nullptr, &event),
+    check(api().clEnqueueFillBuffer(queue_of(queue).get(), memory_of(buffer), pattern, width, 0, buffer.bytes(), 0,
+                                    nullptr, &event),
           DeviceFault::runtime, "clEnqueueFillBuffer");
     queue_of(queue).queued(Event(event));
   }
@@ -245,16 +237,14 @@ class OpenclDevice : public Device {
 
   Queue& main_queue() override { return main_; }
   std::unique_ptr<Queue> make_queue(const QueueOptions& options) override {
-    const cl_device_id device = options.multiprocessors > 0
-                                    ? part(options.first_multiprocessor, options.multiprocessors)
-                                    : entry_.device;
+    const cl_device_id device =
+        options.multiprocessors > 0 ? part(options.first_multiprocessor, options.multiprocessors) : entry_.device;
     return std::make_unique<OpenclQueue>(make_native_queue(context_, device, options), true, queues_);
   }
   std::unique_ptr<Queue> wrap_queue(void* native) override {
     const auto queue = static_cast<cl_command_queue>(native);
     cl_context context = nullptr;
-    if (api().clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr) !=
-            CL_SUCCESS ||
+    if (api().clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, nullptr) != CL_SUCCESS ||
         context != context_.get())
       throw UserError("a queue can be wrapped only when it belongs to the OpenCL context of the device");
     return std::make_unique<OpenclQueue>(queue, false, queues_);

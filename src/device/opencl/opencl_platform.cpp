@@ -46,8 +46,7 @@ bool has_extension(const std::string& extensions, const char* name) {
 std::string uuid_of(cl_device_id device, const std::string& extensions) {
   if (!has_extension(extensions, "cl_khr_device_uuid")) return {};
   unsigned char bytes[16] = {};
-  if (api().clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, sizeof bytes, bytes, nullptr) != CL_SUCCESS)
-    return {};
+  if (api().clGetDeviceInfo(device, CL_DEVICE_UUID_KHR, sizeof bytes, bytes, nullptr) != CL_SUCCESS) return {};
   return device::gpu_uuid(bytes);
 }
 
@@ -64,8 +63,8 @@ std::string pci_address_of(cl_device_id device, const std::string& extensions) {
     const auto bus = device_value<cl_uint>(device, CL_DEVICE_PCI_BUS_ID_NV);
     const auto slot = device_value<cl_uint>(device, CL_DEVICE_PCI_SLOT_ID_NV);
     if (bus && slot)
-      return format({device_value<cl_uint>(device, CL_DEVICE_PCI_DOMAIN_ID_NV).value_or(0), *bus, *slot >> 3,
-                     *slot & 7});
+      return format(
+          {device_value<cl_uint>(device, CL_DEVICE_PCI_DOMAIN_ID_NV).value_or(0), *bus, *slot >> 3, *slot & 7});
   }
   if (has_extension(extensions, "cl_amd_device_attribute_query")) {
     // cl_device_topology_amd: a type (1 = PCIe), 17 unused bytes, then bus, device, function
@@ -96,8 +95,7 @@ DeviceInfo describe(cl_device_id device, int platform_number, int device_number)
   info.name = trimmed(device_text(device, CL_DEVICE_NAME));
   const std::string extensions = device_text(device, CL_DEVICE_EXTENSIONS);
   if (has_extension(extensions, "cl_amd_device_attribute_query")) {
-    const std::string board =
-        trimmed(device_text(device, CL_DEVICE_BOARD_NAME_AMD));  // the name is just "gfx90a"
+    const std::string board = trimmed(device_text(device, CL_DEVICE_BOARD_NAME_AMD));  // the name is just "gfx90a"
     if (!board.empty()) info.name = board;
   }
   info.driver_version = device_text(device, CL_DRIVER_VERSION);
@@ -118,8 +116,7 @@ DeviceInfo describe(cl_device_id device, int platform_number, int device_number)
   p["device.max_threads_per_block"] = integer(threads);
   p["device.shared_memory_per_block"] = integer(shared);
   p["device.shared_memory_per_multiprocessor"] = integer(shared);
-  p["device.multiprocessors"] =
-      integer(device_value<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS).value_or(1));
+  p["device.multiprocessors"] = integer(device_value<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS).value_or(1));
   p["device.multiprocessor_unit"] = integer(is_divisible(device) ? 1 : 0);
   p["device.warp_size"] = integer(warp_nv ? *warp_nv : wave_amd ? *wave_amd : info.is_cpu ? 1 : 32);
   p["device.registers_per_block"] = integer(registers ? *registers : device::kNoLimit);
@@ -127,8 +124,7 @@ DeviceInfo describe(cl_device_id device, int platform_number, int device_number)
   p["device.max_threads_per_multiprocessor"] = integer(device::kNoLimit);
   p["device.max_blocks_per_multiprocessor"] = integer(device::kNoLimit);
   p["device.l2_bytes"] = integer(device_value<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE).value_or(0));
-  p["device.global_memory_bytes"] =
-      integer(device_value<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_SIZE).value_or(0));
+  p["device.global_memory_bytes"] = integer(device_value<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_SIZE).value_or(0));
   p["device.compute_capability"] = integer(major && minor ? *major * 10 + *minor : 0);
   return info;
 }
@@ -154,8 +150,7 @@ std::vector<DeviceEntry> find_devices(std::string* note) {
   api().clGetPlatformIDs(platform_count, platforms.data(), nullptr);
   for (cl_uint p = 0; p < platform_count; ++p) {
     cl_uint device_count = 0;
-    if (api().clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 0, nullptr, &device_count) != CL_SUCCESS)
-      continue;
+    if (api().clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 0, nullptr, &device_count) != CL_SUCCESS) continue;
     std::vector<cl_device_id> devices(device_count);
     api().clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, device_count, devices.data(), nullptr);
     for (cl_uint d = 0; d < device_count; ++d) {
@@ -179,8 +174,7 @@ DeviceEntry find_device(const std::string& id) { return device::entry_of(id, fin
 
 void check(cl_int code, DeviceFault fault, const char* what) {
   if (code == CL_SUCCESS) return;
-  if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY ||
-      code == CL_INVALID_BUFFER_SIZE)
+  if (code == CL_MEM_OBJECT_ALLOCATION_FAILURE || code == CL_OUT_OF_HOST_MEMORY || code == CL_INVALID_BUFFER_SIZE)
     fault = DeviceFault::out_of_memory;
   throw DeviceError(fault, fmt::format("{}: {}", what, error_name(code)), code);
 }
@@ -188,23 +182,24 @@ void check(cl_int code, DeviceFault fault, const char* what) {
 SubDevice::SubDevice(const DeviceEntry& entry, cl_uint first, cl_uint count) {
   const std::int64_t total = entry.info.properties.at("device.multiprocessors").as_integer();
   if (entry.info.properties.at("device.multiprocessor_unit").as_integer() == 0)
-    throw DeviceError(DeviceFault::unsupported, "kernels cannot have compute units for themselves: this device is not taken apart");
+    throw DeviceError(DeviceFault::unsupported,
+                      "kernels cannot have compute units for themselves: this device is not taken apart");
   if (std::int64_t{first} + count > total)
-    throw DeviceError(DeviceFault::launch, fmt::format("no kernel can have compute units {} to {} for itself: this device has {}",
-                                                       first + 1, std::int64_t{first} + count, total));
+    throw DeviceError(DeviceFault::launch,
+                      fmt::format("no kernel can have compute units {} to {} for itself: this device has {}", first + 1,
+                                  std::int64_t{first} + count, total));
   std::vector<cl_properties> wanted{CL_DEVICE_PARTITION_BY_COUNTS};
   if (first > 0) wanted.push_back(first);
   wanted.insert(wanted.end(), {static_cast<cl_properties>(count), 0, 0});
   cl_device_id parts[2] = {};
-  check(api().clCreateSubDevices(entry.device, wanted.data(), first > 0 ? 2 : 1, parts, nullptr), DeviceFault::unsupported,
-        "clCreateSubDevices");
+  check(api().clCreateSubDevices(entry.device, wanted.data(), first > 0 ? 2 : 1, parts, nullptr),
+        DeviceFault::unsupported, "clCreateSubDevices");
   device_ = parts[first > 0 ? 1 : 0];
   if (first > 0) api().clReleaseDevice(parts[0]);
 }
 
 Context::Context(const DeviceEntry& entry) {
-  const cl_properties properties[] = {CL_CONTEXT_PLATFORM, reinterpret_cast<cl_properties>(entry.platform),
-                                      0};
+  const cl_properties properties[] = {CL_CONTEXT_PLATFORM, reinterpret_cast<cl_properties>(entry.platform), 0};
   cl_int code = CL_SUCCESS;
   context_ = api().clCreateContext(properties, 1, &entry.device, nullptr, nullptr, &code);
   check(code, DeviceFault::runtime, "clCreateContext");

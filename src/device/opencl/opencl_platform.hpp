@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "device/opencl/opencl_api.hpp"
 #include "device/device.hpp"
+#include "device/opencl/opencl_api.hpp"
 
 namespace ergotune::opencl {
 
@@ -31,8 +31,8 @@ void check(cl_int code, DeviceFault fault, const char* what);
 /// Some of a device's compute units, which kernels can be kept to; released with the object.
 class SubDevice {
  public:
-  /// So many from `first` on. Throws DeviceError(launch) where the device has fewer, DeviceError(unsupported) where it is not
-  /// taken apart.
+  /// So many from `first` on. Throws DeviceError(launch) where the device has fewer, DeviceError(unsupported) where it
+  /// is not taken apart.
   SubDevice(const DeviceEntry& entry, cl_uint first, cl_uint count);
   SubDevice(const SubDevice&) = delete;
   SubDevice& operator=(const SubDevice&) = delete;

@@ -66,8 +66,7 @@ class IncludeOptions {
     if (room_.empty()) {
       const std::string usual = std::filesystem::temp_directory_path().string();
       std::string name = (is_plain(usual) ? usual : "/tmp") + "/ergotune-include-XXXXXX";
-      if (!::mkdtemp(name.data()))
-        throw ergotune::Error(fmt::format("cannot make a folder for links: {}", name));
+      if (!::mkdtemp(name.data())) throw ergotune::Error(fmt::format("cannot make a folder for links: {}", name));
       room_ = name;
     }
     const std::string link = fmt::format("{}/{}", room_, links_.size());
@@ -127,11 +126,9 @@ Program Program::from_portable(const Context& context, cl_device_id device, cons
     const auto* bytes = reinterpret_cast<const unsigned char*>(portable.code.data());
     const std::size_t size = portable.code.size();
     cl_int status = CL_SUCCESS, code = CL_SUCCESS;
-    Program program(
-        api().clCreateProgramWithBinary(context.get(), 1, &device, &size, &bytes, &status, &code));
+    Program program(api().clCreateProgramWithBinary(context.get(), 1, &device, &size, &bytes, &status, &code));
     if (code == CL_SUCCESS && status == CL_SUCCESS &&
-        api().clBuildProgram(program.get(), 1, &device, portable.options.c_str(), nullptr, nullptr) ==
-            CL_SUCCESS)
+        api().clBuildProgram(program.get(), 1, &device, portable.options.c_str(), nullptr, nullptr) == CL_SUCCESS)
       return program;
   }
   return from_source(context, device, portable);
@@ -145,19 +142,16 @@ Program::~Program() {
 
 std::string Program::binary() const {
   std::size_t size = 0;
-  if (api().clGetProgramInfo(program_, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) != CL_SUCCESS)
-    return {};
+  if (api().clGetProgramInfo(program_, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) != CL_SUCCESS) return {};
   std::string bytes(size, '\0');
   auto* pointer = reinterpret_cast<unsigned char*>(bytes.data());
-  if (api().clGetProgramInfo(program_, CL_PROGRAM_BINARIES, sizeof pointer, &pointer, nullptr) != CL_SUCCESS)
-    return {};
+  if (api().clGetProgramInfo(program_, CL_PROGRAM_BINARIES, sizeof pointer, &pointer, nullptr) != CL_SUCCESS) return {};
   return bytes;
 }
 
 std::string Program::log(cl_device_id device) const {
   std::size_t size = 0;
-  if (api().clGetProgramBuildInfo(program_, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) != CL_SUCCESS)
-    return {};
+  if (api().clGetProgramBuildInfo(program_, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) != CL_SUCCESS) return {};
   std::string text(size, '\0');
   api().clGetProgramBuildInfo(program_, device, CL_PROGRAM_BUILD_LOG, size, text.data(), nullptr);
   text = text.c_str();
@@ -187,12 +181,13 @@ PortableProgram program_of(const CompileJob& job) {
 
 namespace {
 
-/// The type of a kernel's first argument that nothing here can be given for, as far as the program tells: some drivers take a buffer
-/// for an image, and crash.
+/// The type of a kernel's first argument that nothing here can be given for, as far as the program tells: some drivers
+/// take a buffer for an image, and crash.
 std::string type_without_arguments(cl_kernel kernel, std::size_t arguments) {
   for (std::size_t i = 0; i < arguments && api().clGetKernelArgInfo; ++i) {
     char type[64] = {};
-    if (api().clGetKernelArgInfo(kernel, static_cast<cl_uint>(i), CL_KERNEL_ARG_TYPE_NAME, sizeof type - 1, type, nullptr) != CL_SUCCESS)
+    if (api().clGetKernelArgInfo(kernel, static_cast<cl_uint>(i), CL_KERNEL_ARG_TYPE_NAME, sizeof type - 1, type,
+                                 nullptr) != CL_SUCCESS)
       continue;
     const std::string_view name = type;
     if (name.starts_with("image") || name == "sampler_t" || name == "pipe") return type;
@@ -216,29 +211,29 @@ class OpenclCompiler : public Compiler {
     cl_int code = CL_SUCCESS;
     const cl_kernel kernel = api().clCreateKernel(program.get(), job.function.c_str(), &code);
     if (code == CL_INVALID_KERNEL_NAME)
-      throw DeviceError(DeviceFault::compile,
-                        fmt::format("{} has no kernel \"{}\"", job.source_name, job.function), code);
+      throw DeviceError(DeviceFault::compile, fmt::format("{} has no kernel \"{}\"", job.source_name, job.function),
+                        code);
     check(code, DeviceFault::compile, "clCreateKernel");
     const std::string refused = type_without_arguments(kernel, job.arguments.size());
     api().clReleaseKernel(kernel);
     if (!refused.empty())
-      throw DeviceError(DeviceFault::unsupported,
-                        fmt::format("the kernel takes an argument of type {}; kernels are given buffers, scalars and local memory, no "
-                                    "images, samplers or pipes",
-                                    refused));
+      throw DeviceError(
+          DeviceFault::unsupported,
+          fmt::format(
+              "the kernel takes an argument of type {}; kernels are given buffers, scalars and local memory, no "
+              "images, samplers or pipes",
+              refused));
     if (!generates_code_at_launch()) portable.code = program.binary();
     Binary binary{portable.pack(), job.function, program.log(entry_.device)};
     if (built_) built_->keep(binary.bytes, std::move(program));
     return binary;
   }
 
-  std::string identity() const override {
-    return fmt::format("opencl | {} | {}", entry_.info.name, entry_.versions);
-  }
+  std::string identity() const override { return fmt::format("opencl | {} | {}", entry_.info.name, entry_.versions); }
 
  private:
-  /// PoCL's binary for a CPU costs code for any block, and at the first launch code for the block at hand is made all the
-  /// same. What building from source leaves in its cache is all that the runner needs.
+  /// PoCL's binary for a CPU costs code for any block, and at the first launch code for the block at hand is made all
+  /// the same. What building from source leaves in its cache is all that the runner needs.
   bool generates_code_at_launch() const {
     return entry_.info.is_cpu && entry_.platform_name == "Portable Computing Language";
   }

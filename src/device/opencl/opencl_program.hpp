@@ -42,8 +42,8 @@ class Program {
   cl_program program_ = nullptr;
 };
 
-/// Programs that a compiler has built in the process that runs them, so that they need not be built there once more: by what
-/// would be loaded (Binary::bytes), until it is.
+/// Programs that a compiler has built in the process that runs them, so that they need not be built there once more: by
+/// what would be loaded (Binary::bytes), until it is.
 class BuiltPrograms {
  public:
   void keep(const std::string& bytes, Program program);

@@ -9,15 +9,14 @@ bool Event::complete() const {
   cl_int status = CL_COMPLETE;
   check(api().clGetEventInfo(event_, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr),
         DeviceFault::runtime, "clGetEventInfo");
-  if (status < 0)
-    throw DeviceError(DeviceFault::runtime, "the kernel ended with " + error_name(status), status);
+  if (status < 0) throw DeviceError(DeviceFault::runtime, "the kernel ended with " + error_name(status), status);
   return status == CL_COMPLETE;
 }
 
 double Event::profile(cl_uint name) const {
   cl_ulong nanoseconds = 0;
-  check(api().clGetEventProfilingInfo(event_, name, sizeof nanoseconds, &nanoseconds, nullptr),
-        DeviceFault::runtime, "clGetEventProfilingInfo");
+  check(api().clGetEventProfilingInfo(event_, name, sizeof nanoseconds, &nanoseconds, nullptr), DeviceFault::runtime,
+        "clGetEventProfilingInfo");
   return static_cast<double>(nanoseconds);
 }
 
@@ -77,9 +76,8 @@ void OpenclQueue::wait(const OpenclMarker& marker) {
   check(api().clFlush(marker.queue->queue_), DeviceFault::runtime, "clFlush");
   std::vector<cl_event> events;
   for (const Event& event : marker.before) events.push_back(event.get());
-  check(
-      api().clEnqueueBarrierWithWaitList(queue_, static_cast<cl_uint>(events.size()), events.data(), nullptr),
-      DeviceFault::runtime, "clEnqueueBarrierWithWaitList");
+  check(api().clEnqueueBarrierWithWaitList(queue_, static_cast<cl_uint>(events.size()), events.data(), nullptr),
+        DeviceFault::runtime, "clEnqueueBarrierWithWaitList");
   ++sequence_;
   if (marker.forked_from == this) drop_tail(marker.forked_at);
   tail_.insert(tail_.end(), marker.before.begin(), marker.before.end());
@@ -87,7 +85,8 @@ void OpenclQueue::wait(const OpenclMarker& marker) {
   waits_for_ = {marker.queue, marker.sequence};
 }
 
-/// What came up to then is over before what the queue waits for now: rounds of kernels on other queues would pile it up.
+/// What came up to then is over before what the queue waits for now: rounds of kernels on other queues would pile it
+/// up.
 void OpenclQueue::drop_tail(std::uint64_t up_to) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < tail_.size(); ++i) {

@@ -83,7 +83,7 @@ class OpenclQueue : public Queue {
   cl_command_queue queue_;
   bool owned_;
   std::vector<OpenclQueue*>& all_;
-  std::vector<Event> tail_;  ///< when these are complete, so is all that was queued
+  std::vector<Event> tail_;             ///< when these are complete, so is all that was queued
   std::vector<std::uint64_t> tail_at_;  ///< the sequence at which each came
   struct Fork {
     const OpenclQueue* queue = nullptr;

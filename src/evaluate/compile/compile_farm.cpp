@@ -28,7 +28,8 @@ CompileFarm::CompileFarm(std::size_t seats, const StartLink& start, const Setup&
   }
 }
 
-CompileFarm::CompileFarm(WorkerHandle& runner, double time_limit, const Problem& problem, std::shared_ptr<CompileShare> share)
+CompileFarm::CompileFarm(WorkerHandle& runner, double time_limit, const Problem& problem,
+                         std::shared_ptr<CompileShare> share)
     : share_(std::move(share)), time_limit_(time_limit) {
   prepare_for(problem);
   desks_.push_back(std::make_unique<CompileWorker>(CompileWorker{nullptr, runner, {}, 0}));
@@ -52,8 +53,7 @@ void CompileFarm::prepare(Job& job) const {
 void CompileFarm::fill(Job& job) const {
   for (std::size_t kernel = 0; kernel < job.code.size(); ++kernel) {
     if (job.code[kernel]) continue;
-    if (const auto known = known_.find(job.code_keys[kernel]); known != known_.end())
-      job.code[kernel] = known->second;
+    if (const auto known = known_.find(job.code_keys[kernel]); known != known_.end()) job.code[kernel] = known->second;
   }
 }
 

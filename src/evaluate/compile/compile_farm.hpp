@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "evaluate/live/live.hpp"
 #include "ergotune/problem.hpp"
 #include "evaluate/compile/job.hpp"
 #include "evaluate/compile/worker_handle.hpp"
+#include "evaluate/live/live.hpp"
 
 namespace ergotune {
 
@@ -30,7 +30,8 @@ class CompileFarm {
               const Problem& problem, std::shared_ptr<CompileShare> share = nullptr);
   /// Of one seat, that of a runner which compiles as well: it is owned by the caller, who passes on its answers
   /// while compiles_at() says that this is compiling.
-  CompileFarm(WorkerHandle& runner, double time_limit, const Problem& problem, std::shared_ptr<CompileShare> share = nullptr);
+  CompileFarm(WorkerHandle& runner, double time_limit, const Problem& problem,
+              std::shared_ptr<CompileShare> share = nullptr);
   ~CompileFarm();
 
   /// Starts the first worker and waits for it; the compiler's identity. Throws as WorkerHandle::start_and_wait does.
@@ -55,8 +56,8 @@ class CompileFarm {
 
   /// Those of `waiting` that wait for the same code have it then.
   std::optional<Failure> take(WorkerHandle& seat, protocol::Compiled compiled, const std::vector<JobPointer>& waiting);
-  /// nullopt where no configuration is to blame, or not yet: a runner may have been damaged by what ran in it before, and what it compiled
-  /// when it ended is compiled once more.
+  /// nullopt where no configuration is to blame, or not yet: a runner may have been damaged by what ran in it before,
+  /// and what it compiled when it ended is compiled once more.
   std::optional<Failure> take(WorkerHandle& seat, const Lost& lost);
   /// Ends those that are at work.
   void cancel();
@@ -79,7 +80,7 @@ class CompileFarm {
   std::vector<std::vector<std::size_t>> code_parameters_;  ///< by kernel: what its code depends on
   std::vector<std::unique_ptr<CompileWorker>> desks_;
   std::vector<WorkerHandle*> seats_;  ///< of the desks, as far as they are its own
-  std::set<std::string> under_way_;  ///< keys of code that is being compiled
+  std::set<std::string> under_way_;   ///< keys of code that is being compiled
   std::map<std::string, std::shared_ptr<const Binary>> known_;
   std::size_t known_bytes_ = 0;
 };

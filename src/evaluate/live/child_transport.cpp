@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/process/descendants.hpp"
 #include "base/live_file.hpp"
+#include "base/process/descendants.hpp"
 #include "base/process/process.hpp"
 #include "evaluate/live/child_log.hpp"
 #include "evaluate/live/link.hpp"

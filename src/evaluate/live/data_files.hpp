@@ -1,5 +1,5 @@
-// Large arrays given in memory (Python's), for workers to read as files: as text in a worker's setup they would travel to each
-// of them, compilers too.
+// Large arrays given in memory (Python's), for workers to read as files: as text in a worker's setup they would travel
+// to each of them, compilers too.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,8 @@ class DataFiles {
   DataFiles(const DataFiles&) = delete;
   DataFiles& operator=(const DataFiles&) = delete;
   ~DataFiles();
-  /// The problem with files in the place of its large arrays. The files are memory of this process, and end with this object.
+  /// The problem with files in the place of its large arrays. The files are memory of this process, and end with this
+  /// object.
   Problem lay_out(Problem problem);
 
  private:

@@ -18,8 +18,7 @@ constexpr auto kCore = ControlQuantity::core_clock_mhz;
 constexpr auto kMemory = ControlQuantity::memory_clock_mhz;
 
 Status status_of(ControlStatus status) {
-  const bool asked_too_much =
-      status == ControlStatus::invalid_value || status == ControlStatus::not_supported;
+  const bool asked_too_much = status == ControlStatus::invalid_value || status == ControlStatus::not_supported;
   return asked_too_much ? Status::unsupported : Status::launch_error;
 }
 
@@ -36,8 +35,7 @@ bool has(const Measurement& measurement, const char* warning) {
 
 std::vector<std::string> reasons_in(const Measurement& measurement) {
   std::vector<std::string> reasons;
-  std::copy_if(measurement.warnings.begin(), measurement.warnings.end(), std::back_inserter(reasons),
-               is_clock_reason);
+  std::copy_if(measurement.warnings.begin(), measurement.warnings.end(), std::back_inserter(reasons), is_clock_reason);
   return reasons;
 }
 
@@ -60,8 +58,9 @@ EvaluationRequest DeviceControls::next_of(std::deque<EvaluationRequest>& queue) 
   return request;
 }
 
-Measurement DeviceControls::measure(const Configuration& configuration, const std::function<Measurement(const ControlSetting&)>& once,
-                                  const std::function<bool()>& dropped) {
+Measurement DeviceControls::measure(const Configuration& configuration,
+                                    const std::function<Measurement(const ControlSetting&)>& once,
+                                    const std::function<bool()>& dropped) {
   const ControlSetting setting = setting_of(configuration);
   disturbed_ = false;
   if (must_look()) {

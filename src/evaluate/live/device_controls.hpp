@@ -36,26 +36,28 @@ class DeviceControls {
   }
   /// Takes one out of a queue that is not empty: of those with the setting in force, while there are any, the oldest.
   EvaluationRequest next_of(std::deque<EvaluationRequest>& queue) const;
-  /// Before the first change: the board is to be looked at under load, because another process's lock may only show then.
+  /// Before the first change: the board is to be looked at under load, because another process's lock may only show
+  /// then.
   bool must_look() const { return !looked_; }
   /// What it showed. Throws UserError for another process's lock, unless the session takes it over.
   void look(const Measurement& under_load);
   /// Brings a setting in force. Where the hardware refuses it: the status of every configuration that asks
-  /// for it (unsupported for an invalid value or pair; launch_error for the rest, which is disturbed()). Throws UserError
-  /// when nothing can be set any more.
+  /// for it (unsupported for an invalid value or pair; launch_error for the rest, which is disturbed()). Throws
+  /// UserError when nothing can be set any more.
   std::optional<Measurement> apply(const ControlSetting& setting);
   /// What the runner has to watch, and what to wait for.
   void prepare(RunOptions& run, const ControlSetting& setting) const;
-  /// Compares what was asked for with what is set and with the clocks that ran. True: it ran under something else, and is
-  /// to be run again, for which the setting is made again. When that was done (`again`) it becomes a failure without
-  /// numbers. A clock that the power limit holds down is a part of the setting and told in a warning: "asked 1410 MHz, ran
-  /// 1275 MHz, power cap". Adds also what the session has to tell since. Throws UserError when the device is lost.
+  /// Compares what was asked for with what is set and with the clocks that ran. True: it ran under something else, and
+  /// is to be run again, for which the setting is made again. When that was done (`again`) it becomes a failure without
+  /// numbers. A clock that the power limit holds down is a part of the setting and told in a warning: "asked 1410 MHz,
+  /// ran 1275 MHz, power cap". Adds also what the session has to tell since. Throws UserError when the device is lost.
   bool judge(const ControlSetting& asked, Measurement& measurement, bool again);
 
-  /// All of the above for one configuration in this thread: looks at the board first where that is due, sets, measures by
-  /// `once`, judges, and measures again where it ran elsewhere. `dropped`: the result is no longer wanted.
-  Measurement measure(const Configuration& configuration, const std::function<Measurement(const ControlSetting&)>& once,
-                      const std::function<bool()>& dropped = [] { return false; });
+  /// All of the above for one configuration in this thread: looks at the board first where that is due, sets, measures
+  /// by `once`, judges, and measures again where it ran elsewhere. `dropped`: the result is no longer wanted.
+  Measurement measure(
+      const Configuration& configuration, const std::function<Measurement(const ControlSetting&)>& once,
+      const std::function<bool()>& dropped = [] { return false; });
   /// The last failure of apply(), judge() or measure() is one of the device's conditions (EvaluationResult::disturbed).
   bool disturbed() const { return disturbed_; }
 

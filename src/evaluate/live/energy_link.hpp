@@ -12,7 +12,6 @@ namespace ergotune {
 /// Adds the observers that measure energy and watch the board. Without a usable sensor throws UserError
 /// naming what was looked for. Where the problem itself asks for the observer "energy", that one measures.
 void add_energy_observers(Runner& runner, const DeviceInfo& device, const std::vector<std::string>& sensors,
-                          double energy_seconds, const MeasureOptions& measure,
-                          std::vector<std::string>& notes);
+                          double energy_seconds, const MeasureOptions& measure, std::vector<std::string>& notes);
 
 }  // namespace ergotune

@@ -26,10 +26,9 @@ LiveOptions LiveOptions::from(const Settings& settings) {
 struct LiveEvaluator::State {
   Scheduler scheduler;
   explicit State(const Problem& problem, const LiveOptions& options)
-      : scheduler(
-            problem, options,
-            start_children(options.worker_command.empty() ? std::vector{own_program(), std::string("worker")}
-                                                          : options.worker_command)) {}
+      : scheduler(problem, options,
+                  start_children(options.worker_command.empty() ? std::vector{own_program(), std::string("worker")}
+                                                                : options.worker_command)) {}
 };
 
 static LiveOptions with_devices(const Problem& problem, LiveOptions options) {
@@ -67,9 +66,7 @@ std::string LiveEvaluator::description() const {
 
 std::size_t LiveEvaluator::capacity() const { return state_->scheduler.capacity(); }
 void LiveEvaluator::submit(EvaluationRequest request) { state_->scheduler.submit(std::move(request)); }
-std::optional<EvaluationResult> LiveEvaluator::wait(double seconds) {
-  return state_->scheduler.wait(seconds);
-}
+std::optional<EvaluationResult> LiveEvaluator::wait(double seconds) { return state_->scheduler.wait(seconds); }
 std::size_t LiveEvaluator::pending() const { return state_->scheduler.pending(); }
 void LiveEvaluator::cancel() { state_->scheduler.cancel(); }
 void LiveEvaluator::set_journal(RunJournal* journal) { state_->scheduler.set_journal(journal); }

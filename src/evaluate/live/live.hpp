@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "device/device.hpp"
+#include "ergotune/problem.hpp"
 #include "evaluate/evaluator.hpp"
 #include "measure/runner.hpp"
-#include "ergotune/problem.hpp"
 
 namespace ergotune {
 
@@ -62,21 +62,20 @@ class LiveDevice {
   virtual bool establish_reference(const std::vector<Configuration>& candidates) = 0;
   /// What the workers had to say: a sensor that is not there, a driver's remark.
   virtual std::vector<std::string> notes() const = 0;
-  /// From now on the execution parameters (those of `parameters`, the space's in their order, that are not code) are set
-  /// through `session` right before a configuration runs, in an order that changes them as seldom as possible. A setting
-  /// that the hardware refuses is that configuration's status (unsupported for an invalid value or pair, launch_error
-  /// for the rest). Where the clock that ran (quantity core_clock) is not the one asked for, the measurement gets a
-  /// warning "asked 1410 MHz, ran 1275 MHz, power cap". Everything goes back when the evaluator ends. Called before the
-  /// first submit(), for each of devices() by its position.
+  /// From now on the execution parameters (those of `parameters`, the space's in their order, that are not code) are
+  /// set through `session` right before a configuration runs, in an order that changes them as seldom as possible. A
+  /// setting that the hardware refuses is that configuration's status (unsupported for an invalid value or pair,
+  /// launch_error for the rest). Where the clock that ran (quantity core_clock) is not the one asked for, the
+  /// measurement gets a warning "asked 1410 MHz, ran 1275 MHz, power cap". Everything goes back when the evaluator
+  /// ends. Called before the first submit(), for each of devices() by its position.
   virtual void set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters,
                             std::size_t device = 0) = 0;
 };
 
-/// Compile workers run ahead of one runner for each device (LiveOptions::device may name several, all of one kind), each a
-/// child process. A crash, an endless kernel or a lost
-/// context ends the child, becomes that configuration's status, and the child is replaced. On a CPU device
-/// compiling and measuring never overlap. What is the machine's fault (no room for temporary files, no compiler) is no
-/// configuration's status: wait() throws it.
+/// Compile workers run ahead of one runner for each device (LiveOptions::device may name several, all of one kind),
+/// each a child process. A crash, an endless kernel or a lost context ends the child, becomes that configuration's
+/// status, and the child is replaced. On a CPU device compiling and measuring never overlap. What is the machine's
+/// fault (no room for temporary files, no compiler) is no configuration's status: wait() throws it.
 class LiveEvaluator : public Evaluator, public LiveDevice {
  public:
   /// Starts the runner and waits for it. Throws UserError (unknown device, buffers that do not fit, a

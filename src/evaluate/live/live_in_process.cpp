@@ -3,11 +3,11 @@
 #include <deque>
 
 #include "base/clock.hpp"
-#include "evaluate/live/live.hpp"
 #include "evaluate/compile/compile_step.hpp"
-#include "evaluate/live/energy_link.hpp"
-#include "evaluate/live/machine_fault.hpp"
 #include "evaluate/live/device_controls.hpp"
+#include "evaluate/live/energy_link.hpp"
+#include "evaluate/live/live.hpp"
+#include "evaluate/live/machine_fault.hpp"
 #include "kernel/round.hpp"
 
 namespace ergotune {
@@ -35,8 +35,7 @@ struct InProcessEvaluator::State {
         runner(*device, problem, options.measure),
         notes(runner.notes()) {
     if (options.energy) {
-      add_energy_observers(runner, device->info(), options.sensors, options.energy_seconds, options.measure,
-                           notes);
+      add_energy_observers(runner, device->info(), options.sensors, options.energy_seconds, options.measure, notes);
     }
   }
 

@@ -44,10 +44,8 @@ fs::path temporary_folder() {
 /// Where PoCL keeps what it compiles.
 fs::path pocl_folder() {
   if (const char* own = std::getenv("POCL_CACHE_DIR"); own && *own) return own;
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
-    return fs::path(cache) / "pocl" / "kcache";
-  if (const char* home = std::getenv("HOME"); home && *home)
-    return fs::path(home) / ".cache" / "pocl" / "kcache";
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache) return fs::path(cache) / "pocl" / "kcache";
+  if (const char* home = std::getenv("HOME"); home && *home) return fs::path(home) / ".cache" / "pocl" / "kcache";
   return temporary_folder();
 }
 
@@ -68,8 +66,9 @@ void throw_if_machines_fault(Status status, const std::string& words, const Devi
   if (usable(status) || status == Status::wrong_result || status == Status::timeout) return;
   if (const std::string full = full_disk_in(words); !full.empty()) throw UserError(full);
   if (words.find(nvml::kLostSuffix) != std::string::npos)
-    throw UserError(fmt::format("{}; a reset of the GPU or a restart of the machine brings it back, and the same command goes on from here",
-                                words));
+    throw UserError(fmt::format(
+        "{}; a reset of the GPU or a restart of the machine brings it back, and the same command goes on from here",
+        words));
   const bool host = device.backend == "host";
   if (!host && !(device.backend == "opencl" && device.is_cpu)) return;
   const fs::path folder = host ? temporary_folder() : pocl_folder();

@@ -15,8 +15,8 @@ std::string full_disk_in(const std::string& words, const char* whose = "the comp
 
 /// Looks for what keeps every kernel from being compiled or run on `device`: words of a full disk in a
 /// failure, and for devices whose compilers write files (host, PoCL) a folder for them that is missing,
-/// closed or full; for sensors a device that is lost. Asked only about failures (what is usable is a result anyway). Throws UserError that says
-/// what to do.
+/// closed or full; for sensors a device that is lost. Asked only about failures (what is usable is a result anyway).
+/// Throws UserError that says what to do.
 void throw_if_machines_fault(Status status, const std::string& words, const DeviceInfo& device);
 
 }  // namespace ergotune

@@ -13,7 +13,8 @@ static constexpr Role last_value(Role) { return Role::runner; }
 
 static auto fields(Setup& setup) {
   auto& [role, problem, device_id, device, cache_folder, may_compile, measure, energy, energy_seconds, sensors] = setup;
-  return std::tie(role, problem, device_id, device, cache_folder, may_compile, measure, energy, energy_seconds, sensors);
+  return std::tie(role, problem, device_id, device, cache_folder, may_compile, measure, energy, energy_seconds,
+                  sensors);
 }
 static auto fields(Ready& ready) {
   auto& [device, compiler, has_reference, notes] = ready;

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "base/serialise.hpp"
-#include "evaluate/frames.hpp"
 #include "device/device.hpp"
 #include "ergotune/result.hpp"
-#include "measure/runner.hpp"
 #include "ergotune/space.hpp"
+#include "evaluate/frames.hpp"
+#include "measure/runner.hpp"
 
 namespace ergotune::protocol {
 

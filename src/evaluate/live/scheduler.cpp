@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/process/processors.hpp"
 #include "base/clock.hpp"
+#include "base/process/processors.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "evaluate/result_box.hpp"
@@ -93,7 +93,8 @@ void Scheduler::open_farm(const Problem& problem, const LiveOptions& options, co
   setup.role = Role::compiler;
   setup.device = device();
   setup.device_id = device().id;
-  farm_.emplace(compilers_for(options, device()), start, setup, options.compile_time_limit, problem, options.compile_share);
+  farm_.emplace(compilers_for(options, device()), start, setup, options.compile_time_limit, problem,
+                options.compile_share);
   compiler_identity_ = farm_->open();
 }
 

@@ -17,9 +17,9 @@
 #include <variant>
 #include <vector>
 
-#include "evaluate/live/live.hpp"
-#include "evaluate/live/data_files.hpp"
 #include "evaluate/compile/compile_farm.hpp"
+#include "evaluate/live/data_files.hpp"
+#include "evaluate/live/live.hpp"
 #include "evaluate/live/slot.hpp"
 
 namespace ergotune {
@@ -109,12 +109,12 @@ class Scheduler {
   // The thread's own.
   std::vector<DeviceWorker> slots_;
   std::optional<CompileFarm> farm_;
-  std::vector<JobPointer> waiting_;  ///< in the order in which they came; compiled or not
-  std::vector<pollfd> polled_;       ///< the wake-up call, slots, compilers; -1 where a seat is empty
+  std::vector<JobPointer> waiting_;      ///< in the order in which they came; compiled or not
+  std::vector<pollfd> polled_;           ///< the wake-up call, slots, compilers; -1 where a seat is empty
   std::vector<EvaluationResult> ended_;  ///< not yet published
   RunJournal* journal_ = nullptr;
   std::size_t first_slot_ = 0;  ///< that is asked first
-  int failures_in_a_row_ = 0;  ///< workers that ended before they could serve
+  int failures_in_a_row_ = 0;   ///< workers that ended before they could serve
   bool over_ = false, stop_ = false;
 
   mutable std::mutex mutex_;

@@ -19,7 +19,7 @@ namespace {
 constexpr int kMostFailuresInARow = 5;
 constexpr double kLook = 1;   ///< s between two looks at the clock while a worker is awaited
 constexpr double kStood = 1;  ///< s; who wakes that much too late stood still
-}
+}  // namespace
 
 void Scheduler::loop() {
   while (do_tasks()) {
@@ -52,8 +52,10 @@ void Scheduler::accept(const JobPointer& job) {
   farm_->prepare(*job);
   farm_->fill(*job);
   if (const std::string& board = job->request.board; !board.empty()) {
-    const auto slot = std::find_if(slots_.begin(), slots_.end(), [&](const DeviceWorker& s) { return s.board() == board; });
-    if (slot == slots_.end()) return deliver(*job, failed_measurement(Status::launch_error, "there is no board " + board), board);
+    const auto slot =
+        std::find_if(slots_.begin(), slots_.end(), [&](const DeviceWorker& s) { return s.board() == board; });
+    if (slot == slots_.end())
+      return deliver(*job, failed_measurement(Status::launch_error, "there is no board " + board), board);
     job->slot = slot->number();
   }
   if (const DeviceControls* controls = slots_.front().controls(); controls && !job->reference_only)
@@ -82,7 +84,8 @@ void Scheduler::hand_out() {
   if (control_.empty()) return farm_->hand_out(waiting_);
   std::vector<JobPointer> in_order;
   for (const DeviceWorker& slot : slots_) std::ranges::copy(slot.in_order(waiting_), std::back_inserter(in_order));
-  farm_->hand_out(in_order);  // once for all: it remembers whether something of this round has to wait for other sessions
+  farm_->hand_out(
+      in_order);  // once for all: it remembers whether something of this round has to wait for other sessions
 }
 
 void Scheduler::start_next(DeviceWorker& slot) {
@@ -97,8 +100,7 @@ void Scheduler::start_next(DeviceWorker& slot) {
       ++other->passed_by;
     }
     remove(job);
-    if (journal_ && !job->reference_only)
-      journal_->about_to_run(job->request, slot.number());
+    if (journal_ && !job->reference_only) journal_->about_to_run(job->request, slot.number());
     slot.run(std::move(job));
     return;
   }
@@ -157,9 +159,9 @@ void Scheduler::check(const Event& event) {
   if (const auto* lost = std::get_if<Lost>(&event)) {
     if (const std::string full = full_disk_in(lost->ending.last_words); !full.empty()) throw UserError(full);
     if (!lost->served && ++failures_in_a_row_ >= kMostFailuresInARow)
-      throw Error(lost->ending.added_to(
-          fmt::format("{} workers in a row ended before they could serve, the last with {}",
-                      failures_in_a_row_, lost->ending.words)));
+      throw Error(
+          lost->ending.added_to(fmt::format("{} workers in a row ended before they could serve, the last with {}",
+                                            failures_in_a_row_, lost->ending.words)));
     return;
   }
   const Message& message = std::get<Message>(event);

@@ -23,8 +23,8 @@ Measurement failed_measurement(Status status, const std::string& message) {
 
 namespace {
 
-/// Conditions of the node, not of the configuration: heat, a brake, another board's clock. A power cap is not among them: a
-/// kernel that draws the board's limit meets it each time.
+/// Conditions of the node, not of the configuration: heat, a brake, another board's clock. A power cap is not among
+/// them: a kernel that draws the board's limit meets it each time.
 constexpr std::array kDisturbances = {"thermal", "hardware slowdown", "hardware thermal", "power brake", "sync boost"};
 
 }  // namespace
@@ -51,7 +51,8 @@ std::vector<JobPointer> DeviceWorker::in_order(const std::vector<JobPointer>& wa
   if (!controls_) return mine;
   std::vector<ControlSetting> settings;
   for (const JobPointer& job : mine) settings.push_back(job->setting);
-  const auto tired = std::find_if(mine.begin(), mine.end(), [](const auto& job) { return job->passed_by >= kPatience; });
+  const auto tired =
+      std::find_if(mine.begin(), mine.end(), [](const auto& job) { return job->passed_by >= kPatience; });
   const ControlSetting* first = tired == mine.end() ? nullptr : &(*tired)->setting;
   std::vector<JobPointer> ordered;
   for (const std::size_t i : controls_->order(settings, first)) ordered.push_back(mine[i]);
@@ -127,7 +128,8 @@ bool DeviceWorker::disturbed(const EvaluationRequest& request, Measurement& meas
   }
   std::erase_if(reasons, [&](const std::string& reason) { return reference_reasons_.contains(reason); });
   if (reasons.empty() || !compares_) return false;
-  measurement.warnings.push_back(fmt::format("disturbed: the reference on this board met no {}", fmt::join(reasons, ", ")));
+  measurement.warnings.push_back(
+      fmt::format("disturbed: the reference on this board met no {}", fmt::join(reasons, ", ")));
   return true;
 }
 

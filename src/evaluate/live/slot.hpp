@@ -28,8 +28,8 @@ class DeviceWorker {
   DeviceWorker(std::size_t number, const StartLink& start, const protocol::Setup& setup, double time_limit)
       : number_(number), time_limit_(time_limit), seat_(start, setup) {}
 
-  /// Starts the runner and waits for it; what it has to say. Throws as WorkerHandle::start_and_wait does. It may have been started
-  /// before, so that several start side by side.
+  /// Starts the runner and waits for it; what it has to say. Throws as WorkerHandle::start_and_wait does. It may have
+  /// been started before, so that several start side by side.
   std::vector<std::string> open();
   WorkerHandle& seat() { return seat_; }
   const DeviceInfo& device() const { return device_; }
@@ -53,8 +53,8 @@ class DeviceWorker {
   }
   /// The one of `waiting` that runs here next; null when there is none, or when it has to be compiled first.
   /// A setting is left only when no request waits for it any more: going there and back takes longer than waiting
-  /// for a compiler. But no request is passed over for ever: a strategy waits for its answers in about the order in which it
-  /// asked.
+  /// for a compiler. But no request is passed over for ever: a strategy waits for its answers in about the order in
+  /// which it asked.
   JobPointer next(const std::vector<JobPointer>& waiting) const;
   /// Brings a job's setting in force. Where it is refused: what becomes of the job, and of each with that
   /// setting, unless another board takes it.
@@ -83,7 +83,7 @@ class DeviceWorker {
   std::unique_ptr<DeviceControls> controls_;
   WorkerHandle seat_;
   JobPointer job_;
-  bool looking_ = false;  ///< what runs is a look at the board
+  bool looking_ = false;                     ///< what runs is a look at the board
   std::set<std::string> reference_reasons_;  ///< that held the clock down while the reference ran here
   bool compares_ = false;                    ///< a reference has run here
   std::uint64_t results_ = 0;

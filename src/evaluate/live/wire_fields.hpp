@@ -4,8 +4,8 @@
 #include "base/serialise.hpp"
 #include "device/device.hpp"
 #include "ergotune/result.hpp"
-#include "measure/runner.hpp"
 #include "ergotune/space.hpp"
+#include "measure/runner.hpp"
 
 namespace ergotune {
 

@@ -14,11 +14,11 @@
 #include <thread>
 
 #include "base/clock.hpp"
-#include "evaluate/live/live.hpp"
 #include "ergotune/problem.hpp"
-#include "evaluate/live/channel.hpp"
 #include "evaluate/compile/compile_step.hpp"
+#include "evaluate/live/channel.hpp"
 #include "evaluate/live/energy_link.hpp"
+#include "evaluate/live/live.hpp"
 #include "evaluate/live/machine_fault.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/round.hpp"
@@ -91,7 +91,8 @@ void limit_memory() {
 class CompileService {
  public:
   /// For `device`, which lives longer, as `problem` does.
-  CompileService(const Setup& setup, const Problem& problem, const DeviceInfo& device, std::unique_ptr<Compiler> compiler)
+  CompileService(const Setup& setup, const Problem& problem, const DeviceInfo& device,
+                 std::unique_ptr<Compiler> compiler)
       : problem_(problem),
         device_(device),
         constants_(problem_.constants_for(device_.name, device_.properties)),
@@ -101,8 +102,8 @@ class CompileService {
 
   Compiled compile(const Compile& request) {
     const Kernel& kernel = problem_.kernels.at(request.kernel);
-    CompileOutcome outcome = step_.run(
-        [&] { return make_compile_job(problem_, kernel, device_, constants_, request.configuration); });
+    CompileOutcome outcome =
+        step_.run([&] { return make_compile_job(problem_, kernel, device_, constants_, request.configuration); });
     if (outcome.status != Status::ok) outcome.message = about_kernel(kernel, outcome.message);
     return {request.id,      outcome.status,    std::move(outcome.message), std::move(outcome.binary),
             outcome.seconds, outcome.from_cache};
@@ -123,8 +124,7 @@ class RunService {
         runner_(*device_, problem_, setup.measure),
         notes_(runner_.notes()) {
     if (setup.energy) {
-      add_energy_observers(runner_, device_->info(), setup.sensors, setup.energy_seconds, setup.measure,
-                           notes_);
+      add_energy_observers(runner_, device_->info(), setup.sensors, setup.energy_seconds, setup.measure, notes_);
       if (!device_->info().is_cpu) warm_ = KeepWarm::make(*device_);
     }
   }
@@ -142,8 +142,8 @@ class RunService {
 
   bool on_cpu() const { return device_->info().is_cpu; }
 
-  /// A compiler of this process; null where one in a process of its own is no slower. OpenCL's drivers for CPUs are compilers
-  /// that are here anyway, and what they have built here need not be built once more.
+  /// A compiler of this process; null where one in a process of its own is no slower. OpenCL's drivers for CPUs are
+  /// compilers that are here anyway, and what they have built here need not be built once more.
   std::unique_ptr<CompileService> make_compiler(const Setup& setup) {
     if (!setup.may_compile || !on_cpu() || device_->info().backend != "opencl") return nullptr;
     return std::make_unique<CompileService>(setup, problem_, device_->info(), device_->make_compiler());

@@ -6,8 +6,8 @@
 #include <deque>
 #include <unordered_map>
 
-#include "base/hash.hpp"
 #include "base/clock.hpp"
+#include "base/hash.hpp"
 #include "base/statistics.hpp"
 
 namespace ergotune {
@@ -29,8 +29,7 @@ class RecordedRows {
   }
 
   std::string description() const {
-    return fmt::format("replay of {} ({})",
-                       recording_->file.empty() ? recording_->name : recording_->file.string(),
+    return fmt::format("replay of {} ({})", recording_->file.empty() ? recording_->name : recording_->file.string(),
                        recording_->device.empty() ? "device unknown" : recording_->device);
   }
 
@@ -71,8 +70,7 @@ class RecordedRows {
     }
     for (std::size_t i = 0; i < met.size(); ++i)
       if (!met[i] && recording_->parameters[i].values.size() > 1)
-        throw UserError(
-            fmt::format("{} varies \"{}\", which this problem does not have", description(), names[i]));
+        throw UserError(fmt::format("{} varies \"{}\", which this problem does not have", description(), names[i]));
   }
 
   std::optional<std::size_t> find(const Configuration& configuration) const {
@@ -99,7 +97,8 @@ class RecordedRows {
     const Quantity power = quantities.at("power"), time = quantities.at("time");
     Quantity energy = power;
     energy.value = power.value * time.value;
-    const ErrorEstimate terms[] = {{power.standard_error * time.value, power.degrees}, {time.standard_error * power.value, time.degrees}};
+    const ErrorEstimate terms[] = {{power.standard_error * time.value, power.degrees},
+                                   {time.standard_error * power.value, time.degrees}};
     const ErrorEstimate error = combined_error(terms);
     energy.standard_error = error.standard_error;
     energy.degrees = error.degrees;

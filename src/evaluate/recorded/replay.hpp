@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "evaluate/evaluator.hpp"
 #include "ergotune/problem.hpp"
+#include "evaluate/evaluator.hpp"
 #include "store/formats/recording.hpp"
 
 namespace ergotune {

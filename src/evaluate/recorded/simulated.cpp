@@ -8,11 +8,11 @@
 #include <deque>
 #include <thread>
 
-#include "base/process/environment.hpp"
 #include "base/clock.hpp"
+#include "base/process/environment.hpp"
+#include "ergotune/problem.hpp"
 #include "ergotune/random.hpp"
 #include "measure/execution_parameters.hpp"
-#include "ergotune/problem.hpp"
 
 extern "C" {
 extern const char ergotune_embedded_full_load_toml[];
@@ -66,7 +66,8 @@ class Simulated : public Evaluator {
     const EvaluationRequest request = std::move(queue_.front());
     queue_.pop_front();
     if (journal_) journal_->about_to_run(request, 0);
-    if (pace_ > 0) std::this_thread::sleep_for(std::chrono::duration<double>(pace_ / static_cast<double>(boards_.size())));
+    if (pace_ > 0)
+      std::this_thread::sleep_for(std::chrono::duration<double>(pace_ / static_cast<double>(boards_.size())));
     EvaluationResult result{request.id, request.index, {}};
     result.measurement = device_.measure(request.configuration, request.repeat ? ++repeats_ : 0);
     result.measurement.finished_at = wall_seconds();
@@ -155,16 +156,13 @@ class ProfileControl : public Control {
 }  // namespace
 
 std::vector<double> core_clocks(const DeviceProfile& profile) {
-  if (const auto list = profile.lists.find("clock.core_mhz"); list != profile.lists.end())
-    return list->second;
+  if (const auto list = profile.lists.find("clock.core_mhz"); list != profile.lists.end()) return list->second;
   for (const char* key : {"clock.core_min_mhz", "clock.core_max_mhz", "clock.core_step_mhz"}) {
     if (!profile.numbers.contains(key) || profile.numbers.at(key) <= 0) {
-      throw UserError(
-          fmt::format("the profile of {} has neither a list clock.core_mhz nor {}", profile.name, key));
+      throw UserError(fmt::format("the profile of {} has neither a list clock.core_mhz nor {}", profile.name, key));
     }
   }
-  const double low = profile.numbers.at("clock.core_min_mhz"),
-               high = profile.numbers.at("clock.core_max_mhz");
+  const double low = profile.numbers.at("clock.core_min_mhz"), high = profile.numbers.at("clock.core_max_mhz");
   const double step = profile.numbers.at("clock.core_step_mhz");
   std::vector<double> clocks;
   for (int i = 0; low + i * step <= high + 1e-6; ++i) clocks.push_back(low + i * step);

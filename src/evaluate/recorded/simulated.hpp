@@ -21,10 +21,10 @@
 #include <string>
 #include <vector>
 
+#include "ergotune/problem.hpp"
 #include "evaluate/evaluator.hpp"
 #include "power/controls/control.hpp"
 #include "problem/tables/device_profile.hpp"
-#include "ergotune/problem.hpp"
 
 namespace ergotune {
 
@@ -37,8 +37,8 @@ struct SimulationOptions {
   double compile_seconds = 1.0, energy_seconds = 1.0;
   /// Launches timed per evaluation.
   int launches = 32;
-  /// Boards that share the work. The first is as the profile says; the others differ from it, fixed by the seed, in time by a
-  /// percent and in power by three (relative standard deviations).
+  /// Boards that share the work. The first is as the profile says; the others differ from it, fixed by the seed, in
+  /// time by a percent and in power by three (relative standard deviations).
   int boards = 1;
 };
 

@@ -25,8 +25,7 @@ constexpr double kMemoryLatencyHiding = 0.15;   // the same for requests to memo
 constexpr double kSharpness = 4;                // how sharply the roofs of compute and memory meet
 constexpr double kIdlingShare = 0.4;            // of dynamic power that flows while warps wait
 
-double number(const DeviceProfile& profile, const std::string& key,
-              std::optional<double> otherwise = std::nullopt) {
+double number(const DeviceProfile& profile, const std::string& key, std::optional<double> otherwise = std::nullopt) {
   const auto it = profile.numbers.find(key);
   if (it != profile.numbers.end()) return it->second;
   if (otherwise) return *otherwise;
@@ -62,8 +61,7 @@ struct Board {
         ambient(number(p, "thermal.ambient_c", 27)),
         resistance(number(p, "thermal.resistance_c_per_w", 0)),
         leakage(number(p, "thermal.leakage_per_c", 0)) {}
-  double multiprocessors, warp, max_threads_per_block, max_threads, max_blocks, registers, shared,
-      shared_per_block;
+  double multiprocessors, warp, max_threads_per_block, max_threads, max_blocks, registers, shared, shared_per_block;
   double flops_per_cycle, bandwidth, boost_mhz, memory_mhz;
   double idle, dynamic, slope, ridge, memory_w, limit, ambient, resistance, leakage;
 
@@ -109,8 +107,8 @@ State run(const Board& board, const Work& work, double resident, double core_mhz
   const double compute_seconds = work.flops / (board.flops_per_cycle * core_mhz * 1e6 * std::min(1.0, issue));
   // A slower core clock sends fewer requests: more warps are needed to keep the memory busy.
   const double requests = occupancy * clock * std::min(1.0, 0.25 + 0.75 * filled);
-  const double bandwidth = board.bandwidth * memory_mhz / board.memory_mhz * (1 + kMemoryLatencyHiding) *
-                           requests / (requests + kMemoryLatencyHiding);
+  const double bandwidth = board.bandwidth * memory_mhz / board.memory_mhz * (1 + kMemoryLatencyHiding) * requests /
+                           (requests + kMemoryLatencyHiding);
   const double memory_seconds = work.bytes / bandwidth;
   State state;
   state.seconds =
@@ -129,8 +127,7 @@ State run(const Board& board, const Work& work, double resident, double core_mhz
   state.watts = board.idle + dynamic + memory;
   for (int i = 0; i < 2; ++i) {
     state.temperature = board.ambient + board.resistance * state.watts;
-    state.watts =
-        board.idle * (1 + board.leakage * (state.temperature - board.ambient - 20)) + dynamic + memory;
+    state.watts = board.idle * (1 + board.leakage * (state.temperature - board.ambient - 20)) + dynamic + memory;
   }
   return state;
 }
@@ -143,9 +140,9 @@ struct SimulatedLaunch {
   double multiprocessors = 0;  ///< that it has for itself; 0: all, beside the others
 };
 
-/// A round at clocks that are really running. Launches one after the other add up. Side by side, kernels share what the device
-/// can do: they end when the longest would have ended alone, or when all their work is done, whichever is later; power that
-/// flows whatever runs flows once.
+/// A round at clocks that are really running. Launches one after the other add up. Side by side, kernels share what the
+/// device can do: they end when the longest would have ended alone, or when all their work is done, whichever is later;
+/// power that flows whatever runs flows once.
 struct Round : State {
   std::vector<double> kernel_seconds;
   double overlapping = 0;  ///< s in which two or more ran
@@ -163,8 +160,7 @@ class IterationModel {
     round_ = {};
     round_.kernel_seconds.resize(kernels_);
     if (launches.size() == 1 && launches.front().launch.launches == 1) {
-      static_cast<State&>(round_) =
-          run(board_, launches.front().work, launches.front().resident, core_mhz, memory_mhz);
+      static_cast<State&>(round_) = run(board_, launches.front().work, launches.front().resident, core_mhz, memory_mhz);
       round_.kernel_seconds[launches.front().launch.kernel] = round_.seconds;
       return round_;
     }
@@ -185,8 +181,8 @@ class IterationModel {
     double compute = 0, memory = 0;
     for (const SimulatedLaunch& launch : launches) {
       const double share = launch.multiprocessors > 0 ? launch.multiprocessors / board_.multiprocessors : 1;
-      const State one = run(share < 1 ? board_.part(launch.multiprocessors) : board_, launch.work, launch.resident, core_mhz,
-                            memory_mhz);
+      const State one = run(share < 1 ? board_.part(launch.multiprocessors) : board_, launch.work, launch.resident,
+                            core_mhz, memory_mhz);
       const auto count = static_cast<double>(launch.launch.launches);
       lanes[launch.launch.queue] += count * one.seconds;
       alone[launch.launch.kernel] += count * one.seconds;
@@ -199,7 +195,8 @@ class IterationModel {
     std::sort(lengths.rbegin(), lengths.rend());
     double seconds = lengths.front();
     if (lengths.size() > 1)
-      seconds = std::max(seconds, std::pow(std::pow(compute, kSharpness) + std::pow(memory, kSharpness), 1 / kSharpness));
+      seconds =
+          std::max(seconds, std::pow(std::pow(compute, kSharpness) + std::pow(memory, kSharpness), 1 / kSharpness));
     const double stretch = seconds / lengths.front();
     for (std::size_t k = 0; k < kernels_; ++k) round_.kernel_seconds[k] += alone[k] * stretch;
     if (lengths.size() > 1) round_.overlapping += lengths[1] * stretch;
@@ -256,8 +253,8 @@ std::string SimulatedDevice::State::refusal(const std::vector<SimulatedLaunch>& 
     const Work& work = launch.work;
     const Kernel& kernel = problem.kernels[launch.launch.kernel];
     if (work.threads > board.max_threads_per_block)
-      return about_kernel(kernel, fmt::format("{} threads per block, the device takes {}", work.threads,
-                                              board.max_threads_per_block));
+      return about_kernel(
+          kernel, fmt::format("{} threads per block, the device takes {}", work.threads, board.max_threads_per_block));
     if (launch.resident < 0)
       return about_kernel(kernel, fmt::format("there are {} multiprocessors to share out, and the branches want more",
                                               board.multiprocessors));
@@ -291,8 +288,8 @@ void SimulatedDevice::State::note_kernels(const std::vector<SimulatedLaunch>& la
   put(result, "overlap", round.overlapping / round.seconds);
 }
 
-SimulatedDevice::SimulatedDevice(DeviceProfile profile, const Problem& problem,
-                                 std::vector<Parameter> parameters, const SimulationOptions& options)
+SimulatedDevice::SimulatedDevice(DeviceProfile profile, const Problem& problem, std::vector<Parameter> parameters,
+                                 const SimulationOptions& options)
     : state_(std::make_unique<State>(std::move(profile), problem, std::move(parameters), options)) {}
 SimulatedDevice::SimulatedDevice(SimulatedDevice&&) noexcept = default;
 SimulatedDevice::~SimulatedDevice() = default;
@@ -365,8 +362,7 @@ Measurement SimulatedDevice::measure(const Configuration& configuration, std::ui
   };
   scale("time", time_factor, state_->options.time_noise);
   scale("power", power_factor, state_->options.power_noise);
-  scale("energy", time_factor * power_factor,
-        std::hypot(state_->options.time_noise, state_->options.power_noise));
+  scale("energy", time_factor * power_factor, std::hypot(state_->options.time_noise, state_->options.power_noise));
   return result;
 }
 

@@ -15,9 +15,7 @@ constexpr double kDefaultFlops = 2e11;
 constexpr double kDefaultRegisters = 40;
 
 /// A number in [0, 1) fixed by a text: how the landscape knows a parameter's best value on every machine.
-double fraction_of(const std::string& text) {
-  return static_cast<double>(hash64(text, 20221113) >> 11) * 0x1p-53;
-}
+double fraction_of(const std::string& text) { return static_cast<double>(hash64(text, 20221113) >> 11) * 0x1p-53; }
 
 const std::vector<std::string>& model_names() {
   static const std::vector<std::string> names = {"flops",     "bytes",        "threads",    "blocks",
@@ -53,8 +51,7 @@ double KernelModel::evaluate(const std::string& name, const Scope& scope, double
   if (it == model_.end()) return otherwise;
   const double value = it->second.evaluate_real(scope);
   if (!std::isfinite(value) || value < 0) {
-    throw UserError(fmt::format("[simulation] {} = {} is not a number of 0 or more", name, value),
-                    it->second.place());
+    throw UserError(fmt::format("[simulation] {} = {} is not a number of 0 or more", name, value), it->second.place());
   }
   return value;
 }
@@ -125,8 +122,8 @@ Work KernelModel::work(const Configuration& configuration, const Scope& names) c
   work.flops = evaluate("flops", scope, kDefaultFlops);
   work.registers = evaluate("registers", scope, kDefaultRegisters);
   const bool dynamic_shared = !launch_.shared_memory_bytes.text().empty();
-  work.shared_bytes = evaluate("shared_bytes", scope,
-                               dynamic_shared ? launch_.shared_memory_bytes.evaluate_real(scope) : 0.0);
+  work.shared_bytes =
+      evaluate("shared_bytes", scope, dynamic_shared ? launch_.shared_memory_bytes.evaluate_real(scope) : 0.0);
   work.efficiency = model_.contains("efficiency") ? std::clamp(evaluate("efficiency", scope, 1.0), 1e-3, 1.0)
                                                   : 0.9 * landscape(configuration, "efficiency", 0.6);
   work.bytes = model_.contains("bytes") ? evaluate("bytes", scope, 0.0)

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "problem/tables/device_profile.hpp"
 #include "ergotune/problem.hpp"
+#include "problem/tables/device_profile.hpp"
 
 namespace ergotune::simulation {
 

@@ -86,8 +86,7 @@ std::uint16_t half_from(double value) {
   const double magnitude = std::abs(value);
   if (magnitude >= 65520.0) return static_cast<std::uint16_t>(sign | 0x7c00u);
   if (magnitude < 6.103515625e-5) {  // subnormal: multiples of 2^-24; nearbyint rounds half to even
-    return static_cast<std::uint16_t>(sign |
-                                      static_cast<std::uint16_t>(std::nearbyint(magnitude * 16777216.0)));
+    return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(std::nearbyint(magnitude * 16777216.0)));
   }
   int exponent = 0;
   const double fraction = std::frexp(magnitude, &exponent);  // [0.5, 1)
@@ -96,8 +95,7 @@ std::uint16_t half_from(double value) {
     mantissa = 1024;
     ++exponent;
   }
-  return static_cast<std::uint16_t>(sign | (static_cast<std::uint32_t>(exponent + 14) << 10) |
-                                    (mantissa & 0x3ffu));
+  return static_cast<std::uint16_t>(sign | (static_cast<std::uint32_t>(exponent + 14) << 10) | (mantissa & 0x3ffu));
 }
 
 double half_to_double(std::uint16_t bits) {
@@ -105,8 +103,7 @@ double half_to_double(std::uint16_t bits) {
   const int exponent = (bits >> 10) & 0x1f;
   const int mantissa = bits & 0x3ff;
   if (exponent == 31) {
-    return mantissa ? std::numeric_limits<double>::quiet_NaN()
-                    : sign * std::numeric_limits<double>::infinity();
+    return mantissa ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
   }
   if (exponent == 0) return sign * std::ldexp(mantissa, -24);
   return sign * std::ldexp(1024 + mantissa, exponent - 25);
@@ -124,8 +121,7 @@ std::vector<std::byte> scalar_bytes(ElementType type, const Value& value, const 
         integer = value.as_integer();
       } catch (const Error&) {
         throw UserError(
-            fmt::format("{} is no whole number, but the argument is {}", value.to_string(), to_string(type)),
-            place);
+            fmt::format("{} is no whole number, but the argument is {}", value.to_string(), to_string(type)), place);
       }
       converted = static_cast<T>(integer);
       const bool negative_in_unsigned = std::is_unsigned_v<T> && integer < 0;
@@ -163,7 +159,8 @@ std::vector<std::byte> initial_contents(const Argument& argument, std::size_t co
                                 argument.name, count, static_cast<double>(bytes) / 0x1p30, memory / 0x1p30),
                     argument.place);
   if (fill.kind == Fill::Kind::file)
-    return read_array_file(fill.file, argument.type, bytes, fmt::format("fills argument \"{}\"", argument.name), argument.place);
+    return read_array_file(fill.file, argument.type, bytes, fmt::format("fills argument \"{}\"", argument.name),
+                           argument.place);
   std::vector<std::byte> contents(bytes);
   if (fill.kind == Fill::Kind::data) {
     const std::size_t given = fill.foreign ? fill.foreign->bytes : fill.data ? fill.data->size() : 0;
@@ -184,8 +181,7 @@ std::vector<std::byte> initial_contents(const Argument& argument, std::size_t co
       Random random(fill.seed + 0x9e3779b97f4a7c15ull * static_cast<std::uint64_t>(position));
       fill_random(out, fill, random);
     } else if (fill.kind == Fill::Kind::range) {
-      for (std::size_t i = 0; i < count; ++i)
-        out[i] = convert<T>(fill.start + fill.step * static_cast<double>(i));
+      for (std::size_t i = 0; i < count; ++i) out[i] = convert<T>(fill.start + fill.step * static_cast<double>(i));
     } else {
       for (T& x : out) x = convert<T>(fill.value);
     }

@@ -21,16 +21,19 @@ std::size_t data_offset(std::ifstream& in, const std::filesystem::path& file, El
   in.clear();
   const auto header = read_npy_header(beginning);
   if (!header)
-    throw UserError(fmt::format("{}, which {}, is no whole .npy file (numpy.save writes one)", file.string(), what), place);
+    throw UserError(fmt::format("{}, which {}, is no whole .npy file (numpy.save writes one)", file.string(), what),
+                    place);
   const std::string_view wanted = npy_type_of(to_string(type));
   // one byte is one byte, whatever its order is called
   const bool same = !header->type.empty() && header->type.substr(1) == wanted.substr(1) && header->type[0] != '>';
   if (!same)
-    throw UserError(fmt::format("{} has elements of NumPy's type {}, but what it {} is {} ({})", file.string(), header->type, what,
-                                to_string(type), wanted),
+    throw UserError(fmt::format("{} has elements of NumPy's type {}, but what it {} is {} ({})", file.string(),
+                                header->type, what, to_string(type), wanted),
                     place);
   if (header->fortran_order && header->shape.size() > 1)
-    throw UserError(fmt::format("{}, which {}, is in Fortran's order; write numpy.ascontiguousarray(...)", file.string(), what), place);
+    throw UserError(
+        fmt::format("{}, which {}, is in Fortran's order; write numpy.ascontiguousarray(...)", file.string(), what),
+        place);
   return header->data_offset;
 }
 
@@ -39,7 +42,10 @@ std::size_t data_offset(std::ifstream& in, const std::filesystem::path& file, El
 std::vector<std::byte> read_array_file(const std::filesystem::path& file, ElementType type, std::size_t bytes,
                                        const std::string& what, const SourcePlace& place) {
   std::ifstream in(file, std::ios::binary);
-  if (!in) throw UserError(fmt::format("cannot read {}, which {} (paths in a problem file start at its folder)", file.string(), what), place);
+  if (!in)
+    throw UserError(
+        fmt::format("cannot read {}, which {} (paths in a problem file start at its folder)", file.string(), what),
+        place);
   const std::size_t offset = data_offset(in, file, type, what, place);
   in.seekg(0, std::ios::end);
   const std::size_t size = static_cast<std::size_t>(in.tellg()) - offset;

@@ -10,8 +10,8 @@
 
 namespace ergotune {
 
-/// The elements in a file, which must be exactly `bytes` of this type. `what` says in messages what they are for: "fills
-/// argument "a"". Throws UserError.
+/// The elements in a file, which must be exactly `bytes` of this type. `what` says in messages what they are for:
+/// "fills argument "a"". Throws UserError.
 std::vector<std::byte> read_array_file(const std::filesystem::path& file, ElementType type, std::size_t bytes,
                                        const std::string& what, const SourcePlace& place = {});
 

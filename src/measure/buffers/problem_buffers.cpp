@@ -15,8 +15,8 @@ namespace {
 
 /// Elements of a buffer. Throws UserError where that is no size.
 std::size_t count_of(const Argument& argument, const Constants& constants) {
-  const std::int64_t count =
-      whole_count(argument.count.evaluate(constants), fmt::format("the count of argument \"{}\"", argument.name), argument.place);
+  const std::int64_t count = whole_count(argument.count.evaluate(constants),
+                                         fmt::format("the count of argument \"{}\"", argument.name), argument.place);
   if (count < 1 || count > 10'000'000'000'000)
     throw UserError(fmt::format("argument \"{}\" has {} elements", argument.name, count), argument.place);
   return static_cast<std::size_t>(count);
@@ -26,8 +26,7 @@ void check_distinct(const std::vector<Argument>& arguments) {
   std::set<std::string> names;
   for (const Argument& argument : arguments)
     if (argument.kind == Argument::Kind::buffer && !names.insert(argument.name).second)
-      throw UserError(fmt::format("two arguments of one kernel are called \"{}\"", argument.name),
-                      argument.place);
+      throw UserError(fmt::format("two arguments of one kernel are called \"{}\"", argument.name), argument.place);
 }
 
 }  // namespace
@@ -78,30 +77,29 @@ void ProblemBuffers::add(const Argument& argument, std::size_t position, const C
   slot.argument = &argument;
   slot.written = argument.access != Access::read;
   slot.in_out = argument.access == Access::read_write;
-  const bool given = like && like->contains(argument.name) &&
-                     like->argument(argument.name).type == argument.type &&
+  const bool given = like && like->contains(argument.name) && like->argument(argument.name).type == argument.type &&
                      like->bytes(argument.name) == count * size_of(argument.type);
   slot.bytes = count * size_of(argument.type);
   const ForeignMemory* foreign = argument.fill.foreign.get();
-  slot.foreign = foreign && !like && foreign->device.starts_with(device_.info().backend + ":") && foreign->bytes == slot.bytes;
-  if (!slot.foreign) slot.contents = given ? like->first_contents(argument.name) : initial_contents(argument, count, position);
+  slot.foreign =
+      foreign && !like && foreign->device.starts_with(device_.info().backend + ":") && foreign->bytes == slot.bytes;
+  if (!slot.foreign)
+    slot.contents = given ? like->first_contents(argument.name) : initial_contents(argument, count, position);
   slots_.push_back(std::move(slot));
 }
 
 void ProblemBuffers::share(Slot& slot, const Argument& argument, std::size_t bytes) {
   const Argument& first = *slot.argument;
   if (first.type != argument.type)
-    throw UserError(
-        fmt::format("argument \"{0}\" is {1} in one kernel and {2} in another; the same name is the same "
-                    "buffer: rename one of them",
-                    argument.name, to_string(first.type), to_string(argument.type)),
-        argument.place);
+    throw UserError(fmt::format("argument \"{0}\" is {1} in one kernel and {2} in another; the same name is the same "
+                                "buffer: rename one of them",
+                                argument.name, to_string(first.type), to_string(argument.type)),
+                    argument.place);
   if (slot.bytes != bytes)
-    throw UserError(
-        fmt::format("argument \"{0}\" has {1} elements in one kernel and {2} in another; the same name is "
-                    "the same buffer: rename one of them",
-                    argument.name, slot.bytes / size_of(first.type), bytes / size_of(first.type)),
-        argument.place);
+    throw UserError(fmt::format("argument \"{0}\" has {1} elements in one kernel and {2} in another; the same name is "
+                                "the same buffer: rename one of them",
+                                argument.name, slot.bytes / size_of(first.type), bytes / size_of(first.type)),
+                    argument.place);
   // Once written, what comes later in the round reads that; else the next round reads what this one leaves.
   const bool reads_first = !slot.written;
   if (argument.access == Access::read) return;
@@ -112,8 +110,8 @@ void ProblemBuffers::share(Slot& slot, const Argument& argument, std::size_t byt
 void ProblemBuffers::join(const std::string& first, const std::string& second) {
   Slot &one = slots_[by_name_.at(first)], &other = slots_[by_name_.at(second)];
   if (one.bytes != other.bytes || one.argument->type != other.argument->type)
-    throw UserError(fmt::format("\"{}\" and \"{}\" cannot be swapped: one has {} elements of {}, the other {} of {}", first,
-                                second, one.bytes / size_of(one.argument->type), to_string(one.argument->type),
+    throw UserError(fmt::format("\"{}\" and \"{}\" cannot be swapped: one has {} elements of {}, the other {} of {}",
+                                first, second, one.bytes / size_of(one.argument->type), to_string(one.argument->type),
                                 other.bytes / size_of(other.argument->type), to_string(other.argument->type)),
                     other.argument->place);
   const bool written = one.written || other.written;
@@ -152,8 +150,9 @@ void ProblemBuffers::allocate(Slot& slot, std::size_t total) {
   }
 }
 
-/// Copies on the device come last, outputs first: what does not fit is restored from the host instead. The caller's memory that no
-/// kernel is declared to write is copied where there is room: only a kernel that writes it all the same makes that necessary.
+/// Copies on the device come last, outputs first: what does not fit is restored from the host instead. The caller's
+/// memory that no kernel is declared to write is copied where there is room: only a kernel that writes it all the same
+/// makes that necessary.
 void ProblemBuffers::keep_copies() {
   for (const bool output : {true, false}) {
     for (Slot& slot : slots_) {
@@ -180,8 +179,8 @@ void ProblemBuffers::choose(const std::set<std::string>& passed) {
     if (slot.written && passed.contains(slot.argument->name)) outputs_.push_back(slot.argument->name);
 }
 
-std::vector<KernelArgument> ProblemBuffers::bind(const std::vector<Argument>& arguments,
-                                                 const Scope& scope, const BufferNames& names) const {
+std::vector<KernelArgument> ProblemBuffers::bind(const std::vector<Argument>& arguments, const Scope& scope,
+                                                 const BufferNames& names) const {
   std::vector<KernelArgument> bound;
   for (const Argument& argument : arguments) {
     if (!argument.passed(scope)) continue;
@@ -265,8 +264,8 @@ std::string ProblemBuffers::changed_inputs() {
     if (slot.written || (slot.checksum && slot.checksum == checksums_->of(slot.live->inside()))) continue;
     const auto place = first_change(slot);
     if (!place && !(slot.checksum && slot.contents.empty() && !slot.pristine)) continue;
-    message += fmt::format("{}argument \"{}\" is declared \"read\", and its contents are changed", message.empty() ? "" : "; ",
-                           slot.argument->name);
+    message += fmt::format("{}argument \"{}\" is declared \"read\", and its contents are changed",
+                           message.empty() ? "" : "; ", slot.argument->name);
     message += place ? fmt::format(", first at element {}", *place / size_of(slot.argument->type))
                      : "; with no copy of them they stay so";
   }
@@ -274,7 +273,8 @@ std::string ProblemBuffers::changed_inputs() {
   return message;
 }
 
-/// The first byte that differs from what a buffer held at first, by a copy of that; nullopt where none does or there is none.
+/// The first byte that differs from what a buffer held at first, by a copy of that; nullopt where none does or there is
+/// none.
 std::optional<std::size_t> ProblemBuffers::first_change(const Slot& slot) const {
   constexpr std::size_t kPart = std::size_t{4} << 20;
   if (slot.contents.empty() && !slot.pristine) return std::nullopt;
@@ -290,7 +290,8 @@ std::optional<std::size_t> ProblemBuffers::first_change(const Slot& slot) const 
       expected = std::span(before).first(count);
     }
     if (std::memcmp(now.data(), expected.data(), count) == 0) continue;
-    return from + static_cast<std::size_t>(std::mismatch(expected.begin(), expected.end(), now.begin()).first - expected.begin());
+    return from + static_cast<std::size_t>(std::mismatch(expected.begin(), expected.end(), now.begin()).first -
+                                           expected.begin());
   }
   return std::nullopt;
 }

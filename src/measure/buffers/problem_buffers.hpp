@@ -12,8 +12,8 @@
 #include "device/device.hpp"
 #include "ergotune/problem.hpp"
 #include "kernel/round.hpp"
-#include "measure/device_checksum.hpp"
 #include "measure/buffers/guarded_buffer.hpp"
+#include "measure/device_checksum.hpp"
 
 namespace ergotune {
 
@@ -37,8 +37,8 @@ class ProblemBuffers {
 
   /// From here on outputs() are those among `passed`: what one configuration's kernels are given.
   void choose(const std::set<std::string>& passed);
-  /// The arguments of one kernel for one configuration, those that are passed to it: buffers, as `names` has them by now,
-  /// scalars and local memory evaluated in `scope`.
+  /// The arguments of one kernel for one configuration, those that are passed to it: buffers, as `names` has them by
+  /// now, scalars and local memory evaluated in `scope`.
   std::vector<KernelArgument> bind(const std::vector<Argument>& arguments, const Scope& scope,
                                    const BufferNames& names = {}) const;
   /// What names stand for at the end of a round: read() goes by it.
@@ -68,25 +68,25 @@ class ProblemBuffers {
   /// From here on changed_inputs() looks at them: takes what they hold now for what they ought to hold.
   /// `checksums` must live as long.
   void watch_inputs(DeviceChecksum& checksums);
-  /// Which buffers that no kernel is declared to write have other contents than at first, and where; puts all memory back as
-  /// written_outside() does. Empty when none has.
+  /// Which buffers that no kernel is declared to write have other contents than at first, and where; puts all memory
+  /// back as written_outside() does. Empty when none has.
   std::string changed_inputs();
 
  private:
   struct Slot {
     const Argument* argument = nullptr;
-    bool written = false;             ///< by some kernel
-    bool in_out = false;              ///< read before it is written in a round
+    bool written = false;  ///< by some kernel
+    bool in_out = false;   ///< read before it is written in a round
     std::size_t bytes = 0;
     bool foreign = false;             ///< external memory
     std::vector<std::byte> contents;  ///< as first filled; of external memory only where nothing else holds it
     std::unique_ptr<GuardedBuffer> live;
     std::unique_ptr<Buffer> pristine;  ///< a copy on the device, zones included; null where there is no room
-    std::optional<std::uint64_t> checksum = std::nullopt;  ///< of an input as first filled, where the device computes it
+    std::optional<std::uint64_t> checksum =
+        std::nullopt;  ///< of an input as first filled, where the device computes it
   };
   const Slot& slot(const std::string& name) const { return slots_[by_name_.at(name)]; }
-  void add(const Argument& argument, std::size_t position, const Constants& constants,
-           const ProblemBuffers* like);
+  void add(const Argument& argument, std::size_t position, const Constants& constants, const ProblemBuffers* like);
   void share(Slot& slot, const Argument& argument, std::size_t bytes);
   void join(const std::string& first, const std::string& second);
   std::vector<std::byte> first_contents(const std::string& name) const;

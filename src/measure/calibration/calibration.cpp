@@ -9,9 +9,9 @@
 #include <numeric>
 
 #include "base/clock.hpp"
+#include "base/statistics.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
-#include "base/statistics.hpp"
 #include "measure/energy/energy_series.hpp"
 #include "power/sensors/sensor_semantics.hpp"
 
@@ -119,8 +119,7 @@ void find_counter_loss(CalibrationRig& rig, Calibration& out) {
       for (const auto& tick : counter_ticks(trace.readings, out.update_period.value, trouble)) {
         if (tick.time < from) before_t.push_back(tick.time - from), before_e.push_back(tick.value);
         // ticks soon after the end still speak of the burst where the counter sleeps
-        if (tick.time > to + out.update_period.value)
-          after_t.push_back(tick.time - to), after_e.push_back(tick.value);
+        if (tick.time > to + out.update_period.value) after_t.push_back(tick.time - to), after_e.push_back(tick.value);
       }
       if (before_t.size() < 3 || after_t.size() < 3) return;
       seconds[b] = trace.busy.back().length();
@@ -147,10 +146,8 @@ void find_repeatability(CalibrationRig& rig, Calibration& out, double period, Ra
     std::vector<double> watts;
     for (const Reading& r : as_power(out.sensor, trace.readings, period)) {
       // A counter's increment ends at its tick, a window at its reading.
-      const double width =
-          std::max(out.sensor.window, out.sensor.kind == SensorKind::cumulative_energy ? period : 0.0);
-      if (r.time - out.sensor.lag - width >= load.from && r.time - out.sensor.lag <= load.to)
-        watts.push_back(r.value);
+      const double width = std::max(out.sensor.window, out.sensor.kind == SensorKind::cumulative_energy ? period : 0.0);
+      if (r.time - out.sensor.lag - width >= load.from && r.time - out.sensor.lag <= load.to) watts.push_back(r.value);
     }
     if (watts.size() < 4) return;
     const SeriesMean m = batch_mean(watts);
@@ -160,8 +157,7 @@ void find_repeatability(CalibrationRig& rig, Calibration& out, double period, Ra
   const double level = mean(means), between = variance(means);
   auto relative = [&](double v) { return std::sqrt(std::max(0.0, v - own)) / level; };
   // Variance of ten: chi-squared with nine degrees of freedom, 95 % interval.
-  out.repeatability =
-      Calibrated{relative(between), relative(between * 9 / 19.02), relative(between * 9 / 2.70)};
+  out.repeatability = Calibrated{relative(between), relative(between * 9 / 19.02), relative(between * 9 / 2.70)};
 }
 
 void find_gain(CalibrationRig& rig, Calibration& out, double period) {
@@ -175,8 +171,7 @@ void find_gain(CalibrationRig& rig, Calibration& out, double period) {
     else if (duty == 1)
       on_off = {seconds, 0.0};
     else
-      for (double t = 0; t < seconds; t += beat)
-        on_off.insert(on_off.end(), {duty * beat, (1 - duty) * beat});
+      for (double t = 0; t < seconds; t += beat) on_off.insert(on_off.end(), {duty * beat, (1 - duty) * beat});
     std::vector<Reading> meter;
     const CalibrationTrace trace = rig.drive(on_off, &meter);
     const auto power = as_power(out.sensor, trace.readings, period);
@@ -215,8 +210,7 @@ CalibrationTrace find_period(CalibrationRig& rig, Calibration& out, Random& rand
   if (!(out.update_period.value > 0))
     throw Error(fmt::format("sensor {} did not change while a load was switched on and off", info.id));
   info.update_period = out.update_period.value;
-  if (info.kind == SensorKind::cumulative_energy)
-    out.counter_step = info.unit_step = counter_step(trace.readings);
+  if (info.kind == SensorKind::cumulative_energy) out.counter_step = info.unit_step = counter_step(trace.readings);
   return trace;
 }
 
@@ -253,13 +247,12 @@ void note_window(const WindowFit& fit, Calibration& out) {
   out.explained = fit.explained;
   out.explained_other = fit.explained_other;
   if (fit.explained < 0.3)
-    throw Error(fmt::format(
-        "sensor {} does not follow the load: it explains only {:.0f} % of the readings (another board, "
-        "or others use this one?)",
-        out.sensor.id, 100 * std::max(0.0, fit.explained)));
+    throw Error(
+        fmt::format("sensor {} does not follow the load: it explains only {:.0f} % of the readings (another board, "
+                    "or others use this one?)",
+                    out.sensor.id, 100 * std::max(0.0, fit.explained)));
   if (fit.explained < 0.9)
-    out.notes.push_back(
-        fmt::format("the load explains only {:.0f} % of what the sensor shows", 100 * fit.explained));
+    out.notes.push_back(fmt::format("the load explains only {:.0f} % of what the sensor shows", 100 * fit.explained));
 }
 
 /// Window and kind for the estimators.
@@ -272,8 +265,8 @@ void name_kind(bool exponential, Calibration& out) {
     const bool sleeps = period > 0.01 && out.window.value < 0.8 * period;
     info.window = sleeps ? out.window.value : 0;
     if (sleeps)
-      out.notes.push_back(fmt::format("the counter sleeps: it sees {:.0f} of every {:.0f} ms",
-                                      1e3 * out.window.value, 1e3 * period));
+      out.notes.push_back(
+          fmt::format("the counter sleeps: it sees {:.0f} of every {:.0f} ms", 1e3 * out.window.value, 1e3 * period));
     return;
   }
   // A window that is hardly there has no shape.
@@ -319,9 +312,7 @@ Calibration calibrate(CalibrationRig& rig) {
 }
 
 namespace {
-nlohmann::ordered_json interval(const Calibrated& c) {
-  return {{"value", c.value}, {"low", c.low}, {"high", c.high}};
-}
+nlohmann::ordered_json interval(const Calibrated& c) { return {{"value", c.value}, {"low", c.low}, {"high", c.high}}; }
 nlohmann::ordered_json document_of(const Calibration& c) {
   nlohmann::ordered_json document;
   document["sensor"] = c.sensor.id;
@@ -336,9 +327,8 @@ nlohmann::ordered_json document_of(const Calibration& c) {
   if (c.counter_step) document["counter_step"] = *c.counter_step;
   if (c.counter_loss) document["counter_loss"] = interval(*c.counter_loss);
   if (c.meter)
-    document["meter"] = {{"sensor", c.meter->sensor},
-                         {"gain", interval(c.meter->gain)},
-                         {"offset", interval(c.meter->offset)}};
+    document["meter"] = {
+        {"sensor", c.meter->sensor}, {"gain", interval(c.meter->gain)}, {"offset", interval(c.meter->offset)}};
   document["explained"] = c.explained;
   document["explained_other_shape"] = c.explained_other;
   document["notes"] = c.notes;
@@ -351,15 +341,13 @@ std::string to_json(const Calibration& calibration) { return document_of(calibra
 std::filesystem::path store_calibration(const Calibration& calibration) {
   const SensorInfo& info = calibration.sensor;
   const auto file = calibration_file(info);
-  if (file.empty())
-    throw Error("nowhere to keep the calibration: HOME is not set (or give ERGOTUNE_DATA_DIR)");
+  if (file.empty()) throw Error("nowhere to keep the calibration: HOME is not set (or give ERGOTUNE_DATA_DIR)");
   std::error_code trouble;
   std::filesystem::create_directories(file.parent_path(), trouble);
   nlohmann::ordered_json document;
   if (std::ifstream in(file); in) document = nlohmann::ordered_json::parse(in, nullptr, false);
   // Another driver may read the sensors in another way: what was found under it does not hold any more.
-  if (!document.is_object() || document.value("driver", "") != info.driver)
-    document = nlohmann::ordered_json::object();
+  if (!document.is_object() || document.value("driver", "") != info.driver) document = nlohmann::ordered_json::object();
   document["board"] = info.uuid.empty() ? info.id : info.uuid;
   document["driver"] = info.driver;
   auto entry = document_of(calibration);
@@ -368,9 +356,8 @@ std::filesystem::path store_calibration(const Calibration& calibration) {
   // What the estimators use: no window for a counter that integrates all the time.
   entry["window"]["value"] = info.window;
   if (calibration.meter)
-    entry["meter"] = {{"sensor", calibration.meter->sensor}, {"gain", info.gain},
-                      {"offset", info.offset},               {"gain_error", info.gain_error},
-                      {"level", info.level},                 {"level_error", info.level_error}};
+    entry["meter"] = {{"sensor", calibration.meter->sensor}, {"gain", info.gain},   {"offset", info.offset},
+                      {"gain_error", info.gain_error},       {"level", info.level}, {"level_error", info.level_error}};
   entry["when"] = iso_time(wall_seconds());
   document["sensors"][sensor_role(info)] = entry;
   const auto draft = file.string() + ".new";

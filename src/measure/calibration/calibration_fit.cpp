@@ -65,8 +65,7 @@ class BusyTime {
     for (auto i = spans_.size(); i-- > 0;) {
       if (spans_[i].from >= t) continue;
       if (t - spans_[i].to > 12 * constant) break;
-      sum +=
-          std::exp(-std::max(0.0, t - spans_[i].to) / constant) - std::exp(-(t - spans_[i].from) / constant);
+      sum += std::exp(-std::max(0.0, t - spans_[i].to) / constant) - std::exp(-(t - spans_[i].from) / constant);
     }
     return sum;
   }
@@ -137,8 +136,7 @@ Point best_point(const std::vector<Prepared>& traces, bool exponential, double p
       const double delay = at.lag + share * at.window;
       for (const auto& [dw, dd] : {std::pair{1.0, 0.0}, {-1.0, 0.0}, {0.0, 1.0}, {0.0, -1.0}}) {
         const double window = at.window * std::exp(dw * step_window);
-        for (const double lag :
-             {std::max(0.0, delay + dd * step_delay - share * window), at.lag + dd * step_delay}) {
+        for (const double lag : {std::max(0.0, delay + dd * step_delay - share * window), at.lag + dd * step_delay}) {
           if (lag < 0) continue;
           const double rss = residual(traces, exponential, window, lag);
           if (rss < next.rss) next = {window, lag, rss};
@@ -162,11 +160,10 @@ Calibrated profile(const std::vector<Prepared>& traces, bool exponential, const 
   auto refit = [&](double window, double lag) {
     double low = INFINITY;
     for (int i = -8; i <= 8; ++i) {
-      const double other = of_window
-                               ? std::max(0.0, best.lag + i * 0.15 * std::max(0.002, 0.25 * best.window))
-                               : best.window * std::exp(i * 0.04);
-      low = std::min(low, of_window ? residual(traces, exponential, window, other)
-                                    : residual(traces, exponential, other, lag));
+      const double other = of_window ? std::max(0.0, best.lag + i * 0.15 * std::max(0.002, 0.25 * best.window))
+                                     : best.window * std::exp(i * 0.04);
+      low = std::min(
+          low, of_window ? residual(traces, exponential, window, other) : residual(traces, exponential, other, lag));
     }
     return low;
   };
@@ -202,8 +199,7 @@ WindowFit fit_window(const std::vector<CalibrationTrace>& traces, double update_
     for (const auto& r : trace.readings) values.push_back(r.value);
     variance_sum += variance(values) * std::max(0.0, static_cast<double>(values.size()) - 1);
   }
-  const Point boxcar = best_point(prepared, false, update_period),
-              lagged = best_point(prepared, true, update_period);
+  const Point boxcar = best_point(prepared, false, update_period), lagged = best_point(prepared, true, update_period);
   WindowFit fit;
   fit.exponential = lagged.rss < boxcar.rss;
   const Point& best = fit.exponential ? lagged : boxcar;

@@ -26,8 +26,7 @@ class DeviceRig : public CalibrationRig {
     std::vector<Reading> ignored;
     for (int i = 0; i < 50; ++i) {
       const double before = host_seconds();
-      if (sensor_->read(ignored) == ReadStatus::failed)
-        throw Error(sensor_->info().id + ": " + sensor_->last_error());
+      if (sensor_->read(ignored) == ReadStatus::failed) throw Error(sensor_->info().id + ": " + sensor_->last_error());
       costs.push_back(host_seconds() - before);
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
@@ -46,8 +45,7 @@ class DeviceRig : public CalibrationRig {
         if (sensor_->read(trace.readings) == ReadStatus::failed) failure = sensor_->last_error();
         if (meter && meter_) meter_->read(*meter);
         const double used = host_seconds() - before;
-        std::this_thread::sleep_for(
-            std::chrono::duration<double>(std::max(5e-4 - used, std::min(used, 5e-3))));
+        std::this_thread::sleep_for(std::chrono::duration<double>(std::max(5e-4 - used, std::min(used, 5e-3))));
       }
     });
     try {

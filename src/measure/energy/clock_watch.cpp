@@ -25,8 +25,9 @@ void note_mean(Measurement& measurement, const char* name, const std::vector<dou
   if (values.empty() || measurement.quantities.contains(name)) return;
   RunningStatistics all;
   for (const double value : values) all.add(value * scale);
-  measurement.quantities[name] = {all.mean(), all.standard_error(), static_cast<std::int64_t>(values.size()),
-                                  "board monitor", {}, Provenance::measured, static_cast<double>(values.size()) - 1};
+  measurement.quantities[name] = {
+      all.mean(), all.standard_error(), static_cast<std::int64_t>(values.size()), "board monitor",
+      {},         Provenance::measured, static_cast<double>(values.size()) - 1};
 }
 
 }  // namespace
@@ -85,11 +86,14 @@ void ClockWatch::note(Measurement& measurement, double asked_mhz, double toleran
 bool held_by_power_limit(const DeviceState& state) {
   constexpr std::array kOthers = {"thermal", "hardware_slowdown", "hardware_thermal", "power_brake", "sync_boost"};
   const auto& reasons = state.clock_reasons;
-  const auto is_there = [&](const char* reason) { return std::find(reasons.begin(), reasons.end(), reason) != reasons.end(); };
+  const auto is_there = [&](const char* reason) {
+    return std::find(reasons.begin(), reasons.end(), reason) != reasons.end();
+  };
   return is_there("power_cap") && std::none_of(kOthers.begin(), kOthers.end(), is_there);
 }
 
-void note_looks(std::span<const DeviceState> looks, Measurement& measurement, double asked_mhz, double tolerance, bool all_reasons) {
+void note_looks(std::span<const DeviceState> looks, Measurement& measurement, double asked_mhz, double tolerance,
+                bool all_reasons) {
   std::vector<double> core, memory, temperature, throttled;
   std::set<std::string> reasons;
   RunningStatistics held_down;  ///< MHz, below the asked clock for another reason than the power limit
@@ -122,9 +126,11 @@ void note_looks(std::span<const DeviceState> looks, Measurement& measurement, do
   if (asked_mhz <= 0) return;
   // Clock and reasons are read one after the other: a look on an edge may fit neither.
   if (reasons.contains("power_cap")) {
-    const auto share = static_cast<double>(held_down.count()) / static_cast<double>(std::max<std::size_t>(1, core.size()));
+    const auto share =
+        static_cast<double>(held_down.count()) / static_cast<double>(std::max<std::size_t>(1, core.size()));
     if (share > kEdges)
-      warn(fmt::format("{}, at {:.0f} MHz in {:.0f} % of the looks", ClockWatch::kHeldDown, held_down.mean(), 100 * share));
+      warn(fmt::format("{}, at {:.0f} MHz in {:.0f} % of the looks", ClockWatch::kHeldDown, held_down.mean(),
+                       100 * share));
     return;
   }
   if (core.size() < 4) return;

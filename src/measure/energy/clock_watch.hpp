@@ -59,8 +59,9 @@ class ClockWatch {
 bool held_by_power_limit(const DeviceState& state);
 
 /// core_clock, memory_clock and temperature, where the measurement has none yet, and the reasons for the clock among
-/// its warnings; of a clock that changed meanwhile by more than `tolerance` both values, and which share of the looks saw a
-/// clock below the asked one that the power limit does not explain. `asked_mhz` 0: none was asked.
-void note_looks(std::span<const DeviceState> looks, Measurement& measurement, double asked_mhz, double tolerance, bool all_reasons);
+/// its warnings; of a clock that changed meanwhile by more than `tolerance` both values, and which share of the looks
+/// saw a clock below the asked one that the power limit does not explain. `asked_mhz` 0: none was asked.
+void note_looks(std::span<const DeviceState> looks, Measurement& measurement, double asked_mhz, double tolerance,
+                bool all_reasons);
 
 }  // namespace ergotune

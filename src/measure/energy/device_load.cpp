@@ -9,8 +9,8 @@
 #include <string_view>
 #include <thread>
 
-#include "device/backend.hpp"
 #include "base/clock.hpp"
+#include "device/backend.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune {
@@ -100,8 +100,7 @@ TimeSpan DeviceLoad::work_until(double end) {
   const double batch_seconds = static_cast<double>(batch) * launch_seconds_;
   std::size_t recorded = 0, passed = 0;
   while (true) {
-    while (recorded < passed + 2 &&
-           host_seconds() + static_cast<double>(recorded - passed) * batch_seconds < end) {
+    while (recorded < passed + 2 && host_seconds() + static_cast<double>(recorded - passed) * batch_seconds < end) {
       device_.launch(*kernel_, batch);
       device_.record(*marker_[recorded++ % 2]);
     }

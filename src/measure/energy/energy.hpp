@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "ergotune/result.hpp"
 #include "ergotune/observer.hpp"
+#include "ergotune/result.hpp"
 #include "power/sensors/sensor.hpp"
 
 namespace ergotune {
@@ -68,13 +68,14 @@ struct SlopeEstimate {
   std::string why_not;  ///< when not valid
   double value = 0;     ///< J per unit of the axis
   double standard_error = 0;
-  double degrees = 0;  ///< of freedom of the standard error
-  std::int64_t n = 0;  ///< increments or independent readings used
-  TimeSpan covered;    ///< true power over this span is what the readings speak of
-  double drift = 0;    ///< relative change over the span where it is significant, else 0
+  double degrees = 0;        ///< of freedom of the standard error
+  std::int64_t n = 0;        ///< increments or independent readings used
+  TimeSpan covered;          ///< true power over this span is what the readings speak of
+  double drift = 0;          ///< relative change over the span where it is significant, else 0
   double repeatability = 0;  ///< of the board, SensorInfo::repeatability; not in standard_error
-  double systematic = 0;  ///< relative standard deviation that the calibration's gain leaves open; not in standard_error
-  bool metered = false;   ///< its gain was taken from a better meter
+  double systematic =
+      0;                 ///< relative standard deviation that the calibration's gain leaves open; not in standard_error
+  bool metered = false;  ///< its gain was taken from a better meter
   SensorScope scope = SensorScope::board;
   std::string method;
   std::string sensor;
@@ -92,9 +93,9 @@ using EnergyAxis = std::function<double(double host_time)>;
 /// seen late, unit step) and a random walk (what the increments scatter beyond that); regression over ticks
 /// and increment mean are its two limits. Windowed: mean of readings whose window [t - lag - window, t - lag]
 /// lies inside the span; batch means, or where windows overlap the scatter of differences. Exponential:
-/// Guerreiro et al. (2015), eq. 6, first. Zero, negative, stopped or wrapped counters give no value, nor do readings that
-/// no such board can give (SensorInfo::least_power, most_power, never_still). Readings that speak of a pause are left
-/// out.
+/// Guerreiro et al. (2015), eq. 6, first. Zero, negative, stopped or wrapped counters give no value, nor do readings
+/// that no such board can give (SensorInfo::least_power, most_power, never_still). Readings that speak of a pause are
+/// left out.
 SlopeEstimate estimate_slope(const SensorTrace& trace, TimeSpan span, const EnergyAxis& axis,
                              const std::vector<TimeSpan>& pauses = {});
 
@@ -103,15 +104,16 @@ SlopeEstimate estimate_slope(const SensorTrace& trace, TimeSpan span, const Ener
 std::vector<Reading> undo_exponential_lag(const std::vector<Reading>& readings, double constant);
 
 /// Estimates of one quantity by several sensors of one board: the mean of those that are precise enough, with
-/// an interval that also covers their disagreement. Those whose gain was taken from a better meter stand alone. Where two
-/// that know it well say quite different things, none is believed.
+/// an interval that also covers their disagreement. Those whose gain was taken from a better meter stand alone. Where
+/// two that know it well say quite different things, none is believed.
 SlopeEstimate combine(const std::vector<SlopeEstimate>& estimates);
 
 /// A value whose 95 % interval is wider than this share of it to either side says nothing: it is no result.
 inline constexpr double kWidestInterval = 0.5;
 
 struct EnergyOptions {
-  /// ConfigurationRequest half-width of the 95 % interval over the value, as far as measuring longer can make it smaller.
+  /// ConfigurationRequest half-width of the 95 % interval over the value, as far as measuring longer can make it
+  /// smaller.
   double precision = 0.01;
   /// Seconds of launches per configuration at most, settling included; 0: 1 s, or what the sensor needs if
   /// longer.
@@ -121,9 +123,8 @@ struct EnergyOptions {
   bool whole_budget = false;
   double settle_at_least = 0.15;  ///< s
   double settle_at_most = 0.5;    ///< share of the budget
-  double power_tolerance =
-      0.02;                      ///< relative change of power over the settling window that counts as settled
-  double rate_tolerance = 0.01;  ///< relative change of the launch rate
+  double power_tolerance = 0.02;  ///< relative change of power over the settling window that counts as settled
+  double rate_tolerance = 0.01;   ///< relative change of the launch rate
   double window_at_least = 0.25;  ///< s measured before an interval is believed
   double sensor_period = 1e-3;    ///< s between reads
   double monitor_period = 0.1;

@@ -23,8 +23,8 @@ std::optional<double> binding_power_limit(const EnergyTrace& trace, TimeSpan spa
   return limit && *limit > 0 && 2 * capped >= states ? limit : std::nullopt;
 }
 
-std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpan span,
-                                              const LaunchAxis& axis, double limit_watts) {
+std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpan span, const LaunchAxis& axis,
+                                              double limit_watts) {
   constexpr double kElasticity = 2.5, kElasticityDeviation = 1;
   // A limit is held to within about this much on average over seconds (0.1-0.2 % seen on an H100).
   constexpr double kLimitDeviation = 0.002;
@@ -60,8 +60,9 @@ std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpa
     }
     scatter = std::max(squares / static_cast<double>(n - 2), 1e-8);
   }
-  // Power that does not swing with the launch rate as far as the limit hunts for nothing: a board that sits below its limit (a
-  // controller's dead band, clocks in steps), or whose cap bit is stuck, goes on as it does. Above its limit none goes on.
+  // Power that does not swing with the launch rate as far as the limit hunts for nothing: a board that sits below its
+  // limit (a controller's dead band, clocks in steps), or whose cap bit is stuck, goes on as it does. Above its limit
+  // none goes on.
   const double swing = xx > 0 ? std::abs(xy) / std::sqrt(xx * static_cast<double>(n)) : 0;
   if (y_mean < -(kLimitDeviation + kPeak * swing)) return std::nullopt;
   // The line meets the limit (y = 0) at x = x_mean - y_mean / e.

@@ -26,10 +26,10 @@ std::optional<double> binding_power_limit(const EnergyTrace& trace, TimeSpan spa
 /// off by some per cent and scatters by more. Power as a function of the launch rate does not swing: ln P = a
 /// + e ln r, least squares over readings, with the elasticity e known beforehand to be about 2.5 +- 1 (P ~ f
 /// V(f)^2 near the top of the clock range). Where that line meets the limit is the rate at which the board
-/// settles; energy per launch is the limit over that rate. Where the power does not swing as far as the limit nothing hunts,
-/// and what was measured is what goes on: nullopt, as when a trace has fewer than four usable readings or its power is far from the
-/// limit.
-std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpan span,
-                                              const LaunchAxis& axis, double limit_watts);
+/// settles; energy per launch is the limit over that rate. Where the power does not swing as far as the limit nothing
+/// hunts, and what was measured is what goes on: nullopt, as when a trace has fewer than four usable readings or its
+/// power is far from the limit.
+std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpan span, const LaunchAxis& axis,
+                                              double limit_watts);
 
 }  // namespace ergotune

@@ -23,8 +23,7 @@ LaunchAxis::LaunchAxis(const LaunchStream& stream) {
   for (std::size_t begin = 0; begin < marks.size(); begin += kPiece) {
     const std::size_t end = std::min(begin + kPiece, marks.size());
     double offset = INFINITY;
-    for (std::size_t i = begin; i < end; ++i)
-      offset = std::min(offset, marks[i].host_time - marks[i].device_seconds);
+    for (std::size_t i = begin; i < end; ++i) offset = std::min(offset, marks[i].host_time - marks[i].device_seconds);
     for (std::size_t i = begin; i < end; ++i) {
       double time = has_device_time ? marks[i].device_seconds + offset : marks[i].host_time;
       if (!times_.empty()) time = std::max(time, times_.back());
@@ -136,8 +135,7 @@ std::optional<double> settled_from(const EnergyTrace& trace, const EnergyOptions
   if (finest->info.kind != SensorKind::exponential_power && finest->info.window < 0.3) {
     const auto late = rough_power(*finest, {latest - span, latest});
     const auto early = rough_power(*finest, {latest - 2 * span, latest - span});
-    if (!late || !early || *early <= 0 || std::abs(*late / *early - 1) > options.power_tolerance)
-      return std::nullopt;
+    if (!late || !early || *early <= 0 || std::abs(*late / *early - 1) > options.power_tolerance) return std::nullopt;
   }
   // Warming up quickly: degrees are coarse, so only what shows in a second counts.
   double low = INFINITY, high = -INFINITY;
@@ -204,8 +202,8 @@ EnergyAndPower slopes_over(const EnergyTrace& trace, TimeSpan span, const Launch
 }
 
 /// Where a power limit holds the board down: energy and power in the long run, instead. Time stays what was measured.
-void take_capped(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis,
-                 const EnergyOptions& options, EnergyAndPower& found) {
+void take_capped(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis, const EnergyOptions& options,
+                 EnergyAndPower& found) {
   const auto limit = binding_power_limit(trace, span);
   if (!limit || options.whole_budget) return;
   std::optional<CappedEstimate> best;
@@ -252,16 +250,15 @@ void note_energy(const EnergyTrace& trace, const EnergyOptions& options, const E
   result.drift = energy.drift;
   result.scatter_half_width = scatter(energy);
   result.half_width = whole(energy);
-  result.quantities["energy"] =
-      quantity(energy.value, result.half_width / z, energy.n, energy.method, energy.sensor);
+  result.quantities["energy"] = quantity(energy.value, result.half_width / z, energy.n, energy.method, energy.sensor);
   if (watts.valid)
     result.quantities["power"] = quantity(watts.value, whole(watts) / z, watts.n, watts.method, watts.sensor);
   if (options.idle_power && per.launches > 0)
     result.quantities["idle_subtracted_energy"] = quantity(
         energy.value - *options.idle_power * per.seconds,
-        std::hypot(result.half_width / z, *options.idle_power * per.standard_error, options.idle_power_error * per.seconds),
-        energy.n,
-        fmt::format("{} less {:.4g} W of idle power", energy.method, *options.idle_power), energy.sensor);
+        std::hypot(result.half_width / z, *options.idle_power * per.standard_error,
+                   options.idle_power_error * per.seconds),
+        energy.n, fmt::format("{} less {:.4g} W of idle power", energy.method, *options.idle_power), energy.sensor);
   result.warnings = energy.warnings;
   if (std::abs(energy.drift) > 0.02)
     result.warnings.push_back(
@@ -282,8 +279,7 @@ void note_board(const EnergyTrace& trace, EnergyResult& result) {
     if (state.temperature_c) temperature.add(*state.temperature_c);
     for (const auto& reason : state.clock_reasons)
       if (reason != "idle" && reason != "application_clocks") reasons.insert(reason);
-    if (state.foreign_processes)
-      strangers.insert(state.foreign_processes->begin(), state.foreign_processes->end());
+    if (state.foreign_processes) strangers.insert(state.foreign_processes->begin(), state.foreign_processes->end());
   }
   auto observed = [&](const char* name, const RunningStatistics& s) {
     if (s.count() > 0)
@@ -299,11 +295,10 @@ void note_board(const EnergyTrace& trace, EnergyResult& result) {
     result.warnings.push_back(reason);
   }
   if (!strangers.empty())
-    result.warnings.push_back(fmt::format("{} foreign process(es) on the device, first pid {}",
-                                          strangers.size(), *strangers.begin()));
-  if (const double change = temperature_change(trace, span); change > 5)
     result.warnings.push_back(
-        fmt::format("temperature changed by {:.0f} degrees while it was measured", change));
+        fmt::format("{} foreign process(es) on the device, first pid {}", strangers.size(), *strangers.begin()));
+  if (const double change = temperature_change(trace, span); change > 5)
+    result.warnings.push_back(fmt::format("temperature changed by {:.0f} degrees while it was measured", change));
 }
 
 /// Leakage is a power that grows with temperature, whatever runs: modelled, by the board's own coefficient.
@@ -313,9 +308,9 @@ void note_corrected(const EnergyOptions& options, const LaunchAxis::PerLaunch& p
   const Quantity& energy = result.quantities.at("energy");
   const auto& [celsius, watts, error] = *options.correction;
   const double joules_per_watt = (temperature->second.value - celsius) * per.seconds;
-  Quantity corrected = quantity(energy.value - watts * joules_per_watt,
-                                std::hypot(energy.standard_error, error * joules_per_watt), energy.n,
-                                fmt::format("{} at {:g} °C by {:.3g} W per °C", energy.method, celsius, watts), energy.sensor);
+  Quantity corrected =
+      quantity(energy.value - watts * joules_per_watt, std::hypot(energy.standard_error, error * joules_per_watt),
+               energy.n, fmt::format("{} at {:g} °C by {:.3g} W per °C", energy.method, celsius, watts), energy.sensor);
   corrected.provenance = Provenance::modelled;
   result.quantities["corrected_energy"] = std::move(corrected);
 }
@@ -346,7 +341,8 @@ EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& opti
     // What could be anything must not win for its luck.
     result.status = Status::unsupported;
     result.message = fmt::format("energy is known to +-{:.0f} % only", 100 * result.half_width / energy);
-    for (const char* name : {"energy", "power", "idle_subtracted_energy", "corrected_energy"}) result.quantities.erase(name);
+    for (const char* name : {"energy", "power", "idle_subtracted_energy", "corrected_energy"})
+      result.quantities.erase(name);
     return result;
   }
   if (!options.whole_budget && result.scatter_half_width > options.precision * energy) {

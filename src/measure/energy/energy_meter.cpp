@@ -8,11 +8,11 @@
 #include <cmath>
 #include <thread>
 
-#include "base/live_file.hpp"
 #include "base/clock.hpp"
+#include "base/live_file.hpp"
+#include "base/statistics.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
-#include "base/statistics.hpp"
 #include "measure/energy/energy.hpp"
 
 namespace ergotune {
@@ -73,8 +73,7 @@ EnergyMeter::EnergyMeter(std::vector<std::unique_ptr<Sensor>> sensors, std::uniq
     : sensors_(std::move(sensors)), monitor_(std::move(monitor)), options_(options), time_(std::move(time)) {
   double shortest = INFINITY;
   for (const auto& sensor : sensors_) shortest = std::min(shortest, shortest_measurement(sensor->info()));
-  budget_ =
-      options_.budget > 0 ? options_.budget : std::max(1.0, options_.settle_at_least + 0.1 + 1.25 * shortest);
+  budget_ = options_.budget > 0 ? options_.budget : std::max(1.0, options_.settle_at_least + 0.1 + 1.25 * shortest);
 }
 
 void EnergyMeter::register_configuration(const ObservedConfiguration& configuration) {
@@ -137,8 +136,7 @@ void EnergyMeter::during() {
     if (i >= trace_.sensors.size()) return;
     auto& trace = trace_.sensors[i];
     trace.readings.insert(trace.readings.end(), fresh.begin(), fresh.end());
-    if (status == ReadStatus::failed || status == ReadStatus::not_supported)
-      trace.failure = sensors_[i]->last_error();
+    if (status == ReadStatus::failed || status == ReadStatus::not_supported) trace.failure = sensors_[i]->last_error();
   }
   if (start >= next_board_) {
     next_board_ = start + options_.monitor_period;
@@ -169,9 +167,8 @@ bool EnergyMeter::wants_more(const LaunchStream& so_far) {
   EnergyTrace snapshot;
   {
     const std::lock_guard lock(mutex_);
-    const bool all_failed =
-        std::all_of(trace_.sensors.begin(), trace_.sensors.end(),
-                    [](const SensorTrace& t) { return !t.failure.empty() && t.readings.empty(); });
+    const bool all_failed = std::all_of(trace_.sensors.begin(), trace_.sensors.end(),
+                                        [](const SensorTrace& t) { return !t.failure.empty() && t.readings.empty(); });
     if (all_failed) return false;
     snapshot = trace_;
   }
@@ -254,10 +251,10 @@ EnergySources energy_sources(const std::vector<std::string>& ids, const std::str
   if (ids.empty()) {
     sources.sensors = sensors_for_device(uuid, pci_address, is_cpu, &looked_for);
     if (sources.sensors.empty())
-      throw UserError(fmt::format(
-          "{} has no energy or power sensor that can be read here, and none is invented. "
-          "Looked for:\n  {}\nName one with --sensor (see \"ergotune devices\"), or tune for time.",
-          device_name, fmt::join(looked_for, "\n  ")));
+      throw UserError(
+          fmt::format("{} has no energy or power sensor that can be read here, and none is invented. "
+                      "Looked for:\n  {}\nName one with --sensor (see \"ergotune devices\"), or tune for time.",
+                      device_name, fmt::join(looked_for, "\n  ")));
   }
   sources.monitor = monitor_for_device(board_uuid, board_pci);
   return sources;

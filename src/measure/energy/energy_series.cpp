@@ -61,13 +61,11 @@ std::vector<Reading> power_updates(const std::vector<Reading>& readings, double 
     last_poll = reading.time;
   }
   // The time of the first value is unknown; where it was polled, it is no update.
-  if (updates.size() > 1 && readings.size() > 2 * updates.size())
-    updates.erase(updates.begin());
+  if (updates.size() > 1 && readings.size() > 2 * updates.size()) updates.erase(updates.begin());
   return updates;
 }
 
-std::vector<PowerOver> power_series(const SensorTrace& trace, TimeSpan span,
-                                    const std::vector<TimeSpan>& pauses) {
+std::vector<PowerOver> power_series(const SensorTrace& trace, TimeSpan span, const std::vector<TimeSpan>& pauses) {
   const SensorInfo& info = trace.info;
   std::vector<PowerOver> series;
   if (info.kind == SensorKind::cumulative_energy) {
@@ -96,8 +94,7 @@ std::vector<PowerOver> power_series(const SensorTrace& trace, TimeSpan span,
 }
 
 bool touches(const std::vector<TimeSpan>& pauses, double from, double to) {
-  return std::any_of(pauses.begin(), pauses.end(),
-                     [&](const TimeSpan& p) { return p.from < to && p.to > from; });
+  return std::any_of(pauses.begin(), pauses.end(), [&](const TimeSpan& p) { return p.from < to && p.to > from; });
 }
 
 SeriesMean batch_mean(std::span<const double> values) {

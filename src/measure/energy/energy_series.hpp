@@ -36,8 +36,7 @@ struct PowerOver {
 /// sensor's lag (Guerreiro et al. (2015), eq. 6, first where the sensor is exponential). A counter says it
 /// from tick to tick. Readings that reach out of the span or into a pause are left out; none when the
 /// readings are unusable.
-std::vector<PowerOver> power_series(const SensorTrace& trace, TimeSpan span,
-                                    const std::vector<TimeSpan>& pauses);
+std::vector<PowerOver> power_series(const SensorTrace& trace, TimeSpan span, const std::vector<TimeSpan>& pauses);
 
 /// Whether something between two times touches a pause.
 bool touches(const std::vector<TimeSpan>& pauses, double from, double to);

@@ -21,8 +21,8 @@ std::vector<Reading> undo_exponential_lag(const std::vector<Reading>& readings, 
   for (std::size_t i = 1; i + 1 < readings.size(); ++i) {
     const double dt = readings[i + 1].time - readings[i - 1].time;
     if (dt <= 0) continue;
-    power.push_back({readings[i].time,
-                     readings[i].value + constant * (readings[i + 1].value - readings[i - 1].value) / dt});
+    power.push_back(
+        {readings[i].time, readings[i].value + constant * (readings[i + 1].value - readings[i - 1].value) / dt});
   }
   return power;
 }
@@ -176,8 +176,8 @@ SlopeEstimate counter_slope(const SensorTrace& trace, TimeSpan span, const Energ
       linked = false;
       continue;
     }
-    increments.push_back({tick.value - before.value + info.offset * (to - from), axis(to) - axis(from),
-                          to - from, 0.5 * (from + to), before.uncertainty, tick.uncertainty, linked});
+    increments.push_back({tick.value - before.value + info.offset * (to - from), axis(to) - axis(from), to - from,
+                          0.5 * (from + to), before.uncertainty, tick.uncertainty, linked});
     linked = true;
     joules += increments.back().joules;
     units += increments.back().units;
@@ -218,8 +218,7 @@ SlopeEstimate counter_slope(const SensorTrace& trace, TimeSpan span, const Energ
     middle[i] = increments[i].middle;
   }
   estimate.drift = significant_drift(middle, relative);
-  if (!(estimate.value > 0) || !std::isfinite(estimate.standard_error))
-    return invalid(trace, "no positive slope");
+  if (!(estimate.value > 0) || !std::isfinite(estimate.standard_error)) return invalid(trace, "no positive slope");
   return estimate;
 }
 
@@ -239,9 +238,7 @@ class ConstantRun {
     longest_watts_ = watts_;
   }
   /// Of `n` readings. A sensor that is polled faster than it updates shows each value a few times.
-  bool found(std::size_t n) const {
-    return (longest_ == n && n >= 5) || (longest_ >= 8 && seconds_ >= 0.6);
-  }
+  bool found(std::size_t n) const { return (longest_ == n && n >= 5) || (longest_ >= 8 && seconds_ >= 0.6); }
   double watts() const { return longest_watts_; }
 
  private:
@@ -270,10 +267,10 @@ SlopeEstimate power_slope(const SensorTrace& trace, TimeSpan span, const EnergyA
   }
   const std::size_t n = ratio.size();
   if (n < 3)
-    return invalid(
-        trace, fmt::format("only {} readings whose window lies in the {:.2f} s measured", n, span.length()));
+    return invalid(trace, fmt::format("only {} readings whose window lies in the {:.2f} s measured", n, span.length()));
   if (!(watts > 0)) return invalid(trace, "it reads no power");
-  if (info.never_still && still.found(n)) return invalid(trace, fmt::format("it stood still at {:.6g} W", still.watts()));
+  if (info.never_still && still.found(n))
+    return invalid(trace, fmt::format("it stood still at {:.6g} W", still.watts()));
   SlopeEstimate estimate;
   estimate.sensor = info.id;
   estimate.method = info.kind == SensorKind::exponential_power ? "mean power, lag undone"
@@ -284,8 +281,7 @@ SlopeEstimate power_slope(const SensorTrace& trace, TimeSpan span, const EnergyA
   // The ratio of the means, not the mean of the ratios: launches and readings each average out on their own.
   const double units = axis(covered.to) - axis(covered.from);
   double busy = covered.length();
-  for (const auto& p : pauses)
-    busy -= std::max(0.0, std::min(p.to, covered.to) - std::max(p.from, covered.from));
+  for (const auto& p : pauses) busy -= std::max(0.0, std::min(p.to, covered.to) - std::max(p.from, covered.from));
   estimate.value = (watts / static_cast<double>(n)) * busy / units;
   SeriesMean mean;
   const double period = (times.back() - times.front()) / static_cast<double>(n - 1);
@@ -331,9 +327,8 @@ SlopeEstimate estimate_slope(const SensorTrace& trace, TimeSpan span, const Ener
   }
   if (trace.readings.empty())
     return invalid(trace, trace.failure.empty() ? std::string("no reading came") : trace.failure);
-  SlopeEstimate estimate = trace.info.kind == SensorKind::cumulative_energy
-                               ? counter_slope(trace, span, axis, pauses)
-                               : power_slope(trace, span, axis, pauses);
+  SlopeEstimate estimate = trace.info.kind == SensorKind::cumulative_energy ? counter_slope(trace, span, axis, pauses)
+                                                                            : power_slope(trace, span, axis, pauses);
   estimate.repeatability = trace.info.repeatability;
   estimate.scope = trace.info.scope;
   estimate.metered = trace.info.gain != 1 || trace.info.offset != 0;

@@ -80,7 +80,8 @@ std::string to_csv(const PowerTrace& trace) {
       for (std::size_t i = 0; i < series.time.size(); ++i)
         text += fmt::format("{:.6f},{},{:.6g}\n", series.time[i], series.name, series.value[i]);
   for (const PowerTrace::Reason& reason : trace.reasons)
-    text += fmt::format("{:.6f},{}{},1\n{:.6f},{}{},0\n", reason.from, kReason, reason.name, reason.to, kReason, reason.name);
+    text += fmt::format("{:.6f},{}{},1\n{:.6f},{}{},0\n", reason.from, kReason, reason.name, reason.to, kReason,
+                        reason.name);
   text += fmt::format("0,{0},0\n{1:.6f},{0},{2}\n", kLaunches, trace.load_seconds, trace.launches);
   return text;
 }
@@ -101,8 +102,7 @@ PowerTrace trace_from_csv(const std::string& text, SourcePlace place) {
     if (place.line == 1 || line.empty()) continue;
     // a sensor's id may hold anything but the last comma
     const auto first = line.find(','), last = line.rfind(',');
-    if (first == last)
-      throw UserError("is no line of a trace: time_s,series,value", place);
+    if (first == last) throw UserError("is no line of a trace: time_s,series,value", place);
     const double time = number(line.substr(0, first)), value = number(line.substr(last + 1));
     const std::string name = line.substr(first + 1, last - first - 1);
     if (name == kLaunches) {

@@ -1,5 +1,5 @@
-// Power, clocks, temperature and throttle reasons over time, around and during the launches of one configuration, and how
-// long they take to settle (Going Green, Figure 2).
+// Power, clocks, temperature and throttle reasons over time, around and during the launches of one configuration, and
+// how long they take to settle (Going Green, Figure 2).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace ergotune {
 
 /// One quantity; times in s from the first launch, negative before it.
 struct TraceSeries {
-  std::string name;  ///< a sensor's id for powers (W), else "core_clock_mhz", "memory_clock_mhz", "temperature_c", "core_voltage_v"
+  std::string name;  ///< a sensor's id for powers (W), else "core_clock_mhz", "memory_clock_mhz", "temperature_c",
+                     ///< "core_voltage_v"
   std::vector<double> time, value;
 };
 
@@ -39,7 +40,8 @@ struct Settling {
   double before = 0;  ///< mean of the second half of what was seen before the load
   double final = 0;   ///< mean of the last third of the load
   double band = 0;    ///< 2 % of final, or three times the scatter of the last third where that is more
-  /// s from the first launch after which the series stays within the band; nullopt where it does not before the last third.
+  /// s from the first launch after which the series stays within the band; nullopt where it does not before the last
+  /// third.
   std::optional<double> seconds;
   double most = 0;   ///< largest value under load
   double drift = 0;  ///< change per second over the last third, where it is more than its noise; else 0

@@ -22,9 +22,9 @@ class PowerOverTime {
   double begin() const { return steps_ ? series_.front().from : series_.front().middle(); }
   double end() const { return steps_ ? series_.back().to : series_.back().middle(); }
 
-  /// J between two times, of something that begins and ends there; beyond the ends the outermost power holds. A counter's
-  /// ticks seldom fall on a beginning or an end: what lies between a tick and the beginning after it, or the end before it, was
-  /// drawn at the power before, or after.
+  /// J between two times, of something that begins and ends there; beyond the ends the outermost power holds. A
+  /// counter's ticks seldom fall on a beginning or an end: what lies between a tick and the beginning after it, or the
+  /// end before it, was drawn at the power before, or after.
   double integral(double from, double to) const {
     if (steps_ && from >= begin() && to <= end()) return level(to, true) - level(from, false);
     double joules = std::max(0.0, std::min(begin(), to) - from) * series_.front().watts +
@@ -45,7 +45,8 @@ class PowerOverTime {
     return 0.5 * (at(low) + at(high)) * (high - low);
   }
 
-  /// J of the counter since the first tick: `after` by the power of the interval after the one that `time` lies in, or before.
+  /// J of the counter since the first tick: `after` by the power of the interval after the one that `time` lies in, or
+  /// before.
   double level(double time, bool after) const {
     double joules = 0;
     std::size_t i = 0;
@@ -75,9 +76,7 @@ std::vector<SpanEnergy> none(std::size_t count, const std::string& why) {
 
 }  // namespace
 
-double reading_margin(const SensorInfo& info) {
-  return info.lag + 0.5 * info.window + 2.2 * info.update_period + 1e-3;
-}
+double reading_margin(const SensorInfo& info) { return info.lag + 0.5 * info.window + 2.2 * info.update_period + 1e-3; }
 
 double shortest_span(const SensorInfo& info) { return std::max(10 * info.update_period, 3 * info.window); }
 
@@ -98,8 +97,9 @@ std::vector<SpanEnergy> energy_over(const SensorTrace& whole, const std::vector<
     // A little may be missing at the ends; the rest is not guessed.
     const double missing = std::max(0.0, power.begin() - span.from) + std::max(0.0, span.to - power.end());
     if (missing > std::max(0.1 * span.length(), 1.1 * edge_width(trace.info))) {
-      energy.why_not = whole.failure.empty() ? fmt::format("its readings leave out {:.2g} s of {:.2g} s", missing, span.length())
-                                             : whole.failure;
+      energy.why_not = whole.failure.empty()
+                           ? fmt::format("its readings leave out {:.2g} s of {:.2g} s", missing, span.length())
+                           : whole.failure;
     } else {
       energy.joules = power.integral(span.from, span.to);
       const double watts = energy.joules / span.length();
@@ -122,7 +122,8 @@ void SensorRecorder::read(std::size_t sensor) {
   const std::lock_guard lock(mutex_);
   SensorTrace& trace = traces_[sensor];
   trace.readings.insert(trace.readings.end(), fresh.begin(), fresh.end());
-  if (status == ReadStatus::failed || status == ReadStatus::not_supported) trace.failure = sensors_[sensor]->last_error();
+  if (status == ReadStatus::failed || status == ReadStatus::not_supported)
+    trace.failure = sensors_[sensor]->last_error();
 }
 
 /// Each sensor has its own pace; whenever a program begins or ends all are read again at once.
@@ -149,7 +150,8 @@ void SensorRecorder::loop(double period) {
     // At its end, not at its beginning: then the program would wait.
     if (beside && !program_runs_) due.assign(due.size(), 0);
     if (!beside && program_runs_)
-      for (std::size_t i = 0; i < due.size(); ++i) due[i] = host_seconds() + std::max(period, period_beside_program(sensors_[i]->info()));
+      for (std::size_t i = 0; i < due.size(); ++i)
+        due[i] = host_seconds() + std::max(period, period_beside_program(sensors_[i]->info()));
     beside = program_runs_;
     active = active_;
   }
@@ -189,10 +191,12 @@ void SensorRecorder::wait(double after, double patience) const {
     const std::lock_guard lock(mutex_);
     return std::all_of(traces_.begin(), traces_.end(), [&](const SensorTrace& trace) {
       const auto& readings = trace.readings;
-      return !trace.failure.empty() || (readings.size() >= 2 && readings.back().time > after + reading_margin(trace.info) - 2e-3);
+      return !trace.failure.empty() ||
+             (readings.size() >= 2 && readings.back().time > after + reading_margin(trace.info) - 2e-3);
     });
   };
-  while (!has_said() && host_seconds() - begin < margin + patience) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (!has_said() && host_seconds() - begin < margin + patience)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 std::vector<SensorTrace> SensorRecorder::traces() const {

@@ -21,9 +21,9 @@ struct SpanEnergy {
   double edge_error = 0;
 };
 
-/// The integral of a sensor's power over each span: of counters the difference between the ticks around its ends, of power
-/// sensors the trapezoids between the middles of what the readings speak of, lag taken off. A reading that no such board can
-/// give, a counter that stood still, and readings that do not reach both ends give no number.
+/// The integral of a sensor's power over each span: of counters the difference between the ticks around its ends, of
+/// power sensors the trapezoids between the middles of what the readings speak of, lag taken off. A reading that no
+/// such board can give, a counter that stood still, and readings that do not reach both ends give no number.
 std::vector<SpanEnergy> energy_over(const SensorTrace& trace, const std::vector<TimeSpan>& spans);
 
 /// s before and after a span for which the sensor has to be read.
@@ -31,9 +31,9 @@ double reading_margin(const SensorInfo& info);
 /// s below which a span says little: a few updates, or windows.
 double shortest_span(const SensorInfo& info);
 
-/// Reads sensors from a thread of its own between begin() and end(): often while nothing runs, where a counter's ticks and
-/// the power beside a run are found, and rarely while something does, since each call of a GPU's management library can hold up
-/// the calls that the program makes to its driver.
+/// Reads sensors from a thread of its own between begin() and end(): often while nothing runs, where a counter's ticks
+/// and the power beside a run are found, and rarely while something does, since each call of a GPU's management library
+/// can hold up the calls that the program makes to its driver.
 class SensorRecorder {
  public:
   explicit SensorRecorder(std::vector<std::unique_ptr<Sensor>> sensors) : sensors_(std::move(sensors)) {}
@@ -44,13 +44,14 @@ class SensorRecorder {
   const std::vector<std::unique_ptr<Sensor>>& sensors() const { return sensors_; }
   /// Forgets what was, and reads every `period` s from now on.
   void begin(double period);
-  /// Between a program's beginning and its end only as often as each sensor needs: a counter once a second, a sensor of power
-  /// once an update. Both take effect at once.
+  /// Between a program's beginning and its end only as often as each sensor needs: a counter once a second, a sensor of
+  /// power once an update. Both take effect at once.
   void set_program_runs(bool runs);
   /// s that reading took while a program ran, since begin().
   double seconds_beside_program() const { return beside_; }
-  /// Waits until each sensor has said something (twice: a counter's first reading is no tick) and, with `after`, something of a
-  /// time later than that; no longer than its margin and `patience` s more, for a machine that is slow to let it read.
+  /// Waits until each sensor has said something (twice: a counter's first reading is no tick) and, with `after`,
+  /// something of a time later than that; no longer than its margin and `patience` s more, for a machine that is slow
+  /// to let it read.
   void wait(double after = 0, double patience = 1) const;
   /// So far, one of each sensor.
   std::vector<SensorTrace> traces() const;

@@ -1,5 +1,5 @@
-// The observer "core_voltage": nvidia-smi takes tens of milliseconds for an answer, so that it is asked once, in a thread
-// of its own, while the launches go on.
+// The observer "core_voltage": nvidia-smi takes tens of milliseconds for an answer, so that it is asked once, in a
+// thread of its own, while the launches go on.
 #include <atomic>
 #include <chrono>
 #include <optional>

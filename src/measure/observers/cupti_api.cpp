@@ -41,7 +41,8 @@ const char* remedy(Result code) {
     case kInsufficientPrivileges:
     case kVirtualisedPrivileges:
       return "the driver gives hardware counters to administrators only: run as root, in a container with --cap-add "
-             "SYS_ADMIN, or load the driver's module with NVreg_RestrictProfilingToAdminUsers=0 (on a virtual GPU its host "
+             "SYS_ADMIN, or load the driver's module with NVreg_RestrictProfilingToAdminUsers=0 (on a virtual GPU its "
+             "host "
              "has to allow it); /proc/driver/nvidia/params says RmProfilingAdminOnly: 0 where everybody may";
     case kHardwareBusy:
     case kMultipleSubscribers:
@@ -64,7 +65,8 @@ const char* remedy(Result code) {
     case kWsl:
       return "counters are not to be had under WSL here";
     case kNotCompatible:
-      return "this CUPTI belongs to another CUDA than the driver: set ERGOTUNE_CUPTI to the libcupti of the driver's CUDA";
+      return "this CUPTI belongs to another CUDA than the driver: set ERGOTUNE_CUPTI to the libcupti of the driver's "
+             "CUDA";
     case kInvalidChipName:
       return "this CUPTI does not know the chip: a newer one may";
     default:
@@ -76,8 +78,7 @@ const char* remedy(Result code) {
 
 Api::Api() : DriverTable(library_names("ERGOTUNE_CUPTI", usual_names())) {
   const std::filesystem::path file(library_name());
-  if (file.has_parent_path())
-    perfworks_ = DynamicLibrary::open({(file.parent_path() / "libnvperf_host.so").string()});
+  if (file.has_parent_path()) perfworks_ = DynamicLibrary::open({(file.parent_path() / "libnvperf_host.so").string()});
 }
 
 const Api& api() {
@@ -86,10 +87,12 @@ const Api& api() {
 }
 
 std::string version_text(std::uint32_t version) {
-  if (version >= 10'000)
-    return fmt::format("{}.{}.{}", version / 10'000, version / 100 % 100, version % 100);
+  if (version >= 10'000) return fmt::format("{}.{}.{}", version / 10'000, version / 100 % 100, version % 100);
   // of CUDA 12.6, 12.8 and 12.9
-  return version >= 28 ? "12.9" : version >= 26 ? "12.8" : version >= 24 ? "12.6" : fmt::format("API version {}", version);
+  return version >= 28   ? "12.9"
+         : version >= 26 ? "12.8"
+         : version >= 24 ? "12.6"
+                         : fmt::format("API version {}", version);
 }
 
 std::string error_text(Result code) {
@@ -109,7 +112,8 @@ void check(Result code, const char* what) {
 std::string how_to_get_it() {
   return fmt::format(
       "hardware counters need CUPTI of CUDA 12.6 Update 2 or later (the pip packages nvidia-cuda-cupti and "
-      "nvidia-cuda-cupti-cu12, or the toolkit's extras/CUPTI), and it cannot be used: {}. Set ERGOTUNE_CUPTI to its path",
+      "nvidia-cuda-cupti-cu12, or the toolkit's extras/CUPTI), and it cannot be used: {}. Set ERGOTUNE_CUPTI to its "
+      "path",
       api().problem());
 }
 

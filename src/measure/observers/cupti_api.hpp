@@ -181,14 +181,16 @@ struct Api : DriverTable {
   EntryPoint<Result(Result, const char**)> cuptiGetResultString{this, "cuptiGetResultString"};
   EntryPoint<Result(Initialize*)> cuptiProfilerInitialize{this, "cuptiProfilerInitialize"};
   EntryPoint<Result(DeviceSupported*)> cuptiProfilerDeviceSupported{this, "cuptiProfilerDeviceSupported"};
-  EntryPoint<Result(CounterAvailability*)> cuptiProfilerGetCounterAvailability{this, "cuptiProfilerGetCounterAvailability"};
+  EntryPoint<Result(CounterAvailability*)> cuptiProfilerGetCounterAvailability{this,
+                                                                               "cuptiProfilerGetCounterAvailability"};
   EntryPoint<Result(ChipName*)> cuptiDeviceGetChipName{this, "cuptiDeviceGetChipName"};
 
   EntryPoint<Result(HostInitialize*)> cuptiProfilerHostInitialize{this, "cuptiProfilerHostInitialize"};
   EntryPoint<Result(HostDeinitialize*)> cuptiProfilerHostDeinitialize{this, "cuptiProfilerHostDeinitialize"};
   EntryPoint<Result(HostChips*)> cuptiProfilerHostGetSupportedChips{this, "cuptiProfilerHostGetSupportedChips"};
   EntryPoint<Result(HostBaseMetrics*)> cuptiProfilerHostGetBaseMetrics{this, "cuptiProfilerHostGetBaseMetrics"};
-  EntryPoint<Result(HostProperties*)> cuptiProfilerHostGetMetricProperties{this, "cuptiProfilerHostGetMetricProperties"};
+  EntryPoint<Result(HostProperties*)> cuptiProfilerHostGetMetricProperties{this,
+                                                                           "cuptiProfilerHostGetMetricProperties"};
   EntryPoint<Result(HostAddMetrics*)> cuptiProfilerHostConfigAddMetrics{this, "cuptiProfilerHostConfigAddMetrics"};
   EntryPoint<Result(HostImageSize*)> cuptiProfilerHostGetConfigImageSize{this, "cuptiProfilerHostGetConfigImageSize"};
   EntryPoint<Result(HostImage*)> cuptiProfilerHostGetConfigImage{this, "cuptiProfilerHostGetConfigImage"};
@@ -214,7 +216,8 @@ struct Api : DriverTable {
 };
 
 /// The table, loaded on first use: the library that ERGOTUNE_CUPTI names, else of Python's NVIDIA packages, of CUDA
-/// toolkits (extras/CUPTI/lib64), or the loader's; its major version is the driver's where there is a driver. Check usable().
+/// toolkits (extras/CUPTI/lib64), or the loader's; its major version is the driver's where there is a driver. Check
+/// usable().
 const Api& api();
 /// "12.9.1", "13.0.1"; CUPTI before 13 counts its versions.
 std::string version_text(std::uint32_t version);

@@ -218,8 +218,7 @@ void Observation::collect(Measurement& measurement, bool gave_up) {
   };
   for (const auto& observer : observers_) {
     const ObserverPhase phase = observer->phase();
-    if (phase == ObserverPhase::repetitions || (phase != ObserverPhase::own && !gave_up))
-      call({observer}, take);
+    if (phase == ObserverPhase::repetitions || (phase != ObserverPhase::own && !gave_up)) call({observer}, take);
   }
   if (!gave_up) call(of(ObserverPhase::own), take);
 }

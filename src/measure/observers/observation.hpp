@@ -20,8 +20,7 @@ namespace ergotune {
 /// A hook threw: becomes the configuration's status.
 class ObserverError : public Error {
  public:
-  ObserverError(const std::string& observer, const std::string& what)
-      : Error("observer " + observer + ": " + what) {}
+  ObserverError(const std::string& observer, const std::string& what) : Error("observer " + observer + ": " + what) {}
 };
 
 /// Calls `during` of some observers again and again between begin() and end(), from one thread of its own.
@@ -54,8 +53,7 @@ class Observation {
   /// For those that watch the samples of the time measurement.
   RepetitionHooks repetition_hooks() { return hooks(ObserverPhase::repetitions); }
   /// `count` launches, one by one, for those that want them so; `prepare` queues what comes before each.
-  void single_launches(Device& device, Workload& workload, std::size_t count,
-                       const std::function<void()>& prepare);
+  void single_launches(Device& device, Workload& workload, std::size_t count, const std::function<void()>& prepare);
   /// Streams launches to the observers that want it, until none wants more or `limit` seconds have passed.
   /// The queue never runs empty in between, but for the pauses that they ask for.
   LaunchStream stream(Device& device, Workload& workload, double round_seconds, double limit);

@@ -8,39 +8,30 @@
 
 #include "ergotune/error.hpp"
 #include "measure/energy/energy.hpp"
-#include "problem/tables/quantity.hpp"
-#include "counters/counters_observer.hpp"
 #include "measure/observers/observers.hpp"
-#include "counters/perf_observer.hpp"
 #include "measure/observers/trace_observer.hpp"
 #include "power/sensors/idle_power.hpp"
 #include "power/sensors/temperature_coefficient.hpp"
-#include "problem/tables/counter_names.hpp"
+#include "problem/tables/quantity.hpp"
 
 namespace ergotune {
 namespace {
 
 using Type = ObserverOption::Type;
-/// The values of every option, defaults filled in.
-using Options = std::map<std::string, std::vector<Value>>;
+using Options = ObserverOptions;
 
 /// Of the board of the first sensor. Throws UserError where its temperature coefficient is unknown.
 EnergyOptions::TemperatureCorrection correction_to(double celsius, const EnergySources& sources) {
   const auto kept = kept_temperature_coefficient(sources.sensors.front()->info());
   if (!kept)
-    throw UserError("corrected_energy needs to know how this board's power changes with temperature; "
-                    "\"ergotune temperature FILE\" finds out, once per board and driver");
+    throw UserError(
+        "corrected_energy needs to know how this board's power changes with temperature; "
+        "\"ergotune temperature FILE\" finds out, once per board and driver");
   return {celsius, kept->watts_per_degree, kept->standard_error};
 }
 
-std::vector<std::string> texts(const Options& options, const char* name) {
-  std::vector<std::string> list;
-  for (const Value& value : options.at(name)) list.push_back(value.as_string());
-  return list;
-}
-
 std::shared_ptr<Observer> make_energy(const Options& options, const ObserverContext& context) {
-  const std::vector<std::string> ids = texts(options, "sensors");
+  const std::vector<std::string> ids = strings_of(options, "sensors");
   const DeviceInfo& device = context.device;
   EnergySources sources = energy_sources(ids, device.name, device.uuid, device.pci_address, device.is_cpu);
   if (context.notes) {
@@ -83,7 +74,7 @@ std::shared_ptr<Observer> make_host_time(const Options& options, const ObserverC
 }
 
 std::shared_ptr<Observer> make_trace(const Options& options, const ObserverContext& context) {
-  const std::vector<std::string> ids = texts(options, "sensors");
+  const std::vector<std::string> ids = strings_of(options, "sensors");
   const DeviceInfo& device = context.device;
   TraceOptions trace;
   trace.before = options.at("before").front().as_real();
@@ -94,30 +85,24 @@ std::shared_ptr<Observer> make_trace(const Options& options, const ObserverConte
   return make_trace_observer(energy_sources(ids, device.name, device.uuid, device.pci_address, device.is_cpu), trace);
 }
 
-std::vector<std::string> names_of_perf() {
-  std::vector<std::string> names;
-  for (const PerfCounterInfo& counter : perf_counter_names()) names.emplace_back(counter.name);
-  return names;
-}
-
-struct Entry {
-  ObserverDescription description;
-  std::function<std::shared_ptr<Observer>(const Options&, const ObserverContext&)> make;
-};
-
-const std::vector<Entry>& entries() {
-  static const std::vector<Entry> all{
+std::vector<ObserverEntry>& entries() {
+  static std::vector<ObserverEntry> all{
       {{"energy",
         "Energy and power per round, by the device's own sensors or those named",
         ObserverPhase::stream,
         quantities_of_energy(),
         {{"sensors", Type::text, true, "Sensors by id, as \"ergotune devices\" lists them; none: the device's own", {}},
-         {"seconds", Type::number, false, "s of launches per configuration at most; 0: what the sensor needs",
+         {"seconds", Type::number, false, "s of launches per configuration at most; 0: what the sensor needs", {0.0}},
+         {"idle",
+          Type::number,
+          false,
+          "s of a pause before the first configuration in which idle power is measured, where no calibration knows it",
           {0.0}},
-         {"idle", Type::number, false,
-          "s of a pause before the first configuration in which idle power is measured, where no calibration knows it", {0.0}},
-         {"temperature", Type::number, false,
-          "°C to which corrected_energy refers, by the coefficient that \"ergotune temperature\" found; 0: none", {0.0}}}},
+         {"temperature",
+          Type::number,
+          false,
+          "°C to which corrected_energy refers, by the coefficient that \"ergotune temperature\" found; 0: none",
+          {0.0}}}},
        make_energy},
       {{"host_time",
         "Host time of one round by itself, launch and wait included, with inputs restored before it",
@@ -125,11 +110,7 @@ const std::vector<Entry>& entries() {
         {"host_time"},
         {{"passes", Type::integer, false, "Rounds that are timed", {3}}}},
        make_host_time},
-      {{"launches",
-        "Counts the rounds that it is shown one by one",
-        ObserverPhase::launches,
-        {"launches"},
-        {}},
+      {{"launches", "Counts the rounds that it is shown one by one", ObserverPhase::launches, {"launches"}, {}},
        [](const Options&, const ObserverContext&) { return make_launch_counter(); }},
       {{"core_voltage",
         "Core voltage under load, where the driver's library does not tell it (nvidia-smi, a Tegra's regulator)",
@@ -141,7 +122,8 @@ const std::vector<Entry>& entries() {
          return make_voltage_reader(board.empty() ? context.device.uuid : board);
        }},
       {{"trace",
-        "Power, clocks, temperature and throttle reasons over time, around and during the launches, into a CSV file per "
+        "Power, clocks, temperature and throttle reasons over time, around and during the launches, into a CSV file "
+        "per "
         "configuration",
         ObserverPhase::stream,
         {"settling_time"},
@@ -152,23 +134,6 @@ const std::vector<Entry>& entries() {
          {"seconds", Type::number, false, "s of launches (3 at most, longer with `ergotune trace`)", {2.0}},
          {"after", Type::number, false, "s recorded after them", {1.0}}}},
        make_trace},
-      {{"counters",
-        "Hardware counters of NVIDIA's GPUs, through CUPTI: launches of their own after time and energy, with inputs restored",
-        ObserverPhase::own,
-        usual_counters(),
-        {{"metrics", Type::text, true,
-          "Counters by the names that papers use (ipc), or metrics of the chip as CUPTI names them; none: the usual twenty", {}}}},
-       [](const Options& options, const ObserverContext& context) {
-         return make_counters_observer(texts(options, "metrics"), context.device, context.notes);
-       }},
-      {{"perf",
-        "What the processor and its system count while a round runs (perf_event_open), of host kernels and PoCL",
-        ObserverPhase::own,
-        names_of_perf(),
-        {{"metrics", Type::text, true, "Counters by name, such as instructions; none: all that are to be had here", {}}}},
-       [](const Options& options, const ObserverContext& context) {
-         return make_perf_observer(texts(options, "metrics"), context.device, context.notes);
-       }},
   };
   return all;
 }
@@ -195,14 +160,13 @@ bool fits(const Value& value, Type type) {
   return value.is_string();
 }
 
-const Entry& entry_of(const ObserverSpec& spec) {
+const ObserverEntry& entry_of(const ObserverSpec& spec) {
   std::vector<std::string> names;
-  for (const Entry& entry : entries()) {
+  for (const ObserverEntry& entry : entries()) {
     if (entry.description.name == spec.name) return entry;
     names.push_back(entry.description.name);
   }
-  throw UserError(fmt::format("unknown observer \"{}\"{}", spec.name, suggestion(spec.name, names)),
-                  spec.place);
+  throw UserError(fmt::format("unknown observer \"{}\"{}", spec.name, suggestion(spec.name, names)), spec.place);
 }
 
 /// Checks what is given and fills in the rest.
@@ -214,20 +178,18 @@ Options options_of(const ObserverSpec& spec, const ObserverDescription& descript
     names.push_back(option.name);
   }
   for (const auto& [name, values] : spec.options) {
-    const auto option =
-        std::find_if(description.options.begin(), description.options.end(),
-                     [&, wanted = name](const ObserverOption& o) { return o.name == wanted; });
+    const auto option = std::find_if(description.options.begin(), description.options.end(),
+                                     [&, wanted = name](const ObserverOption& o) { return o.name == wanted; });
     if (option == description.options.end())
       throw UserError(fmt::format("observer \"{}\" has no option \"{}\"{}", spec.name, name,
                                   names.empty() ? "; it has none" : suggestion(name, names)),
                       spec.place);
-    const bool right = (option->list || values.size() == 1) &&
-                       std::all_of(values.begin(), values.end(),
-                                   [&](const Value& value) { return fits(value, option->type); });
+    const bool right =
+        (option->list || values.size() == 1) &&
+        std::all_of(values.begin(), values.end(), [&](const Value& value) { return fits(value, option->type); });
     if (!right)
-      throw UserError(
-          fmt::format("\"{}\" of observer \"{}\" must be {}", name, spec.name, words_for(*option)),
-          spec.place);
+      throw UserError(fmt::format("\"{}\" of observer \"{}\" must be {}", name, spec.name, words_for(*option)),
+                      spec.place);
     options[name] = values;
   }
   return options;
@@ -240,24 +202,28 @@ Value value_from(std::string_view text) {
   if (const auto [at, code] = std::from_chars(text.data(), end, integer); code == std::errc() && at == end)
     return integer;
   double real = 0;
-  if (const auto [at, code] = std::from_chars(text.data(), end, real); code == std::errc() && at == end)
-    return real;
+  if (const auto [at, code] = std::from_chars(text.data(), end, real); code == std::errc() && at == end) return real;
   return std::string(text);
 }
 
 }  // namespace
 
-const std::vector<ObserverDescription>& observers() {
-  static const std::vector<ObserverDescription> all = [] {
-    std::vector<ObserverDescription> list;
-    for (const Entry& entry : entries()) list.push_back(entry.description);
-    return list;
-  }();
-  return all;
+void register_observer(ObserverEntry entry) { entries().push_back(std::move(entry)); }
+
+std::vector<std::string> strings_of(const ObserverOptions& options, const char* name) {
+  std::vector<std::string> list;
+  for (const Value& value : options.at(name)) list.push_back(value.as_string());
+  return list;
+}
+
+std::vector<ObserverDescription> observers() {
+  std::vector<ObserverDescription> list;
+  for (const ObserverEntry& entry : entries()) list.push_back(entry.description);
+  return list;
 }
 
 std::shared_ptr<Observer> make_observer(const ObserverSpec& spec, const ObserverContext& context) {
-  const Entry& entry = entry_of(spec);
+  const ObserverEntry& entry = entry_of(spec);
   const Options options = options_of(spec, entry.description);
   try {
     return entry.make(options, context);
@@ -269,10 +235,11 @@ std::shared_ptr<Observer> make_observer(const ObserverSpec& spec, const Observer
 
 void check_observers(const std::vector<ObserverSpec>& specs) {
   for (const ObserverSpec& spec : specs) {
-    const Options options = options_of(spec, entry_of(spec).description);
-    if (!options.contains("metrics")) continue;
+    const ObserverEntry& entry = entry_of(spec);
+    const Options options = options_of(spec, entry.description);
+    if (!entry.check_metrics) continue;
     try {
-      (spec.name == "perf" ? check_perf_names : check_counter_names)(texts(options, "metrics"));
+      entry.check_metrics(strings_of(options, "metrics"));
     } catch (const UserError& error) {
       throw UserError(error.message(), spec.place);
     }
@@ -280,19 +247,21 @@ void check_observers(const std::vector<ObserverSpec>& specs) {
 }
 
 std::vector<std::string> quantities_of(const ObserverSpec& spec) {
-  const Entry& entry = entry_of(spec);
+  const ObserverEntry& entry = entry_of(spec);
   const Options options = options_of(spec, entry.description);
   // Metrics that are named take the place of the usual ones.
-  if (const auto named = options.find("metrics"); named != options.end() && !named->second.empty()) return texts(options, "metrics");
+  if (const auto named = options.find("metrics"); named != options.end() && !named->second.empty())
+    return strings_of(options, "metrics");
   return entry.description.quantities;
 }
 
 std::string observer_of(const std::string& quantity) {
-  for (const Entry& entry : entries()) {
+  for (const ObserverEntry& entry : entries()) {
     const auto& given = entry.description.quantities;
     if (std::find(given.begin(), given.end(), quantity) != given.end()) return entry.description.name;
+    if (entry.measures && entry.measures(quantity)) return entry.description.name;
   }
-  return counter_info(quantity) || is_chip_metric(quantity) ? "counters" : "";
+  return {};
 }
 
 ObserverSpec parse_observer(const std::string& text) {
@@ -308,8 +277,7 @@ ObserverSpec parse_observer(const std::string& text) {
     spec.options[option.substr(0, equals)].push_back(value_from(option.substr(equals + 1)));
     at = end + 1;
   }
-  if (spec.name.empty())
-    throw UserError(fmt::format("an observer is NAME or NAME:OPTION=VALUE,..., not \"{}\"", text));
+  if (spec.name.empty()) throw UserError(fmt::format("an observer is NAME or NAME:OPTION=VALUE,..., not \"{}\"", text));
   return spec;
 }
 

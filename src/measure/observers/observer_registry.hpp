@@ -2,14 +2,16 @@
 // needs.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "device/device.hpp"
 #include "ergotune/observer.hpp"
-#include "measure/runner.hpp"
 #include "ergotune/problem.hpp"
+#include "measure/runner.hpp"
 
 namespace ergotune {
 
@@ -38,13 +40,31 @@ struct ObserverContext {
   std::vector<std::string>* notes = nullptr;
 };
 
+/// The values of every option of an observer by name, defaults filled in.
+using ObserverOptions = std::map<std::string, std::vector<Value>>;
+
+/// An observer that a problem file or --observe may name.
+struct ObserverEntry {
+  ObserverDescription description;
+  std::function<std::shared_ptr<Observer>(const ObserverOptions&, const ObserverContext&)> make;
+  /// Checks the names in the option "metrics"; null where it has no such option. Throws UserError.
+  std::function<void(const std::vector<std::string>&)> check_metrics = {};
+  /// Whether it measures a quantity that its description does not list; null: none.
+  std::function<bool(const std::string&)> measures = {};
+};
+
+/// Adds one to observers(); before any other use of the registry.
+void register_observer(ObserverEntry entry);
+/// The option "sensors", "metrics" ... as strings.
+std::vector<std::string> strings_of(const ObserverOptions& options, const char* name);
+
 /// The quantities that a spec asks for: what its observer gives, and those that its options name.
 std::vector<std::string> quantities_of(const ObserverSpec& spec);
 /// The observer that gives a quantity; empty where none does.
 std::string observer_of(const std::string& quantity);
 
 /// All of them, in the order of `ergotune`'s help.
-const std::vector<ObserverDescription>& observers();
+std::vector<ObserverDescription> observers();
 /// Throws UserError, at the spec's place, for an unknown name or option, a value of the wrong type, or what
 /// the observer itself cannot do here (no sensor).
 std::shared_ptr<Observer> make_observer(const ObserverSpec& spec, const ObserverContext& context);

@@ -13,8 +13,7 @@ class LaunchCounter : public Observer {
   void register_configuration(const ObservedConfiguration&) override { launches_ = 0; }
   void after_finish() override { ++launches_; }
   std::map<std::string, Quantity> results() override {
-    return {
-        {"launches", {static_cast<double>(launches_), 0, launches_, "counted", {}, Provenance::measured}}};
+    return {{"launches", {static_cast<double>(launches_), 0, launches_, "counted", {}, Provenance::measured}}};
   }
 
  private:

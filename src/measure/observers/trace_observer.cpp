@@ -9,9 +9,9 @@
 #include <map>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "base/files.hpp"
 #include "base/hash.hpp"
-#include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "measure/energy/power_trace.hpp"
 
@@ -54,7 +54,8 @@ void note_board(const std::vector<std::pair<double, DeviceState>>& states, doubl
     add(memory, t, state.memory_clock_mhz);
     add(heat, t, state.temperature_c);
     add(volts, t, state.core_voltage_v);
-    for (const std::string& name : state.clock_reasons) open.try_emplace(name, PowerTrace::Reason{name, t, t}).first->second.to = t;
+    for (const std::string& name : state.clock_reasons)
+      open.try_emplace(name, PowerTrace::Reason{name, t, t}).first->second.to = t;
     for (auto it = open.begin(); it != open.end();) {
       const auto& now = state.clock_reasons;
       const bool goes_on = std::find(now.begin(), now.end(), it->first) != now.end();
@@ -72,7 +73,8 @@ void note_board(const std::vector<std::pair<double, DeviceState>>& states, doubl
 
 class TraceObserver : public Observer {
  public:
-  TraceObserver(EnergySources sources, TraceOptions options) : sources_(std::move(sources)), options_(std::move(options)) {}
+  TraceObserver(EnergySources sources, TraceOptions options)
+      : sources_(std::move(sources)), options_(std::move(options)) {}
   ~TraceObserver() override { stop(); }
   std::string name() const override { return "trace"; }
   ObserverPhase phase() const override { return ObserverPhase::stream; }
@@ -101,9 +103,7 @@ class TraceObserver : public Observer {
     thread_ = std::thread([this] { record(); });
     pause(options_.before);
   }
-  bool wants_more(const LaunchStream& so_far) override {
-    return host_seconds() - so_far.queued_at < options_.seconds;
-  }
+  bool wants_more(const LaunchStream& so_far) override { return host_seconds() - so_far.queued_at < options_.seconds; }
   void after_finish() override {
     pause(options_.after);
     stop();
@@ -168,12 +168,15 @@ std::filesystem::path trace_file(const std::filesystem::path& folder, const std:
 }
 
 std::shared_ptr<Observer> make_trace_observer(EnergySources sources, TraceOptions options) {
-  if (!(options.before >= 0) || !(options.seconds > 0) || !(options.after >= 0) || options.before + options.seconds + options.after > 600)
+  if (!(options.before >= 0) || !(options.seconds > 0) || !(options.after >= 0) ||
+      options.before + options.seconds + options.after > 600)
     throw UserError("observer \"trace\": before, seconds and after are s, 600 in all at most, and seconds more than 0");
   if (options.file.empty()) {
     std::error_code trouble;
     std::filesystem::create_directories(options.folder, trouble);
-    if (trouble) throw UserError(fmt::format("observer \"trace\": the folder {} cannot be made: {}", options.folder.string(), trouble.message()));
+    if (trouble)
+      throw UserError(fmt::format("observer \"trace\": the folder {} cannot be made: {}", options.folder.string(),
+                                  trouble.message()));
   }
   return std::make_shared<TraceObserver>(std::move(sources), std::move(options));
 }

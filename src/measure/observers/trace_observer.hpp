@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "measure/energy/energy.hpp"
 #include "ergotune/observer.hpp"
+#include "measure/energy/energy.hpp"
 
 namespace ergotune {
 

@@ -36,7 +36,8 @@ TimeEstimate estimate_time(std::span<const double> samples) {
     }
   }
   result.degrees = static_cast<double>(kept - 1);
-  if (result.value > 0) result.relative_half_width = half_width_95(result.standard_error, result.degrees) / result.value;
+  if (result.value > 0)
+    result.relative_half_width = half_width_95(result.standard_error, result.degrees) / result.value;
   return result;
 }
 

@@ -13,8 +13,8 @@ LaunchStreamer::LaunchStreamer(Device& device, Workload& workload, double mark_p
     : device_(device),
       workload_(workload),
       markers_(device),
-      per_mark_(static_cast<std::size_t>(
-          std::clamp(std::round(mark_period / std::max(round_seconds, 1e-9)), 1.0, 1e6))),
+      per_mark_(
+          static_cast<std::size_t>(std::clamp(std::round(mark_period / std::max(round_seconds, 1e-9)), 1.0, 1e6))),
       mark_seconds_(static_cast<double>(per_mark_) * round_seconds) {}
 
 void LaunchStreamer::record(std::size_t rounds) {
@@ -22,9 +22,7 @@ void LaunchStreamer::record(std::size_t rounds) {
   device_.record(markers_[recorded_++ % kRing]);
 }
 
-bool LaunchStreamer::ran_empty() {
-  return runs_beside_ && device_.passed(markers_[(recorded_ - 1) % kRing]);
-}
+bool LaunchStreamer::ran_empty() { return runs_beside_ && device_.passed(markers_[(recorded_ - 1) % kRing]); }
 
 void LaunchStreamer::launch_chunk() {
   // After a gap there is one mark more under way.
@@ -65,8 +63,7 @@ bool LaunchStreamer::next_mark() {
   if (awaited_ > 0) {
     const LaunchMark& before = stream_.marks.back();
     mark.launches = before.launches + launched_[awaited_ % kRing];
-    mark.device_seconds =
-        before.device_seconds + device_.seconds_between(markers_[(awaited_ - 1) % kRing], marker);
+    mark.device_seconds = before.device_seconds + device_.seconds_between(markers_[(awaited_ - 1) % kRing], marker);
   }
   stream_.marks.push_back(mark);
   ++awaited_;

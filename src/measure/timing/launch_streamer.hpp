@@ -6,14 +6,14 @@
 
 #include "device/device.hpp"
 #include "ergotune/observer.hpp"
-#include "measure/timing/workload.hpp"
 #include "measure/timing/timing.hpp"
+#include "measure/timing/workload.hpp"
 
 namespace ergotune {
 
 /// A stream under way. The queue never runs empty between marks as long as a chunk follows each mark that has
-/// passed: two are always ahead of the one that is waited for. A host that is busy with other things may come too late for
-/// that; then the device idled, and a mark of no launches closes the gap, so that it counts as a pause.
+/// passed: two are always ahead of the one that is waited for. A host that is busy with other things may come too late
+/// for that; then the device idled, and a mark of no launches closes the gap, so that it counts as a pause.
 class LaunchStreamer {
  public:
   /// Chunks of about `mark_period` s; a round takes `round_seconds`.

@@ -40,23 +40,23 @@ std::vector<LoadedKernel*> pointers_to(const std::vector<std::unique_ptr<LoadedK
 }  // namespace
 
 LoadedIteration::LoadedIteration(Device& device, const Problem& problem, const Constants& constants,
-                         ProblemBuffers& buffers, const Configuration& configuration,
-                         std::span<const Binary> binaries)
+                                 ProblemBuffers& buffers, const Configuration& configuration,
+                                 std::span<const Binary> binaries)
     : device_(device), problem_(problem), buffers_(buffers) {
   load(binaries);
   buffers.choose(passed_buffers(problem, constants, configuration));
   plan_ = walk_iteration(problem, constants, configuration,
-                     [&](const IterationLaunch& launch, const Scope& scope, const BufferNames& names) {
-                       const std::size_t which = bound(binaries, launch, scope, names);
-                       note_first(launch.kernel, which, scope, names);
-                       if (!steps_.empty() && steps_.back().kernel == which && steps_.back().queue == launch.queue &&
-                           steps_.back().section == launch.section) {
-                         steps_.back().launches += launch.launches;
-                         return;
-                       }
-                       steps_.push_back({which, launch.queue, launch.launches, launch.section, launch.branch});
-                       kernel_of_.push_back(launch.kernel);
-                     });
+                         [&](const IterationLaunch& launch, const Scope& scope, const BufferNames& names) {
+                           const std::size_t which = bound(binaries, launch, scope, names);
+                           note_first(launch.kernel, which, scope, names);
+                           if (!steps_.empty() && steps_.back().kernel == which &&
+                               steps_.back().queue == launch.queue && steps_.back().section == launch.section) {
+                             steps_.back().launches += launch.launches;
+                             return;
+                           }
+                           steps_.push_back({which, launch.queue, launch.launches, launch.section, launch.branch});
+                           kernel_of_.push_back(launch.kernel);
+                         });
   if (steps_.empty()) throw UserError("a round of this configuration launches nothing");
   buffers.set_final_names(plan_.names);
   workload_ = std::make_unique<KernelWorkload>(device, pointers_to(loaded_), steps_, plan_.queues);
@@ -64,8 +64,8 @@ LoadedIteration::LoadedIteration(Device& device, const Problem& problem, const C
 
 void LoadedIteration::load(std::span<const Binary> binaries) {
   if (binaries.size() != problem_.kernels.size())
-    throw Error(fmt::format("the problem has {} kernels, but {} binaries came", problem_.kernels.size(),
-                            binaries.size()));
+    throw Error(
+        fmt::format("the problem has {} kernels, but {} binaries came", problem_.kernels.size(), binaries.size()));
   for (std::size_t k = 0; k < binaries.size(); ++k) {
     try {
       loaded_.push_back(device_.load(binaries[k]));
@@ -88,7 +88,7 @@ void LoadedIteration::load(std::span<const Binary> binaries) {
 
 /// What is loaded and bound for a launch: its position in loaded_.
 std::size_t LoadedIteration::bound(std::span<const Binary> binaries, const IterationLaunch& launch, const Scope& scope,
-                               const BufferNames& names) {
+                                   const BufferNames& names) {
   const Kernel& kernel = problem_.kernels[launch.kernel];
   try {
     const LaunchGeometry geometry = make_geometry(kernel.launch, scope);
@@ -139,8 +139,7 @@ const std::vector<WorkloadStep>& LoadedIteration::steps_in_sequence() {
 }
 
 Workload& LoadedIteration::in_sequence() {
-  if (!sequence_)
-    sequence_ = std::make_unique<KernelWorkload>(device_, pointers_to(loaded_), steps_in_sequence());
+  if (!sequence_) sequence_ = std::make_unique<KernelWorkload>(device_, pointers_to(loaded_), steps_in_sequence());
   return *sequence_;
 }
 
@@ -171,8 +170,8 @@ void LoadedIteration::note_occupancy(std::size_t kernel, Measurement& result) co
                                       loaded_[kernel]->resident_blocks());
   if (!occupancy) return;
   const std::string& name = problem_.kernels[kernel].name;
-  result.quantities[name.empty() ? "occupancy" : "occupancy." + name] = {
-      occupancy->share, 0, 1, occupancy->method, {}, Provenance::measured};
+  result.quantities[name.empty() ? "occupancy" : "occupancy." + name] = {occupancy->share,  0,  1,
+                                                                         occupancy->method, {}, Provenance::measured};
 }
 
 }  // namespace ergotune

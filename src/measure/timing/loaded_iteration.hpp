@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "ergotune/result.hpp"
-#include "measure/timing/workload.hpp"
 #include "kernel/round.hpp"
 #include "measure/buffers/problem_buffers.hpp"
+#include "measure/timing/workload.hpp"
 
 namespace ergotune {
 
@@ -19,7 +19,7 @@ class LoadedIteration {
   /// Takes one binary for each of the problem's kernels. All but the binaries must live longer. Throws DeviceError, and
   /// UserError where an expression has no value.
   LoadedIteration(Device& device, const Problem& problem, const Constants& constants, ProblemBuffers& buffers,
-              const Configuration& configuration, std::span<const Binary> binaries);
+                  const Configuration& configuration, std::span<const Binary> binaries);
 
   Workload& workload() { return *workload_; }
   KernelWorkload& kernels() { return *workload_; }
@@ -61,7 +61,7 @@ class LoadedIteration {
   /// Of all kernels together; where one of them does not tell, of none.
   std::map<std::string, double> instructions_;
   std::string instructions_from_;
-  std::vector<bool> taken_;  ///< by kernel: loaded_ there is bound
+  std::vector<bool> taken_;               ///< by kernel: loaded_ there is bound
   std::vector<LaunchGeometry> geometry_;  ///< of each kernel's first launch
   std::map<std::string, std::size_t> by_use_;
   std::vector<WorkloadStep> steps_;

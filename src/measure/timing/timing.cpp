@@ -27,9 +27,7 @@ double Timer::once(Workload& workload) {
   return device_.seconds_between(markers_[0], markers_[1]);
 }
 
-bool Timer::sweep() {
-  return sweeps_ && !device_.info().is_cpu && sweeps_->sweep(flush_buffer());
-}
+bool Timer::sweep() { return sweeps_ && !device_.info().is_cpu && sweeps_->sweep(flush_buffer()); }
 
 void Timer::flush() {
   if (!sweep()) device_.fill(flush_buffer(), ++flush_byte_);
@@ -60,8 +58,8 @@ void Timer::cold(Workload& workload, std::size_t samples, std::vector<double>& o
 }
 
 void Timer::unobserved(Workload& workload, std::size_t samples, std::size_t launches, std::vector<double>& out) {
-  // The first marker must not pass before the host has queued what follows it, and a graph's first launch brings it there. Of single
-  // launches the first is only one of many samples.
+  // The first marker must not pass before the host has queued what follows it, and a graph's first launch brings it
+  // there. Of single launches the first is only one of many samples.
   if (leads_in_) workload.launch(launches);
   device_.record(markers_[0]);
   for (std::size_t i = 0; i < samples; ++i) {
@@ -74,8 +72,8 @@ void Timer::unobserved(Workload& workload, std::size_t samples, std::size_t laun
   }
 }
 
-void Timer::observed(Workload& workload, std::size_t samples, std::size_t launches,
-                     const RepetitionHooks& hooks, std::vector<double>& out) {
+void Timer::observed(Workload& workload, std::size_t samples, std::size_t launches, const RepetitionHooks& hooks,
+                     std::vector<double>& out) {
   for (std::size_t i = 0; i < samples; ++i) {
     if (options_.cold_cache) {
       flush();
@@ -144,8 +142,8 @@ TimingResult Timer::measure(Workload& workload, double expected, double give_up_
   TimingResult result;
   leads_in_ = false;
   if (!options_.cold_cache) {
-    // Within a graph launches follow each other as fast as they can. Rounds that read what they write change their inputs with
-    // each launch: no more of them than needed.
+    // Within a graph launches follow each other as fast as they can. Rounds that read what they write change their
+    // inputs with each launch: no more of them than needed.
     std::size_t& launches = result.launches_per_sample;
     launches = launches_in((between ? 1 : 3) * options_.min_sample_seconds, expected);
     leads_in_ = launches > 1 && workload.prepare(launches);
@@ -160,8 +158,7 @@ TimingResult Timer::measure(Workload& workload, double expected, double give_up_
   const auto most = static_cast<std::size_t>(std::max(options_.max_repeats, 2));
   std::size_t next = static_cast<std::size_t>(std::max(options_.min_repeats, 2));
   // A slow kernel has little noise for its length: three samples are a fair first look.
-  if (sample_seconds * static_cast<double>(next) > options_.max_seconds)
-    next = std::min<std::size_t>(next, 3);
+  if (sample_seconds * static_cast<double>(next) > options_.max_seconds) next = std::min<std::size_t>(next, 3);
   double spent = 0;
   while (true) {
     next = std::min(next, most - result.samples.size());

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "measure/runner.hpp"
-#include "measure/timing/workload.hpp"
 #include "measure/device_checksum.hpp"
+#include "measure/runner.hpp"
 #include "measure/timing/estimate.hpp"
+#include "measure/timing/workload.hpp"
 
 namespace ergotune {
 
@@ -51,8 +51,8 @@ class Timer {
   /// Samples until the interval is narrow enough, the caps are reached, or it cannot win any more. `expected`
   /// is what a round takes as far as known. `between` is called (with the queue empty) before each batch of
   /// samples. Where the device has graphs, a round takes what it takes within one.
-  TimingResult measure(Workload& workload, double expected, double give_up_above,
-                       const std::function<void()>& between, const RepetitionHooks* hooks);
+  TimingResult measure(Workload& workload, double expected, double give_up_above, const std::function<void()>& between,
+                       const RepetitionHooks* hooks);
 
   /// Drives everything else out of the last-level cache, queued with the launches.
   void flush();

@@ -16,15 +16,13 @@ constexpr std::size_t kMostGraphSteps = 20'000;
 
 }  // namespace
 
-KernelWorkload::KernelWorkload(Device& device, std::vector<LoadedKernel*> kernels,
-                               std::vector<WorkloadStep> steps,
+KernelWorkload::KernelWorkload(Device& device, std::vector<LoadedKernel*> kernels, std::vector<WorkloadStep> steps,
                                const std::vector<QueueOptions>& options)
     : device_(device), kernels_(std::move(kernels)), steps_(std::move(steps)) {
   std::size_t queues = 1;
   for (const WorkloadStep& step : steps_) {
     if (step.kernel >= kernels_.size())
-      throw Error(
-          fmt::format("a step of the workload asks for kernel {} of {}", step.kernel + 1, kernels_.size()));
+      throw Error(fmt::format("a step of the workload asks for kernel {} of {}", step.kernel + 1, kernels_.size()));
     queues = std::max(queues, step.queue + 1);
   }
   for (std::size_t i = 1; i < queues; ++i) {
@@ -32,9 +30,10 @@ KernelWorkload::KernelWorkload(Device& device, std::vector<LoadedKernel*> kernel
     joins_.push_back(device_.make_marker());
   }
   if (!queues_.empty()) fork_ = device_.make_marker();
-  // Whether kernels that were taken down stay on the multiprocessors of their queue is not known of every driver: these rounds are
-  // queued launch by launch.
-  asked_ = std::any_of(options.begin(), options.end(), [](const QueueOptions& queue) { return queue.multiprocessors > 0; });
+  // Whether kernels that were taken down stay on the multiprocessors of their queue is not known of every driver: these
+  // rounds are queued launch by launch.
+  asked_ =
+      std::any_of(options.begin(), options.end(), [](const QueueOptions& queue) { return queue.multiprocessors > 0; });
   recordable_ = !asked_;
   arrange();
 }

@@ -17,8 +17,8 @@ class Workload {
   /// Queues so many rounds, each beginning when the one before has ended; returns without waiting. Markers
   /// that are recorded into the device's main queue before and after enclose them. Throws DeviceError.
   virtual void launch(std::size_t rounds) = 0;
-  /// From here on launch() queues as many rounds as one graph, with nothing between them; 0: no longer. False where the device
-  /// does not take them down as one, or they are too many.
+  /// From here on launch() queues as many rounds as one graph, with nothing between them; 0: no longer. False where the
+  /// device does not take them down as one, or they are too many.
   virtual bool prepare(std::size_t rounds) {
     static_cast<void>(rounds);
     return false;
@@ -32,7 +32,7 @@ struct WorkloadStep {
   std::size_t launches = 1;  ///< back to back
   /// Steps of one section follow each other in the list; a section begins when the one before has ended on every queue.
   std::size_t section = 0;
-  std::size_t branch = 0;    ///< where it stands when nothing runs side by side
+  std::size_t branch = 0;  ///< where it stands when nothing runs side by side
 };
 
 /// Rounds of kernels that are loaded and bound. Steps on one queue run in their order, queues run side by
@@ -44,8 +44,7 @@ class KernelWorkload : public Workload {
   KernelWorkload(Device& device, std::vector<LoadedKernel*> kernels, std::vector<WorkloadStep> steps,
                  const std::vector<QueueOptions>& queues = {});
   /// A round is one launch.
-  KernelWorkload(Device& device, LoadedKernel& kernel)
-      : KernelWorkload(device, {&kernel}, {WorkloadStep{}}) {}
+  KernelWorkload(Device& device, LoadedKernel& kernel) : KernelWorkload(device, {&kernel}, {WorkloadStep{}}) {}
   KernelWorkload(const KernelWorkload&) = delete;
   KernelWorkload& operator=(const KernelWorkload&) = delete;
   ~KernelWorkload() override;

@@ -46,9 +46,8 @@ double error_of_block(std::span<const std::byte> actual, std::span<const std::by
 /// One block of elements without branches, so that the compiler makes vector code of it. Returns how many
 /// differ. Divides only where that may raise the error: most blocks cannot.
 template <class T, class Load>
-std::size_t compare_block(std::span<const std::byte> actual, std::span<const std::byte> expected,
-                          std::size_t from, std::size_t to, const Tolerance& tolerance, double& error,
-                          Load load) {
+std::size_t compare_block(std::span<const std::byte> actual, std::span<const std::byte> expected, std::size_t from,
+                          std::size_t to, const Tolerance& tolerance, double& error, Load load) {
   std::uint64_t different = 0, worse = 0;
   for (std::size_t i = from; i < to; ++i) {
     const double a = load(element<T>(actual, i)), e = load(element<T>(expected, i));
@@ -64,8 +63,8 @@ std::size_t compare_block(std::span<const std::byte> actual, std::span<const std
   return different;
 }
 
-/// True when nothing in a block of single precision numbers differs or raises the error, as far as single precision can tell
-/// with room for its rounding: most blocks, in a third of the time.
+/// True when nothing in a block of single precision numbers differs or raises the error, as far as single precision can
+/// tell with room for its rounding: most blocks, in a third of the time.
 bool nothing_new(std::span<const std::byte> actual, std::span<const std::byte> expected, std::size_t from,
                  std::size_t to, const Tolerance& tolerance, double error) {
   constexpr double kRoom = 0.999;
@@ -88,7 +87,8 @@ bool nothing_new(std::span<const std::byte> actual, std::span<const std::byte> e
 constexpr std::size_t kBlock = 4096;
 
 /// A block of halves as single precision numbers, which hold each of them exactly: by table, in a quarter of the time.
-std::span<const std::byte> widened(std::span<const std::byte> halves, std::size_t from, std::size_t to, std::array<float, kBlock>& out) {
+std::span<const std::byte> widened(std::span<const std::byte> halves, std::size_t from, std::size_t to,
+                                   std::array<float, kBlock>& out) {
   static const std::vector<float> values = [] {
     std::vector<float> all;
     for (unsigned bits = 0; bits <= 0xffff; ++bits)
@@ -101,7 +101,7 @@ std::span<const std::byte> widened(std::span<const std::byte> halves, std::size_
 
 template <class T, class Load>
 BufferComparison compare_elements(std::span<const std::byte> actual, std::span<const std::byte> expected,
-                            const Tolerance& tolerance, Load load) {
+                                  const Tolerance& tolerance, Load load) {
   BufferComparison result;
   const std::size_t count = expected.size() / sizeof(T);
   std::array<float, kBlock> ours, theirs;
@@ -111,7 +111,8 @@ BufferComparison compare_elements(std::span<const std::byte> actual, std::span<c
       if (nothing_new(actual, expected, from, to, tolerance, result.error)) continue;
     }
     if constexpr (std::is_same_v<Load, double (*)(std::uint16_t)>) {
-      if (nothing_new(widened(actual, from, to, ours), widened(expected, from, to, theirs), 0, to - from, tolerance, result.error))
+      if (nothing_new(widened(actual, from, to, ours), widened(expected, from, to, theirs), 0, to - from, tolerance,
+                      result.error))
         continue;
     }
     const std::size_t different = compare_block<T>(actual, expected, from, to, tolerance, result.error, load);
@@ -140,7 +141,7 @@ BufferComparison compare_elements(std::span<const std::byte> actual, std::span<c
 }  // namespace
 
 BufferComparison compare(ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
-                   double absolute_tolerance, double relative_tolerance) {
+                         double absolute_tolerance, double relative_tolerance) {
   if (actual.size() != expected.size()) {
     BufferComparison result;
     result.equal = false;
@@ -148,9 +149,8 @@ BufferComparison compare(ElementType type, std::span<const std::byte> actual, st
     result.message = fmt::format("{} bytes instead of {}", actual.size(), expected.size());
     return result;
   }
-  const double floor = relative_tolerance > 0 && absolute_tolerance > 0
-                           ? absolute_tolerance / relative_tolerance
-                           : std::numeric_limits<double>::min();
+  const double floor = relative_tolerance > 0 && absolute_tolerance > 0 ? absolute_tolerance / relative_tolerance
+                                                                        : std::numeric_limits<double>::min();
   const Tolerance tolerance{absolute_tolerance, relative_tolerance, floor};
   const auto plain = [](auto x) { return static_cast<double>(x); };
   switch (type) {
@@ -245,7 +245,8 @@ std::vector<double> reduced(Compare how, std::vector<double> values) {
       return {extreme(values, true)};
     case Compare::sorted:
       // NaN has no order: all of them come last
-      std::sort(values.begin(), values.end(), [](double a, double b) { return a < b || (!std::isnan(a) && std::isnan(b)); });
+      std::sort(values.begin(), values.end(),
+                [](double a, double b) { return a < b || (!std::isnan(a) && std::isnan(b)); });
       break;
     case Compare::elements:
       break;
@@ -263,13 +264,13 @@ std::size_t nans_in(ElementType type, std::span<const std::byte> contents) {
   return 0;
 }
 
-BufferComparison compare(Compare how, ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
-                   double absolute_tolerance, double relative_tolerance) {
+BufferComparison compare(Compare how, ElementType type, std::span<const std::byte> actual,
+                         std::span<const std::byte> expected, double absolute_tolerance, double relative_tolerance) {
   if (how == Compare::elements || actual.size() != expected.size())
     return compare(type, actual, expected, absolute_tolerance, relative_tolerance);
   const std::vector<double> ours = reduced(how, reals(type, actual)), theirs = reduced(how, reals(type, expected));
-  BufferComparison found = compare(ElementType::float64, std::as_bytes(std::span(ours)), std::as_bytes(std::span(theirs)),
-                             absolute_tolerance, relative_tolerance);
+  BufferComparison found = compare(ElementType::float64, std::as_bytes(std::span(ours)),
+                                   std::as_bytes(std::span(theirs)), absolute_tolerance, relative_tolerance);
   if (found.equal) return found;
   found.message = how == Compare::sorted
                       ? "sorted, " + found.message

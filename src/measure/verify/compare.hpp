@@ -22,13 +22,13 @@ struct BufferComparison {
 
 /// Elements agree when |actual - expected| <= absolute + relative * |expected|; NaN agrees with NaN only.
 BufferComparison compare(ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
-                   double absolute_tolerance, double relative_tolerance);
+                         double absolute_tolerance, double relative_tolerance);
 
 /// Elements that are no number; 0 for whole numbers.
 std::size_t nans_in(ElementType type, std::span<const std::byte> contents);
 
 /// What `how` makes of both, under the same tolerances: sums, extremes or sorted elements, as reals.
-BufferComparison compare(Compare how, ElementType type, std::span<const std::byte> actual, std::span<const std::byte> expected,
-                   double absolute_tolerance, double relative_tolerance);
+BufferComparison compare(Compare how, ElementType type, std::span<const std::byte> actual,
+                         std::span<const std::byte> expected, double absolute_tolerance, double relative_tolerance);
 
 }  // namespace ergotune

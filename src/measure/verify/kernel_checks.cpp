@@ -47,8 +47,7 @@ KernelChecks::KernelChecks(const Problem& problem, Device& device, ProblemBuffer
   for (std::size_t k = 0; k < problem.kernels.size(); ++k) {
     const Kernel& kernel = problem.kernels[k];
     if (!kernel.verification || kernel.verification->kind == Verification::Kind::none) continue;
-    if (!kernel.verification->reference)
-      throw UserError(about_kernel(kernel, "its verification has no reference"));
+    if (!kernel.verification->reference) throw UserError(about_kernel(kernel, "its verification has no reference"));
     auto checked = std::make_unique<Checked>();
     checked->kernel = &kernel;
     const bool here = kernel.verification->kind == Verification::Kind::kernel &&
@@ -87,8 +86,8 @@ bool KernelChecks::verify(LoadedIteration& round, const Configuration& configura
   }
   device_.synchronise();
   if (std::isfinite(error))
-    result.quantities["error"] = {error, 0, 1, "largest relative error of kernels beside their references", {},
-                                  Provenance::measured};
+    result.quantities["error"] = {
+        error, 0, 1, "largest relative error of kernels beside their references", {}, Provenance::measured};
   if (result.message.empty()) return true;
   result.status = Status::wrong_result;
   return false;
@@ -108,7 +107,8 @@ void KernelChecks::compare_with_reference(Checked& checked, const LoadedIteratio
   const Verification& verification = checked.verification();
   const ExpectedOutputs actual = contents_of(*checked.kernel, first.names);
   for (const Argument& argument : checked.kernel->arguments)
-    if (argument.kind == Argument::Kind::buffer && argument.access == Access::read && inputs.at(argument.name) != actual.at(argument.name))
+    if (argument.kind == Argument::Kind::buffer && argument.access == Access::read &&
+        inputs.at(argument.name) != actual.at(argument.name))
       result.message += fmt::format("{}kernel \"{}\" changes argument \"{}\", which it declares \"read\"",
                                     result.message.empty() ? "" : "; ", checked.kernel->name, argument.name);
   for (const auto& [name, contents] : expected(checked, first, inputs, configuration)) {
@@ -150,8 +150,8 @@ const ExpectedOutputs& KernelChecks::expected(Checked& checked, const LoadedIter
   return checked.outputs;
 }
 
-/// It is compiled, and has its block sizes, with the defaults, or with the configuration where it follows that; its scalars are
-/// the kernel's.
+/// It is compiled, and has its block sizes, with the defaults, or with the configuration where it follows that; its
+/// scalars are the kernel's.
 ExpectedOutputs KernelChecks::run_reference(Checked& checked, const Constants& constants, const ExpectedOutputs& inputs,
                                             const Configuration& configuration) {
   const Verification& verification = checked.verification();

@@ -9,8 +9,7 @@
 
 namespace ergotune {
 
-OutputCheck::OutputCheck(const Problem& problem, Device& device, ProblemBuffers& buffers,
-                         const MeasureOptions& options)
+OutputCheck::OutputCheck(const Problem& problem, Device& device, ProblemBuffers& buffers, const MeasureOptions& options)
     : problem_(problem), device_(device), buffers_(buffers), options_(options) {
   if (!compares()) return;
   expected_ = expected_outputs(problem, device, buffers);
@@ -62,13 +61,12 @@ bool OutputCheck::verify(Measurement& result, bool reference_only) {
 
 bool OutputCheck::knows_all() const {
   const auto& outputs = buffers_.outputs();
-  return !compares() || (expected_ && std::all_of(outputs.begin(), outputs.end(), [&](const std::string& name) {
-           return expected_->contains(name);
-         }));
+  return !compares() || (expected_ && std::all_of(outputs.begin(), outputs.end(),
+                                                  [&](const std::string& name) { return expected_->contains(name); }));
 }
 
-/// The first outputs of their names are what later ones are compared with; those of arguments that depend on the configuration
-/// come one after the other, here or in another process.
+/// The first outputs of their names are what later ones are compared with; those of arguments that depend on the
+/// configuration come one after the other, here or in another process.
 void OutputCheck::keep_first(Measurement& result) {
   if (knows_all()) return;
   if (!expected_) expected_.emplace();
@@ -81,8 +79,8 @@ void OutputCheck::keep_first(Measurement& result) {
     // NaN agrees with NaN: a kernel that computes nothing else would be right in silence.
     const std::size_t count = nans_in(buffers_.argument(name).type, actual_[name]);
     if (count > 0)
-      result.warnings.push_back(fmt::format("output \"{}\" of this configuration, which the others are compared with, holds {} NaN",
-                                            name, count));
+      result.warnings.push_back(fmt::format(
+          "output \"{}\" of this configuration, which the others are compared with, holds {} NaN", name, count));
   }
   if (fresh && !options_.reference_file.empty()) save_outputs(*expected_, options_.reference_file);
 }
@@ -100,8 +98,7 @@ bool OutputCheck::right_for_user(Measurement& result) {
   std::string message;
   const bool is_right = verifier_(views, message, error);
   result.quantities["error"] = {error, 0, 1, "verification by the user's function", {}, Provenance::measured};
-  if (!is_right)
-    result.message = message.empty() ? "the user's verification says the outputs are wrong" : message;
+  if (!is_right) result.message = message.empty() ? "the user's verification says the outputs are wrong" : message;
   return is_right;
 }
 
@@ -114,17 +111,16 @@ bool OutputCheck::right(Measurement& result) {
     const auto& wanted = problem_.verification.compare;
     const auto how = wanted.find(name);
     const BufferComparison found =
-        compare(how == wanted.end() ? Compare::elements : how->second, buffers_.argument(name).type, actual_[name], known->second,
-                problem_.verification.absolute_tolerance, problem_.verification.relative_tolerance);
+        compare(how == wanted.end() ? Compare::elements : how->second, buffers_.argument(name).type, actual_[name],
+                known->second, problem_.verification.absolute_tolerance, problem_.verification.relative_tolerance);
     error = std::max(error, found.error);
     if (!found.equal) {
-      result.message = fmt::format("{}output \"{}\": {}", result.message.empty() ? "" : result.message + "; ",
-                                   name, found.message);
+      result.message =
+          fmt::format("{}output \"{}\": {}", result.message.empty() ? "" : result.message + "; ", name, found.message);
     }
   }
   if (std::isfinite(error)) {
-    result.quantities["error"] = {
-        error, 0, 1, "largest relative error of the outputs", {}, Provenance::measured};
+    result.quantities["error"] = {error, 0, 1, "largest relative error of the outputs", {}, Provenance::measured};
   }
   return result.message.empty();
 }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "ergotune/result.hpp"
-#include "measure/runner.hpp"
 #include "measure/buffers/problem_buffers.hpp"
+#include "measure/runner.hpp"
 #include "measure/verify/reference.hpp"
 
 namespace ergotune {
@@ -29,8 +29,8 @@ class OutputCheck {
   /// Looks at what a round has left. False when it is wrong: then the measurement says so. The first right
   /// outputs become what is expected where nothing else is; with `reference_only` nothing is compared.
   bool verify(Measurement& result, bool reference_only);
-  /// False where kernels have written outside of their buffers, or to an input: then the measurement says so, and all memory is
-  /// as at first.
+  /// False where kernels have written outside of their buffers, or to an input: then the measurement says so, and all
+  /// memory is as at first.
   bool memory_intact(Measurement& result);
   /// What is expected of this configuration, where the reference follows it. Throws UserError when the reference fails.
   void expect(const Configuration& configuration);
@@ -50,7 +50,7 @@ class OutputCheck {
   const MeasureOptions& options_;
   Verifier verifier_;
   std::optional<ExpectedOutputs> expected_;
-  ExpectedOutputs actual_;  ///< kept between configurations: no allocation per run
+  ExpectedOutputs actual_;                                       ///< kept between configurations: no allocation per run
   std::map<std::string, std::unique_ptr<PinnedMemory>> pinned_;  ///< of actual_
 };
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <set>
 #include <fstream>
 #include <memory>
+#include <set>
 
 #include "base/hash.hpp"
 #include "device/backend.hpp"
@@ -26,8 +26,7 @@ ExpectedOutputs outputs_from_files(const Problem& problem, const ProblemBuffers&
   for (const auto& [name, file] : problem.verification.files) {
     const auto& known = buffers.outputs();
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw UserError(
-          fmt::format("verification file for \"{}\", which is no output{}", name, suggestion(name, known)));
+      throw UserError(fmt::format("verification file for \"{}\", which is no output{}", name, suggestion(name, known)));
     outputs[name] = read_array_file(file, buffers.argument(name).type, buffers.bytes(name),
                                     fmt::format("holds the expected contents of \"{}\"", name));
   }
@@ -81,8 +80,7 @@ std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& 
     const std::unique_ptr<Device> host = open_device("host");
     return run_reference(problem, reference, *host, device.info(), buffers, values);
   } catch (const DeviceError& error) {
-    throw UserError(
-        fmt::format("the reference \"{}\" does not run: {}", reference.function.text(), error.what()));
+    throw UserError(fmt::format("the reference \"{}\" does not run: {}", reference.function.text(), error.what()));
   }
 }
 
@@ -138,8 +136,7 @@ std::optional<ExpectedOutputs> load_outputs(const std::filesystem::path& file) {
     auto& contents = outputs[name];
     contents.resize(bytes);
     in.read(reinterpret_cast<char*>(contents.data()), static_cast<std::streamsize>(bytes));
-    if (!in || hash64({reinterpret_cast<const char*>(contents.data()), contents.size()}) != hash)
-      return std::nullopt;
+    if (!in || hash64({reinterpret_cast<const char*>(contents.data()), contents.size()}) != hash) return std::nullopt;
   }
   if (!in) return std::nullopt;
   return outputs;

@@ -1,6 +1,7 @@
 // AMD GPUs through the amdgpu driver's files. Clocks are levels: performance level "manual", then the number
-// of the one level that is allowed. Instinct boards from the MI200 on have a few levels, but any ceiling: performance level
-// "perf_determinism", then the highest clock that the firmware may choose. The power cap is a hwmon file in microwatts.
+// of the one level that is allowed. Instinct boards from the MI200 on have a few levels, but any ceiling: performance
+// level "perf_determinism", then the highest clock that the firmware may choose. The power cap is a hwmon file in
+// microwatts.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -49,24 +50,19 @@ bool has_ceiling(const Sysfs& sysfs, const DrmDevice& card) {
 /// Those whose levels can be set.
 std::vector<DrmDevice> find_drm_devices(const Sysfs& sysfs) {
   auto cards = drm_devices(sysfs);
-  std::erase_if(cards, [&](const DrmDevice& card) {
-    return !sysfs.exists(card.device / "power_dpm_force_performance_level");
-  });
+  std::erase_if(
+      cards, [&](const DrmDevice& card) { return !sysfs.exists(card.device / "power_dpm_force_performance_level"); });
   return cards;
 }
 
 class AmdgpuControl final : public Control {
  public:
   AmdgpuControl(ControlEnvironment environment, const DrmDevice& card)
-      : environment_(std::move(environment)),
-        sysfs_(environment_.sysfs_root),
-        card_(card.name),
-        folder_(card.device) {
+      : environment_(std::move(environment)), sysfs_(environment_.sysfs_root), card_(card.name), folder_(card.device) {
     core_ = parse_levels(sysfs_.read(core_file()).value_or(""));
     memory_ = parse_levels(sysfs_.read(memory_file()).value_or(""));
     for (const auto& entry : sysfs_.list(folder_ / "hwmon"))
-      if (sysfs_.exists(folder_ / "hwmon" / entry / "power1_cap"))
-        cap_ = folder_ / "hwmon" / entry / "power1_cap";
+      if (sysfs_.exists(folder_ / "hwmon" / entry / "power1_cap")) cap_ = folder_ / "hwmon" / entry / "power1_cap";
     ceiling_ = !core_.empty() && has_ceiling(sysfs_, card) && sysfs_.exists(ceiling_file());
   }
 
@@ -106,18 +102,15 @@ class AmdgpuControl final : public Control {
     return range;
   }
 
-  std::vector<double> core_clocks_at(double) override {
-    return range(ControlQuantity::core_clock_mhz).values;
-  }
+  std::vector<double> core_clocks_at(double) override { return range(ControlQuantity::core_clock_mhz).values; }
   bool permitted() override { return writable(sysfs_, level_file()); }
 
   std::string foreign_setting() override {
     const auto level = sysfs_.read(level_file()).value_or("");
     if (level != "manual" && level != kCeilingLevel) return {};
     if (level == kCeilingLevel && ceiling_ && ceiling_now()) return {};
-    return fmt::format(
-        "{} is \"{}\": clock levels were chosen by hand, and which ones cannot be read back",
-        level_file().string(), level);
+    return fmt::format("{} is \"{}\": clock levels were chosen by hand, and which ones cannot be read back",
+                       level_file().string(), level);
   }
 
   std::vector<RestoreStep> snapshot() override {
@@ -171,15 +164,14 @@ class AmdgpuControl final : public Control {
     const auto level = sysfs_.read(level_file());
     const char* wanted = ceiling_ ? kCeilingLevel : "manual";
     if (!level || *level == wanted) return {};
-    return {ControlStatus::failed, fmt::format("{} {:g} MHz was set, but {} is \"{}\" and no more \"{}\"",
-                                               quantity_description(quantity), value, level_file().string(), *level, wanted)};
+    return {ControlStatus::failed,
+            fmt::format("{} {:g} MHz was set, but {} is \"{}\" and no more \"{}\"", quantity_description(quantity),
+                        value, level_file().string(), *level, wanted)};
   }
 
   ControlResult restore(const RestoreStep& step) override {
-    if (step.kind == kSysfsStep && !cap_.empty() && step.target == cap_)
-      return restore_text(sysfs_, cap_, step.value);
-    if (step.kind == kSysfsStep && step.target == level_file())
-      return restore_text(sysfs_, level_file(), step.value);
+    if (step.kind == kSysfsStep && !cap_.empty() && step.target == cap_) return restore_text(sysfs_, cap_, step.value);
+    if (step.kind == kSysfsStep && step.target == level_file()) return restore_text(sysfs_, level_file(), step.value);
     if (step.kind == kLevelsStep && (step.target == core_file() || step.target == memory_file())) {
       for (const char c : step.value)
         if (c != ' ' && (c < '0' || c > '9'))
@@ -190,12 +182,12 @@ class AmdgpuControl final : public Control {
     }
     if (step.kind == kCeilingStep && ceiling_ && step.target == ceiling_file()) {
       const double mhz = std::atof(step.value.c_str());
-      if (!(mhz > 0 && mhz < 10000)) return {ControlStatus::invalid_value, fmt::format("\"{}\" is no clock", step.value)};
+      if (!(mhz > 0 && mhz < 10000))
+        return {ControlStatus::invalid_value, fmt::format("\"{}\" is no clock", step.value)};
       // Any other performance level has lifted the ceiling already.
       return sysfs_.read(level_file()) == kCeilingLevel ? set_ceiling(mhz) : ControlResult();
     }
-    return {ControlStatus::invalid_value,
-            fmt::format("{} {} is no step of this device", step.kind, step.target)};
+    return {ControlStatus::invalid_value, fmt::format("{} {} is no step of this device", step.kind, step.target)};
   }
 
  private:
@@ -253,8 +245,7 @@ class AmdgpuControl final : public Control {
 std::unique_ptr<Control> open_amdgpu_control(const std::string& id, const ControlEnvironment& environment,
                                              std::string& reason) {
   for (const auto& card : find_drm_devices(Sysfs(environment.sysfs_root)))
-    if (id == "amdgpu" || id == "amdgpu:" + card.name)
-      return std::make_unique<AmdgpuControl>(environment, card);
+    if (id == "amdgpu" || id == "amdgpu:" + card.name) return std::make_unique<AmdgpuControl>(environment, card);
   reason = fmt::format("no such amdgpu card below {}", kDrm);
   return nullptr;
 }

@@ -62,9 +62,7 @@ std::string quantity_description(ControlQuantity quantity) {
   return "setting";
 }
 
-std::string quantity_unit(ControlQuantity quantity) {
-  return quantity == ControlQuantity::power_limit_w ? "W" : "MHz";
-}
+std::string quantity_unit(ControlQuantity quantity) { return quantity == ControlQuantity::power_limit_w ? "W" : "MHz"; }
 
 ControlResult changed_meanwhile(ControlQuantity quantity, double asked, double now) {
   const auto unit = quantity_unit(quantity);
@@ -84,8 +82,7 @@ ControlResult Control::release() { return {}; }
 ControlEnvironment ControlEnvironment::from_environment() {
   ControlEnvironment environment;
   environment.nvml_library = environment_variable("ERGOTUNE_NVML");
-  if (const auto root = environment_variable("ERGOTUNE_SYSFS_ROOT"); !root.empty())
-    environment.sysfs_root = root;
+  if (const auto root = environment_variable("ERGOTUNE_SYSFS_ROOT"); !root.empty()) environment.sysfs_root = root;
   environment.helper_socket = environment_variable("ERGOTUNE_HELPER_SOCKET");
   if (environment.helper_socket.empty()) environment.helper_socket = kHelperSocket;
   if (const auto folder = environment_variable("ERGOTUNE_STATE_DIR"); !folder.empty()) {
@@ -112,8 +109,7 @@ bool controls_forbidden() {
 
 void require_controls_allowed() {
   if (controls_forbidden())
-    throw UserError(
-        "controls are forbidden here (ERGOTUNE_FORBID_CONTROLS is set): no clock or limit is touched");
+    throw UserError("controls are forbidden here (ERGOTUNE_FORBID_CONTROLS is set): no clock or limit is touched");
 }
 
 double nearest_value(const ControlRange& range, double value) {
@@ -132,16 +128,15 @@ ControlResult check_value(ControlQuantity quantity, const ControlRange& range, d
     return {ControlStatus::invalid_value, error_description(quantity, value, "not a finite number")};
   if (range.values.empty()) {
     if (value >= range.low && value <= range.high) return {};
-    return {
-        ControlStatus::invalid_value,
-        error_description(quantity, value, fmt::format("outside {:g} to {:g} {}", range.low, range.high, unit))};
+    return {ControlStatus::invalid_value,
+            error_description(quantity, value, fmt::format("outside {:g} to {:g} {}", range.low, range.high, unit))};
   }
   const double nearest = nearest_value(range, value);
   if (std::abs(nearest - value) < 0.5) return {};
   return {ControlStatus::invalid_value,
           error_description(quantity, value,
-                      fmt::format("not supported; nearest is {:g} {} (of {} from {:g} to {:g})", nearest,
-                                  unit, range.values.size(), range.values.front(), range.values.back()))};
+                            fmt::format("not supported; nearest is {:g} {} (of {} from {:g} to {:g})", nearest, unit,
+                                        range.values.size(), range.values.front(), range.values.back()))};
 }
 
 bool same_clock(double asked_mhz, double ran_mhz, double tolerance) {
@@ -165,8 +160,7 @@ std::vector<std::string> list_controls() { return list_controls(ControlEnvironme
 
 std::vector<std::string> list_controls(const ControlEnvironment& environment) {
   std::vector<std::string> ids;
-  for (const auto& list :
-       {list_nvml_controls, list_tegra_controls, list_amdgpu_controls, list_cpufreq_controls}) {
+  for (const auto& list : {list_nvml_controls, list_tegra_controls, list_amdgpu_controls, list_cpufreq_controls}) {
     try {
       for (auto& id : list(environment)) ids.push_back(std::move(id));
     } catch (const std::exception&) {
@@ -220,8 +214,8 @@ std::unique_ptr<Control> usable_control(const std::string& id, std::string* why_
   return nullptr;
 }
 
-std::unique_ptr<Control> control_for_device(const std::string& uuid, const std::string& pci_address,
-                                            bool is_cpu, std::string* why_not) {
+std::unique_ptr<Control> control_for_device(const std::string& uuid, const std::string& pci_address, bool is_cpu,
+                                            std::string* why_not) {
   if (controls_forbidden()) {
     if (why_not) *why_not = "controls are forbidden here (ERGOTUNE_FORBID_CONTROLS is set)";
     return nullptr;

@@ -80,8 +80,8 @@ class Control {
   /// A sign that another process holds a lock or has changed a setting that cannot be read and so cannot be
   /// restored, in words; empty when none is seen.
   virtual std::string foreign_setting() = 0;
-  /// The same from what a board shows only under load: `reasons` (DeviceState::clock_reasons) and the clock that ran, seen
-  /// before this control has set anything. Empty where that tells nothing.
+  /// The same from what a board shows only under load: `reasons` (DeviceState::clock_reasons) and the clock that ran,
+  /// seen before this control has set anything. Empty where that tells nothing.
   virtual std::string foreign_under_load(const std::vector<std::string>& reasons, std::optional<double> ran_mhz) const;
   /// True where foreign_setting() may overlook a lock while the board is idle: then foreign_under_load() is to be asked
   /// before the first change.
@@ -126,8 +126,8 @@ std::unique_ptr<Control> open_control(const std::string& id);
 std::unique_ptr<Control> open_control(const std::string& id, const ControlEnvironment& environment);
 /// The control of a device, or nullptr; `why_not` receives what is missing, in words for the user. Through
 /// ergotuned when it is there and allows it, else directly when that is permitted.
-std::unique_ptr<Control> control_for_device(const std::string& uuid, const std::string& pci_address,
-                                            bool is_cpu, std::string* why_not = nullptr);
+std::unique_ptr<Control> control_for_device(const std::string& uuid, const std::string& pci_address, bool is_cpu,
+                                            std::string* why_not = nullptr);
 /// The same for a control given by id (`--control ID`): nullptr and `why_not` when it is there but may not be
 /// used; throws UserError when there is no such control.
 std::unique_ptr<Control> usable_control(const std::string& id, std::string* why_not = nullptr);
@@ -156,7 +156,6 @@ using ControlSetting = std::map<ControlQuantity, double>;
 /// Positions of `settings` in an order that changes clocks as seldom as possible: equal settings together,
 /// the current one first, memory clocks (slow to change) changed least, then power limits, then core clocks.
 /// Stable.
-std::vector<std::size_t> order_by_setting(const std::vector<ControlSetting>& settings,
-                                          const ControlSetting& current);
+std::vector<std::size_t> order_by_setting(const std::vector<ControlSetting>& settings, const ControlSetting& current);
 
 }  // namespace ergotune

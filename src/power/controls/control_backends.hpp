@@ -10,8 +10,8 @@
 
 namespace ergotune {
 
-inline constexpr std::array kControlQuantities = {
-    ControlQuantity::core_clock_mhz, ControlQuantity::memory_clock_mhz, ControlQuantity::power_limit_w};
+inline constexpr std::array kControlQuantities = {ControlQuantity::core_clock_mhz, ControlQuantity::memory_clock_mhz,
+                                                  ControlQuantity::power_limit_w};
 inline constexpr const char* kHelperSocket = "/run/ergotune/ergotuned.sock";
 
 /// "core clock": for messages.
@@ -30,9 +30,8 @@ std::unique_ptr<Control> open_amdgpu_control(const std::string& id, const Contro
 std::unique_ptr<Control> open_cpufreq_control(const ControlEnvironment& environment, std::string& reason);
 /// Through ergotuned, by device key. `direct` is the same device opened without it: taken over, for reading, where the
 /// helper serves.
-std::unique_ptr<Control> open_helper_control(const std::string& device_key,
-                                             const ControlEnvironment& environment, std::string& reason,
-                                             std::unique_ptr<Control>& direct);
+std::unique_ptr<Control> open_helper_control(const std::string& device_key, const ControlEnvironment& environment,
+                                             std::string& reason, std::unique_ptr<Control>& direct);
 
 std::vector<std::string> list_nvml_controls(const ControlEnvironment& environment);
 std::vector<std::string> list_tegra_controls(const ControlEnvironment& environment);

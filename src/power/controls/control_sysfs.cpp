@@ -78,8 +78,8 @@ ControlResult restore_text(const Sysfs& sysfs, const std::filesystem::path& path
   if (auto result = write_file(sysfs, path, text); !result.ok()) return result;
   const auto now = sysfs.read(path);
   if (now == text) return {};
-  return {ControlStatus::failed, fmt::format("{} is \"{}\" after \"{}\" was written", path.string(),
-                                             now.value_or("unreadable"), text)};
+  return {ControlStatus::failed,
+          fmt::format("{} is \"{}\" after \"{}\" was written", path.string(), now.value_or("unreadable"), text)};
 }
 
 ControlResult restore_range(const Sysfs& sysfs, const FrequencyFiles& files, const std::string& value) {

@@ -18,8 +18,8 @@ constexpr std::string_view kCpus = "/sys/devices/system/cpu";
 
 struct Policy {
   std::filesystem::path folder;
-  long long lowest, highest;          // kHz, of the hardware
-  std::vector<long long> available;   // kHz, ascending; empty where the driver lists none
+  long long lowest, highest;         // kHz, of the hardware
+  std::vector<long long> available;  // kHz, ascending; empty where the driver lists none
 
   FrequencyFiles files() const { return {folder / "scaling_min_freq", folder / "scaling_max_freq"}; }
   std::filesystem::path governor() const { return folder / "scaling_governor"; }
@@ -31,8 +31,7 @@ std::vector<Policy> find_policies(const Sysfs& sysfs) {
     if (entry.starts_with("policy")) folders.push_back(std::filesystem::path(kCpufreq) / entry);
   if (folders.empty()) {  // kernels before 4.3 have one folder per CPU
     for (const auto& entry : sysfs.list(kCpus))
-      if (entry.starts_with("cpu") &&
-          sysfs.exists(std::filesystem::path(kCpus) / entry / "cpufreq/scaling_min_freq"))
+      if (entry.starts_with("cpu") && sysfs.exists(std::filesystem::path(kCpus) / entry / "cpufreq/scaling_min_freq"))
         folders.push_back(std::filesystem::path(kCpus) / entry / "cpufreq");
   }
   std::vector<Policy> policies;
@@ -40,8 +39,8 @@ std::vector<Policy> find_policies(const Sysfs& sysfs) {
     const auto low = sysfs.read_integer(folder / "cpuinfo_min_freq");
     const auto high = sysfs.read_integer(folder / "cpuinfo_max_freq");
     if (!low || !high || *low > *high || !sysfs.exists(folder / "scaling_min_freq")) continue;
-    policies.push_back({folder, *low, *high,
-                        parse_numbers(sysfs.read(folder / "scaling_available_frequencies").value_or(""))});
+    policies.push_back(
+        {folder, *low, *high, parse_numbers(sysfs.read(folder / "scaling_available_frequencies").value_or(""))});
   }
   return policies;
 }
@@ -49,9 +48,7 @@ std::vector<Policy> find_policies(const Sysfs& sysfs) {
 class CpufreqControl final : public Control {
  public:
   CpufreqControl(ControlEnvironment environment, std::vector<Policy> policies)
-      : environment_(std::move(environment)),
-        sysfs_(environment_.sysfs_root),
-        policies_(std::move(policies)) {}
+      : environment_(std::move(environment)), sysfs_(environment_.sysfs_root), policies_(std::move(policies)) {}
 
   std::string id() const override { return "cpufreq"; }
   std::string device_key() const override { return std::string(kCpufreq); }
@@ -82,9 +79,7 @@ class CpufreqControl final : public Control {
     return range;
   }
 
-  std::vector<double> core_clocks_at(double) override {
-    return range(ControlQuantity::core_clock_mhz).values;
-  }
+  std::vector<double> core_clocks_at(double) override { return range(ControlQuantity::core_clock_mhz).values; }
 
   bool permitted() override {
     return std::all_of(policies_.begin(), policies_.end(), [&](const Policy& policy) {
@@ -141,8 +136,7 @@ class CpufreqControl final : public Control {
       if (step.kind == kSysfsStep && step.target == policy.governor())
         return restore_text(sysfs_, policy.governor(), step.value);
     }
-    return {ControlStatus::invalid_value,
-            fmt::format("{} {} is no step of this device", step.kind, step.target)};
+    return {ControlStatus::invalid_value, fmt::format("{} {} is no step of this device", step.kind, step.target)};
   }
 
  private:

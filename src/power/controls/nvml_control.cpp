@@ -142,9 +142,8 @@ std::vector<double> NvmlControl::core_clocks_at(double memory_clock_mhz) {
   if (!f.supported_graphics_clocks) return {};
   const unsigned memory = to_mhz(memory_clock_mhz);
   if (const auto known = core_clocks_.find(memory); known != core_clocks_.end()) return known->second;
-  auto clocks = list([&](unsigned* count, unsigned* mhz) {
-    return f.supported_graphics_clocks(board_.handle, memory, count, mhz);
-  });
+  auto clocks = list(
+      [&](unsigned* count, unsigned* mhz) { return f.supported_graphics_clocks(board_.handle, memory, count, mhz); });
   if (!clocks.empty()) core_clocks_[memory] = clocks;
   return clocks;
 }
@@ -212,8 +211,7 @@ ControlResult NvmlControl::set_clock(ControlQuantity quantity, double value) {
     code = lock(board_.handle, mhz, mhz);
     if (code == nvml::kOk) lock_taken_.insert(quantity);
   }
-  if (!missing(code) || !application_clocks_saved_ || !f.set_application_clocks)
-    return outcome(quantity, value, code);
+  if (!missing(code) || !application_clocks_saved_ || !f.set_application_clocks) return outcome(quantity, value, code);
   // Boards before Volta (memory: Ampere) have application clocks, always as a pair.
   unsigned memory_now = 0, core_now = 0;
   code = application_clocks(f.application_clock, memory_now, core_now);
@@ -225,8 +223,8 @@ ControlResult NvmlControl::set_clock(ControlQuantity quantity, double value) {
 
 ControlResult NvmlControl::set(ControlQuantity quantity, double value) {
   if (auto checked = check_value(quantity, range(quantity), value); !checked.ok()) {
-    const bool unread = checked.status == ControlStatus::not_supported && list_failure_ != nvml::kOk &&
-                        !missing(list_failure_);
+    const bool unread =
+        checked.status == ControlStatus::not_supported && list_failure_ != nvml::kOk && !missing(list_failure_);
     if (unread) checked.status = status_of(list_failure_);
     return checked;
   }
@@ -235,8 +233,7 @@ ControlResult NvmlControl::set(ControlQuantity quantity, double value) {
   if (!power_limit_saved_)
     return {ControlStatus::not_supported, error_description(quantity, value, "the limit of now could not be read")};
   return outcome(quantity, value,
-                 library_->functions().set_power_limit(board_.handle,
-                                                       static_cast<unsigned>(std::lround(value * 1e3))));
+                 library_->functions().set_power_limit(board_.handle, static_cast<unsigned>(std::lround(value * 1e3))));
 }
 
 ControlResult NvmlControl::check(ControlQuantity quantity, double value) {
@@ -250,8 +247,10 @@ ControlResult NvmlControl::check(ControlQuantity quantity, double value) {
     if (nvml::call(f.enforced_power_limit, board_.handle, &enforced) != nvml::kOk || enforced == 0) return {};
     if (enforced * 1e-3 >= value - 0.5) return {};
     return {ControlStatus::failed,
-            error_description(quantity, value, fmt::format("a lower limit of {:g} W is enforced, which was set outside of the driver "
-                                                     "(a BMC or a limit of the module)", enforced * 1e-3))};
+            error_description(quantity, value,
+                              fmt::format("a lower limit of {:g} W is enforced, which was set outside of the driver "
+                                          "(a BMC or a limit of the module)",
+                                          enforced * 1e-3))};
   }
   if (lock_taken_.contains(quantity) || !application_clocks_saved_) return {};
   unsigned memory = 0, core = 0;
@@ -264,7 +263,8 @@ std::string NvmlControl::lost() const {
   unsigned mhz = 0;
   const int code = nvml::call(library_->functions().clock_info, board_.handle, nvml::kGraphicsClock, &mhz);
   if (!nvml::lost(code)) return {};
-  return fmt::format("the device is lost ({}); a reset of the GPU or a restart of the machine brings it back", library_->error(code));
+  return fmt::format("the device is lost ({}); a reset of the GPU or a restart of the machine brings it back",
+                     library_->error(code));
 }
 
 // A failure here only means that settings may be forgotten early: that is no reason to refuse them.
@@ -272,8 +272,7 @@ void NvmlControl::keep_settings() {
   const auto& f = library_->functions();
   if (persistence_on_ || !persistence_saved_ || !f.set_persistence_mode) return;
   int now = 0;
-  if (f.persistence_mode(board_.handle, &now) == nvml::kOk && now == 0)
-    f.set_persistence_mode(board_.handle, 1);
+  if (f.persistence_mode(board_.handle, &now) == nvml::kOk && now == 0) f.set_persistence_mode(board_.handle, 1);
   persistence_on_ = true;
 }
 

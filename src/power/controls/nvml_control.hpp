@@ -25,8 +25,7 @@ class NvmlControl final : public Control {
   std::vector<double> core_clocks_at(double memory_clock_mhz) override;
   bool permitted() override;
   std::string foreign_setting() override;
-  std::string foreign_under_load(const std::vector<std::string>& reasons,
-                                 std::optional<double> ran_mhz) const override;
+  std::string foreign_under_load(const std::vector<std::string>& reasons, std::optional<double> ran_mhz) const override;
   /// The event reason of a lock gives way to "idle" on a board that rests.
   bool may_hide_a_lock() const override;
   ControlResult set(ControlQuantity quantity, double value) override;

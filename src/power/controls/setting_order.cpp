@@ -6,8 +6,7 @@
 
 namespace ergotune {
 
-std::vector<std::size_t> order_by_setting(const std::vector<ControlSetting>& settings,
-                                          const ControlSetting& current) {
+std::vector<std::size_t> order_by_setting(const std::vector<ControlSetting>& settings, const ControlSetting& current) {
   // Greedy: from where the clocks are, go on to the setting that changes least, slowest quantity first. Since
   // equal settings cost nothing they stay together, and a memory clock is left only when all of its settings
   // are done.
@@ -27,8 +26,7 @@ std::vector<std::size_t> order_by_setting(const std::vector<ControlSetting>& set
   ControlSetting here = current;
   while (!groups.empty()) {
     auto next = std::min_element(groups.begin(), groups.end(), [&](const auto& a, const auto& b) {
-      return std::pair{cost(here, a.first), a.second.front()} <
-             std::pair{cost(here, b.first), b.second.front()};
+      return std::pair{cost(here, a.first), a.second.front()} < std::pair{cost(here, b.first), b.second.front()};
     });
     order.insert(order.end(), next->second.begin(), next->second.end());
     here = next->first;

@@ -37,9 +37,7 @@ class TegraControl final : public Control {
     return range;
   }
 
-  std::vector<double> core_clocks_at(double) override {
-    return range(ControlQuantity::core_clock_mhz).values;
-  }
+  std::vector<double> core_clocks_at(double) override { return range(ControlQuantity::core_clock_mhz).values; }
   bool permitted() override { return writable(sysfs_, files().min) && writable(sysfs_, files().max); }
   std::string foreign_setting() override { return {}; }  // everything here can be read, so it can be put back
 
@@ -53,11 +51,9 @@ class TegraControl final : public Control {
   ControlResult set(ControlQuantity quantity, double value) override {
     if (auto checked = check_value(quantity, range(quantity), value); !checked.ok()) return checked;
     // Values are exact in Hz; MHz carry at most rounding.
-    const long long hertz =
-        *std::min_element(frequencies_.begin(), frequencies_.end(), [&](long long a, long long b) {
-          return std::abs(static_cast<double>(a) - value * 1e6) <
-                 std::abs(static_cast<double>(b) - value * 1e6);
-        });
+    const long long hertz = *std::min_element(frequencies_.begin(), frequencies_.end(), [&](long long a, long long b) {
+      return std::abs(static_cast<double>(a) - value * 1e6) < std::abs(static_cast<double>(b) - value * 1e6);
+    });
     if (const auto gate = sysfs_.read(railgate()); gate && *gate != "0")
       if (auto result = write_file(sysfs_, railgate(), "0"); !result.ok()) return result;
     return write_range(sysfs_, files(), hertz, hertz);
@@ -76,10 +72,8 @@ class TegraControl final : public Control {
   ControlResult restore(const RestoreStep& step) override {
     if (step.kind == kFrequencyRangeStep && step.target == files().min)
       return restore_range(sysfs_, files(), step.value);
-    if (step.kind == kSysfsStep && step.target == railgate())
-      return restore_text(sysfs_, railgate(), step.value);
-    return {ControlStatus::invalid_value,
-            fmt::format("{} {} is no step of this device", step.kind, step.target)};
+    if (step.kind == kSysfsStep && step.target == railgate()) return restore_text(sysfs_, railgate(), step.value);
+    return {ControlStatus::invalid_value, fmt::format("{} {} is no step of this device", step.kind, step.target)};
   }
 
  private:

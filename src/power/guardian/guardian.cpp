@@ -56,8 +56,8 @@ Task parse_arguments(const std::vector<std::string>& arguments) {
 }
 
 void ignore_signals() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGTSTP,
-                           SIGTTIN, SIGTTOU, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ})
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGTSTP, SIGTTIN,
+                           SIGTTOU, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ})
     ::signal(signal, SIG_IGN);
 }
 

@@ -100,8 +100,8 @@ class ControlSession {
   std::unique_ptr<State> state_;
 };
 
-/// Reports of this process's sessions that ended and could not put everything back, since it was asked last. The command
-/// names them at its end and exits with 1.
+/// Reports of this process's sessions that ended and could not put everything back, since it was asked last. The
+/// command names them at its end and exits with 1.
 std::vector<RestoreReport> take_failed_restores();
 /// Such a report for people: its summary, what failed and why, a line each.
 std::string words_of(const RestoreReport& report);
@@ -127,8 +127,7 @@ std::vector<JournalStatus> list_journals(
 /// is cleared. Called by every start of the command that may change clocks, and by `ergotune clocks restore`
 /// (replay_after_restart).
 std::vector<RestoreReport> replay_stale_journals(
-    const ControlEnvironment& environment = ControlEnvironment::from_environment(),
-    bool replay_after_restart = false);
+    const ControlEnvironment& environment = ControlEnvironment::from_environment(), bool replay_after_restart = false);
 
 /// The guardian's own main. `arguments` are those after the verb. Returns the exit code.
 int run_guardian(const std::vector<std::string>& arguments);

@@ -15,8 +15,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/process/process.hpp"
 #include "base/clock.hpp"
+#include "base/process/process.hpp"
 #include "ergotune/error.hpp"
 #include "power/guardian/guardian_report.hpp"
 
@@ -112,8 +112,8 @@ std::string read_until(int socket, double timeout, Enough enough) {
 
 void enable_guardian_verb(const std::string& verb) { guardian_verb() = verb; }
 
-void GuardianProcess::start(const Control& control, const StateFolder& folder, const DeviceLock& lock,
-                            double timeout, int restore_attempts) {
+void GuardianProcess::start(const Control& control, const StateFolder& folder, const DeviceLock& lock, double timeout,
+                            int restore_attempts) {
   abandon();
   std::string verb;
   const std::string program = guardian_program(verb);
@@ -157,8 +157,7 @@ void GuardianProcess::start(const Control& control, const StateFolder& folder, c
   ::close(ends[1]);
   pid_ = child;
   socket_ = ends[0];
-  const auto answer =
-      read_until(socket_, timeout, [](const std::string& text) { return text.ends_with('\n'); });
+  const auto answer = read_until(socket_, timeout, [](const std::string& text) { return text.ends_with('\n'); });
   if (answer == kGuardianReady) return;
   ::kill(pid_, SIGKILL);  // it has nothing to restore yet, or its journal is still ours to carry out
   abandon();

@@ -19,7 +19,8 @@ namespace ergotune {
 
 /// The program that understands the guardian's verb, and that verb; empty when there is none.
 std::string guardian_program(std::string& verb);
-/// In the child of a fork, async-signal-safe: starts a program that has these descriptors as 0, 1, 2, ... and no others.
+/// In the child of a fork, async-signal-safe: starts a program that has these descriptors as 0, 1, 2, ... and no
+/// others.
 [[noreturn]] void become(const char* program, char* const* arguments, std::span<int> kept);
 
 class GuardianProcess {

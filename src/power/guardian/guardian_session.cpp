@@ -13,11 +13,11 @@
 #include <set>
 #include <thread>
 
-#include "base/files.hpp"
 #include "base/clock.hpp"
+#include "base/files.hpp"
 #include "ergotune/error.hpp"
-#include "power/guardian/guardian.hpp"
 #include "power/controls/control_backends.hpp"
+#include "power/guardian/guardian.hpp"
 #include "power/guardian/guardian_process.hpp"
 #include "power/guardian/guardian_report.hpp"
 #include "power/guardian/journal.hpp"
@@ -116,9 +116,8 @@ struct ControlSession::State {
     const pid_t before = guardian.pid();
     try {
       guardian.start(*control, *folder, *lock, options.guardian_timeout, options.restore_attempts);
-      notes.push_back(
-          fmt::format("the guardian (pid {}) was ended by another process; another took its place (pid {})", before,
-                      guardian.pid()));
+      notes.push_back(fmt::format("the guardian (pid {}) was ended by another process; another took its place (pid {})",
+                                  before, guardian.pid()));
       return true;
     } catch (const std::exception& error) {
       ended = true;
@@ -187,8 +186,8 @@ struct ControlSession::State {
       report = restore_apart(*folder, file, control->environment(), round);
     } else {
       report.complete = false;
-      report.summary =
-          damage + reset_locks(*control) + " (now put aside as *.damaged); check this device's clocks and limits by hand";
+      report.summary = damage + reset_locks(*control) +
+                       " (now put aside as *.damaged); check this device's clocks and limits by hand";
     }
     if (!report.complete && !options.take_over)
       throw UserError(
@@ -236,8 +235,7 @@ std::unique_ptr<ControlSession> ControlSession::open(std::unique_ptr<Control> co
   state->journal = {device.id(),  device.reopen_id(), device.device_key(),
                     boot_id(),    self.pid,           process_start_ticks(self.pid),
                     self.command, self.since,         {}};
-  state->guardian.start(device, *state->folder, *state->lock, options.guardian_timeout,
-                        options.restore_attempts);
+  state->guardian.start(device, *state->folder, *state->lock, options.guardian_timeout, options.restore_attempts);
   state->wake = ::eventfd(0, EFD_CLOEXEC);
   if (state->wake < 0) throw Error("cannot make an event descriptor");
   state->watcher = std::thread([watched = state.get()] { watched->watch(); });
@@ -274,9 +272,8 @@ ControlResult ControlSession::set(ControlQuantity quantity, double value) {
   if (state.ended)
     return {ControlStatus::failed,
             error_description(quantity, value,
-                        state.ended_because.empty() ? "the control session has ended" : state.ended_because)};
-  if (const auto now = state.current.find(quantity); now != state.current.end() && now->second == value)
-    return {};
+                              state.ended_because.empty() ? "the control session has ended" : state.ended_because)};
+  if (const auto now = state.current.find(quantity); now != state.current.end() && now->second == value) return {};
   if (!state.control->guarded_elsewhere()) {
     if (!state.ensure_guardian())
       return {ControlStatus::failed, error_description(quantity, value, state.ended_because)};
@@ -285,7 +282,7 @@ ControlResult ControlSession::set(ControlQuantity quantity, double value) {
     } catch (const std::exception& error) {
       return {ControlStatus::failed,
               error_description(quantity, value,
-                          fmt::format("not set, because the journal cannot be written: {}", error.what()))};
+                                fmt::format("not set, because the journal cannot be written: {}", error.what()))};
     }
   }
   ControlResult result;
@@ -341,11 +338,9 @@ ControlResult ControlSession::apply(const ControlSetting& setting) {
       allowed.supported = true;
       allowed.values = clocks;
       if (!clocks.empty() && !check_value(ControlQuantity::core_clock_mhz, allowed, core->second).ok())
-        return {
-            ControlStatus::invalid_value,
-            fmt::format(
-                "core clock {:g} MHz does not go with memory clock {:g} MHz: there it is {:g} to {:g} MHz",
-                core->second, memory->second, clocks.front(), clocks.back())};
+        return {ControlStatus::invalid_value,
+                fmt::format("core clock {:g} MHz does not go with memory clock {:g} MHz: there it is {:g} to {:g} MHz",
+                            core->second, memory->second, clocks.front(), clocks.back())};
     }
   }
   for (const auto quantity :

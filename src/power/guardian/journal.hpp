@@ -19,8 +19,8 @@ struct Journal {
   std::string device;     ///< the control's id, for people
   std::string reopen_id;  ///< the id that finds the device again
   std::string device_key;
-  std::string boot_id;  ///< settings do not survive a restart of the machine; this tells one from the next
-  pid_t pid = 0;        ///< the session
+  std::string boot_id;            ///< settings do not survive a restart of the machine; this tells one from the next
+  pid_t pid = 0;                  ///< the session
   std::uint64_t start_ticks = 0;  ///< of the session's process: a pid alone may have been used again
   std::string command;
   double since = 0;  ///< s since the epoch
@@ -100,7 +100,8 @@ struct RestoreRound {
   Control* control = nullptr;
   /// Steps by position that are left alone, with the reason: they ended or held up the process that tried before.
   std::map<std::size_t, std::string> left_out = {};
-  /// s that a process of its own (restore_apart) may be silent before its step is given up; a fourth of it once one was.
+  /// s that a process of its own (restore_apart) may be silent before its step is given up; a fourth of it once one
+  /// was.
   double patience = 8;
   /// Told before each step by its position, and before the device is opened (kOpening).
   std::function<void(std::size_t)> about_to = {};

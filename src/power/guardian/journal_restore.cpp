@@ -28,8 +28,7 @@ ControlResult carry_out(Control& control, const RestoreStep& step) {
   }
 }
 
-std::unique_ptr<Control> reopen(const Journal& journal, const ControlEnvironment& environment,
-                                std::string& reason) {
+std::unique_ptr<Control> reopen(const Journal& journal, const ControlEnvironment& environment, std::string& reason) {
   try {
     return open_control(journal.reopen_id, environment);
   } catch (const std::exception& error) {
@@ -48,8 +47,7 @@ class Restoring {
         restarted_(journal.boot_id != boot_id()),
         control_(round.control) {
     report.device = journal.device;
-    for (const auto& step : journal.steps)
-      report.outcomes.push_back({step, {ControlStatus::failed, "not tried"}, ""});
+    for (const auto& step : journal.steps) report.outcomes.push_back({step, {ControlStatus::failed, "not tried"}, ""});
     for (const auto& [position, why] : round.left_out)
       if (position < report.outcomes.size()) set(position, {ControlStatus::timeout, why});
   }
@@ -129,8 +127,8 @@ RestoreReport restore_journal(const StateFolder& folder, const std::filesystem::
   Restoring restoring(*journal, environment, round);
   restoring.run();
   RestoreReport& report = restoring.report;
-  const auto who = fmt::format("session pid {} (\"{}\", since {})", journal->pid, journal->command,
-                               iso_time(journal->since));
+  const auto who =
+      fmt::format("session pid {} (\"{}\", since {})", journal->pid, journal->command, iso_time(journal->since));
   if (!report.complete) {
     report.summary = fmt::format(
         "{}: not everything that {} had changed could be put back; the journal {} is kept: \"ergotune clocks restore\" "
@@ -140,12 +138,12 @@ RestoreReport restore_journal(const StateFolder& folder, const std::filesystem::
   }
   try {
     folder.clear(file);
-    report.summary =
-        restoring.restarted()
-            ? fmt::format("{}: the machine was restarted since {}; its clocks and limits went with that{}, "
-                          "the journal is cleared",
-                          journal->device, who, round.replay_after_restart ? ", files were put back" : "")
-            : fmt::format("{}: what {} had changed is as it was before", journal->device, who);
+    report.summary = restoring.restarted()
+                         ? fmt::format(
+                               "{}: the machine was restarted since {}; its clocks and limits went with that{}, "
+                               "the journal is cleared",
+                               journal->device, who, round.replay_after_restart ? ", files were put back" : "")
+                         : fmt::format("{}: what {} had changed is as it was before", journal->device, who);
   } catch (const std::exception& error) {
     report.complete = false;
     report.summary = error.what();
@@ -159,7 +157,8 @@ std::string reset_locks(Control& control) {
     for (const RestoreStep& step : control.snapshot()) {
       if (!step.quantity || !step.value.empty()) continue;  // without a value: a lock, which is reset
       const ControlResult result = control.restore(step);
-      done += fmt::format("; {} of {} {}", step_description(step), control.id(), result.ok() ? "were reset" : "could not be reset: " + result.message);
+      done += fmt::format("; {} of {} {}", step_description(step), control.id(),
+                          result.ok() ? "were reset" : "could not be reset: " + result.message);
     }
   } catch (const std::exception& error) {
     done += fmt::format("; the clock locks of {} could not be reset: {}", control.id(), error.what());
@@ -169,7 +168,8 @@ std::string reset_locks(Control& control) {
 
 namespace {
 
-/// The control of the device that a journal's file belongs to, by the file's name; nullptr where no device of now is it.
+/// The control of the device that a journal's file belongs to, by the file's name; nullptr where no device of now is
+/// it.
 std::unique_ptr<Control> control_of_journal(const StateFolder& folder, const std::filesystem::path& file,
                                             const ControlEnvironment& environment) {
   for (const std::string& id : list_controls(environment)) {
@@ -185,8 +185,7 @@ std::unique_ptr<Control> control_of_journal(const StateFolder& folder, const std
 
 }  // namespace
 
-std::vector<RestoreReport> replay_stale_journals(const ControlEnvironment& environment,
-                                                 bool replay_after_restart) {
+std::vector<RestoreReport> replay_stale_journals(const ControlEnvironment& environment, bool replay_after_restart) {
   std::vector<RestoreReport> reports;
   std::error_code code;
   if (controls_forbidden() || !std::filesystem::exists(environment.state_folder, code)) return reports;
@@ -209,11 +208,12 @@ std::vector<RestoreReport> replay_stale_journals(const ControlEnvironment& envir
         const auto lock = control ? DeviceLock::try_take(*folder, control->device_key()) : std::nullopt;
         if (control && !lock) continue;  // its session or its guardian lives
         folder->set_aside(file);
-        reports.push_back({control ? control->id() : "",
-                           {},
-                           false,
-                           fmt::format("{}{}; it was put aside as *.damaged: check the clocks and limits of this machine by hand",
-                                       error.what(), control ? reset_locks(*control) : "")});
+        reports.push_back(
+            {control ? control->id() : "",
+             {},
+             false,
+             fmt::format("{}{}; it was put aside as *.damaged: check the clocks and limits of this machine by hand",
+                         error.what(), control ? reset_locks(*control) : "")});
         continue;
       }
       const auto lock = DeviceLock::try_take(*folder, key);

@@ -58,8 +58,7 @@ std::string read_all(int descriptor, const std::filesystem::path& path) {
   while (const ssize_t n = TEMP_FAILURE_RETRY(::read(descriptor, buffer, sizeof buffer))) {
     if (n < 0) fail("cannot read", path);
     text.append(buffer, static_cast<std::size_t>(n));
-    if (text.size() > static_cast<std::size_t>(kMaxFile))
-      throw Error(path.string() + " is too large for a journal");
+    if (text.size() > static_cast<std::size_t>(kMaxFile)) throw Error(path.string() + " is too large for a journal");
   }
   return text;
 }
@@ -78,13 +77,12 @@ StateFolder StateFolder::open(const std::filesystem::path& folder) {
         fmt::format("cannot make the state folder {}: {}{}", folder.string(), std::strerror(errno), advice));
   struct stat info {};
   if (::lstat(folder.c_str(), &info) != 0)
-    throw UserError(
-        fmt::format("cannot look at the state folder {}: {}", folder.string(), std::strerror(errno)));
+    throw UserError(fmt::format("cannot look at the state folder {}: {}", folder.string(), std::strerror(errno)));
   if (!S_ISDIR(info.st_mode))
     throw UserError(fmt::format("the state folder {} is a link or no folder{}", folder.string(), advice));
   if (info.st_uid != ::geteuid())
-    throw UserError(fmt::format("the state folder {} belongs to user {}, not to {}{}", folder.string(),
-                                info.st_uid, ::geteuid(), advice));
+    throw UserError(fmt::format("the state folder {} belongs to user {}, not to {}{}", folder.string(), info.st_uid,
+                                ::geteuid(), advice));
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     throw UserError(
         fmt::format("others can write to the state folder {} (mode {:o}); journals are replayed, so only "
@@ -162,12 +160,10 @@ std::optional<DeviceLock> DeviceLock::try_take(const StateFolder& folder, const 
   const auto path = folder.lock_file(device_key);
   // The lock file is never removed: removing it would let two sessions hold two files of one name.
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (descriptor < 0)
-    throw UserError(fmt::format("cannot use the lock {}: {}", path.string(), std::strerror(errno)));
+  if (descriptor < 0) throw UserError(fmt::format("cannot use the lock {}: {}", path.string(), std::strerror(errno)));
   DeviceLock lock(descriptor);
   if (TEMP_FAILURE_RETRY(::flock(descriptor, LOCK_EX | LOCK_NB)) == 0) return lock;
-  if (errno != EWOULDBLOCK)
-    throw UserError(fmt::format("cannot lock {}: {}", path.string(), std::strerror(errno)));
+  if (errno != EWOULDBLOCK) throw UserError(fmt::format("cannot lock {}: {}", path.string(), std::strerror(errno)));
   if (holder) {
     *holder = {};
     const auto document = nlohmann::json::parse(read_all(descriptor, path), nullptr, false);

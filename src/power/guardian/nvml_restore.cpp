@@ -26,12 +26,10 @@ std::vector<RestoreStep> NvmlControl::snapshot() {
   const auto required = [&](int code, const char* what) {
     if (code == nvml::kOk) return true;
     if (missing(code)) return false;
-    throw UserError(
-        fmt::format("{}: its {} cannot be read ({}), so it could not be put back: nothing is changed", id(),
-                    what, library_->error(code)));
+    throw UserError(fmt::format("{}: its {} cannot be read ({}), so it could not be put back: nothing is changed", id(),
+                                what, library_->error(code)));
   };
-  if (f.reset_gpu_locked_clocks)
-    steps.push_back({kLockedCore, board_.uuid, "", ControlQuantity::core_clock_mhz});
+  if (f.reset_gpu_locked_clocks) steps.push_back({kLockedCore, board_.uuid, "", ControlQuantity::core_clock_mhz});
   if (f.reset_memory_locked_clocks)
     steps.push_back({kLockedMemory, board_.uuid, "", ControlQuantity::memory_clock_mhz});
   unsigned memory = 0, core = 0;
@@ -44,16 +42,14 @@ std::vector<RestoreStep> NvmlControl::snapshot() {
   power_limit_saved_ = required(nvml::call(f.power_limit, board_.handle, &limit), "power limit");
   if (power_limit_saved_) steps.push_back({kPowerLimit, board_.uuid, std::to_string(limit)});
   int persistence = 0;
-  persistence_saved_ =
-      required(nvml::call(f.persistence_mode, board_.handle, &persistence), "persistence mode");
+  persistence_saved_ = required(nvml::call(f.persistence_mode, board_.handle, &persistence), "persistence mode");
   // Last: with persistence off the driver may forget the rest at any time.
   if (persistence_saved_) steps.push_back({kPersistence, board_.uuid, std::to_string(persistence)});
   return steps;
 }
 
 void NvmlControl::confirm(RestoreStep& step) const {
-  if (step.quantity && lock_taken_.contains(*step.quantity) &&
-      (step.kind == kLockedCore || step.kind == kLockedMemory))
+  if (step.quantity && lock_taken_.contains(*step.quantity) && (step.kind == kLockedCore || step.kind == kLockedMemory))
     step.value = kTaken;
 }
 
@@ -75,16 +71,15 @@ ControlResult NvmlControl::put_back(const RestoreStep& step, T wanted, const Ent
 
 ControlResult NvmlControl::restore(const RestoreStep& step) {
   if (step.target != board_.uuid)
-    return {ControlStatus::invalid_value,
-            fmt::format("{} {} is no step of this device", step.kind, step.target)};
+    return {ControlStatus::invalid_value, fmt::format("{} {} is no step of this device", step.kind, step.target)};
   const auto& f = library_->functions();
   const auto result = [&](int code) -> ControlResult {
     if (code == nvml::kOk) return {};
     return {status_of(code), fmt::format("{}: {}", step.kind, library_->error(code))};
   };
   if (step.kind == kLockedCore || step.kind == kLockedMemory) {
-    const int code = nvml::call(
-        step.kind == kLockedCore ? f.reset_gpu_locked_clocks : f.reset_memory_locked_clocks, board_.handle);
+    const int code =
+        nvml::call(step.kind == kLockedCore ? f.reset_gpu_locked_clocks : f.reset_memory_locked_clocks, board_.handle);
     // A board that knows no such lock has none in force; but one that took it must also let go of it.
     return missing(code) && step.value != kTaken ? ControlResult{} : result(code);
   }
@@ -129,8 +124,8 @@ ControlResult NvmlControl::restore_application_clocks(const RestoreStep& step) {
   if (set != nvml::kOk) return failure(set);
   if (right()) return {};
   if (read != nvml::kOk) return failure(read);
-  return {ControlStatus::failed, fmt::format("{}: they are {} {} after {} {} was written", step.kind,
-                                             now_memory, now_core, memory, core)};
+  return {ControlStatus::failed,
+          fmt::format("{}: they are {} {} after {} {} was written", step.kind, now_memory, now_core, memory, core)};
 }
 
 }  // namespace ergotune

@@ -143,7 +143,8 @@ RestoreReport restore_apart(const StateFolder& folder, const std::filesystem::pa
     if (*restorer.at() < steps) {
       round.left_out[*restorer.at()] = restorer.why();
     } else {
-      for (std::size_t i = 0; i < steps; ++i) round.left_out.try_emplace(i, "the device does not open: " + restorer.why());
+      for (std::size_t i = 0; i < steps; ++i)
+        round.left_out.try_emplace(i, "the device does not open: " + restorer.why());
     }
     if (restorer.hung()) {
       patience = round.patience / 4;  // a driver that has hung once is not given much more time

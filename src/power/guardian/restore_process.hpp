@@ -8,9 +8,9 @@
 
 namespace ergotune {
 
-/// As restore_journal(), but a driver's call that does not return, or that ends its process, costs its own step only: the
-/// others are carried out by the next process, and no caller waits for ever. Where no process can be started it is done in
-/// this one. `round.control` is not used. Takes 20 s at the most for a driver that hangs.
+/// As restore_journal(), but a driver's call that does not return, or that ends its process, costs its own step only:
+/// the others are carried out by the next process, and no caller waits for ever. Where no process can be started it is
+/// done in this one. `round.control` is not used. Takes 20 s at the most for a driver that hangs.
 RestoreReport restore_apart(const StateFolder& folder, const std::filesystem::path& file,
                             const ControlEnvironment& environment, const RestoreRound& round = {});
 

@@ -176,8 +176,7 @@ class HelperControl final : public Control {
     const double lifetime = std::max(1.0, std::get<DoneAnswer>(answer).seconds);
     renewer_ = std::thread([this, lifetime] {
       std::unique_lock hold(mutex_);
-      while (
-          !wake_.wait_for(hold, std::chrono::duration<double>(lifetime / 3), [this] { return released_; })) {
+      while (!wake_.wait_for(hold, std::chrono::duration<double>(lifetime / 3), [this] { return released_; })) {
         hold.unlock();
         connection_->call(RenewRequest{device_.key});
         hold.lock();
@@ -215,9 +214,8 @@ class HelperControl final : public Control {
 
 }  // namespace
 
-std::unique_ptr<Control> open_helper_control(const std::string& device_key,
-                                             const ControlEnvironment& environment, std::string& reason,
-                                             std::unique_ptr<Control>& direct) {
+std::unique_ptr<Control> open_helper_control(const std::string& device_key, const ControlEnvironment& environment,
+                                             std::string& reason, std::unique_ptr<Control>& direct) {
   auto connection = Connection::open(environment.helper_socket, reason);
   if (!connection) return nullptr;
   const auto answer = connection->call(ListRequest{});
@@ -228,7 +226,8 @@ std::unique_ptr<Control> open_helper_control(const std::string& device_key,
   }
   for (const auto& device : list->devices) {
     if (device.key != device_key) continue;
-    if (device.allowed) return std::make_unique<HelperControl>(std::move(connection), device, environment, std::move(direct));
+    if (device.allowed)
+      return std::make_unique<HelperControl>(std::move(connection), device, environment, std::move(direct));
     reason = fmt::format("ergotuned's policy does not let you set clocks of {}", device.id);
     return nullptr;
   }

@@ -57,8 +57,8 @@ template <class Message>
 std::string encode_message(Type first, std::uint64_t nonce, std::uint64_t sequence, const Message& message,
                            SerialLimits limits) {
   Writer writer(limits);
-  writer(kMagic, kVersion, static_cast<std::uint16_t>(static_cast<std::size_t>(first) + message.index()),
-         nonce, sequence);
+  writer(kMagic, kVersion, static_cast<std::uint16_t>(static_cast<std::size_t>(first) + message.index()), nonce,
+         sequence);
   std::visit([&](const auto& held) { writer(held); }, message);
   return writer.take();
 }

@@ -73,8 +73,8 @@ struct RenewRequest {
 struct ReleaseRequest {
   std::string device;
 };
-using Request = std::variant<ListRequest, RangeRequest, CoreClocksRequest, AcquireRequest, SetRequest,
-                             RenewRequest, ReleaseRequest>;
+using Request = std::variant<ListRequest, RangeRequest, CoreClocksRequest, AcquireRequest, SetRequest, RenewRequest,
+                             ReleaseRequest>;
 
 // Answers.
 struct Hello {};  ///< its header carries the nonce

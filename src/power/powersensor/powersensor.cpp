@@ -18,8 +18,7 @@ constexpr double kSilence = 2;
 
 }  // namespace
 
-Powersensor::Powersensor(SensorInfo info, const std::string& path,
-                         std::unique_ptr<PowersensorProtocol> protocol)
+Powersensor::Powersensor(SensorInfo info, const std::string& path, std::unique_ptr<PowersensorProtocol> protocol)
     : info_(std::move(info)), port_(path), protocol_(std::move(protocol)) {
   try {
     protocol_->start(port_);
@@ -75,8 +74,7 @@ void Powersensor::run() {
 ReadStatus Powersensor::read(std::vector<Reading>& out) {
   const std::lock_guard lock(mutex_);
   if (readings_.empty()) return error_.empty() ? ReadStatus::no_new_data : ReadStatus::failed;
-  for (const auto& reading : readings_)
-    out.push_back({reading.time, info_.gain * reading.value + info_.offset});
+  for (const auto& reading : readings_) out.push_back({reading.time, info_.gain * reading.value + info_.offset});
   readings_.clear();
   return ReadStatus::ok;
 }

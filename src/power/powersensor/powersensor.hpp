@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "power/sensors/sensor.hpp"
 #include "power/powersensor/powersensor_port.hpp"
+#include "power/sensors/sensor.hpp"
 
 namespace ergotune {
 

@@ -47,8 +47,7 @@ class Powersensor2Protocol : public PowersensorProtocol {
     // Bytes come in bursts without time stamps: those of one burst were taken evenly since the last.
     const double from = last_arrival_ > 0 ? last_arrival_ : arrival;
     for (std::size_t i = 0; i < samples_.size(); ++i) {
-      const double time =
-          from + (arrival - from) * static_cast<double>(i + 1) / static_cast<double>(samples_.size());
+      const double time = from + (arrival - from) * static_cast<double>(i + 1) / static_cast<double>(samples_.size());
       integrals_[samples_[i].sensor].add(time, samples_[i].watts);
       double joules = 0;
       for (const auto& integral : integrals_) joules += integral.joules();

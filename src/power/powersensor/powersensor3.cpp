@@ -34,8 +34,7 @@ class Powersensor3Protocol : public PowersensorProtocol {
       std::memcpy(&channel.sensitivity, &record[36], sizeof(float));
       channel.in_use = record[40] != 0;
       any |= channel.in_use;
-      if (channel.in_use && channel.sensitivity == 0)
-        refuse("has a channel with sensitivity 0: configure it anew");
+      if (channel.in_use && channel.sensitivity == 0) refuse("has a channel with sensitivity 0: configure it anew");
     }
     std::array<unsigned char, 1> done{};
     if (!port.read_exactly(done, kAnswerTime) || done[0] != 'D') refuse("does not end its configuration");

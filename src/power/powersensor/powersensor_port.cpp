@@ -30,8 +30,7 @@ PowersensorPort::PowersensorPort(const std::string& path) : path_(path) {
   termios line{};
   if (tcgetattr(descriptor_, &line) != 0) fail(fmt::format("{} is no serial line", path));
   cfmakeraw(&line);
-  line.c_cflag =
-      (line.c_cflag & ~static_cast<tcflag_t>(CSIZE | PARENB | CSTOPB | CRTSCTS)) | CS8 | CLOCAL | CREAD;
+  line.c_cflag = (line.c_cflag & ~static_cast<tcflag_t>(CSIZE | PARENB | CSTOPB | CRTSCTS)) | CS8 | CLOCAL | CREAD;
   line.c_cc[VMIN] = 1;
   line.c_cc[VTIME] = 0;
   cfsetspeed(&line, B4000000);  // USB ignores it; the older Arduino's bridge takes the fastest

@@ -48,8 +48,7 @@ void Powersensor3Decoder::finish(std::vector<Sample>& out) {
   sample.marker = marker_;
   const auto value = [&](unsigned channel) {
     const auto& c = channels_[channel];
-    return (3.3 * levels_[channel] / 1023 - static_cast<double>(c.reference)) /
-           static_cast<double>(c.sensitivity);
+    return (3.3 * levels_[channel] / 1023 - static_cast<double>(c.reference)) / static_cast<double>(c.sensitivity);
   };
   for (unsigned pair = 0; pair < 4; ++pair) {
     if (!channels_[2 * pair].in_use || !channels_[2 * pair + 1].in_use) continue;

@@ -73,8 +73,7 @@ class Powersensor2Decoder {
     float volt = 0, type = 1, null_level = 0;
     bool in_use() const { return volt != 0; }
     double watts(unsigned level) const {
-      return (static_cast<double>(level) - 512) *
-                 (2.5 / 512 * static_cast<double>(volt) / static_cast<double>(type)) -
+      return (static_cast<double>(level) - 512) * (2.5 / 512 * static_cast<double>(volt) / static_cast<double>(type)) -
              static_cast<double>(null_level);
     }
   };

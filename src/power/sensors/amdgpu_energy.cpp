@@ -46,7 +46,8 @@ class AmdgpuEnergy final : public SysfsSensor {
     double time = 0.5 * (before + after);
     // The driver keeps a table for a millisecond, and says when it took it. Some firmware says something else.
     if (metrics->taken)
-      if (const double taken = *metrics->taken - ahead_of_host(boot_seconds); taken > before - 0.05 && taken < after) time = taken;
+      if (const double taken = *metrics->taken - ahead_of_host(boot_seconds); taken > before - 0.05 && taken < after)
+        time = taken;
     // only the gain of a calibration holds for a counter
     out.push_back({time, info_.gain * joules});
     return ReadStatus::ok;
@@ -62,11 +63,8 @@ struct Throttler {
   const char* reason;
 };
 /// What throttle_status calls by its bits, in order: from each bit on, to the next.
-constexpr auto kThrottlers = std::to_array<Throttler>({{0, "power_cap"},
-                                                       {16, "current_limit"},
-                                                       {32, "thermal"},
-                                                       {46, "hardware_slowdown"},
-                                                       {48, "other"}});
+constexpr auto kThrottlers = std::to_array<Throttler>(
+    {{0, "power_cap"}, {16, "current_limit"}, {32, "thermal"}, {46, "hardware_slowdown"}, {48, "other"}});
 
 std::vector<std::string> reasons_in(std::uint64_t status) {
   std::vector<std::string> reasons;
@@ -105,8 +103,9 @@ std::vector<SensorInfo> list_amdgpu_energy(const Sysfs& sysfs, std::vector<std::
       missing("its board leaves the counter empty");
     } else if (*metrics->energy <= 0) {
       silent_die = true;
-      missing("its counter reads 0 J, as on a board of two dies, whose first die counts for both: measure there, with this "
-              "one idle");
+      missing(
+          "its counter reads 0 J, as on a board of two dies, whose first die counts for both: measure there, with this "
+          "one idle");
     } else {
       SensorInfo info;
       info.id = "amdgpu:" + card.name + "/energy";
@@ -141,7 +140,8 @@ void AmdgpuThrottle::note(const GpuMetrics& metrics, DeviceState& state) {
   const auto held = [&](std::uint32_t to, std::uint32_t from, const char* reason) {
     const double share = std::min(1.0, static_cast<double>(to - from) / cycles);
     most = std::max(most, share);
-    const bool known = std::find(state.clock_reasons.begin(), state.clock_reasons.end(), reason) != state.clock_reasons.end();
+    const bool known =
+        std::find(state.clock_reasons.begin(), state.clock_reasons.end(), reason) != state.clock_reasons.end();
     if (share > 0.02 && !known) state.clock_reasons.emplace_back(reason);
   };
   held(now.power, last->power, "power_cap");

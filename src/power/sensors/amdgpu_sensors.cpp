@@ -87,8 +87,7 @@ SensorInfo describe(const Card& card) {
   info.id = "amdgpu:" + card.name;
   info.name = "amdgpu " + card.name + " " + card.power_file;
   // the firmware averages over a time that differs by generation
-  info.kind =
-      card.power_file == "power1_average" ? SensorKind::windowed_power : SensorKind::instantaneous_power;
+  info.kind = card.power_file == "power1_average" ? SensorKind::windowed_power : SensorKind::instantaneous_power;
   info.scope = SensorScope::board;
   info.pci_address = card.pci_address;
   info.driver = "amdgpu";
@@ -145,8 +144,7 @@ class AmdgpuFamily : public SensorFamily {
   }
   std::unique_ptr<DeviceMonitor> monitor_of(const std::string& control) override {
     for (const auto& card : find_drm_devices(sysfs_))
-      if (control == "amdgpu" || control == "amdgpu:" + card.name)
-        return std::make_unique<AmdgpuMonitor>(sysfs_, card);
+      if (control == "amdgpu" || control == "amdgpu:" + card.name) return std::make_unique<AmdgpuMonitor>(sysfs_, card);
     return nullptr;
   }
 

@@ -7,8 +7,8 @@
 
 namespace ergotune {
 
-/// s, from the least disturbed of a few looks: a process may lose the processor between reading one clock and the other, and
-/// every reading would be misplaced by that much.
+/// s, from the least disturbed of a few looks: a process may lose the processor between reading one clock and the
+/// other, and every reading would be misplaced by that much.
 template <class Clock>
 double ahead_of_host(Clock clock) {
   double offset = 0, narrowest = INFINITY;

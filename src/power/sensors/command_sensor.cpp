@@ -10,8 +10,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/process/process.hpp"
 #include "base/clock.hpp"
+#include "base/process/process.hpp"
 #include "ergotune/error.hpp"
 #include "power/sensors/command_sensor.hpp"
 #include "power/sensors/sensor_family.hpp"
@@ -172,8 +172,7 @@ class CommandFamily : public SensorFamily {
   std::vector<SensorInfo> list(std::vector<std::string>&) override { return {}; }
   std::unique_ptr<Sensor> open(const std::string& id) override {
     const std::string command = id.substr(std::min(id.size(), kPrefix.size()));
-    if (command.empty())
-      throw UserError("sensor command: give the program, as in --sensor \"command:meter --watts\"");
+    if (command.empty()) throw UserError("sensor command: give the program, as in --sensor \"command:meter --watts\"");
     return std::make_unique<CommandSensor>(id, command);
   }
   std::vector<std::unique_ptr<Sensor>> for_device(const std::string&, const std::string&, bool,

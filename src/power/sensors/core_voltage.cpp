@@ -35,8 +35,7 @@ std::optional<double> from_regulators() {
     const auto name = sysfs.read(folder / entry / "name");
     if (!name || name->find("gpu") == std::string::npos) continue;
     const auto microvolts = sysfs.read_integer(folder / entry / "microvolts");
-    if (microvolts && *microvolts > 100'000 && *microvolts < 3'000'000)
-      return static_cast<double>(*microvolts) * 1e-6;
+    if (microvolts && *microvolts > 100'000 && *microvolts < 3'000'000) return static_cast<double>(*microvolts) * 1e-6;
   }
   return std::nullopt;
 }

@@ -6,9 +6,9 @@
 
 namespace ergotune {
 
-/// V, now. NVIDIA: what `nvidia-smi -q -d VOLTAGE` prints (driver 510 and later, on some boards; there is no NVML call),
-/// $ERGOTUNE_NVIDIA_SMI names another program. Else the regulator of a Tegra's GPU. Takes some tens of milliseconds;
-/// nullopt where unknown. `uuid` may be empty.
+/// V, now. NVIDIA: what `nvidia-smi -q -d VOLTAGE` prints (driver 510 and later, on some boards; there is no NVML
+/// call), $ERGOTUNE_NVIDIA_SMI names another program. Else the regulator of a Tegra's GPU. Takes some tens of
+/// milliseconds; nullopt where unknown. `uuid` may be empty.
 std::optional<double> read_core_voltage(const std::string& uuid);
 
 /// The graphics voltage in what nvidia-smi printed, V; nullopt for "N/A".

@@ -23,13 +23,41 @@ struct Layout {
 };
 
 constexpr auto kLayouts = std::to_array<Layout>({
-    {.format = 1, .content = 1, .bytes = 96, .energy = 24, .taken = 32, .power = 22, .core_clock = 54, .averaged = true},
-    {.format = 1, .content = 2, .bytes = 104, .energy = 24, .taken = 32, .power = 22, .core_clock = 54, .averaged = true},
-    {.format = 1, .content = 3, .bytes = 120, .energy = 24, .taken = 32, .power = 22, .core_clock = 54,
-     .throttle_status = 112, .averaged = true},
+    {.format = 1,
+     .content = 1,
+     .bytes = 96,
+     .energy = 24,
+     .taken = 32,
+     .power = 22,
+     .core_clock = 54,
+     .averaged = true},
+    {.format = 1,
+     .content = 2,
+     .bytes = 104,
+     .energy = 24,
+     .taken = 32,
+     .power = 22,
+     .core_clock = 54,
+     .averaged = true},
+    {.format = 1,
+     .content = 3,
+     .bytes = 120,
+     .energy = 24,
+     .taken = 32,
+     .power = 22,
+     .core_clock = 54,
+     .throttle_status = 112,
+     .averaged = true},
     {.format = 1, .content = 4, .bytes = 288, .energy = 24, .taken = 32, .power = 10, .core_clock = 240},
     {.format = 1, .content = 5, .bytes = 360, .energy = 88, .taken = 96, .power = 10, .core_clock = 312},
-    {.format = 1, .content = 6, .bytes = 320, .energy = 16, .taken = 24, .power = 10, .core_clock = 264, .residency = 32},
+    {.format = 1,
+     .content = 6,
+     .bytes = 320,
+     .energy = 16,
+     .taken = 24,
+     .power = 10,
+     .core_clock = 264,
+     .residency = 32},
 });
 
 /// A number of the table; nullopt where the board does not fill it.
@@ -74,7 +102,8 @@ std::optional<GpuMetrics> read_gpu_metrics(std::string_view bytes, std::string& 
     reason = fmt::format("a table of revision {} has {} bytes, and this one {}", metrics.revision, layout->bytes, said);
     return std::nullopt;
   }
-  if (const auto units = field<std::uint64_t>(bytes, layout->energy)) metrics.energy = kEnergyUnit * static_cast<double>(*units);
+  if (const auto units = field<std::uint64_t>(bytes, layout->energy))
+    metrics.energy = kEnergyUnit * static_cast<double>(*units);
   if (const auto ns = field<std::uint64_t>(bytes, layout->taken)) metrics.taken = 1e-9 * static_cast<double>(*ns);
   if (const auto watts = field<std::uint16_t>(bytes, layout->power)) metrics.socket_power_w = *watts;
   if (const auto mhz = field<std::uint16_t>(bytes, layout->core_clock)) metrics.core_clock_mhz = *mhz;

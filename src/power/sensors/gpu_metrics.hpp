@@ -1,5 +1,5 @@
-// The amdgpu driver's gpu_metrics file: one binary table of what the firmware of an AMD GPU counts and measures. Layouts are
-// those of the kernel's kgd_pp_interface.h; each begins with its own size and revision.
+// The amdgpu driver's gpu_metrics file: one binary table of what the firmware of an AMD GPU counts and measures.
+// Layouts are those of the kernel's kgd_pp_interface.h; each begins with its own size and revision.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct GpuMetrics {
   std::optional<ThrottleResidency> residency;
 };
 
-/// nullopt, and why in `reason`, for a table that is none, is shorter than it says, or has a layout that is not known: a field
-/// read in the wrong place would be a number like any other.
+/// nullopt, and why in `reason`, for a table that is none, is shorter than it says, or has a layout that is not known:
+/// a field read in the wrong place would be a number like any other.
 std::optional<GpuMetrics> read_gpu_metrics(std::string_view bytes, std::string& reason);
 
 }  // namespace ergotune

@@ -7,15 +7,15 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "power/sensors/clock_offset.hpp"
 #include "power/nvml_library.hpp"
+#include "power/sensors/clock_offset.hpp"
 #include "power/sensors/sensor_family.hpp"
 
 namespace ergotune {
 namespace {
 
-using nvml::NvmlDevice;
 using nvml::Library;
+using nvml::NvmlDevice;
 
 enum class Role { energy, samples, instant, average };
 constexpr Role kRoles[] = {Role::energy, Role::samples, Role::instant, Role::average};  // best first
@@ -81,7 +81,8 @@ SensorInfo known_semantics(const Library& library, const NvmlDevice& board, Role
       info.window = 1.0;
       break;
   }
-  // A board that works draws more than the least, less than thrice its highest limit, and never the same to the milliwatt.
+  // A board that works draws more than the least, less than thrice its highest limit, and never the same to the
+  // milliwatt.
   unsigned low{}, high{};
   info.least_power = 0.1;
   info.most_power = 5000;
@@ -129,8 +130,8 @@ class NvmlSensor : public Sensor {
     return false;
   }
 
-  /// A call that took so much longer than others lost the processor on its way: the time of its reading is unknown. It counts as no
-  /// reading; one that is always slow counts.
+  /// A call that took so much longer than others lost the processor on its way: the time of its reading is unknown. It
+  /// counts as no reading; one that is always slow counts.
   bool came_late(double seconds) {
     quickest_ = std::min(quickest_, seconds);
     return seconds > 2e-3 + 5 * quickest_;
@@ -231,8 +232,7 @@ class PowerValue : public NvmlSensor {
       if (const int code = (*library_)->field_values(board_.handle, 1, &value); code != nvml::kOk)
         return failure((*library_)->field_values.symbol(), code);
       // The call succeeds even where the field does not exist: only the field's own code tells.
-      if (value.result != nvml::kOk)
-        return failure(fmt::format("NVML field {}", field_).c_str(), value.result);
+      if (value.result != nvml::kOk) return failure(fmt::format("NVML field {}", field_).c_str(), value.result);
       watts = 1e-3 * nvml::number(value.value, value.type);
       type = value.type;
     } else {
@@ -263,8 +263,7 @@ std::unique_ptr<Sensor> make(const std::shared_ptr<const Library>& library, cons
     case Role::instant: {
       // Before Ampere the plain power call is not averaged over a second, and the field does not exist.
       const bool has_field = board.architecture == 0 || board.architecture >= nvml::kAmpere;
-      return std::make_unique<PowerValue>(library, board, std::move(info),
-                                          has_field ? nvml::kFieldPowerInstant : 0);
+      return std::make_unique<PowerValue>(library, board, std::move(info), has_field ? nvml::kFieldPowerInstant : 0);
     }
     case Role::average: {
       auto field = std::make_unique<PowerValue>(library, board, info, nvml::kFieldPowerAverage);
@@ -285,8 +284,8 @@ bool answers(Sensor& sensor, std::vector<std::string>& notes) {
   return false;
 }
 
-std::vector<std::unique_ptr<Sensor>> sensors_of(const std::shared_ptr<const Library>& library,
-                                                const NvmlDevice& board, std::vector<std::string>& notes) {
+std::vector<std::unique_ptr<Sensor>> sensors_of(const std::shared_ptr<const Library>& library, const NvmlDevice& board,
+                                                std::vector<std::string>& notes) {
   std::vector<std::unique_ptr<Sensor>> sensors;
   for (const Role role : kRoles) {
     if (role == Role::average && board.architecture != 0 && board.architecture < nvml::kAmpere) continue;
@@ -322,8 +321,7 @@ class NvmlFamily : public SensorFamily {
     const NvmlDevice* board = library->find(key);
     if (!board) {
       std::string there;
-      for (const auto& b : library->boards())
-        there += fmt::format("\n  nvml:{}  {}  {}", b.index, b.name, b.uuid);
+      for (const auto& b : library->boards()) there += fmt::format("\n  nvml:{}  {}  {}", b.index, b.name, b.uuid);
       throw UserError(
           fmt::format("sensor {}: NVML knows no such board; it has{}", id, there.empty() ? " none" : there));
     }
@@ -331,8 +329,8 @@ class NvmlFamily : public SensorFamily {
     if (rest.find('/') == std::string::npos) {
       auto sensors = sensors_of(library, *board, notes);
       if (sensors.empty())
-        throw UserError(fmt::format("sensor {}: {} answers no power or energy question:\n  {}", id,
-                                    board->name, fmt::join(notes, "\n  ")));
+        throw UserError(fmt::format("sensor {}: {} answers no power or energy question:\n  {}", id, board->name,
+                                    fmt::join(notes, "\n  ")));
       return std::move(sensors.front());
     }
     const std::string role = rest.substr(rest.find('/') + 1);
@@ -345,12 +343,11 @@ class NvmlFamily : public SensorFamily {
       }
       names.push_back(name_of(r));
     }
-    throw UserError(
-        fmt::format("sensor {}: no sensor \"{}\" on a board{}", id, role, suggestion(role, names)));
+    throw UserError(fmt::format("sensor {}: no sensor \"{}\" on a board{}", id, role, suggestion(role, names)));
   }
 
-  std::vector<std::unique_ptr<Sensor>> for_device(const std::string& uuid, const std::string& pci_address,
-                                                  bool is_cpu, std::vector<std::string>& notes) override {
+  std::vector<std::unique_ptr<Sensor>> for_device(const std::string& uuid, const std::string& pci_address, bool is_cpu,
+                                                  std::vector<std::string>& notes) override {
     if (is_cpu) return {};
     std::string reason;
     const auto library = Library::open(&reason);
@@ -360,9 +357,8 @@ class NvmlFamily : public SensorFamily {
     }
     const NvmlDevice* board = library->match(uuid, pci_address);
     if (!board) {
-      notes.push_back(
-          fmt::format("NVML (NVIDIA boards): none of its {} boards has this device's UUID or PCI address",
-                      library->boards().size()));
+      notes.push_back(fmt::format("NVML (NVIDIA boards): none of its {} boards has this device's UUID or PCI address",
+                                  library->boards().size()));
       return {};
     }
     return sensors_of(library, *board, notes);

@@ -41,8 +41,7 @@ class Counter {
  public:
   Counter(const Sysfs& sysfs, const Zone& zone)
       : file_(zone.folder / "energy_uj"),
-        range_(static_cast<double>(sysfs.read_integer(zone.folder / "max_energy_range_uj").value_or(0)) *
-               1e-6) {}
+        range_(static_cast<double>(sysfs.read_integer(zone.folder / "max_energy_range_uj").value_or(0)) * 1e-6) {}
 
   /// Joules since the first read; nullopt with `why` when the file gives none or too long went by.
   std::optional<double> read(const Sysfs& sysfs, double now, std::string& why) {
@@ -54,8 +53,7 @@ class Counter {
     const double joules = static_cast<double>(*microjoules) * 1e-6;
     if (last_) {
       if (range_ > 0 && now - last_time_ > range_ / kMostPower) {
-        why = fmt::format("not read for {:.0f} s: the counter may have wrapped more than once",
-                          now - last_time_);
+        why = fmt::format("not read for {:.0f} s: the counter may have wrapped more than once", now - last_time_);
         last_ = joules;
         last_time_ = now;
         return std::nullopt;
@@ -132,8 +130,7 @@ class RaplFamily : public SensorFamily {
       packages += zone.is_package;
     }
     if (packages > 1)
-      found.insert(found.begin(),
-                   describe("rapl:packages", fmt::format("RAPL, {} packages together", packages)));
+      found.insert(found.begin(), describe("rapl:packages", fmt::format("RAPL, {} packages together", packages)));
     return found;
   }
 
@@ -142,8 +139,7 @@ class RaplFamily : public SensorFamily {
     const SensorInfo info = choose_sensor(id, "rapl", list(notes), notes);
     std::vector<Zone> chosen;
     for (const auto& zone : readable_zones(notes))
-      if (info.id == "rapl:packages" ? zone.is_package : info.id == "rapl:" + zone.name)
-        chosen.push_back(zone);
+      if (info.id == "rapl:packages" ? zone.is_package : info.id == "rapl:" + zone.name) chosen.push_back(zone);
     return std::make_unique<RaplSensor>(sysfs_, info, chosen);
   }
 

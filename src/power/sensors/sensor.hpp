@@ -24,8 +24,8 @@ enum class SensorScope { chip, board, module, rail, package, node };
 std::string to_string(SensorScope scope);
 
 struct SensorInfo {
-  std::string id;     ///< "nvml:0/energy", "rapl:package-0", "powersensor3:/dev/ttyACM0"
-  std::string name;   ///< for people
+  std::string id;    ///< "nvml:0/energy", "rapl:package-0", "powersensor3:/dev/ttyACM0"
+  std::string name;  ///< for people
   SensorKind kind = SensorKind::instantaneous_power;
   SensorScope scope = SensorScope::board;
   std::string uuid, pci_address;  ///< of the device it belongs to, where there is one

@@ -20,9 +20,8 @@ class SensorFamily {
   /// Opens one of its ids; throws UserError naming what there is.
   virtual std::unique_ptr<Sensor> open(const std::string& id) = 0;
   /// The sensors of a device, best first; says in `notes` what was looked for in vain. Never throws.
-  virtual std::vector<std::unique_ptr<Sensor>> for_device(const std::string& uuid,
-                                                          const std::string& pci_address, bool is_cpu,
-                                                          std::vector<std::string>& notes) = 0;
+  virtual std::vector<std::unique_ptr<Sensor>> for_device(const std::string& uuid, const std::string& pci_address,
+                                                          bool is_cpu, std::vector<std::string>& notes) = 0;
   /// The monitor of a device; nullptr when this family has none.
   virtual std::unique_ptr<DeviceMonitor> monitor(const std::string& uuid, const std::string& pci_address) {
     (void)uuid;

@@ -53,13 +53,11 @@ std::unique_ptr<Sensor> open_sensor(const std::string& id) {
     if (family->name() == prefix) return calibrated(family->open(id));
     names.push_back(family->name());
   }
-  throw UserError(
-      fmt::format("unknown sensor \"{}\": an id begins with its kind{}", id, suggestion(prefix, names)));
+  throw UserError(fmt::format("unknown sensor \"{}\": an id begins with its kind{}", id, suggestion(prefix, names)));
 }
 
-std::vector<std::unique_ptr<Sensor>> sensors_for_device(const std::string& uuid,
-                                                        const std::string& pci_address, bool is_cpu,
-                                                        std::vector<std::string>* looked_for) {
+std::vector<std::unique_ptr<Sensor>> sensors_for_device(const std::string& uuid, const std::string& pci_address,
+                                                        bool is_cpu, std::vector<std::string>* looked_for) {
   std::vector<std::string> notes;
   std::vector<std::unique_ptr<Sensor>> sensors;
   for (const auto& family : make_families()) {

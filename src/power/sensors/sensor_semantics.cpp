@@ -81,8 +81,8 @@ bool apply_stored_calibration(SensorInfo& info) {
   number("repeatability", info.repeatability);
   if (const auto meter = stored.find("meter"); meter != stored.end()) read_meter(*meter, info);
   if (const auto kind = stored.value("kind", std::string{}); !kind.empty())
-    for (const auto k : {SensorKind::cumulative_energy, SensorKind::instantaneous_power,
-                         SensorKind::windowed_power, SensorKind::exponential_power})
+    for (const auto k : {SensorKind::cumulative_energy, SensorKind::instantaneous_power, SensorKind::windowed_power,
+                         SensorKind::exponential_power})
       if (to_string(k) == kind) info.kind = k;
   info.calibrated = true;
   return true;

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
-#include "base/sysfs.hpp"
 #include "base/clock.hpp"
+#include "base/sysfs.hpp"
 #include "power/sensors/sensor_family.hpp"
 
 namespace ergotune {
@@ -36,8 +36,8 @@ bool exists_unreadable(const Sysfs& sysfs, const std::filesystem::path& path);
 
 /// The sensor of `list` with this id; for the bare name of the family ("tegra") the first. Throws UserError
 /// naming what there is, with `notes` as the reasons where there is nothing.
-const SensorInfo& choose_sensor(const std::string& id, const std::string& family,
-                                const std::vector<SensorInfo>& list, const std::vector<std::string>& notes);
+const SensorInfo& choose_sensor(const std::string& id, const std::string& family, const std::vector<SensorInfo>& list,
+                                const std::vector<std::string>& notes);
 
 std::unique_ptr<SensorFamily> make_tegra_family();
 std::unique_ptr<SensorFamily> make_amdgpu_family();

@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "ergotune/error.hpp"
-#include "power/sysfs_devices.hpp"
 #include "power/sensors/sysfs_sensor.hpp"
+#include "power/sysfs_devices.hpp"
 
 namespace ergotune {
 namespace {
@@ -26,8 +26,7 @@ struct Rail {
 std::string label_of(const Sysfs& sysfs, const fs::path& chip, const fs::path& own_label, int channel) {
   if (const auto text = sysfs.read(own_label); text && !text->empty()) return *text;
   for (const char* kind : {"channel", "input"}) {
-    const std::string text =
-        device_tree_text(sysfs, chip / "of_node" / fmt::format("{}@{}", kind, channel) / "label");
+    const std::string text = device_tree_text(sysfs, chip / "of_node" / fmt::format("{}@{}", kind, channel) / "label");
     if (!text.empty()) return text;
   }
   return {};
@@ -97,8 +96,7 @@ class TegraSensor : public SysfsSensor {
       if (!milliwatts) return fail(fmt::format("{} cannot be read", rail_.power.string()));
       watts = static_cast<double>(*milliwatts) * 1e-3;
     } else {
-      const auto milliamperes = sysfs_.read_integer(rail_.current),
-                 millivolts = sysfs_.read_integer(rail_.voltage);
+      const auto milliamperes = sysfs_.read_integer(rail_.current), millivolts = sysfs_.read_integer(rail_.voltage);
       if (!milliamperes || !millivolts) return fail(fmt::format("rail {} cannot be read", rail_.name));
       watts = static_cast<double>(*milliamperes) * 1e-3 * static_cast<double>(*millivolts) * 1e-3;
     }
@@ -172,8 +170,8 @@ class TegraFamily : public SensorFamily {
   std::unique_ptr<Sensor> open(const std::string& id) override {
     std::vector<std::string> notes;
     const SensorInfo info = choose_sensor(id, "tegra", list(notes), notes);
-    const auto rail = std::find_if(rails_.begin(), rails_.end(),
-                                   [&](const Rail& r) { return "tegra:" + r.name == info.id; });
+    const auto rail =
+        std::find_if(rails_.begin(), rails_.end(), [&](const Rail& r) { return "tegra:" + r.name == info.id; });
     return std::make_unique<TegraSensor>(sysfs_, info, *rail);
   }
 

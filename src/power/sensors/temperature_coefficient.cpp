@@ -6,8 +6,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "base/files.hpp"
 #include "base/clock.hpp"
+#include "base/files.hpp"
 #include "ergotune/error.hpp"
 #include "power/sensors/sensor_semantics.hpp"
 
@@ -26,9 +26,9 @@ std::optional<TemperatureCoefficient> kept_temperature_coefficient(const SensorI
   try {
     const auto document = nlohmann::json::parse(*text);
     if (document.at("driver").get<std::string>() != info.driver) return std::nullopt;
-    const TemperatureCoefficient kept{
-        document.at("watts_per_degree").get<double>(), document.at("standard_error").get<double>(),
-        document.at("coolest_c").get<double>(), document.at("hottest_c").get<double>()};
+    const TemperatureCoefficient kept{document.at("watts_per_degree").get<double>(),
+                                      document.at("standard_error").get<double>(),
+                                      document.at("coolest_c").get<double>(), document.at("hottest_c").get<double>()};
     if (std::isfinite(kept.watts_per_degree) && kept.standard_error >= 0) return kept;
   } catch (const nlohmann::json::exception&) {
     // no such file of ours: it is made anew
@@ -48,7 +48,8 @@ std::filesystem::path keep_temperature_coefficient(const SensorInfo& info, const
                                         {"coolest_c", found.coolest},
                                         {"hottest_c", found.hottest},
                                         {"when", iso_time(wall_seconds())}};
-  if (const int code = write_file(file, document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"); code != 0)
+  if (const int code = write_file(file, document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+      code != 0)
     throw Error(fmt::format("cannot write {}: {}", file.string(), std::strerror(code)));
   return file;
 }

@@ -1,5 +1,5 @@
-// How a board's power changes with its temperature, as `ergotune temperature` found it: leakage. Kept per board and driver
-// beside the calibration of its sensors.
+// How a board's power changes with its temperature, as `ergotune temperature` found it: leakage. Kept per board and
+// driver beside the calibration of its sensors.
 #pragma once
 
 #include <filesystem>

@@ -22,13 +22,12 @@ void read_random(const Table& table, Argument& argument) {
     argument.fill.low = table.number_of((*pair)[0], what);
     argument.fill.high = table.number_of((*pair)[1], what);
     if (!(argument.fill.low <= argument.fill.high)) {
-      throw UserError(fmt::format("{} goes from {} down to {}; the lower value comes first", what,
-                                  argument.fill.low, argument.fill.high),
+      throw UserError(fmt::format("{} goes from {} down to {}; the lower value comes first", what, argument.fill.low,
+                                  argument.fill.high),
                       table.place_of(*bounds));
     }
   }
-  if (const auto seed = table.optional_integer("seed"))
-    argument.fill.seed = static_cast<std::uint64_t>(*seed);
+  if (const auto seed = table.optional_integer("seed")) argument.fill.seed = static_cast<std::uint64_t>(*seed);
 }
 
 void read_fill_table(const Table& table, Argument& argument, const std::filesystem::path& folder) {
@@ -85,9 +84,8 @@ Access read_access(const Table& table) {
   if (!word || *word == "read") return Access::read;
   if (*word == "write") return Access::write;
   if (*word == "read_write") return Access::read_write;
-  throw UserError(
-      fmt::format("unknown access \"{}\"{}", *word, suggestion(*word, {"read", "write", "read_write"})),
-      table.place_of(*table.find("access")));
+  throw UserError(fmt::format("unknown access \"{}\"{}", *word, suggestion(*word, {"read", "write", "read_write"})),
+                  table.place_of(*table.find("access")));
 }
 
 void refuse_buffer_keys(const Table& table, const std::string& what, const char* has) {
@@ -134,7 +132,8 @@ void read_fields(const Table& table, const toml::node& node, Argument& argument)
     table.wrong_kind(node, fmt::format("\"fields\" of argument \"{}\"", argument.name),
                      "a list of tables { name, type, value }, in the order of the structure's members");
   for (const toml::node& item : *list) {
-    const Table member = table.table(item, fmt::format("member {} of argument \"{}\"", argument.fields.size() + 1, argument.name));
+    const Table member =
+        table.table(item, fmt::format("member {} of argument \"{}\"", argument.fields.size() + 1, argument.name));
     member.allow({"name", "type", "value"});
     Field field;
     field.name = member.text("name", "what the member is called");
@@ -173,10 +172,9 @@ Argument read_argument(const Table& table, std::size_t position, const std::file
   }
   argument.kind = Argument::Kind::buffer;
   argument.count = table.expression_of(
-      table.require(
-          "count",
-          "the number of elements of a buffer (or \"value\" for a scalar, \"local_count\" for local "
-          "memory)"),
+      table.require("count",
+                    "the number of elements of a buffer (or \"value\" for a scalar, \"local_count\" for local "
+                    "memory)"),
       "the count of " + what);
   argument.access = read_access(table);
   // Buffers filled at random differ from each other without anybody having to say so.
@@ -197,8 +195,7 @@ std::vector<Argument> read_buffers(const Table& parent, const std::filesystem::p
     buffer.name = entry.key;
     const std::string what = fmt::format("buffer \"{}\"", entry.key);
     buffer.type = read_type(table, what);
-    buffer.count = table.expression_of(table.require("count", "the number of its elements"),
-                                       "the count of " + what);
+    buffer.count = table.expression_of(table.require("count", "the number of its elements"), "the count of " + what);
     buffer.fill.seed = buffers.size() + 1;
     read_fill(table, buffer, folder);
     buffers.push_back(std::move(buffer));
@@ -226,12 +223,10 @@ void settle_buffers(const Table& root, std::vector<Kernel>& kernels) {
   }
 }
 
-std::vector<Argument> read_arguments(const Table& parent, const toml::node& node,
-                                     const std::filesystem::path& folder,
+std::vector<Argument> read_arguments(const Table& parent, const toml::node& node, const std::filesystem::path& folder,
                                      const std::vector<Argument>& buffers) {
   const toml::array* list = node.as_array();
-  if (!list)
-    parent.wrong_kind(node, "\"arguments\"", "a list of tables, in the order of the kernel's arguments");
+  if (!list) parent.wrong_kind(node, "\"arguments\"", "a list of tables, in the order of the kernel's arguments");
   std::vector<Argument> result;
   std::set<std::string> names;
   for (const toml::node& item : *list) {

@@ -61,7 +61,8 @@ Json write(const ObserverSpec& spec);
 template <class E>
 E read_enumerator(const Json& json, E last) {
   const auto number = json.get<std::int64_t>();
-  if (number < 0 || number > static_cast<std::int64_t>(last)) throw Error("no such kind in a stored problem: " + json.dump());
+  if (number < 0 || number > static_cast<std::int64_t>(last))
+    throw Error("no such kind in a stored problem: " + json.dump());
   return static_cast<E>(number);
 }
 

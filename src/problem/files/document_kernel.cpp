@@ -1,8 +1,8 @@
 // Kernels and verification in a problem's document.
 #include <fmt/format.h>
 
-#include "problem/files/base64.hpp"
 #include "problem/compiled_code.hpp"
+#include "problem/files/base64.hpp"
 #include "problem/files/document.hpp"
 
 namespace ergotune::document {
@@ -57,8 +57,7 @@ static Fill read_fill(const Json& json) {
   fill.value = number(json.at("value"));
   fill.file = read_path(json.at("file"));
   if (json.contains("data")) {
-    fill.data =
-        std::make_shared<std::vector<std::uint8_t>>(base64_decode(json.at("data").get<std::string>()));
+    fill.data = std::make_shared<std::vector<std::uint8_t>>(base64_decode(json.at("data").get<std::string>()));
   }
   return fill;
 }
@@ -93,8 +92,7 @@ static Argument read_argument(const Json& json) {
   argument.place = read_place(json.at("place"));
   if (!json.contains("fields")) return argument;
   for (const Json& field : json.at("fields"))
-    argument.fields.push_back(
-        {field.at(0), read_type(field.at(1)), read_expression(field.at(2))});
+    argument.fields.push_back({field.at(0), read_type(field.at(1)), read_expression(field.at(2))});
   argument.type_name = json.at("type_name");
   return argument;
 }
@@ -103,13 +101,13 @@ Json write(const Kernel& kernel) {
   Json options = Json::object();
   for (const auto& [language, list] : kernel.options) options[language] = write_list(list);
   Json json{{"function", write(kernel.function)},
-              {"sources", write_list(kernel.sources)},
-              {"arguments", write_list(kernel.arguments)},
-              {"grid", write_list(kernel.launch.grid)},
-              {"global", write_list(kernel.launch.global)},
-              {"block", write_list(kernel.launch.block)},
-              {"shared_memory_bytes", write(kernel.launch.shared_memory_bytes)},
-              {"options", options}};
+            {"sources", write_list(kernel.sources)},
+            {"arguments", write_list(kernel.arguments)},
+            {"grid", write_list(kernel.launch.grid)},
+            {"global", write_list(kernel.launch.global)},
+            {"block", write_list(kernel.launch.block)},
+            {"shared_memory_bytes", write(kernel.launch.shared_memory_bytes)},
+            {"options", options}};
   if (!kernel.name.empty()) json["name"] = kernel.name;
   if (kernel.verification) json["verification"] = write(*kernel.verification);
   return json;

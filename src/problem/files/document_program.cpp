@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/hash.hpp"
-#include "problem/program.hpp"
 #include "problem/files/document.hpp"
+#include "problem/program.hpp"
 
 namespace ergotune::document {
 
@@ -70,9 +70,12 @@ void add_named_files(const std::vector<Template>& words, const std::filesystem::
 }  // namespace
 
 Json write(const Program& program) {
-  Json json{{"command", write_texts(program.command)}, {"files", write_files(program.files)},
-            {"build_files", write_files(program.build_files)}, {"check_pattern", program.check_pattern},
-            {"check_command", write_texts(program.check_command)}, {"time_limit", number(program.time_limit)},
+  Json json{{"command", write_texts(program.command)},
+            {"files", write_files(program.files)},
+            {"build_files", write_files(program.build_files)},
+            {"check_pattern", program.check_pattern},
+            {"check_command", write_texts(program.check_command)},
+            {"time_limit", number(program.time_limit)},
             {"place", document::write(program.place)}};
   for (const auto& [name, text] : program.environment) json["environment"][name] = document::write(text);
   if (program.folder) json["folder"] = document::write(*program.folder);
@@ -125,8 +128,8 @@ Json describe(const Program& program, const std::filesystem::path& folder) {
   for (const auto& source : program.sources) add_contents(source, contents);
   json["contents"] = contents;
   if (const auto& compare = program.compare)
-    json["compare"] = {document::write(compare->file), contents_of(compare->reference), number_or_null(compare->absolute_tolerance),
-                       number_or_null(compare->relative_tolerance)};
+    json["compare"] = {document::write(compare->file), contents_of(compare->reference),
+                       number_or_null(compare->absolute_tolerance), number_or_null(compare->relative_tolerance)};
   return json;
 }
 

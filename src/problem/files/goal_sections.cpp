@@ -1,8 +1,8 @@
 // [metrics], objective, observe and [observers], [tune], [plans].
 #include <fmt/format.h>
 
-#include "problem/tables/setting_table.hpp"
 #include "problem/files/toml_sections.hpp"
+#include "problem/tables/setting_table.hpp"
 
 namespace ergotune::toml_reading {
 
@@ -30,8 +30,7 @@ std::optional<std::string> read_budget(const Table& table) {
   const toml::node* node = table.find("budget");
   if (!node) return std::nullopt;
   if (node->is_integer()) {
-    return std::to_string(
-        static_cast<std::int64_t>(positive(table, "budget", table.number_of(*node, "budget"))));
+    return std::to_string(static_cast<std::int64_t>(positive(table, "budget", table.number_of(*node, "budget"))));
   }
   if (!node->is_string()) {
     table.wrong_kind(*node, fmt::format("\"budget\" in {}", table.title()),
@@ -51,8 +50,7 @@ PlanStageSpec read_stage(const Table& table) {
     throw UserError(fmt::format("{} frees no parameters", table.title()), table.key_place("free"));
   if (const auto fixed = table.optional_table("fixed")) {
     for (const Entry& entry : fixed->entries()) {
-      stage.fixed[entry.key] =
-          fixed->value_of(*entry.node, fmt::format("\"{}\" in {}", entry.key, fixed->title()));
+      stage.fixed[entry.key] = fixed->value_of(*entry.node, fmt::format("\"{}\" in {}", entry.key, fixed->title()));
     }
   }
   stage.objective = table.optional_text("objective").value_or("");
@@ -72,8 +70,7 @@ std::vector<Metric> read_metrics(const Table& table) {
     if (entry.node->is_table()) {
       const Table inner = table.table(entry);
       inner.allow({"expression", "unit"});
-      metric.expression =
-          inner.expression_of(inner.require("expression", "how the metric is computed"), what);
+      metric.expression = inner.expression_of(inner.require("expression", "how the metric is computed"), what);
       metric.unit = inner.optional_text("unit").value_or("");
     } else {
       if (!entry.node->is_string()) table.wrong_kind(*entry.node, what, "an expression in quotes");
@@ -110,8 +107,7 @@ std::vector<ObserverSpec> read_observers(const Table& root) {
   const auto add = [&](ObserverSpec spec) {
     for (const ObserverSpec& other : specs) {
       if (other.name == spec.name)
-        throw UserError(fmt::format("observer \"{}\" is asked for twice; keep one of them", spec.name),
-                        spec.place);
+        throw UserError(fmt::format("observer \"{}\" is asked for twice; keep one of them", spec.name), spec.place);
     }
     specs.push_back(std::move(spec));
   };
@@ -162,11 +158,10 @@ std::vector<PlanSpec> read_plans(const Table& table) {
                        fmt::format("a list of stages, each a table [[plans.{}]]", entry.key));
     }
     for (const toml::node& node : *stages) {
-      plan.stages.push_back(read_stage(
-          table.table(node, fmt::format("stage {} of plan \"{}\"", plan.stages.size() + 1, plan.name))));
+      plan.stages.push_back(
+          read_stage(table.table(node, fmt::format("stage {} of plan \"{}\"", plan.stages.size() + 1, plan.name))));
     }
-    if (plan.stages.empty())
-      throw UserError(fmt::format("plan \"{}\" has no stages", plan.name), entry.place);
+    if (plan.stages.empty()) throw UserError(fmt::format("plan \"{}\" has no stages", plan.name), entry.place);
     plans.push_back(std::move(plan));
   }
   return plans;

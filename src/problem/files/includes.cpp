@@ -15,8 +15,7 @@ namespace {
 /// Names in `#include "x"`, `#include <x>` and Fortran's `include 'x'`.
 std::vector<std::string> included_names(const std::string& source) {
   std::vector<std::string> names;
-  for (std::size_t at = source.find("include"); at != std::string::npos;
-       at = source.find("include", at + 1)) {
+  for (std::size_t at = source.find("include"); at != std::string::npos; at = source.find("include", at + 1)) {
     std::size_t i = at + 7;
     while (i < source.size() && (source[i] == ' ' || source[i] == '\t')) ++i;
     if (i >= source.size()) break;

@@ -22,8 +22,7 @@ Json Source::parse() const {
     // "[json.exception.parse_error.101] parse error at line 1, column 2: what matters"
     std::string words = error.what();
     if (const auto colon = words.find(": "); colon != std::string::npos) words = words.substr(colon + 2);
-    throw UserError(fmt::format("this is not JSON: {}", words),
-                    place_at(error.byte > 0 ? error.byte - 1 : 0));
+    throw UserError(fmt::format("this is not JSON: {}", words), place_at(error.byte > 0 ? error.byte - 1 : 0));
   } catch (const Json::exception& error) {
     throw UserError(fmt::format("this is not JSON: {}", error.what()), whole());
   }

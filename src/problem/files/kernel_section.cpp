@@ -21,22 +21,21 @@ Language language_named(const std::string& name, const SourcePlace& place) {
     if (kLanguageNames[i] == name) return static_cast<Language>(i);
   }
   const bool cpp = name == "c++" || name == "cxx";
-  throw UserError(fmt::format("unknown language \"{}\"{}", name, suggestion(cpp ? "cpp." : name, kLanguageNames)), place);
+  throw UserError(fmt::format("unknown language \"{}\"{}", name, suggestion(cpp ? "cpp." : name, kLanguageNames)),
+                  place);
 }
 
 Language language_of_file(const std::filesystem::path& file, const SourcePlace& place) {
   static const std::map<std::string, Language> kEndings{
-      {".cubin", Language::cuda}, {".ptx", Language::cuda},   {".fatbin", Language::cuda},
-      {".cu", Language::cuda},   {".cl", Language::opencl},   {".hip", Language::hip},
-      {".c", Language::c},       {".cpp", Language::cpp},     {".cc", Language::cpp},
-      {".cxx", Language::cpp},   {".f90", Language::fortran}, {".F90", Language::fortran},
-      {".f", Language::fortran}, {".f03", Language::fortran}, {".f08", Language::fortran}};
+      {".cubin", Language::cuda}, {".ptx", Language::cuda},    {".fatbin", Language::cuda}, {".cu", Language::cuda},
+      {".cl", Language::opencl},  {".hip", Language::hip},     {".c", Language::c},         {".cpp", Language::cpp},
+      {".cc", Language::cpp},     {".cxx", Language::cpp},     {".f90", Language::fortran}, {".F90", Language::fortran},
+      {".f", Language::fortran},  {".f03", Language::fortran}, {".f08", Language::fortran}};
   const auto found = kEndings.find(file.extension().string());
   if (found != kEndings.end()) return found->second;
-  throw UserError(
-      fmt::format("the ending of \"{}\" names no language; say it: source = {{ opencl = \"{}\" }}",
-                  file.string(), file.string()),
-      place);
+  throw UserError(fmt::format("the ending of \"{}\" names no language; say it: source = {{ opencl = \"{}\" }}",
+                              file.string(), file.string()),
+                  place);
 }
 
 void add_include_folder(KernelSource& source, const std::filesystem::path& folder) {
@@ -59,8 +58,7 @@ KernelSource source_from_file(const std::string& name, std::optional<Language> l
 KernelSource read_source(const Table& parent, const Entry& entry, const std::filesystem::path& folder) {
   const Language language = language_named(entry.key, entry.place);
   if (entry.node->is_string()) {
-    return source_from_file(*entry.node->value<std::string>(), language, folder,
-                            parent.place_of(*entry.node));
+    return source_from_file(*entry.node->value<std::string>(), language, folder, parent.place_of(*entry.node));
   }
   const Table table = parent.table(entry);
   table.allow({"file", "text"});
@@ -77,8 +75,8 @@ KernelSource read_source(const Table& parent, const Entry& entry, const std::fil
 }
 
 std::vector<KernelSource> read_sources(const Table& kernel, const std::filesystem::path& folder) {
-  const toml::node& node = kernel.require(
-      "source", "a file such as \"gemm.cl\", or a table by language: { opencl = \"gemm.cl\" }");
+  const toml::node& node =
+      kernel.require("source", "a file such as \"gemm.cl\", or a table by language: { opencl = \"gemm.cl\" }");
   std::vector<KernelSource> sources;
   if (const toml::table* by_language = node.as_table()) {
     const Table table = kernel.table({"source", by_language, kernel.key_place("source")});
@@ -92,8 +90,7 @@ std::vector<KernelSource> read_sources(const Table& kernel, const std::filesyste
     sources.push_back(source_from_file(kernel.text_of(node, fmt::format("\"source\" in {}", kernel.title())),
                                        std::nullopt, folder, kernel.place_of(node)));
   }
-  if (sources.empty())
-    throw UserError(fmt::format("{} has no source", kernel.title()), kernel.place_of(node));
+  if (sources.empty()) throw UserError(fmt::format("{} has no source", kernel.title()), kernel.place_of(node));
   const auto extra = kernel.optional_texts("include_folders");
   for (KernelSource& source : sources) {
     for (const std::string& path : extra) add_include_folder(source, folder / path);
@@ -107,8 +104,7 @@ std::vector<Expression> read_dimensions(const Table& table, const char* key) {
   if (!node) return result;
   const std::string what = fmt::format("\"{}\" in {}", key, table.title());
   if (const toml::array* list = node->as_array()) {
-    for (const toml::node& item : *list)
-      result.push_back(table.expression_of(item, "a dimension of " + what));
+    for (const toml::node& item : *list) result.push_back(table.expression_of(item, "a dimension of " + what));
   } else {
     result.push_back(table.expression_of(*node, what));
   }
@@ -145,9 +141,9 @@ void check_launch(const Kernel& kernel, const Table& table) {
         place);
   }
   if (kernel.launch.block.empty()) {
-    throw UserError(fmt::format("{} needs \"launch.block\": threads per block, such as [\"block_size_x\", 1]",
-                                table.title()),
-                    place);
+    throw UserError(
+        fmt::format("{} needs \"launch.block\": threads per block, such as [\"block_size_x\", 1]", table.title()),
+        place);
   }
 }
 
@@ -164,7 +160,8 @@ std::vector<Template> read_templates(const Table& table, const toml::node& node,
   return result;
 }
 
-std::map<std::string, std::vector<Template>> read_options(const Table& kernel, const std::vector<KernelSource>& sources) {
+std::map<std::string, std::vector<Template>> read_options(const Table& kernel,
+                                                          const std::vector<KernelSource>& sources) {
   std::map<std::string, std::vector<Template>> options;
   const toml::node* node = kernel.find("options");
   if (!node) return options;
@@ -182,10 +179,11 @@ std::map<std::string, std::vector<Template>> read_options(const Table& kernel, c
   const bool any_used = std::any_of(entries.begin(), entries.end(), used);
   for (const Entry& entry : entries) {
     // Options for further devices may stand beside those of this one; host languages are taken for each other.
-    const bool meant = entry.key == "all" || used(entry) || (!on_host(language_named(entry.key, entry.place)) && any_used);
+    const bool meant =
+        entry.key == "all" || used(entry) || (!on_host(language_named(entry.key, entry.place)) && any_used);
     if (!meant && !sources.empty())
-      throw UserError(fmt::format("{} has options for {}, and its source is in {}: they would be used for nothing", kernel.title(), entry.key,
-                                  to_string(sources.front().language)),
+      throw UserError(fmt::format("{} has options for {}, and its source is in {}: they would be used for nothing",
+                                  kernel.title(), entry.key, to_string(sources.front().language)),
                       entry.place);
     options[entry.key == "all" ? "" : entry.key] = read_templates(table, *entry.node, "a compiler option");
   }
@@ -203,8 +201,7 @@ std::vector<std::string> outputs_of(const std::vector<Kernel>& kernels) {
   std::vector<std::string> names;
   for (const Kernel& kernel : kernels) {
     for (const Argument& argument : kernel.arguments) {
-      if (argument.kind == Argument::Kind::buffer && argument.access != Access::read)
-        names.push_back(argument.name);
+      if (argument.kind == Argument::Kind::buffer && argument.access != Access::read) names.push_back(argument.name);
     }
   }
   return names;
@@ -215,8 +212,8 @@ void read_outputs(const Table& table, const std::vector<Kernel>& kernels, Verifi
   const std::vector<std::string> known = outputs_of(kernels);
   for (const std::string& name : verification.outputs) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    throw UserError(fmt::format("\"{}\" is no output of {}{}", name,
-                                kernels.size() > 1 ? "the kernels" : "the kernel", suggestion(name, known)),
+    throw UserError(fmt::format("\"{}\" is no output of {}{}", name, kernels.size() > 1 ? "the kernels" : "the kernel",
+                                suggestion(name, known)),
                     table.key_place("outputs"));
   }
 }
@@ -226,9 +223,8 @@ std::vector<Entry> output_entries(const Table& table, const std::vector<Kernel>&
   const std::vector<std::string> buffers = outputs_of(kernels);
   for (const Entry& entry : table.entries()) {
     if (std::find(buffers.begin(), buffers.end(), entry.key) == buffers.end()) {
-      throw UserError(
-          fmt::format("\"{}\" is no output of the kernel{}", entry.key, suggestion(entry.key, buffers)),
-          entry.place);
+      throw UserError(fmt::format("\"{}\" is no output of the kernel{}", entry.key, suggestion(entry.key, buffers)),
+                      entry.place);
     }
   }
   return table.entries();
@@ -248,8 +244,8 @@ void read_compare(const Table& table, const std::vector<Kernel>& kernels, Verifi
   }
 }
 
-void read_expected_files(const Table& table, const std::filesystem::path& folder,
-                         const std::vector<Kernel>& kernels, Verification& verification) {
+void read_expected_files(const Table& table, const std::filesystem::path& folder, const std::vector<Kernel>& kernels,
+                         Verification& verification) {
   for (const Entry& entry : output_entries(table, kernels)) {
     verification.files[entry.key] =
         (folder / table.text_of(*entry.node, fmt::format("\"{}\" in {}", entry.key, table.title()))).lexically_normal();
@@ -274,17 +270,15 @@ std::shared_ptr<Verification> read_own_verification(const Table& table, const Ke
   return std::make_shared<Verification>(read_verification(table, {kernel}, context));
 }
 
-std::string read_text_file(const std::filesystem::path& file, const std::string& what,
-                           const SourcePlace& place) {
+std::string read_text_file(const std::filesystem::path& file, const std::string& what, const SourcePlace& place) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) {
     throw UserError(fmt::format("{} {} is a folder, not a file", what, file.string()), place);
   }
   auto text = read_file(file);
   if (!text)
-    throw UserError(
-        fmt::format("cannot read the {} {}: it does not exist or is not readable", what, file.string()),
-        place);
+    throw UserError(fmt::format("cannot read the {} {}: it does not exist or is not readable", what, file.string()),
+                    place);
   return std::move(*text);
 }
 
@@ -314,13 +308,12 @@ Kernel read_kernel(const Table& table, const KernelContext& context) {
   return kernel;
 }
 
-Verification read_verification(const Table& table, const std::vector<Kernel>& kernels,
-                               const KernelContext& context) {
+Verification read_verification(const Table& table, const std::vector<Kernel>& kernels, const KernelContext& context) {
   // The reference of one kernel takes its arguments; that of several has its own, which name the buffers it shares.
   KernelContext reference{context.folder, nullptr, false, context.buffers};
   if (kernels.front().name.empty()) reference.main = &kernels.front();
-  table.allow({"reference", "kernel", "host_function", "files", "outputs", "per_configuration", "compare", "absolute_tolerance",
-               "relative_tolerance"});
+  table.allow({"reference", "kernel", "host_function", "files", "outputs", "per_configuration", "compare",
+               "absolute_tolerance", "relative_tolerance"});
   table.at_most_one_of({"reference", "kernel", "host_function", "files"});
   Verification verification;
   verification.absolute_tolerance = tolerance(table, "absolute_tolerance", verification.absolute_tolerance);
@@ -329,9 +322,10 @@ Verification read_verification(const Table& table, const std::vector<Kernel>& ke
   if (const auto compare = table.optional_table("compare")) read_compare(*compare, kernels, verification);
   verification.per_configuration = table.optional_boolean("per_configuration").value_or(false);
   if (verification.per_configuration && !table.has("kernel") && !table.has("host_function"))
-    throw UserError("\"per_configuration\" needs [verification.kernel] or [verification.host_function]: a reference that "
-                    "can run with each configuration's parameters",
-                    table.key_place("per_configuration"));
+    throw UserError(
+        "\"per_configuration\" needs [verification.kernel] or [verification.host_function]: a reference that "
+        "can run with each configuration's parameters",
+        table.key_place("per_configuration"));
   if (const auto word = table.optional_text("reference")) {
     if (*word != "none" && *word != "first_correct") {
       throw UserError(fmt::format("unknown reference \"{}\"{}; or a table [verification.kernel], "
@@ -348,11 +342,10 @@ Verification read_verification(const Table& table, const std::vector<Kernel>& ke
     verification.reference = std::make_shared<Kernel>(read_kernel(*host, reference));
     for (const KernelSource& source : verification.reference->sources) {
       if (on_host(source.language)) continue;
-      throw UserError(
-          fmt::format("a host function is written in c, cpp or fortran, not {}; a reference in {} goes in "
-                      "[verification.kernel]",
-                      to_string(source.language), to_string(source.language)),
-          host->key_place("source"));
+      throw UserError(fmt::format("a host function is written in c, cpp or fortran, not {}; a reference in {} goes in "
+                                  "[verification.kernel]",
+                                  to_string(source.language), to_string(source.language)),
+                      host->key_place("source"));
     }
   } else if (const auto files = table.optional_table("files")) {
     verification.kind = Verification::Kind::files;

@@ -22,9 +22,8 @@ Value read_value(const Json& json, const std::string& what, const SourcePlace& p
   if (json.is_number_integer()) return json.get<std::int64_t>();
   if (json.is_number()) return json.get<double>();
   if (json.is_string()) return json.get<std::string>();
-  throw UserError(
-      fmt::format("a value of {} must be a number, a string, true or false, not {}", what, kind_of(json)),
-      place);
+  throw UserError(fmt::format("a value of {} must be a number, a string, true or false, not {}", what, kind_of(json)),
+                  place);
 }
 
 std::vector<Parameter> read_parameters(const Json& json, const Source& source) {
@@ -45,8 +44,7 @@ std::vector<Parameter> read_parameters(const Json& json, const Source& source) {
     }
     parameters.push_back(std::move(parameter));
   }
-  if (parameters.empty())
-    throw UserError("\"tune_params\" is empty: there is nothing to tune", source.whole());
+  if (parameters.empty()) throw UserError("\"tune_params\" is empty: there is nothing to tune", source.whole());
   return parameters;
 }
 
@@ -60,8 +58,7 @@ void add_thread_limit(const Json& json, const Source& source, Problem& problem) 
   }
   std::string product;
   for (const Parameter& parameter : problem.parameters) {
-    if (parameter.name != "block_size_x" && parameter.name != "block_size_y" &&
-        parameter.name != "block_size_z")
+    if (parameter.name != "block_size_x" && parameter.name != "block_size_y" && parameter.name != "block_size_z")
       continue;
     product += (product.empty() ? "" : "*") + parameter.name;
   }
@@ -74,8 +71,7 @@ void add_thread_limit(const Json& json, const Source& source, Problem& problem) 
 }
 
 Problem read_plain(const Json& json, const Source& source, const std::filesystem::path& file) {
-  const std::vector<std::string> keys{"tune_params", "restrictions", "max_threads",
-                                      "name",        "source",       "description"};
+  const std::vector<std::string> keys{"tune_params", "restrictions", "max_threads", "name", "source", "description"};
   for (const auto& [key, value] : json.items()) {
     // Files of this form carry notes of their own; only what looks like a slip is one.
     if (std::find(keys.begin(), keys.end(), key) != keys.end() || nearest_name(key, keys).empty()) continue;
@@ -83,15 +79,14 @@ Problem read_plain(const Json& json, const Source& source, const std::filesystem
   }
   Problem problem;
   problem.file = file;
-  problem.name = json.contains("name") && json["name"].is_string() ? json["name"].get<std::string>()
-                                                                   : file.stem().string();
+  problem.name =
+      json.contains("name") && json["name"].is_string() ? json["name"].get<std::string>() : file.stem().string();
   problem.parameters = read_parameters(json.at("tune_params"), source);
   if (json.contains("restrictions")) {
     const Json& restrictions = json.at("restrictions");
     if (!restrictions.is_array()) {
-      throw UserError(
-          fmt::format("\"restrictions\" must be a list of expressions, not {}", kind_of(restrictions)),
-          source.place_of("restrictions"));
+      throw UserError(fmt::format("\"restrictions\" must be a list of expressions, not {}", kind_of(restrictions)),
+                      source.place_of("restrictions"));
     }
     for (const Json& item : restrictions) {
       if (!item.is_string()) {
@@ -119,17 +114,15 @@ Problem load_json_problem(const std::string& text, const std::filesystem::path& 
   } else if (json.contains("tune_params") && !json.contains("cache")) {
     problem = read_plain(json, source, file);
   } else if (json.contains("cache")) {
-    throw UserError("this is a cache of results, not a problem; load it with \"ergotune import\"",
-                    source.whole());
+    throw UserError("this is a cache of results, not a problem; load it with \"ergotune import\"", source.whole());
   } else {
     const std::vector<std::string> keys{"ConfigurationSpace", "tune_params"};
     std::string hint;
     for (const auto& [key, value] : json.items()) {
       if (const auto near = nearest_name(key, keys); !near.empty()) hint = suggestion(key, keys);
     }
-    throw UserError(
-        "this JSON is no problem: it has neither \"ConfigurationSpace\" (T1) nor \"tune_params\"" + hint,
-        source.whole());
+    throw UserError("this JSON is no problem: it has neither \"ConfigurationSpace\" (T1) nor \"tune_params\"" + hint,
+                    source.whole());
   }
   check_names(problem);
   return problem;

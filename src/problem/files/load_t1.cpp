@@ -34,8 +34,7 @@ Value value_of(const Json& json, const SourcePlace& place) {
   if (json.is_number_integer()) return json.get<std::int64_t>();
   if (json.is_number()) return json.get<double>();
   if (json.is_string()) return json.get<std::string>();
-  throw UserError(fmt::format("a value must be a number, a string, true or false, not {}", kind_of(json)),
-                  place);
+  throw UserError(fmt::format("a value must be a number, a string, true or false, not {}", kind_of(json)), place);
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -52,10 +51,9 @@ void read_values(std::string_view text, const SourcePlace& place, Parameter& par
   const bool list = inner.starts_with('[') && inner.ends_with(']');
   const bool tuple = inner.starts_with('(') && inner.ends_with(')');
   if (inner.size() < 2 || (!list && !tuple)) {
-    throw UserError(
-        fmt::format("the values \"{}\" of \"{}\" are no list: write \"[1, 2, 4]\" or \"range(1, 9)\"", text,
-                    parameter.name),
-        place);
+    throw UserError(fmt::format("the values \"{}\" of \"{}\" are no list: write \"[1, 2, 4]\" or \"range(1, 9)\"", text,
+                                parameter.name),
+                    place);
   }
   const std::string_view items = inner.substr(1, inner.size() - 2);
   if (trimmed(items).empty()) return;
@@ -101,8 +99,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 /// Sizes in T1 are Python over the lists of values: ProblemSize[0] is a number of the file and max(p) the
 /// largest value of parameter p.
 std::string plain_expression(std::string text, const std::vector<Parameter>& parameters) {
-  for (std::size_t i = 0; i < kSizes.size(); ++i)
-    replace_all(text, fmt::format("ProblemSize[{}]", i), kSizes[i]);
+  for (std::size_t i = 0; i < kSizes.size(); ++i) replace_all(text, fmt::format("ProblemSize[{}]", i), kSizes[i]);
   for (const Parameter& parameter : parameters) {
     if (parameter.values.empty()) continue;
     const auto [low, high] = std::minmax_element(parameter.values.begin(), parameter.values.end());
@@ -124,8 +121,8 @@ Language read_language(const std::string& name, const Source& source) {
                   source.place_of(name));
 }
 
-std::vector<Expression> read_size(const Json& specification, const char* key,
-                                  const std::vector<Parameter>& parameters, const Source& source) {
+std::vector<Expression> read_size(const Json& specification, const char* key, const std::vector<Parameter>& parameters,
+                                  const Source& source) {
   std::vector<Expression> result;
   if (!specification.contains(key)) return result;
   for (const char* axis : kAxes) {
@@ -139,8 +136,7 @@ std::vector<Expression> read_size(const Json& specification, const char* key,
 /// The divisors of one axis; T1 writes a list of expressions, and without one the block size is meant.
 std::string divisor(const Json& specification, const char* axis, const Source& source) {
   const std::string key = fmt::format("GridDiv{}", axis);
-  if (!specification.contains(key) || !specification.at(key).is_array() || specification.at(key).empty())
-    return "1";
+  if (!specification.contains(key) || !specification.at(key).is_array() || specification.at(key).empty()) return "1";
   std::string product;
   for (const Json& factor : specification.at(key)) {
     if (!factor.is_string() && !factor.is_number()) {
@@ -162,8 +158,8 @@ void read_launch(const Json& specification, const Source& source, Problem& probl
   if (specification.contains("ProblemSize") && divided) {
     for (std::size_t i = 0; i < kAxes.size() && problem.constants.contains(kSizes[i]); ++i) {
       const std::string by = divisor(specification, kAxes[i], source);
-      launch.grid.push_back(Expression::parse(
-          by == "1" ? std::string(kSizes[i]) : fmt::format("({} + {} - 1) // ({})", kSizes[i], by, by)));
+      launch.grid.push_back(Expression::parse(by == "1" ? std::string(kSizes[i])
+                                                        : fmt::format("({} + {} - 1) // ({})", kSizes[i], by, by)));
     }
     return;
   }
@@ -183,15 +179,14 @@ std::pair<ElementType, int> read_type(const std::string& name, const Source& sou
   }
   if (const auto type = element_type(name)) return {*type, 1};
   throw UserError(fmt::format("ergotune does not know the argument type \"{}\"{}", name,
-                              suggestion(name, {"int8", "uint8", "int16", "uint16", "int32", "uint32",
-                                                "int64", "uint64", "half", "float", "double", "bool"})),
+                              suggestion(name, {"int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
+                                                "uint64", "half", "float", "double", "bool"})),
                   source.place_of(name));
 }
 
 Argument read_argument(const Json& json, std::size_t position, const Problem& problem, const Source& source) {
   Argument argument;
-  argument.name =
-      json.contains("Name") ? text_at(json, "Name", "an argument", source) : fmt::format("arg{}", position);
+  argument.name = json.contains("Name") ? text_at(json, "Name", "an argument", source) : fmt::format("arg{}", position);
   argument.place = source.place_of(argument.name);
   const std::string what = fmt::format("argument \"{}\"", argument.name);
   const auto [type, width] = read_type(text_at(json, "Type", what, source), source);
@@ -206,13 +201,9 @@ Argument read_argument(const Json& json, std::size_t position, const Problem& pr
   }
   const std::string size = text_at(json, "Size", what, source);
   const std::string count = plain_expression(size, problem.parameters);
-  argument.count =
-      Expression::parse(width == 1 ? count : fmt::format("({})*{}", count, width), source.place_of(size));
-  const std::string access =
-      json.contains("AccessType") ? text_at(json, "AccessType", what, source) : "ReadWrite";
-  argument.access = access == "ReadOnly"    ? Access::read
-                    : access == "WriteOnly" ? Access::write
-                                            : Access::read_write;
+  argument.count = Expression::parse(width == 1 ? count : fmt::format("({})*{}", count, width), source.place_of(size));
+  const std::string access = json.contains("AccessType") ? text_at(json, "AccessType", what, source) : "ReadWrite";
+  argument.access = access == "ReadOnly" ? Access::read : access == "WriteOnly" ? Access::write : Access::read_write;
   argument.fill.seed = position + 1;
   const std::string fill = json.contains("FillType") ? text_at(json, "FillType", what, source) : "Random";
   if (fill == "Constant") {
@@ -302,8 +293,7 @@ Problem read_t1(const Json& json, const Source& source, const std::filesystem::p
     if (json.contains("KernelSpecification")) read_kernel(json.at("KernelSpecification"), source, problem);
     read_search(json, problem.settings);
   } catch (const Json::exception& error) {
-    throw UserError(fmt::format("this is not a T1 file as its schema describes it: {}", error.what()),
-                    source.whole());
+    throw UserError(fmt::format("this is not a T1 file as its schema describes it: {}", error.what()), source.whole());
   }
   if (problem.parameters.empty()) throw UserError("the T1 file has no tuning parameters", source.whole());
   return problem;

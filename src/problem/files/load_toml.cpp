@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "base/files.hpp"
-#include "problem/program.hpp"
 #include "problem/checks.hpp"
 #include "problem/files/toml_sections.hpp"
+#include "problem/program.hpp"
 
 namespace ergotune {
 
@@ -22,8 +22,9 @@ void read_kernels(const Table& root, const KernelContext& context, Problem& prob
   if (root.has("program")) {
     for (const char* key : {"buffers", "workload", "verification"})
       if (root.has(key))
-        throw UserError(fmt::format("[{}] is for kernels; a [program] is checked by its \"check\" and has no buffers", key),
-                        root.key_place(key));
+        throw UserError(
+            fmt::format("[{}] is for kernels; a [program] is checked by its \"check\" and has no buffers", key),
+            root.key_place(key));
   }
   if (!root.has("kernels") && !(root.has("program") && root.has("execution")))
     root.require("parameters", "a table [parameters] with what is tuned");
@@ -46,9 +47,9 @@ void read_kernels(const Table& root, const KernelContext& context, Problem& prob
 }
 
 Problem read_problem(const Table& root, const std::filesystem::path& file) {
-  root.allow({"name", "description", "objective", "constants", "constants_for", "parameters", "execution",
-              "restrictions", "kernel", "kernels", "program", "buffers", "workload", "metrics", "verification", "observe", "observers", "plans", "tune",
-              "simulation", "space_only"});
+  root.allow({"name",         "description", "objective", "constants", "constants_for", "parameters", "execution",
+              "restrictions", "kernel",      "kernels",   "program",   "buffers",       "workload",   "metrics",
+              "verification", "observe",     "observers", "plans",     "tune",          "simulation", "space_only"});
   const auto folder = folder_of(file);
   Problem problem;
   problem.file = file;
@@ -64,13 +65,11 @@ Problem read_problem(const Table& root, const std::filesystem::path& file) {
   context.modelled = root.has("simulation");
   if (const auto table = root.optional_table("buffers")) context.buffers = read_buffers(*table, folder);
   read_kernels(root, context, problem);
-  if (const auto table = root.optional_table("execution"))
-    problem.execution_parameters = read_execution(*table);
+  if (const auto table = root.optional_table("execution")) problem.execution_parameters = read_execution(*table);
   if (problem.parameters.empty() && problem.execution_parameters.empty()) {
     throw UserError("[parameters] is empty: there is nothing to tune", root.key_place("parameters"));
   }
-  if (const toml::node* node = root.find("restrictions"))
-    problem.restrictions = read_restrictions(root, *node);
+  if (const toml::node* node = root.find("restrictions")) problem.restrictions = read_restrictions(root, *node);
   if (const auto table = root.optional_table("metrics")) problem.metrics = read_metrics(*table);
   if (const auto table = root.optional_table("verification")) {
     problem.verification = read_verification(*table, problem.kernels, context);
@@ -105,7 +104,8 @@ Problem load_toml_problem(const std::string& text, const std::filesystem::path& 
     const auto& begin = error.source().begin;
     const auto words = error.description();
     const bool ascii = std::all_of(words.begin(), words.end(), [](unsigned char c) { return c < 0x80; });
-    throw UserError(fmt::format("this is not TOML: {}{}", words, ascii ? "" : "; names and text that are not ASCII stand in quotes"),
+    throw UserError(fmt::format("this is not TOML: {}{}", words,
+                                ascii ? "" : "; names and text that are not ASCII stand in quotes"),
                     {file.string(), static_cast<int>(begin.line), static_cast<int>(begin.column)});
   }
   const Table root(document, kWholeFile, file.string(), {file.string(), 0, 0});

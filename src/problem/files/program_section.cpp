@@ -5,9 +5,9 @@
 #include <charconv>
 #include <regex>
 
+#include "problem/files/toml_sections.hpp"
 #include "problem/program.hpp"
 #include "problem/tables/quantity.hpp"
-#include "problem/files/toml_sections.hpp"
 
 namespace ergotune::toml_reading {
 
@@ -21,8 +21,9 @@ Template template_of(const Table& table, const toml::node& node, const std::stri
 std::vector<Template> read_words(const Table& table, const toml::node& node, const std::string& what) {
   const toml::array* list = node.as_array();
   if (!list || list->empty()) {
-    table.wrong_kind(node, what,
-                     R"(a list of the program and its arguments, ["./app", "--tile={{TILE}}"]; for a shell say ["sh", "-c", "..."])");
+    table.wrong_kind(
+        node, what,
+        R"(a list of the program and its arguments, ["./app", "--tile={{TILE}}"]; for a shell say ["sh", "-c", "..."])");
   }
   std::vector<Template> words;
   for (const toml::node& word : *list) {
@@ -51,8 +52,9 @@ std::vector<ProgramFile> read_files(const Table& table, const std::filesystem::p
   for (const Entry& entry : table.entries()) {
     const std::filesystem::path name = std::filesystem::path(entry.key).lexically_normal();
     if (name.empty() || name.is_absolute() || *name.begin() == "..")
-      throw UserError(fmt::format("\"{}\" must be the name of a file inside the folder that it is written in", entry.key),
-                      entry.place);
+      throw UserError(
+          fmt::format("\"{}\" must be the name of a file inside the folder that it is written in", entry.key),
+          entry.place);
     ProgramFile file{name.string(), {}};
     if (!entry.node->is_table()) {
       file.text = template_of(table, *entry.node, fmt::format("file \"{}\"", entry.key));
@@ -75,13 +77,15 @@ void check_pattern(const std::string& pattern, int groups, const std::string& wh
   try {
     const std::regex regex(pattern);
     if (groups < 0 || static_cast<int>(regex.mark_count()) == groups) return;
-    throw UserError(fmt::format("{} has {} groups in parentheses and needs one, around the number, as in 'rate: ([0-9.]+)'; "
-                                "write (?:...) for those that only hold together",
-                                what, regex.mark_count()),
-                    place);
+    throw UserError(
+        fmt::format("{} has {} groups in parentheses and needs one, around the number, as in 'rate: ([0-9.]+)'; "
+                    "write (?:...) for those that only hold together",
+                    what, regex.mark_count()),
+        place);
   } catch (const std::regex_error& error) {
-    throw UserError(fmt::format("{} is no regular expression: {}; in TOML, write patterns in single quotes", what, error.what()),
-                    place);
+    throw UserError(
+        fmt::format("{} is no regular expression: {}; in TOML, write patterns in single quotes", what, error.what()),
+        place);
   }
 }
 
@@ -93,8 +97,9 @@ std::map<std::string, std::string> read_output(const Table& table) {
     const bool counted = info && info->producer != Producer::device && info->producer != Producer::sensor &&
                          info->producer != Producer::program;
     if (counted)
-      throw UserError(fmt::format("\"{}\" is a quantity of kernels; give what the program prints another name", entry.key),
-                      entry.place);
+      throw UserError(
+          fmt::format("\"{}\" is a quantity of kernels; give what the program prints another name", entry.key),
+          entry.place);
     const std::string what = fmt::format("the pattern of \"{}\"", entry.key);
     const std::string pattern = table.text_of(*entry.node, what);
     check_pattern(pattern, 1, what, table.inside(*entry.node));
@@ -107,8 +112,9 @@ void read_comparison(const Table& table, const std::filesystem::path& folder, Pr
   if (!table.has("reference")) {
     for (const char* key : {"file", "absolute_tolerance", "relative_tolerance"})
       if (table.has(key))
-        throw UserError(fmt::format("\"{}\" in {} needs \"reference\", the file with what is right", key, table.title()),
-                        table.key_place(key));
+        throw UserError(
+            fmt::format("\"{}\" in {} needs \"reference\", the file with what is right", key, table.title()),
+            table.key_place(key));
     return;
   }
   ProgramComparison compare;
@@ -137,10 +143,12 @@ void read_check(const Table& parent, const toml::node& node, const std::filesyst
     return;
   }
   if (!node.is_table())
-    parent.wrong_kind(node, "\"check\"", "a pattern, a command as a list, or a table with command, pattern, file and reference");
+    parent.wrong_kind(node, "\"check\"",
+                      "a pattern, a command as a list, or a table with command, pattern, file and reference");
   const Table table = parent.table(node, "[program.check]");
   table.allow({"command", "pattern", "file", "reference", "absolute_tolerance", "relative_tolerance"});
-  if (const toml::node* command = table.find("command")) program.check_command = read_words(table, *command, "\"command\"");
+  if (const toml::node* command = table.find("command"))
+    program.check_command = read_words(table, *command, "\"command\"");
   if (const toml::node* pattern = table.find("pattern")) {
     program.check_pattern = table.text_of(*pattern, "\"pattern\"");
     check_pattern(program.check_pattern, -1, "\"pattern\"", table.inside(*pattern));
@@ -155,7 +163,8 @@ std::map<int, std::string> read_exit_status(const Table& table) {
     const char* end = entry.key.data() + entry.key.size();
     const auto [rest, error] = std::from_chars(entry.key.data(), end, code);
     if (error != std::errc() || rest != end || code < 1 || code > 255)
-      throw UserError(fmt::format("\"{}\" is no exit code; they go from 1 to 255 (0 is always ok)", entry.key), entry.place);
+      throw UserError(fmt::format("\"{}\" is no exit code; they go from 1 to 255 (0 is always ok)", entry.key),
+                      entry.place);
     const std::string status = table.text_of(*entry.node, "the status of exit code " + entry.key);
     const auto& names = exit_status_names();
     if (std::find(names.begin(), names.end(), status) == names.end())
@@ -171,7 +180,8 @@ void read_sources(const Table& table, const std::filesystem::path& folder, Progr
     const std::filesystem::path source = folder / name;
     std::error_code error;
     if (!std::filesystem::exists(source, error))
-      throw UserError(fmt::format("\"{}\" of \"sources\" is not there", source.string()), table.place_of(*table.find("sources")));
+      throw UserError(fmt::format("\"{}\" of \"sources\" is not there", source.string()),
+                      table.place_of(*table.find("sources")));
     program.sources.push_back(source);
   }
 }
@@ -179,17 +189,18 @@ void read_sources(const Table& table, const std::filesystem::path& folder, Progr
 }  // namespace
 
 std::shared_ptr<const Program> read_program(const Table& table, const std::filesystem::path& folder) {
-  table.allow({"command", "environment", "folder", "build", "build_files", "files", "sources", "output", "check", "exit_status",
-               "time_limit"});
+  table.allow({"command", "environment", "folder", "build", "build_files", "files", "sources", "output", "check",
+               "exit_status", "time_limit"});
   Program program;
   program.place = table.place();
-  program.command = read_words(table, table.require("command", R"(the program and its arguments, ["./app", "--tile={{TILE}}"])"),
-                               "\"command\"");
+  program.command = read_words(
+      table, table.require("command", R"(the program and its arguments, ["./app", "--tile={{TILE}}"])"), "\"command\"");
   if (const auto environment = table.optional_table("environment")) {
     for (const Entry& entry : environment->entries()) {
       if (entry.key.empty() || entry.key.find('=') != entry.key.npos)
         throw UserError(fmt::format("\"{}\" cannot be the name of a variable", entry.key), entry.place);
-      const Value value = environment->value_of(*entry.node, fmt::format("\"{}\" in {}", entry.key, environment->title()));
+      const Value value =
+          environment->value_of(*entry.node, fmt::format("\"{}\" in {}", entry.key, environment->title()));
       const SourcePlace place = entry.node->is_string() ? environment->inside(*entry.node) : entry.place;
       program.environment[entry.key] = Template::parse(value.to_string(), place);
     }
@@ -198,15 +209,17 @@ std::shared_ptr<const Program> read_program(const Table& table, const std::files
   if (const toml::node* node = table.find("build")) program.build = read_build(table, *node);
   if (const auto files = table.optional_table("build_files")) program.build_files = read_files(*files, folder);
   if (!program.build_files.empty() && program.build.empty())
-    throw UserError("\"build_files\" are written before \"build\", and there is none; \"files\" are written before each run",
-                    table.key_place("build_files"));
+    throw UserError(
+        "\"build_files\" are written before \"build\", and there is none; \"files\" are written before each run",
+        table.key_place("build_files"));
   if (const auto files = table.optional_table("files")) program.files = read_files(*files, folder);
   read_sources(table, folder, program);
   if (const auto output = table.optional_table("output")) program.output = read_output(*output);
   if (const toml::node* node = table.find("check")) read_check(table, *node, folder, program);
   if (const auto statuses = table.optional_table("exit_status")) program.exit_status = read_exit_status(*statuses);
   if (const auto limit = table.optional_number("time_limit")) {
-    if (!(*limit > 0)) throw UserError("\"time_limit\" must be greater than 0 s", table.place_of(*table.find("time_limit")));
+    if (!(*limit > 0))
+      throw UserError("\"time_limit\" must be greater than 0 s", table.place_of(*table.find("time_limit")));
     program.time_limit = *limit;
   }
   return std::make_shared<const Program>(std::move(program));

@@ -3,11 +3,11 @@
 // there is kept.
 #include <fmt/format.h>
 
-#include "ergotune/problem.hpp"
 #include "base/json_depth.hpp"
+#include "ergotune/problem.hpp"
+#include "problem/files/document.hpp"
 #include "problem/program.hpp"
 #include "problem/tables/setting_table.hpp"
-#include "problem/files/document.hpp"
 
 namespace ergotune {
 
@@ -21,8 +21,7 @@ Json write(const Parameter& parameter) {
             {"values", write_list(parameter.values)},
             {"place", write(parameter.place)}};
   if (parameter.range) {
-    json["range"] = {write(parameter.range->start), write(parameter.range->stop),
-                     write(parameter.range->step)};
+    json["range"] = {write(parameter.range->start), write(parameter.range->stop), write(parameter.range->step)};
   }
   if (parameter.generator) json["generated"] = true;
   if (parameter.default_value) json["default"] = write(*parameter.default_value);
@@ -36,8 +35,8 @@ static Parameter read_parameter(const Json& json) {
   parameter.place = read_place(json.at("place"));
   if (json.contains("range")) {
     const Json& range = json.at("range");
-    parameter.range = DependentRange{read_expression(range.at(0)), read_expression(range.at(1)),
-                                     read_expression(range.at(2))};
+    parameter.range =
+        DependentRange{read_expression(range.at(0)), read_expression(range.at(1)), read_expression(range.at(2))};
   }
   if (json.contains("default")) parameter.default_value = read_value(json.at("default"));
   return parameter;
@@ -156,7 +155,8 @@ static Json write(const Settings& settings) {
   Json json = Json::object();
   for (const Setting& setting : setting_table()) {
     // the lists of the first version are always there: sessions are found by this document
-    if (is_default(settings, setting) && (!setting.is_list() || setting.name == "prior" || setting.name == "workers")) continue;
+    if (is_default(settings, setting) && (!setting.is_list() || setting.name == "prior" || setting.name == "workers"))
+      continue;
     std::visit([&](auto member) { json[setting.name] = write_setting(settings.*member); }, setting.member);
   }
   return json;
@@ -200,8 +200,7 @@ static Problem read_problem(const Json& json) {
     problem.constants_by_device[device] = read_constants(constants);
   }
   problem.parameters = read_list<Parameter>(json.at("parameters"), read_parameter);
-  problem.execution_parameters =
-      read_list<ExecutionParameterSpec>(json.at("execution_parameters"), read_execution);
+  problem.execution_parameters = read_list<ExecutionParameterSpec>(json.at("execution_parameters"), read_execution);
   problem.restrictions = read_list<Restriction>(json.at("restrictions"), read_restriction);
   problem.metrics = read_list<Metric>(json.at("metrics"), read_metric);
   problem.objective = read_objective(json.at("objective"));
@@ -210,8 +209,7 @@ static Problem read_problem(const Json& json) {
   problem.settings = read_settings(json.at("defaults"));
   if (json.contains("observers")) problem.observers = read_list<ObserverSpec>(json.at("observers"), read_observer);
   if (const auto model = json.find("simulation"); model != json.end()) {
-    for (const auto& [name, expression] : model->items())
-      problem.simulation[name] = read_expression(expression);
+    for (const auto& [name, expression] : model->items()) problem.simulation[name] = read_expression(expression);
   }
   return problem;
 }
@@ -226,24 +224,25 @@ std::string serialise(const Problem& problem) {
   Json simulation = Json::object();
   for (const auto& [name, expression] : problem.simulation) simulation[name] = write(expression);
   Json json{{"ergotune_problem", kDocumentVersion},
-                  {"name", problem.name},
-                  {"description", problem.description},
-                  {"file", write(problem.file)},
-                  {"kernel", write(problem.kernel())},
-                  {"constants", write(problem.constants)},
-                  {"constants_by_device", by_device},
-                  {"parameters", write_list(problem.parameters)},
-                  {"execution_parameters", write_list(problem.execution_parameters)},
-                  {"restrictions", write_list(problem.restrictions)},
-                  {"metrics", write_list(problem.metrics)},
-                  {"objective", write(problem.objective)},
-                  {"verification", write(problem.verification)},
-                  {"plans", write_list(problem.plans)},
-                  {"defaults", write(problem.settings)},
-                  {"simulation", simulation}};
+            {"name", problem.name},
+            {"description", problem.description},
+            {"file", write(problem.file)},
+            {"kernel", write(problem.kernel())},
+            {"constants", write(problem.constants)},
+            {"constants_by_device", by_device},
+            {"parameters", write_list(problem.parameters)},
+            {"execution_parameters", write_list(problem.execution_parameters)},
+            {"restrictions", write_list(problem.restrictions)},
+            {"metrics", write_list(problem.metrics)},
+            {"objective", write(problem.objective)},
+            {"verification", write(problem.verification)},
+            {"plans", write_list(problem.plans)},
+            {"defaults", write(problem.settings)},
+            {"simulation", simulation}};
   // Absent where there is nothing to say, so that the identity of stored sessions stays what it was.
   if (problem.kernels.size() > 1) {
-    for (std::size_t k = 1; k < problem.kernels.size(); ++k) json["further_kernels"].push_back(write(problem.kernels[k]));
+    for (std::size_t k = 1; k < problem.kernels.size(); ++k)
+      json["further_kernels"].push_back(write(problem.kernels[k]));
   }
   if (!problem.steps.empty()) json["steps"] = write_list(problem.steps);
   if (problem.program) json["program"] = write(*problem.program);

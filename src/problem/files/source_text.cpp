@@ -43,8 +43,7 @@ std::size_t after_line_comment(std::string_view text, std::size_t at) {
 bool continues_number(std::string_view text, std::size_t at) {
   if (at == 0 || text[at] != '\'') return false;
   std::size_t begin = at;
-  while (begin > 0 && (in_word(text[begin - 1]) || text[begin - 1] == '\'' || text[begin - 1] == '.'))
-    --begin;
+  while (begin > 0 && (in_word(text[begin - 1]) || text[begin - 1] == '\'' || text[begin - 1] == '.')) --begin;
   return begin < at && std::isdigit(static_cast<unsigned char>(text[begin]));
 }
 bool opens_raw_string(std::string_view text, std::size_t at) {
@@ -61,8 +60,7 @@ std::string without_blanks(const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     std::string_view line = std::string_view(text).substr(at, end - at);
-    while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r'))
-      line.remove_suffix(1);
+    while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) line.remove_suffix(1);
     if (!line.empty() || continued) tidy.append(line).push_back('\n');
     continued = line.ends_with('\\');
     at = end + 1;

@@ -21,12 +21,13 @@ void check_values(const Parameter& parameter) {
   for (std::size_t i = 0; i < parameter.values.size(); ++i) {
     const auto end = parameter.values.begin() + static_cast<std::ptrdiff_t>(i);
     if (std::find(parameter.values.begin(), end, parameter.values[i]) != end) {
-      throw UserError(fmt::format("parameter \"{}\" has the value {} twice", parameter.name,
-                                  parameter.values[i].to_literal()),
-                      parameter.place);
+      throw UserError(
+          fmt::format("parameter \"{}\" has the value {} twice", parameter.name, parameter.values[i].to_literal()),
+          parameter.place);
     }
     if (parameter.values[i].is_real() && std::isnan(parameter.values[i].as_real()))
-      throw UserError(fmt::format("parameter \"{}\" has a value that is not a number (nan)", parameter.name), parameter.place);
+      throw UserError(fmt::format("parameter \"{}\" has a value that is not a number (nan)", parameter.name),
+                      parameter.place);
     // Quadratic: only worth it where a person wrote the list.
     if (i > 1000) break;
   }
@@ -37,8 +38,7 @@ void read_default(const Table& table, Parameter& parameter) {
   if (!node) return;
   parameter.default_value = table.value_of(*node, fmt::format("the default of \"{}\"", parameter.name));
   if (parameter.range || parameter.values.empty()) return;
-  if (std::find(parameter.values.begin(), parameter.values.end(), *parameter.default_value) ==
-      parameter.values.end()) {
+  if (std::find(parameter.values.begin(), parameter.values.end(), *parameter.default_value) == parameter.values.end()) {
     std::string list;
     for (const Value& value : parameter.values) {
       if (list.size() > 60) {
@@ -60,8 +60,7 @@ Parameter read_parameter(const Table& parent, const Entry& entry) {
   const auto& reserved = execution_names();
   if (std::find(reserved.begin(), reserved.end(), entry.key) != reserved.end()) {
     throw UserError(
-        fmt::format("\"{}\" is set on the device, not compiled into the kernel: write it in [execution]",
-                    entry.key),
+        fmt::format("\"{}\" is set on the device, not compiled into the kernel: write it in [execution]", entry.key),
         entry.place);
   }
   check_identifier(entry.key, "parameter", entry.place);
@@ -75,11 +74,10 @@ Parameter read_parameter(const Table& parent, const Entry& entry) {
     table.allow({"values", "range", "default"});
     table.at_most_one_of({"values", "range"});
     if (const toml::node* range = table.find("range")) {
-      read_range(table.text_of(*range, fmt::format("the range of \"{}\"", entry.key)), table.inside(*range),
-                 parameter);
+      read_range(table.text_of(*range, fmt::format("the range of \"{}\"", entry.key)), table.inside(*range), parameter);
     } else {
-      parameter.values = table.values_of(table.require("values", "a list, or \"range\" instead"),
-                                         fmt::format("\"{}\"", entry.key));
+      parameter.values =
+          table.values_of(table.require("values", "a list, or \"range\" instead"), fmt::format("\"{}\"", entry.key));
     }
     read_default(table, parameter);
   } else {
@@ -105,12 +103,11 @@ void read_range_of_clocks(const Table& table, ExecutionParameterSpec& spec) {
   spec.high = *table.optional_number("to");
   spec.step = table.optional_number("step").value_or(0);
   if (spec.low > spec.high) {
-    throw UserError(fmt::format("{} goes from {} down to {}; the lower value comes first", table.title(),
-                                spec.low, spec.high),
-                    table.place());
+    throw UserError(
+        fmt::format("{} goes from {} down to {}; the lower value comes first", table.title(), spec.low, spec.high),
+        table.place());
   }
-  if (spec.step < 0)
-    throw UserError(fmt::format("the step of {} must not be negative", table.title()), table.place());
+  if (spec.step < 0) throw UserError(fmt::format("the step of {} must not be negative", table.title()), table.place());
 }
 
 ExecutionParameterSpec read_execution_parameter(const Table& parent, const Entry& entry) {
@@ -168,11 +165,10 @@ void check_identifier(const std::string& name, const char* what, const SourcePla
   const bool letters =
       std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
   if (!name.empty() && letters && !std::isdigit(static_cast<unsigned char>(name[0]))) return;
-  throw UserError(
-      fmt::format("\"{}\" cannot be the name of a {}: it becomes a macro, so use letters, digits and _, "
-                  "and no digit first",
-                  name, what),
-      place);
+  throw UserError(fmt::format("\"{}\" cannot be the name of a {}: it becomes a macro, so use letters, digits and _, "
+                              "and no digit first",
+                              name, what),
+                  place);
 }
 
 const std::vector<std::string>& execution_names() {
@@ -218,8 +214,7 @@ std::vector<Restriction> read_restrictions(const Table& parent, const toml::node
     if (item.is_table()) {
       const Table table = parent.table(item, title);
       table.allow({"expression", "name", "class"});
-      restriction.expression =
-          table.expression_of(table.require("expression", "the condition to meet"), title);
+      restriction.expression = table.expression_of(table.require("expression", "the condition to meet"), title);
       restriction.name = table.optional_text("name").value_or("");
       restriction.restriction_class = restriction_class(table);
     } else {

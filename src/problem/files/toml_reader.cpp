@@ -61,14 +61,12 @@ void Table::allow(const std::vector<std::string>& names) const {
     const auto& whole = whole_file_keys();
     if (title_ != kWholeFile && std::find(whole.begin(), whole.end(), entry.key) != whole.end()) {
       throw UserError(
-          fmt::format(
-              "\"{}\" belongs to the whole file, and here it is in {}: move it above the first [table]",
-              entry.key, title_),
+          fmt::format("\"{}\" belongs to the whole file, and here it is in {}: move it above the first [table]",
+                      entry.key, title_),
           entry.place);
     }
-    throw UserError(
-        fmt::format("unknown key \"{}\" in {}{}", entry.key, title_, suggestion(entry.key, names)),
-        entry.place);
+    throw UserError(fmt::format("unknown key \"{}\" in {}{}", entry.key, title_, suggestion(entry.key, names)),
+                    entry.place);
   }
 }
 
@@ -77,9 +75,8 @@ void Table::at_most_one_of(const std::vector<std::string>& names) const {
   for (const Entry& entry : entries()) {
     if (std::find(names.begin(), names.end(), entry.key) == names.end()) continue;
     if (!first.empty()) {
-      throw UserError(
-          fmt::format("{} has both \"{}\" and \"{}\"; keep one of them", title_, first, entry.key),
-          entry.place);
+      throw UserError(fmt::format("{} has both \"{}\" and \"{}\"; keep one of them", title_, first, entry.key),
+                      entry.place);
     }
     first = entry.key;
   }

@@ -9,7 +9,6 @@
 #include "base/toml.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/space.hpp"
-#include "ergotune/space.hpp"
 
 namespace ergotune::toml_reading {
 
@@ -72,8 +71,7 @@ class Table {
 
   /// Place of the first character inside a string's quotes.
   SourcePlace inside(const toml::node& node) const;
-  [[noreturn]] void wrong_kind(const toml::node& node, const std::string& what,
-                               const std::string& expected) const;
+  [[noreturn]] void wrong_kind(const toml::node& node, const std::string& what, const std::string& expected) const;
 
  private:
   const toml::table* table_;

@@ -18,27 +18,24 @@ std::vector<Restriction> read_restrictions(const Table& parent, const toml::node
 // kernel_section.cpp
 /// Where a kernel stands.
 struct KernelContext {
-  std::filesystem::path folder;    ///< where its relative paths begin
-  const Kernel* main = nullptr;    ///< a reference takes the arguments, and whatever it leaves out, from this one
-  bool modelled = false;           ///< the file has [simulation]: neither source nor launch is needed
+  std::filesystem::path folder;     ///< where its relative paths begin
+  const Kernel* main = nullptr;     ///< a reference takes the arguments, and whatever it leaves out, from this one
+  bool modelled = false;            ///< the file has [simulation]: neither source nor launch is needed
   std::vector<Argument> buffers{};  ///< those of [buffers]
-  bool named = false;              ///< [kernels.NAME]: may have parameters of its own
+  bool named = false;               ///< [kernels.NAME]: may have parameters of its own
 };
 Kernel read_kernel(const Table& table, const KernelContext& context);
-Verification read_verification(const Table& table, const std::vector<Kernel>& kernels,
-                               const KernelContext& context);
+Verification read_verification(const Table& table, const std::vector<Kernel>& kernels, const KernelContext& context);
 /// A text file whole; throws a UserError at `place` when it cannot be read.
-std::string read_text_file(const std::filesystem::path& file, const std::string& what,
-                           const SourcePlace& place);
+std::string read_text_file(const std::filesystem::path& file, const std::string& what, const SourcePlace& place);
 
 // argument_section.cpp
-std::vector<Argument> read_arguments(const Table& parent, const toml::node& node,
-                                     const std::filesystem::path& folder,
+std::vector<Argument> read_arguments(const Table& parent, const toml::node& node, const std::filesystem::path& folder,
                                      const std::vector<Argument>& buffers);
 /// [buffers].
 std::vector<Argument> read_buffers(const Table& table, const std::filesystem::path& folder);
-/// Once the kernels are known: a buffer that some kernel writes begins with zeros where nothing else is said. Throws for one
-/// that no kernel uses.
+/// Once the kernels are known: a buffer that some kernel writes begins with zeros where nothing else is said. Throws
+/// for one that no kernel uses.
 void settle_buffers(const Table& root, std::vector<Kernel>& kernels);
 
 // workload_section.cpp

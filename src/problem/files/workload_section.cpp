@@ -32,9 +32,10 @@ void read_named_kernels(const Table& root, KernelContext context, Problem& probl
   for (const Entry& entry : table.entries()) {
     check_identifier(entry.key, "kernel", entry.place);
     if (std::find(kTaken.begin(), kTaken.end(), entry.key) != kTaken.end())
-      throw UserError(fmt::format("\"{}\" cannot be the name of a kernel: names such as \"{}.x\" have a meaning already",
-                                  entry.key, entry.key),
-                      entry.place);
+      throw UserError(
+          fmt::format("\"{}\" cannot be the name of a kernel: names such as \"{}.x\" have a meaning already", entry.key,
+                      entry.key),
+          entry.place);
     const Table inner = table.table(entry);
     problem.kernels.push_back(read_kernel(inner, context));
     Kernel& kernel = problem.kernels.back();
@@ -115,8 +116,7 @@ class StepReader {
       step.from = table.expression_of(*from, "\"from\" of " + table.title());
     step.to = table.expression_of(table.require("to", "where the loop ends; it is not reached itself"),
                                   "\"to\" of " + table.title());
-    if (const toml::node* by = table.find("by"))
-      step.by = table.expression_of(*by, "\"by\" of " + table.title());
+    if (const toml::node* by = table.find("by")) step.by = table.expression_of(*by, "\"by\" of " + table.title());
     step.steps = steps(table, "steps");
     return step;
   }

@@ -1,5 +1,5 @@
-// A problem as T1 JSON. What T1 cannot say (verification, metrics, execution parameters, plans) is left out; of arguments that
-// depend on the configuration there are those of the parameters' defaults.
+// A problem as T1 JSON. What T1 cannot say (verification, metrics, execution parameters, plans) is left out; of
+// arguments that depend on the configuration there are those of the parameters' defaults.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,9 +17,7 @@ using Json = nlohmann::ordered_json;
 /// The expression with the problem's constants put in: T1 has no constants.
 std::string without_constants(const Expression& expression, const Constants& constants) {
   const std::string text = expression.to_string();
-  const auto in_word = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.';
-  };
+  const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
   std::string result;
   char quote = 0;
   for (std::size_t i = 0; i < text.size();) {
@@ -62,12 +60,10 @@ Json parameter_json(const Parameter& parameter, const Constants& constants) {
     for (const Value& value : parameter.values) values += (values.empty() ? "" : ", ") + value.to_literal();
     values = fmt::format("[{}]", values);
   }
-  Json json{{"Name", parameter.name},
-            {"Type", parameter.range ? "int" : type_of(parameter.values)},
-            {"Values", values}};
+  Json json{
+      {"Name", parameter.name}, {"Type", parameter.range ? "int" : type_of(parameter.values)}, {"Values", values}};
   if (parameter.default_value) {
-    json["Default"] =
-        std::visit([](const auto& value) { return Json(value); }, parameter.default_value->data());
+    json["Default"] = std::visit([](const auto& value) { return Json(value); }, parameter.default_value->data());
   }
   return json;
 }
@@ -157,14 +153,12 @@ const KernelSource* device_source(const Kernel& kernel) {
 }
 
 /// Options whose text is known under the constants; those that depend on parameters cannot be said in T1.
-void add_options(const Kernel& kernel, const std::string& language, const Constants& constants,
-                 Json& options) {
+void add_options(const Kernel& kernel, const std::string& language, const Constants& constants, Json& options) {
   const auto found = kernel.options.find(language);
   if (found == kernel.options.end()) return;
   for (const Template& option : found->second) {
     const auto names = option.names();
-    if (!std::all_of(names.begin(), names.end(), [&](const auto& name) { return constants.contains(name); }))
-      continue;
+    if (!std::all_of(names.begin(), names.end(), [&](const auto& name) { return constants.contains(name); })) continue;
     options.push_back(option.render([&](std::string_view name) { return &constants.find(name)->second; }));
   }
 }

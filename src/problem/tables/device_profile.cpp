@@ -53,8 +53,7 @@ Value property(const toml::node& node, const std::string& key, const std::string
   throw UserError(fmt::format("device profile: {} must be a number or a text", key), place_of(node, file));
 }
 
-void read_number(DeviceProfile& profile, const std::string& key, const toml::node& node,
-                 const std::string& file) {
+void read_number(DeviceProfile& profile, const std::string& key, const toml::node& node, const std::string& file) {
   if (const auto number = node.value<double>()) {
     profile.numbers[key] = *number;
     return;
@@ -64,8 +63,7 @@ void read_number(DeviceProfile& profile, const std::string& key, const toml::nod
     throw UserError(fmt::format("device profile: {} must be a number or a list", key), place_of(node, file));
   for (const toml::node& item : *list) {
     const auto number = item.value<double>();
-    if (!number)
-      throw UserError(fmt::format("device profile: {} must hold numbers only", key), place_of(item, file));
+    if (!number) throw UserError(fmt::format("device profile: {} must hold numbers only", key), place_of(item, file));
     profile.lists[key].push_back(*number);
   }
 }
@@ -76,8 +74,8 @@ DeviceProfile parse(std::string_view text, const std::string& file) {
     check_toml_keys(text, file);
     document = toml::parse(text, file);
   } catch (const toml::parse_error& error) {
-    throw UserError(std::string(error.description()), {file, static_cast<int>(error.source().begin.line),
-                                                       static_cast<int>(error.source().begin.column)});
+    throw UserError(std::string(error.description()),
+                    {file, static_cast<int>(error.source().begin.line), static_cast<int>(error.source().begin.column)});
   }
   DeviceProfile profile;
   profile.name = document["name"].value_or(std::string());
@@ -98,7 +96,8 @@ DeviceProfile parse(std::string_view text, const std::string& file) {
     }
   }
   profile.properties.emplace("device.name", Value(profile.name));
-  profile.properties.emplace("device.multiprocessor_unit", Value(std::int64_t{1}));  // a model is taken apart as one likes
+  profile.properties.emplace("device.multiprocessor_unit",
+                             Value(std::int64_t{1}));  // a model is taken apart as one likes
 
   if (const toml::table* sources = document["sources"].as_table()) {
     for (const auto& [pattern, node] : *sources) {
@@ -146,11 +145,9 @@ DeviceProfile load_device_profile(const std::string& name_or_file) {
   if (found != nullptr) return parse(found->text, fmt::format("{}.toml", found->name));
   if (name_or_file.find_first_of("./") != std::string::npos)
     if (const auto text = read_file(name_or_file)) return parse(*text, name_or_file);
-  if (name_or_file.ends_with(".toml"))
-    throw UserError(fmt::format("cannot read the device profile {}", name_or_file));
-  throw UserError(
-      fmt::format("there is no device profile \"{}\"; shipped ones: {}; or give the path of a .toml file",
-                  name_or_file, fmt::join(device_profile_names(), ", ")));
+  if (name_or_file.ends_with(".toml")) throw UserError(fmt::format("cannot read the device profile {}", name_or_file));
+  throw UserError(fmt::format("there is no device profile \"{}\"; shipped ones: {}; or give the path of a .toml file",
+                              name_or_file, fmt::join(device_profile_names(), ", ")));
 }
 
 }  // namespace ergotune

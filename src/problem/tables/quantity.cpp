@@ -17,30 +17,33 @@ constexpr std::array<QuantityInfo, 33> kQuantities{{
     {"time", "s", "device time of one round", Producer::device, kLess, true},
     {"energy", "J", "energy of one round", Producer::sensor, kLess, true},
     {"power", "W", "mean power while it runs", Producer::sensor, kLess, true},
-    {"idle_subtracted_energy", "J", "energy of one round above what the idle board would have used",
-     Producer::sensor, kLess, true},
-    {"corrected_energy", "J", "energy of one round at one temperature of the chip: modelled", Producer::sensor, kLess, true},
+    {"idle_subtracted_energy", "J", "energy of one round above what the idle board would have used", Producer::sensor,
+     kLess, true},
+    {"corrected_energy", "J", "energy of one round at one temperature of the chip: modelled", Producer::sensor, kLess,
+     true},
     {"core_clock", "Hz", "core clock that it ran at", Producer::monitor, std::nullopt, true},
     {"memory_clock", "Hz", "memory clock that it ran at", Producer::monitor, std::nullopt, true},
     {"temperature", "°C", "temperature of the chip", Producer::monitor, std::nullopt, false},
-    {"throttled_share", "", "share of the time in which firmware held the clocks down", Producer::monitor, kLess, false},
+    {"throttled_share", "", "share of the time in which firmware held the clocks down", Producer::monitor, kLess,
+     false},
     {"core_voltage", "V", "core voltage that it ran at", Producer::monitor, std::nullopt, true},
     {"clock_latency", "s", "how long the change of clocks before it took to be in force", Producer::monitor,
      std::nullopt, false},
     {"error", "", "largest relative error of the outputs", Producer::verification, kLess, false},
     {"registers", "", "registers of a thread", Producer::compiler, std::nullopt, false},
-    {"shared_bytes", "B", "shared memory of a block that the code asks for", Producer::compiler, std::nullopt,
+    {"shared_bytes", "B", "shared memory of a block that the code asks for", Producer::compiler, std::nullopt, false},
+    {"local_bytes", "B", "memory of a thread outside its registers (spills)", Producer::compiler, std::nullopt, false},
+    {"spilled_registers", "", "registers of a thread that did not fit and live in memory", Producer::compiler, kLess,
      false},
-    {"local_bytes", "B", "memory of a thread outside its registers (spills)", Producer::compiler,
-     std::nullopt, false},
-    {"spilled_registers", "", "registers of a thread that did not fit and live in memory", Producer::compiler, kLess, false},
     {"occupancy", "", "share of a multiprocessor's threads that the code's registers and shared memory leave room for",
      Producer::compiler, std::nullopt, false},
     {"static_instructions", "", "instructions of the compiled code", Producer::compiler, std::nullopt, false},
     {"static_fma", "", "of them fused multiply-adds", Producer::compiler, std::nullopt, false},
     {"static_tensor", "", "of them operations of tensor cores", Producer::compiler, std::nullopt, false},
-    {"static_global_loads", "", "of them loads from device memory, textures too", Producer::compiler, std::nullopt, false},
-    {"static_global_stores", "", "of them stores and atomic operations to device memory", Producer::compiler, std::nullopt, false},
+    {"static_global_loads", "", "of them loads from device memory, textures too", Producer::compiler, std::nullopt,
+     false},
+    {"static_global_stores", "", "of them stores and atomic operations to device memory", Producer::compiler,
+     std::nullopt, false},
     {"static_shared_loads", "", "of them loads from shared memory", Producer::compiler, std::nullopt, false},
     {"static_shared_stores", "", "of them stores to shared memory", Producer::compiler, std::nullopt, false},
     {"static_spills", "", "of them loads and stores of local memory", Producer::compiler, std::nullopt, false},
@@ -49,14 +52,16 @@ constexpr std::array<QuantityInfo, 33> kQuantities{{
     {"overlap", "", "share of a round's busy time in which kernels ran side by side", Producer::device, std::nullopt,
      false},
     {"host_time", "s", "host time of one round by itself", Producer::observer, kLess, true},
-    {"settling_time", "s", "time from the first launch until power stays where it ends", Producer::observer, kLess, true},
-    {"cpu_time", "s", "processor time of one run of a program, all its threads and processes", Producer::program, kLess, true},
+    {"settling_time", "s", "time from the first launch until power stays where it ends", Producer::observer, kLess,
+     true},
+    {"cpu_time", "s", "processor time of one run of a program, all its threads and processes", Producer::program, kLess,
+     true},
     {"peak_memory", "B", "most memory that one process of a program had", Producer::program, kLess, true},
     {"launches", "", "rounds that an observer was shown", Producer::observer, std::nullopt, false},
 }};
 
 // Those of one kernel among several: "time.NAME", "occupancy.NAME".
-constexpr QuantityInfo kTimeOfKernel{"time.NAME", "s", "device time of one kernel's launches in a round",
+constexpr QuantityInfo kTimeOfKernel{"time.NAME",      "s",   "device time of one kernel's launches in a round",
                                      Producer::device, kLess, true};
 
 // How other tools and observers name what they measure. A unit is only claimed where these names leave no
@@ -68,8 +73,8 @@ constexpr std::array<Ending, 6> kEndings{
     {{"energy", "J"}, {"power", "W"}, {"joules", "J"}, {"energys", ""}, {"time", ""}, {"seconds", ""}}};
 
 const Ending* ending_of(std::string_view name) {
-  const auto found = std::find_if(kEndings.begin(), kEndings.end(),
-                                  [&](const Ending& e) { return name.ends_with(e.ending); });
+  const auto found =
+      std::find_if(kEndings.begin(), kEndings.end(), [&](const Ending& e) { return name.ends_with(e.ending); });
   return found == kEndings.end() ? nullptr : &*found;
 }
 
@@ -113,8 +118,8 @@ std::span<const QuantityInfo> quantities() { return kQuantities; }
 const QuantityInfo* quantity_info(std::string_view name) {
   if (name.starts_with("time.")) return &kTimeOfKernel;
   if (name.starts_with("occupancy.")) return quantity_info("occupancy");
-  const auto found = std::find_if(kQuantities.begin(), kQuantities.end(),
-                                  [&](const QuantityInfo& info) { return info.name == name; });
+  const auto found =
+      std::find_if(kQuantities.begin(), kQuantities.end(), [&](const QuantityInfo& info) { return info.name == name; });
   return found == kQuantities.end() ? info_of_counter(name) : &*found;
 }
 
@@ -132,9 +137,8 @@ std::string unit_of(std::string_view name, std::span<const Metric> metrics) {
   }
   if (const QuantityInfo* info = quantity_info(name)) return std::string(info->unit);
   if (is_chip_metric(name)) return unit_of_counter(name);
-  const bool plain = std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return std::isalnum(c) || c == '_' || c == '.';
-  });
+  const bool plain =
+      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
   const Ending* ending = plain ? ending_of(name) : nullptr;  // "time*energy" is no energy
   return ending ? std::string(ending->unit) : std::string();
 }

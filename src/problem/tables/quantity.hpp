@@ -42,7 +42,8 @@ struct QuantityInfo {
 
 /// All of them, in the order in which they are shown.
 std::span<const QuantityInfo> quantities();
-/// nullptr for a name that is none of ours. Those of one kernel among several are recognised by their prefix ("time.NAME").
+/// nullptr for a name that is none of ours. Those of one kernel among several are recognised by their prefix
+/// ("time.NAME").
 const QuantityInfo* quantity_info(std::string_view name);
 
 /// What each of several kernels has for itself: "time.NAME", "occupancy.NAME".

@@ -24,12 +24,11 @@ Setting searching(Setting setting) {
 
 const std::array kTable{
     Setting{"device", "-d,--device", &S::device, "", nothing,
-            "Where to run: cuda:0, cuda:0,cuda:1, cuda:all, opencl, opencl:0:1, host, replay:FILE, sim:PROFILE", "the best here"},
+            "Where to run: cuda:0, cuda:0,cuda:1, cuda:all, opencl, opencl:0:1, host, replay:FILE, sim:PROFILE",
+            "the best here"},
     Setting{"objective", "-o,--objective", &S::objective, "", nothing,
-            "What to improve: time, energy, \"max gflops\", \"pareto(time, energy)\"",
-            "the problem's own, else time"},
-    searching({"strategy", "-s,--strategy", &S::strategy, "", nothing,
-               "How to search: auto, brute_force, random ..."}),
+            "What to improve: time, energy, \"max gflops\", \"pareto(time, energy)\"", "the problem's own, else time"},
+    searching({"strategy", "-s,--strategy", &S::strategy, "", nothing, "How to search: auto, brute_force, random ..."}),
     searching({"budget", "-b,--budget", &S::budget, "", nothing,
                "When to stop: evaluations (25), time (10min), energy (500J), several with commas; known "
                "results count",
@@ -39,8 +38,7 @@ const std::array kTable{
     searching({"store", "--store", &S::store, "", nothing, "Results database, made where there is none",
                "ergotune.db; in Python none"}),
     searching({"plan", "--plan", &S::plan, "", nothing,
-               "Tune by stages, and compare: race_to_idle, model_steered ... or several with commas",
-               "none"}),
+               "Tune by stages, and compare: race_to_idle, model_steered ... or several with commas", "none"}),
     Setting{"sensors", "--sensor", &S::sensors, "", results_in_fixed_text,
             "Energy sensor: nvml:0, rapl:package-0, powersensor3:/dev/ttyACM0 ...", "the device's own"},
     Setting{"controls", "--control", &S::controls, "", results_in_fixed_text,
@@ -86,26 +84,11 @@ const std::array kTable{
     Setting{"energy_budget", "--energy-budget", &S::energy_seconds, "s", results_in_fixed_text,
             "Energy measurement per configuration at most", "what the sensor needs", 0, true},
     Setting{"reference", "--reference", &S::reference_seconds, "s", results,
-            "Energy over a long steady state of this length, to compare short measurements with", "none", 0,
-            true},
-    Setting{"warm_up", "--warm-up", &S::warm_up, "", results_in_fixed_text,
-            "Launches before the first timed one"},
-    Setting{"min_repeats",
-            "--min-repeats",
-            &S::min_repeats,
-            "",
-            results_in_fixed_text,
-            "Timed samples at least",
-            {},
-            1},
-    Setting{"max_repeats",
-            "--max-repeats",
-            &S::max_repeats,
-            "",
-            results_in_fixed_text,
-            "Timed samples at most",
-            {},
-            1},
+            "Energy over a long steady state of this length, to compare short measurements with", "none", 0, true},
+    Setting{"warm_up", "--warm-up", &S::warm_up, "", results_in_fixed_text, "Launches before the first timed one"},
+    Setting{
+        "min_repeats", "--min-repeats", &S::min_repeats, "", results_in_fixed_text, "Timed samples at least", {}, 1},
+    Setting{"max_repeats", "--max-repeats", &S::max_repeats, "", results_in_fixed_text, "Timed samples at most", {}, 1},
     Setting{"cold_cache", "--cold-cache", &S::cold_cache, "", results_in_fixed_text,
             "Flush the last-level cache before every timed launch"},
     Setting{"verify", "--no-verify", &S::verify, "", results_in_fixed_text, "Check the kernel's outputs"},
@@ -115,22 +98,38 @@ const std::array kTable{
     Setting{"quiet_node", "--quiet-node", &S::quiet_node, "", results,
             "Measure with the node's other devices idle, so that its own meters may be used"},
     Setting{"workers", "--worker", &S::workers, "", nothing,
-            "Command that starts {}, an agent, on a node: 'ssh gpu3 {}', 'docker exec -i c {}', '{}' for this machine", "none"},
-    Setting{"nodes", "--nodes", &S::nodes, "", nothing, "slurm: all nodes of the allocation; or a file with a --worker in each line",
+            "Command that starts {}, an agent, on a node: 'ssh gpu3 {}', 'docker exec -i c {}', '{}' for this machine",
             "none"},
-    Setting{"node_silence", "--node-silence", &S::node_silence, "s", nothing,
-            "Time after which a node that says nothing is given up; while its agent starts, 20 times as long", {}, 0, true},
-    searching({"reference_every", "--reference-every", &S::reference_every, "s", nothing,
-               "Time between measurements of the default on every board", {}, 0, true}),
-    searching({"confirm", "--no-confirm", &S::confirm, "", nothing,
-               "Measure the best candidates again before reporting"}),
-    searching({"early_stop", "--no-early-stop", &S::early_stop, "", nothing,
-               "Let auto end when nothing better is likely"}),
+    Setting{"nodes", "--nodes", &S::nodes, "", nothing,
+            "slurm: all nodes of the allocation; or a file with a --worker in each line", "none"},
+    Setting{"node_silence",
+            "--node-silence",
+            &S::node_silence,
+            "s",
+            nothing,
+            "Time after which a node that says nothing is given up; while its agent starts, 20 times as long",
+            {},
+            0,
+            true},
+    searching({"reference_every",
+               "--reference-every",
+               &S::reference_every,
+               "s",
+               nothing,
+               "Time between measurements of the default on every board",
+               {},
+               0,
+               true}),
+    searching(
+        {"confirm", "--no-confirm", &S::confirm, "", nothing, "Measure the best candidates again before reporting"}),
+    searching(
+        {"early_stop", "--no-early-stop", &S::early_stop, "", nothing, "Let auto end when nothing better is likely"}),
     searching({"occupancy", "--occupancy", &S::occupancy, "", nothing,
                "Search only where every kernel's occupancy is above this share, such as 0.8", "everywhere"}),
-    searching({"prior", "--prior", &S::prior, "", nothing,
-               "Start from earlier results: a recording, a store, or auto (other sessions of this problem in the store)",
-               "none"}),
+    searching(
+        {"prior", "--prior", &S::prior, "", nothing,
+         "Start from earlier results: a recording, a store, or auto (other sessions of this problem in the store)",
+         "none"}),
 };
 
 std::string words_for(const Value& value) {
@@ -256,8 +255,7 @@ std::optional<double> duration_from(std::string_view text) {
       {{"ms", 1e-3}, {"min", 60.0}, {"h", 3600.0}, {"s", 1.0}}};
   for (const auto& [unit, seconds] : units)
     if (text.ends_with(unit))
-      if (const auto number = whole<double>(text.substr(0, text.size() - unit.size())))
-        return *number * seconds;
+      if (const auto number = whole<double>(text.substr(0, text.size() - unit.size()))) return *number * seconds;
   return std::nullopt;
 }
 
@@ -277,12 +275,11 @@ std::string words_of(const std::map<std::string, Value>& values) {
 
 /// The settings that always determined results, at their defaults too. New ones are added by name in conditions_of().
 std::string fixed_conditions(const Settings& s, bool energy) {
-  std::string text =
-      fmt::format("precision {:g}, repeats {}-{}, warm-up {}, {} cache, cap {:g} s", s.precision,
-                  s.min_repeats, s.max_repeats, s.warm_up, s.cold_cache ? "cold" : "hot", s.max_seconds);
+  std::string text = fmt::format("precision {:g}, repeats {}-{}, warm-up {}, {} cache, cap {:g} s", s.precision,
+                                 s.min_repeats, s.max_repeats, s.warm_up, s.cold_cache ? "cold" : "hot", s.max_seconds);
   if (energy) {
-    text += fmt::format(", energy by {}", s.sensors.empty() ? "the device's own sensor"
-                                                            : fmt::format("{}", fmt::join(s.sensors, " ")));
+    text += fmt::format(", energy by {}",
+                        s.sensors.empty() ? "the device's own sensor" : fmt::format("{}", fmt::join(s.sensors, " ")));
     if (s.energy_seconds > 0) text += fmt::format(" for {:g} s", s.energy_seconds);
   }
   if (!s.verify) text += ", not verified";
@@ -300,8 +297,7 @@ bool Setting::is_list() const {
 std::span<const Setting> setting_table() { return kTable; }
 
 const Setting* find_setting(std::string_view name) {
-  const auto found =
-      std::find_if(kTable.begin(), kTable.end(), [&](const Setting& s) { return s.name == name; });
+  const auto found = std::find_if(kTable.begin(), kTable.end(), [&](const Setting& s) { return s.name == name; });
   return found == kTable.end() ? nullptr : &*found;
 }
 
@@ -316,7 +312,7 @@ void give(Settings& settings, const Setting& setting, const GivenValue& value, c
 }
 
 void parse_setting(Settings& settings, const Setting& setting, const std::vector<std::string>& words,
-                const std::string& what) {
+                   const std::string& what) {
   if (std::holds_alternative<std::map<std::string, Value> Settings::*>(setting.member)) {
     std::map<std::string, Value> values;
     for (const std::string& word : words) {
@@ -348,8 +344,8 @@ void check_settings(const Settings& settings) {
   const Settings defaults;
   if (settings.min_repeats > settings.max_repeats && settings.min_repeats != defaults.min_repeats &&
       settings.max_repeats != defaults.max_repeats)
-    throw UserError(fmt::format("min_repeats ({}) is greater than max_repeats ({})", settings.min_repeats,
-                                settings.max_repeats));
+    throw UserError(
+        fmt::format("min_repeats ({}) is greater than max_repeats ({})", settings.min_repeats, settings.max_repeats));
 }
 
 GivenValue value_of(const Settings& settings, const Setting& setting) {
@@ -387,9 +383,8 @@ std::string conditions_of(const Settings& settings, bool energy) {
   std::string text = fixed_conditions(settings, energy);
   for (const Setting& setting : kTable) {
     if (setting.determines != results || is_default(settings, setting)) continue;
-    text += fmt::format(
-        ", {} {}", setting.name,
-        std::visit([](const auto& value) { return words_of(value); }, value_of(settings, setting)));
+    text += fmt::format(", {} {}", setting.name,
+                        std::visit([](const auto& value) { return words_of(value); }, value_of(settings, setting)));
     if (!setting.unit.empty()) text += fmt::format(" {}", setting.unit);
   }
   return text;

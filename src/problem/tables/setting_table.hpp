@@ -22,10 +22,9 @@ enum class Determines {
 };
 
 struct Setting {
-  using Member =
-      std::variant<bool Settings::*, int Settings::*, double Settings::*, std::uint64_t Settings::*,
-                   std::string Settings::*, std::filesystem::path Settings::*, std::vector<std::string> Settings::*,
-                   std::map<std::string, Value> Settings::*>;
+  using Member = std::variant<bool Settings::*, int Settings::*, double Settings::*, std::uint64_t Settings::*,
+                              std::string Settings::*, std::filesystem::path Settings::*,
+                              std::vector<std::string> Settings::*, std::map<std::string, Value> Settings::*>;
   /// The key in [tune] of a problem file, and the keyword in Python.
   std::string_view name;
   /// Of the command, as "-d,--device". Where the setting is true or false: turns it into what is not the default.
@@ -57,12 +56,12 @@ std::vector<std::string> setting_names();
 /// What files and programs give: a value, a list of them, or values by name.
 using GivenValue = std::variant<Value, std::vector<Value>, std::map<std::string, Value>>;
 
-/// Sets one. `what` names it in complaints ("\"jobs\" in [tune]"). Throws UserError for a value of another kind or out of
-/// bounds. Another strategy forgets the options of the one before; options are added to those that are there.
+/// Sets one. `what` names it in complaints ("\"jobs\" in [tune]"). Throws UserError for a value of another kind or out
+/// of bounds. Another strategy forgets the options of the one before; options are added to those that are there.
 void give(Settings& settings, const Setting& setting, const GivenValue& value, const std::string& what);
 /// The same from the words of a command line: several for a list; seconds may be written 500ms, 8s, 2min or 1h.
 void parse_setting(Settings& settings, const Setting& setting, const std::vector<std::string>& words,
-                const std::string& what);
+                   const std::string& what);
 /// Throws UserError where settings contradict each other.
 void check_settings(const Settings& settings);
 

@@ -23,13 +23,14 @@ class Walk : public StrategyBase {
         fall_(real("cold") / hot_),
         adjacent_(real("adjacent")),
         length_(integer("length")) {
-    if (c.budget > 0) length_ = std::min(length_, static_cast<std::int64_t>(std::min<std::uint64_t>(c.budget, INT64_MAX)));
+    if (c.budget > 0)
+      length_ = std::min(length_, static_cast<std::int64_t>(std::min<std::uint64_t>(c.budget, INT64_MAX)));
   }
 
   virtual bool accepts(double rise, double temperature) = 0;
   virtual ConfigurationIndex candidate(ConfigurationIndex from) {
     return random().chance(adjacent_) ? moves_.random_adjacent(from, random())
-                                             : moves_.random_neighbour(from, random());
+                                      : moves_.random_neighbour(from, random());
   }
   double temperature() const {
     const auto length = static_cast<double>(length_);
@@ -61,8 +62,7 @@ class Walk : public StrategyBase {
   void learn(ConfigurationIndex index, double now, const Outcome&) override {
     if (has_current_)
       consider(index);
-    else if (std::isfinite(now) && now <= best_value() &&
-             told() >= static_cast<std::uint64_t>(integer("sample")))
+    else if (std::isfinite(now) && now <= best_value() && told() >= static_cast<std::uint64_t>(integer("sample")))
       move_to(index);
   }
   void consider(ConfigurationIndex index) {
@@ -90,9 +90,7 @@ class SimulatedAnnealing : public Walk {
   explicit SimulatedAnnealing(const StrategyContext& c) : Walk("simulated_annealing", c) {}
 
  protected:
-  bool accepts(double rise, double temperature) override {
-    return random().uniform() < std::exp(-rise / temperature);
-  }
+  bool accepts(double rise, double temperature) override { return random().uniform() < std::exp(-rise / temperature); }
 };
 
 class ThresholdAccepting : public Walk {
@@ -119,8 +117,7 @@ class DualAnnealing : public Walk {
       const double reach = 0.5 * width * static_cast<double>(moves().count(p));
       point[p] += reach * std::tan(std::numbers::pi * (random().uniform() - 0.5)) * 0.5;
       const double span = static_cast<double>(moves().count(p));
-      point[p] = point[p] -
-                 span * std::floor((point[p] + 0.5) / span);  // what leaves on one side returns on the other
+      point[p] = point[p] - span * std::floor((point[p] + 0.5) / span);  // what leaves on one side returns on the other
     }
     return moves().towards(from, point, random());
   }
@@ -141,13 +138,12 @@ void add_annealing(StrategyList& list) {
       {"adjacent", "share of steps to the next value instead of to any", 0.5, {0.0, 0.25, 0.5, 0.75}},
       {"sample", "spread sample that the walk starts from", 8, {1, 4, 8, 16}}};
   list.push_back(describe_strategy<SimulatedAnnealing>("simulated_annealing", "a walk that cools", common));
-  list.push_back(describe_strategy<ThresholdAccepting>("threshold_accepting",
-                                                       "a walk with a falling threshold", common));
+  list.push_back(
+      describe_strategy<ThresholdAccepting>("threshold_accepting", "a walk with a falling threshold", common));
   auto dual = common;
   dual.push_back({"acceptance", "Tsallis' parameter of the acceptance rule", -5.0, {-10.0, -5.0, -2.0}});
   dual.push_back({"local", "share of one-parameter steps", 0.6, {0.3, 0.6, 0.8}});
-  list.push_back(
-      describe_strategy<DualAnnealing>("dual_annealing", "heavy-tailed jumps and a local search", dual));
+  list.push_back(describe_strategy<DualAnnealing>("dual_annealing", "heavy-tailed jumps and a local search", dual));
 }
 
 }  // namespace ergotune::search

@@ -42,8 +42,7 @@ class Bandit : public StrategyBase {
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::vector<double> merits;
     for (const Arm& arm : arms_) merits.push_back(merit(arm) + 1e-9 * random().uniform());
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return merits[a] > merits[b]; });
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return merits[a] > merits[b]; });
     for (const std::size_t i : order) {
       for (const ConfigurationIndex index : arms_[i].strategy->ask(1)) {
         ++arms_[i].uses;
@@ -84,8 +83,7 @@ class Bandit : public StrategyBase {
     }
     if (rank == 0) return 1e9;
     const double exploitation = 2 * area / (rank * (rank + 1));
-    return exploitation +
-           real("exploration") * std::sqrt(2 * std::log(static_cast<double>(window_.size()) + 1) / rank);
+    return exploitation + real("exploration") * std::sqrt(2 * std::log(static_cast<double>(window_.size()) + 1) / rank);
   }
 
   std::vector<Arm> arms_;

@@ -111,8 +111,7 @@ class BasinHopping : public LocalSearch {
  protected:
   std::optional<ConfigurationIndex> next_start(ConfigurationIndex optimum) override {
     const double temperature = real("temperature");
-    const double rise =
-        has_home_ ? (value(optimum) - value(home_)) / std::max(std::abs(value(home_)), 1e-300) : -1.0;
+    const double rise = has_home_ ? (value(optimum) - value(home_)) / std::max(std::abs(value(home_)), 1e-300) : -1.0;
     if (rise <= 0 || random().uniform() < std::exp(-rise / temperature)) {
       home_ = optimum;
       has_home_ = true;
@@ -193,13 +192,10 @@ class Tabu : public StrategyBase {
 }  // namespace
 
 void add_local(StrategyList& list) {
-  const StrategyOption strength{
-      "strength", "parameters changed at random to leave an optimum", 2, {1, 2, 3, 4}};
-  list.push_back(
-      describe_strategy<HillClimbing>("hill_climbing", "climbs from random starts",
-                                      {improvement_option("first"), neighbourhood_choice("hamming")}));
-  list.push_back(describe_strategy<MultiStart>("multi_start_local_search",
-                                               "climbs from the best of a spread sample",
+  const StrategyOption strength{"strength", "parameters changed at random to leave an optimum", 2, {1, 2, 3, 4}};
+  list.push_back(describe_strategy<HillClimbing>("hill_climbing", "climbs from random starts",
+                                                 {improvement_option("first"), neighbourhood_choice("hamming")}));
+  list.push_back(describe_strategy<MultiStart>("multi_start_local_search", "climbs from the best of a spread sample",
                                                {improvement_option("first"),
                                                 neighbourhood_choice("hamming"),
                                                 {"sample", "size of the sample", 16, {8, 16, 32, 64}}}));
@@ -209,22 +205,22 @@ void add_local(StrategyList& list) {
        neighbourhood_choice("hamming"),
        strength,
        {"patience", "climbs without improvement before a fresh start", 20, {5, 10, 20, 40}}}));
-  list.push_back(describe_strategy<VariableNeighbourhood>(
-      "variable_neighbourhood", "shakes harder each time it fails to improve",
-      {improvement_option("first"),
-       neighbourhood_choice("adjacent"),
-       {"largest_shake", "parameters changed at most", 5, {3, 5, 8}}}));
+  list.push_back(
+      describe_strategy<VariableNeighbourhood>("variable_neighbourhood", "shakes harder each time it fails to improve",
+                                               {improvement_option("first"),
+                                                neighbourhood_choice("adjacent"),
+                                                {"largest_shake", "parameters changed at most", 5, {3, 5, 8}}}));
   list.push_back(describe_strategy<BasinHopping>(
       "basin_hopping", "Metropolis' rule between local optima",
       {improvement_option("first"),
        neighbourhood_choice("hamming"),
        strength,
        {"temperature", "relative rise accepted with probability 1/e", 0.1, {0.02, 0.05, 0.1, 0.3}}}));
-  list.push_back(describe_strategy<Tabu>(
-      "tabu", "always the best neighbour not visited lately",
-      {neighbourhood_choice("hamming"),
-       {"tenure", "configurations remembered as visited", 100, {20, 50, 100, 200}},
-       {"candidates", "neighbours looked at before each move", 12, {6, 12, 24, 1000}}}));
+  list.push_back(
+      describe_strategy<Tabu>("tabu", "always the best neighbour not visited lately",
+                              {neighbourhood_choice("hamming"),
+                               {"tenure", "configurations remembered as visited", 100, {20, 50, 100, 200}},
+                               {"candidates", "neighbours looked at before each move", 12, {6, 12, 24, 1000}}}));
 }
 
 }  // namespace ergotune::search

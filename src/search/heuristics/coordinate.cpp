@@ -15,10 +15,11 @@ namespace {
 
 using Positions = std::vector<std::uint32_t>;
 
-/// A walk goes through a parameter's values, the most promising first (code: as they are listed; clocks and limits: from the
-/// highest), until one is worse than the one before it by more than their intervals. Clocks are walked first and only ever
-/// fall; then the code parameters, those of the kernel that takes longest first; a change begins it all anew. The search is
-/// worked out from its beginning for every step: what is known costs nothing, and the first that is not is asked for.
+/// A walk goes through a parameter's values, the most promising first (code: as they are listed; clocks and limits:
+/// from the highest), until one is worse than the one before it by more than their intervals. Clocks are walked first
+/// and only ever fall; then the code parameters, those of the kernel that takes longest first; a change begins it all
+/// anew. The search is worked out from its beginning for every step: what is known costs nothing, and the first that is
+/// not is asked for.
 class Coordinate : public Strategy {
  public:
   explicit Coordinate(const StrategyContext& context) : space_(*context.space), intervals_(1.96) {
@@ -70,14 +71,14 @@ class Coordinate : public Strategy {
       std::vector<std::uint32_t> order(parameter.values.size());
       std::iota(order.begin(), order.end(), 0u);
       if (parameter.kind != ParameterKind::code)
-        std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-          return parameter.values[b] < parameter.values[a];
-        });
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::uint32_t a, std::uint32_t b) { return parameter.values[b] < parameter.values[a]; });
       values_.push_back(std::move(order));
     }
   }
 
-  /// The first value of each; where no such configuration is allowed, the one of the space that is nearest among the first.
+  /// The first value of each; where no such configuration is allowed, the one of the space that is nearest among the
+  /// first.
   Positions start() const {
     Positions first;
     for (const auto& order : values_) first.push_back(order.front());
@@ -89,8 +90,8 @@ class Coordinate : public Strategy {
       space_.values_at(i, at);
       std::size_t distance = 0;
       for (std::size_t p = 0; p < at.size(); ++p)
-        distance += static_cast<std::size_t>(
-            std::find(values_[p].begin(), values_[p].end(), at[p]) - values_[p].begin());
+        distance +=
+            static_cast<std::size_t>(std::find(values_[p].begin(), values_[p].end(), at[p]) - values_[p].begin());
       if (distance >= nearest) continue;
       nearest = distance;
       best = at;
@@ -110,8 +111,8 @@ class Coordinate : public Strategy {
     return !now.ok || now.value > before.value + intervals_ * std::hypot(now.error, before.error);
   }
 
-  /// The best of parameter `p`'s values from the `from`th on, all others as they are; nullopt while one has to be measured.
-  /// Values that the space does not allow beside the others are passed over.
+  /// The best of parameter `p`'s values from the `from`th on, all others as they are; nullopt while one has to be
+  /// measured. Values that the space does not allow beside the others are passed over.
   std::optional<std::uint32_t> walk(Positions at, std::size_t p, std::size_t from = 0) {
     const Seen* before = nullptr;
     const Seen* best = nullptr;
@@ -194,7 +195,8 @@ class Coordinate : public Strategy {
 
 void add_coordinate(StrategyList& list) {
   list.push_back(describe_strategy<Coordinate>(
-      "coordinate", "clocks from the top, then one parameter after the other, from the most promising value until it gets worse"));
+      "coordinate",
+      "clocks from the top, then one parameter after the other, from the most promising value until it gets worse"));
 }
 
 }  // namespace ergotune::search

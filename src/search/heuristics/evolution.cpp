@@ -27,8 +27,7 @@ class Genetic : public Population {
   void select(std::vector<Member>& members, std::vector<Member>& children) override {
     const std::size_t size = members.size();
     for (Member& child : children) {
-      const bool twin =
-          std::any_of(members.begin(), members.end(), [&](auto& m) { return m.index == child.index; });
+      const bool twin = std::any_of(members.begin(), members.end(), [&](auto& m) { return m.index == child.index; });
       if (!twin) members.push_back(std::move(child));
     }
     std::sort(members.begin(), members.end(), [](auto& a, auto& b) { return a.value < b.value; });
@@ -80,12 +79,10 @@ class EstimationOfDistribution : public Population {
   void select(std::vector<Member>& members, std::vector<Member>& drawn) override {
     const std::size_t size = members.size();
     members.insert(members.end(), drawn.begin(), drawn.end());
-    std::sort(members.begin(), members.end(), [](auto& a, auto& b) {
-      return a.value < b.value || (a.value == b.value && a.index < b.index);
-    });
-    members.erase(
-        std::unique(members.begin(), members.end(), [](auto& a, auto& b) { return a.index == b.index; }),
-        members.end());
+    std::sort(members.begin(), members.end(),
+              [](auto& a, auto& b) { return a.value < b.value || (a.value == b.value && a.index < b.index); });
+    members.erase(std::unique(members.begin(), members.end(), [](auto& a, auto& b) { return a.index == b.index; }),
+                  members.end());
     if (members.size() > size) members.resize(size);
   }
 
@@ -116,8 +113,7 @@ class CmaEs : public Population {
     ++generation_;
     const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> eigen(covariance_);
     basis_ = eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(1e-12).cwiseSqrt().asDiagonal();
-    inverse_root_ = eigen.eigenvectors() *
-                    eigen.eigenvalues().cwiseMax(1e-12).cwiseSqrt().cwiseInverse().asDiagonal() *
+    inverse_root_ = eigen.eigenvectors() * eigen.eigenvalues().cwiseMax(1e-12).cwiseSqrt().cwiseInverse().asDiagonal() *
                     eigen.eigenvectors().transpose();
     std::vector<Member> sample;
     steps_.clear();
@@ -142,8 +138,7 @@ class CmaEs : public Population {
     const auto n = static_cast<Eigen::Index>(moves().free().size());
     mean_.resize(n);
     const ConfigurationIndex centre =
-        first ? std::min_element(members().begin(), members().end(),
-                                 [](auto& a, auto& b) { return a.value < b.value; })
+        first ? std::min_element(members().begin(), members().end(), [](auto& a, auto& b) { return a.value < b.value; })
                     ->index
               : space().sample(random());
     const auto point = moves().point(centre);
@@ -209,20 +204,18 @@ class CmaEs : public Population {
 
 void add_evolution(StrategyList& list) {
   const StrategyOption size{"population", "members (fewer where the budget is small)", 20, {10, 20, 30, 50}};
-  list.push_back(
-      describe_strategy<Genetic>("genetic", "tournaments, uniform crossover, mutation",
-                                 {size,
-                                  {"mutation", "share of children that mutate", 0.5, {0.2, 0.5, 0.8}},
-                                  {"tournament", "members that compete to be a parent", 3, {2, 3, 4}}}));
+  list.push_back(describe_strategy<Genetic>("genetic", "tournaments, uniform crossover, mutation",
+                                            {size,
+                                             {"mutation", "share of children that mutate", 0.5, {0.2, 0.5, 0.8}},
+                                             {"tournament", "members that compete to be a parent", 3, {2, 3, 4}}}));
   list.push_back(describe_strategy<EstimationOfDistribution>(
       "estimation_of_distribution", "draws from the best members' distribution of each parameter",
       {size,
        {"elite", "share of members learned from", 0.4, {0.2, 0.4, 0.6}},
        {"smoothing", "weight of the uniform distribution", 0.2, {0.05, 0.2, 0.5}}}));
-  list.push_back(
-      describe_strategy<CmaEs>("cma_es", "covariance matrix adaptation on value positions",
-                               {{"population", "members (fewer where the budget is small)", 12, {8, 12, 20}},
-                                {"step", "first step, share of each range", 0.3, {0.15, 0.3, 0.5}}}));
+  list.push_back(describe_strategy<CmaEs>("cma_es", "covariance matrix adaptation on value positions",
+                                          {{"population", "members (fewer where the budget is small)", 12, {8, 12, 20}},
+                                           {"step", "first step, share of each range", 0.3, {0.15, 0.3, 0.5}}}));
 }
 
 }  // namespace ergotune::search

@@ -84,10 +84,7 @@ Neighbourhood neighbourhood_option(const StrategyContext& context) {
 }
 
 StrategyOption improvement_option(const std::string& standard) {
-  return {"improvement",
-          "move to the first better neighbour, or to the best of all",
-          standard,
-          {"first", "best"}};
+  return {"improvement", "move to the first better neighbour, or to the best of all", standard, {"first", "best"}};
 }
 StrategyOption neighbourhood_choice(const std::string& standard) {
   return {"neighbourhood",

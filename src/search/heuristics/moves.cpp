@@ -5,8 +5,7 @@
 
 namespace ergotune::search {
 
-Moves::Moves(const SearchSpace& space)
-    : space_(space), here_(space.dimensions()), there_(space.dimensions()) {
+Moves::Moves(const SearchSpace& space) : space_(space), here_(space.dimensions()), there_(space.dimensions()) {
   for (std::size_t p = 0; p < space.dimensions(); ++p) {
     counts_.push_back(static_cast<std::uint32_t>(space.parameters()[p].values.size()));
     if (counts_.back() > 1) free_.push_back(p);
@@ -59,8 +58,7 @@ ConfigurationIndex Moves::perturbed(ConfigurationIndex index, std::size_t steps,
   return index;
 }
 
-ConfigurationIndex Moves::towards(ConfigurationIndex from, std::span<const std::uint32_t> target,
-                                  Random& random) {
+ConfigurationIndex Moves::towards(ConfigurationIndex from, std::span<const std::uint32_t> target, Random& random) {
   if (const auto exact = space_.index_of(target)) return *exact;
   space_.values_at(from, there_);
   order_ = free_;

@@ -5,9 +5,9 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "search/pareto.hpp"
 #include "search/builtin.hpp"
 #include "search/heuristics/population.hpp"
+#include "search/pareto.hpp"
 
 namespace ergotune::search {
 namespace {
@@ -35,17 +35,14 @@ class Nsga2 : public Population {
     const std::size_t size = members.size();
     members.insert(members.end(), children.begin(), children.end());
     std::sort(members.begin(), members.end(), [](auto& a, auto& b) { return a.index < b.index; });
-    members.erase(
-        std::unique(members.begin(), members.end(), [](auto& a, auto& b) { return a.index == b.index; }),
-        members.end());
+    members.erase(std::unique(members.begin(), members.end(), [](auto& a, auto& b) { return a.index == b.index; }),
+                  members.end());
     const auto ranked = ranks(members);
     std::vector<std::size_t> order(members.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return ranked[a] < ranked[b]; });
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return ranked[a] < ranked[b]; });
     std::vector<Member> kept;
-    for (std::size_t i = 0; i < std::min(size, order.size()); ++i)
-      kept.push_back(std::move(members[order[i]]));
+    for (std::size_t i = 0; i < std::min(size, order.size()); ++i) kept.push_back(std::move(members[order[i]]));
     members = std::move(kept);
   }
 
@@ -68,14 +65,12 @@ class Nsga2 : public Population {
       }
       const auto crowding = crowdings(list, first);
       for (std::size_t k = 0; k < first.size(); ++k) result[first[k]] = {front, -crowding[k]};
-      std::erase_if(left,
-                    [&](std::size_t i) { return std::find(first.begin(), first.end(), i) != first.end(); });
+      std::erase_if(left, [&](std::size_t i) { return std::find(first.begin(), first.end(), i) != first.end(); });
     }
     return result;
   }
 
-  std::vector<double> crowdings(const std::vector<Member>& list,
-                                const std::vector<std::size_t>& front) const {
+  std::vector<double> crowdings(const std::vector<Member>& list, const std::vector<std::size_t>& front) const {
     std::vector<double> result(front.size(), 0.0);
     const std::size_t objectives = values_.at(list[front.front()].index).size();
     std::vector<std::size_t> order(front.size());

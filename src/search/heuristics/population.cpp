@@ -10,8 +10,7 @@ Population::Population(std::string name, const StrategyContext& context)
 std::size_t Population::population() const {
   // small budgets get smaller populations: at least five generations
   auto size = static_cast<std::size_t>(integer("population"));
-  if (context().budget > 0)
-    size = std::min<std::size_t>(size, std::max<std::uint64_t>(6, context().budget / 5));
+  if (context().budget > 0) size = std::min<std::size_t>(size, std::max<std::uint64_t>(6, context().budget / 5));
   return std::max<std::size_t>(4, size);
 }
 
@@ -53,8 +52,8 @@ void Population::advance(std::size_t) {
     settle(members_);
     // a generation of nothing but known configurations: immigrants replace the worst
     if (turn > 0 && memory().fresh_count() > 0) {
-      const auto worst = std::max_element(members_.begin(), members_.end(),
-                                          [](auto& a, auto& b) { return a.value < b.value; });
+      const auto worst =
+          std::max_element(members_.begin(), members_.end(), [](auto& a, auto& b) { return a.value < b.value; });
       *worst = member_of(*memory().random_fresh(random()));
       if (propose(worst->index)) return;
     }
@@ -71,8 +70,7 @@ Member Population::child_of(const Member& a, const Member& b) {
   ConfigurationIndex index = moves_.towards(a.index, std::span<const std::uint32_t>(child), random());
   for (int attempt = 0; attempt < 4; ++attempt) {
     if (attempt > 0 || random().chance(real("mutation")))
-      index = random().chance(0.5) ? moves_.random_adjacent(index, random())
-                                   : moves_.random_neighbour(index, random());
+      index = random().chance(0.5) ? moves_.random_adjacent(index, random()) : moves_.random_neighbour(index, random());
     if (!memory().known(index)) break;
   }
   return member_of(index);

@@ -24,9 +24,7 @@ class Population : public StrategyBase {
   /// Members of the next generation, from members() whose values are known.
   virtual std::vector<Member> breed() = 0;
   /// What becomes of the generation once it is evaluated; by default it replaces the old one.
-  virtual void select(std::vector<Member>& members, std::vector<Member>& offspring) {
-    members.swap(offspring);
-  }
+  virtual void select(std::vector<Member>& members, std::vector<Member>& offspring) { members.swap(offspring); }
 
   void advance(std::size_t wanted) final;
   const std::vector<Member>& members() const { return members_; }

@@ -61,8 +61,7 @@ class SpaceFilling : public StrategyBase {
   bool concurrent() const override { return true; }
   virtual std::vector<ConfigurationIndex> design(std::size_t count) = 0;
   void advance(std::size_t) override {
-    if (total_ == 0)
-      total_ = context().budget > 0 ? context().budget : static_cast<std::uint64_t>(integer("first"));
+    if (total_ == 0) total_ = context().budget > 0 ? context().budget : static_cast<std::uint64_t>(integer("first"));
     if (total_ * 2 > memory().size()) return;  // half the space: what is left comes at random
     const auto points = design(total_);
     propose_all(points);
@@ -98,11 +97,9 @@ class LowDiscrepancy : public SpaceFilling {
 void add_sampling(StrategyList& list) {
   list.push_back(describe_strategy<BruteForce>("brute_force", "every configuration, in order"));
   list.push_back(describe_strategy<RandomSampling>("random", "uniformly at random, without replacement"));
-  const StrategyOption first{
-      "first", "size of the first design when no budget is given", 64, {16, 32, 64, 128, 256}};
+  const StrategyOption first{"first", "size of the first design when no budget is given", 64, {16, 32, 64, 128, 256}};
   list.push_back(describe_strategy<LatinHypercube>("latin_hypercube", "Latin hypercube designs", {first}));
-  list.push_back(
-      describe_strategy<LowDiscrepancy>("low_discrepancy", "a scrambled low-discrepancy sequence", {first}));
+  list.push_back(describe_strategy<LowDiscrepancy>("low_discrepancy", "a scrambled low-discrepancy sequence", {first}));
 }
 
 }  // namespace ergotune::search

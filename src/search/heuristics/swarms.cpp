@@ -18,16 +18,14 @@ class DifferentialEvolution : public Population {
  protected:
   std::vector<Member> breed() override {
     const auto& m = members();
-    const auto best =
-        std::min_element(m.begin(), m.end(), [](auto& a, auto& b) { return a.value < b.value; });
+    const auto best = std::min_element(m.begin(), m.end(), [](auto& a, auto& b) { return a.value < b.value; });
     std::vector<Member> trials;
     for (const Member& parent : m) {
       const Member& a = m[random().below(m.size())];
       const Member& b = m[random().below(m.size())];
       const double f = real("weight"), pull = real("pull");
       std::vector<double> point = parent.point;
-      const std::size_t forced =
-          moves().free().empty() ? 0 : moves().free()[random().below(moves().free().size())];
+      const std::size_t forced = moves().free().empty() ? 0 : moves().free()[random().below(moves().free().size())];
       for (const std::size_t p : moves().free()) {
         if (p != forced && !random().chance(real("crossover"))) continue;
         point[p] += pull * (best->point[p] - parent.point[p]) + f * (a.point[p] - b.point[p]);
@@ -59,13 +57,12 @@ class ParticleSwarm : public Population {
       own_best_.assign(m.begin(), m.end());
       velocity_.assign(m.size(), std::vector<double>(moves().dimensions(), 0.0));
       for (auto& v : velocity_)
-        for (const std::size_t p : moves().free())
-          v[p] = 0.25 * moves().count(p) * (random().uniform() - 0.5);
+        for (const std::size_t p : moves().free()) v[p] = 0.25 * moves().count(p) * (random().uniform() - 0.5);
     }
     for (std::size_t i = 0; i < m.size(); ++i)
       if (m[i].value < own_best_[i].value) own_best_[i] = m[i];
-    const auto leader = *std::min_element(own_best_.begin(), own_best_.end(),
-                                          [](auto& a, auto& b) { return a.value < b.value; });
+    const auto leader =
+        *std::min_element(own_best_.begin(), own_best_.end(), [](auto& a, auto& b) { return a.value < b.value; });
     std::vector<Member> moved;
     for (std::size_t i = 0; i < m.size(); ++i) {
       std::vector<double> point = m[i].point;
@@ -168,24 +165,23 @@ class GreyWolf : public Population {
 
 void add_swarms(StrategyList& list) {
   const StrategyOption size{"population", "members (fewer where the budget is small)", 20, {10, 20, 30, 50}};
-  list.push_back(describe_strategy<DifferentialEvolution>(
-      "differential_evolution", "differences of members move members",
-      {size,
-       {"weight", "of a difference", 0.7, {0.4, 0.7, 0.9}},
-       {"pull", "towards the best", 0.4, {0.0, 0.2, 0.4, 0.7}},
-       {"crossover", "share of parameters that move", 0.6, {0.3, 0.6, 0.9}}}));
   list.push_back(
-      describe_strategy<ParticleSwarm>("particle_swarm", "particles drawn to their own and the swarm's best",
-                                       {size,
-                                        {"inertia", "velocity kept", 0.73, {0.5, 0.73, 0.9}},
-                                        {"own", "pull to the own best", 1.5, {1.0, 1.5, 2.0}},
-                                        {"social", "pull to the swarm's best", 1.5, {1.0, 1.5, 2.0}}}));
-  list.push_back(describe_strategy<Firefly>(
-      "firefly", "each is drawn to every brighter one",
-      {size,
-       {"attraction", "at no distance", 0.4, {0.2, 0.4, 0.8}},
-       {"absorption", "loss over distance", 1.0, {0.3, 1.0, 3.0}},
-       {"noise", "random part of a step, share of the range", 0.15, {0.05, 0.15, 0.3}}}));
+      describe_strategy<DifferentialEvolution>("differential_evolution", "differences of members move members",
+                                               {size,
+                                                {"weight", "of a difference", 0.7, {0.4, 0.7, 0.9}},
+                                                {"pull", "towards the best", 0.4, {0.0, 0.2, 0.4, 0.7}},
+                                                {"crossover", "share of parameters that move", 0.6, {0.3, 0.6, 0.9}}}));
+  list.push_back(describe_strategy<ParticleSwarm>("particle_swarm", "particles drawn to their own and the swarm's best",
+                                                  {size,
+                                                   {"inertia", "velocity kept", 0.73, {0.5, 0.73, 0.9}},
+                                                   {"own", "pull to the own best", 1.5, {1.0, 1.5, 2.0}},
+                                                   {"social", "pull to the swarm's best", 1.5, {1.0, 1.5, 2.0}}}));
+  list.push_back(
+      describe_strategy<Firefly>("firefly", "each is drawn to every brighter one",
+                                 {size,
+                                  {"attraction", "at no distance", 0.4, {0.2, 0.4, 0.8}},
+                                  {"absorption", "loss over distance", 1.0, {0.3, 1.0, 3.0}},
+                                  {"noise", "random part of a step, share of the range", 0.15, {0.05, 0.15, 0.3}}}));
   list.push_back(describe_strategy<GreyWolf>(
       "grey_wolf", "a pack closes in on its three best",
       {size, {"mutation", "share of parameters drawn afresh", 0.05, {0.0, 0.05, 0.1, 0.2}}}));

@@ -9,8 +9,8 @@ double expected_improvement(double gain, double deviation);
 /// Its logarithm, which still tells candidates apart where the improvement itself is too small for a number.
 double log_expected_improvement(double gain, double deviation);
 
-/// Gains below this many standard deviations, of which none is larger than `largest`, have no log_expected_improvement as large
-/// as `wanted`: it distinguishes most candidates without the improvement itself.
+/// Gains below this many standard deviations, of which none is larger than `largest`, have no log_expected_improvement
+/// as large as `wanted`: it distinguishes most candidates without the improvement itself.
 double least_deviations(double wanted, double largest);
 
 }  // namespace ergotune::search

@@ -9,15 +9,15 @@
 #include <unordered_set>
 
 #include "base/statistics.hpp"
-#include "search/models/acquisition.hpp"
 #include "search/builtin.hpp"
 #include "search/candidates.hpp"
-#include "search/models/gaussian_process.hpp"
 #include "search/heuristics/moves.hpp"
+#include "search/inactive_parameters.hpp"
+#include "search/models/acquisition.hpp"
+#include "search/models/gaussian_process.hpp"
+#include "search/models/overhead_budget.hpp"
 #include "search/models/prior_features.hpp"
 #include "search/strategy_base.hpp"
-#include "search/models/overhead_budget.hpp"
-#include "search/inactive_parameters.hpp"
 
 namespace ergotune::search {
 namespace {
@@ -37,9 +37,10 @@ class Bayesian : public StrategyBase {
 
   std::string explanation() const override {
     if (quick_ == 0) return {};
-    return fmt::format("an evaluation is too short for a model's step each: {} of {} configurations are the model's choice, "
-                       "the others what it ranked next, children of the best and some at random",
-                       modelled_, modelled_ + quick_);
+    return fmt::format(
+        "an evaluation is too short for a model's step each: {} of {} configurations are the model's choice, "
+        "the others what it ranked next, children of the best and some at random",
+        modelled_, modelled_ + quick_);
   }
   std::optional<double> prospect() const override { return prospect_; }
 
@@ -113,8 +114,7 @@ class Bayesian : public StrategyBase {
     auto size = static_cast<std::size_t>(integer("initial"));
     // where it sees a sample only, a model of three points leads nowhere for long
     if (!candidates_.whole()) size = std::max(size, kInitialOfLarge);
-    if (context().budget > 0)
-      size = std::min<std::size_t>(size, std::max<std::uint64_t>(3, context().budget / 4));
+    if (context().budget > 0) size = std::min<std::size_t>(size, std::max<std::uint64_t>(3, context().budget / 4));
     return prior_.empty() ? size : std::max<std::size_t>(2, size / 3);
   }
   std::size_t model_limit() const { return static_cast<std::size_t>(integer("model_limit")); }
@@ -183,7 +183,8 @@ class Bayesian : public StrategyBase {
       next_fit_ = n + 1 + n / 8;
     }
     // the posterior costs (observations x candidates) per step: as the one grows, the other shrinks
-    const double affordable_steps = std::min(thought_.operations() / 2, candidates_.whole() ? kAffordable : kAffordable / 2);
+    const double affordable_steps =
+        std::min(thought_.operations() / 2, candidates_.whole() ? kAffordable : kAffordable / 2);
     const std::size_t affordable =
         std::clamp<std::size_t>(static_cast<std::size_t>(affordable_steps / static_cast<double>(n)), 1000,
                                 candidates_.whole() ? candidates_.limit() : 8000);
@@ -191,7 +192,8 @@ class Bayesian : public StrategyBase {
     const double rebuilt = static_cast<double>(affordable * (n * n / 2 + kDrawn));
     if (model_.pool().empty() || stale || (rare && model_.pool().size() > 2 * affordable)) {
       thought_.charge(OverheadBudget::Account::fits, rebuilt, [&] {
-        std::vector<ConfigurationIndex> pool = candidates_.draw(memory(), best_known(10), promising_, random(), affordable);
+        std::vector<ConfigurationIndex> pool =
+            candidates_.draw(memory(), best_known(10), promising_, random(), affordable);
         prior_.expect(pool);
         model_.set_pool(std::move(pool));
       });
@@ -230,7 +232,8 @@ class Bayesian : public StrategyBase {
   }
   std::uint64_t still() const { return told() + outstanding() - last_improvement_; }
 
-  /// Microseconds instead of a step of the model: what that ranked next, children of the best, and now and then anything.
+  /// Microseconds instead of a step of the model: what that ranked next, children of the best, and now and then
+  /// anything.
   bool quick_step() {
     const std::uint64_t turn = quick_++;
     if (turn % 8 == 7) {
@@ -268,8 +271,7 @@ class Bayesian : public StrategyBase {
 
   /// The likeliest improvement among `only`, or among all candidates.
   bool propose_best(const std::unordered_set<ConfigurationIndex>* only = nullptr) {
-    const double target =
-        transformed(best_value()) - (logarithmic_ && !candidates_.whole() ? kWorthwhile : 0.0);
+    const double target = transformed(best_value()) - (logarithmic_ && !candidates_.whole() ? kWorthwhile : 0.0);
     const auto& pool = model_.pool();
     rank(target, only);
     if (gains_.empty()) {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "search/models/acquisition.hpp"
 #include "search/builtin.hpp"
 #include "search/candidates.hpp"
+#include "search/models/acquisition.hpp"
 #include "search/models/forest.hpp"
 #include "search/strategy_base.hpp"
 
@@ -39,8 +39,7 @@ class BayesianForest : public StrategyBase {
     if (!started_) {
       started_ = true;
       auto size = static_cast<std::size_t>(integer("initial"));
-      if (context().budget > 0)
-        size = std::min<std::size_t>(size, std::max<std::uint64_t>(3, context().budget / 5));
+      if (context().budget > 0) size = std::min<std::size_t>(size, std::max<std::uint64_t>(3, context().budget / 5));
       propose_all(space().latin_hypercube(size, random()));
       if (queued() > 0) return;
     }
@@ -66,15 +65,13 @@ class BayesianForest : public StrategyBase {
   }
   void rank_candidates() {
     const std::size_t top = std::min<std::size_t>(5, successes_.size());
-    std::partial_sort(successes_.begin(), successes_.begin() + static_cast<std::ptrdiff_t>(top),
-                      successes_.end());
+    std::partial_sort(successes_.begin(), successes_.begin() + static_cast<std::ptrdiff_t>(top), successes_.end());
     std::vector<ConfigurationIndex> incumbents;
     for (std::size_t i = 0; i < top; ++i) incumbents.push_back(successes_[i].second);
     const double target = transformed(best_value());
     std::vector<float> row(forest_.features() + 1);
     ranked_.clear();
-    for (const ConfigurationIndex index :
-         candidates_.draw(memory(), incumbents, {}, random(), candidates_.limit())) {
+    for (const ConfigurationIndex index : candidates_.draw(memory(), incumbents, {}, random(), candidates_.limit())) {
       if (!memory().fresh(index)) continue;
       double mean = 0, deviation = 0;
       forest_.encode(index, row.data());

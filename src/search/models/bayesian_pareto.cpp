@@ -7,12 +7,12 @@
 #include <unordered_map>
 
 #include "base/statistics.hpp"
-#include "search/pareto.hpp"
-#include "search/models/acquisition.hpp"
 #include "search/builtin.hpp"
 #include "search/candidates.hpp"
+#include "search/models/acquisition.hpp"
 #include "search/models/gaussian_process.hpp"
 #include "search/models/prior_features.hpp"
+#include "search/pareto.hpp"
 #include "search/strategy_base.hpp"
 
 namespace ergotune::search {
@@ -24,7 +24,8 @@ class BayesianPareto : public StrategyBase {
       : StrategyBase("bayesian_pareto", context),
         candidates_(space(), static_cast<std::size_t>(integer("candidates"))),
         prior_(space(), context.priors) {
-    for (std::size_t o = 0; o < std::max<std::size_t>(1, context.objectives); ++o) prior_.teach(models_.emplace_back(space()));
+    for (std::size_t o = 0; o < std::max<std::size_t>(1, context.objectives); ++o)
+      prior_.teach(models_.emplace_back(space()));
   }
 
  protected:
@@ -53,11 +54,12 @@ class BayesianPareto : public StrategyBase {
  private:
   struct Observation {
     ConfigurationIndex index = 0;
-    std::vector<double> values = {};  ///< empty for a failure; while it is pending what the models believe, as they see it
+    std::vector<double> values =
+        {};  ///< empty for a failure; while it is pending what the models believe, as they see it
     bool pending = true;
   };
-  /// How the models see an objective: logarithms (or the values themselves) from a centre, scaled to unit spread, high ones
-  /// held at a ceiling, failures beyond it.
+  /// How the models see an objective: logarithms (or the values themselves) from a centre, scaled to unit spread, high
+  /// ones held at a ceiling, failures beyond it.
   struct View {
     bool logarithmic = true;
     double centre = 0, scale = 1, ceiling = 0, worst = 0;
@@ -90,8 +92,8 @@ class BayesianPareto : public StrategyBase {
 
   /// Fills in what the models see, and the front of it; false where too little succeeded.
   bool transform() {
-    const auto told_well =
-        std::count_if(observations_.begin(), observations_.end(), [](auto& o) { return !o.pending && !o.values.empty(); });
+    const auto told_well = std::count_if(observations_.begin(), observations_.end(),
+                                         [](auto& o) { return !o.pending && !o.values.empty(); });
     if (told_well < 2) return false;
     views_.clear();
     for (std::size_t o = 0; o < models_.size(); ++o) views_.push_back(view_of(o));
@@ -104,7 +106,8 @@ class BayesianPareto : public StrategyBase {
         const View& view = views_[o];
         double v = view.worst;
         if (!observation.values.empty()) v = observation.values[o];
-        if (!observation.pending && !observation.values.empty()) v = std::min(view.logarithmic ? std::log(v) : v, view.ceiling);
+        if (!observation.pending && !observation.values.empty())
+          v = std::min(view.logarithmic ? std::log(v) : v, view.ceiling);
         seen[o] = (v - view.centre) / view.scale;
       }
       if (observation.values.empty() || observation.pending) continue;
@@ -128,8 +131,7 @@ class BayesianPareto : public StrategyBase {
     std::vector<ConfigurationIndex> pool;
     if (models_.front().pool().empty() || (!candidates_.whole() && fit_due) ||
         models_.front().pool().size() > std::max(affordable * 2, candidates_.limit() / 8))
-      pool =
-          candidates_.draw(memory(), front_places_, {}, random(), std::min(candidates_.limit(), affordable * 2));
+      pool = candidates_.draw(memory(), front_places_, {}, random(), std::min(candidates_.limit(), affordable * 2));
     prior_.expect(pool);
     mean_.resize(models_.size());
     deviation_.resize(models_.size());
@@ -174,8 +176,8 @@ class BayesianPareto : public StrategyBase {
     return expected_volume(mean, deviation, reference);
   }
 
-  /// The configuration that promises most. Until its outcome is known the models take it for a deviation worse than they think,
-  /// and the front does without it: what is only hoped for would hide what is near it.
+  /// The configuration that promises most. Until its outcome is known the models take it for a deviation worse than
+  /// they think, and the front does without it: what is only hoped for would hide what is near it.
   bool propose_best() {
     const std::size_t objectives = models_.size();
     std::vector<double> weights;
@@ -234,10 +236,7 @@ void add_bayesian_pareto(StrategyList& list) {
   auto description = describe_strategy<BayesianPareto>(
       "bayesian_pareto", "expected hypervolume improvement of a Gaussian process per objective",
       {{"initial", "size of the first, spread design", 6, {4, 6, 10}},
-       {"reference",
-        "how far beyond the front's ends volume counts, in standard deviations",
-        2.0,
-        {0.2, 1.0, 2.0}},
+       {"reference", "how far beyond the front's ends volume counts, in standard deviations", 2.0, {0.2, 1.0, 2.0}},
        {"ceiling", "quantile of each objective above which values count alike", 0.8, {0.7, 0.8, 0.9, 1.0}},
        {"candidates", "configurations the models are asked about at most", 12000, {}}});
   description.multi_objective = true;

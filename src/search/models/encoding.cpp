@@ -9,13 +9,11 @@ namespace ergotune::search {
 namespace {
 
 bool all_numbers(const Parameter& parameter) {
-  return std::all_of(parameter.values.begin(), parameter.values.end(),
-                     [](const Value& v) { return v.is_number(); });
+  return std::all_of(parameter.values.begin(), parameter.values.end(), [](const Value& v) { return v.is_number(); });
 }
 
 bool all_positive(const Parameter& parameter) {
-  return std::all_of(parameter.values.begin(), parameter.values.end(),
-                     [](const Value& v) { return v.as_real() > 0; });
+  return std::all_of(parameter.values.begin(), parameter.values.end(), [](const Value& v) { return v.as_real() > 0; });
 }
 
 void scale_to_unit(std::vector<float>& x) {
@@ -44,8 +42,7 @@ int twos(std::int64_t value) {
 }
 
 bool all_integers(const Parameter& parameter) {
-  return std::all_of(parameter.values.begin(), parameter.values.end(),
-                     [](const Value& v) { return v.is_integer(); });
+  return std::all_of(parameter.values.begin(), parameter.values.end(), [](const Value& v) { return v.is_integer(); });
 }
 
 // "block_size_x" -> "block_size_?": what the parameters of one shape have in common.
@@ -91,8 +88,7 @@ std::vector<Feature> make_features(const SearchSpace& space) {
     double span = 0;
     for (const std::size_t p : parameters) {
       std::vector<float> logs;
-      for (const Value& v : space.parameters()[p].values)
-        logs.push_back(static_cast<float>(std::log2(v.as_real())));
+      for (const Value& v : space.parameters()[p].values) logs.push_back(static_cast<float>(std::log2(v.as_real())));
       const auto [low, high] = std::minmax_element(logs.begin(), logs.end());
       span += *high - *low;
       product.coordinates.push_back(std::move(logs));

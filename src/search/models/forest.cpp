@@ -26,8 +26,7 @@ void RandomForest::fit(const std::vector<float>& rows, const std::vector<double>
 }
 
 std::int32_t RandomForest::grow(std::vector<std::size_t>& items, std::size_t from, std::size_t to,
-                                const std::vector<float>& rows, const std::vector<double>& values,
-                                Random& random) {
+                                const std::vector<float>& rows, const std::vector<double>& values, Random& random) {
   const std::size_t count = to - from, width = features_.size();
   double sum = 0, squares = 0;
   for (std::size_t i = from; i < to; ++i) {
@@ -72,9 +71,9 @@ std::int32_t RandomForest::grow(std::vector<std::size_t>& items, std::size_t fro
     }
   }
   if (best_gain <= 0) return self;
-  const auto middle = std::partition(
-      items.begin() + static_cast<std::ptrdiff_t>(from), items.begin() + static_cast<std::ptrdiff_t>(to),
-      [&](std::size_t item) { return rows[item * width + best_feature] <= best_cut; });
+  const auto middle =
+      std::partition(items.begin() + static_cast<std::ptrdiff_t>(from), items.begin() + static_cast<std::ptrdiff_t>(to),
+                     [&](std::size_t item) { return rows[item * width + best_feature] <= best_cut; });
   const auto split = static_cast<std::size_t>(middle - items.begin());
   const std::int32_t left = grow(items, from, split, rows, values, random);
   const std::int32_t right = grow(items, split, to, rows, values, random);

@@ -31,8 +31,8 @@ class RandomForest {
     std::int32_t left = 0, right = 0;
     float value = 0, variance = 0;
   };
-  std::int32_t grow(std::vector<std::size_t>& items, std::size_t from, std::size_t to,
-                    const std::vector<float>& rows, const std::vector<double>& values, Random& random);
+  std::int32_t grow(std::vector<std::size_t>& items, std::size_t from, std::size_t to, const std::vector<float>& rows,
+                    const std::vector<double>& values, Random& random);
 
   const SearchSpace& space_;
   Options options_;

@@ -17,17 +17,15 @@ GaussianProcess::GaussianProcess(const SearchSpace& space) : state_(std::make_un
       for (const float sum : sums)
         for (const float c : coordinates) next.push_back(sum + c);
       std::sort(next.begin(), next.end());
-      next.erase(
-          std::unique(next.begin(), next.end(), [](float a, float b) { return std::abs(a - b) < 1e-4f; }),
-          next.end());
+      next.erase(std::unique(next.begin(), next.end(), [](float a, float b) { return std::abs(a - b) < 1e-4f; }),
+                 next.end());
       sums = std::move(next);
     }
     table.levels = std::move(sums);
     s.tables.push_back(std::move(table));
     std::vector<std::uint16_t>& level_at = s.level_at.emplace_back();
     if (feature.parameters.size() == 1)
-      for (const float x : feature.coordinates.front())
-        level_at.push_back(s.level_of(s.tables.size() - 1, x));
+      for (const float x : feature.coordinates.front()) level_at.push_back(s.level_of(s.tables.size() - 1, x));
     double length = 0;
     switch (feature.kind) {
       case Feature::Kind::ordinal:
@@ -44,9 +42,9 @@ GaussianProcess::GaussianProcess(const SearchSpace& space) : state_(std::make_un
         break;
     }
     // clocks and power limits act smoothly, code parameters need not
-    const bool is_execution =
-        std::all_of(feature.parameters.begin(), feature.parameters.end(),
-                    [&](std::size_t p) { return space.parameters()[p].kind != ParameterKind::code; });
+    const bool is_execution = std::all_of(feature.parameters.begin(), feature.parameters.end(), [&](std::size_t p) {
+      return space.parameters()[p].kind != ParameterKind::code;
+    });
     if (is_execution) length *= 2;
     s.supposed.log_length.push_back(std::log(length));
   }

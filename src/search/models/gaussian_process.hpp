@@ -43,8 +43,8 @@ class GaussianProcess {
     double log_noise = 0, share_logit = 0;
   };
   Scales scales() const;
-  /// What is thought of them beforehand: their logarithms (logits) with the standard deviation `spread`. Follows with the
-  /// next set_pool() or refit_pool() where something was observed.
+  /// What is thought of them beforehand: their logarithms (logits) with the standard deviation `spread`. Follows with
+  /// the next set_pool() or refit_pool() where something was observed.
   void suppose(const Scales& scales, double spread);
   /// One more feature, a number in [0, 1] for each configuration, with the length scale it is thought to have; before
   /// anything is observed.

@@ -26,8 +26,7 @@ double GaussianProcess::State::loss(const Hyperparameters& h, const std::vector<
   const Eigen::VectorXd white_y = llt.matrixL().solve(y);
   const Eigen::VectorXd white_1 = llt.matrixL().solve(Eigen::VectorXd::Ones(n));
   const double mean = white_1.dot(white_y) / white_1.squaredNorm();
-  const double variance =
-      std::max((white_y - mean * white_1).squaredNorm() / static_cast<double>(n), 1e-12);
+  const double variance = std::max((white_y - mean * white_1).squaredNorm() / static_cast<double>(n), 1e-12);
   const Eigen::MatrixXd& l = llt.matrixLLT();
   double result = 0.5 * static_cast<double>(n) * std::log(variance) + l.diagonal().array().log().sum();
   for (std::size_t f = 0; f < scratch.size(); ++f) {

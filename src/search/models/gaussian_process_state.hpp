@@ -13,8 +13,9 @@ namespace ergotune::search {
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXf;
 
-// A feature's distinct coordinates, and its kernel between each two of them: looked up where they are few. A table of more would
-// take more room than a cache has, and longer to make than the few hundred thousand numbers that are asked for.
+// A feature's distinct coordinates, and its kernel between each two of them: looked up where they are few. A table of
+// more would take more room than a cache has, and longer to make than the few hundred thousand numbers that are asked
+// for.
 struct Table {
   static constexpr std::size_t kTabled = 512;  // levels
   std::vector<float> levels;
@@ -27,7 +28,9 @@ struct Table {
     const float r = std::sqrt(3.0f) * distance / length;
     return 1 - share + share * (1 + r) * std::exp(-r);  // Matern, nu = 3/2
   }
-  float between(std::size_t a, std::size_t b) const { return kernel.empty() ? calculated(a, b) : kernel[a * levels.size() + b]; }
+  float between(std::size_t a, std::size_t b) const {
+    return kernel.empty() ? calculated(a, b) : kernel[a * levels.size() + b];
+  }
 
   void build(float new_length, float new_share) {
     length = new_length;
@@ -66,8 +69,8 @@ struct GaussianProcess::State {
   Eigen::VectorXd values;
 
   Eigen::MatrixXd factor;  // lower Cholesky factor of K + noise, capacity grows by doubling
-  // factor^-1 K(observed, pool), so many of the pool a block: a block stays in the cache while everything is done with it. An odd
-  // number of cache lines, or its rows would contend for the same few.
+  // factor^-1 K(observed, pool), so many of the pool a block: a block stays in the cache while everything is done with
+  // it. An odd number of cache lines, or its rows would contend for the same few.
   static constexpr Eigen::Index kColumns = 496;
   std::vector<Matrix> whitened;
   Vector explained;       // column sums of squares of `whitened`
@@ -130,8 +133,7 @@ struct GaussianProcess::State {
       factor.conservativeResize(capacity, capacity);
     }
     Eigen::VectorXd column(size);
-    for (Eigen::Index i = 0; i < size; ++i)
-      column[i] = kernel(levels[n], levels[static_cast<std::size_t>(i)]);
+    for (Eigen::Index i = 0; i < size; ++i) column[i] = kernel(levels[n], levels[static_cast<std::size_t>(i)]);
     if (size > 0) factor.topLeftCorner(size, size).triangularView<Eigen::Lower>().solveInPlace(column);
     factor.row(size).head(size) = column.transpose();
     factor(size, size) = std::sqrt(std::max(1 + noise() - column.squaredNorm(), 1e-9));
@@ -159,7 +161,8 @@ struct GaussianProcess::State {
     for (std::size_t block = 0; block < whitened.size(); ++block) {
       if (rows < n) whiten(block, n, lower);
       const Matrix& here = whitened[block];
-      sums.segment(static_cast<Eigen::Index>(block) * kColumns, here.cols()).noalias() = here.topRows(n).transpose() * weights;
+      sums.segment(static_cast<Eigen::Index>(block) * kColumns, here.cols()).noalias() =
+          here.topRows(n).transpose() * weights;
     }
     rows = n;
     return sums;

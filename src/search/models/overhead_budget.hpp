@@ -10,8 +10,8 @@
 namespace ergotune::search {
 
 /// Two accounts, for steps and for what is done now and then (fits). Every evaluation pays a share of its own time into
-/// each; thinking is charged by the clock where there is one, else by counted operations at a nominal speed, so that the
-/// same outcomes give the same search. While the duration of evaluations is unknown, everything is affordable.
+/// each; thinking is charged by the clock where there is one, else by counted operations at a nominal speed, so that
+/// the same outcomes give the same search. While the duration of evaluations is unknown, everything is affordable.
 class OverheadBudget {
  public:
   enum class Account { steps, fits };

@@ -47,7 +47,8 @@ PriorResults prior_results(const Recording& recording, const SearchSpace& space,
   prior.name = recording.file.empty() ? recording.name : recording.file.filename().string();
   if (!recording.device.empty()) prior.name += fmt::format(" on {}", recording.device);
   const std::vector<ParameterMapping> meetings = meet(recording, space);
-  const bool any = std::any_of(meetings.begin(), meetings.end(), [](const ParameterMapping& m) { return m.column.has_value(); });
+  const bool any =
+      std::any_of(meetings.begin(), meetings.end(), [](const ParameterMapping& m) { return m.column.has_value(); });
   if (!any) return prior;
 
   std::map<ConfigurationIndex, Outcome> outcomes;

@@ -9,17 +9,18 @@
 namespace ergotune::search {
 namespace {
 
-constexpr std::size_t kFewest = 3;         ///< results that tell anything
-constexpr std::size_t kLearnFrom = 200;    ///< results that its model is made of
-constexpr std::size_t kJudged = 30;        ///< results that can be asked whether they foretell each other
-constexpr double kForetold = 0.1;          ///< share of the variance below which they do not
-constexpr double kSpread = 0.8;            ///< of the logarithm of a scale, from one search to another
-constexpr double kLength = 1;              ///< of the features, which reach from 0 to 1
-constexpr double kFailed = 0.3;            ///< how far past the median a failure counts, in spans from there to the best
+constexpr std::size_t kFewest = 3;       ///< results that tell anything
+constexpr std::size_t kLearnFrom = 200;  ///< results that its model is made of
+constexpr std::size_t kJudged = 30;      ///< results that can be asked whether they foretell each other
+constexpr double kForetold = 0.1;        ///< share of the variance below which they do not
+constexpr double kSpread = 0.8;          ///< of the logarithm of a scale, from one search to another
+constexpr double kLength = 1;            ///< of the features, which reach from 0 to 1
+constexpr double kFailed = 0.3;          ///< how far past the median a failure counts, in spans from there to the best
 
 using Known = std::vector<std::pair<double, ConfigurationIndex>>;
 
-/// Logarithms, ascending, everything above the median alike and failures beyond that; empty where they tell nothing apart.
+/// Logarithms, ascending, everything above the median alike and failures beyond that; empty where they tell nothing
+/// apart.
 Known values_of(const PriorResults& prior, std::uint64_t size) {
   Known known;
   std::vector<double> ok;
@@ -50,7 +51,8 @@ PriorFeatures::PriorFeatures(const SearchSpace& space, const std::vector<PriorRe
 }
 
 float PriorFeatures::level_at(std::size_t rank, std::size_t count) {
-  // what lies within a hundredth of all is hardly distinguishable, a tenth differs from a hundredth as a half from a tenth
+  // what lies within a hundredth of all is hardly distinguishable, a tenth differs from a hundredth as a half from a
+  // tenth
   const double hundredths = 100 * static_cast<double>(rank) / static_cast<double>(count);
   return static_cast<float>(std::max(0.0, 1 - std::log1p(hundredths) / std::log1p(50.0)));
 }
@@ -112,8 +114,7 @@ void PriorFeatures::expect(const std::vector<ConfigurationIndex>& places) {
     source.model.predict(mean, deviation);
     for (std::size_t i = 0; i < unknown.size(); ++i) {
       const auto rank = std::lower_bound(source.values.begin(), source.values.end(), static_cast<double>(mean[i]));
-      source.level[unknown[i]] =
-          level_at(static_cast<std::size_t>(rank - source.values.begin()), source.values.size());
+      source.level[unknown[i]] = level_at(static_cast<std::size_t>(rank - source.values.begin()), source.values.size());
     }
   }
 }

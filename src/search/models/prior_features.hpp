@@ -10,11 +10,11 @@
 
 namespace ergotune::search {
 
-/// Each earlier search (another device, problem size, driver or source) becomes a feature of the configurations: how far in
-/// front it saw them, on a logarithmic scale of ranks. What that means here the model learns as of any other feature, so a
-/// search that says nothing of this one is soon passed over, and one whose order is another still helps where the two go
-/// together in any way. Its results also say beforehand how far each parameter's effect reaches. One whose results do not
-/// even foretell each other is left out.
+/// Each earlier search (another device, problem size, driver or source) becomes a feature of the configurations: how
+/// far in front it saw them, on a logarithmic scale of ranks. What that means here the model learns as of any other
+/// feature, so a search that says nothing of this one is soon passed over, and one whose order is another still helps
+/// where the two go together in any way. Its results also say beforehand how far each parameter's effect reaches. One
+/// whose results do not even foretell each other is left out.
 class PriorFeatures {
  public:
   PriorFeatures(const SearchSpace& space, const std::vector<PriorResults>& priors);

@@ -56,8 +56,7 @@ std::vector<double> pchip(std::span<const double> x, std::span<const double> y, 
   return result;
 }
 
-std::vector<double> decreasing_fit(std::span<const double> x, std::span<const double> y,
-                                   std::span<const double> at) {
+std::vector<double> decreasing_fit(std::span<const double> x, std::span<const double> y, std::span<const double> at) {
   std::vector<std::size_t> order(x.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return x[a] < x[b]; });
@@ -83,8 +82,7 @@ std::vector<double> decreasing_fit(std::span<const double> x, std::span<const do
     while (!blocks.empty() && blocks.back().value < block.value) {
       const Block& last = blocks.back();
       const double total = last.weight + block.weight;
-      block = {(last.value * last.weight + block.value * block.weight) / total, total,
-               last.count + block.count};
+      block = {(last.value * last.weight + block.value * block.weight) / total, total, last.count + block.count};
       blocks.pop_back();
     }
     blocks.push_back(block);

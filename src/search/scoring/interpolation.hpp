@@ -13,7 +13,6 @@ std::vector<double> pchip(std::span<const double> x, std::span<const double> y, 
 
 /// Least-squares non-increasing fit of y over x (pool adjacent violators), evaluated at `at`: linear between
 /// the fitted points, constant outside. Points with equal x are averaged first. No points: NaN everywhere.
-std::vector<double> decreasing_fit(std::span<const double> x, std::span<const double> y,
-                                   std::span<const double> at);
+std::vector<double> decreasing_fit(std::span<const double> x, std::span<const double> y, std::span<const double> at);
 
 }  // namespace ergotune::search

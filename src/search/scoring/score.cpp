@@ -152,8 +152,8 @@ StrategyScore combine_scores(const std::string& strategy, std::vector<SpaceScore
   double log5 = 0, log1 = 0;
   const double count = static_cast<double>(spaces.size());
   for (const SpaceScore& space : spaces) {
-    std::transform(score.improvement.begin(), score.improvement.end(), space.improvement.begin(), score.improvement.begin(),
-                   [&](double sum, double one) { return sum + one / count; });
+    std::transform(score.improvement.begin(), score.improvement.end(), space.improvement.begin(),
+                   score.improvement.begin(), [&](double sum, double one) { return sum + one / count; });
     log5 += std::log(space.evaluations_to_5_percent) / count;
     log1 += std::log(space.evaluations_to_1_percent) / count;
   }
@@ -165,8 +165,7 @@ StrategyScore combine_scores(const std::string& strategy, std::vector<SpaceScore
 }
 
 std::vector<StrategyScore> score_strategies(const std::vector<std::string>& strategy_names,
-                                            const std::vector<ScoredSpace>& spaces,
-                                            const ScoreOptions& options) {
+                                            const std::vector<ScoredSpace>& spaces, const ScoreOptions& options) {
   for (const auto& name : strategy_names) {  // a wrong name or option ends here, before any run
     if (spaces.empty()) break;
     StrategyContext context;
@@ -184,8 +183,8 @@ std::vector<StrategyScore> score_strategies(const std::vector<std::string>& stra
     for (std::size_t job = next++; job < total; job = next++) {
       try {
         const std::size_t repeat = job % repeats, space = job / repeats % spaces.size();
-        runs[job] = simulate(spaces[space], strategy_names[job / repeats / spaces.size()],
-                             options.seed + repeat, options.strategy_options);
+        runs[job] = simulate(spaces[space], strategy_names[job / repeats / spaces.size()], options.seed + repeat,
+                             options.strategy_options);
       } catch (...) {
         const std::lock_guard lock(reporting);
         failure = std::current_exception();

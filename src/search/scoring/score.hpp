@@ -80,8 +80,7 @@ struct StrategyScore {
 
 /// Runs every strategy `repeats` times on every space, in parallel.
 std::vector<StrategyScore> score_strategies(const std::vector<std::string>& strategies,
-                                            const std::vector<ScoredSpace>& spaces,
-                                            const ScoreOptions& options = {});
+                                            const std::vector<ScoredSpace>& spaces, const ScoreOptions& options = {});
 
 /// Scores of a run that happened elsewhere (another tool's): per repeat its evaluations in order.
 struct ForeignEvaluation {

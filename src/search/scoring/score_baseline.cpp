@@ -4,8 +4,8 @@
 #include <cmath>
 #include <functional>
 
-#include "ergotune/error.hpp"
 #include "base/statistics.hpp"
+#include "ergotune/error.hpp"
 #include "search/scoring/interpolation.hpp"
 
 namespace ergotune::search {
@@ -58,8 +58,8 @@ ScoreBaseline make_baseline(std::span<const double> values, std::span<const doub
   all.insert(all.end(), failed_seconds.begin(), failed_seconds.end());
   baseline.median_seconds = median(all);
   const double failed = failed_seconds.empty() ? 0.0 : mean(failed_seconds);
-  const double per_draw = mean(valid_seconds) + static_cast<double>(failed_seconds.size()) /
-                                                    static_cast<double>(all.size()) * failed;
+  const double per_draw =
+      mean(valid_seconds) + static_cast<double>(failed_seconds.size()) / static_cast<double>(all.size()) * failed;
 
   const auto time_of = [&](double p) {
     return static_cast<double>(std::max<std::size_t>(1, draws_to_cutoff(baseline.descending, p))) *

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "search/objective.hpp"
 #include "search/known_names.hpp"
+#include "search/objective.hpp"
 #include "search/scoring/score_state.hpp"
 
 namespace ergotune {
@@ -44,8 +44,7 @@ ScoredSpace::ScoredSpace(Recording recording, const std::string& objective_text)
       failed_seconds.push_back(state_->table.seconds(index));
     }
   }
-  if (values.empty())
-    throw UserError(fmt::format("{}: no configuration has a valid \"{}\"", state_->name, spec.text));
+  if (values.empty()) throw UserError(fmt::format("{}: no configuration has a valid \"{}\"", state_->name, spec.text));
   state_->failed = failed_seconds.size();
   // a recording without costs is scored by evaluations: each counts as one second
   if (mean(valid_seconds) <= 0) {

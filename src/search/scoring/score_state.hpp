@@ -22,9 +22,7 @@ struct ScoredSpace::State {
   search::ScoreBaseline baseline;
 
   double seconds(ConfigurationIndex index) const { return costs_unknown ? 1.0 : table.seconds(index); }
-  double repeat_seconds(ConfigurationIndex index) const {
-    return costs_unknown ? 1.0 : table.run_seconds(index);
-  }
+  double repeat_seconds(ConfigurationIndex index) const { return costs_unknown ? 1.0 : table.run_seconds(index); }
 };
 
 }  // namespace ergotune

@@ -22,8 +22,7 @@ std::vector<Parameter> parameters_of(const std::vector<StrategyOption>& options,
     Parameter parameter;
     parameter.name = option.name;
     parameter.values = option.candidates;
-    if (std::find(parameter.values.begin(), parameter.values.end(), option.default_value) ==
-        parameter.values.end())
+    if (std::find(parameter.values.begin(), parameter.values.end(), option.default_value) == parameter.values.end())
       parameter.values.push_back(option.default_value);
     std::sort(parameter.values.begin(), parameter.values.end());
     parameter.default_value = option.default_value;
@@ -52,8 +51,7 @@ StrategyTuning tune_strategy(const std::string& strategy, const std::vector<Scor
   make_strategy(strategy, probe);  // says what is wrong with a name or option
 
   const std::vector<Parameter> parameters = parameters_of(options_of(strategy), options.strategy_options);
-  if (parameters.empty())
-    throw UserError(fmt::format("strategy {} has no hyperparameters to tune", strategy));
+  if (parameters.empty()) throw UserError(fmt::format("strategy {} has no hyperparameters to tune", strategy));
   const SearchSpace space = SearchSpace::build(parameters, {});
 
   StrategyTuning tuning;

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <optional>
 
-#include "space/expression/conditions.hpp"
 #include "space/build/parameter_lists.hpp"
+#include "space/expression/conditions.hpp"
 
 namespace ergotune {
 namespace {
@@ -18,17 +18,14 @@ using program::OperationId;
 constexpr LayerLimits kLimitsOfCounting{4'000'000, 40'000'000};
 
 void gather_texts(const ExpressionNode& node, std::vector<std::string>& texts) {
-  if (node.kind == ExpressionNode::Kind::constant && node.value.is_string())
-    texts.push_back(node.value.as_string());
+  if (node.kind == ExpressionNode::Kind::constant && node.value.is_string()) texts.push_back(node.value.as_string());
   for (const auto& child : node.children) gather_texts(*child, texts);
 }
 
 /// Parameters that conditions tie together, directly or through others.
 class Ties {
  public:
-  explicit Ties(std::size_t parameters) : leader_(parameters) {
-    std::iota(leader_.begin(), leader_.end(), 0u);
-  }
+  explicit Ties(std::size_t parameters) : leader_(parameters) { std::iota(leader_.begin(), leader_.end(), 0u); }
   std::uint32_t leader(std::uint32_t p) {
     while (leader_[p] != p) p = leader_[p] = leader_[leader_[p]];
     return p;
@@ -60,8 +57,7 @@ class Builder {
     candidates_ = lists_.candidates(program_);
     conditions_.compile();
     const auto components = form_components();
-    for (const auto& parameter : parameters_)
-      space_.cartesian_size *= static_cast<double>(parameter.values.size());
+    for (const auto& parameter : parameters_) space_.cartesian_size *= static_cast<double>(parameter.values.size());
     std::vector<ComponentLayers> layers;
     if (conditions_.impossible())
       layers = no_layers();
@@ -99,8 +95,7 @@ class Builder {
       ties.tie(used, used[0]);
     }
     for (std::uint32_t p = 0; p < parameters_.size(); ++p)
-      for (const auto id :
-           {candidates_[p].start, candidates_[p].stop, candidates_[p].step, candidates_[p].set})
+      for (const auto id : {candidates_[p].start, candidates_[p].stop, candidates_[p].step, candidates_[p].set})
         if (id != kNone) ties.tie(program_.variables_of(id), p);
     std::vector<std::uint32_t> number(parameters_.size(), ~std::uint32_t{0});
     std::vector<Component> components;
@@ -128,8 +123,7 @@ class Builder {
 
   Layers build_component(const Component& component) {
     try {
-      return build_layers(program_, component,
-                          purpose_ == BuildPurpose::count ? kLimitsOfCounting : LayerLimits{});
+      return build_layers(program_, component, purpose_ == BuildPurpose::count ? kLimitsOfCounting : LayerLimits{});
     } catch (const TooManyStates& reached) {
       if (purpose_ == BuildPurpose::count) throw;
       const Parameter& parameter = parameters_[reached.parameter];

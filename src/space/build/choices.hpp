@@ -96,8 +96,7 @@ class SlotFinder {
     for (std::uint32_t s = 0; s < slots_; ++s) {
       std::uint64_t hash = 0;
       for (std::size_t w = 0; w < words; ++w) {
-        hash = (hash ^ static_cast<std::uint64_t>(slot_words_[first_word_ + s * words + w])) *
-               0x9e3779b97f4a7c15ull;
+        hash = (hash ^ static_cast<std::uint64_t>(slot_words_[first_word_ + s * words + w])) * 0x9e3779b97f4a7c15ull;
         hash ^= hash >> 32;
       }
       std::size_t at = hash & (table_.size() - 1);
@@ -134,25 +133,20 @@ class CandidateLists {
   }
   bool all() const { return candidates_.start == program::kNone && candidates_.set == program::kNone; }
 
-  std::span<const std::uint32_t> of(const std::vector<program::OperationId>& inputs,
-                                    const std::int64_t* row) {
+  std::span<const std::uint32_t> of(const std::vector<program::OperationId>& inputs, const std::int64_t* row) {
     if (all()) return {};
     const auto word = [&](program::OperationId id) {
       if (program_.is_constant(id)) return program_.at(id).word;
       return row[std::find(inputs.begin(), inputs.end(), id) - inputs.begin()];
     };
-    if (candidates_.set != program::kNone)
-      return (*candidates_.sets)[static_cast<std::size_t>(word(candidates_.set))];
-    const std::int64_t start = word(candidates_.start), stop = word(candidates_.stop),
-                       step = word(candidates_.step);
+    if (candidates_.set != program::kNone) return (*candidates_.sets)[static_cast<std::size_t>(word(candidates_.set))];
+    const std::int64_t start = word(candidates_.start), stop = word(candidates_.stop), step = word(candidates_.step);
     if (step == 0)
-      throw UserError("the step of the range of parameter \"" + parameter_.name + "\" is 0",
-                      parameter_.place);
+      throw UserError("the step of the range of parameter \"" + parameter_.name + "\" is 0", parameter_.place);
     list_.clear();
     for (std::int64_t v = start; step > 0 ? v < stop : v > stop; v += step) {
       const std::int64_t at = v - first_;
-      if (at >= 0 && at < static_cast<std::int64_t>(index_.size()) &&
-          index_[static_cast<std::size_t>(at)] != kFree)
+      if (at >= 0 && at < static_cast<std::int64_t>(index_.size()) && index_[static_cast<std::size_t>(at)] != kFree)
         list_.push_back(index_[static_cast<std::size_t>(at)]);
     }
     if (step < 0) std::reverse(list_.begin(), list_.end());

@@ -27,8 +27,7 @@ void shrink(std::vector<T>& items) {
 class NumberTable {
  public:
   /// Makes room for `count` numbers; more must not come.
-  explicit NumberTable(std::size_t count)
-      : slots_(std::bit_ceil(std::max<std::size_t>(16, 2 * count)), kDead) {}
+  explicit NumberTable(std::size_t count) : slots_(std::bit_ceil(std::max<std::size_t>(16, 2 * count)), kDead) {}
   /// The number equal to the new one, or kDead after entering `fresh`.
   template <class Same>
   std::uint32_t find_or_insert(std::uint64_t hash, std::uint32_t fresh, const Same& same) {
@@ -52,8 +51,7 @@ class Diagram::LevelBuilder {
  public:
   /// `behind`: the level the children are in; nullptr when the only child is the end. `most`: nodes to
   /// come.
-  LevelBuilder(Level& level, const Level* behind, const std::unordered_map<Node, double>& huge_behind,
-               std::size_t most)
+  LevelBuilder(Level& level, const Level* behind, const std::unordered_map<Node, double>& huge_behind, std::size_t most)
       : level_(level), behind_(behind), huge_behind_(huge_behind), known_(most) {}
 
   /// The ways of the nodes whose count is saturated.
@@ -123,9 +121,8 @@ class Diagram::LevelBuilder {
     }
     const auto same = [&](Node other) {
       const NodeData& data = level_.nodes[other];
-      return data.kind == number &&
-             std::equal(children.begin(), children.begin() + shape.slots,
-                        level_.children.begin() + static_cast<std::ptrdiff_t>(data.first));
+      return data.kind == number && std::equal(children.begin(), children.begin() + shape.slots,
+                                               level_.children.begin() + static_cast<std::ptrdiff_t>(data.first));
     };
     const Node found = known_.find_or_insert(hash, static_cast<Node>(level_.nodes.size()), same);
     if (found != kDead) return found;
@@ -236,8 +233,7 @@ class Diagram::LevelBuilder {
   std::unordered_multimap<std::uint64_t, std::uint32_t> known_shapes_;  // by hash
   std::vector<std::array<std::uint32_t, kMostSlots>> shape_total_;      // edges per slot
   std::vector<std::pair<std::uint32_t, std::uint32_t>> scratch_;
-  std::unordered_map<std::uint64_t, std::pair<std::uint32_t, std::array<std::uint32_t, kMostSlots>>>
-      shape_of_code_;
+  std::unordered_map<std::uint64_t, std::pair<std::uint32_t, std::array<std::uint32_t, kMostSlots>>> shape_of_code_;
   std::uint64_t last_code_ = ~std::uint64_t{0};
   std::uint32_t last_shape_ = 0;
   std::array<std::uint32_t, kMostSlots> last_order_{};
@@ -296,8 +292,7 @@ void Diagram::prepend(const std::vector<std::uint32_t>& parameters, Layers&& lay
   const std::uint64_t count = fresh.back().nodes[root_].count;
   approximate_size_ = count < kLimit ? static_cast<double>(count) : huge.at(root_);
   std::reverse(fresh.begin(), fresh.end());
-  levels_.insert(levels_.begin(), std::make_move_iterator(fresh.begin()),
-                 std::make_move_iterator(fresh.end()));
+  levels_.insert(levels_.begin(), std::make_move_iterator(fresh.begin()), std::make_move_iterator(fresh.end()));
 }
 
 std::size_t Diagram::nodes() const {

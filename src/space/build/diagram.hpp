@@ -100,8 +100,7 @@ class Diagram {
 inline Diagram::Edge Diagram::shaped_edge(std::size_t level, const NodeData& data, const Shape& shape,
                                           std::uint32_t i) const {
   const Level& at = levels_[level];
-  const std::uint32_t* prefix =
-      at.shape_prefix.data() + shape.prefix + static_cast<std::size_t>(i) * shape.slots;
+  const std::uint32_t* prefix = at.shape_prefix.data() + shape.prefix + static_cast<std::size_t>(i) * shape.slots;
   const Node* children = at.children.data() + data.first;
   std::uint64_t before = 0;
   for (std::uint32_t s = 0; s < shape.slots; ++s) before += prefix[s] * count(level + 1, children[s]);
@@ -143,8 +142,7 @@ inline Diagram::Edge Diagram::edge_at(std::size_t level, Node node, std::uint64_
   std::uint64_t ways[kMostSlots];
   for (std::uint32_t s = 0; s < shape.slots; ++s) ways[s] = count(level + 1, children[s]);
   const auto before = [&](std::uint32_t i) {
-    const std::uint32_t* prefix =
-        at.shape_prefix.data() + shape.prefix + static_cast<std::size_t>(i) * shape.slots;
+    const std::uint32_t* prefix = at.shape_prefix.data() + shape.prefix + static_cast<std::size_t>(i) * shape.slots;
     std::uint64_t sum = 0;
     for (std::uint32_t s = 0; s < shape.slots; ++s) sum += prefix[s] * ways[s];
     return sum;
@@ -175,8 +173,7 @@ inline bool Diagram::edge_of(std::size_t level, Node node, std::uint32_t positio
       edge = first[position];
       return true;
     }
-    first = std::lower_bound(first, last, position,
-                             [](const Edge& e, std::uint32_t p) { return e.position < p; });
+    first = std::lower_bound(first, last, position, [](const Edge& e, std::uint32_t p) { return e.position < p; });
     if (first == last || first->position != position) return false;
     edge = *first;
     return true;

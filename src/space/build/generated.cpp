@@ -15,10 +15,9 @@ constexpr std::size_t kMostRuns = 4'000'000;
 constexpr std::size_t kMostValues = 4'000'000;
 
 [[noreturn]] void too_many(const Parameter& parameter) {
-  throw UserError(
-      fmt::format("the values of parameter \"{}\" depend on too many combinations of others (over {})",
-                  parameter.name, kMostRuns),
-      parameter.place);
+  throw UserError(fmt::format("the values of parameter \"{}\" depend on too many combinations of others (over {})",
+                              parameter.name, kMostRuns),
+                  parameter.place);
 }
 
 std::int64_t whole(const Expression& expression, const Scope& scope, const Parameter& parameter) {
@@ -28,8 +27,8 @@ std::int64_t whole(const Expression& expression, const Scope& scope, const Param
   } catch (const UserError&) {
     throw;
   } catch (const Error&) {
-    throw UserError(fmt::format("the range of parameter \"{}\" needs whole numbers; \"{}\" gives {}",
-                                parameter.name, expression.text(), value.to_literal()),
+    throw UserError(fmt::format("the range of parameter \"{}\" needs whole numbers; \"{}\" gives {}", parameter.name,
+                                expression.text(), value.to_literal()),
                     parameter.place);
   }
 }
@@ -39,17 +38,15 @@ struct Bounds {
 };
 
 Bounds bounds_of(const Parameter& parameter, const Scope& scope) {
-  const Bounds bounds{whole(parameter.range->start, scope, parameter),
-                      whole(parameter.range->stop, scope, parameter),
+  const Bounds bounds{whole(parameter.range->start, scope, parameter), whole(parameter.range->stop, scope, parameter),
                       whole(parameter.range->step, scope, parameter)};
   if (bounds.step == 0)
-    throw UserError(fmt::format("the step of the range of parameter \"{}\" is 0", parameter.name),
-                    parameter.place);
-  const double count = (static_cast<double>(bounds.stop) - static_cast<double>(bounds.start)) /
-                       static_cast<double>(bounds.step);
+    throw UserError(fmt::format("the step of the range of parameter \"{}\" is 0", parameter.name), parameter.place);
+  const double count =
+      (static_cast<double>(bounds.stop) - static_cast<double>(bounds.start)) / static_cast<double>(bounds.step);
   if (count > static_cast<double>(kMostValues))
-    throw UserError(fmt::format("the range of parameter \"{}\" has {:.3g} values; the limit is {}",
-                                parameter.name, count, kMostValues),
+    throw UserError(fmt::format("the range of parameter \"{}\" has {:.3g} values; the limit is {}", parameter.name,
+                                count, kMostValues),
                     parameter.place);
   return bounds;
 }
@@ -72,8 +69,8 @@ ValueGenerator as_generator(const Parameter& parameter) {
   };
 }
 
-std::vector<Value> range_values(const Parameter& parameter, const std::vector<Parameter>& all,
-                                std::uint32_t count, const Constants& constants) {
+std::vector<Value> range_values(const Parameter& parameter, const std::vector<Parameter>& all, std::uint32_t count,
+                                const Constants& constants) {
   std::vector<std::uint32_t> inputs;
   for (std::uint32_t p = 0; p < count; ++p)
     for (const auto* part : {&parameter.range->start, &parameter.range->stop, &parameter.range->step})
@@ -96,8 +93,8 @@ std::vector<Value> range_values(const Parameter& parameter, const std::vector<Pa
     const Bounds bounds = bounds_of(parameter, scope);
     if (bounds.step > 0 ? bounds.start < bounds.stop : bounds.start > bounds.stop) {
       found.push_back(bounds);
-      const std::int64_t last = bounds.start + (bounds.stop - bounds.start - (bounds.step > 0 ? 1 : -1)) /
-                                                   bounds.step * bounds.step;
+      const std::int64_t last =
+          bounds.start + (bounds.stop - bounds.start - (bounds.step > 0 ? 1 : -1)) / bounds.step * bounds.step;
       least = std::min({least, bounds.start, last});
       most = std::max({most, bounds.start, last});
     }
@@ -114,17 +111,15 @@ std::vector<Value> range_values(const Parameter& parameter, const std::vector<Pa
   // a run of step +-1 that contains another of its kind makes that one needless; the longest first finds most
   // of them
   std::vector<bool> seen(static_cast<std::size_t>(most - least) + 1, false);
-  std::sort(found.begin(), found.end(), [](const Bounds& a, const Bounds& b) {
-    return std::abs(a.stop - a.start) > std::abs(b.stop - b.start);
-  });
+  std::sort(found.begin(), found.end(),
+            [](const Bounds& a, const Bounds& b) { return std::abs(a.stop - a.start) > std::abs(b.stop - b.start); });
   Bounds covered{0, 0, 1};
   for (const auto& bounds : found) {
     const std::int64_t low = bounds.step > 0 ? bounds.start : bounds.stop + 1,
                        high = bounds.step > 0 ? bounds.stop - 1 : bounds.start;
     if (low >= covered.start && high < covered.stop) continue;
     for_each_value(bounds, [&](std::int64_t v) { seen[static_cast<std::size_t>(v - least)] = true; });
-    if (std::abs(bounds.step) == 1 && high + 1 - low > covered.stop - covered.start)
-      covered = {low, high + 1, 1};
+    if (std::abs(bounds.step) == 1 && high + 1 - low > covered.stop - covered.start) covered = {low, high + 1, 1};
   }
   for (std::size_t i = 0; i < seen.size(); ++i)
     if (seen[i]) values.emplace_back(least + static_cast<std::int64_t>(i));
@@ -192,8 +187,8 @@ TabulatedGenerator::TabulatedGenerator(const Parameter& parameter, const ValueGe
   for (const auto& list : lists) {
     auto& positions = lists_.emplace_back();
     for (const auto& value : list)
-      positions.push_back(static_cast<std::uint32_t>(std::lower_bound(values_.begin(), values_.end(), value) -
-                                                     values_.begin()));
+      positions.push_back(
+          static_cast<std::uint32_t>(std::lower_bound(values_.begin(), values_.end(), value) - values_.begin()));
   }
 }
 

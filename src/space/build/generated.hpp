@@ -17,8 +17,8 @@ class TabulatedGenerator {
  public:
   /// Runs `generator` over the parameters before `count`, whose value lists must be known. Throws UserError
   /// when it reads too much.
-  TabulatedGenerator(const Parameter& parameter, const ValueGenerator& generator,
-                     const std::vector<Parameter>& all, std::uint32_t count, const Constants& constants);
+  TabulatedGenerator(const Parameter& parameter, const ValueGenerator& generator, const std::vector<Parameter>& all,
+                     std::uint32_t count, const Constants& constants);
 
   /// The parameters it reads, ascending.
   const std::vector<std::uint32_t>& reads() const { return reads_; }
@@ -43,8 +43,8 @@ class TabulatedGenerator {
 };
 
 /// Every value a dependent range can give over all values of the parameters it names, sorted.
-std::vector<Value> range_values(const Parameter& parameter, const std::vector<Parameter>& all,
-                                std::uint32_t count, const Constants& constants);
+std::vector<Value> range_values(const Parameter& parameter, const std::vector<Parameter>& all, std::uint32_t count,
+                                const Constants& constants);
 
 /// The range as a generator, for ranges that cannot be compiled.
 ValueGenerator as_generator(const Parameter& parameter);

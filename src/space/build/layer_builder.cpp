@@ -23,8 +23,7 @@ class LayersBuilder {
       for (const auto id : {candidates.start, candidates.stop, candidates.step, candidates.set})
         if (id != kNone) need(id, static_cast<std::int32_t>(component.members[m]));
     }
-    if (component.failure != kNone)
-      need(component.failure, static_cast<std::int32_t>(component.members.back()));
+    if (component.failure != kNone) need(component.failure, static_cast<std::int32_t>(component.members.back()));
     for (OperationId id = 0; id < static_cast<OperationId>(program.size()); ++id)
       if (last_use_[static_cast<std::size_t>(id)] >= 0 && program.at(id).level >= 0) needed_.push_back(id);
   }
@@ -47,8 +46,7 @@ class LayersBuilder {
     last = std::max(last, level);
     if (known) return;
     const Operation& operation = program_.at(id);
-    if (operation.code == Code::constant || operation.code == Code::variable ||
-        operation.code == Code::position)
+    if (operation.code == Code::constant || operation.code == Code::variable || operation.code == Code::position)
       return;
     if (operation.code == Code::opaque) {
       for (const auto input : program_.call(operation.a).inputs) need(input, operation.level);
@@ -58,9 +56,7 @@ class LayersBuilder {
       if (operand != kNone) need(operand, operation.level);
   }
 
-  bool used_after(OperationId id, std::int32_t level) const {
-    return last_use_[static_cast<std::size_t>(id)] > level;
-  }
+  bool used_after(OperationId id, std::int32_t level) const { return last_use_[static_cast<std::size_t>(id)] > level; }
 
   RowSet level(std::size_t m, RowSet states) {
     const LevelPlan plan = plan_level(m);
@@ -72,8 +68,7 @@ class LayersBuilder {
     const std::size_t key_count = own_key ? states.size() : keys.size();
     std::vector<std::int64_t> slot_words;  // outputs of each slot of each key
     try {
-      LevelChooser(program_, component_, plan, limits_, layer, slot_words)
-          .choose(own_key ? states : keys, key_count);
+      LevelChooser(program_, component_, plan, limits_, layer, slot_words).choose(own_key ? states : keys, key_count);
     } catch (const UnevaluableChoice& choice) {
       throw_failure(m, choice.key, choice.position, layer);
     }
@@ -145,8 +140,7 @@ class LayersBuilder {
     std::vector<std::uint32_t> of_slot;
     if (pass_word.empty()) {  // what follows depends on the key alone
       of_slot.resize(first_slot.back());
-      for (std::size_t s = 0; s < of_slot.size(); ++s)
-        of_slot[s] = next.insert(slot_words.data() + s * words);
+      for (std::size_t s = 0; s < of_slot.size(); ++s) of_slot[s] = next.insert(slot_words.data() + s * words);
     }
     std::size_t total = 0;
     for (std::size_t s = 0; s < states.size(); ++s) total += layer.slots[layer.key_of(s)];
@@ -155,8 +149,7 @@ class LayersBuilder {
     for (std::size_t s = 0; s < states.size(); ++s) {
       const std::uint32_t k = layer.key_of(s);
       if (pass_word.empty()) {
-        layer.next.insert(layer.next.end(), of_slot.begin() + first_slot[k],
-                          of_slot.begin() + first_slot[k + 1]);
+        layer.next.insert(layer.next.end(), of_slot.begin() + first_slot[k], of_slot.begin() + first_slot[k + 1]);
         continue;
       }
       for (std::size_t i = 0; i < pass_word.size(); ++i) row[words + i] = states.row(s)[pass_word[i]];
@@ -171,8 +164,7 @@ class LayersBuilder {
   }
 
   // Finds a way to the state (or key) that failed, backwards.
-  [[noreturn]] void throw_failure(std::size_t m, std::uint32_t key, std::uint32_t position,
-                                  const Layer& layer) const {
+  [[noreturn]] void throw_failure(std::size_t m, std::uint32_t key, std::uint32_t position, const Layer& layer) const {
     UnevaluableConfiguration failure;
     failure.positions.push_back(position);
     std::size_t state = 0;
@@ -182,8 +174,7 @@ class LayersBuilder {
       std::size_t next = 0, s = 0;
       for (;; ++s) {
         const std::uint32_t k = before.key_of(s);
-        const auto first = before.next.begin() + static_cast<std::ptrdiff_t>(next),
-                   end = first + before.slots[k];
+        const auto first = before.next.begin() + static_cast<std::ptrdiff_t>(next), end = first + before.slots[k];
         const auto found = std::find(first, end, static_cast<std::uint32_t>(state));
         if (found != end) {
           std::uint32_t c = before.first_choice[k];

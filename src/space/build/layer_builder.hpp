@@ -43,7 +43,6 @@ struct TooManyStates {
 };
 
 /// Throws UnevaluableConfiguration and TooManyStates; UserError for a range whose step is 0.
-Layers build_layers(const program::Program& program, const Component& component,
-                    const LayerLimits& limits = {});
+Layers build_layers(const program::Program& program, const Component& component, const LayerLimits& limits = {});
 
 }  // namespace ergotune

@@ -71,8 +71,8 @@ void LevelChooser::choose(const RowSet& keys, std::size_t count) {
   slots_.finish(static_cast<std::uint32_t>(count));
 }
 
-void LevelChooser::choose_from_many(std::uint32_t key, std::size_t count,
-                                    const std::span<const std::uint32_t>& list, const RowSet& keys) {
+void LevelChooser::choose_from_many(std::uint32_t key, std::size_t count, const std::span<const std::uint32_t>& list,
+                                    const RowSet& keys) {
   if (lanes_ > 0) evaluate(keys);
   const std::size_t step = falling_.empty() ? Columns::kLanes : kShortRun;
   for (std::size_t i = 0; i < count; i += step) {
@@ -80,8 +80,7 @@ void LevelChooser::choose_from_many(std::uint32_t key, std::size_t count,
     enter(key, i, end, list);
     evaluate(keys);
     // values ascend, and what has failed for one fails for all larger ones
-    if (std::any_of(falling_.begin(), falling_.end(),
-                    [&](const auto* column) { return column[end - i - 1] == 0; }))
+    if (std::any_of(falling_.begin(), falling_.end(), [&](const auto* column) { return column[end - i - 1] == 0; }))
       break;
   }
 }
@@ -91,8 +90,7 @@ void LevelChooser::enter(std::uint32_t key, std::size_t begin, std::size_t end,
   const bool all = lists_.all();
   std::size_t lane = lanes_;
   runs_.push_back({key, static_cast<std::uint32_t>(lane), static_cast<std::uint32_t>(lane + end - begin)});
-  for (std::size_t i = begin; i < end; ++i)
-    lane_position_[lane++] = all ? static_cast<std::uint32_t>(i) : list[i];
+  for (std::size_t i = begin; i < end; ++i) lane_position_[lane++] = all ? static_cast<std::uint32_t>(i) : list[i];
   lanes_ = lane;
 }
 

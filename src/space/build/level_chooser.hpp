@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "space/build/choices.hpp"
-#include "space/expression/columns.hpp"
 #include "space/build/layer_builder.hpp"
 #include "space/build/row_set.hpp"
+#include "space/expression/columns.hpp"
 
 namespace ergotune {
 
@@ -54,8 +54,7 @@ class LevelChooser {
   std::vector<const std::int64_t*> columns_of(const std::vector<program::OperationId>& ids);
   void find_leaves(const program::Program& program);
   void find_conditions(const program::Program& program, const Component& component);
-  void enter(std::uint32_t key, std::size_t begin, std::size_t end,
-             const std::span<const std::uint32_t>& list);
+  void enter(std::uint32_t key, std::size_t begin, std::size_t end, const std::span<const std::uint32_t>& list);
   void choose_from_many(std::uint32_t key, std::size_t count, const std::span<const std::uint32_t>& list,
                         const RowSet& keys);
   void evaluate(const RowSet& keys);

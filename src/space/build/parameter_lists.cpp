@@ -39,10 +39,9 @@ void ParameterLists::resolve() {
     else
       drop_repeated_values(parameter);
     if (parameter.values.empty())
-      throw UserError(
-          fmt::format("parameter \"{}\" has no values{}", parameter.name,
-                      ranges_[p] || generators_[p] ? ": what gives them is empty everywhere" : ""),
-          parameter.place);
+      throw UserError(fmt::format("parameter \"{}\" has no values{}", parameter.name,
+                                  ranges_[p] || generators_[p] ? ": what gives them is empty everywhere" : ""),
+                      parameter.place);
     names_.add(p);
   }
 }
@@ -55,10 +54,9 @@ void ParameterLists::resolve_range(std::uint32_t p) {
       const bool comes_later = std::any_of(parameters_.begin() + p, parameters_.end(),
                                            [&](const Parameter& other) { return other.name == name; });
       if (comes_later)
-        throw UserError(
-            fmt::format("the range of parameter \"{}\" uses \"{}\", which does not come before it",
-                        parameter.name, name),
-            parameter.place);
+        throw UserError(fmt::format("the range of parameter \"{}\" uses \"{}\", which does not come before it",
+                                    parameter.name, name),
+                        parameter.place);
       names_.unknown(name, fmt::format("the range of parameter \"{}\"", parameter.name), parameter.place);
     }
   }
@@ -68,8 +66,7 @@ void ParameterLists::resolve_range(std::uint32_t p) {
 }
 
 void ParameterLists::tabulate(std::uint32_t p, const ValueGenerator& generator) {
-  generators_[p] =
-      std::make_unique<TabulatedGenerator>(parameters_[p], generator, parameters_, p, names_.constants());
+  generators_[p] = std::make_unique<TabulatedGenerator>(parameters_[p], generator, parameters_, p, names_.constants());
   parameters_[p].values = generators_[p]->values();
   parameters_[p].generator = nullptr;
 }

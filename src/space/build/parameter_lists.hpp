@@ -16,8 +16,7 @@ class ParameterLists {
  public:
   /// `parameters` get their value lists; they, and `names`, outlive this object, and this object the programs
   /// that candidates() was compiled into.
-  ParameterLists(std::vector<Parameter>& parameters, SpaceNames& names)
-      : parameters_(parameters), names_(names) {}
+  ParameterLists(std::vector<Parameter>& parameters, SpaceNames& names) : parameters_(parameters), names_(names) {}
 
   /// Fills every value list (of ranges and generators the union of what they give) and names the parameters.
   /// Throws UserError.

@@ -55,8 +55,7 @@ class RowSet {
 
  private:
   static constexpr std::size_t kBlock = 1 << 14;
-  static constexpr std::size_t kFirstBlock =
-      kBlock;  // small sets, by far the most, live in one growing vector
+  static constexpr std::size_t kFirstBlock = kBlock;  // small sets, by far the most, live in one growing vector
 
   std::vector<std::int64_t>& block_for(std::size_t number) {
     const std::size_t wanted = number / kBlock;

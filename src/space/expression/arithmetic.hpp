@@ -47,8 +47,7 @@ inline double floor_divide(double a, double b) {
 /// True division of integers, correctly rounded as Python's is; b != 0.
 inline double true_divide(std::int64_t a, std::int64_t b) {
   constexpr std::int64_t kExact = std::int64_t{1} << 53;
-  if (a > -kExact && a < kExact && b > -kExact && b < kExact)
-    return static_cast<double>(a) / static_cast<double>(b);
+  if (a > -kExact && a < kExact && b > -kExact && b < kExact) return static_cast<double>(a) / static_cast<double>(b);
   __extension__ using Wide = unsigned __int128;
   const bool negative = (a < 0) != (b < 0);
   const std::uint64_t n = a < 0 ? 0 - static_cast<std::uint64_t>(a) : static_cast<std::uint64_t>(a);

@@ -27,8 +27,7 @@ struct Integers {
   }
   template <class F>
   void each_real(F f) const {
-    for (std::size_t i = 0; i < lanes; ++i)
-      out[i] = std::bit_cast<std::int64_t>(static_cast<double>(f(a[i], b[i])));
+    for (std::size_t i = 0; i < lanes; ++i) out[i] = std::bit_cast<std::int64_t>(static_cast<double>(f(a[i], b[i])));
   }
 };
 
@@ -249,8 +248,7 @@ Columns::Columns(const program::Program& program, std::span<const OperationId> i
   storage_.resize(static_cast<std::size_t>(used_) * kLanes);
   for (std::size_t id = 0; id < program.size(); ++id)
     if (index_[id] != kMissing && program.is_constant(static_cast<OperationId>(id)))
-      std::fill_n(column(static_cast<OperationId>(id)), kLanes,
-                  program.at(static_cast<OperationId>(id)).word);
+      std::fill_n(column(static_cast<OperationId>(id)), kLanes, program.at(static_cast<OperationId>(id)).word);
 }
 
 std::uint32_t Columns::add(OperationId id) {
@@ -279,8 +277,7 @@ void Columns::evaluate(std::size_t lanes) {
 }
 
 void Columns::evaluate_integer(const Operation& operation, std::int64_t* out, std::size_t lanes) {
-  const Integers columns{column(operation.a), column(operation.b == kNone ? operation.a : operation.b), out,
-                         lanes};
+  const Integers columns{column(operation.a), column(operation.b == kNone ? operation.a : operation.b), out, lanes};
   if (operation.code == Code::select) {
     const std::int64_t* other = column(operation.c);
     for (std::size_t i = 0; i < lanes; ++i) out[i] = columns.a[i] != 0 ? columns.b[i] : other[i];
@@ -299,8 +296,7 @@ void Columns::evaluate_integer(const Operation& operation, std::int64_t* out, st
 }
 
 void Columns::evaluate_real(const Operation& operation, std::int64_t* out, std::size_t lanes) {
-  const Reals columns{column(operation.a), column(operation.b == kNone ? operation.a : operation.b), out,
-                      lanes};
+  const Reals columns{column(operation.a), column(operation.b == kNone ? operation.a : operation.b), out, lanes};
   if (!real_arithmetic(operation.code, columns)) real_to_integer(operation.code, columns);
 }
 

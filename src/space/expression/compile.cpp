@@ -72,8 +72,7 @@ class Compiler {
     });
     OperationId result = parts[0].value;
     for (std::size_t i = 1; i < parts.size(); ++i)
-      result =
-          any ? program_.logical_or(result, parts[i].value) : program_.logical_and(result, parts[i].value);
+      result = any ? program_.logical_or(result, parts[i].value) : program_.logical_and(result, parts[i].value);
     return {result, error};
   }
 
@@ -131,8 +130,7 @@ class Compiler {
     }
     if (!integers || largest > 0x1p62) {
       const Compiled left = value(*node.children[0]), right = value(*node.children[1]);
-      return {product ? program_.multiply(left.value, right.value) : program_.add(left.value, right.value),
-              error};
+      return {product ? program_.multiply(left.value, right.value) : program_.add(left.value, right.value), error};
     }
     std::stable_sort(parts.begin(), parts.end(), [&](const Compiled& a, const Compiled& b) {
       return std::pair(program_.at(a.value).level, a.value) < std::pair(program_.at(b.value).level, b.value);
@@ -179,24 +177,22 @@ class Compiler {
     // Python gives the operand that decided, not True or False
     std::vector<Compiled> parts;
     for (const auto& child : node.children) parts.push_back(value(*child));
-    if (std::all_of(parts.begin(), parts.end(),
-                    [&](const Compiled& part) { return program_.at(part.value).boolean; }))
+    if (std::all_of(parts.begin(), parts.end(), [&](const Compiled& part) { return program_.at(part.value).boolean; }))
       return logical_truth(node.kind, node.children);
     Compiled result = parts.back();
     for (std::size_t i = parts.size() - 1; i-- > 0;) {
       const OperationId decided = program_.truth(parts[i].value);
       const bool any = node.kind == Kind::disjunction;
       const OperationId zero = kNone;
-      result.error = either(parts[i].error,
-                            any ? chosen(decided, zero, result.error) : chosen(decided, result.error, zero));
+      result.error =
+          either(parts[i].error, any ? chosen(decided, zero, result.error) : chosen(decided, result.error, zero));
       result.value = any ? program_.select(decided, parts[i].value, result.value)
                          : program_.select(decided, result.value, parts[i].value);
     }
     return result;
   }
 
-  Compiled compare_once(Relation comparison, const Compiled& left, const ExpressionNode& right_node,
-                        Compiled& right) {
+  Compiled compare_once(Relation comparison, const Compiled& left, const ExpressionNode& right_node, Compiled& right) {
     if (comparison == Relation::in || comparison == Relation::not_in) {
       if (right_node.kind != Kind::list) throw Untyped{};
       OperationId found = program_.integer(0), error = left.error;
@@ -349,15 +345,13 @@ Compiled compile_value(Program& program, const ExpressionNode& node, const NameT
   return Compiler(program, names).value(node);
 }
 
-std::vector<Compiled> compile_condition(Program& program, const ExpressionNode& node,
-                                        const NameTable& names) {
+std::vector<Compiled> compile_condition(Program& program, const ExpressionNode& node, const NameTable& names) {
   Compiler compiler(program, names);
   std::vector<Compiled> parts;
   if (node.kind == Kind::conjunction) {
     for (std::size_t i = 0; i < node.children.size(); ++i) {
       auto inner = compile_condition(program, *node.children[i], names);
-      const bool can_fail =
-          std::any_of(inner.begin(), inner.end(), [](const Compiled& c) { return c.error != kNone; });
+      const bool can_fail = std::any_of(inner.begin(), inner.end(), [](const Compiled& c) { return c.error != kNone; });
       if (can_fail) {
         parts.push_back(compiler.logical_truth(Kind::conjunction, std::span(node.children).subspan(i)));
         break;
@@ -368,8 +362,7 @@ std::vector<Compiled> compile_condition(Program& program, const ExpressionNode& 
   }
   if (node.kind == Kind::comparison && node.comparisons.size() > 1) {
     parts = compiler.comparison_steps(node);
-    if (std::none_of(parts.begin(), parts.end(), [](const Compiled& c) { return c.error != kNone; }))
-      return parts;
+    if (std::none_of(parts.begin(), parts.end(), [](const Compiled& c) { return c.error != kNone; })) return parts;
     parts.clear();
   }
   parts.push_back(compiler.truth(node));

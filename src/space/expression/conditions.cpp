@@ -70,8 +70,7 @@ Compiled Conditions::opaque(const Restriction& restriction, const std::vector<st
     try {
       return {program_.integer(holds(restriction, scope)), kNone};
     } catch (const EvaluationFault& fault) {
-      throw UserError(fmt::format("{} in {}", fault.message, where(restriction)),
-                      restriction.expression.place());
+      throw UserError(fmt::format("{} in {}", fault.message, where(restriction)), restriction.expression.place());
     }
   }
   program::Call call;
@@ -118,8 +117,7 @@ void Conditions::require(const Compiled& part) {
   }
 }
 
-UserError Conditions::explain_failure(const Component& component,
-                                      const UnevaluableConfiguration& configuration) const {
+UserError Conditions::explain_failure(const Component& component, const UnevaluableConfiguration& configuration) const {
   const auto& parameters = program_.parameters();
   Configuration values(parameters.size());
   for (std::size_t m = 0; m < component.members.size(); ++m)
@@ -146,11 +144,10 @@ UserError Conditions::explain_failure(const Component& component,
     std::string text;
     for (const auto p : inputs)
       text += fmt::format("{}{}={}", text.empty() ? "" : ", ", parameters[p].name, values[p].to_literal());
-    return UserError(
-        fmt::format("{} in {} for {}; exclude such values by another restriction, or test for them first "
-                    "(\"x == 0 or ...\")",
-                    message, where(restriction), text),
-        restriction.expression.place());
+    return UserError(fmt::format("{} in {} for {}; exclude such values by another restriction, or test for them first "
+                                 "(\"x == 0 or ...\")",
+                                 message, where(restriction), text),
+                     restriction.expression.place());
   }
   return UserError("a restriction cannot be evaluated");
 }

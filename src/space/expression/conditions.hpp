@@ -15,11 +15,7 @@ class Conditions {
   /// All of them outlive this object, and this object the program's calls.
   Conditions(program::Program& program, const std::vector<Restriction>& restrictions, const SpaceNames& names,
              BuildPurpose purpose)
-      : program_(program),
-        restrictions_(restrictions),
-        names_(names),
-        table_(names.table()),
-        purpose_(purpose) {}
+      : program_(program), restrictions_(restrictions), names_(names), table_(names.table()), purpose_(purpose) {}
 
   /// Throws UserError for an unknown name, and for a restriction of constants that cannot be evaluated.
   void compile();

@@ -62,8 +62,7 @@ Template Template::parse(std::string_view text, SourcePlace place) {
     const std::size_t open = text.find("{{", position);
     if (open != position) {
       Part part;
-      part.literal =
-          std::string(text.substr(position, open == std::string_view::npos ? open : open - position));
+      part.literal = std::string(text.substr(position, open == std::string_view::npos ? open : open - position));
       result.parts_.push_back(std::move(part));
     }
     if (open == std::string_view::npos) break;
@@ -91,8 +90,7 @@ std::string Template::render(const Scope& scope) const {
 std::vector<std::string> Template::names() const {
   std::vector<std::string> result;
   for (const auto& part : parts_)
-    if (part.is_expression)
-      result.insert(result.end(), part.expression.names().begin(), part.expression.names().end());
+    if (part.is_expression) result.insert(result.end(), part.expression.names().begin(), part.expression.names().end());
   std::sort(result.begin(), result.end());
   result.erase(std::unique(result.begin(), result.end()), result.end());
   return result;

@@ -119,8 +119,8 @@ std::vector<Value> evaluate_items(const ExpressionNode& node, const Scope& scope
 }
 
 // The values that min(), max(), len() and "in" work on: a list's items, or the argument itself.
-bool compare_step(Relation comparison, const Value& left, const ExpressionNode& right_node,
-                  const Scope& scope, Value& right) {
+bool compare_step(Relation comparison, const Value& left, const ExpressionNode& right_node, const Scope& scope,
+                  Value& right) {
   const bool membership = comparison == Relation::in || comparison == Relation::not_in;
   if (!membership) {
     right = evaluate_tree(right_node, scope);
@@ -131,8 +131,7 @@ bool compare_step(Relation comparison, const Value& left, const ExpressionNode& 
     for (const auto& item : evaluate_items(right_node, scope)) found = found || left == item;
   } else {
     right = evaluate_tree(right_node, scope);
-    if (!left.is_string() || !right.is_string())
-      fault("\"in\" needs a list on its right, or a text in a text");
+    if (!left.is_string() || !right.is_string()) fault("\"in\" needs a list on its right, or a text in a text");
     found = right.as_string().find(left.as_string()) != std::string::npos;
   }
   return found == (comparison == Relation::in);
@@ -146,10 +145,8 @@ Value evaluate_call(const ExpressionNode& node, const Scope& scope) {
     if (!arguments[0].is_string()) fault("len() needs a list or a text");
     return Value(static_cast<std::int64_t>(arguments[0].as_string().size()));
   }
-  if (node.function == Function::occupancy)
-    return evaluate_occupancy(arguments[0], arguments[1], arguments[2], scope);
-  if (!over_list && node.children.size() == 1 &&
-      (node.function == Function::min || node.function == Function::max))
+  if (node.function == Function::occupancy) return evaluate_occupancy(arguments[0], arguments[1], arguments[2], scope);
+  if (!over_list && node.children.size() == 1 && (node.function == Function::min || node.function == Function::max))
     fault(fmt::format("{}() of one value needs a list", function_text(node.function)));
   if (arguments.empty()) fault(fmt::format("{}() of an empty list", function_text(node.function)));
   return apply_function(node.function, arguments);
@@ -309,8 +306,7 @@ Value evaluate_tree(const ExpressionNode& node, const Scope& scope) {
       Value left = evaluate_tree(*node.children[0], scope);
       for (std::size_t i = 0; i < node.comparisons.size(); ++i) {
         Value right;
-        if (!compare_step(node.comparisons[i], left, *node.children[i + 1], scope, right))
-          return Value(false);
+        if (!compare_step(node.comparisons[i], left, *node.children[i + 1], scope, right)) return Value(false);
         left = std::move(right);
       }
       return Value(true);

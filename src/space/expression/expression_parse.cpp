@@ -48,9 +48,7 @@ class Parser {
   }
 
  private:
-  [[noreturn]] void fail(std::size_t offset, const std::string& message) const {
-    tokens_.fail(offset, message);
-  }
+  [[noreturn]] void fail(std::size_t offset, const std::string& message) const { tokens_.fail(offset, message); }
   const Token& token() const { return tokens_.current(); }
   void advance() { tokens_.advance(); }
 
@@ -65,8 +63,7 @@ class Parser {
   }
 
   bool at(std::string_view spelling) const {
-    return (token().kind == TokenKind::symbol || token().kind == TokenKind::name) &&
-           token().spelling == spelling;
+    return (token().kind == TokenKind::symbol || token().kind == TokenKind::name) && token().spelling == spelling;
   }
   bool take(std::string_view spelling) {
     if (!at(spelling)) return false;
@@ -191,8 +188,8 @@ class Parser {
     if (result.comparisons.empty()) return result.children[0];
     for (std::size_t i = 0; i < result.children.size(); ++i) {
       // an operand is a list only where "in" stands before it, and nothing after it
-      const bool after_in = i > 0 && (result.comparisons[i - 1] == Relation::in ||
-                                      result.comparisons[i - 1] == Relation::not_in);
+      const bool after_in =
+          i > 0 && (result.comparisons[i - 1] == Relation::in || result.comparisons[i - 1] == Relation::not_in);
       const bool last = i + 1 == result.children.size();
       if (!(after_in && last)) no_list(result.children[i]);
     }
@@ -241,17 +238,15 @@ class Parser {
     --nesting_;
     // A signed number is a number, so that a negative constant prints and parses as itself; a second sign
     // stays a sign. (2^63 is kept as -2^63 from the start, and unsigned in the text.)
-    const bool number = operand->kind == ExpressionNode::Kind::constant && !operand->value.is_string() &&
-                        !operand->value.is_bool();
-    if (minus && number &&
-        (operand->value.to_literal().front() != '-' || tokens_.text()[operand->offset] != '-')) {
+    const bool number =
+        operand->kind == ExpressionNode::Kind::constant && !operand->value.is_string() && !operand->value.is_bool();
+    if (minus && number && (operand->value.to_literal().front() != '-' || tokens_.text()[operand->offset] != '-')) {
       auto folded = *operand;
       folded.offset = result.offset;
       if (folded.value.is_real())
         folded.value = Value(-folded.value.as_real());
       else
-        folded.value =
-            Value(static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(folded.value.as_integer())));
+        folded.value = Value(static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(folded.value.as_integer())));
       return finish(std::move(folded));
     }
     result.children = {std::move(operand)};
@@ -274,8 +269,7 @@ class Parser {
       case TokenKind::number:
       case TokenKind::text: {
         advance();
-        if (token.too_large && (!after_minus || at("**")))
-          fail(token.offset, "this integer does not fit into 64 bits");
+        if (token.too_large && (!after_minus || at("**"))) fail(token.offset, "this integer does not fit into 64 bits");
         auto result = node(ExpressionNode::Kind::constant, token.offset);
         result.value = token.value;
         return finish(std::move(result));
@@ -333,8 +327,7 @@ class Parser {
     if (entry == nullptr) {
       std::vector<std::string> names;
       for (const auto& candidate : kFunctions) names.emplace_back(candidate.name);
-      fail(token.offset,
-           fmt::format("there is no function \"{}\"{}", token.spelling, suggestion(name, names)));
+      fail(token.offset, fmt::format("there is no function \"{}\"{}", token.spelling, suggestion(name, names)));
     }
     advance();  // (
     auto result = node(ExpressionNode::Kind::call, token.offset);
@@ -349,10 +342,10 @@ class Parser {
       fail(token.offset, fmt::format("{}() takes {} argument{}, not {}", entry->name,
                                      entry->least == entry->most ? fmt::format("{}", entry->least)
                                      : entry->most > 2           ? "one or more"
-                                                       : fmt::format("{} or {}", entry->least, entry->most),
+                                                                 : fmt::format("{} or {}", entry->least, entry->most),
                                      entry->least == 1 && entry->most == 1 ? "" : "s", count));
-    const bool takes_list = entry->function == Function::min || entry->function == Function::max ||
-                            entry->function == Function::len;
+    const bool takes_list =
+        entry->function == Function::min || entry->function == Function::max || entry->function == Function::len;
     for (const auto& child : result.children)
       if (!takes_list || count > 1) no_list(child);
     return finish(std::move(result));

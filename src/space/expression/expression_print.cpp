@@ -192,8 +192,7 @@ std::string print_expression(const ExpressionNode& node) {
 }
 
 bool same_form(const ExpressionNode& a, const ExpressionNode& b) {
-  if (a.kind != b.kind || a.text != b.text || a.comparisons != b.comparisons ||
-      a.children.size() != b.children.size())
+  if (a.kind != b.kind || a.text != b.text || a.comparisons != b.comparisons || a.children.size() != b.children.size())
     return false;
   if ((a.kind == Kind::unary || a.kind == Kind::binary) && a.op != b.op) return false;
   if (a.kind == Kind::call && a.function != b.function) return false;

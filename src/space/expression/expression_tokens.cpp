@@ -15,9 +15,8 @@ bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string printable(char c) {
-  return std::isprint(static_cast<unsigned char>(c))
-             ? std::string(1, c)
-             : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  return std::isprint(static_cast<unsigned char>(c)) ? std::string(1, c)
+                                                     : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
 }
 
 }  // namespace
@@ -93,8 +92,7 @@ void Tokens::read_number() {
     const auto result = std::from_chars(spelling.data(), spelling.data() + spelling.size(), value);
     if (result.ec == std::errc::result_out_of_range) {
       // from_chars does not tell overflow from underflow; the exponent's sign does
-      value = spelling.find("e-") != std::string::npos || spelling.find("E-") != std::string::npos ? 0.0
-                                                                                                   : HUGE_VAL;
+      value = spelling.find("e-") != std::string::npos || spelling.find("E-") != std::string::npos ? 0.0 : HUGE_VAL;
     }
     token_.value = Value(value);
   } else {

@@ -15,18 +15,7 @@ namespace ergotune {
 
 using ExpressionPointer = std::shared_ptr<const ExpressionNode>;
 
-enum class Operator {
-  negate,
-  plus,
-  logical_not,
-  add,
-  subtract,
-  multiply,
-  divide,
-  floor_divide,
-  modulo,
-  power
-};
+enum class Operator { negate, plus, logical_not, add, subtract, multiply, divide, floor_divide, modulo, power };
 enum class Relation { less, less_equal, greater, greater_equal, equal, not_equal, in, not_in };
 enum class Function {
   min,
@@ -108,11 +97,11 @@ struct MultiprocessorLimits {
 };
 /// From device.*; throws EvaluationFault where one is missing or makes no sense.
 MultiprocessorLimits multiprocessor_limits(const Scope& scope);
-/// Blocks per multiprocessor, Guerreiro et al. eq. 1-4; `threads` is positive, `registers` (of a thread) and `shared_bytes` are not
-/// negative, and none is larger than 2^40.
-std::int64_t resident_blocks(const MultiprocessorLimits& limits, std::int64_t threads, std::int64_t registers, std::int64_t shared_bytes);
+/// Blocks per multiprocessor, Guerreiro et al. eq. 1-4; `threads` is positive, `registers` (of a thread) and
+/// `shared_bytes` are not negative, and none is larger than 2^40.
+std::int64_t resident_blocks(const MultiprocessorLimits& limits, std::int64_t threads, std::int64_t registers,
+                             std::int64_t shared_bytes);
 /// The same in an expression; throws EvaluationFault.
-Value evaluate_occupancy(const Value& threads, const Value& registers, const Value& shared_bytes,
-                         const Scope& scope);
+Value evaluate_occupancy(const Value& threads, const Value& registers, const Value& shared_bytes, const Scope& scope);
 
 }  // namespace ergotune

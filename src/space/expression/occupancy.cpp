@@ -38,8 +38,7 @@ MultiprocessorLimits multiprocessor_limits(const Scope& scope) {
   for (std::size_t i = 0; i < kRequired.size(); ++i) {
     const Value* value = scope(kRequired[i]);
     if (value == nullptr)
-      throw EvaluationFault{
-          fmt::format("occupancy() needs {}: name a device or a device profile", kRequired[i])};
+      throw EvaluationFault{fmt::format("occupancy() needs {}: name a device or a device profile", kRequired[i])};
     device[i] = whole(*value, kRequired[i]);
     if (device[i] < 0 || (i == 4 && device[i] == 0))
       throw EvaluationFault{fmt::format("{} cannot be {}", kRequired[i], device[i])};
@@ -47,15 +46,21 @@ MultiprocessorLimits multiprocessor_limits(const Scope& scope) {
   // Allocation units (devRegAllocUnit per warp, devSharedMemAllocUnit): CUDA occupancy calculator, compute
   // capability 3.0 and later.
   const std::int64_t capability = property(scope, "device.compute_capability", 30);
-  return {device[0], device[1], device[2], device[3], device[4],
+  return {device[0],
+          device[1],
+          device[2],
+          device[3],
+          device[4],
           std::max<std::int64_t>(1, property(scope, "device.register_allocation_unit", 256)),
           std::max<std::int64_t>(1, property(scope, "device.shared_allocation_unit", capability >= 80 ? 128 : 256))};
 }
 
-std::int64_t resident_blocks(const MultiprocessorLimits& limits, std::int64_t threads, std::int64_t registers, std::int64_t shared_bytes) {
-  const std::int64_t warps = (threads + limits.warp - 1) / limits.warp;                              // kerWTB
-  std::int64_t blocks = std::min(limits.blocks, limits.threads / limits.warp / warps);               // eq. 2
-  if (shared_bytes > 0) blocks = std::min(blocks, limits.shared_bytes / round_up(shared_bytes, limits.shared_unit));  // eq. 3
+std::int64_t resident_blocks(const MultiprocessorLimits& limits, std::int64_t threads, std::int64_t registers,
+                             std::int64_t shared_bytes) {
+  const std::int64_t warps = (threads + limits.warp - 1) / limits.warp;                 // kerWTB
+  std::int64_t blocks = std::min(limits.blocks, limits.threads / limits.warp / warps);  // eq. 2
+  if (shared_bytes > 0)
+    blocks = std::min(blocks, limits.shared_bytes / round_up(shared_bytes, limits.shared_unit));  // eq. 3
   if (registers > 0) {
     const std::int64_t registers_per_warp = round_up(registers * limits.warp, limits.register_unit);
     blocks = std::min(blocks, limits.registers / registers_per_warp / warps);  // eq. 4

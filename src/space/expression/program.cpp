@@ -85,8 +85,7 @@ OperationId Program::variable(std::uint32_t parameter) {
   operation.a = static_cast<OperationId>(parameter);
   operation.text = texts != 0;
   operation.level = static_cast<std::int32_t>(parameter);
-  operation.real =
-      texts == 0 && std::any_of(values.begin(), values.end(), [](const Value& v) { return v.is_real(); });
+  operation.real = texts == 0 && std::any_of(values.begin(), values.end(), [](const Value& v) { return v.is_real(); });
   operation.low = std::numeric_limits<double>::infinity();
   operation.high = -operation.low;
   for (const auto& value : values) {

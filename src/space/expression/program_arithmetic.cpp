@@ -58,8 +58,7 @@ OperationId Program::multiply(OperationId a, OperationId b) {
   const Operation x = at(a), y = at(b);
   const auto [low, high] = std::minmax({x.low * y.low, x.low * y.high, x.high * y.low, x.high * y.high});
   check(x.real, low, high);
-  if (is_constant(a) && is_constant(b))
-    return x.real ? real(as_real(x) * as_real(y)) : integer(x.word * y.word);
+  if (is_constant(a) && is_constant(b)) return x.real ? real(as_real(x) * as_real(y)) : integer(x.word * y.word);
   if (!x.real) {
     if (is_constant(a) && x.word == 1) return b;
     if (is_constant(b) && y.word == 1) return a;
@@ -137,8 +136,8 @@ OperationId Program::power(OperationId a, OperationId b) {
     return make(Code::power, false, a, b, x.low < 0 ? -high : 0, high);
   }
   if (x.low <= 0) throw Untyped{};
-  auto [low, high] = std::minmax(
-      {std::pow(x.low, y.low), std::pow(x.low, y.high), std::pow(x.high, y.low), std::pow(x.high, y.high)});
+  auto [low, high] =
+      std::minmax({std::pow(x.low, y.low), std::pow(x.low, y.high), std::pow(x.high, y.low), std::pow(x.high, y.high)});
   if (is_constant(a) && is_constant(b)) return real(low);
   return make(Code::power, true, a, b, low * (1 - 1e-9), high * (1 + 1e-9));
 }
@@ -194,8 +193,7 @@ OperationId Program::unary(Code code, OperationId a) {
   Operation x = at(a);
   if (x.text) throw Untyped{};
   if (is_constant(a)) return fold(code, as_real(x), a);
-  const bool rounding =
-      code == Code::ceil || code == Code::floor || code == Code::round || code == Code::truncate;
+  const bool rounding = code == Code::ceil || code == Code::floor || code == Code::round || code == Code::truncate;
   if (code == Code::absolute) {
     const double high = std::max(std::fabs(x.low), std::fabs(x.high));
     if (x.low >= 0) return a;

@@ -40,8 +40,7 @@ OperationId Program::compare(Code code, OperationId a, OperationId b) {
     }
   }
   const bool apart = x.high < y.low || y.high < x.low;
-  const bool same =
-      a == b || (x.low == x.high && y.low == y.high && x.low == y.low && std::fabs(x.low) < kExact);
+  const bool same = a == b || (x.low == x.high && y.low == y.high && x.low == y.low && std::fabs(x.low) < kExact);
   switch (code) {
     case Code::less:
       if (x.high < y.low && std::fabs(x.high) < kExact) return integer(1);

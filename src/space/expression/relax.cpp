@@ -14,8 +14,7 @@ class Relaxation {
   /// Holds wherever the condition is (when `wanted`) or is not (otherwise) met by some continuation.
   OperationId condition(OperationId id, bool wanted) {
     const Operation operation = program_.at(id);
-    if (operation.level <= level_)
-      return wanted ? program_.truth(id) : program_.logical_not(program_.truth(id));
+    if (operation.level <= level_) return wanted ? program_.truth(id) : program_.logical_not(program_.truth(id));
     switch (operation.code) {
       case Code::logical_not:
         return condition(operation.a, !wanted);
@@ -23,20 +22,17 @@ class Relaxation {
       case Code::logical_or: {
         const OperationId a = condition(operation.a, wanted);
         const OperationId b = condition(operation.b, wanted);
-        return (operation.code == Code::logical_and) == wanted ? program_.logical_and(a, b)
-                                                               : program_.logical_or(a, b);
+        return (operation.code == Code::logical_and) == wanted ? program_.logical_and(a, b) : program_.logical_or(a, b);
       }
       case Code::less:
       case Code::less_equal: {
         if (operation.real_operands) break;
         if (wanted) return ordered(operation.code, operation.a, operation.b);
-        return ordered(operation.code == Code::less ? Code::less_equal : Code::less, operation.b,
-                       operation.a);
+        return ordered(operation.code == Code::less ? Code::less_equal : Code::less, operation.b, operation.a);
       }
       case Code::equal:
       case Code::not_equal:
-        if (operation.real_operands || program_.at(operation.a).text ||
-            (operation.code == Code::equal) != wanted)
+        if (operation.real_operands || program_.at(operation.a).text || (operation.code == Code::equal) != wanted)
           break;
         return program_.logical_and(
             program_.logical_and(ordered(Code::less_equal, operation.a, operation.b),
@@ -150,8 +146,7 @@ Trend trend_of(const Program& program, OperationId id, std::int32_t parameter) {
     case Code::negate:
       return reverse(of(operation.a));
     case Code::multiply:
-      return positive(operation.a) && positive(operation.b) ? both(of(operation.a), of(operation.b))
-                                                            : Trend::unknown;
+      return positive(operation.a) && positive(operation.b) ? both(of(operation.a), of(operation.b)) : Trend::unknown;
     case Code::floor_divide:
     case Code::divide:
       if (!positive(operation.a) || program.at(operation.b).low <= 0) return Trend::unknown;
@@ -181,8 +176,7 @@ bool falls_with(const Program& program, OperationId condition, std::int32_t para
   switch (operation.code) {
     case Code::less:
     case Code::less_equal: {
-      const Trend left = trend_of(program, operation.a, parameter),
-                  right = trend_of(program, operation.b, parameter);
+      const Trend left = trend_of(program, operation.a, parameter), right = trend_of(program, operation.b, parameter);
       return both(left, reverse(right)) == Trend::rising;
     }
     case Code::logical_and:

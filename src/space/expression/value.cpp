@@ -24,34 +24,31 @@ std::string real_text(double x) {
 }  // namespace
 
 double Value::as_real() const {
-  return std::visit(
-      Overloaded{[](bool v) { return v ? 1.0 : 0.0; }, [](std::int64_t v) { return static_cast<double>(v); },
-                 [](double v) { return v; },
-                 [](const std::string& v) -> double {
-                   throw Error(fmt::format("'{}' is a text where a number is needed", v));
-                 }},
-      data_);
+  return std::visit(Overloaded{[](bool v) { return v ? 1.0 : 0.0; },
+                               [](std::int64_t v) { return static_cast<double>(v); }, [](double v) { return v; },
+                               [](const std::string& v) -> double {
+                                 throw Error(fmt::format("'{}' is a text where a number is needed", v));
+                               }},
+                    data_);
 }
 
 std::int64_t Value::as_integer() const {
-  return std::visit(
-      Overloaded{[](bool v) -> std::int64_t { return v ? 1 : 0; }, [](std::int64_t v) { return v; },
-                 [](double v) -> std::int64_t {
-                   if (!arithmetic::is_whole(v))
-                     throw Error(fmt::format("{} is not a whole number", real_text(v)));
-                   return static_cast<std::int64_t>(v);
-                 },
-                 [](const std::string& v) -> std::int64_t {
-                   throw Error(fmt::format("'{}' is a text where a whole number is needed", v));
-                 }},
-      data_);
+  return std::visit(Overloaded{[](bool v) -> std::int64_t { return v ? 1 : 0; }, [](std::int64_t v) { return v; },
+                               [](double v) -> std::int64_t {
+                                 if (!arithmetic::is_whole(v))
+                                   throw Error(fmt::format("{} is not a whole number", real_text(v)));
+                                 return static_cast<std::int64_t>(v);
+                               },
+                               [](const std::string& v) -> std::int64_t {
+                                 throw Error(fmt::format("'{}' is a text where a whole number is needed", v));
+                               }},
+                    data_);
 }
 
 bool Value::truthy() const {
-  return std::visit(
-      Overloaded{[](bool v) { return v; }, [](std::int64_t v) { return v != 0; },
-                 [](double v) { return v != 0; }, [](const std::string& v) { return !v.empty(); }},
-      data_);
+  return std::visit(Overloaded{[](bool v) { return v; }, [](std::int64_t v) { return v != 0; },
+                               [](double v) { return v != 0; }, [](const std::string& v) { return !v.empty(); }},
+                    data_);
 }
 
 const std::string& Value::as_string() const {

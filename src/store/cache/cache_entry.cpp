@@ -77,8 +77,7 @@ struct CacheEntryParser::State {
     if (key == "framework_time") role.cost = &RowCosts::framework;
     if (role.cost) return role;
     role.kind = Role::Kind::quantity;
-    if (key == "benchmark_time" || key == "strategy_time" || key == "timestamp")
-      role.kind = Role::Kind::ignore;
+    if (key == "benchmark_time" || key == "strategy_time" || key == "timestamp") role.kind = Role::Kind::ignore;
     role.scale = cache_scale(key);
     role.list_scale = cache_scale(stem(key));
     role.is_time = key == "time";
@@ -87,8 +86,7 @@ struct CacheEntryParser::State {
 
   KeyRole& find(std::string_view key, std::size_t expected) {
     if (expected < roles.size() && roles[expected].key == key) return roles[expected];
-    const auto found =
-        std::find_if(roles.begin(), roles.end(), [&](const KeyRole& r) { return r.key == key; });
+    const auto found = std::find_if(roles.begin(), roles.end(), [&](const KeyRole& r) { return r.key == key; });
     if (found != roles.end()) return *found;
     roles.push_back({std::string(key), role_of(std::string(key))});
     return roles.back();
@@ -209,8 +207,7 @@ struct CacheEntryParser::State {
     const char* behind = nullptr;
     if (document.current_location().get(behind) == simdjson::SUCCESS)
       throw simdjson::simdjson_error(simdjson::TAPE_ERROR);  // not the whole of the text: more entries on its line
-    if (costs.run == 0 && has_time)
-      costs.run = time;  // without single times, one run is known to have happened
+    if (costs.run == 0 && has_time) costs.run = time;        // without single times, one run is known to have happened
     if (positions_set != positions.size()) throw simdjson::simdjson_error(simdjson::NO_SUCH_FIELD);
   }
 };

@@ -83,8 +83,7 @@ std::string status_for_cache(Status status) {
 std::vector<std::string> rename_columns(std::vector<RecordedColumn>& columns) {
   std::vector<std::string> remarks;
   const auto find = [&](std::string_view name) {
-    return std::find_if(columns.begin(), columns.end(),
-                        [&](const RecordedColumn& c) { return c.name == name; });
+    return std::find_if(columns.begin(), columns.end(), [&](const RecordedColumn& c) { return c.name == name; });
   };
   for (const Meaning& meaning : kMeanings) {
     for (const std::string_view key : meaning.recorded) {
@@ -96,8 +95,8 @@ std::vector<std::string> rename_columns(std::vector<RecordedColumn>& columns) {
       }
       if (const auto other = find(meaning.ours); other != columns.end()) {
         other->name = fmt::format("{}_metric", meaning.ours);
-        remarks.push_back(fmt::format("\"{}\" is {}; the file's own \"{}\" is kept as \"{}\"", meaning.ours,
-                                      key, meaning.ours, other->name));
+        remarks.push_back(fmt::format("\"{}\" is {}; the file's own \"{}\" is kept as \"{}\"", meaning.ours, key,
+                                      meaning.ours, other->name));
       }
       column->name = meaning.ours;
       column->is_metric = false;
@@ -118,8 +117,7 @@ std::string renamed(const std::string& key) {
 }
 
 bool renamed_target(std::string_view name) {
-  return std::any_of(kMeanings.begin(), kMeanings.end(),
-                     [&](const Meaning& meaning) { return meaning.ours == name; });
+  return std::any_of(kMeanings.begin(), kMeanings.end(), [&](const Meaning& meaning) { return meaning.ours == name; });
 }
 
 Parameter recorded_parameter(const std::string& name) {

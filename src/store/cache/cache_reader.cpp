@@ -42,8 +42,7 @@ Value plain_value(const Json& json) {
   return json.is_array() || json.is_object() ? Value(json.dump()) : value_from(json);
 }
 
-void read_head(const std::string& text, std::size_t cache_at, const std::filesystem::path& file,
-               Opened& opened) {
+void read_head(const std::string& text, std::size_t cache_at, const std::filesystem::path& file, Opened& opened) {
   Json json;
   try {
     json = parse_json<Json>(text.substr(0, cache_at) + "{}}");
@@ -138,8 +137,7 @@ class LineBlocks {
 };
 
 std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\r' || text.back() == '\t'))
-    text.remove_suffix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\r' || text.back() == '\t')) text.remove_suffix(1);
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   return text;
 }
@@ -158,16 +156,14 @@ bool read_line(std::string_view line, const char* block_end, CacheEntryParser& p
     // "}}": the entry's own end and that of what is around it, or of an object inside
     const std::size_t end = after_nested(object, 0);
     if (end == kNotFound) return false;
-    if (object.find_first_not_of("} \t", end) != std::string_view::npos)
-      return false;  // more entries on this line
+    if (object.find_first_not_of("} \t", end) != std::string_view::npos) return false;  // more entries on this line
     closed = end < object.size();
     object = object.substr(0, end);
   }
   return parser.parse(object.data(), object.size(), static_cast<std::size_t>(block_end - object.data()));
 }
 
-BlockResult read_block(const std::string& block, std::size_t size, bool unfinished,
-                       CacheEntryParser& parser) {
+BlockResult read_block(const std::string& block, std::size_t size, bool unfinished, CacheEntryParser& parser) {
   BlockResult result;
   const char* const end = block.data() + size;
   const char* const readable_end = block.data() + block.size();
@@ -327,8 +323,7 @@ void finish(Opened& opened, Outcome& outcome) {
   if (outcome.cut) {
     recording.warnings.push_back(fmt::format("cut off after {} entries; the cut entry is lost", rows));
   } else if (!outcome.closed) {
-    recording.warnings.push_back(
-        fmt::format("not closed, as a cache in use: all of its {} entries were read", rows));
+    recording.warnings.push_back(fmt::format("not closed, as a cache in use: all of its {} entries were read", rows));
   }
   if (outcome.damaged > 0) {
     recording.warnings.push_back(fmt::format("{} damaged entries were left out", outcome.damaged));
@@ -344,9 +339,9 @@ void finish(Opened& opened, Outcome& outcome) {
   outcome.rows.finish(recording);
   const auto has_column = [&](const std::string& name) { return recording.column(name) != nullptr; };
   const bool own_objective = has_column(recording.objective.text);
-  for (std::string& remark : rename_columns(recording.columns))
-    recording.warnings.push_back(std::move(remark));
-  if (!own_objective || !has_column(recording.objective.text)) recording.objective.text = renamed(recording.objective.text);
+  for (std::string& remark : rename_columns(recording.columns)) recording.warnings.push_back(std::move(remark));
+  if (!own_objective || !has_column(recording.objective.text))
+    recording.objective.text = renamed(recording.objective.text);
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <map>
 
-#include "store/formats/export.hpp"
 #include "store/cache/cache_quantities.hpp"
+#include "store/formats/export.hpp"
 #include "store/formats/export_names.hpp"
 #include "store/formats/json_values.hpp"
 
@@ -44,8 +44,7 @@ std::string cache_objective(const ResultSet& results) {
   const auto has = [&](const StoredRow& row) {
     return !usable(row.measurement.status) || row.measurement.value(results.objective).has_value();
   };
-  if (results.objective == "time" || !std::all_of(results.rows.begin(), results.rows.end(), has))
-    return "time";
+  if (results.objective == "time" || !std::all_of(results.rows.begin(), results.rows.end(), has)) return "time";
   for (const StoredRow& row : results.rows) {
     const auto found = row.measurement.quantities.find(results.objective);
     if (found != row.measurement.quantities.end()) return cache_name(found->first, found->second);

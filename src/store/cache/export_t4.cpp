@@ -1,8 +1,8 @@
 // T4 results and metadata.
 #include <cmath>
 
-#include "problem/tables/quantity.hpp"
 #include "base/json_depth.hpp"
+#include "problem/tables/quantity.hpp"
 #include "store/formats/export.hpp"
 #include "store/formats/export_names.hpp"
 #include "store/formats/json_values.hpp"
@@ -93,11 +93,11 @@ std::string to_t4_results(const ResultSet& results) {
 std::string to_t4_metadata(const ResultSet& results) {
   Json environment = parse_json<Json>(results.environment, false);
   if (environment.is_discarded() || !environment.is_object()) environment = Json::object();
-  const Json json{{"metadata",
-                   {{"hardware", {{"hardware_description", Json::array({Json{{"device", results.device}}})}}},
-                    {"environment",
-                     {{"device_query", Json{{"ergotune", environment}}}, {"requirements", Json::array()}}}}},
-                  {"schema_version", kSchemaVersion}};
+  const Json json{
+      {"metadata",
+       {{"hardware", {{"hardware_description", Json::array({Json{{"device", results.device}}})}}},
+        {"environment", {{"device_query", Json{{"ergotune", environment}}}, {"requirements", Json::array()}}}}},
+      {"schema_version", kSchemaVersion}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -38,8 +38,7 @@ std::size_t after_nested(std::string_view text, std::size_t at) {
 }
 
 std::size_t skip_space(std::string_view text, std::size_t at) {
-  while (at < text.size() && (text[at] == ' ' || text[at] == '\n' || text[at] == '\r' || text[at] == '\t'))
-    ++at;
+  while (at < text.size() && (text[at] == ' ' || text[at] == '\n' || text[at] == '\r' || text[at] == '\t')) ++at;
   return at;
 }
 

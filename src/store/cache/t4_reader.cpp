@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/json_depth.hpp"
-#include "ergotune/error.hpp"
 #include "base/statistics.hpp"
+#include "ergotune/error.hpp"
 #include "store/cache/cache_quantities.hpp"
 #include "store/formats/distinct_values.hpp"
 #include "store/formats/json_values.hpp"
@@ -84,16 +84,15 @@ class T4Rows {
     const Json& value = measurement.at("value");
     if (value.is_number()) {
       // A bare "energy" without a unit is a metric that a Kernel Tuner user computed.
-      const bool measured =
-          is_observed(name) || (renamed_target(name) && !measurement.value("unit", "").empty());
+      const bool measured = is_observed(name) || (renamed_target(name) && !measurement.value("unit", "").empty());
       rows_.set(rows_.column(name, !measured), value.get<double>() * scale);
     } else if (value.is_array()) {
       double sum = 0;
       const auto statistics = statistics_of(value, scale, sum);
       if (statistics.count() == 0) return;
       const std::string stem = name.ends_with('s') ? name.substr(0, name.size() - 1) : name;
-      rows_.set_statistics(rows_.column(stem, !is_observed(stem)), statistics.mean(),
-                           statistics.standard_error(), static_cast<std::uint32_t>(statistics.count()));
+      rows_.set_statistics(rows_.column(stem, !is_observed(stem)), statistics.mean(), statistics.standard_error(),
+                           static_cast<std::uint32_t>(statistics.count()));
     }
   }
 
@@ -141,8 +140,7 @@ Recording read_t4(const std::filesystem::path& file) {
       recording.name = json.at("metadata").value("kernel", "");
     }
     const Json& first = results.front();
-    if (first.contains("objectives") && !first.at("objectives").empty() &&
-        first.at("objectives").front().is_string()) {
+    if (first.contains("objectives") && !first.at("objectives").empty() && first.at("objectives").front().is_string()) {
       recording.objective.text = first.at("objectives").front().get<std::string>();
     }
     T4Rows rows(recording.parameters.size(), time_unit(json));
@@ -154,12 +152,10 @@ Recording read_t4(const std::filesystem::path& file) {
                     {file.string(), 0, 0});
   }
   const bool own_objective = recording.column(recording.objective.text) != nullptr;
-  for (std::string& remark : rename_columns(recording.columns))
-    recording.warnings.push_back(std::move(remark));
+  for (std::string& remark : rename_columns(recording.columns)) recording.warnings.push_back(std::move(remark));
   if (!own_objective || !recording.column(recording.objective.text))
     recording.objective.text = renamed(recording.objective.text);
-  if (recording.name.empty())
-    recording.name = file.filename().string().substr(0, file.filename().string().find('.'));
+  if (recording.name.empty()) recording.name = file.filename().string().substr(0, file.filename().string().find('.'));
   return recording;
 }
 

@@ -22,10 +22,14 @@ struct Found {
 
 std::string to_string(RowKind kind) {
   switch (kind) {
-    case RowKind::confirmation: return "confirmation";
-    case RowKind::confirmed: return "confirmed";
-    case RowKind::reference: return "reference";
-    case RowKind::search: break;
+    case RowKind::confirmation:
+      return "confirmation";
+    case RowKind::confirmed:
+      return "confirmed";
+    case RowKind::reference:
+      return "reference";
+    case RowKind::search:
+      break;
   }
   return "search";
 }

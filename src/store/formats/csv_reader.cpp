@@ -79,8 +79,7 @@ CsvColumn describe(const std::string& name, const std::vector<std::string>& head
   using Kind = CsvColumn::Kind;
   if (name == "status") return {Kind::status, name};
   if (name == "message") return {Kind::message, name};
-  if (name == "provenance" || name == "finished_at" || name == "warnings")
-    return {Kind::ignore, name};
+  if (name == "provenance" || name == "finished_at" || name == "warnings") return {Kind::ignore, name};
   if (name == "compile_seconds") return {Kind::cost, name, &RowCosts::compile};
   if (name == "verify_seconds") return {Kind::cost, name, &RowCosts::verify};
   if (name == "measure_seconds") return {Kind::cost, name, &RowCosts::run};
@@ -126,10 +125,8 @@ class CsvReader {
           "parameters before a column \"status\" or \"time\" (a problem file is for tune, measure and space)",
           1);
     recording_.name = file.filename().string().substr(0, file.filename().string().find('.'));
-    for (std::size_t i = 0; i < parameters_; ++i)
-      recording_.parameters.push_back(recorded_parameter(header_[i]));
-    for (std::size_t i = parameters_; i < header_.size(); ++i)
-      columns_.push_back(describe(header_[i], header_));
+    for (std::size_t i = 0; i < parameters_; ++i) recording_.parameters.push_back(recorded_parameter(header_[i]));
+    for (std::size_t i = parameters_; i < header_.size(); ++i) columns_.push_back(describe(header_[i], header_));
   }
 
   Recording read() {
@@ -140,8 +137,7 @@ class CsvReader {
       const bool ends = text_[at_ - 1] == '\n';
       if (cut_ && !ends) break;  // a number may be cut in the middle
       if (cells.size() != header_.size()) {
-        if (ends)
-          fail(fmt::format("this row has {} cells, and the header {}", cells.size(), header_.size()), begins);
+        if (ends) fail(fmt::format("this row has {} cells, and the header {}", cells.size(), header_.size()), begins);
         cut_ = true;
         break;
       }
@@ -150,7 +146,8 @@ class CsvReader {
     if (cut_)
       recording_.warnings.push_back(fmt::format("cut off after {} rows; the cut row is lost", rows_.rows()));
     else if (rows_.rows() > 0 && text_.back() != '\n')
-      recording_.warnings.push_back("its last line has no end: if the file was cut there, the last row's last value is cut as well");
+      recording_.warnings.push_back(
+          "its last line has no end: if the file was cut there, the last row's last value is cut as well");
     rows_.finish(recording_);
     values_.finish(recording_);
     return std::move(recording_);
@@ -180,14 +177,12 @@ class CsvReader {
       }
     }
     for (const auto& [name, value] : found) {
-      if (!std::isnan(value.value))
-        rows_.set(rows_.column(name, is_metric(name)), value.value, value.error, value.n);
+      if (!std::isnan(value.value)) rows_.set(rows_.column(name, is_metric(name)), value.value, value.error, value.n);
     }
     rows_.finish_row(values_.positions(configuration), status, costs);
   }
 
-  static void take(const CsvColumn& column, double x, std::map<std::string, RowValue>& found,
-                   RowCosts& costs) {
+  static void take(const CsvColumn& column, double x, std::map<std::string, RowValue>& found, RowCosts& costs) {
     switch (column.kind) {
       case CsvColumn::Kind::value:
         found[column.name].value = x;
@@ -211,8 +206,7 @@ class CsvReader {
 
   /// What was read several times was measured; of the rest only names tell.
   bool is_metric(const std::string& name) const {
-    const bool counted =
-        std::find(header_.begin(), header_.end(), name + std::string(kCountEnding)) != header_.end();
+    const bool counted = std::find(header_.begin(), header_.end(), name + std::string(kCountEnding)) != header_.end();
     return !counted && !is_observed(name) && quantity_info(name) == nullptr;
   }
 

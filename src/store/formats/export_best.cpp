@@ -25,7 +25,8 @@ std::string macro_name(const std::string& text) {
 
 /// A name or value of a file from elsewhere ends no line of the header, behind which it would be compiled.
 std::string in_one_line(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
   return text;
 }
 
@@ -50,8 +51,8 @@ std::string provenance_of(const Measurement& m) {
 }
 
 std::string block(const BestResult& best) {
-  std::string text = fmt::format("/* {}: best for {} ({})", in_comment(best.device),
-                                 in_comment(best.objective), provenance_of(best.measurement));
+  std::string text = fmt::format("/* {}: best for {} ({})", in_comment(best.device), in_comment(best.objective),
+                                 provenance_of(best.measurement));
   for (std::size_t p = 0; p < best.parameters.size(); ++p) {
     if (best.parameters[p].kind == ParameterKind::code) continue;
     text += fmt::format("; run at {} = {}", best.parameters[p].name, best.configuration[p].to_string());
@@ -69,7 +70,8 @@ std::string block(const BestResult& best) {
 std::string to_c_header(const std::vector<BestResult>& best) {
   const std::string problem = best.empty() ? "problem" : best.front().problem;
   const std::string name = macro_name(problem);
-  const std::string guard = fmt::format("{}{}_TUNED_H", std::isdigit(static_cast<unsigned char>(name[0])) ? "PROBLEM_" : "", name);
+  const std::string guard =
+      fmt::format("{}{}_TUNED_H", std::isdigit(static_cast<unsigned char>(name[0])) ? "PROBLEM_" : "", name);
   std::string text = fmt::format(
       "/* Tuned parameters of {}, written by ergotune. Choose the device with -DTARGET_<DEVICE>. */\n"
       "#ifndef {}\n#define {}\n\n",
@@ -77,10 +79,9 @@ std::string to_c_header(const std::vector<BestResult>& best) {
   std::set<std::string> devices;
   for (const BestResult& entry : best) {
     const std::string target = macro_name(entry.device);
-    if (entry.problem != problem) continue;  // its macros may have the same names
+    if (entry.problem != problem) continue;        // its macros may have the same names
     if (!devices.insert(target).second) continue;  // the first entry of a device holds
-    text +=
-        fmt::format("#{} defined(TARGET_{})\n{}", devices.size() == 1 ? "if" : "elif", target, block(entry));
+    text += fmt::format("#{} defined(TARGET_{})\n{}", devices.size() == 1 ? "if" : "elif", target, block(entry));
   }
   if (!best.empty()) text += fmt::format("#else /* default */\n{}#endif\n", block(best.front()));
   return text + fmt::format("\n#endif /* {} */\n", guard);

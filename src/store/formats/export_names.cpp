@@ -23,9 +23,8 @@ std::string cache_time_stamp(double seconds_since_epoch) {
   const auto microseconds = static_cast<int>((seconds_since_epoch - std::floor(seconds_since_epoch)) * 1e6);
   std::tm parts{};
   ::gmtime_r(&whole, &parts);
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:06}+00:00", parts.tm_year + 1900,
-                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
-                     microseconds);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:06}+00:00", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, microseconds);
 }
 
 }  // namespace ergotune

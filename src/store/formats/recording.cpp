@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ergotune/error.hpp"
 #include "base/statistics.hpp"
+#include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
-#include "store/sqlite/store.hpp"
 #include "store/cache/cache_reader.hpp"
-#include "store/formats/csv_reader.hpp"
 #include "store/cache/json_scan.hpp"
-#include "store/sqlite/stored_recording.hpp"
 #include "store/cache/t4_reader.hpp"
+#include "store/formats/csv_reader.hpp"
 #include "store/formats/text_source.hpp"
+#include "store/sqlite/store.hpp"
+#include "store/sqlite/stored_recording.hpp"
 
 namespace ergotune {
 
@@ -28,12 +28,11 @@ std::string beginning(const std::filesystem::path& file) {
 }
 
 bool same_parameters(const Problem& problem, const Recording& recording) {
-  return std::all_of(recording.parameters.begin(), recording.parameters.end(),
-                     [&](const Parameter& recorded) {
-                       return recorded.kind != ParameterKind::code ||
-                              std::any_of(problem.parameters.begin(), problem.parameters.end(),
-                                          [&](const Parameter& p) { return p.name == recorded.name; });
-                     });
+  return std::all_of(recording.parameters.begin(), recording.parameters.end(), [&](const Parameter& recorded) {
+    return recorded.kind != ParameterKind::code ||
+           std::any_of(problem.parameters.begin(), problem.parameters.end(),
+                       [&](const Parameter& p) { return p.name == recorded.name; });
+  });
 }
 
 /// Restrictions and defaults from the T1 file that belongs to a recording: "convolution.T1.json" beside
@@ -43,8 +42,7 @@ void read_t1_beside(Recording& recording) {
   constexpr std::string_view kEnding = ".T1.json";
   std::filesystem::path best;
   std::error_code error;
-  const auto folder =
-      recording.file.has_parent_path() ? recording.file.parent_path() : std::filesystem::path(".");
+  const auto folder = recording.file.has_parent_path() ? recording.file.parent_path() : std::filesystem::path(".");
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     const std::string file = entry.path().filename().string();
     if (!file.ends_with(kEnding)) continue;
@@ -72,8 +70,7 @@ void read_t1_beside(Recording& recording) {
       }
     }
   } catch (const UserError& mistake) {
-    recording.warnings.push_back(best.filename().string() +
-                                 " lies beside it and cannot be read: " + mistake.message());
+    recording.warnings.push_back(best.filename().string() + " lies beside it and cannot be read: " + mistake.message());
   }
 }
 
@@ -113,12 +110,12 @@ Measurement Recording::measurement(std::size_t row) const {
   for (const RecordedColumn& column : columns) {
     const double value = column.value[row];
     if (std::isnan(value)) continue;
-    const double error =
-        column.standard_error.empty() ? 0.0 : static_cast<double>(column.standard_error[row]);
+    const double error = column.standard_error.empty() ? 0.0 : static_cast<double>(column.standard_error[row]);
     if (column.is_metric) {
       result.metrics[column.name] = value;
       if (error != 0) result.metric_errors[column.name] = error;
-      if (const double degrees = degrees_of(column, row); error != 0 && degrees > 0) result.metric_degrees[column.name] = degrees;
+      if (const double degrees = degrees_of(column, row); error != 0 && degrees > 0)
+        result.metric_degrees[column.name] = degrees;
       continue;
     }
     Quantity& quantity = result.quantities[column.name];
@@ -129,9 +126,7 @@ Measurement Recording::measurement(std::size_t row) const {
     quantity.method = "recorded";
     quantity.provenance = Provenance::replayed;
   }
-  const auto cost = [&](const std::vector<float>& list) {
-    return list.empty() ? 0.0 : static_cast<double>(list[row]);
-  };
+  const auto cost = [&](const std::vector<float>& list) { return list.empty() ? 0.0 : static_cast<double>(list[row]); };
   result.compile_seconds = cost(compile_seconds);
   result.verify_seconds = cost(verify_seconds);
   result.measure_seconds = cost(run_seconds);
@@ -148,8 +143,7 @@ Recording load_recording(const std::filesystem::path& file, std::int64_t session
   if (text.find('\0') != std::string::npos) throw UserError("this is no recording: it is not text", place);
   Recording recording;
   if (text[first] == '{') {
-    const bool t4 =
-        top_level_value(text, "results") != kNotFound && top_level_value(text, "cache") == kNotFound;
+    const bool t4 = top_level_value(text, "results") != kNotFound && top_level_value(text, "cache") == kNotFound;
     if (text.find("\"ConfigurationSpace\"") != std::string::npos) {
       throw UserError("this is a T1 file: a problem, not results", place);
     }

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/result.hpp"
 #include "ergotune/problem.hpp"
+#include "ergotune/result.hpp"
 #include "store/certainty.hpp"
 
 namespace ergotune {
@@ -20,8 +20,8 @@ namespace ergotune {
 struct RecordedColumn {
   std::string name;
   std::vector<double> value;
-  std::vector<float> standard_error;    ///< empty when none has one
-  std::vector<std::uint32_t> n;         ///< empty when all are 1
+  std::vector<float> standard_error;  ///< empty when none has one
+  std::vector<std::uint32_t> n;       ///< empty when all are 1
   bool is_metric = false;
   /// Of freedom of the standard errors (Quantity::degrees); empty where the source tells n alone: n - 1.
   std::vector<float> degrees;
@@ -30,7 +30,7 @@ struct RecordedColumn {
 };
 
 struct Recording {
-  std::string name;            ///< problem or kernel name
+  std::string name;  ///< problem or kernel name
   std::string device;
   std::filesystem::path file;
   std::vector<Parameter> parameters;
@@ -43,8 +43,8 @@ struct Recording {
   /// Of these rows: what the confirmation says of its winner, and what the search had measured.
   std::map<std::size_t, Certainty> certainty;
   std::map<std::size_t, Measurement> searched;
-  std::vector<Metric> metrics;            ///< where the stored problem has them
-  std::vector<std::string> warnings;      ///< "cut off after 898 entries; the cut line is lost"
+  std::vector<Metric> metrics;        ///< where the stored problem has them
+  std::vector<std::string> warnings;  ///< "cut off after 898 entries; the cut line is lost"
 
   /// Value positions, size() * parameters.size(), row by row.
   std::vector<std::uint32_t> positions;

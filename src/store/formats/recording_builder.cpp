@@ -82,8 +82,7 @@ void RecordingBuilder::set_degrees(std::size_t index, double degrees) {
   column.has_degrees = true;
 }
 
-void RecordingBuilder::set_statistics(std::size_t index, double mean, double standard_error,
-                                      std::uint32_t n) {
+void RecordingBuilder::set_statistics(std::size_t index, double mean, double standard_error, std::uint32_t n) {
   Column& column = columns_[index];
   column.current_error = standard_error;
   column.current_n = n;
@@ -149,8 +148,7 @@ void RecordingBuilder::map_positions(const std::vector<std::vector<std::uint32_t
 
 void RecordingBuilder::finish(Recording& recording) {
   for (Column& column : columns_) {
-    if (std::all_of(column.value.begin(), column.value.end(), [](double x) { return std::isnan(x); }))
-      continue;
+    if (std::all_of(column.value.begin(), column.value.end(), [](double x) { return std::isnan(x); })) continue;
     RecordedColumn result;
     result.name = std::move(column.name);
     result.is_metric = column.is_metric;

@@ -22,8 +22,7 @@ class ValueIndex {
   std::uint32_t find(const Value& value);
 
  private:
-  std::vector<std::int64_t>
-      integers_;  // positions of a short list of integers, searched from the last hit on
+  std::vector<std::int64_t> integers_;  // positions of a short list of integers, searched from the last hit on
   std::unordered_map<std::int64_t, std::uint32_t> by_integer_;
   std::vector<Value> values_;
   std::uint32_t last_ = 0;
@@ -56,8 +55,7 @@ class RecordingBuilder {
   /// Appends another builder's rows (columns are matched by name) and empties it.
   void append(RecordingBuilder& other);
   /// Replaces positions beyond the parameters' values by those of `extra` (by parameter, in the order met).
-  void map_positions(const std::vector<std::vector<std::uint32_t>>& extra,
-                     const std::vector<Parameter>& parameters);
+  void map_positions(const std::vector<std::vector<std::uint32_t>>& extra, const std::vector<Parameter>& parameters);
   /// Hands everything over; columns with nothing in them are dropped.
   void finish(Recording& recording);
 

@@ -12,7 +12,8 @@ namespace ergotune {
 namespace {
 
 constexpr unsigned kBufferSize = 256 * 1024;
-// Recordings are packed to a tenth or a thirtieth; a stream that unpacks to so many times its size is made to fill memory.
+// Recordings are packed to a tenth or a thirtieth; a stream that unpacks to so many times its size is made to fill
+// memory.
 constexpr std::uint64_t kMostUnpacked = 200, kAlwaysUnpacked = std::uint64_t{64} << 20;
 // Of what is held as a whole.
 constexpr std::uint64_t kLargestRecording = std::uint64_t{4} << 30;
@@ -46,7 +47,9 @@ std::size_t TextSource::read(char* buffer, std::size_t size) {
     throw UserError(fmt::format("the file is damaged ({})", words), {file_.string(), 0, 0});
   }
   if (total_ > kLargestRecording || (total_ > kAlwaysUnpacked && total_ > kMostUnpacked * file_size_))
-    throw UserError(fmt::format("this is no recording: it has more than {} MiB, of a file of {} bytes", total_ >> 20, file_size_), {file_.string(), 0, 0});
+    throw UserError(
+        fmt::format("this is no recording: it has more than {} MiB, of a file of {} bytes", total_ >> 20, file_size_),
+        {file_.string(), 0, 0});
   return got;
 }
 

@@ -56,8 +56,7 @@ Database::Database(const std::filesystem::path& file, bool read_only) : file_(fi
     handle_.reset(open_handle("file:" + path + "?mode=ro", SQLITE_OPEN_READONLY, code));
     // A write-ahead log needs a writable folder even to be read; without one the file is read as it stands.
     const char* look = "SELECT count(*) FROM sqlite_master";
-    const int seen =
-        code == SQLITE_OK ? sqlite3_exec(handle_.get(), look, nullptr, nullptr, nullptr) : SQLITE_OK;
+    const int seen = code == SQLITE_OK ? sqlite3_exec(handle_.get(), look, nullptr, nullptr, nullptr) : SQLITE_OK;
     if (seen == SQLITE_CANTOPEN || seen == SQLITE_READONLY)  // the log or its index cannot be made
       handle_.reset(open_handle("file:" + path + "?immutable=1", SQLITE_OPEN_READONLY, code));
   }
@@ -71,30 +70,29 @@ void Database::fail(int code, const std::string& doing) const {
   const SourcePlace place{file_.string(), 0, 0};
   switch (code & 0xff) {
     case SQLITE_CANTOPEN:
-      throw UserError(
-          fmt::format("cannot open the store ({}): does its folder exist, and may you write there?", words),
-          place);
+      throw UserError(fmt::format("cannot open the store ({}): does its folder exist, and may you write there?", words),
+                      place);
     case SQLITE_READONLY:
     case SQLITE_PERM:
       throw UserError(
-          fmt::format("the store cannot be written ({}): change its permissions or name another with --store",
-                      words),
+          fmt::format("the store cannot be written ({}): change its permissions or name another with --store", words),
           place);
     case SQLITE_NOTADB:
       throw UserError("this is not an ergotune store", place);
     case SQLITE_CORRUPT:
       throw UserError(
-          fmt::format(
-              "the store is damaged ({}); \"sqlite3 FILE .recover\" may save its rows, or begin a new "
-              "one with --store",
-              words),
+          fmt::format("the store is damaged ({}); \"sqlite3 FILE .recover\" may save its rows, or begin a new "
+                      "one with --store",
+                      words),
           place);
     case SQLITE_FULL:
     case SQLITE_IOERR:
-      throw UserError(fmt::format("the store cannot be written ({}): is the disk full, or the size of files limited (ulimit -f)?", words), place);
-    case SQLITE_BUSY:
       throw UserError(
-          "the store is locked by another process; wait for it, or name another store with --store", place);
+          fmt::format("the store cannot be written ({}): is the disk full, or the size of files limited (ulimit -f)?",
+                      words),
+          place);
+    case SQLITE_BUSY:
+      throw UserError("the store is locked by another process; wait for it, or name another store with --store", place);
     default:
       throw Error(fmt::format("{}: cannot {} the store: {}", file_.string(), doing, words));
   }

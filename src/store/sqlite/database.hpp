@@ -62,9 +62,7 @@ class Database {
 /// A transaction that rolls back unless committed.
 class Transaction {
  public:
-  explicit Transaction(const Database& database) : database_(database) {
-    database_.execute("BEGIN IMMEDIATE");
-  }
+  explicit Transaction(const Database& database) : database_(database) { database_.execute("BEGIN IMMEDIATE"); }
   ~Transaction();
   void commit();
 

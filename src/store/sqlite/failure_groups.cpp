@@ -22,13 +22,13 @@ std::string kind_of(const std::string& message) {
              (message.compare(i + 1, 2, "e+") == 0 && is_digit(message, i + 3)))
         i += message[i + 1] == 'e' ? 2 : 1;
       kind += '#';
-    } else if (const auto scratch = std::find_if(std::begin(kScratch), std::end(kScratch),
-                                                 [&](std::string_view name) {
-                                                   return message.compare(i, name.size(), name) == 0;
-                                                 });
+    } else if (const auto scratch =
+                   std::find_if(std::begin(kScratch), std::end(kScratch),
+                                [&](std::string_view name) { return message.compare(i, name.size(), name) == 0; });
                scratch != std::end(kScratch)) {
       i += scratch->size();
-      while (std::isalnum(static_cast<unsigned char>(message[i])) || message[i] == '-') ++i;  // behind its end a text has a zero
+      while (std::isalnum(static_cast<unsigned char>(message[i])) || message[i] == '-')
+        ++i;  // behind its end a text has a zero
       --i;
       kind += *scratch;
     } else {

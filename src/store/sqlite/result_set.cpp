@@ -23,7 +23,8 @@ void add_values_met(ResultSet& results) {
 
 /// Names stand in headings: a line break in one would look like the end of it.
 std::string one_line(std::string name) {
-  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return c < 0x20; }, ' ');
   return name;
 }
 

@@ -29,7 +29,8 @@ double number(simdjson::dom::element element) {
   return words == "inf" ? INFINITY : words == "-inf" ? -INFINITY : NAN;
 }
 
-/// The columns behind the quantities, which both kinds of rows have: in `seconds` what it took, in `row` where it belongs.
+/// The columns behind the quantities, which both kinds of rows have: in `seconds` what it took, in `row` where it
+/// belongs.
 template <class Seconds, class Row>
 void take_rest(const Statement& from, Seconds& seconds, Row& row) {
   seconds.compile_seconds = from.real(9);
@@ -64,8 +65,7 @@ StoredRow stored_row(const Statement& from) {
 }
 
 struct RowScan::State {
-  State(const std::filesystem::path& file, std::int64_t number)
-      : database(file, true), session(number) {
+  State(const std::filesystem::path& file, std::int64_t number) : database(file, true), session(number) {
     check_schema(database);
     rows.emplace(database, fmt::format("SELECT {} FROM measurements WHERE session = ? AND id > ? ORDER BY id LIMIT ?",
                                        kStoredRowColumns));
@@ -105,9 +105,10 @@ std::size_t RowScan::after(std::int64_t after, std::size_t limit, const std::fun
         if (quantity.at_key("value").get(value) != simdjson::SUCCESS) continue;
         const bool has_error = quantity.at_key("standard_error").get(error) == simdjson::SUCCESS;
         if (quantity.at_key("n").get_uint64().get(n) != simdjson::SUCCESS) n = 1;
-        row.cells.push_back({name, number(value), static_cast<float>(has_error ? number(error) : 0),
-                             static_cast<std::uint32_t>(std::max<std::uint64_t>(n, 1)), false,
-                             static_cast<float>(quantity.at_key("degrees").get(degrees) == simdjson::SUCCESS ? number(degrees) : 0)});
+        row.cells.push_back(
+            {name, number(value), static_cast<float>(has_error ? number(error) : 0),
+             static_cast<std::uint32_t>(std::max<std::uint64_t>(n, 1)), false,
+             static_cast<float>(quantity.at_key("degrees").get(degrees) == simdjson::SUCCESS ? number(degrees) : 0)});
       }
     }
     const bool has_errors = s.errors.parse(from.text(6)).get_object().get(errors) == simdjson::SUCCESS;
@@ -116,7 +117,8 @@ std::size_t RowScan::after(std::int64_t after, std::size_t limit, const std::fun
         LeanRow::Cell cell{name, number(value), 0, 1, true, 0};
         simdjson::dom::element error, first, degrees;
         if (has_errors && errors.at_key(name).get(error) == simdjson::SUCCESS) {
-          const bool pair = error.at(0).get(first) == simdjson::SUCCESS && error.at(1).get(degrees) == simdjson::SUCCESS;
+          const bool pair =
+              error.at(0).get(first) == simdjson::SUCCESS && error.at(1).get(degrees) == simdjson::SUCCESS;
           cell.standard_error = static_cast<float>(number(pair ? first : error));
           if (pair) cell.degrees = static_cast<float>(number(degrees));
         }
@@ -133,8 +135,9 @@ std::size_t RowScan::after(std::int64_t after, std::size_t limit, const std::fun
 std::vector<StoredRow> RowScan::whole(const std::vector<std::int64_t>& ids) {
   std::vector<StoredRow> result;
   if (ids.empty()) return result;
-  Statement rows(state_->database, fmt::format("SELECT {} FROM measurements WHERE id IN ({}) AND session = ? ORDER BY id",
-                                               kStoredRowColumns, fmt::join(ids, ",")));
+  Statement rows(state_->database,
+                 fmt::format("SELECT {} FROM measurements WHERE id IN ({}) AND session = ? ORDER BY id",
+                             kStoredRowColumns, fmt::join(ids, ",")));
   rows.bind(1, state_->session);
   while (rows.step()) {
     try {

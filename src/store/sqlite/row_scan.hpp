@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "store/sqlite/store.hpp"
 #include "store/sqlite/database.hpp"
+#include "store/sqlite/store.hpp"
 
 namespace ergotune {
 

@@ -89,7 +89,8 @@ void check_store_header(const std::filesystem::path& file) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error))
     throw UserError("this is a folder, not a store", {file.string(), 0, 0});
-  if (const auto status = std::filesystem::status(file, error); std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+  if (const auto status = std::filesystem::status(file, error);
+      std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
     throw UserError("this is no regular file (a pipe or a device) and cannot be a store", {file.string(), 0, 0});
   char header[16] = {};
   std::ifstream stream(file, std::ios::binary);
@@ -127,15 +128,21 @@ void check_schema(const Database& database) {
     throw UserError("this is an SQLite database of another program", place);
   }
   // ergotune makes none of these, and they would execute what a stranger wrote.
-  Statement foreign(database,
-                    "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%' UNION ALL "
-                    "SELECT m.name || '.' || c.name FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type = 'table' AND c.hidden > 0");
+  Statement foreign(
+      database,
+      "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%' UNION ALL "
+      "SELECT m.name || '.' || c.name FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type = 'table' AND "
+      "c.hidden > 0");
   if (foreign.step())
-    throw UserError(fmt::format("this store has been changed: \"{}\" is a view, a trigger, or computed, and is not read", foreign.text(0)), place);
+    throw UserError(
+        fmt::format("this store has been changed: \"{}\" is a view, a trigger, or computed, and is not read",
+                    foreign.text(0)),
+        place);
   if (const std::int64_t version = pragma(database, "user_version"); version != kSchemaVersion)
     throw UserError(
         fmt::format("this store has schema {}, and this ergotune reads schema {}: {}", version, kSchemaVersion,
-                    version > kSchemaVersion ? "use a newer ergotune" : "it is of an unreleased version; begin a new store with --store"),
+                    version > kSchemaVersion ? "use a newer ergotune"
+                                             : "it is of an unreleased version; begin a new store with --store"),
         place);
 }
 

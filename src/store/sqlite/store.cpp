@@ -6,9 +6,9 @@
 #include <mutex>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/process/shell_words.hpp"
-#include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "store/formats/json_values.hpp"
 #include "store/sqlite/row_scan.hpp"
@@ -97,8 +97,7 @@ Store Store::open(const std::filesystem::path& file, bool read_only) {
         state->database,
         "INSERT INTO running (session, configuration, since) VALUES (?, ?, ?) ON CONFLICT (session, configuration) "
         "DO UPDATE SET since = excluded.since, under_way = 1");
-    state->delete_running.emplace(state->database,
-                                  "DELETE FROM running WHERE session = ? AND configuration = ?");
+    state->delete_running.emplace(state->database, "DELETE FROM running WHERE session = ? AND configuration = ?");
     state->insert_measurement.emplace(
         state->database,
         "INSERT INTO measurements (session, configuration, status, message, quantities, metrics, "
@@ -127,17 +126,13 @@ std::int64_t Store::session(const SessionIdentity& identity, const std::vector<s
     state_->flusher->wrote();
     return id;
   }
-  Statement insert(
-      state_->database,
-      "INSERT INTO sessions (identity_hash, problem, device, device_identity, conditions, provenance, "
-      "created_at, parameter_names, objective, environment, document) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement insert(state_->database,
+                   "INSERT INTO sessions (identity_hash, problem, device, device_identity, conditions, provenance, "
+                   "created_at, parameter_names, objective, environment, document) "
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   insert.bind(1, hash).bind(2, identity.problem).bind(3, identity.device).bind(4, identity.device_identity);
   insert.bind(5, identity.conditions).bind(6, to_string(identity.provenance)).bind(7, wall_seconds());
-  insert.bind(8, dump(Json(parameter_names)))
-      .bind(9, objective)
-      .bind(10, environment_json)
-      .bind(11, document);
+  insert.bind(8, dump(Json(parameter_names))).bind(9, objective).bind(10, environment_json).bind(11, document);
   insert.run();
   const std::int64_t id = state_->database.last_row();
   transaction.commit();
@@ -201,9 +196,7 @@ void Store::State::insert(std::int64_t session, const StoredRow& stored) {
   row.bind(5, quantities_text(measurement)).bind(6, numbers_text(measurement.metrics));
   row.bind(7, metric_errors_text(measurement)).bind(8, dump(Json(measurement.warnings)));
   row.bind(9, dump(times)).bind(10, measurement.compile_seconds).bind(11, measurement.verify_seconds);
-  row.bind(12, measurement.measure_seconds)
-      .bind(13, measurement.tuner_seconds)
-      .bind(14, measurement.finished_at);
+  row.bind(12, measurement.measure_seconds).bind(13, measurement.tuner_seconds).bind(14, measurement.finished_at);
   row.bind(15, to_string(stored.kind)).bind(16, stored.run).bind(17, stored.stage).bind(18, stored.board);
   row.run();
   delete_running->bind(1, session).bind(2, text);
@@ -245,8 +238,8 @@ void Store::set_metrics(const std::vector<StoredRow>& rows) {
 
 std::vector<StoredRow> Store::rows(std::int64_t session) const {
   std::vector<StoredRow> result;
-  Statement rows(state_->database, fmt::format("SELECT {} FROM measurements WHERE session = ? ORDER BY id",
-                                               kStoredRowColumns));
+  Statement rows(state_->database,
+                 fmt::format("SELECT {} FROM measurements WHERE session = ? ORDER BY id", kStoredRowColumns));
   rows.bind(1, session);
   const auto info = session_info(session);
   while (rows.step()) {
@@ -273,7 +266,8 @@ std::vector<std::string> Store::warnings() const {
     const auto& [table, id] = row;
     std::string warning = fmt::format("row {} of the table {} is damaged ({}) and left out", id, table, why);
     if (table == "measurements")
-      warning += fmt::format("; remove it with: sqlite3 {} 'DELETE FROM measurements WHERE id = {}'", shell_word(file().string()), id);
+      warning += fmt::format("; remove it with: sqlite3 {} 'DELETE FROM measurements WHERE id = {}'",
+                             shell_word(file().string()), id);
     list.push_back(std::move(warning));
   }
   return list;

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/result.hpp"
 #include "ergotune/problem.hpp"
+#include "ergotune/result.hpp"
 #include "ergotune/space.hpp"
 #include "store/certainty.hpp"
 
@@ -21,11 +21,11 @@ class FileLock;
 /// What determines a session's results. Two sessions with the same identity hash share rows: a changed kernel never
 /// reuses old results, an unchanged one resumes.
 struct SessionIdentity {
-  std::string problem;            ///< name, for people: not part of it
-  std::string problem_document;   ///< identity_of(problem)
-  std::string device;             ///< name and id
-  std::string device_identity;    ///< uuid or name, driver version, compiler identity
-  std::string conditions;         ///< what is measured and how: sensors, precision, cold cache, "replay of ..."
+  std::string problem;           ///< name, for people: not part of it
+  std::string problem_document;  ///< identity_of(problem)
+  std::string device;            ///< name and id
+  std::string device_identity;   ///< uuid or name, driver version, compiler identity
+  std::string conditions;        ///< what is measured and how: sensors, precision, cold cache, "replay of ..."
   Provenance provenance = Provenance::measured;
   std::string hash() const;
 };
@@ -59,8 +59,9 @@ struct SessionInfo {
   std::uint64_t runs = 0;
 };
 
-/// What a row is: measured on the way to the best; a round of the confirmation, side by side with its rivals; the mean of
-/// these rounds, with the metrics that follow from it; the default on one of several boards, which are compared by it.
+/// What a row is: measured on the way to the best; a round of the confirmation, side by side with its rivals; the mean
+/// of these rounds, with the metrics that follow from it; the default on one of several boards, which are compared by
+/// it.
 enum class RowKind { search, confirmation, confirmed, reference };
 std::string to_string(RowKind kind);
 
@@ -171,7 +172,8 @@ class Store {
   std::unique_ptr<State> state_;
 };
 
-/// Stores that were removed or replaced while this process wrote them, as found when they were closed: their results are lost.
+/// Stores that were removed or replaced while this process wrote them, as found when they were closed: their results
+/// are lost.
 std::vector<std::filesystem::path> take_lost_stores();
 
 /// True for a results database (by its first bytes).

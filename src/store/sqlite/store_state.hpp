@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "store/sqlite/store.hpp"
 #include "store/sqlite/database.hpp"
 #include "store/sqlite/flusher.hpp"
 #include "store/sqlite/schema.hpp"
+#include "store/sqlite/store.hpp"
 
 namespace ergotune {
 

@@ -38,7 +38,8 @@ Recording read_stored_session(const std::filesystem::path& file, std::int64_t se
     const Measurement& m = row.measurement;
     for (const auto& [name, quantity] : m.quantities) {
       const std::size_t column = rows.column(name, false);
-      rows.set(column, quantity.value, quantity.standard_error, static_cast<std::uint32_t>(std::max<std::int64_t>(quantity.n, 1)));
+      rows.set(column, quantity.value, quantity.standard_error,
+               static_cast<std::uint32_t>(std::max<std::int64_t>(quantity.n, 1)));
       rows.set_degrees(column, quantity.degrees);
     }
     for (const auto& [name, value] : m.metrics) {

@@ -25,7 +25,8 @@ bool is_store(const std::filesystem::path& file) {
 SessionInfo pick_session(const Store& store, std::int64_t session) {
   const auto sessions = store.sessions();
   const SourcePlace place{store.file().string(), 0, 0};
-  if (const auto warnings = store.warnings(); sessions.empty() && !warnings.empty()) throw UserError(warnings.front(), place);
+  if (const auto warnings = store.warnings(); sessions.empty() && !warnings.empty())
+    throw UserError(warnings.front(), place);
   if (sessions.empty()) throw UserError("this store has no sessions yet; \"ergotune tune\" makes one", place);
   if (session == 0) {
     // The one worked on last; one that has no rows yet hides none that has some.

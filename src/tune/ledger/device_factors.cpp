@@ -21,8 +21,8 @@ void DeviceFactors::add(const std::string& board, const Measurement& reference) 
   }
 }
 
-/// The variance is that of what the measurements say of themselves, or of their scatter where that is larger: a board's state
-/// lasts, and no single measurement sees it.
+/// The variance is that of what the measurements say of themselves, or of their scatter where that is larger: a board's
+/// state lasts, and no single measurement sees it.
 DeviceFactors::Mean DeviceFactors::mean_of(const std::vector<Sample>& samples) {
   Mean mean;
   mean.n = static_cast<int>(samples.size());
@@ -37,7 +37,8 @@ DeviceFactors::Mean DeviceFactors::mean_of(const std::vector<Sample>& samples) {
   return mean;
 }
 
-std::optional<DeviceFactors::Factor> DeviceFactors::factor(const std::string& board, const std::string& quantity) const {
+std::optional<DeviceFactors::Factor> DeviceFactors::factor(const std::string& board,
+                                                           const std::string& quantity) const {
   std::optional<Mean> own;
   double centre = 0, variance = 0;
   int boards = 0;

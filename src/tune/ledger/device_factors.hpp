@@ -1,5 +1,5 @@
-// Boards of one model are not the same board: leakage, cooling and memory differ by percents. What the same configuration,
-// the reference, takes on each of them says how they compare.
+// Boards of one model are not the same board: leakage, cooling and memory differ by percents. What the same
+// configuration, the reference, takes on each of them says how they compare.
 #pragma once
 
 #include <map>
@@ -30,8 +30,8 @@ class DeviceFactors {
   std::optional<Factor> factor(const std::string& board, const std::string& quantity) const;
   /// Quantities by which boards are compared: time, power and energies.
   static const std::vector<std::string>& compared();
-  /// What was measured on a board as the mean board would have it: each compared quantity over its factor, standard errors
-  /// with the factor's own. Metrics are left as they are. False where nothing was changed.
+  /// What was measured on a board as the mean board would have it: each compared quantity over its factor, standard
+  /// errors with the factor's own. Metrics are left as they are. False where nothing was changed.
   bool level(Measurement& measurement, const std::string& board) const;
 
  private:

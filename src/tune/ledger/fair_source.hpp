@@ -10,8 +10,8 @@
 
 namespace ergotune {
 
-/// Another source, and between its configurations the reference on every board: at the start, on boards that come later, and
-/// again every so many seconds. With one board it is that other source.
+/// Another source, and between its configurations the reference on every board: at the start, on boards that come
+/// later, and again every so many seconds. With one board it is that other source.
 class FairSource : public Source {
  public:
   /// `reference`: what is measured; a usable configuration that the ledger knows, or none.

@@ -57,9 +57,8 @@ std::vector<ConfigurationIndex> Leaderboard::ranked(const Measurement& (Leaderbo
   for (const ConfigurationIndex index : order_) measurements.push_back(&(this->*of)(index));
   const ObjectiveSpec wanted = objective_.spec();
   std::vector<ConfigurationIndex> ranked;
-  for (const Ranked& place : rank(objective_, measurements, [&](std::size_t i) {
-         return ledger_.find(order_[i])->confirmed_for == wanted;
-       })) {
+  for (const Ranked& place : rank(objective_, measurements,
+                                  [&](std::size_t i) { return ledger_.find(order_[i])->confirmed_for == wanted; })) {
     ranked.push_back(order_[place.position]);
   }
   return ranked;

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "measure/metrics.hpp"
 #include "measure/code_restrictions.hpp"
+#include "measure/metrics.hpp"
 
 namespace ergotune {
 namespace {
@@ -71,8 +71,8 @@ void Ledger::load() {
       to_retry_.push_back(*index);
       continue;
     }
-    remember({*index, std::move(row.measurement), true, row.rounds, row.confirmed_for, row.certainty, std::move(row.searched),
-              std::move(row.board)});
+    remember({*index, std::move(row.measurement), true, row.rounds, row.confirmed_for, row.certainty,
+              std::move(row.searched), std::move(row.board)});
     ++resumed_;
   }
 }
@@ -81,8 +81,8 @@ void Ledger::compute_metrics(Measurement& measurement, const Configuration& conf
   if (!usable(measurement.status)) return;
   if (options_.problem) {
     // A live runner has looked before it ran anything; what is simulated or replayed is looked at here.
-    if (const auto broken = broken_code_restriction(*options_.problem, space_.parameters(), configuration, options_.constants,
-                                                    measurement.quantities)) {
+    if (const auto broken = broken_code_restriction(*options_.problem, space_.parameters(), configuration,
+                                                    options_.constants, measurement.quantities)) {
       measurement.status = Status::unsupported;
       measurement.message = *broken;
       return;
@@ -122,8 +122,8 @@ const ConfigurationResult* Ledger::find(ConfigurationIndex index) const {
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-// Called by the evaluator's thread. A repetition is of a configuration that is known to run; where only resources are asked
-// for, nothing does.
+// Called by the evaluator's thread. A repetition is of a configuration that is known to run; where only resources are
+// asked for, nothing does.
 void Ledger::about_to_run(const EvaluationRequest& request, std::size_t slot) {
   if (!options_.store || request.repeat || request.resources_only) return;
   const std::lock_guard lock(mutex_);

@@ -16,8 +16,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "evaluate/evaluator.hpp"
 #include "ergotune/problem.hpp"
+#include "evaluate/evaluator.hpp"
 #include "store/sqlite/store.hpp"
 #include "tune/ledger/device_factors.hpp"
 
@@ -41,8 +41,8 @@ struct ConfigurationResult {
   std::optional<Measurement> searched;
   /// Which of several devices measured it; empty where it is the session's.
   std::string board = {};
-  /// It has no result, because the device was disturbed each time (EvaluationResult): not stored, and measured when it is
-  /// wanted again.
+  /// It has no result, because the device was disturbed each time (EvaluationResult): not stored, and measured when it
+  /// is wanted again.
   bool disturbed = false;
 };
 
@@ -56,8 +56,8 @@ struct ConfigurationRequest {
   /// Racing (EvaluationRequest).
   double give_up_above = 1e300;
   std::string objective_quantity = "time";
-  /// Only what the compiled code of this configuration needs, which the space may not allow: nothing runs, nothing is kept,
-  /// and `index` is whatever the source knows it by.
+  /// Only what the compiled code of this configuration needs, which the space may not allow: nothing runs, nothing is
+  /// kept, and `index` is whatever the source knows it by.
   std::optional<Configuration> resources_of;
 };
 
@@ -110,8 +110,8 @@ class Ledger : private RunJournal {
   const ConfigurationResult* find(ConfigurationIndex index) const;
   /// How boards compare, by all references that the session holds.
   const DeviceFactors& factors() const { return factors_; }
-  /// What is known of it as the mean of the boards would have measured it, metrics included: for comparing what several boards
-  /// measured. nullopt where that makes no difference.
+  /// What is known of it as the mean of the boards would have measured it, metrics included: for comparing what several
+  /// boards measured. nullopt where that makes no difference.
   std::optional<Measurement> levelled(const ConfigurationResult& entry) const;
   /// Known configurations, in the order in which they came to be known.
   const std::vector<ConfigurationIndex>& order() const { return order_; }
@@ -137,7 +137,9 @@ class Ledger : private RunJournal {
   void confirm(ConfigurationIndex index, Measurement mean, int rounds, const ObjectiveSpec& objective,
                const std::string& board = {});
   /// Adds a warning to what is known of a configuration in this run.
-  void warn(ConfigurationIndex index, const std::string& warning) { entries_.at(index).measurement.warnings.push_back(warning); }
+  void warn(ConfigurationIndex index, const std::string& warning) {
+    entries_.at(index).measurement.warnings.push_back(warning);
+  }
   /// What the confirmation says of its winner.
   void conclude(ConfigurationIndex winner, const Certainty& certainty);
   void end_run(const std::string& why);
@@ -170,7 +172,8 @@ class Ledger : private RunJournal {
   bool hand_out(Source& source);
   void submit(const ConfigurationRequest& wanted, bool again = false);
   void accept(EvaluationResult result, Source& source);
-  /// What the device's conditions disturbed is tried once more when the source has nothing else; true while there is some.
+  /// What the device's conditions disturbed is tried once more when the source has nothing else; true while there is
+  /// some.
   bool retry_disturbed();
   void drop_outstanding();
   /// Nothing is handed out: those who watch have asked for a pause, or for an end.
@@ -196,8 +199,8 @@ class Ledger : private RunJournal {
 
   std::mutex mutex_;  ///< of the store and of what the evaluator's thread notes
   std::map<std::uint64_t, Pending> pending_;
-  std::vector<ConfigurationRequest> disturbed_;  ///< wait for the end of the source
-  double disturbed_at_ = 0;        ///< when the last was; host_seconds()
+  std::vector<ConfigurationRequest> disturbed_;   ///< wait for the end of the source
+  double disturbed_at_ = 0;                       ///< when the last was; host_seconds()
   std::map<std::size_t, std::uint64_t> on_slot_;  ///< what was noted last, by slot
   std::exception_ptr fault_;
 };

@@ -8,8 +8,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/process/leftovers.hpp"
 #include "base/clock.hpp"
+#include "base/process/leftovers.hpp"
 
 namespace ergotune {
 namespace {
@@ -19,22 +19,28 @@ using Json = nlohmann::ordered_json;
 /// s between two looks of those who watch.
 constexpr double kPeriod = 0.1;
 
-Json number(const std::optional<double>& value) { return value && std::isfinite(*value) ? Json(*value) : Json(nullptr); }
+Json number(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
 
 Json document(const SessionProgress& progress) {
-  return {{"evaluated", progress.evaluated}, {"known", progress.resumed},
-          {"failed", progress.failed},       {"total", progress.total},
-          {"seconds", progress.seconds},     {"best", number(progress.best)},
+  return {{"evaluated", progress.evaluated},
+          {"known", progress.resumed},
+          {"failed", progress.failed},
+          {"total", progress.total},
+          {"seconds", progress.seconds},
+          {"best", number(progress.best)},
           {"rate", progress.evaluated > 0 && progress.seconds > 0
                        ? Json(static_cast<double>(progress.evaluated) / progress.seconds)
                        : Json(nullptr)},
           {"seconds_left", number(progress.seconds_left)}};
 }
 
-/// Removes what killed sessions left beside the store. On a file system that machines share a process of another one looks as if
-/// it were gone: what was written to within the hour stays.
+/// Removes what killed sessions left beside the store. On a file system that machines share a process of another one
+/// looks as if it were gone: what was written to within the hour stays.
 void remove_leftovers(const std::filesystem::path& store) {
-  for (const auto& left : left_behind(store.parent_path(), store.filename().string() + "-live-", std::chrono::hours(1))) {
+  for (const auto& left :
+       left_behind(store.parent_path(), store.filename().string() + "-live-", std::chrono::hours(1))) {
     const auto file = LiveFile::open(left);
     std::error_code ignored;
     if (file && !file->owner_lives()) std::filesystem::remove(left, ignored);

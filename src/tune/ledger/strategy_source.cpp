@@ -41,9 +41,7 @@ void StrategySource::begin() {
   name_ = strategy_->name();
 }
 
-bool StrategySource::measures() const {
-  return standing_.ledger().evaluator().provenance() == Provenance::measured;
-}
+bool StrategySource::measures() const { return standing_.ledger().evaluator().provenance() == Provenance::measured; }
 
 Outcome StrategySource::told(ConfigurationIndex index) const {
   Outcome outcome = standing_.outcome(index);
@@ -58,7 +56,8 @@ Outcome StrategySource::told(ConfigurationIndex index) const {
   const double beside = static_cast<double>(capacity > kAhead ? capacity - kAhead : 1);
   outcome.seconds = std::max(measured, m.compile_seconds / beside);
   // several devices: the results come faster than one measures
-  if (came_.size() == kPaced) outcome.seconds = std::min(outcome.seconds, (came_.back() - came_.front()) / (kPaced - 1));
+  if (came_.size() == kPaced)
+    outcome.seconds = std::min(outcome.seconds, (came_.back() - came_.front()) / (kPaced - 1));
   return outcome;
 }
 
@@ -111,8 +110,7 @@ void StrategySource::learn(const ConfigurationRequest& wanted, const Measurement
     // round.
     standing_.judge_again();
     for (const ConfigurationIndex index : standing_.order()) {
-      if (const auto part = strategy_ ? part_index(index) : std::nullopt)
-        strategy_->tell(*part, told(index));
+      if (const auto part = strategy_ ? part_index(index) : std::nullopt) strategy_->tell(*part, told(index));
     }
   } else if (strategy_) {
     if (const auto part = part_index(wanted.index)) strategy_->tell(*part, told(wanted.index));
@@ -129,12 +127,14 @@ std::string StrategySource::stop() {
     return fmt::format("the energy budget of {:g} J is spent", budget.joules);
   constexpr std::size_t kPatience = 1000;
   if (known_in_a_row_ > kPatience + 2 * standing_.order().size())
-    return fmt::format("the strategy asked {} times in a row for configurations that are known already", known_in_a_row_);
+    return fmt::format("the strategy asked {} times in a row for configurations that are known already",
+                       known_in_a_row_);
   if (options_.early_stop && strategy_ && strategy_->ends_early() && half_spent() && improvement_unlikely()) {
     const std::size_t usable = standing_.usable(), since = usable - standing_.last_improvement();
-    return fmt::format("nothing better is likely: no improvement above 1 % in the last {} of {} usable configurations; to be "
-                       "surer, --no-early-stop goes on",
-                       since, usable);
+    return fmt::format(
+        "nothing better is likely: no improvement above 1 % in the last {} of {} usable configurations; to be "
+        "surer, --no-early-stop goes on",
+        since, usable);
   }
   return {};
 }
@@ -155,13 +155,11 @@ std::string StrategySource::why_finished() const {
   return standing_.order().size() >= space_.size() ? "the whole space is measured" : "the strategy has finished";
 }
 
-std::string StrategySource::explanation() const {
-  return strategy_ ? strategy_->explanation() : std::string();
-}
+std::string StrategySource::explanation() const { return strategy_ ? strategy_->explanation() : std::string(); }
 
-// If configurations came in random order, the chance that the next n bring a new best would be n / (usable + n). They do
-// not, so that a count of its own is asked for as well: a search that stands in a basin finds its way out late (on the
-// recorded convolution of an MI250X after some 90 usable ones without a new best, and then half the time).
+// If configurations came in random order, the chance that the next n bring a new best would be n / (usable + n). They
+// do not, so that a count of its own is asked for as well: a search that stands in a basin finds its way out late (on
+// the recorded convolution of an MI250X after some 90 usable ones without a new best, and then half the time).
 bool StrategySource::improvement_unlikely() const {
   const std::size_t without = standing_.usable() - standing_.last_improvement();
   // a handful that is left is measured as well

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "ergotune/strategy.hpp"
-#include "tune/session/session.hpp"
-#include "tune/session/racing.hpp"
 #include "tune/ledger/leaderboard.hpp"
+#include "tune/session/racing.hpp"
+#include "tune/session/session.hpp"
 
 namespace ergotune {
 

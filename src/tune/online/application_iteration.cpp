@@ -5,7 +5,7 @@
 namespace ergotune {
 
 ApplicationIteration::ApplicationIteration(const std::string& device, const Problem& problem,
-                                   std::filesystem::path cache_folder)
+                                           std::filesystem::path cache_folder)
     : problem_(problem),
       device_(open_device(device, &problem)),
       constants_(problem.constants_for(device_->info().name, device_->info().properties)),

@@ -8,8 +8,8 @@
 #include "device/device.hpp"
 #include "ergotune/problem.hpp"
 #include "kernel/cached_compiler.hpp"
-#include "measure/timing/loaded_iteration.hpp"
 #include "measure/buffers/problem_buffers.hpp"
+#include "measure/timing/loaded_iteration.hpp"
 
 namespace ergotune {
 

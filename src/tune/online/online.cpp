@@ -6,9 +6,9 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "tune/online/application_iteration.hpp"
 #include "tune/ledger/leaderboard.hpp"
 #include "tune/ledger/strategy_source.hpp"
+#include "tune/online/application_iteration.hpp"
 
 namespace ergotune {
 namespace {
@@ -60,8 +60,8 @@ struct Session::State {
   bool settled = false;
   std::uint64_t rounds = 0, tried = 0;
   /// s of rounds and trials so far, and s that the rounds would have taken with the default: a round with another
-  /// configuration stands for what it took times how much faster that was measured, so that a machine that is slower for a while
-  /// is no trial's fault.
+  /// configuration stands for what it took times how much faster that was measured, so that a machine that is slower
+  /// for a while is no trial's fault.
   double spent = 0, with_default = 0;
   double longest_trial = 0, worst = 0;
   ConfigurationIndex start = 0;
@@ -89,7 +89,8 @@ struct Session::State {
 
 /// s that it took to try a configuration, as it was written down.
 double cost_of(const Measurement& measurement) {
-  return measurement.compile_seconds + measurement.verify_seconds + measurement.measure_seconds + measurement.tuner_seconds;
+  return measurement.compile_seconds + measurement.verify_seconds + measurement.measure_seconds +
+         measurement.tuner_seconds;
 }
 
 /// What the store knows, and the default: how long it takes to try one is seen from that, whoever tried it.

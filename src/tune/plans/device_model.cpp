@@ -49,7 +49,8 @@ std::optional<double> power_limit_of(const std::string& device_key) {
 /// When the last sample of the sweep was taken.
 double last_measured(const Ledger& ledger) {
   double last = 0;
-  for (const ConfigurationIndex index : ledger.order()) last = std::max(last, ledger.find(index)->measurement.finished_at);
+  for (const ConfigurationIndex index : ledger.order())
+    last = std::max(last, ledger.find(index)->measurement.finished_at);
   return last > 0 ? last : wall_seconds();
 }
 
@@ -73,9 +74,11 @@ std::string why_no_load(const PowerSampling& sampling, std::optional<double> lim
   constexpr double kLeastShare = 0.3;  // idle devices draw less, and a kernel that loads all of one draws half and more
   const double most = greatest_load(sampling);
   if (!limit_watts || most >= kLeastShare * *limit_watts) return {};
-  return fmt::format("the load left it at {:.0f} W of its {:.0f} W: it ran on another device than the one whose clock was set (--device "
-                     "names where it runs, --control whose clock is set)",
-                     most, *limit_watts);
+  return fmt::format(
+      "the load left it at {:.0f} W of its {:.0f} W: it ran on another device than the one whose clock was set "
+      "(--device "
+      "names where it runs, --control whose clock is set)",
+      most, *limit_watts);
 }
 
 double optimal_clock(const DeviceModel& model) {
@@ -126,8 +129,8 @@ DeviceModel measure_device_model(const DeviceModelOptions& options) {
   model.sampling = sample_clocks(*ledger, options.sampling);
   ledger->end_run(ledger->interrupted() ? "interrupted" : "finished");
   if (ledger->interrupted()) {
-    throw Error(fmt::format("interrupted after {} of {} clocks{}", model.sampling.samples.size(), options.sampling.count,
-                            prepared.store ? "; the same command goes on from there" : ""));
+    throw Error(fmt::format("interrupted after {} of {} clocks{}", model.sampling.samples.size(),
+                            options.sampling.count, prepared.store ? "; the same command goes on from there" : ""));
   }
   model.sampling.device = prepared.device.name;
   model.of.board = prepared.board_key.empty() ? prepared.device.id : prepared.board_key;
@@ -140,8 +143,8 @@ DeviceModel measure_device_model(const DeviceModelOptions& options) {
     model.model.usable = model.model.found = false;
     model.model.why_not = why;
   } else if (const double most = greatest_load(model.sampling); limit && most < kFullLoad * *limit) {
-    model.sampling.notes.push_back(fmt::format("the load drew at most {:.0f} of {:.0f} W: of kernels that draw more the model knows nothing",
-                                               most, *limit));
+    model.sampling.notes.push_back(fmt::format(
+        "the load drew at most {:.0f} of {:.0f} W: of kernels that draw more the model knows nothing", most, *limit));
   }
   return model;
 }
@@ -181,15 +184,17 @@ DeviceModel model_of_board(const TargetOptions& options, const std::string& devi
   fresh.interrupted = options.interrupted;
   fresh.tell = options.tell;
   if (options.tell) {
-    options.tell("fitting the power-frequency model of this board first, with a kernel that loads all of it (about 20 s)");
+    options.tell(
+        "fitting the power-frequency model of this board first, with a kernel that loads all of it (about 20 s)");
     fresh.sampling.progress = [tell = options.tell](const PowerSample& sample, std::size_t done, std::size_t total) {
       tell(fmt::format("{} of {}: {:.0f} MHz, {:.1f} W", done, total, sample.clock_mhz, sample.power_w));
     };
   }
   DeviceModel model = measure_device_model(fresh);
   if (!model.model.usable)
-    throw UserError(fmt::format("no power model of {} can be fitted: {}; give clocks as \"all\", a number, a range or a list",
-                                control.id(), model.model.why_not));
+    throw UserError(
+        fmt::format("no power model of {} can be fitted: {}; give clocks as \"all\", a number, a range or a list",
+                    control.id(), model.model.why_not));
   if (!file.empty()) store_device_model(model);
   notes.push_back(fmt::format("the model of this board was fitted now: least energy at {:.0f} MHz{}",
                               optimal_clock(model), file.empty() ? "" : fmt::format("; kept in {}", file.string())));

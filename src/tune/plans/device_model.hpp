@@ -1,6 +1,6 @@
 // The power-frequency model of a board: measured once with a kernel that loads all of it, kept beside the board's
-// calibration, and used by every problem that says "model" (Going Green, Section V-D: the fit belongs to the GPU, not to
-// the kernel).
+// calibration, and used by every problem that says "model" (Going Green, Section V-D: the fit belongs to the GPU, not
+// to the kernel).
 #pragma once
 
 #include <atomic>
@@ -72,13 +72,13 @@ struct DeviceModelOptions {
   std::function<void(const std::string&)> tell;
 };
 
-/// Sweeps the full-load kernel over a few clocks, and fits. On a live device the sweep goes through a ControlSession as any
-/// tuning does, and core voltages are read where available. Throws UserError where clocks cannot be set, Error
-/// when interrupted.
+/// Sweeps the full-load kernel over a few clocks, and fits. On a live device the sweep goes through a ControlSession as
+/// any tuning does, and core voltages are read where available. Throws UserError where clocks cannot be set, Error when
+/// interrupted.
 DeviceModel measure_device_model(const DeviceModelOptions& options);
 
-/// The model of a target's board: the one that is kept, else measured now on `device` and kept. `notes` receives where it
-/// comes from, and that it is old.
+/// The model of a target's board: the one that is kept, else measured now on `device` and kept. `notes` receives where
+/// it comes from, and that it is old.
 DeviceModel model_of_board(const TargetOptions& options, const std::string& device, Control& control,
                            std::vector<std::string>& notes);
 

@@ -6,12 +6,12 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.hpp"
 #include "base/files.hpp"
 #include "base/json_depth.hpp"
-#include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "tune/plans/device_model.hpp"
 #include "power/sensors/sensor_semantics.hpp"
+#include "tune/plans/device_model.hpp"
 
 namespace ergotune {
 namespace {
@@ -109,7 +109,9 @@ std::filesystem::path store_device_model(const DeviceModel& model) {
   if (file.empty()) throw Error("nowhere to keep the model: HOME is not set (or give ERGOTUNE_DATA_DIR)");
   std::error_code trouble;
   std::filesystem::create_directories(file.parent_path(), trouble);
-  if (const int code = write_file(file, document_of(model).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n"); code != 0)
+  if (const int code = write_file(
+          file, document_of(model).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+      code != 0)
     throw Error(fmt::format("cannot write {}: {}", file.string(), std::strerror(code)));
   return file;
 }
@@ -130,8 +132,8 @@ StoredDeviceModel load_device_model(const ModelledDevice& of, const std::vector<
     return out;
   }
   if (model.of.driver != of.driver) {
-    out.note = fmt::format("the model of this board is stale: it was fitted under driver {}, this is {}", model.of.driver,
-                           of.driver.empty() ? "unknown" : of.driver);
+    out.note = fmt::format("the model of this board is stale: it was fitted under driver {}, this is {}",
+                           model.of.driver, of.driver.empty() ? "unknown" : of.driver);
     return out;
   }
   if (!supported_mhz.empty() && !same_clocks(model.sampling.supported_mhz, supported_mhz)) {

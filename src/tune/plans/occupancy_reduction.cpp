@@ -59,8 +59,9 @@ std::vector<Candidates> candidates_in(const Problem& problem, const SearchSpace&
   }
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     if (seen[k].size() > kMostCandidates)
-      throw UserError(fmt::format("occupancy: {} has {} configurations of its own, each of which would be compiled; at most {}",
-                                  kernels[k].name.empty() ? "the kernel" : kernels[k].name, seen[k].size(), kMostCandidates));
+      throw UserError(
+          fmt::format("occupancy: {} has {} configurations of its own, each of which would be compiled; at most {}",
+                      kernels[k].name.empty() ? "the kernel" : kernels[k].name, seen[k].size(), kMostCandidates));
     kernels[k].parts.assign(seen[k].begin(), seen[k].end());
     kernels[k].occupancy.resize(seen[k].size());
   }
@@ -95,7 +96,9 @@ class Probe : private Source {
     }
     return list;
   }
-  void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool) override { results_[wanted.index] = measurement; }
+  void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool) override {
+    results_[wanted.index] = measurement;
+  }
 
   Configuration configuration(const std::vector<Candidates>& kernels, const Choice& choice) const {
     const auto& parameters = space_.parameters();
@@ -124,8 +127,8 @@ void take(std::vector<Candidates>& kernels, const Probe::Choice& choice, const M
   }
 }
 
-/// All kernels' candidates side by side: as many probes as the kernel with the most has. Where one does not compile or load,
-/// the others' are looked at again beside what works.
+/// All kernels' candidates side by side: as many probes as the kernel with the most has. Where one does not compile or
+/// load, the others' are looked at again beside what works.
 void measure_occupancy(std::vector<Candidates>& kernels, const SearchSpace& space, Ledger& ledger) {
   Probe probe(space, ledger);
   std::size_t most = 0;
@@ -205,8 +208,8 @@ SearchSpace reduce_by_occupancy(const Problem& problem, const SearchSpace& space
     if (kernels[k].parameters.size() != 1) continue;
     Parameter& parameter = parameters[kernels[k].parameters.front()];
     parameter.values = ordered_values(kernels[k], stay, parameter);
-    if (parameter.default_value && std::find(parameter.values.begin(), parameter.values.end(), *parameter.default_value) ==
-                                       parameter.values.end())
+    if (parameter.default_value &&
+        std::find(parameter.values.begin(), parameter.values.end(), *parameter.default_value) == parameter.values.end())
       parameter.default_value.reset();
   }
   std::vector<Configuration> list;
@@ -218,8 +221,8 @@ SearchSpace reduce_by_occupancy(const Problem& problem, const SearchSpace& space
     if (stays) list.push_back(space.configuration(i));
   }
   if (list.empty()) throw UserError("occupancy: no configuration of the space is left");
-  notes.push_back(fmt::format("occupancy above {:g} %: {} of {} configurations are searched ({})", 100 * bound, list.size(),
-                              space.size(), words));
+  notes.push_back(fmt::format("occupancy above {:g} %: {} of {} configurations are searched ({})", 100 * bound,
+                              list.size(), space.size(), words));
   return SearchSpace::from_configurations(std::move(parameters), list);
 }
 

@@ -14,9 +14,7 @@ LedgerOptions keeping_nothing(const Problem& problem, const PlanOptions& options
   return kept;
 }
 
-bool interrupted(const PlanOptions& options) {
-  return options.interrupted != nullptr && options.interrupted->load();
-}
+bool interrupted(const PlanOptions& options) { return options.interrupted != nullptr && options.interrupted->load(); }
 
 ObjectiveSpec last_objective(const Plan& plan, const Problem& problem) {
   if (plan.stages.empty()) return {};
@@ -72,18 +70,19 @@ PlanResult run_plan(const Plan& plan, const Problem& problem, const SearchSpace&
 
 PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& problem, Ledger& ledger,
                              const PlanOptions& options, const TrueEnergy& truth) {
-  PlanComparison comparison = compare(plans, problem, ledger.space(), ledger.evaluator(), options, truth, [&](const Plan& plan) {
-    RunInfo info;
-    // What its winner is best in, so that show and report name the same one.
-    info.objective = last_objective(plan, problem);
-    info.plan = plan.name;
-    info.strategy = options.strategy;
-    info.seed = options.seed;
-    ledger.begin_run(info);
-    PlanResult result = run_plan(plan, problem, ledger, options);
-    ledger.end_run(interrupted(options) ? "interrupted" : result.why_not.empty() ? "finished" : result.why_not);
-    return result;
-  });
+  PlanComparison comparison =
+      compare(plans, problem, ledger.space(), ledger.evaluator(), options, truth, [&](const Plan& plan) {
+        RunInfo info;
+        // What its winner is best in, so that show and report name the same one.
+        info.objective = last_objective(plan, problem);
+        info.plan = plan.name;
+        info.strategy = options.strategy;
+        info.seed = options.seed;
+        ledger.begin_run(info);
+        PlanResult result = run_plan(plan, problem, ledger, options);
+        ledger.end_run(interrupted(options) ? "interrupted" : result.why_not.empty() ? "finished" : result.why_not);
+        return result;
+      });
   // A later plan may have confirmed the winner of an earlier one anew: every place tells the same number.
   const auto refresh = [&](PlanPoint& point) { point.measurement = ledger.find(point.index)->measurement; };
   for (PlanResult& result : comparison.plans) {

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "ergotune/problem.hpp"
 #include "evaluate/evaluator.hpp"
 #include "model/execution_kind.hpp"
 #include "model/power_model.hpp"
-#include "ergotune/problem.hpp"
 #include "tune/session/session.hpp"
 #include "tune/session/session_setup.hpp"
 
@@ -31,14 +31,16 @@ struct PlanStage {
   std::string name;
   /// Parameter names, or "code", "clocks" (core and memory clocks), "power", "all".
   std::vector<std::string> free;
-  /// Values of parameters that are not free; for numbers "max", "min", "default", "base" (the maker's base clock; of what
-  /// has none the default), "model" (the best clock of the plan's own fit, else of the board's model). Parameters in neither list keep the value that the stage before found, or their default.
+  /// Values of parameters that are not free; for numbers "max", "min", "default", "base" (the maker's base clock; of
+  /// what has none the default), "model" (the best clock of the plan's own fit, else of the board's model). Parameters
+  /// in neither list keep the value that the stage before found, or their default.
   std::map<std::string, Value> fixed;
   /// Only clocks within the model's suggested range; the range grows where the best found lies at its end.
   bool in_model_range = false;
   /// Only code configurations whose objective in the stage before was within this share of its best; 0: all.
   double keep_within = 0;
-  /// Only configurations in which every kernel's occupancy is above this share (tune/plans/occupancy_reduction.hpp); 0: all.
+  /// Only configurations in which every kernel's occupancy is above this share (tune/plans/occupancy_reduction.hpp); 0:
+  /// all.
   double occupancy_above = 0;
   std::string objective = "energy";
   /// Empty: everything where the stage is small enough, else PlanOptions::strategy.
@@ -98,8 +100,8 @@ struct StageResult {
   std::uint64_t asked = 0;      ///< configurations that it asked for and no earlier stage had
   std::uint64_t evaluated = 0;  ///< those of them that were measured in this run
   std::optional<PlanPoint> best;
-  /// For each setting of clocks and limits that it tried, the best configuration there (Going Green, Figures 6 and 7: what is
-  /// asked, and what then ran).
+  /// For each setting of clocks and limits that it tried, the best configuration there (Going Green, Figures 6 and 7:
+  /// what is asked, and what then ran).
   std::vector<PlanPoint> by_setting;
 };
 
@@ -120,8 +122,8 @@ struct PlanResult : Confidence {  // of best
   std::optional<ClockRange> model_range;
   /// Notes, for example that the base clock is unknown.
   std::vector<std::string> notes;
-  /// Energy of the best without the noise of a simulated measurement, J, and how far that lies above the least possible, per
-  /// cent; nullopt where they are not known.
+  /// Energy of the best without the noise of a simulated measurement, J, and how far that lies above the least
+  /// possible, per cent; nullopt where they are not known.
   std::optional<double> true_energy, above_optimum_percent;
 };
 
@@ -129,8 +131,8 @@ struct PlanResult : Confidence {  // of best
 /// and simulations only.
 using TrueEnergy = std::function<std::optional<double>(ConfigurationIndex)>;
 
-/// Runs a plan over the ledger's space. What the ledger knows is not measured again; stages are deterministic, so that a
-/// plan that was killed goes on where it was.
+/// Runs a plan over the ledger's space. What the ledger knows is not measured again; stages are deterministic, so that
+/// a plan that was killed goes on where it was.
 PlanResult run_plan(const Plan& plan, const Problem& problem, Ledger& ledger, const PlanOptions& options = {});
 /// The same with a ledger of its own that keeps nothing.
 PlanResult run_plan(const Plan& plan, const Problem& problem, const SearchSpace& space, Evaluator& evaluator,
@@ -145,15 +147,14 @@ struct PlanComparison {
   std::vector<PlanResult> plans;
 };
 
-/// Runs one plan after another; each counts what it asks for as if it started from nothing, and what one has measured is
-/// not measured again for the next. With `truth` the optimum over the space is found
-/// first, and each plan's choice is judged by its true energy.
+/// Runs one plan after another; each counts what it asks for as if it started from nothing, and what one has measured
+/// is not measured again for the next. With `truth` the optimum over the space is found first, and each plan's choice
+/// is judged by its true energy.
 PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& problem, Ledger& ledger,
                              const PlanOptions& options = {}, const TrueEnergy& truth = {});
 /// The same with ledgers that keep nothing: each plan measures for itself.
 PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& problem, const SearchSpace& space,
-                             Evaluator& evaluator, const PlanOptions& options = {},
-                             const TrueEnergy& truth = {});
+                             Evaluator& evaluator, const PlanOptions& options = {}, const TrueEnergy& truth = {});
 
 /// Before prepare_session(): plans need energy, and clocks; a simulated device without any gets some of its profile.
 /// What was added, for the user; empty for nothing.

@@ -27,9 +27,8 @@ std::vector<Plan> make_shipped() {
   plans.push_back({"race_to_idle",
                    "the fastest configuration over everything (Going Green V-A; RaceToIdle of the thesis)",
                    {stage("time", {"all"}, {}, "time")}});
-  plans.push_back({"energy_at_max_clock",
-                   "least energy at the highest clock (Going Green V-A)",
-                   {stage("energy", {"code"}, top)}});
+  plans.push_back(
+      {"energy_at_max_clock", "least energy at the highest clock (Going Green V-A)", {stage("energy", {"code"}, top)}});
   plans.push_back({"race_to_idle_then_clocks",
                    "fastest code at the highest clock, then its best clock (Going Green V-A)",
                    {stage("time", {"code"}, top, "time"), stage("clocks", {"clocks", "power"}, {})}});
@@ -43,10 +42,9 @@ std::vector<Plan> make_shipped() {
   plans.push_back({"block_to_freq",
                    "code for energy at the highest clock, then the clock (BlockToFreq of the thesis)",
                    {stage("code", {"code"}, top), stage("clocks", {"clocks", "power"}, {})}});
-  plans.push_back(
-      {"freq_to_block",
-       "the clock for energy with the default code, then the code (FreqToBlock of the thesis)",
-       {stage("clocks", {"clocks", "power"}, {{"code", "default"}}), stage("code", {"code"}, {})}});
+  plans.push_back({"freq_to_block",
+                   "the clock for energy with the default code, then the code (FreqToBlock of the thesis)",
+                   {stage("clocks", {"clocks", "power"}, {{"code", "default"}}), stage("code", {"code"}, {})}});
 
   // The ridge and the optimal clock hold for a device and a load, not for every configuration: the model's
   // clock is where the code is chosen, and only its +-10 % is then searched, with the code configurations
@@ -55,20 +53,20 @@ std::vector<Plan> make_shipped() {
   PlanStage around = stage("around", {"all"}, {});
   around.in_model_range = true;
   around.keep_within = 0.05;
+  plans.push_back({"model_steered",
+                   "fit energy over the clock at a few clocks, then search only around its optimum (Going Green V-D)",
+                   {fit_stage(), at_model, around}});
   plans.push_back(
-      {"model_steered",
-       "fit energy over the clock at a few clocks, then search only around its optimum (Going Green V-D)",
-       {fit_stage(), at_model, around}});
-  plans.push_back({"power_capping",
-                   "code for energy at the default limit, then the power limit (Going Green V-C)",
-                   {stage("energy", {"code"}, {{"clocks", "max"}, {"power", "default"}}),
-                    stage("limit", {"power"}, {})}});
+      {"power_capping",
+       "code for energy at the default limit, then the power limit (Going Green V-C)",
+       {stage("energy", {"code"}, {{"clocks", "max"}, {"power", "default"}}), stage("limit", {"power"}, {})}});
   PlanStage walk = stage("walk", {"all"}, {});
   walk.occupancy_above = 0.8;
   walk.strategy = "coordinate";
-  plans.push_back({"guerreiro",
-                   "candidates by occupancy, the clock from the top, then kernel after kernel (Guerreiro et al., PDP 2015)",
-                   {walk}});
+  plans.push_back(
+      {"guerreiro",
+       "candidates by occupancy, the clock from the top, then kernel after kernel (Guerreiro et al., PDP 2015)",
+       {walk}});
   plans.push_back({"code_and_limits",
                    "least energy over code and power limits together, clocks left at the highest (Going Green V-C)",
                    {stage("limits", {"code", "power"}, {{"clocks", "max"}})}});
@@ -81,8 +79,8 @@ std::vector<Plan> make_shipped() {
 Plan from_spec(const PlanSpec& spec) {
   Plan plan{spec.name, "from the problem file", {}};
   for (const PlanStageSpec& s : spec.stages) {
-    PlanStage out = stage(s.name.empty() ? fmt::format("stage {}", plan.stages.size() + 1) : s.name, s.free,
-                          s.fixed, s.objective);
+    PlanStage out =
+        stage(s.name.empty() ? fmt::format("stage {}", plan.stages.size() + 1) : s.name, s.free, s.fixed, s.objective);
     out.strategy = s.strategy;
     out.budget = s.budget;
     plan.stages.push_back(std::move(out));

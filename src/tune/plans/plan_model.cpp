@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ergotune/random.hpp"
 #include "base/statistics.hpp"
+#include "ergotune/random.hpp"
 #include "tune/plans/device_model.hpp"
 #include "tune/plans/plan_run.hpp"
 
@@ -23,8 +23,7 @@ struct ClockPoint {
 /// clock at all).
 class EnergyCurve {
  public:
-  EnergyCurve(const PowerModel& model, std::vector<ClockPoint> points)
-      : model_(model), points_(std::move(points)) {
+  EnergyCurve(const PowerModel& model, std::vector<ClockPoint> points) : model_(model), points_(std::move(points)) {
     std::sort(points_.begin(), points_.end(),
               [](const ClockPoint& a, const ClockPoint& b) { return a.asked_mhz < b.asked_mhz; });
     std::vector<double> x, y;
@@ -40,9 +39,7 @@ class EnergyCurve {
   double at(double clock_mhz) const { return shape(clock_mhz) * correction(clock_mhz); }
 
  private:
-  double shape(double f) const {
-    return (model_.usable ? model_.curve.power(f) : 1.0) * (start_ + slope_ / f);
-  }
+  double shape(double f) const { return (model_.usable ? model_.curve.power(f) : 1.0) * (start_ + slope_ / f); }
   double correction(double f) const {
     const auto ratio = [&](const ClockPoint& p) { return p.energy / shape(p.asked_mhz); };
     if (f <= points_.front().asked_mhz) return ratio(points_.front());
@@ -83,8 +80,7 @@ std::optional<ConfigurationIndex> PlanRun::representative(const PlanStage& stage
   for (std::size_t i = 0; i < kinds_.size(); ++i) {
     if (kinds_[i] != ParameterKind::code) code /= static_cast<double>(space_.parameters()[i].values.size());
   }
-  const auto enough =
-      static_cast<std::size_t>(std::clamp(code / 25, std::min(5.0, std::ceil(code / 4)), 20.0));
+  const auto enough = static_cast<std::size_t>(std::clamp(code / 25, std::min(5.0, std::ceil(code / 4)), 20.0));
   const std::size_t tries = 10 * enough;
   // The default code if it runs, else random ones; of those looked at the one with least energy is the most
   // like what tuning will end with.

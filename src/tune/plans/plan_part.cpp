@@ -12,8 +12,8 @@ namespace {
 constexpr std::uint64_t kEnumerable = 4'000'000;
 
 bool all_numbers(const Parameter& parameter) {
-  return !parameter.values.empty() && std::all_of(parameter.values.begin(), parameter.values.end(),
-                                                  [](const Value& v) { return v.is_number(); });
+  return !parameter.values.empty() &&
+         std::all_of(parameter.values.begin(), parameter.values.end(), [](const Value& v) { return v.is_number(); });
 }
 
 std::uint32_t position_of_extreme(const Parameter& parameter, bool largest) {
@@ -26,8 +26,7 @@ std::uint32_t position_of_extreme(const Parameter& parameter, bool largest) {
 std::uint32_t nearest_position(const Parameter& parameter, double value) {
   std::uint32_t best = 0;
   for (std::uint32_t i = 1; i < parameter.values.size(); ++i) {
-    if (std::abs(parameter.values[i].as_real() - value) < std::abs(parameter.values[best].as_real() - value))
-      best = i;
+    if (std::abs(parameter.values[i].as_real() - value) < std::abs(parameter.values[best].as_real() - value)) best = i;
   }
   return best;
 }
@@ -47,7 +46,8 @@ std::uint32_t fixed_position(const Parameter& parameter, ParameterKind kind, con
   const std::string word = value.is_string() ? value.as_string() : std::string();
   if (word == "default") return default_position(parameter, kind);
   if (word == "base" && kind != ParameterKind::code) {
-    if (kind == ParameterKind::core_clock_mhz && state.base_clock) return nearest_position(parameter, *state.base_clock);
+    if (kind == ParameterKind::core_clock_mhz && state.base_clock)
+      return nearest_position(parameter, *state.base_clock);
     return default_position(parameter, kind);
   }
   if (all_numbers(parameter)) {
@@ -61,8 +61,8 @@ std::uint32_t fixed_position(const Parameter& parameter, ParameterKind kind, con
   }
   const auto it = std::find(parameter.values.begin(), parameter.values.end(), value);
   if (it == parameter.values.end()) {
-    throw UserError(fmt::format("a plan fixes {} at {}, which is none of its values", parameter.name,
-                                value.to_literal()));
+    throw UserError(
+        fmt::format("a plan fixes {} at {}, which is none of its values", parameter.name, value.to_literal()));
   }
   return static_cast<std::uint32_t>(it - parameter.values.begin());
 }
@@ -75,8 +75,7 @@ std::vector<std::size_t> parameters_named(const std::string& name, const std::ve
   const auto is_kind = [&](ParameterKind kind) {
     if (name == "all") return true;
     if (name == "code") return kind == ParameterKind::code;
-    if (name == "clocks")
-      return kind == ParameterKind::core_clock_mhz || kind == ParameterKind::memory_clock_mhz;
+    if (name == "clocks") return kind == ParameterKind::core_clock_mhz || kind == ParameterKind::memory_clock_mhz;
     return name == "power" && kind == ParameterKind::power_limit_w;
   };
   std::vector<std::string> known = {"all", "code", "clocks", "power"};
@@ -86,18 +85,15 @@ std::vector<std::size_t> parameters_named(const std::string& name, const std::ve
     known.push_back(parameters[i].name);
   }
   if (out.empty() && std::find(known.begin(), known.begin() + 4, name) == known.begin() + 4) {
-    throw UserError(
-        fmt::format("a plan names the unknown parameter \"{}\"{}", name, suggestion(name, known)));
+    throw UserError(fmt::format("a plan names the unknown parameter \"{}\"{}", name, suggestion(name, known)));
   }
   return out;
 }
 
-std::vector<std::uint32_t> default_positions(const SearchSpace& space,
-                                             const std::vector<ParameterKind>& kinds) {
+std::vector<std::uint32_t> default_positions(const SearchSpace& space, const std::vector<ParameterKind>& kinds) {
   const auto& parameters = space.parameters();
   std::vector<std::uint32_t> positions;
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    positions.push_back(default_position(parameters[i], kinds[i]));
+  for (std::size_t i = 0; i < parameters.size(); ++i) positions.push_back(default_position(parameters[i], kinds[i]));
   if (!space.empty() && !space.contains(positions)) {
     const std::vector<double> wanted(positions.begin(), positions.end());
     space.values_at(space.nearest(wanted), positions);
@@ -105,8 +101,8 @@ std::vector<std::uint32_t> default_positions(const SearchSpace& space,
   return positions;
 }
 
-Allowed allowed_positions(const PlanStage& stage, const SearchSpace& space,
-                          const std::vector<ParameterKind>& kinds, const StageState& state) {
+Allowed allowed_positions(const PlanStage& stage, const SearchSpace& space, const std::vector<ParameterKind>& kinds,
+                          const StageState& state) {
   const auto& parameters = space.parameters();
   Allowed allowed(parameters.size());
   for (std::size_t i = 0; i < parameters.size(); ++i) allowed[i] = {state.current[i]};
@@ -119,12 +115,10 @@ Allowed allowed_positions(const PlanStage& stage, const SearchSpace& space,
     for (const std::size_t i : parameters_named(name, parameters, kinds)) {
       if (stage.fixed.contains(parameters[i].name)) continue;
       allowed[i].clear();
-      const bool limited =
-          stage.in_model_range && state.model_range && kinds[i] == ParameterKind::core_clock_mhz;
+      const bool limited = stage.in_model_range && state.model_range && kinds[i] == ParameterKind::core_clock_mhz;
       for (std::uint32_t v = 0; v < parameters[i].values.size(); ++v) {
         const double clock = limited ? parameters[i].values[v].as_real() : 0;
-        if (limited &&
-            (clock < state.model_range->low_mhz - 1e-6 || clock > state.model_range->high_mhz + 1e-6))
+        if (limited && (clock < state.model_range->low_mhz - 1e-6 || clock > state.model_range->high_mhz + 1e-6))
           continue;
         allowed[i].insert(v);
       }
@@ -169,8 +163,7 @@ std::optional<std::vector<ConfigurationIndex>> indices_of(const SearchSpace& spa
 }
 
 SearchSpace part_of(const Problem& problem, const SearchSpace& space, const Allowed& allowed,
-                    const std::optional<std::vector<ConfigurationIndex>>& indices,
-                    const Constants& constants) {
+                    const std::optional<std::vector<ConfigurationIndex>>& indices, const Constants& constants) {
   std::vector<Parameter> parameters = space.parameters();
   if (indices) {
     std::vector<Configuration> list;

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "model/power_model.hpp"
 #include "ergotune/problem.hpp"
+#include "model/power_model.hpp"
 #include "tune/plans/plan.hpp"
 
 namespace ergotune::plans {
@@ -35,19 +35,17 @@ std::vector<std::size_t> parameters_named(const std::string& name, const std::ve
 
 /// The positions of a default configuration: each parameter's default, else the highest clock and limit and
 /// the first code value, moved to the nearest configuration of the space.
-std::vector<std::uint32_t> default_positions(const SearchSpace& space,
-                                             const std::vector<ParameterKind>& kinds);
+std::vector<std::uint32_t> default_positions(const SearchSpace& space, const std::vector<ParameterKind>& kinds);
 
 /// Throws UserError for a value that a parameter does not take.
-Allowed allowed_positions(const PlanStage& stage, const SearchSpace& space,
-                          const std::vector<ParameterKind>& kinds, const StageState& state);
+Allowed allowed_positions(const PlanStage& stage, const SearchSpace& space, const std::vector<ParameterKind>& kinds,
+                          const StageState& state);
 
 /// Indices into the whole space of what is allowed, up to spaces of some millions; nullopt beyond.
 std::optional<std::vector<ConfigurationIndex>> indices_of(const SearchSpace& space, const Allowed& allowed);
 
 /// The part as a space of its own, for strategies.
 SearchSpace part_of(const Problem& problem, const SearchSpace& space, const Allowed& allowed,
-                    const std::optional<std::vector<ConfigurationIndex>>& indices,
-                    const Constants& constants);
+                    const std::optional<std::vector<ConfigurationIndex>>& indices, const Constants& constants);
 
 }  // namespace ergotune::plans

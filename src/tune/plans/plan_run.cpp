@@ -71,11 +71,12 @@ void PlanRun::evaluate(const PlanStage& stage, std::vector<ConfigurationIndex> i
   SessionProgress progress;
   progress.total = indices.size();
   began_ = host_seconds();
-  ListSource list(std::move(indices), [&](const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) {
-    note_asked(wanted.index);
-    tell(stage, wanted.index, measurement, fresh, progress);
-    return !each || each(wanted.index, measurement, fresh);
-  });
+  ListSource list(std::move(indices),
+                  [&](const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) {
+                    note_asked(wanted.index);
+                    tell(stage, wanted.index, measurement, fresh, progress);
+                    return !each || each(wanted.index, measurement, fresh);
+                  });
   list.set_objective_quantity("energy");
   ledger_.drive(list);
 }
@@ -88,7 +89,8 @@ void PlanRun::tell(const PlanStage& stage, ConfigurationIndex index, const Measu
   progress.last = ledger_.find(index);
   progress.seconds = host_seconds() - began_;
   if (progress.evaluated > 0) {
-    const auto left = static_cast<double>(progress.total - std::min(progress.total, progress.evaluated + progress.resumed));
+    const auto left =
+        static_cast<double>(progress.total - std::min(progress.total, progress.evaluated + progress.resumed));
     progress.seconds_left = progress.seconds / static_cast<double>(progress.evaluated) * left;
   }
   options_.progress(plan_.name, stage.name, progress);
@@ -228,15 +230,14 @@ void PlanRun::tune(const PlanStage& stage) {
     freed += some;
   }
   if (freed == 0) {
-    result_.why_not = fmt::format("stage \"{}\" frees {}, and this problem has no such parameters",
-                                  stage.name, stage.free.empty() ? "nothing" : fmt::format("{}", fmt::join(stage.free, " and ")));
+    result_.why_not = fmt::format("stage \"{}\" frees {}, and this problem has no such parameters", stage.name,
+                                  stage.free.empty() ? "nothing" : fmt::format("{}", fmt::join(stage.free, " and ")));
     return;
   }
   // A clock found with code that wastes energy is the wrong one for code that does not: beside the default a
   // few other configurations are looked at, and the best of them is what "default" stands for.
   PlanStage following = stage;
-  if (const auto fixed = stage.fixed.find("code");
-      fixed != stage.fixed.end() && fixed->second == Value("default")) {
+  if (const auto fixed = stage.fixed.find("code"); fixed != stage.fixed.end() && fixed->second == Value("default")) {
     if (const auto stand_in = representative(stage)) {
       space_.values_at(*stand_in, state_.current);
       following.fixed.erase("code");
@@ -255,8 +256,8 @@ void PlanRun::tune(const PlanStage& stage) {
     if (best) {
       space_.values_at(best->index, state_.current);
     } else {
-      result_.why_not = fmt::format("what stage \"{}\" found could not be confirmed: {}", stage.name,
-                                    failure_among(seen));
+      result_.why_not =
+          fmt::format("what stage \"{}\" found could not be confirmed: {}", stage.name, failure_among(seen));
     }
   }
   result.best = best;

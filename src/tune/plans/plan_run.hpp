@@ -35,15 +35,15 @@ class PlanRun {
   std::optional<PlanPoint> confirmed(const PlanStage& stage, const std::vector<ConfigurationIndex>& seen);
   /// The clock with least energy of a model fitted to these, and the range around it.
   void use_model(std::size_t clock, const std::vector<ConfigurationIndex>& indices);
-  /// Measures those of `indices` that are not known yet, and reports it as progress of the stage. `each`, when given, sees
-  /// every result as it comes and stops the rest by returning false.
+  /// Measures those of `indices` that are not known yet, and reports it as progress of the stage. `each`, when given,
+  /// sees every result as it comes and stops the rest by returning false.
   void evaluate(const PlanStage& stage, std::vector<ConfigurationIndex> indices, const Each& each = {});
   void tell(const PlanStage& stage, ConfigurationIndex index, const Measurement& measurement, bool fresh,
             SessionProgress& progress);
   /// Counts a configuration as asked for, once.
   void note_asked(ConfigurationIndex index);
-  /// What it read when it was searched, whatever a confirmation has said since: a plan that goes on after a kill takes the
-  /// same way as before.
+  /// What it read when it was searched, whatever a confirmation has said since: a plan that goes on after a kill takes
+  /// the same way as before.
   const Measurement* find(ConfigurationIndex index) const;
   /// The best of what is known among `indices`; nullopt when none is usable. Of measured values the upper end of the
   /// interval counts: the next stage must not be built on luck.

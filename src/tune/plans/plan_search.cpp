@@ -43,8 +43,7 @@ std::vector<ConfigurationIndex> PlanRun::searched_stage(const PlanStage& stage, 
   Objective wanted = objective(stage.objective);
   SessionOptions session;
   session.strategy = strategy.empty() ? "auto" : strategy;
-  session.strategy_options =
-      strategy == options_.strategy ? options_.strategy_options : std::map<std::string, Value>{};
+  session.strategy_options = strategy == options_.strategy ? options_.strategy_options : std::map<std::string, Value>{};
   session.budget = budget;
   const bool bounded = budget.evaluations > 0 || budget.seconds > 0 || budget.joules > 0;
   if (!bounded) session.budget.evaluations = std::clamp<std::uint64_t>(part.size() / 20, 100, 1000);
@@ -65,8 +64,7 @@ std::vector<ConfigurationIndex> PlanRun::searched_stage(const PlanStage& stage, 
   return {seen.begin(), seen.end()};
 }
 
-std::vector<ConfigurationIndex> PlanRun::search(const PlanStage& stage, const Allowed& allowed,
-                                                StageResult& result) {
+std::vector<ConfigurationIndex> PlanRun::search(const PlanStage& stage, const Allowed& allowed, StageResult& result) {
   auto indices = indices_of(space_, allowed);
   // The code configurations that were near the best before.
   if (indices && stage.keep_within > 0 && !seen_before_.empty()) keep_near_best(stage, *indices);
@@ -141,7 +139,8 @@ void PlanRun::leave_range(const PlanStage& stage, std::vector<ConfigurationIndex
       space_.values_at(best.index, positions);
       const auto next = next_clock_out(values[positions[*clock]].as_real(), edge, direction);
       if (!next) break;
-      const auto same = std::find_if(values.begin(), values.end(), [&](const Value& v) { return v.as_real() == *next; });
+      const auto same =
+          std::find_if(values.begin(), values.end(), [&](const Value& v) { return v.as_real() == *next; });
       std::vector<ConfigurationIndex> tries;
       for (const auto& code : followers) {
         auto moved = positions;

@@ -24,8 +24,7 @@ class ClockSource : public Source {
  public:
   ClockSource(std::map<double, ConfigurationIndex> by_clock, const SamplingOptions& options, PowerSampling& out)
       : by_clock_(std::move(by_clock)), options_(options), out_(out) {
-    const std::size_t first =
-        options.adaptive ? std::max<std::size_t>(5, options.count / 2 + 1) : options.count;
+    const std::size_t first = options.adaptive ? std::max<std::size_t>(5, options.count / 2 + 1) : options.count;
     // Ascending, and taken from the back: highest first, as a warm card is what the rest is measured on.
     spaced_ = spaced_clocks(out.supported_mhz, std::min(first, options.count));
   }
@@ -66,8 +65,9 @@ class ClockSource : public Source {
       // Going Green fits up to the highest clock before throttling: what lies beyond is the limit, not the clock.
       out_.throttled.push_back(sample);
       out_.high_mhz = std::min(out_.high_mhz, sample.clock_mhz);
-      out_.notes.push_back(fmt::format("{:.0f} MHz ran at {:.0f} MHz: left out of the fit, and no clock above that is asked",
-                                       asked, sample.clock_mhz));
+      out_.notes.push_back(
+          fmt::format("{:.0f} MHz ran at {:.0f} MHz: left out of the fit, and no clock above that is asked", asked,
+                      sample.clock_mhz));
     } else {
       out_.samples.push_back(sample);
       out_.time_s.push_back(time.value_or(std::numeric_limits<double>::quiet_NaN()));
@@ -119,8 +119,7 @@ PowerSampling sample_clocks(Ledger& ledger, const SamplingOptions& options) {
   }
   if (clock == space.dimensions()) throw UserError("there is no core clock to vary");
   std::map<double, ConfigurationIndex> by_clock;
-  for (ConfigurationIndex i = 0; i < space.size(); ++i)
-    by_clock.emplace(space.configuration(i)[clock].as_real(), i);
+  for (ConfigurationIndex i = 0; i < space.size(); ++i) by_clock.emplace(space.configuration(i)[clock].as_real(), i);
   for (const auto& [f, index] : by_clock) out.supported_mhz.push_back(f);
   out.low_mhz = out.supported_mhz.front();
   out.high_mhz = out.supported_mhz.back();

@@ -17,8 +17,8 @@ struct SamplingOptions {
 };
 
 /// Measures (or simulates) power at `count` clocks of a space whose only parameter with several values is the
-/// core clock; configurations that fail are left out. What the ledger knows is not measured again. Ends early, with what
-/// there is, when the user interrupts. Throws UserError when there is no core clock.
+/// core clock; configurations that fail are left out. What the ledger knows is not measured again. Ends early, with
+/// what there is, when the user interrupts. Throws UserError when there is no core clock.
 PowerSampling sample_clocks(Ledger& ledger, const SamplingOptions& options = {});
 
 }  // namespace ergotune

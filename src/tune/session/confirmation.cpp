@@ -27,9 +27,14 @@ constexpr int kLostBoards = 3;
 
 }  // namespace
 
-ConfirmationSource::ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string board, int first,
-                                       std::function<void(std::size_t)> each)
-    : order_(candidates.size()), round_(first - 1), rounds_left_(rounds), sent_(candidates.size()), board_(std::move(board)), each_(std::move(each)) {
+ConfirmationSource::ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string board,
+                                       int first, std::function<void(std::size_t)> each)
+    : order_(candidates.size()),
+      round_(first - 1),
+      rounds_left_(rounds),
+      sent_(candidates.size()),
+      board_(std::move(board)),
+      each_(std::move(each)) {
   for (const ConfigurationIndex index : candidates) candidates_.push_back({index, {}});
   std::iota(order_.begin(), order_.end(), std::size_t{0});
 }
@@ -109,8 +114,8 @@ std::vector<ConfigurationIndex> Confirmation::first_candidates(const std::vector
   return list;
 }
 
-/// Those that were measured once and may be better than what was confirmed, the most promising first. With them goes what an
-/// earlier run confirmed and is as close: it was not measured beside them.
+/// Those that were measured once and may be better than what was confirmed, the most promising first. With them goes
+/// what an earlier run confirmed and is as close: it was not measured beside them.
 std::vector<ConfigurationIndex> Confirmation::rivals_of(ConfigurationIndex leader,
                                                         const std::vector<ConfigurationIndex>& ranking) const {
   const Outcome best = objective_.outcome(standing_.measurement(leader));
@@ -139,8 +144,10 @@ Repeats Confirmation::repeats() const {
     const ConfigurationResult& entry = *ledger_.find(index);
     if (!is_confirmed(index)) continue;
     const auto here = searched_.find(index);
-    if (here != searched_.end()) pairs.emplace_back(&here->second, &entry.measurement);
-    else if (entry.searched && entry.board.empty()) pairs.emplace_back(&*entry.searched, &entry.measurement);
+    if (here != searched_.end())
+      pairs.emplace_back(&here->second, &entry.measurement);
+    else if (entry.searched && entry.board.empty())
+      pairs.emplace_back(&*entry.searched, &entry.measurement);
   }
   return repeats_of(objective_, pairs);
 }
@@ -148,7 +155,8 @@ Repeats Confirmation::repeats() const {
 /// Of several the first that is there; empty where there is one.
 std::string Confirmation::choose_device() const {
   const std::vector<DeviceShare> boards = ledger_.evaluator().boards();
-  if (std::any_of(boards.begin(), boards.end(), [&](const DeviceShare& b) { return b.board == board_ && !b.lost; })) return board_;
+  if (std::any_of(boards.begin(), boards.end(), [&](const DeviceShare& b) { return b.board == board_ && !b.lost; }))
+    return board_;
   const auto first = std::find_if(boards.begin(), boards.end(), [](const DeviceShare& b) { return !b.lost; });
   return first == boards.end() ? std::string() : first->board;
 }
@@ -167,7 +175,8 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
   // What was confirmed on another board says nothing beside these: it is measured again.
   for (const ConfigurationIndex index : standing_.order()) {
     const bool elsewhere = is_confirmed(index) && ledger_.find(index)->board != board_;
-    if (elsewhere && std::find(candidates.begin(), candidates.end(), index) == candidates.end()) candidates.push_back(index);
+    if (elsewhere && std::find(candidates.begin(), candidates.end(), index) == candidates.end())
+      candidates.push_back(index);
   }
   const double round = expected_round(candidates), began = host_seconds();
   const std::size_t all = candidates.size() * kConfirmationRounds;
@@ -225,7 +234,9 @@ void Confirmation::run(bool fresh) {
 bool Confirmation::near_best(ConfigurationIndex index, ConfigurationIndex best) const {
   const Outcome &a = standing_.outcome(index), &b = standing_.outcome(best);
   if (objective_.kind() != Objective::Kind::single || !a.ok || !b.ok) return false;
-  const auto error = [](const Outcome& outcome) { return outcome.standard_errors.empty() ? 0.0 : outcome.standard_errors.front(); };
+  const auto error = [](const Outcome& outcome) {
+    return outcome.standard_errors.empty() ? 0.0 : outcome.standard_errors.front();
+  };
   return a.values.front() - b.values.front() < 2 * std::hypot(error(a), error(b));
 }
 
@@ -278,7 +289,8 @@ std::optional<Confirmation::Standings> Confirmation::standings() {
       const auto value = objective_.value(round.measurement);
       if (!value) continue;
       const Outcome own = judge.outcome(round.measurement);
-      list.push_back({round.number, scale * *value, own.standard_errors.empty() ? 0.0 : std::abs(scale) * own.standard_errors.front()});
+      list.push_back({round.number, scale * *value,
+                      own.standard_errors.empty() ? 0.0 : std::abs(scale) * own.standard_errors.front()});
     }
     if (list.empty()) continue;
     found.indices.push_back(index);

@@ -11,9 +11,9 @@
 #include "ergotune/random.hpp"
 #include "search/certainty.hpp"
 #include "search/ranking.hpp"
+#include "tune/ledger/leaderboard.hpp"
 #include "tune/ledger/ledger.hpp"
 #include "tune/session/session.hpp"
-#include "tune/ledger/leaderboard.hpp"
 
 namespace ergotune {
 
@@ -32,10 +32,10 @@ class ConfirmationSource : public Source {
     std::vector<ConfirmationRound> rounds;
   };
 
-  /// `board`: the one of several that measures them all; empty where there is one. `first`: number of the first round. `each`:
-  /// called after each measurement with the number of those that are still to come.
-  ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string board = {}, int first = 0,
-                     std::function<void(std::size_t left)> each = {});
+  /// `board`: the one of several that measures them all; empty where there is one. `first`: number of the first round.
+  /// `each`: called after each measurement with the number of those that are still to come.
+  ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string board = {},
+                     int first = 0, std::function<void(std::size_t left)> each = {});
   /// The boards that did: more than one where the first was lost meanwhile.
   const std::set<std::string>& boards() const { return boards_; }
   std::vector<ConfigurationRequest> next(std::size_t room) override;
@@ -54,17 +54,18 @@ class ConfirmationSource : public Source {
   Random random_{7};
 };
 
-/// The confirmation of whoever leads a standing, for searches and plans alike. Nothing is confirmed where values are not
-/// measured, or have no one best (Pareto).
+/// The confirmation of whoever leads a standing, for searches and plans alike. Nothing is confirmed where values are
+/// not measured, or have no one best (Pareto).
 class Confirmation {
  public:
   /// How long what is under way will take (s).
   using Tell = std::function<void(double seconds_left)>;
   /// `beside`: is confirmed with the others when it works (the default). `tell`: called when a batch begins, and after
   /// each measurement.
-  Confirmation(Ledger& ledger, Objective& objective, Leaderboard& standing, std::optional<ConfigurationIndex> beside, Tell tell);
-  /// The best candidates side by side, then whoever could still be better than what was confirmed, then those between whom it
-  /// is open. `fresh`: something was measured since; else what was confirmed before is not measured again.
+  Confirmation(Ledger& ledger, Objective& objective, Leaderboard& standing, std::optional<ConfigurationIndex> beside,
+               Tell tell);
+  /// The best candidates side by side, then whoever could still be better than what was confirmed, then those between
+  /// whom it is open. `fresh`: something was measured since; else what was confirmed before is not measured again.
   void run(bool fresh);
   /// Of the first of the standing's ranking.
   Confidence confidence();
@@ -77,7 +78,8 @@ class Confirmation {
   std::vector<ConfigurationIndex> candidates();
   std::vector<ConfigurationIndex> outdated(const std::vector<ConfigurationIndex>& ranking) const;
   std::vector<ConfigurationIndex> first_candidates(const std::vector<ConfigurationIndex>& ranking) const;
-  std::vector<ConfigurationIndex> rivals_of(ConfigurationIndex leader, const std::vector<ConfigurationIndex>& ranking) const;
+  std::vector<ConfigurationIndex> rivals_of(ConfigurationIndex leader,
+                                            const std::vector<ConfigurationIndex>& ranking) const;
   bool confirm(std::vector<ConfigurationIndex> candidates);
   /// s for a round of them, by what they took before.
   double expected_round(const std::vector<ConfigurationIndex>& candidates) const;
@@ -100,9 +102,9 @@ class Confirmation {
   Leaderboard& standing_;
   std::optional<ConfigurationIndex> beside_;
   Tell tell_;
-  std::set<ConfigurationIndex> unconfirmable_;  ///< none of their rounds worked
+  std::set<ConfigurationIndex> unconfirmable_;                           ///< none of their rounds worked
   std::map<ConfigurationIndex, std::vector<ConfirmationRound>> rounds_;  ///< of this confirmation
-  std::map<ConfigurationIndex, Measurement> searched_;  ///< what they were judged by before
+  std::map<ConfigurationIndex, Measurement> searched_;                   ///< what they were judged by before
   int next_round_ = 0;
   std::string board_;  ///< that measured them
   int lost_boards_ = 0;

@@ -9,10 +9,10 @@
 #include <mutex>
 #include <thread>
 
+#include "base/clock.hpp"
+#include "base/files.hpp"
 #include "base/process/environment.hpp"
 #include "base/process/file_lock.hpp"
-#include "base/files.hpp"
-#include "base/clock.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune {
@@ -24,11 +24,12 @@ constexpr auto kPatience = std::chrono::milliseconds(100);
 
 std::filesystem::path lock_of(const DeviceInfo& device) {
   const std::string folder = environment_variable("ERGOTUNE_DEVICE_LOCK");
-  std::string name = device.is_cpu          ? "processor"
-                     : !device.uuid.empty() ? device.uuid
+  std::string name = device.is_cpu                 ? "processor"
+                     : !device.uuid.empty()        ? device.uuid
                      : !device.pci_address.empty() ? device.pci_address
                                                    : device.id;
-  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c) && c != '-'; }, '-');
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c) && c != '-'; }, '-');
   return std::filesystem::path(folder.empty() ? kFolder : folder) / ("ergotune-device-" + name + ".lock");
 }
 
@@ -68,19 +69,21 @@ std::shared_ptr<void> wait_for_lock(const DeviceInfo& device, const std::functio
       holder = lock->holder();
     }
     if (patience > 0 && host_seconds() - began >= patience)
-      throw Error(fmt::format("the {:g} s of this session's budget went by while {} measured on {} ({}); give it more, or run it later",
-                              patience, in_words(holder), device.id, device.name));
+      throw Error(fmt::format(
+          "the {:g} s of this session's budget went by while {} measured on {} ({}); give it more, or run it later",
+          patience, in_words(holder), device.id, device.name));
     if (told) continue;
     told = true;
-    const std::string words =
-        fmt::format("{} measures on {} ({})", in_words(holder), device.id, device.name);
-    const std::string otherwise = "ERGOTUNE_DEVICE_LOCK=off in the environment lets both measure and disturb each other";
+    const std::string words = fmt::format("{} measures on {} ({})", in_words(holder), device.id, device.name);
+    const std::string otherwise =
+        "ERGOTUNE_DEVICE_LOCK=off in the environment lets both measure and disturb each other";
     if (!announce) throw UserError(fmt::format("{}; wait until it has ended, or {}", words, otherwise));
     announce(fmt::format("{}: this session waits until it has ended; Ctrl-C gives up, {}", words, otherwise));
   }
 }
 
-std::shared_ptr<void> wait_for_locks(std::vector<DeviceInfo> devices, const std::function<void(const std::string&)>& announce,
+std::shared_ptr<void> wait_for_locks(std::vector<DeviceInfo> devices,
+                                     const std::function<void(const std::string&)>& announce,
                                      const std::atomic<bool>* interrupted, double patience) {
   if (devices.size() == 1) return wait_for_lock(devices.front(), announce, interrupted, patience);
   std::sort(devices.begin(), devices.end(),

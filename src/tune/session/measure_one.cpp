@@ -29,14 +29,15 @@ SingleMeasurement measure_one(PreparedSession& prepared, ConfigurationIndex inde
   return result;
 }
 
-std::optional<ConfigurationIndex> index_of_values(const PreparedSession& prepared, const std::map<std::string, Value>& values) {
+std::optional<ConfigurationIndex> index_of_values(const PreparedSession& prepared,
+                                                  const std::map<std::string, Value>& values) {
   const auto& parameters = prepared.space->parameters();
   std::vector<std::string> names;
   Configuration configuration;
   for (const Parameter& parameter : parameters) {
     names.push_back(parameter.name);
     const auto given = values.find(parameter.name);
-    configuration.push_back(given != values.end()   ? given->second
+    configuration.push_back(given != values.end()     ? given->second
                             : parameter.default_value ? *parameter.default_value
                                                       : parameter.values.front());
   }

@@ -60,8 +60,9 @@ std::vector<PriorResults> find_priors(const PreparedSession& prepared, const std
       const bool own = prepared.store && std::filesystem::equivalent(file, prepared.store->file());
       std::vector<PriorResults> found = of_store(prepared, file, own ? prepared.store_session : 0);
       if (found.empty())
-        throw UserError(fmt::format("--prior {}: no session of {} in this store has {} for configurations of this space",
-                                    name, prepared.original.name, prepared.objective->title()));
+        throw UserError(
+            fmt::format("--prior {}: no session of {} in this store has {} for configurations of this space", name,
+                        prepared.original.name, prepared.objective->title()));
       add(std::move(found));
     } else {
       PriorResults prior = results_of(prepared, load_recording(file));

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "ergotune/problem.hpp"
-#include "search/objective.hpp"
 #include "ergotune/space.hpp"
+#include "search/objective.hpp"
 
 namespace ergotune {
 
@@ -21,9 +21,10 @@ struct RaceLeader {
   double value = 0, standard_error = 0;  ///< of the objective, turned so that smaller is better
 };
 
-/// Time and energy are compared as they stand. A metric or an expression over one of them is followed back: the quantity
-/// at which, with this configuration's parameters, the objective would be as bad as the upper end of the leader's interval.
-/// No bound where the objective needs several quantities, does not grow with the one, or is not a single one.
+/// Time and energy are compared as they stand. A metric or an expression over one of them is followed back: the
+/// quantity at which, with this configuration's parameters, the objective would be as bad as the upper end of the
+/// leader's interval. No bound where the objective needs several quantities, does not grow with the one, or is not a
+/// single one.
 RaceBound race_bound(const Objective& objective, const Problem* problem, const Constants& constants,
                      const SearchSpace& space, ConfigurationIndex index, const RaceLeader& leader);
 

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "ergotune/error.hpp"
 #include "base/statistics.hpp"
+#include "ergotune/error.hpp"
 #include "store/sqlite/failure_groups.hpp"
-#include "tune/session/confirmation.hpp"
 #include "tune/ledger/fair_source.hpp"
 #include "tune/ledger/leaderboard.hpp"
 #include "tune/ledger/strategy_source.hpp"
+#include "tune/session/confirmation.hpp"
 
 namespace ergotune {
 namespace {
@@ -31,9 +31,9 @@ class Search {
         own_before_(ledger.evaluators_own()),
         standing_(ledger, objective),
         source_(space, standing_, options, started_, [this](const ConfigurationResult& entry, bool fresh) {
-                  fresh ? ++evaluated_ : ++known_;
-                  progress(&entry, {});
-                }) {
+          fresh ? ++evaluated_ : ++known_;
+          progress(&entry, {});
+        }) {
     if (const auto index = default_of(space)) default_ = ledger.space().index_of(space.configuration(*index));
   }
 
@@ -77,7 +77,8 @@ void Search::progress(const ConfigurationResult* last, const std::string& phase,
     const std::uint64_t done = evaluated_ + known_;
     const double each = progress.seconds / static_cast<double>(evaluated_);
     progress.seconds_left = each * static_cast<double>(progress.total > done ? progress.total - done : 0);
-    if (budget.seconds > 0) progress.seconds_left = std::min(*progress.seconds_left, std::max(0.0, budget.seconds - progress.seconds));
+    if (budget.seconds > 0)
+      progress.seconds_left = std::min(*progress.seconds_left, std::max(0.0, budget.seconds - progress.seconds));
   }
   if (progress.seconds + started_ - boards_at_ >= 1) {
     boards_at_ = progress.seconds + started_;
@@ -102,7 +103,8 @@ std::string Search::measure(std::vector<ConfigurationIndex> list) {
                      }),
           search_(search) {}
     std::vector<ConfigurationRequest> next(std::size_t room) override {
-      return search_.evaluations_left() ? ListSource::next(std::min<std::size_t>(room, 1)) : std::vector<ConfigurationRequest>{};
+      return search_.evaluations_left() ? ListSource::next(std::min<std::size_t>(room, 1))
+                                        : std::vector<ConfigurationRequest>{};
     }
     std::string stop() override { return search_.stop(); }
 
@@ -135,7 +137,8 @@ std::string Search::begin() {
 }
 
 Confidence Search::confirm() {
-  Confirmation confirmation(ledger_, objective_, standing_, default_, [this](double left) { progress(nullptr, "confirming the best", left); });
+  Confirmation confirmation(ledger_, objective_, standing_, default_,
+                            [this](double left) { progress(nullptr, "confirming the best", left); });
   if (options_.confirm && space_.size() > 1) confirmation.run(evaluated_ > 0);  // one has no rival
   confirming_ = confirmation.seconds();
   return confirmation.confidence();
@@ -151,8 +154,9 @@ void Search::summarise(SessionResult& result) const {
     if (standing_.outcome(index).ok) {
       if (const auto value = objective_.value(measurement)) values.push_back(*value);
     } else {
-      failures.add(index, measurement.status,
-                   measurement.message.empty() ? "no value for the objective " + objective_.name() : measurement.message);
+      failures.add(
+          index, measurement.status,
+          measurement.message.empty() ? "no value for the objective " + objective_.name() : measurement.message);
     }
   }
   if (!values.empty() && objective_.kind() != Objective::Kind::pareto) {
@@ -212,8 +216,7 @@ SessionResult Search::run() {
   result.retried = retried_;
   result.seconds = host_seconds() - started_;
   const double waited = ledger_.waited() - waited_before_;
-  result.tuner_seconds =
-      std::max(0.0, result.seconds - waited - confirming_) + ledger_.evaluators_own() - own_before_;
+  result.tuner_seconds = std::max(0.0, result.seconds - waited - confirming_) + ledger_.evaluators_own() - own_before_;
   result.strategy = source_.strategy();
   result.explanation = source_.explanation();
   return result;

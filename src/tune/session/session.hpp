@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "evaluate/evaluator.hpp"
 #include "ergotune/problem.hpp"
+#include "ergotune/strategy.hpp"
+#include "evaluate/evaluator.hpp"
 #include "search/importance.hpp"
 #include "search/objective.hpp"
 #include "search/ranking.hpp"
-#include "ergotune/strategy.hpp"
 #include "store/sqlite/store.hpp"
 #include "tune/ledger/ledger.hpp"
 
@@ -95,8 +95,8 @@ struct Confidence {
 };
 
 struct SessionResult : Confidence {  // of best[0]
-  /// Best first, by the one order of results (search/ranking.hpp): the best of those confirmed leads; for Pareto objectives
-  /// the whole front. Indices are the ledger's.
+  /// Best first, by the one order of results (search/ranking.hpp): the best of those confirmed leads; for Pareto
+  /// objectives the whole front. Indices are the ledger's.
   std::vector<ConfigurationResult> best;
   std::optional<ConfigurationResult> default_result;
   /// The objective of the median usable configuration, as the user reads it.
@@ -111,8 +111,9 @@ struct SessionResult : Confidence {  // of best[0]
   std::vector<DeviceResult> boards;
   std::uint64_t evaluated = 0;  ///< measured in this run
   std::uint64_t resumed = 0;    ///< taken from the store
-  std::uint64_t disturbed = 0;  ///< without a result, because the device ran elsewhere each time (ConfigurationResult::disturbed)
-  std::uint64_t retried = 0;    ///< of the evaluated: those that were tried again (SessionOptions::retry)
+  std::uint64_t disturbed =
+      0;  ///< without a result, because the device ran elsewhere each time (ConfigurationResult::disturbed)
+  std::uint64_t retried = 0;  ///< of the evaluated: those that were tried again (SessionOptions::retry)
   double seconds = 0;
   double tuner_seconds = 0;  ///< our own time: not compiler, not kernel
   std::string strategy, explanation, stopped_because;

@@ -10,10 +10,10 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "problem/identity.hpp"
 #include "ergotune/problem.hpp"
-#include "tune/session/device_lock.hpp"
+#include "problem/identity.hpp"
 #include "tune/ledger/live_session.hpp"
+#include "tune/session/device_lock.hpp"
 #include "tune/session/prior.hpp"
 
 namespace ergotune {
@@ -84,8 +84,9 @@ void open_store(PreparedSession& prepared, const SetupOptions& options) {
   std::vector<std::string> names;
   for (const Parameter& parameter : prepared.space->parameters()) names.push_back(parameter.name);
   const std::string compiler = prepared.live ? prepared.live->compiler_identity() : std::string();
-  prepared.store_session = prepared.store->session(identity, names, prepared.objective->name(),
-                                                   environment(prepared, compiler), serialise(without_arrays(prepared.problem)));
+  prepared.store_session =
+      prepared.store->session(identity, names, prepared.objective->name(), environment(prepared, compiler),
+                              serialise(without_arrays(prepared.problem)));
 }
 
 // Where outputs are compared with the first correct configuration's, a resumed session takes one that is
@@ -161,7 +162,8 @@ std::unique_ptr<Ledger> PreparedSession::open_ledger(
   options.further_metrics = std::move(further_metrics);
   auto ledger = std::make_unique<Ledger>(*space, *evaluator, std::move(options));
   if (store && announce)
-    for (const std::string& warning : store->warnings()) announce(fmt::format("{}: {}", store->file().string(), warning));
+    for (const std::string& warning : store->warnings())
+      announce(fmt::format("{}: {}", store->file().string(), warning));
   // After the ledger has the session: another process that wants it is refused at once.
   if (live && !turn) {
     const double began = host_seconds();
@@ -190,7 +192,8 @@ SessionResult run_session(PreparedSession& prepared, Ledger& ledger, const Sessi
 }
 
 SessionResult run_session(PreparedSession& prepared, const SessionOptions& options) {
-  const auto ledger = prepared.open_ledger(options.retry, options.interrupted, options.further_metrics, options.budget.seconds);
+  const auto ledger =
+      prepared.open_ledger(options.retry, options.interrupted, options.further_metrics, options.budget.seconds);
   return run_session(prepared, *ledger, options);
 }
 

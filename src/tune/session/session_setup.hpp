@@ -25,15 +25,18 @@ struct SetupOptions : TargetOptions {
 struct PreparedSession : Target {
   std::unique_ptr<Objective> objective;
   std::shared_ptr<LiveSession> watched;  ///< where the page sees it; shows nothing where no store is kept
-  std::unique_ptr<Store> store;  ///< null where nothing is kept
+  std::unique_ptr<Store> store;          ///< null where nothing is kept
   std::int64_t store_session = 0;
   std::function<void(const std::string&)> announce;  ///< as in SetupOptions
   double waited = 0;  ///< s for other sessions on the device, which count against a budget of seconds
 
   /// What is known of the target; the one way to measure on it. Two sessions on one device disturb each other's times:
-  /// this one waits until no other measures there, or until it is interrupted; after `patience` s it throws Error (0: never).
-  std::unique_ptr<Ledger> open_ledger(const std::set<Status>& retry = {}, const std::atomic<bool>* interrupted = nullptr,
-                                      std::function<void(Measurement&, const Configuration&)> further_metrics = {}, double patience = 0);
+  /// this one waits until no other measures there, or until it is interrupted; after `patience` s it throws Error (0:
+  /// never).
+  std::unique_ptr<Ledger> open_ledger(const std::set<Status>& retry = {},
+                                      const std::atomic<bool>* interrupted = nullptr,
+                                      std::function<void(Measurement&, const Configuration&)> further_metrics = {},
+                                      double patience = 0);
 };
 
 /// Throws UserError for everything that the user can mend, an empty space among it.

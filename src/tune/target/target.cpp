@@ -9,17 +9,16 @@
 #include "ergotune/error.hpp"
 #include "evaluate/recorded/replay.hpp"
 #include "evaluate/recorded/simulated.hpp"
+#include "kernel/round.hpp"
 #include "measure/execution_parameters.hpp"
 #include "measure/observers/observer_registry.hpp"
 #include "problem/tables/quantity.hpp"
-#include "search/objective.hpp"
-#include "kernel/round.hpp"
 #include "search/known_names.hpp"
+#include "search/objective.hpp"
 #include "tune/plans/occupancy_reduction.hpp"
 #include "tune/target/target_checks.hpp"
 #include "tune/target/target_clocks.hpp"
 #include "tune/target/target_parts.hpp"
-#include "program/target_program.hpp"
 
 namespace ergotune {
 namespace {
@@ -44,14 +43,16 @@ void keep_recorded(Target& target, const Recording& recording) {
     if (target.space->index_of(configuration)) list.push_back(std::move(configuration));
   }
   if (list.empty() || list.size() >= target.space->size()) return;
-  target.notes.push_back(fmt::format("the recording holds {} of the {} configurations of this problem: they are what is searched",
-                                     list.size(), target.space->size()));
+  target.notes.push_back(
+      fmt::format("the recording holds {} of the {} configurations of this problem: they are what is searched",
+                  list.size(), target.space->size()));
   target.space = std::make_shared<const SearchSpace>(SearchSpace::from_configurations(parameters, list));
 }
 
 void open_replay(Target& target, const std::string& file, const TargetOptions& options) {
   if (file.empty())
-    throw UserError("replay: needs the file to replay, as in replay:results.db (a store, a Kernel Tuner cache, T4 or CSV)");
+    throw UserError(
+        "replay: needs the file to replay, as in replay:results.db (a store, a Kernel Tuner cache, T4 or CSV)");
   target.device.id = "replay:" + file;
   target.device.backend = "replay";
   const auto recording = std::make_shared<const Recording>(load_recording(file));
@@ -89,7 +90,8 @@ std::pair<std::string, int> simulated_devices(const std::string& text) {
   std::string name;
   int count = 0;
   for (std::string part; std::getline(parts, part, ','); ++count) {
-    if (!part.starts_with("sim:")) throw UserError(fmt::format("\"{}\": a simulated device shares its work with simulated ones only", text));
+    if (!part.starts_with("sim:"))
+      throw UserError(fmt::format("\"{}\": a simulated device shares its work with simulated ones only", text));
     part.erase(0, 4);
     if (count > 0 && part != name)
       throw UserError(fmt::format("\"{}\" names boards of different kinds, whose results cannot be compared", text));
@@ -114,16 +116,27 @@ void open_simulated(Target& target, const TargetOptions& options) {
   simulation.seed = options.simulation_seed;
   simulation.boards = boards;
   target.evaluator = make_simulated(profile, target.problem, *target.space, simulation);
-  const auto device =
-      std::make_shared<const SimulatedDevice>(profile, target.problem, target.space->parameters());
+  const auto device = std::make_shared<const SimulatedDevice>(profile, target.problem, target.space->parameters());
   target.truth = [device](const Configuration& configuration) { return device->truth(configuration); };
   target.identity = target.device.id;
-  target.conditions =
-      fmt::format("{}, seed {}", target.evaluator->description(), options.simulation_seed);
+  target.conditions = fmt::format("{}, seed {}", target.evaluator->description(), options.simulation_seed);
   target.notes.push_back("every number below is simulated, nothing is measured");
 }
 
+std::vector<TargetKind>& target_kinds() {
+  static std::vector<TargetKind> kinds;
+  return kinds;
+}
+
+const TargetKind* kind_for(const Problem& problem, const TargetOptions& options) {
+  for (const TargetKind& kind : target_kinds())
+    if (kind.applies(problem, options)) return &kind;
+  return nullptr;
+}
+
 }  // namespace
+
+void register_target(TargetKind kind) { target_kinds().push_back(kind); }
 
 void build_space(Target& target, const TargetOptions& options) {
   SpaceOptions space;
@@ -160,10 +173,12 @@ Target open_target(Problem problem, const TargetOptions& options) {
   if (!replay) validate_objective_quantities(options, target.problem, nullptr);
   if (replay) {
     open_replay(target, options.device.substr(7), options);
-  } else if (target.problem.program) {
-    open_program(target, options);
-  } else if (!options.live.workers.empty() || !options.live.nodes.empty()) {
-    open_nodes(target, options);
+  } else if (const TargetKind* kind = kind_for(target.problem, options)) {
+    kind->open(target, options);
+  } else if (target.problem.program || !options.live.workers.empty() || !options.live.nodes.empty()) {
+    throw UserError(fmt::format("this build of ergotune cannot tune {}: its extension \"{}\" was switched off",
+                                target.problem.program ? "whole programs" : "on nodes",
+                                target.problem.program ? "program" : "cluster"));
   } else if (options.device.starts_with("sim:")) {
     open_simulated(target, options);
   } else {

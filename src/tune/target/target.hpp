@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "evaluate/live/live.hpp"
 #include "ergotune/problem.hpp"
+#include "evaluate/live/live.hpp"
 #include "search/objective.hpp"
 
 namespace ergotune {
@@ -39,8 +39,8 @@ struct TargetOptions {
   /// A power-frequency model of the board is wanted although no execution parameter asks for it (a plan's
   /// `fixed = "model"`).
   bool needs_model = false;
-  /// What takes its time while the target is opened (a model that is fitted first) is reported here line by line, and ends when
-  /// this is set.
+  /// What takes its time while the target is opened (a model that is fitted first) is reported here line by line, and
+  /// ends when this is set.
   std::function<void(const std::string&)> tell;
   const std::atomic<bool>* interrupted = nullptr;
   /// Changes the problem once the device's properties are known (a limit that Kernel Tuner implies).
@@ -65,7 +65,8 @@ struct Target {
   DeviceInfo device;  ///< replay and simulated: id and name only
   Constants constants;
   std::shared_ptr<const SearchSpace> space;
-  /// Held while this session may measure (tune/session/session_setup.hpp); given back when the evaluator has put all things right.
+  /// Held while this session may measure (tune/session/session_setup.hpp); given back when the evaluator has put all
+  /// things right.
   std::shared_ptr<void> turn;
   std::unique_ptr<Evaluator> evaluator;
   LiveDevice* live = nullptr;  ///< the evaluator, where it really runs kernels
@@ -76,8 +77,8 @@ struct Target {
   std::optional<double> base_clock_mhz;
   /// Where it was asked for (tune/plans/device_model.hpp).
   std::shared_ptr<const DeviceModel> device_model;
-  std::string identity;    ///< uuid or name, driver version, compiler identity
-  std::string conditions;  ///< what is measured and how
+  std::string identity;            ///< uuid or name, driver version, compiler identity
+  std::string conditions;          ///< what is measured and how
   std::vector<std::string> notes;  ///< for the user
 };
 

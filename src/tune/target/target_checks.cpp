@@ -19,7 +19,8 @@ std::vector<std::string> names_in(const ObjectiveSpec& spec) {
   std::vector<std::string> names;
   const auto add = [&](const Expression& expression) {
     for (const std::string& name : expression.names())
-      names.push_back(name.starts_with(search::kBestPrefix) ? name.substr(std::string_view(search::kBestPrefix).size()) : name);
+      names.push_back(name.starts_with(search::kBestPrefix) ? name.substr(std::string_view(search::kBestPrefix).size())
+                                                            : name);
   };
   for (const auto& term : text.terms) add(term.expression);
   for (const auto& condition : text.conditions) {
@@ -29,10 +30,10 @@ std::vector<std::string> names_in(const ObjectiveSpec& spec) {
   return names;
 }
 
-/// A metric that names what nothing has is a value of no configuration. One that the objective does not rest on may name what
-/// is not measured this time (an observer that was not asked for), but nothing unknown.
-void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>& said, const std::vector<std::string>& observed,
-                          const Recording* recording) {
+/// A metric that names what nothing has is a value of no configuration. One that the objective does not rest on may
+/// name what is not measured this time (an observer that was not asked for), but nothing unknown.
+void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>& said,
+                          const std::vector<std::string>& observed, const Recording* recording) {
   std::vector<std::string> known = said;
   for (const auto& [name, value] : problem.constants) known.push_back(name);
   for (const auto& [device, values] : problem.constants_by_device)
@@ -48,15 +49,15 @@ void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>
   const auto refuse = [&](const Metric& metric, const std::string& name) {
     // the device's properties are known once it is open
     if (name.starts_with("device.") || knows(known, name)) return;
-    throw UserError(fmt::format("metric \"{}\": there is no quantity, metric, constant or parameter \"{}\"{}", metric.name, name,
-                                suggestion(name, known)),
+    throw UserError(fmt::format("metric \"{}\": there is no quantity, metric, constant or parameter \"{}\"{}",
+                                metric.name, name, suggestion(name, known)),
                     metric.expression.place());
   };
   std::vector<std::string> needed = names_in(problem.objective);
   for (std::size_t i = 0; i < needed.size(); ++i) {
     const std::string wanted = needed[i];
-    const auto metric = std::find_if(problem.metrics.begin(), problem.metrics.end(),
-                                     [&](const Metric& m) { return m.name == wanted; });
+    const auto metric =
+        std::find_if(problem.metrics.begin(), problem.metrics.end(), [&](const Metric& m) { return m.name == wanted; });
     if (metric == problem.metrics.end()) continue;
     for (const std::string& name : metric->expression.names()) {
       if (!knows(needed, name)) needed.push_back(name);
@@ -111,9 +112,10 @@ void validate_objective_quantities(const TargetOptions& options, const Problem& 
     const std::string what = fmt::format("objective \"{}\": nothing here says \"{}\"", problem.objective.text, name);
     if (const std::string observer = recording ? "" : observer_of(name); !observer.empty()) {
       const bool named = observer == "counters";
-      throw UserError(fmt::format("{} unless its observer is asked for: observe = [\"{}\"]{}", what, observer,
-                                  named ? fmt::format(", or [observers] counters = {{ metrics = [\"{}\"] }}", name) : ""),
-                      problem.objective.place);
+      throw UserError(
+          fmt::format("{} unless its observer is asked for: observe = [\"{}\"]{}", what, observer,
+                      named ? fmt::format(", or [observers] counters = {{ metrics = [\"{}\"] }}", name) : ""),
+          problem.objective.place);
     }
     throw UserError(fmt::format("{}{}{}", what, suggestion(name, said),
                                 recording ? "" : "; [metrics] of the problem file makes more"),
@@ -131,13 +133,15 @@ void validate_objective_quantities(const TargetOptions& options, const Problem& 
 
 void refuse_unknown_properties(const Problem& problem, const Constants& constants) {
   const auto of_device = [](const auto& entry) { return entry.first.starts_with("device."); };
-  if (std::none_of(constants.begin(), constants.end(), of_device)) return;  // nothing is known of the device, as in a recording
+  if (std::none_of(constants.begin(), constants.end(), of_device))
+    return;  // nothing is known of the device, as in a recording
   std::vector<std::string> known;
   for (const auto& [name, value] : constants) known.push_back(name);
   for (const Metric& metric : problem.metrics)
     for (const std::string& name : metric.expression.names())
       if (name.starts_with("device.") && !constants.contains(name))
-        throw UserError(fmt::format("metric \"{}\": this device has no property \"{}\"{}", metric.name, name, suggestion(name, known)),
+        throw UserError(fmt::format("metric \"{}\": this device has no property \"{}\"{}", metric.name, name,
+                                    suggestion(name, known)),
                         metric.expression.place());
 }
 

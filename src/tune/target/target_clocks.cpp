@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "ergotune/error.hpp"
-#include "tune/plans/device_model.hpp"
 #include "power/device_facts.hpp"
+#include "tune/plans/device_model.hpp"
 
 namespace ergotune {
 namespace {
@@ -31,8 +31,7 @@ bool asked_for(const Target& target, const TargetOptions& options) {
 
 Suggested with(const Target& target, const TargetOptions& options) {
   Suggested suggested = options.suggested;
-  if (target.device_model)
-    suggested.try_emplace(ParameterKind::core_clock_mhz, suggested_clocks(*target.device_model));
+  if (target.device_model) suggested.try_emplace(ParameterKind::core_clock_mhz, suggested_clocks(*target.device_model));
   return suggested;
 }
 

@@ -13,21 +13,22 @@
 
 namespace ergotune {
 
-/// MHz: what the maker calls the base clock. From a profile of that name, else from the driver's default application clock
-/// where that lies below the highest clock; nullopt where unknown.
+/// MHz: what the maker calls the base clock. From a profile of that name, else from the driver's default application
+/// clock where that lies below the highest clock; nullopt where unknown.
 std::optional<double> base_clock_of(const std::string& device_name, Control& control);
 
 /// Parameters that Kernel Tuner sets through a driver (nvml_gr_clock, nvml_mem_clock: MHz; nvml_pwr_limit: W;
 /// tegra_gr_clock: Hz) become clocks and limits here as well, under their names. True when there are any.
 bool take_clock_parameters(Problem& problem);
 
-/// The energy observer is given an option that an objective or a metric needs, where the user gave none: the pause in which
-/// idle power is measured, the temperature to which energies are corrected.
+/// The energy observer is given an option that an objective or a metric needs, where the user gave none: the pause in
+/// which idle power is measured, the temperature to which energies are corrected.
 void ask_of_energy(Problem& problem, const LiveOptions& live, const std::string& option, double value);
 
-/// Fills in target.device_model where the problem asks for it (`core_clock_mhz = "model"`) or options.needs_model does: the
-/// kept fit, else one made now. The values that "model" stands for.
-std::map<ParameterKind, std::vector<double>> clocks_by_model(Target& target, const TargetOptions& options, Control& control);
+/// Fills in target.device_model where the problem asks for it (`core_clock_mhz = "model"`) or options.needs_model does:
+/// the kept fit, else one made now. The values that "model" stands for.
+std::map<ParameterKind, std::vector<double>> clocks_by_model(Target& target, const TargetOptions& options,
+                                                             Control& control);
 /// The same for a simulated device, whose model is sampled from its own simulation; and for a recording.
 std::map<ParameterKind, std::vector<double>> clocks_by_simulation(Target& target, const TargetOptions& options);
 void model_of_recording(Target& target, const TargetOptions& options, const Recording& recording);

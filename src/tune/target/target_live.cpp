@@ -5,15 +5,15 @@
 
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
+#include "kernel/configure.hpp"
+#include "kernel/macro_clashes.hpp"
+#include "kernel/round.hpp"
 #include "measure/execution_parameters.hpp"
 #include "measure/observers/observer_registry.hpp"
 #include "power/guardian/guardian.hpp"
 #include "power/sensors/sensor.hpp"
 #include "problem/tables/quantity.hpp"
 #include "problem/tables/setting_table.hpp"
-#include "kernel/configure.hpp"
-#include "kernel/macro_clashes.hpp"
-#include "kernel/round.hpp"
 #include "tune/target/target_clocks.hpp"
 #include "tune/target/target_parts.hpp"
 
@@ -61,27 +61,32 @@ std::vector<std::unique_ptr<Control>> find_controls(Target& target, const Target
 void check_several(const TargetOptions& options, const Problem& problem) {
   const auto devices = devices_named(options.device, &problem);
   if (by_kind(devices).size() > 1)
-    throw UserError(fmt::format("\"{}\" names devices of different kinds, whose results cannot be compared; each kind is a session "
-                                "of its own, which `ergotune tune` begins by itself; elsewhere name one kind at a time",
-                                options.device));
+    throw UserError(
+        fmt::format("\"{}\" names devices of different kinds, whose results cannot be compared; each kind is a session "
+                    "of its own, which `ergotune tune` begins by itself; elsewhere name one kind at a time",
+                    options.device));
   if (devices.size() < 2 || options.live.sensors.empty()) return;
   for (const SensorInfo& sensor : list_sensors()) {
     const auto& named = options.live.sensors;
     if (std::find(named.begin(), named.end(), sensor.id) == named.end()) continue;
     if (sensor.scope == SensorScope::board || sensor.scope == SensorScope::chip)
-      throw UserError(fmt::format("the sensor {} belongs to one of several devices; without --sensor each is measured by its own",
-                                  sensor.id));
+      throw UserError(fmt::format(
+          "the sensor {} belongs to one of several devices; without --sensor each is measured by its own", sensor.id));
     if (!options.live.quiet_node)
-      throw UserError(fmt::format("the sensor {} sees all devices of this machine at once; --quiet-node measures with the others "
-                                  "idle",
-                                  sensor.id));
+      throw UserError(
+          fmt::format("the sensor {} sees all devices of this machine at once; --quiet-node measures with the others "
+                      "idle",
+                      sensor.id));
   }
 }
 
 std::string measured_identity(const Target& target) {
   const DeviceInfo& device = target.device;
   const bool several = !target.evaluator->boards().empty();
-  return fmt::format("{} | {} | {}", several ? "boards of " + device.name : device.uuid.empty() ? device.name : device.uuid,
+  return fmt::format("{} | {} | {}",
+                     several               ? "boards of " + device.name
+                     : device.uuid.empty() ? device.name
+                                           : device.uuid,
                      device.driver_version, target.live->compiler_identity());
 }
 
@@ -89,7 +94,8 @@ void open_evaluator(Target& target, const TargetOptions& options, const LiveOpti
   const bool here = !target.problem.device_of_foreign_memory().empty();  // its addresses mean nothing elsewhere
   if (options.in_process || options.verifier || !options.observers.empty() || here) {
     if (names_several_devices(options.device))
-      throw UserError("several devices are measured by worker processes; callables and memory of this process need one device");
+      throw UserError(
+          "several devices are measured by worker processes; callables and memory of this process need one device");
     auto evaluator = std::make_unique<InProcessEvaluator>(target.problem, live);
     if (options.verifier) evaluator->runner().set_verifier(options.verifier);
     for (const auto& observer : options.observers) evaluator->runner().add_observer(observer);
@@ -120,8 +126,7 @@ void note_macro_clashes(Target& target) {
 }
 
 void warn_if_outputs_unverified(Target& target, const TargetOptions& options) {
-  if (!options.live.measure.verify || options.verifier ||
-      target.original.verification.kind == Verification::Kind::none)
+  if (!options.live.measure.verify || options.verifier || target.original.verification.kind == Verification::Kind::none)
     return;
   bool buffers = false, written = false;
   for (const Kernel& kernel : target.original.kernels) {
@@ -149,12 +154,14 @@ bool names_quantity(const Problem& problem, const TargetOptions& options, const 
 
 }  // namespace
 
-std::unique_ptr<Control> find_control(Target& target, const DeviceInfo& device, const TargetOptions& options, bool named) {
+std::unique_ptr<Control> find_control(Target& target, const DeviceInfo& device, const TargetOptions& options,
+                                      bool named) {
   if (target.problem.execution_parameters.empty() && !named) {
     if (options.controls.empty()) return nullptr;
-    throw UserError(fmt::format("the control \"{}\" has nothing to set: the problem has no [execution] parameters such as "
-                                "core_clock_mhz = 5",
-                                options.controls.front()));
+    throw UserError(
+        fmt::format("the control \"{}\" has nothing to set: the problem has no [execution] parameters such as "
+                    "core_clock_mhz = 5",
+                    options.controls.front()));
   }
   std::string why_not;
   std::unique_ptr<Control> control;
@@ -165,7 +172,8 @@ std::unique_ptr<Control> find_control(Target& target, const DeviceInfo& device, 
     control = control_for_device(device.uuid, device.pci_address, device.is_cpu, &why_not);
   }
   if (!control && named)
-    throw UserError("parameters such as nvml_gr_clock set clocks and limits, and that is not possible here: " + why_not);
+    throw UserError("parameters such as nvml_gr_clock set clocks and limits, and that is not possible here: " +
+                    why_not);
   if (!control) {
     target.notes.push_back("clocks and limits are left as they are: " + why_not);
     target.problem.execution_parameters.clear();
@@ -181,8 +189,7 @@ void set_conditions(Target& target, const TargetOptions& options, const LiveOpti
 LiveOptions live_options(Problem& problem, const TargetOptions& options) {
   LiveOptions live = options.live;
   live.device = options.device;
-  live.energy = live.energy || !live.sensors.empty() ||
-                needs_sensor(objective_of(problem, options.further_metrics));
+  live.energy = live.energy || !live.sensors.empty() || needs_sensor(objective_of(problem, options.further_metrics));
   constexpr double kIdlePause = 4;  // s; a GPU drops its clocks within a second or two of idling
   constexpr double kCelsius = 50;
   if (names_quantity(problem, options, "idle_subtracted_energy")) {

@@ -88,8 +88,8 @@ inline void add_amdgpu(const Tree& tree) {
   tree.put("/sys/class/drm/card0-DP-1/status", "disconnected");
 }
 inline constexpr const char* kInstinctCard = "/sys/class/drm/card1/device";
-/// An MI250X: three levels, and a ceiling anywhere between. Its files take every write: after one, the last that was written to
-/// pp_od_clk_voltage is "c".
+/// An MI250X: three levels, and a ceiling anywhere between. Its files take every write: after one, the last that was
+/// written to pp_od_clk_voltage is "c".
 inline void add_instinct(const Tree& tree) {
   const std::string card = kInstinctCard;
   tree.put(card + "/uevent", "DRIVER=amdgpu\nPCI_ID=1002:7408\nPCI_SLOT_NAME=0000:c9:00.0");
@@ -105,10 +105,8 @@ inline void add_instinct(const Tree& tree) {
 inline std::map<std::string, std::string> amdgpu_state(const Tree& tree) {
   auto files = tree.contents();
   for (auto& [path, text] : files) {
-    if (path.ends_with("pp_dpm_sclk") && (text.find("Mhz") != std::string::npos || text == "0 1 2 3"))
-      text = "all";
-    if (path.ends_with("pp_dpm_mclk") && (text.find("Mhz") != std::string::npos || text == "0 1"))
-      text = "all";
+    if (path.ends_with("pp_dpm_sclk") && (text.find("Mhz") != std::string::npos || text == "0 1 2 3")) text = "all";
+    if (path.ends_with("pp_dpm_mclk") && (text.find("Mhz") != std::string::npos || text == "0 1")) text = "all";
     // a ceiling holds in one performance level only
     const auto level = files.find(path.substr(0, path.rfind('/')) + "/power_dpm_force_performance_level");
     if (path.ends_with("pp_od_clk_voltage") && level->second != "perf_determinism") text = "none";

@@ -6,9 +6,9 @@
 //   next wait endless                  launch timeout            big_shared      fails above 48 KiB unless
 //   the attribute is set
 // code that NVRTC made has whichever of them is asked for.
-// Any function fails that fake_cuda_fail names. tests/fakes/hip is this driver under HIP's names, with kernels that run on the
-// host.
-// FAKE_CUDA_NO_DEVICE, FAKE_CUDA_NO_GRAPHS and FAKE_CUDA_NO_PARTS (green contexts) in the environment take those away.
+// Any function fails that fake_cuda_fail names. tests/fakes/hip is this driver under HIP's names, with kernels that run
+// on the host. FAKE_CUDA_NO_DEVICE, FAKE_CUDA_NO_GRAPHS and FAKE_CUDA_NO_PARTS (green contexts) in the environment take
+// those away.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -93,7 +93,7 @@ struct State {
   int failure = 0;
   std::vector<Stream*> streams;
   std::map<std::uint64_t, std::pair<std::size_t, int>> memory;  ///< by address: bytes, device
-  int greens = 0;  ///< green contexts that live
+  int greens = 0;                                               ///< green contexts that live
 };
 State state;
 /// Of the counts and of what is current: a launcher's background thread loads code while the application launches.
@@ -192,14 +192,15 @@ EXPORT std::uint64_t fake_cuda_tensor(std::size_t bytes, int device) {
   return address;
 }
 
-/// What CUPTI (tests/fakes/cupti) is told: a launch before (0) and behind (1) the driver's work, as the driver is given it, and
-/// a code object's bytes.
+/// What CUPTI (tests/fakes/cupti) is told: a launch before (0) and behind (1) the driver's work, as the driver is given
+/// it, and a code object's bytes.
 struct Watcher {
   void (*launch)(int site, const char* symbol, const void* parameters, int* result) = nullptr;
   void (*code)(const void* bytes, std::size_t size) = nullptr;
 } watcher;
 EXPORT void fake_cuda_watch(const Watcher* given) { watcher = *given; }
-/// With FAKE_CUDA_LAZY code is loaded when somebody first asks for a kernel's arguments, as the driver does with what nvcc built in.
+/// With FAKE_CUDA_LAZY code is loaded when somebody first asks for a kernel's arguments, as the driver does with what
+/// nvcc built in.
 std::string lazy_image;
 void load_lazily() {
   if (!lazy_image.empty() && watcher.code) watcher.code(lazy_image.c_str(), lazy_image.size() + 1);
@@ -263,9 +264,9 @@ EXPORT int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
 }
 EXPORT int cuDeviceGetAttribute(int* value, int attribute, int) {
   if (const int code = enter("cuDeviceGetAttribute")) return code;
-  static const std::map<int, int> values = {
-      {1, 1024}, {8, kPlainShared}, {10, 32},     {12, 65536}, {16, 132},         {38, 52428800}, {39, 2048},
-      {75, 9},   {76, 0},           {81, 233472}, {82, 65536}, {97, kMostShared}, {106, 32}};
+  static const std::map<int, int> values = {{1, 1024},      {8, kPlainShared}, {10, 32}, {12, 65536}, {16, 132},
+                                            {38, 52428800}, {39, 2048},        {75, 9},  {76, 0},     {81, 233472},
+                                            {82, 65536},    {97, kMostShared}, {106, 32}};
   const auto found = values.find(attribute);
   if (found == values.end()) return 1;
   *value = found->second;
@@ -315,7 +316,9 @@ EXPORT int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, 
   if (!std::getenv("FAKE_CUDA_LAZY")) load_lazily();
   if (names.starts_with("broken")) return 200;
   auto* made = new Module;
-  if (names.starts_with("\x7f" "ELF") || names.starts_with("//")) {  // a real compiler's: its kernels are known by name
+  if (names.starts_with("\x7f"
+                        "ELF") ||
+      names.starts_with("//")) {  // a real compiler's: its kernels are known by name
     for (const char* known : {"add_one", "fault_address", "endless"}) made->functions[known] = Function{known};
     *module = made;
     return 0;
@@ -382,8 +385,8 @@ static int launch_kernel(void* function, unsigned gx, unsigned gy, unsigned gz, 
   }
   return 0;
 }
-EXPORT int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                          unsigned bz, unsigned shared, void* stream, void** parameters, void** extra) {
+EXPORT int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                          unsigned shared, void* stream, void** parameters, void** extra) {
   const struct {
     void* function;
     unsigned sizes[7];
@@ -575,8 +578,8 @@ EXPORT int cuDeviceGetDevResource(int, Resource* resource, int type) {
   resource->count = kMultiprocessors;
   return enter("cuDeviceGetDevResource");
 }
-EXPORT int cuDevSmResourceSplitByCount(Resource* parts, unsigned* groups, const Resource* input, Resource* rest, unsigned,
-                                       unsigned least) {
+EXPORT int cuDevSmResourceSplitByCount(Resource* parts, unsigned* groups, const Resource* input, Resource* rest,
+                                       unsigned, unsigned least) {
   if (input->type != 1 || input->count != kMultiprocessors) return 1;  // what was split is not split again
   const unsigned size = std::max(kUnit, (least + kUnit - 1) / kUnit * kUnit), most = input->count / size;
   if (!parts) {

@@ -1,11 +1,11 @@
-// A libcupti.so without a GPU, for the logic around counting: it keeps the rules of the real one (sizes told, a context,
-// enable before config before start, a range around the work, so many passes, nothing after a metric that does not exist)
-// and counts, of the kernels that the fake libcuda ran, those between start and stop.
+// A libcupti.so without a GPU, for the logic around counting: it keeps the rules of the real one (sizes told, a
+// context, enable before config before start, a range around the work, so many passes, nothing after a metric that does
+// not exist) and counts, of the kernels that the fake libcuda ran, those between start and stop.
 //   passes: one for every 12 metrics       chips: "GH100", and "GB202", which has no dram__ metrics
 //   values: smsp__inst_executed.sum is 1000 per launch in a range; any other metric is as long as its name
 // FAKE_CUPTI_FAIL="function=code" makes a function refuse, "function=crash" ends the process;
-// FAKE_CUPTI_DROPPED=n loses n ranges; FAKE_CUPTI_UNSUPPORTED=n is a board that cannot be profiled, for the n-th reason;
-// FAKE_CUPTI_MORE_PASSES=n wants n more than it said.
+// FAKE_CUPTI_DROPPED=n loses n ranges; FAKE_CUPTI_UNSUPPORTED=n is a board that cannot be profiled, for the n-th
+// reason; FAKE_CUPTI_MORE_PASSES=n wants n more than it said.
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -70,7 +70,7 @@ int enter(const char* name, const void* block, std::size_t least) {
   const auto* base = static_cast<const Base*>(block);
   return base->size < least || base->reserved ? 1 : -1;
 }
-#define ENTER(least)                                                         \
+#define ENTER(least) \
   if (const int code = enter(__func__, block, least); code != -1) return code
 
 bool has(const std::string& chip, const std::string& metric) {

@@ -1,6 +1,9 @@
 // Calls of the system that fail. What fails is in ERGOTUNE_FAULT, words with commas between them:
-//   call=write     write (pwrite, writev, send too), read (pread, readv, recv, recvmsg), fsync (fdatasync), open (fopen; to write), look (open to
-//                  read), rename, truncate, fork, mmap (of files), pipe (socketpair, eventfd, memfd_create), accept, thread (pthread_create), clock (the wall clock steps by `error` seconds at the nth look, and stays there)
+//   call=write     write (pwrite, writev, send too), read (pread, readv, recv, recvmsg), fsync (fdatasync), open
+//   (fopen; to write), look (open to
+//                  read), rename, truncate, fork, mmap (of files), pipe (socketpair, eventfd, memfd_create), accept,
+//                  thread (pthread_create), clock (the wall clock steps by `error` seconds at the nth look, and stays
+//                  there)
 //   nth=3          the third such call of a process; stays: all from then on; times=5: five of them
 //   error=28       errno; 0: a short write or read, of half the bytes
 //   path=WORD      only files whose path has this word
@@ -100,7 +103,8 @@ static int is_stream(int descriptor) {
 
 static void note(const char* call) {
   if (fault.log[0] == 0) return;
-  const int kept = errno, file = (int)syscall(SYS_openat, AT_FDCWD, fault.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  const int kept = errno,
+            file = (int)syscall(SYS_openat, AT_FDCWD, fault.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (file >= 0) {
     char line[64];
     const int size = snprintf(line, sizeof line, "%s %d\n", call, (int)getpid());
@@ -121,34 +125,52 @@ static int fails(const char* call) {
 }
 static int is(const char* call) { return fault.here && strcmp(call, fault.call) == 0; }
 
-#define TRANSFER(kind, descriptor, size, whole, half)                  \
-  if (is(kind) && named_descriptor(descriptor) && (fault.error || is_stream(descriptor)) && fails(kind)) {       \
-    if (fault.error) return -1;                                        \
-    if ((size) > 1) return half;                                       \
-  }                                                                    \
+#define TRANSFER(kind, descriptor, size, whole, half)                                                      \
+  if (is(kind) && named_descriptor(descriptor) && (fault.error || is_stream(descriptor)) && fails(kind)) { \
+    if (fault.error) return -1;                                                                            \
+    if ((size) > 1) return half;                                                                           \
+  }                                                                                                        \
   return whole;
 
-ssize_t write(int d, const void* b, size_t n) { TRANSFER("write", d, n, REAL(write)(d, b, n), REAL(write)(d, b, n / 2)) }
-ssize_t pwrite(int d, const void* b, size_t n, off_t o) { TRANSFER("write", d, n, REAL(pwrite)(d, b, n, o), REAL(pwrite)(d, b, n / 2, o)) }
-ssize_t pwrite64(int d, const void* b, size_t n, off64_t o) { TRANSFER("write", d, n, REAL(pwrite64)(d, b, n, o), REAL(pwrite64)(d, b, n / 2, o)) }
-ssize_t send(int d, const void* b, size_t n, int f) { TRANSFER("write", d, n, REAL(send)(d, b, n, f), REAL(send)(d, b, n / 2, f)) }
-ssize_t read(int d, void* b, size_t n) { TRANSFER("read", d, n, REAL(read)(d, b, n), REAL(read)(d, b, n / 2)) }
-ssize_t recv(int d, void* b, size_t n, int f) { TRANSFER("read", d, n, REAL(recv)(d, b, n, f), REAL(recv)(d, b, n / 2, f)) }
-ssize_t pread(int d, void* b, size_t n, off_t o) { TRANSFER("read", d, n, REAL(pread)(d, b, n, o), REAL(pread)(d, b, n / 2, o)) }
-ssize_t pread64(int d, void* b, size_t n, off64_t o) { TRANSFER("read", d, n, REAL(pread64)(d, b, n, o), REAL(pread64)(d, b, n / 2, o)) }
+ssize_t write(int d, const void* b,
+              size_t n){TRANSFER("write", d, n, REAL(write)(d, b, n), REAL(write)(d, b, n / 2))} ssize_t
+    pwrite(int d, const void* b, size_t n,
+           off_t o){TRANSFER("write", d, n, REAL(pwrite)(d, b, n, o), REAL(pwrite)(d, b, n / 2, o))} ssize_t
+    pwrite64(int d, const void* b, size_t n,
+             off64_t o){TRANSFER("write", d, n, REAL(pwrite64)(d, b, n, o), REAL(pwrite64)(d, b, n / 2, o))} ssize_t
+    send(int d, const void* b, size_t n,
+         int f){TRANSFER("write", d, n, REAL(send)(d, b, n, f), REAL(send)(d, b, n / 2, f))} ssize_t
+    read(int d, void* b, size_t n){TRANSFER("read", d, n, REAL(read)(d, b, n), REAL(read)(d, b, n / 2))} ssize_t
+    recv(int d, void* b, size_t n,
+         int f){TRANSFER("read", d, n, REAL(recv)(d, b, n, f), REAL(recv)(d, b, n / 2, f))} ssize_t
+    pread(int d, void* b, size_t n,
+          off_t o){TRANSFER("read", d, n, REAL(pread)(d, b, n, o), REAL(pread)(d, b, n / 2, o))} ssize_t
+    pread64(int d, void* b, size_t n, off64_t o) {
+  TRANSFER("read", d, n, REAL(pread64)(d, b, n, o), REAL(pread64)(d, b, n / 2, o))
+}
 static ssize_t vector_half(ssize_t (*whole)(int, const struct iovec*, int), int d, const struct iovec* v) {
   const struct iovec half = {v->iov_base, (v->iov_len + 1) / 2};
   return whole(d, &half, 1);
 }
-ssize_t writev(int d, const struct iovec* v, int n) { TRANSFER("write", d, n > 0 ? 2 : 0, REAL(writev)(d, v, n), vector_half(REAL(writev), d, v)) }
-ssize_t readv(int d, const struct iovec* v, int n) { TRANSFER("read", d, n > 0 ? 2 : 0, REAL(readv)(d, v, n), vector_half(REAL(readv), d, v)) }
-ssize_t recvmsg(int d, struct msghdr* m, int f) { TRANSFER("read", d, 0, REAL(recvmsg)(d, m, f), 0) }
+ssize_t writev(int d, const struct iovec* v, int n){
+    TRANSFER("write", d, n > 0 ? 2 : 0, REAL(writev)(d, v, n), vector_half(REAL(writev), d, v))} ssize_t
+    readv(int d, const struct iovec* v,
+          int n){TRANSFER("read", d, n > 0 ? 2 : 0, REAL(readv)(d, v, n), vector_half(REAL(readv), d, v))} ssize_t
+    recvmsg(int d, struct msghdr* m, int f) {
+  TRANSFER("read", d, 0, REAL(recvmsg)(d, m, f), 0)
+}
 
 int fsync(int d) { return is("fsync") && named_descriptor(d) && fails("fsync") ? -1 : REAL(fsync)(d); }
 int fdatasync(int d) { return is("fsync") && named_descriptor(d) && fails("fsync") ? -1 : REAL(fdatasync)(d); }
-int ftruncate(int d, off_t n) { return is("truncate") && named_descriptor(d) && fails("truncate") ? -1 : REAL(ftruncate)(d, n); }
-int ftruncate64(int d, off64_t n) { return is("truncate") && named_descriptor(d) && fails("truncate") ? -1 : REAL(ftruncate64)(d, n); }
-int rename(const char* from, const char* to) { return is("rename") && named(to) && fails("rename") ? -1 : REAL(rename)(from, to); }
+int ftruncate(int d, off_t n) {
+  return is("truncate") && named_descriptor(d) && fails("truncate") ? -1 : REAL(ftruncate)(d, n);
+}
+int ftruncate64(int d, off64_t n) {
+  return is("truncate") && named_descriptor(d) && fails("truncate") ? -1 : REAL(ftruncate64)(d, n);
+}
+int rename(const char* from, const char* to) {
+  return is("rename") && named(to) && fails("rename") ? -1 : REAL(rename)(from, to);
+}
 pid_t fork(void) { return is("fork") && fails("fork") ? -1 : REAL(fork)(); }
 int pipe2(int out[2], int flags) { return is("pipe") && fails("pipe") ? -1 : REAL(pipe2)(out, flags); }
 int pipe(int out[2]) { return is("pipe") && fails("pipe") ? -1 : REAL(pipe)(out); }
@@ -157,7 +179,9 @@ int socketpair(int domain, int type, int protocol, int out[2]) {
 }
 int eventfd(unsigned int, int);
 int eventfd(unsigned int value, int flags) { return is("pipe") && fails("pipe") ? -1 : REAL(eventfd)(value, flags); }
-int memfd_create(const char* name, unsigned int flags) { return is("pipe") && fails("pipe") ? -1 : REAL(memfd_create)(name, flags); }
+int memfd_create(const char* name, unsigned int flags) {
+  return is("pipe") && fails("pipe") ? -1 : REAL(memfd_create)(name, flags);
+}
 void* mmap(void* a, size_t n, int p, int f, int d, off_t o) {
   return d >= 0 && is("mmap") && named_descriptor(d) && fails("mmap") ? MAP_FAILED : REAL(mmap)(a, n, p, f, d, o);
 }
@@ -165,8 +189,12 @@ void* mmap64(void* a, size_t n, int p, int f, int d, off64_t o) {
   return d >= 0 && is("mmap") && named_descriptor(d) && fails("mmap") ? MAP_FAILED : REAL(mmap64)(a, n, p, f, d, o);
 }
 
-int accept(int d, struct sockaddr* a, socklen_t* n) { return is("accept") && fails("accept") ? -1 : REAL(accept)(d, a, n); }
-int accept4(int d, struct sockaddr* a, socklen_t* n, int f) { return is("accept") && fails("accept") ? -1 : REAL(accept4)(d, a, n, f); }
+int accept(int d, struct sockaddr* a, socklen_t* n) {
+  return is("accept") && fails("accept") ? -1 : REAL(accept)(d, a, n);
+}
+int accept4(int d, struct sockaddr* a, socklen_t* n, int f) {
+  return is("accept") && fails("accept") ? -1 : REAL(accept4)(d, a, n, f);
+}
 int pthread_create(pthread_t* t, const pthread_attr_t* a, void* (*run)(void*), void* with) {
   return is("thread") && fails("thread") ? fault.error : REAL(pthread_create)(t, a, run, with);
 }
@@ -185,13 +213,13 @@ static int open_fails(const char* path, int flags) {
   const char* call = flags & (O_WRONLY | O_RDWR | O_CREAT) ? "open" : "look";
   return is(call) && named(path) && fails(call);
 }
-#define MODE(flags, mode)                 \
-  mode_t mode = 0;                        \
+#define MODE(flags, mode)                  \
+  mode_t mode = 0;                         \
   if ((flags) & (O_CREAT | __O_TMPFILE)) { \
-    va_list rest;                         \
-    va_start(rest, flags);                \
-    mode = va_arg(rest, mode_t);          \
-    va_end(rest);                         \
+    va_list rest;                          \
+    va_start(rest, flags);                 \
+    mode = va_arg(rest, mode_t);           \
+    va_end(rest);                          \
   }
 int open(const char* path, int flags, ...) {
   MODE(flags, mode)

@@ -1,8 +1,9 @@
-// A libamdhip64.so without a GPU: the fake of CUDA's driver (tests/fakes/cuda) under HIP's names, with what is AMD's own.
-// Device 0 is a die of an MI250X, device 1 another one's. Kernels run on the host: real code objects, as hiprtc makes
-// them, load, and a kernel in them is the function of its name in the library that FAKE_HIP_KERNELS names (kernels.cpp). They
-// take as long as they take, and markers tell the host's time.
-//   FAKE_HIP_CARD    a card's folder in a tree of sysfs ("/tmp/tree/sys/class/drm/card0/device"): its gpu_metrics file then
+// A libamdhip64.so without a GPU: the fake of CUDA's driver (tests/fakes/cuda) under HIP's names, with what is AMD's
+// own. Device 0 is a die of an MI250X, device 1 another one's. Kernels run on the host: real code objects, as hiprtc
+// makes them, load, and a kernel in them is the function of its name in the library that FAKE_HIP_KERNELS names
+// (kernels.cpp). They take as long as they take, and markers tell the host's time.
+//   FAKE_HIP_CARD    a card's folder in a tree of sysfs ("/tmp/tree/sys/class/drm/card0/device"): its gpu_metrics file
+//   then
 //                    counts the board's energy, 90 W while it rests and what its kernels say while they run
 //   FAKE_HIP_DEFECT  "still": the counter stands still; "zero": it reads 0
 //   FAKE_HIP_OLDER   no properties of HIP 6
@@ -19,9 +20,7 @@
 
 namespace {
 
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 /// The board's energy, and the thread that writes its file while the process lives.
 class Board {
@@ -118,7 +117,8 @@ std::size_t elf_size(const char* image) {
 }
 
 int properties(void* structure, std::size_t offset, int device) {
-  std::strcpy(static_cast<char*>(structure) + offset, device == 0 ? "gfx90a:sramecc+:xnack-" : "gfx90a:sramecc+:xnack+");
+  std::strcpy(static_cast<char*>(structure) + offset,
+              device == 0 ? "gfx90a:sramecc+:xnack-" : "gfx90a:sramecc+:xnack+");
   return 0;
 }
 
@@ -188,8 +188,8 @@ EXPORT int hipDeviceGetUuid(char* uuid, int device) {
 }
 EXPORT int hipDeviceGetAttribute(int* value, int attribute, int) {
   if (const int code = enter("hipDeviceGetAttribute")) return code;
-  static const std::map<int, int> values = {{19, 8 << 20}, {56, 1024}, {57, 2048},  {63, 110},
-                                            {71, 65536},   {74, 65536}, {87, 64}, {10002, 65536}};
+  static const std::map<int, int> values = {{19, 8 << 20}, {56, 1024},  {57, 2048}, {63, 110},
+                                            {71, 65536},   {74, 65536}, {87, 64},   {10002, 65536}};
   const auto found = values.find(attribute);
   if (found == values.end()) return 1;
   *value = found->second;

@@ -1,6 +1,7 @@
 // Kernels for the fake libamdhip64: `kernel_NAME` is what it runs for a kernel of that name.
-//   doubled(float* y, const float* x, int n)   y = 2 x. A block of 128 takes least time, one of 256 least energy, one of 512 gives
-//   an illegal address, one of 1024 ends the process, as a memory fault does, and one of 64 forgets its last number
+//   doubled(float* y, const float* x, int n)   y = 2 x. A block of 128 takes least time, one of 256 least energy, one
+//   of 512 gives an illegal address, one of 1024 ends the process, as a memory fault does, and one of 64 forgets its
+//   last number
 #include "kernels.hpp"
 
 #include <time.h>
@@ -52,7 +53,8 @@ KERNEL kernel_doubled;
 KERNEL kernel_doubled{{sizeof(float*), sizeof(const float*), sizeof(int)}, watts, doubled};
 // what keeps a board warm between configurations
 KERNEL kernel_ergotune_load;
-KERNEL kernel_ergotune_load{{sizeof(float*), sizeof(int)}, [](const unsigned*) { return 300.0; },
+KERNEL kernel_ergotune_load{{sizeof(float*), sizeof(int)},
+                            [](const unsigned*) { return 300.0; },
                             [](const unsigned*, const unsigned*, const void* const*) {
                               pause(5e-4);
                               return 0;

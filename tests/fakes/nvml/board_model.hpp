@@ -66,15 +66,15 @@ inline double voltage(const Board& b, double mhz) {
 inline double power_at(const Board& b, double activity, double mhz, double temperature) {
   const double per_activity = (b.full_power - b.p0) / (top_clock(b) * b.v_max * b.v_max);
   const double v = voltage(b, mhz);
-  return b.p0 + b.leakage * (temperature - b.ambient) +
-         (b.activity_floor + activity) * per_activity * mhz * v * v;
+  return b.p0 + b.leakage * (temperature - b.ambient) + (b.activity_floor + activity) * per_activity * mhz * v * v;
 }
 
 /// The clock that settings ask for while there is work.
 inline double requested_clock(const Board& b) {
   double target = top_clock(b);
   if (b.application_clocks_set) target = std::min<double>(target, b.application_graphics);
-  if (b.locked && b.time >= b.locked_at + b.clock_settling) target = std::clamp<double>(target, b.locked_min, b.locked_max);
+  if (b.locked && b.time >= b.locked_at + b.clock_settling)
+    target = std::clamp<double>(target, b.locked_min, b.locked_max);
   if (b.low_memory_max_graphics && memory_clock(b) < b.memory_clocks[0])
     target = std::min<double>(target, b.low_memory_max_graphics);
   return target;
@@ -161,9 +161,9 @@ inline double exponential_at(const Board& b, double time) {
 
 /// Value of a power sensor at its update `tick` (model time), in W.
 inline double power_reading(const Board& b, const PowerSensorModel& s, double tick) {
-  const double true_value =
-      s.exponential ? exponential_at(b, tick - s.lag)
-                    : (energy_at(b, tick - s.lag) - energy_at(b, tick - s.lag - s.window)) / s.window;
+  const double true_value = s.exponential
+                                ? exponential_at(b, tick - s.lag)
+                                : (energy_at(b, tick - s.lag) - energy_at(b, tick - s.lag - s.window)) / s.window;
   return std::max(0.0, s.gain * true_value + s.offset);
 }
 inline double last_tick(double phase, double period, double now) {
@@ -242,8 +242,7 @@ inline void advance(const State& state, Board& b, double now) {
     while (b.counter.period > 0 && b.next_counter_tick <= b.time) {
       const double t = b.next_counter_tick - b.counter.lag;
       if (b.counter.sleeps) {
-        b.counter_raw +=
-            (energy_at(b, t) - energy_at(b, t - b.counter.window)) / b.counter.window * b.counter.period;
+        b.counter_raw += (energy_at(b, t) - energy_at(b, t - b.counter.window)) / b.counter.window * b.counter.period;
       } else {
         b.counter_raw = energy_at(b, t);
       }

@@ -83,14 +83,12 @@ struct Board {
   // clocks, MHz, descending as NVML gives them
   int graphics_clock_count, memory_clock_count;
   std::uint32_t graphics_clocks[kMaxClocks], memory_clocks[kMaxMemoryClocks];
-  std::uint32_t
-      low_memory_max_graphics;  ///< highest graphics clock at all but the first memory clock; 0: no bound
+  std::uint32_t low_memory_max_graphics;  ///< highest graphics clock at all but the first memory clock; 0: no bound
   int supports_locked_clocks, supports_memory_locked_clocks, supports_application_clocks;
 
   // settings, as setters leave them
   int locked, memory_locked, application_clocks_set;
-  std::uint32_t locked_min, locked_max, memory_locked_min, memory_locked_max, application_graphics,
-      application_memory;
+  std::uint32_t locked_min, locked_max, memory_locked_min, memory_locked_max, application_graphics, application_memory;
   std::uint32_t default_application_graphics, default_application_memory;
   std::uint32_t power_limit_mw, default_power_limit_mw, min_power_limit_mw, max_power_limit_mw;
   int persistence;

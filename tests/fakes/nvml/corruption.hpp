@@ -11,26 +11,26 @@ namespace fake_nvml {
 
 enum class Corruption : int {
   none,
-  all_ones,     ///< every bit of the value is set
+  all_ones,  ///< every bit of the value is set
   zero,
-  tiny,         ///< one millionth of it, one unit at least
-  too_small,    ///< watts where milliwatts are said
-  too_large,    ///< microwatts where milliwatts are said
-  frozen,       ///< what it was at first
-  frozen_later, ///< what it was after so many calls (`after`)
-  backwards,    ///< less with every call
-  jumping,      ///< far up and back at random
-  negative,     ///< -1 as a signed value
-  not_a_number, ///< a double that is none
+  tiny,          ///< one millionth of it, one unit at least
+  too_small,     ///< watts where milliwatts are said
+  too_large,     ///< microwatts where milliwatts are said
+  frozen,        ///< what it was at first
+  frozen_later,  ///< what it was after so many calls (`after`)
+  backwards,     ///< less with every call
+  jumping,       ///< far up and back at random
+  negative,      ///< -1 as a signed value
+  not_a_number,  ///< a double that is none
   infinite,
-  as_double,    ///< the bits of the integer, said to be a double
-  as_short,     ///< the integer, said to be an unsigned short
-  as_unknown,   ///< said to be of a type that there is not
-  garbage_high, ///< said to be 64 bits wide, of which the upper ones are garbage
-  stamps_zero,  ///< time stamps of buffered samples: none
-  stamps_ones,  ///< ... every bit set
-  stamps_old,   ///< ... an hour ago
-  alternating,  ///< every second value all ones
+  as_double,     ///< the bits of the integer, said to be a double
+  as_short,      ///< the integer, said to be an unsigned short
+  as_unknown,    ///< said to be of a type that there is not
+  garbage_high,  ///< said to be 64 bits wide, of which the upper ones are garbage
+  stamps_zero,   ///< time stamps of buffered samples: none
+  stamps_ones,   ///< ... every bit set
+  stamps_old,    ///< ... an hour ago
+  alternating,   ///< every second value all ones
 };
 
 /// One function's, or one field's ("field:186").

@@ -93,8 +93,8 @@ class FakeNvml {
     return energy_at(board(index), time);
   }
 
-  void add_fault(const std::string& function, int code, std::uint64_t after_calls = 0,
-                 std::uint64_t for_calls = 0, double delay = 0) {
+  void add_fault(const std::string& function, int code, std::uint64_t after_calls = 0, std::uint64_t for_calls = 0,
+                 double delay = 0) {
     Lock lock(*state_);
     if (state_->fault_count >= kMaxFaults) throw std::runtime_error("too many faults");
     Fault& f = state_->faults[state_->fault_count++];

@@ -1,6 +1,6 @@
-// A kernel that loads a fake board: a C function on the host whose time follows the board's clock, and whose activity is
-// the board's as long as it runs. With it the fake board is a live one: what the command sets, measures and restores goes
-// through the driver's interface, and the physics of board_model.hpp answer.
+// A kernel that loads a fake board: a C function on the host whose time follows the board's clock, and whose activity
+// is the board's as long as it runs. With it the fake board is a live one: what the command sets, measures and restores
+// goes through the driver's interface, and the physics of board_model.hpp answer.
 #pragma once
 
 #include <cstddef>
@@ -12,34 +12,46 @@ namespace fake_nvml {
 
 /// What one launch of a configuration is, as expressions of the problem's parameters.
 struct LiveLoad {
-  std::string mega_cycles = "15";   ///< that follow the core clock
-  std::string seconds = "0";        ///< that do not
-  std::string activity = "1";       ///< 0 idle, 1 full
+  std::string mega_cycles = "15";  ///< that follow the core clock
+  std::string seconds = "0";       ///< that do not
+  std::string activity = "1";      ///< 0 idle, 1 full
 };
 
-/// Source of `void work(float* b)`, b of 16 elements, for board 0 of the state that the environment names. It sleeps while
-/// it "runs", so that it needs no core of its own. A launch begins where the one before it ended, as on a queue that is kept
-/// full, although the host comes up to 30 ms late, and the board goes on for 100 ms without it: a machine that is busy with other things
-/// changes neither a launch's energy nor how many there are in a second.
+/// Source of `void work(float* b)`, b of 16 elements, for board 0 of the state that the environment names. It sleeps
+/// while it "runs", so that it needs no core of its own. A launch begins where the one before it ended, as on a queue
+/// that is kept full, although the host comes up to 30 ms late, and the board goes on for 100 ms without it: a machine
+/// that is busy with other things changes neither a launch's energy nor how many there are in a second.
 inline std::string live_kernel(const LiveLoad& load) {
   const auto at = [](std::size_t offset) { return std::to_string(offsetof(State, boards) + offset); };
-  return "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n#include <fcntl.h>\n#include <stdlib.h>\n#include <sys/mman.h>\n#include <time.h>\n"
+  return "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n#include <fcntl.h>\n#include <stdlib.h>\n#include "
+         "<sys/mman.h>\n#include <time.h>\n"
          "#include <unistd.h>\n"
          "static char* board;\n"
          "static double now(void) {\n  struct timespec t;\n  clock_gettime(CLOCK_MONOTONIC, &t);\n"
          "  return t.tv_sec + 1e-9 * t.tv_nsec;\n}\n"
          "void work(float* b) {\n"
          "  if (!board) {\n    int file = open(getenv(\"ERGOTUNE_FAKE_NVML_STATE\"), O_RDWR);\n"
-         "    board = (char*)mmap(0, " + std::to_string(sizeof(State)) +
+         "    board = (char*)mmap(0, " +
+         std::to_string(sizeof(State)) +
          ", PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);\n    close(file);\n  }\n"
-         "  volatile double* clock = (volatile double*)(board + " + at(offsetof(Board, clock_mhz)) + ");\n"
-         "  volatile double* activity = (volatile double*)(board + " + at(offsetof(Board, background_activity)) + ");\n"
-         "  volatile double* until = (volatile double*)(board + " + at(offsetof(Board, background_until)) + ");\n"
+         "  volatile double* clock = (volatile double*)(board + " +
+         at(offsetof(Board, clock_mhz)) +
+         ");\n"
+         "  volatile double* activity = (volatile double*)(board + " +
+         at(offsetof(Board, background_activity)) +
+         ");\n"
+         "  volatile double* until = (volatile double*)(board + " +
+         at(offsetof(Board, background_until)) +
+         ");\n"
          "  static double end;\n"
-         "  double cycles = " + load.mega_cycles + ", rest = " + load.seconds + ", last = now();\n"
+         "  double cycles = " +
+         load.mega_cycles + ", rest = " + load.seconds +
+         ", last = now();\n"
          "  *until = last + 0.1;\n"
          "  if (last - end < 0.03) last = end;\n"
-         "  *activity = " + load.activity + ";\n"
+         "  *activity = " +
+         load.activity +
+         ";\n"
          "  while (cycles > 0 || rest > 0) {\n"
          "    double step = cycles > 0 ? cycles / *clock : rest;\n"
          "    if (step > 0.001) step = 0.001;\n"
@@ -59,8 +71,10 @@ inline std::string live_kernel(const LiveLoad& load) {
 /// A problem around it: parameters and execution parameters as TOML.
 inline std::string live_problem(const LiveLoad& load, const std::string& parameters, const std::string& execution) {
   return "name = \"live\"\nobjective = \"energy\"\n[parameters]\n" + parameters + "\n[execution]\n" + execution +
-         "\n[kernel]\nfunction = \"work\"\narguments = [{ name = \"b\", type = \"float32\", count = 16, access = \"write\" }]\n"
-         "[kernel.source.c]\ntext = '''\n" + live_kernel(load) + "'''\n";
+         "\n[kernel]\nfunction = \"work\"\narguments = [{ name = \"b\", type = \"float32\", count = 16, access = "
+         "\"write\" }]\n"
+         "[kernel.source.c]\ntext = '''\n" +
+         live_kernel(load) + "'''\n";
 }
 
 }  // namespace fake_nvml

@@ -307,8 +307,7 @@ FAKE int nvmlDeviceGetHandleByPciBusId_v2(const char* pci, void** device) {
 }
 FAKE int nvmlDeviceGetIndex(void* device, unsigned* index) {
   const Call call("nvmlDeviceGetIndex", device, true);
-  return call.failed() ? call.result
-                       : give(index, static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(device) - 1));
+  return call.failed() ? call.result : give(index, static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(device) - 1));
 }
 FAKE int nvmlDeviceGetName(void* device, char* text, unsigned size) {
   const Call call("nvmlDeviceGetName", device, true);
@@ -431,8 +430,8 @@ FAKE int nvmlDeviceGetFieldValues(void* device, int count, FieldValue* values) {
   }
   return ok;
 }
-FAKE int nvmlDeviceGetSamples(void* device, int type, unsigned long long last_seen, int* value_type,
-                              unsigned* count, Sample* samples) {
+FAKE int nvmlDeviceGetSamples(void* device, int type, unsigned long long last_seen, int* value_type, unsigned* count,
+                              Sample* samples) {
   const Call call("nvmlDeviceGetSamples", device, true);
   if (call.failed()) return call.result;
   if (!count || !value_type) return invalid_argument;
@@ -448,8 +447,7 @@ FAKE int nvmlDeviceGetSamples(void* device, int type, unsigned long long last_se
     const double tick = b.samples.phase + (newest - i) * b.samples.period;
     const unsigned long long stamp = wall_microseconds(*state, tick);
     if (stamp <= last_seen) continue;
-    const TypedValue said =
-        reading("nvmlDeviceGetSamples", milliwatts(power_reading(b, b.samples, tick)), 32, 1);
+    const TypedValue said = reading("nvmlDeviceGetSamples", milliwatts(power_reading(b, b.samples, tick)), 32, 1);
     samples[n].time = wrong == Corruption::stamps_zero   ? 0
                       : wrong == Corruption::stamps_ones ? ~0ull
                       : wrong == Corruption::stamps_old  ? stamp - 3'600'000'000ull
@@ -500,8 +498,7 @@ FAKE int nvmlDeviceGetSupportedMemoryClocks(void* device, unsigned* count, unsig
   *count = n;
   return ok;
 }
-FAKE int nvmlDeviceGetSupportedGraphicsClocks(void* device, unsigned memory_mhz, unsigned* count,
-                                              unsigned* mhz) {
+FAKE int nvmlDeviceGetSupportedGraphicsClocks(void* device, unsigned memory_mhz, unsigned* count, unsigned* mhz) {
   const Call call("nvmlDeviceGetSupportedGraphicsClocks", device, true);
   if (call.failed()) return call.result;
   const Board& b = *call.board;

@@ -25,9 +25,7 @@ inline void set_text(char* to, std::size_t size, const std::string& text) {
 inline PowerSensorModel boxcar(double period, double window, double lag = 0.0) {
   return {1, 0, period, window, lag, 0, 0.0, 1.0, 0.0};
 }
-inline PowerSensorModel exponential(double period, double tau) {
-  return {1, 1, period, 0, 0, tau, 0.0, 1.0, 0.0};
-}
+inline PowerSensorModel exponential(double period, double tau) { return {1, 1, period, 0, 0, tau, 0.0, 1.0, 0.0}; }
 
 /// Fills a board: "hopper", "ada", "ampere" (GA102), "ga100", "turing", "volta", "pascal", "kepler".
 inline void preset(Board& b, const std::string& generation, int index) {
@@ -140,8 +138,7 @@ inline void start(Board& b, double now) {
   b.history_time[1] = now;
   b.history_energy[1] = 0;
   b.history_exponential[1] = b.power;
-  b.next_counter_tick =
-      b.counter.period > 0 ? last_tick(b.counter.phase, b.counter.period, now) + b.counter.period : 0;
+  b.next_counter_tick = b.counter.period > 0 ? last_tick(b.counter.phase, b.counter.period, now) + b.counter.period : 0;
 }
 
 /// `description`: "generation=hopper devices=2 permitted=1 virtual=0 latency=0.0003 seed=7" (all optional).
@@ -186,8 +183,7 @@ inline void initialise(State& state, const std::string& description) {
   }
   state.virtual_time = 1000;
   state.wall_offset_us =
-      state.is_virtual ? 0
-                       : std::llround(1e6 * (clock_seconds(CLOCK_REALTIME) - clock_seconds(CLOCK_MONOTONIC)));
+      state.is_virtual ? 0 : std::llround(1e6 * (clock_seconds(CLOCK_REALTIME) - clock_seconds(CLOCK_MONOTONIC)));
   for (int i = 0; i < kMaxDevices; ++i) {
     preset(state.boards[i], generation, i);
     state.boards[i].random += seed * 0x2545f4914f6cdd1dull;

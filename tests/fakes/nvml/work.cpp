@@ -1,5 +1,5 @@
-// Work on the first fake board for kernels that run on the host: a launch lasts as long as the board's clock makes it, and
-// heats it. A kernel finds this in the library that ERGOTUNE_NVML names (work.h).
+// Work on the first fake board for kernels that run on the host: a launch lasts as long as the board's clock makes it,
+// and heats it. A kernel finds this in the library that ERGOTUNE_NVML names (work.h).
 #include <cstdlib>
 #include <string>
 

@@ -28,8 +28,8 @@ struct FakePowersensorOptions {
   double clock_error = 0;  ///< of the device's clock: 1e-3 runs 0.1 % fast
   bool answers = true;     ///< false: something else is on this line
   bool channels_in_use = true;
-  int unscaled = -1;      ///< this channel in use has a scale of 0
-  char last_word = 'D';   ///< PowerSensor 3: what ends the configuration
+  int unscaled = -1;     ///< this channel in use has a scale of 0
+  char last_word = 'D';  ///< PowerSensor 3: what ends the configuration
 };
 
 /// What both have in common: the pseudo-terminal and the thread behind it.
@@ -111,8 +111,7 @@ class FakeSerialDevice {
       // in pieces that respect nothing
       for (std::size_t at = 0; at < kept.size();) {
         const std::size_t piece = std::min(kept.size() - at, std::size_t{1} + random.below(200));
-        send({kept.begin() + static_cast<std::ptrdiff_t>(at),
-              kept.begin() + static_cast<std::ptrdiff_t>(at + piece)});
+        send({kept.begin() + static_cast<std::ptrdiff_t>(at), kept.begin() + static_cast<std::ptrdiff_t>(at + piece)});
         at += piece;
       }
     }
@@ -127,9 +126,7 @@ class FakeSerialDevice {
 /// Two pairs in use, each with half of the power at 12 V.
 class FakePowersensor3 : public FakeSerialDevice {
  public:
-  explicit FakePowersensor3(FakePowersensorOptions options = {}) : FakeSerialDevice(std::move(options)) {
-    begin();
-  }
+  explicit FakePowersensor3(FakePowersensorOptions options = {}) : FakeSerialDevice(std::move(options)) { begin(); }
   ~FakePowersensor3() override { unplug(); }
 
   static constexpr float kVoltReference = 0, kVoltSensitivity = 0.2f, kAmpereReference = 1.65f,
@@ -166,8 +163,7 @@ class FakePowersensor3 : public FakeSerialDevice {
       item(7, static_cast<unsigned>(stamp) & 1023, true, out);
       const double amperes = options_.power(t) / 2 / 12;
       for (unsigned channel = 0; channel < 8; ++channel) {
-        const double volts =
-            channel % 2 == 0 ? kAmpereReference + kAmpereSensitivity * amperes : kVoltSensitivity * 12;
+        const double volts = channel % 2 == 0 ? kAmpereReference + kAmpereSensitivity * amperes : kVoltSensitivity * 12;
         // rounded with dither, as noise does it
         const double level = channel < 4 ? volts / 3.3 * 1023 + dither_.uniform() : 512;
         item(channel, static_cast<unsigned>(level), channel == 0 && mark_.exchange(false), out);
@@ -199,9 +195,7 @@ class FakePowersensor3 : public FakeSerialDevice {
 /// Two sensors in use of five, each with half of the power, though not of the same kind.
 class FakePowersensor2 : public FakeSerialDevice {
  public:
-  explicit FakePowersensor2(FakePowersensorOptions options = {}) : FakeSerialDevice(std::move(options)) {
-    begin();
-  }
+  explicit FakePowersensor2(FakePowersensorOptions options = {}) : FakeSerialDevice(std::move(options)) { begin(); }
   ~FakePowersensor2() override { unplug(); }
 
  protected:
@@ -228,7 +222,8 @@ class FakePowersensor2 : public FakeSerialDevice {
       for (unsigned sensor = 0; sensor < 5; ++sensor) {
         const double watts = options_.power(t) / 2;
         const auto& [volt, type, null_level] = kRecords[sensor % 2];
-        const double exact = sensor < 2 ? (watts + null_level) / (2.5 / 512 * volt / type) + 512 + dither_.uniform() : 512;
+        const double exact =
+            sensor < 2 ? (watts + null_level) / (2.5 / 512 * volt / type) + 512 + dither_.uniform() : 512;
         const auto level = static_cast<unsigned>(exact);
         out.push_back(static_cast<unsigned char>(sensor << 5 | (level >> 5 & 31)));
         out.push_back(static_cast<unsigned char>(0xE0 | (level & 31)));

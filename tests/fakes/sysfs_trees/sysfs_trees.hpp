@@ -122,8 +122,7 @@ struct XavierTree : SysfsTree {
     power(2, 3);
   }
   void power(int channel, double watts) {
-    put(std::string(kChip) + "/iio:device0/in_power" + std::to_string(channel) + "_input",
-        std::llround(watts * 1000));
+    put(std::string(kChip) + "/iio:device0/in_power" + std::to_string(channel) + "_input", std::llround(watts * 1000));
   }
 };
 
@@ -131,8 +130,7 @@ struct AmdgpuTree : SysfsTree {
   AmdgpuTree() {
     for (const int card : {0, 1}) {
       const std::string device = "/sys/class/drm/card" + std::to_string(card) + "/device/";
-      put(device + "uevent",
-          std::string("DRIVER=amdgpu\nPCI_SLOT_NAME=0000:") + (card == 0 ? "03" : "C3") + ":00.0\n");
+      put(device + "uevent", std::string("DRIVER=amdgpu\nPCI_SLOT_NAME=0000:") + (card == 0 ? "03" : "C3") + ":00.0\n");
       put(device + "hwmon/hwmon" + std::to_string(3 + card) + "/name", "amdgpu\n");
     }
     put("/sys/class/drm/card0-DP-1/status", "connected");
@@ -177,8 +175,7 @@ struct RaplTree : SysfsTree {
 /// Cray EX: the files of one scan are written one after the other, freshness last, as the node controller
 /// does.
 struct CrayTree : SysfsTree {
-  explicit CrayTree(int accelerators, bool with_times)
-      : accelerators_(accelerators), with_times_(with_times) {
+  explicit CrayTree(int accelerators, bool with_times) : accelerators_(accelerators), with_times_(with_times) {
     put("/sys/cray/pm_counters/version", "2");
     put("/sys/cray/pm_counters/raw_scan_hz", "10");
     line("cpu_energy", 0, "J", 0);
@@ -188,8 +185,7 @@ struct CrayTree : SysfsTree {
   /// A scan at `wall` (s since the epoch): node and accelerator energy in J.
   void scan(double node, double accelerator, double wall) {
     line("energy", node, "J", wall);
-    for (int i = 0; i < accelerators_; ++i)
-      line("accel" + std::to_string(i) + "_energy", accelerator, "J", wall);
+    for (int i = 0; i < accelerators_; ++i) line("accel" + std::to_string(i) + "_energy", accelerator, "J", wall);
     put("/sys/cray/pm_counters/freshness", ++freshness_);
   }
   void line(const std::string& file, double value, const char* unit, double wall) {

@@ -16,8 +16,7 @@ namespace ergotune::test {
 namespace {
 
 std::map<std::string, std::string> environment_in(const TemporaryFolder& folder) {
-  return {{"XDG_CACHE_HOME", (folder.path() / "cache").string()},
-          {"XDG_DATA_HOME", (folder.path() / "data").string()}};
+  return {{"XDG_CACHE_HOME", (folder.path() / "cache").string()}, {"XDG_DATA_HOME", (folder.path() / "data").string()}};
 }
 
 /// First column of a query's rows, joined by what `each` makes of a row.
@@ -27,8 +26,7 @@ void query(const std::filesystem::path& file, const char* sql, F&& each) {
   ASSERT_EQ(sqlite3_open_v2(file.c_str(), &database, SQLITE_OPEN_READWRITE, nullptr), SQLITE_OK) << file;
   sqlite3_busy_timeout(database, 10'000);  // a session may be writing at this moment
   sqlite3_stmt* statement = nullptr;
-  EXPECT_EQ(sqlite3_prepare_v2(database, sql, -1, &statement, nullptr), SQLITE_OK)
-      << sqlite3_errmsg(database);
+  EXPECT_EQ(sqlite3_prepare_v2(database, sql, -1, &statement, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
   while (statement && sqlite3_step(statement) == SQLITE_ROW) each(statement);
   sqlite3_finalize(statement);
   sqlite3_close(database);
@@ -78,8 +76,7 @@ ChildProcess start_ergotune(const TemporaryFolder& folder, std::vector<std::stri
 
 nlohmann::json json_of(const ProcessResult& result) {
   auto document = nlohmann::json::parse(result.out, nullptr, false);
-  EXPECT_FALSE(document.is_discarded())
-      << "standard output: " << result.out << "\nstandard error: " << result.err;
+  EXPECT_FALSE(document.is_discarded()) << "standard output: " << result.out << "\nstandard error: " << result.err;
   return document;
 }
 
@@ -108,8 +105,7 @@ std::vector<std::string> chosen_faults(const std::vector<std::string>& all, std:
 std::map<std::string, std::vector<std::string>> stored_rows(const std::filesystem::path& store) {
   std::map<std::string, std::vector<std::string>> rows;
   bool begun = false;  // a session may have made the file and not yet its tables
-  query(store, "SELECT 1 FROM sqlite_master WHERE name = 'measurements'",
-        [&](sqlite3_stmt*) { begun = true; });
+  query(store, "SELECT 1 FROM sqlite_master WHERE name = 'measurements'", [&](sqlite3_stmt*) { begun = true; });
   if (!begun) return rows;
   // Rounds of a confirmation are rows of their own kind.
   query(store, "SELECT configuration, status FROM measurements WHERE kind = 'search' ORDER BY id",

@@ -28,8 +28,7 @@ class TemporaryFolder {
 /// Path of the command under test.
 std::string ergotune_program();
 /// Runs the command in `folder`, with its cache below it.
-ProcessResult ergotune(const TemporaryFolder& folder, std::vector<std::string> arguments,
-                       double timeout = 120);
+ProcessResult ergotune(const TemporaryFolder& folder, std::vector<std::string> arguments, double timeout = 120);
 /// Starts it and leaves it running, its output in files "out" and "err" of the folder.
 ChildProcess start_ergotune(const TemporaryFolder& folder, std::vector<std::string> arguments);
 /// Standard output as one JSON document; fails the test with the command's words when it is none.
@@ -51,7 +50,8 @@ class Fault {
 /// `all` with ERGOTUNE_ALL_FAULTS, else every `step`th.
 std::vector<std::string> chosen_faults(const std::vector<std::string>& all, std::size_t step);
 
-/// The search rows of a store's only session (no rounds of a confirmation): configuration as text -> statuses, one per row.
+/// The search rows of a store's only session (no rounds of a confirmation): configuration as text -> statuses, one per
+/// row.
 std::map<std::string, std::vector<std::string>> stored_rows(const std::filesystem::path& store);
 /// What SQLite's integrity check says: "ok".
 std::string integrity(const std::filesystem::path& store);

@@ -1,5 +1,6 @@
-/* A CUDA program that knows nothing of ergotune: opens the driver (ERGOTUNE_CUDA names a fake one), loads a code object and
-   launches its kernel add_one(int* x, int n) three times. Prints the sum of x. With an argument it launches nothing. */
+/* A CUDA program that knows nothing of ergotune: opens the driver (ERGOTUNE_CUDA names a fake one), loads a code object
+   and launches its kernel add_one(int* x, int n) three times. Prints the sum of x. With an argument it launches
+   nothing. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,11 +23,16 @@ int main(int argc, char** argv) {
   int (*load)(void**, const void*, unsigned, int*, void**) = entry("cuModuleLoadDataEx");
   int (*find)(void**, void*, const char*) = entry("cuModuleGetFunction");
   int (*allocate)(uint64_t*, size_t) = entry("cuMemAlloc_v2");
-  int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**) = entry("cuLaunchKernel");
+  int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**) =
+      entry("cuLaunchKernel");
   void *context = NULL, *module = NULL, *function = NULL;
   uint64_t x = 0;
   int n = 32, sum = 0;
-  if (init(0) || retain(&context, 0) || make_current(context) || load(&module, "\x7f" "ELF.text.add_one", 0, NULL, NULL) ||
+  if (init(0) || retain(&context, 0) || make_current(context) ||
+      load(&module,
+           "\x7f"
+           "ELF.text.add_one",
+           0, NULL, NULL) ||
       find(&function, module, "add_one") || allocate(&x, sizeof(int) * (size_t)n))
     return 8;
   if (argc > 1) return 0;

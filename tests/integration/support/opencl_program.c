@@ -18,7 +18,8 @@ extern Handle clCreateBuffer(Handle, uint64_t, size_t, void*, int*);
 extern Handle clCreateSubBuffer(Handle, uint64_t, unsigned, const void*, int*);
 extern int clReleaseMemObject(Handle);
 extern Handle clCreateProgramWithSource(Handle, unsigned, const char**, const size_t*, int*);
-extern Handle clCreateProgramWithBinary(Handle, unsigned, const Handle*, const size_t*, const unsigned char**, int*, int*);
+extern Handle clCreateProgramWithBinary(Handle, unsigned, const Handle*, const size_t*, const unsigned char**, int*,
+                                        int*);
 extern int clGetProgramInfo(Handle, unsigned, size_t, void*, size_t*);
 extern int clBuildProgram(Handle, unsigned, const Handle*, const char*, void*, void*);
 extern int clReleaseProgram(Handle);
@@ -27,7 +28,8 @@ extern int clReleaseKernel(Handle);
 extern int clSetKernelArg(Handle, unsigned, size_t, const void*);
 extern int clSetKernelArgSVMPointer(Handle, unsigned, const void*);
 extern void* clSVMAlloc(Handle, uint64_t, size_t, unsigned);
-extern int clEnqueueNDRangeKernel(Handle, Handle, unsigned, const size_t*, const size_t*, const size_t*, unsigned, const Handle*, Handle*);
+extern int clEnqueueNDRangeKernel(Handle, Handle, unsigned, const size_t*, const size_t*, const size_t*, unsigned,
+                                  const Handle*, Handle*);
 extern int clEnqueueReadBuffer(Handle, Handle, unsigned, size_t, size_t, void*, unsigned, const Handle*, Handle*);
 extern int clFinish(Handle);
 
@@ -40,11 +42,13 @@ static const char* kSource =
     "  if (i < n) y[i] = sum / ROUNDS;\n"
     "}\n"
     "__kernel void fill(__global float* y, float4 v) { y[get_global_id(0)] = v.y; }\n";
-static const char* kOther = "__kernel void scale(const float k, __global const float* x, __global float* y, int n) {\n"
-                            "  y[get_global_id(0)] = k * x[get_global_id(0)] - 1;\n}\n";
-static const char* kGroup = "__kernel void turn(__global float* y, __local float* room) {\n"
-                            "  int i = get_local_id(0);\n  room[i] = y[get_global_id(0)];\n  barrier(CLK_LOCAL_MEM_FENCE);\n"
-                            "  y[get_global_id(0)] = room[get_local_size(0) - 1 - i];\n}\n";
+static const char* kOther =
+    "__kernel void scale(const float k, __global const float* x, __global float* y, int n) {\n"
+    "  y[get_global_id(0)] = k * x[get_global_id(0)] - 1;\n}\n";
+static const char* kGroup =
+    "__kernel void turn(__global float* y, __local float* room) {\n"
+    "  int i = get_local_id(0);\n  room[i] = y[get_global_id(0)];\n  barrier(CLK_LOCAL_MEM_FENCE);\n"
+    "  y[get_global_id(0)] = room[get_local_size(0) - 1 - i];\n}\n";
 
 static int n = 4096;
 static Handle device;
@@ -105,7 +109,8 @@ static double scale(const char* source, uint64_t properties, int launches) {
   const struct Work w = begin(source, properties);
   const Handle kernel = scale_kernel(w);
   const size_t global = (size_t)n, local = 4;
-  for (int i = 0; i < launches; ++i) check(clEnqueueNDRangeKernel(w.queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL), "launch");
+  for (int i = 0; i < launches; ++i)
+    check(clEnqueueNDRangeKernel(w.queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL), "launch");
   clFinish(w.queue);
   clReleaseKernel(kernel);
   return finish(w);
@@ -135,7 +140,8 @@ static double from_binary(void) {
   clGetProgramInfo(w.program, 0x1166, sizeof bytes, &bytes, NULL);
   int status = 0, code = 0;
   struct Work again = w;
-  again.program = clCreateProgramWithBinary(w.context, 1, &device, &size, (const unsigned char**)&bytes, &status, &code);
+  again.program =
+      clCreateProgramWithBinary(w.context, 1, &device, &size, (const unsigned char**)&bytes, &status, &code);
   check(code, "binary");
   check(clBuildProgram(again.program, 1, &device, "", NULL, NULL), "build of the binary");
   const Handle kernel = scale_kernel(again);

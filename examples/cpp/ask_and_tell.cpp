@@ -1,8 +1,7 @@
 #include <cstdio>
-#include <ergotune/strategy.hpp>
-#include <ergotune/space.hpp>
+#include <ergotune/ergotune.hpp>
 
-// Tunes anything that can be called: here a made-up cost that is least at block_size 128, unroll 4.
+// Tunes any callable by ask and tell: here a synthetic cost that is least at block_size 128, unroll 4.
 double cost(const ergotune::Configuration& c) {
   const double block = c[0].as_real(), unroll = c[1].as_real();
   return (block - 128) * (block - 128) / 1e4 + (unroll - 4) * (unroll - 4);

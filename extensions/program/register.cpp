@@ -1,0 +1,14 @@
+// Adds whole programs as a kind of target.
+#include "program/target_program.hpp"
+#include "tune/target/target_parts.hpp"
+
+namespace ergotune {
+
+void register_program() {
+  register_target({[](const Problem& problem, const TargetOptions& options) {
+                     return problem.program && !options.device.starts_with("replay:");
+                   },
+                   open_program});
+}
+
+}  // namespace ergotune

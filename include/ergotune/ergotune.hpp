@@ -1,0 +1,11 @@
+// The public C++ API of ergotune, version 0: everything in this folder follows semantic versioning; every other header is
+// private. Applications that launch tuned kernels need launcher.h or launcher.hpp and libergotune-launcher alone.
+#pragma once
+
+#include "ergotune/error.hpp"
+#include "ergotune/observer.hpp"
+#include "ergotune/problem.hpp"
+#include "ergotune/result.hpp"
+#include "ergotune/session.hpp"
+#include "ergotune/space.hpp"
+#include "ergotune/strategy.hpp"
