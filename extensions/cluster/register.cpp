@@ -8,7 +8,8 @@ void open_nodes(Target& target, const TargetOptions& options);
 
 void register_cluster() {
   register_target({[](const Problem& problem, const TargetOptions& options) {
-                     return !problem.program && (!options.live.workers.empty() || !options.live.nodes.empty()) && !options.device.starts_with("replay:");
+                     return !problem.program && (!options.live.workers.empty() || !options.live.nodes.empty()) &&
+                            !options.device.starts_with("replay:");
                    },
                    open_nodes});
 }

@@ -19,11 +19,11 @@ namespace ergotune {
 
 /// The state of a running search, once for each result.
 struct TuneProgress {
-  std::uint64_t evaluated = 0;           ///< configurations measured in this run
-  std::uint64_t total = 0;               ///< configurations of the search space
-  double seconds = 0;                    ///< s since the run began
-  std::optional<double> best;            ///< objective of the best configuration so far
-  std::optional<double> seconds_left;    ///< s, estimated
+  std::uint64_t evaluated = 0;         ///< configurations measured in this run
+  std::uint64_t total = 0;             ///< configurations of the search space
+  double seconds = 0;                  ///< s since the run began
+  std::optional<double> best;          ///< objective of the best configuration so far
+  std::optional<double> seconds_left;  ///< s, estimated
 };
 
 struct TuneOptions {
@@ -36,8 +36,8 @@ struct TuneOptions {
   std::function<void(const TuneProgress&)> progress;
   /// Ends the search with the best configuration so far once it is true.
   const std::atomic<bool>* interrupted = nullptr;
-  /// The `ergotune` command whose worker processes compile and run kernels. Empty: $ERGOTUNE_COMMAND, else `ergotune` on
-  /// the search path. Unused where observers are given.
+  /// The `ergotune` command whose worker processes compile and run kernels. Empty: $ERGOTUNE_COMMAND, else `ergotune`
+  /// on the search path. Unused where observers are given.
   std::string command;
 };
 
@@ -64,8 +64,8 @@ struct TuneResult {
   std::string json;
 };
 
-/// Tunes a problem. Throws UserError for every mistake that the caller can correct (an unknown setting, a device that is
-/// absent, an empty search space) and Error for a failure of the machine.
+/// Tunes a problem. Throws UserError for every mistake that the caller can correct (an unknown setting, a device that
+/// is absent, an empty search space) and Error for a failure of the machine.
 TuneResult tune(Problem problem, const TuneOptions& options = {});
 
 }  // namespace ergotune

@@ -11,8 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json configuration_document(const PreparedSession& prepared, const ConfigurationResult& result) {
-  Json document{
-      {"configuration", to_json(prepared.space->parameters(), prepared.space->configuration(result.index))}};
+  Json document{{"configuration", to_json(prepared.space->parameters(), prepared.space->configuration(result.index))}};
   document.update(to_json(result.measurement));
   if (const auto value = prepared.objective->value(result.measurement)) document["objective"] = *value;
   document["confirmation_repeats"] = result.rounds;
@@ -23,9 +22,12 @@ Json configuration_document(const PreparedSession& prepared, const Configuration
 Json device_shares_document(const SessionResult& result) {
   Json list = Json::array();
   for (const DeviceResult& board : result.boards) {
-    Json document{{"board", board.board},     {"id", board.id},
-                  {"name", board.name},       {"lost", board.lost},
-                  {"measured", board.results}, {"busy_seconds", board.busy_seconds},
+    Json document{{"board", board.board},
+                  {"id", board.id},
+                  {"name", board.name},
+                  {"lost", board.lost},
+                  {"measured", board.results},
+                  {"busy_seconds", board.busy_seconds},
                   {"idle_seconds", board.idle_seconds}};
     for (const auto& [name, factor] : board.factors)
       document["factors"][name] = {{"value", factor.value}, {"standard_error", factor.standard_error}, {"n", factor.n}};
@@ -45,8 +47,7 @@ Json result_document(const PreparedSession& prepared, const SessionResult& resul
       {"device_name", prepared.device.name},
       {"provenance", to_string(prepared.evaluator->provenance())},
       {"objective",
-       {{"name", objective.name()},
-        {"direction", objective.direction() == Direction::maximise ? "max" : "min"}}},
+       {{"name", objective.name()}, {"direction", objective.direction() == Direction::maximise ? "max" : "min"}}},
       {"best", nullptr},
   };
   if (!result.best.empty()) document["best"] = configuration_document(prepared, result.best.front());
@@ -58,7 +59,8 @@ Json result_document(const PreparedSession& prepared, const SessionResult& resul
   Json top = Json::array();
   for (const ConfigurationResult& entry : result.best) {
     top.push_back(configuration_document(prepared, entry));
-    if (const auto behind = unconfirmed_behind(prepared, result, entry)) top.back()["unconfirmed"] = unconfirmed_document(*behind);
+    if (const auto behind = unconfirmed_behind(prepared, result, entry))
+      top.back()["unconfirmed"] = unconfirmed_document(*behind);
   }
   document["top"] = std::move(top);
   if (result.search_repeats.n > 0) document["search_repeats"] = repeats_document(result.search_repeats);
