@@ -40,7 +40,7 @@ struct NvmlControls : ::testing::Test {
     return ControlSession::open(open_control("nvml:0", environment), options);
   }
   // What a client can leave set.
-  static auto settings(const fake_nvml::NvmlDevice& b) {
+  static auto settings(const fake_nvml::Board& b) {
     return std::array<std::uint32_t, 11>{static_cast<std::uint32_t>(b.locked),
                                          b.locked_min,
                                          b.locked_max,

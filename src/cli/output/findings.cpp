@@ -38,14 +38,6 @@ std::string repeats_text(const Repeats& repeats) {
       repeats.n, repeats.factor, 100 * repeats.deviation);
 }
 
-nlohmann::ordered_json unconfirmed_document(const Unconfirmed& result) {
-  return {{"expected", result.expected}, {"expected_gain", result.expected_gain}};
-}
-
-nlohmann::ordered_json repeats_document(const Repeats& repeats) {
-  return {{"factor", repeats.factor}, {"deviation", repeats.deviation}, {"n", repeats.n}};
-}
-
 void print_importance(const std::vector<Parameter>& parameters, const Importance& importance) {
   constexpr std::size_t kShown = 5;
   std::string text;

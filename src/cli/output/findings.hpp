@@ -1,7 +1,6 @@
 // What a search has found out besides its winner, in words: the same for tune and show.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -16,8 +15,6 @@ std::string certainty_text(int rounds, double probability_best, std::optional<do
 std::string unconfirmed_text(const Unconfirmed& result, const Repeats& repeats, const std::string& unit);
 /// That the search's values changed when they were measured again; empty where they repeated within 5 %.
 std::string repeats_text(const Repeats& repeats);
-nlohmann::ordered_json unconfirmed_document(const Unconfirmed& result);
-nlohmann::ordered_json repeats_document(const Repeats& repeats);
 
 /// What the parameters were seen to do; nothing where nothing is known.
 void print_importance(const std::vector<Parameter>& parameters, const Importance& importance);

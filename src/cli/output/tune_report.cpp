@@ -11,7 +11,6 @@
 #include "base/statistics.hpp"
 #include "cli/live_options.hpp"
 #include "cli/output/findings.hpp"
-#include "tune/plans/device_model.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -111,13 +110,6 @@ void print_best(const PreparedSession& prepared, const SessionResult& result) {
   if (const std::string text = repeats_text(result.search_repeats); !text.empty()) fmt::print("  note: {}\n", text);
 }
 
-/// Of an entry that reads better than the confirmed winner and stands behind it.
-std::optional<Unconfirmed> unconfirmed_behind(const PreparedSession& prepared, const SessionResult& result,
-                                              const ConfigurationResult& entry) {
-  if (result.confirmation_repeats == 0 || entry.confirmed_for == prepared.objective->spec()) return std::nullopt;
-  return unconfirmed(*prepared.objective, entry.measurement, result.best.front().measurement, result.search_repeats);
-}
-
 void print_next_best(const PreparedSession& prepared, const SessionResult& result, std::size_t top) {
   const std::string unit = prepared.objective->unit();
   const std::size_t shown = std::min(top, result.best.size());
@@ -168,31 +160,6 @@ void print_device_shares(const SessionResult& result) {
         fmt::print("  {} {}", name, factor_text(factor->second));
     fmt::print("\n");
   }
-}
-
-/// Where the best clock is an end of what the model suggests: the optimum of this kernel may lie beyond. Empty
-/// elsewhere.
-std::string note_of_model_edge(const PreparedSession& prepared, const SessionResult& result) {
-  if (!prepared.device_model || result.best.empty()) return {};
-  const auto& parameters = prepared.space->parameters();
-  const Configuration best = prepared.space->configuration(result.best.front().index);
-  const auto& supported = prepared.device_model->sampling.supported_mhz;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].kind != ParameterKind::core_clock_mhz || parameters[i].values.size() < 2 || supported.empty())
-      continue;
-    const auto [low, high] =
-        std::minmax_element(parameters[i].values.begin(), parameters[i].values.end(),
-                            [](const Value& a, const Value& b) { return a.as_real() < b.as_real(); });
-    const double clock = best[i].as_real();
-    const bool at_low = clock == low->as_real() && clock > supported.front() + 0.5;
-    const bool at_high = clock == high->as_real() && clock < supported.back() - 0.5;
-    if (at_low || at_high)
-      return fmt::format(
-          "the best clock, {:.0f} MHz, is the {} that the model of the device suggests: this kernel's optimum may lie "
-          "beyond; {} = \"all\" looks there",
-          clock, at_low ? "lowest" : "highest", parameters[i].name);
-  }
-  return {};
 }
 
 /// Nothing keeps them: all that the compiler or driver said, up to a screen.

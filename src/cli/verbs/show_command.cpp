@@ -16,6 +16,7 @@
 #include "cli/output/table.hpp"
 #include "ergotune/error.hpp"
 #include "report/report.hpp"
+#include "report/result_document.hpp"
 #include "store/sqlite/failure_groups.hpp"
 
 namespace ergotune::cli {
