@@ -49,6 +49,29 @@ TEST(Tune, EveryFailureIsLabelledAndAResumeRunsNoneAgain) {
   EXPECT_EQ(stored_rows(folder.path() / "faults.db"), rows);
 }
 
+TEST(Tune, APriorByTimeAloneStartsASearchForEnergy) {
+  TemporaryFolder folder;
+  folder.write("times.csv", "X,time\n1,3e-3\n2,2e-3\n3,1e-3\n4,4e-3\n");
+  folder.write("p.toml", R"(
+name = "p"
+objective = "energy"
+[parameters]
+X = [1, 2, 3, 4]
+[kernel]
+function = "f"
+arguments = [{ name = "x", type = "float32", count = 64, access = "write" }]
+launch = { grid = [64], block = [64] }
+source.opencl = { text = "kernel void f(global float* x) { x[0] = X; }" }
+)");
+  const ProcessResult imported =
+      ergotune(folder, {"import", "times.csv", "--store", "s.db", "--name", "p"});
+  ASSERT_EQ(imported.exit_code, 0) << imported.err;
+  const ProcessResult result =
+      ergotune(folder, {"tune", "p.toml", "--device", "sim:a100", "--prior", "auto", "--store", "s.db", "--json", "-q"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(json_of(result)["explanation"].get<std::string>(), HasSubstr("session 1 "));
+}
+
 TEST(Tune, TheDocumentIsWhatTheContractSays) {
   if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
   TemporaryFolder folder;

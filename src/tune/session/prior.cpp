@@ -21,7 +21,13 @@ PriorResults results_of(const PreparedSession& prepared, const Recording& record
       evaluate_metrics(measurement, prepared.problem.metrics, prepared.space->parameters(), configuration,
                        prepared.constants);
   };
-  return prior_results(recording, *prepared.space, *prepared.objective, complete);
+  PriorResults prior = prior_results(recording, *prepared.space, *prepared.objective, complete);
+  if (usable_outcomes(prior) > 0 || prepared.objective->kind() == Objective::Kind::pareto) return prior;
+  // Less time is mostly less energy: what lacks the objective's quantity still shows where to begin.
+  PriorResults by_time = prior_results(recording, *prepared.space, Objective::parse(ObjectiveSpec(), {}), complete);
+  if (usable_outcomes(by_time) < kFewest) return prior;
+  by_time.name += ", by time";
+  return by_time;
 }
 
 /// Every session of this problem but `own`.
@@ -35,7 +41,8 @@ std::vector<PriorResults> of_store(const PreparedSession& prepared, const std::f
     if (priors.size() == kSessions) break;
     if (session.id == own || session.problem != prepared.original.name || session.rows < kFewest) continue;
     PriorResults prior = results_of(prepared, load_recording(file, session.id));
-    prior.name = fmt::format("session {} on {}", session.id, session.device);
+    const char* by = prior.name.ends_with(", by time") ? ", by time" : "";
+    prior.name = fmt::format("session {} on {}{}", session.id, session.device, by);
     if (usable_outcomes(prior) >= kFewest) priors.push_back(std::move(prior));
   }
   return priors;
