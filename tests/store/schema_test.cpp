@@ -18,6 +18,7 @@ namespace ergotune {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 class Schema : public WrittenFiles {
