@@ -14,7 +14,7 @@
 #include "counters/perf_events.hpp"
 #include "counters/perf_observer.hpp"
 #include "ergotune/error.hpp"
-#include "fake_perf_events.hpp"
+#include "counters/fake_perf_events.hpp"
 #include "problem/tables/counter_names.hpp"
 
 namespace ergotune {

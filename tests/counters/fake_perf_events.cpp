@@ -1,4 +1,4 @@
-#include "fake_perf_events.hpp"
+#include "counters/fake_perf_events.hpp"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
