@@ -76,7 +76,7 @@ def row(study, kernels, board):
         result, walked = tuned(study, problem, board, "coordinate", "--occupancy", "0.8")
         found[objective] = result
         study.note(**{f"space__{name}__{board}__{objective}": whole["space"], f"reduced__{name}__{board}__{objective}": result["space"],
-                      f"sets__{name}__{board}__{objective}": result["asked"],
+                      f"sets__{name}__{board}__{objective}": result["evaluated"],
                       f"above__{name}__{board}__{objective}": percent_above(best(result, objective), best(whole, objective))})
         if (name, objective) in FIGURES:
             study.figure(f"figure{FIGURES[name, objective]}-{board}-{objective}", f"{name} on {board}: sets as they were run",

@@ -1,6 +1,7 @@
 // The extension module ergotune._core.
 #include <string>
 
+#include "base/extensions.hpp"
 #include "bindings.hpp"
 #include "ergotune/error.hpp"
 #include "tensors.hpp"
@@ -24,6 +25,7 @@ void refuse_a_numpy_that_is_too_new() {
 PYBIND11_MODULE(_core, module) {
   using namespace ergotune;
   refuse_a_numpy_that_is_too_new();
+  register_extensions();
   module.doc() = "The native half of ergotune. Units are SI: s, J, W, Hz.";
   namespace py = pybind11;
   // In the place of pybind11's own words, which are for those who write bindings.

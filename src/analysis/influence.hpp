@@ -27,7 +27,7 @@ struct Influence {
   bool is_parameter = false;
   std::size_t count = 0;  ///< configurations that have it
   Association speed, efficiency, product;
-  /// ChainPositions when sorted by the correlation, from the most negative (0), with speed and with efficiency.
+  /// Positions when sorted by the correlation, from the most negative (0), with speed and with efficiency.
   std::size_t place_in_speed = 0, place_in_efficiency = 0;
   /// Efficiency's correlation less speed's, its interval, and p after Holm's correction for all such differences.
   Association shift;

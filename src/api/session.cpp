@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/extensions.hpp"
 #include "base/process/environment.hpp"
 #include "problem/tables/setting_table.hpp"
 #include "report/result_document.hpp"
@@ -40,6 +41,7 @@ TunedConfiguration tuned(const PreparedSession& prepared, const ConfigurationRes
 }  // namespace
 
 TuneResult tune(Problem problem, const TuneOptions& options) {
+  register_extensions();
   apply_settings(problem.settings, options.settings);
   SetupOptions setup = SetupOptions::from(problem);
   setup.observers = options.observers;

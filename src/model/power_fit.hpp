@@ -21,7 +21,7 @@ struct Terms {
   bool temperature = false;
 };
 
-/// ChainPositions of the parameters, the same for every set of terms; those without their term are held fixed.
+/// Positions of the parameters, the same for every set of terms; those without their term are held fixed.
 enum Place : std::size_t { kIdle, kDynamic, kSlope, kRidge, kCap, kVolts, kMemory, kTemperature, kPlaces };
 using Parameters = std::array<double, kPlaces>;
 /// Values at which parameters are held.

@@ -11,10 +11,10 @@
 #include <sstream>
 #include <thread>
 
+#include "counters/fake_perf_events.hpp"
 #include "counters/perf_events.hpp"
 #include "counters/perf_observer.hpp"
 #include "ergotune/error.hpp"
-#include "counters/fake_perf_events.hpp"
 #include "problem/tables/counter_names.hpp"
 
 namespace ergotune {

@@ -6,9 +6,12 @@
 
 #include "ergotune/error.hpp"
 #include "fakes/control_trees/control_trees.hpp"
+#include "power/guardian_host.hpp"
 
 namespace ergotune::helper {
 namespace {
+
+const guardian_host::Host kHost;
 
 using control_trees::kTegraGpu;
 using ::testing::Contains;

@@ -47,7 +47,8 @@ struct Faults : ::testing::Test {
       ++survived;
     } else {
       ++refused;
-      EXPECT_EQ(lines_of(result.err, "ergotune: "), 1u) << fault << ": " << result.err;
+      // why it ended, and which settings could not be restored
+      EXPECT_THAT(lines_of(result.err, "ergotune: "), ::testing::AnyOf(1u, 2u)) << fault << ": " << result.err;
     }
     return result;
   }

@@ -74,7 +74,7 @@ TEST_F(Heat, RunsWhateverFailsBelowIt) {
                               "random", "--no-confirm", "--device", "opencl", "-q"})
                 .exit_code,
             0);
-  std::vector<std::string> all{"call=look,nth=1,error=13,path=.wisdom"};
+  std::vector<std::string> all{"call=look,nth=1,error=13,path=.wisdom,stays"};
   for (const char* stays : {"", ",stays"})
     for (const char* call :
          {"read,nth=1,error=5,path=.wisdom", "open,nth=1,error=28,path=compiled", "read,nth=1,error=0,path=.wisdom",
@@ -87,7 +87,9 @@ TEST_F(Heat, RunsWhateverFailsBelowIt) {
     const Fault shim(folder, fault);
     const std::string output = run("heat_tuned", {{"ERGOTUNE_WISDOM", "wisdom"}});
     EXPECT_EQ(sum_of(output), right) << fault << output;
-    const bool unread = fault.find(".wisdom") != std::string::npos && fault.find("error=0") == std::string::npos;
+    // a first look at the header that fails is followed by another
+    const bool unread = fault.find(".wisdom") != std::string::npos && fault.find("error=0") == std::string::npos &&
+                        fault.find("stays") != std::string::npos;
     EXPECT_EQ(output.find("ergotune: ") != std::string::npos, unread) << fault << output;
     ++went_on;
     fired += shim.fired();

@@ -78,7 +78,7 @@ TEST(NewUser, NumbersThatAreNoGainAreNotToldAsOne) {
   EXPECT_THAT(answer("log(time)"),
               AllOf(Not(HasSubstr("x as good")), HasSubstr("0.6931 better than the default (-1.609)")));
   EXPECT_THAT(answer("-time"),
-              AllOf(Not(HasSubstr("x as good")), HasSubstr("200 ms better than the default (-200 ms)")));
+              AllOf(Not(HasSubstr("x as good")), HasSubstr("100 ms better than the default (-200 ms)")));
   EXPECT_THAT(answer("time"), HasSubstr("2.00 x as good as the default (200 ms)"));
   EXPECT_THAT(answer("2 * time"), HasSubstr("2.00 x as good as the default (400 ms)"));
 }

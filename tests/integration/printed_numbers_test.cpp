@@ -95,7 +95,7 @@ TEST(PrintedNumbers, AFrontShowsBothObjectivesAndAWinnerWhatWasOptimised) {
   };
   EXPECT_THAT(line_with(tune("max score"), "score  "), HasSubstr("107"));
   EXPECT_THAT(line_with(tune("max 2 * score"), "2 * score"), HasSubstr("214"));
-  const std::string front = tune("pareto(max score, ye)");
+  const std::string front = tune("pareto(max score, min ye)");
   EXPECT_THAT(line_with(front, "A=7"), HasSubstr("score 107"));
   EXPECT_THAT(line_with(front, "A=7"), HasSubstr("ye 23"));
 }

@@ -113,7 +113,7 @@ TEST(Tried, OutputsThatNobodyChecksAreSaid) {
   const std::string read_only = R"({ name = "a", type = "float32", count = 64 })";
   folder.write("p.toml", kTurns + problem("", read_only, "void work(float* a) { a[0] = turn; }"));
   EXPECT_THAT(ergotune(folder, {"tune", "p.toml", "--device", "host", "--no-store"}).err,
-              HasSubstr("nobody checks what the kernel computes"));
+              HasSubstr("no argument is declared as written"));
 }
 
 TEST(Tried, AWrongDefaultIsNotTakenForTheTruthInSilence) {

@@ -51,23 +51,23 @@ TEST(Tune, EveryFailureIsLabelledAndAResumeRunsNoneAgain) {
 
 TEST(Tune, APriorByTimeAloneStartsASearchForEnergy) {
   TemporaryFolder folder;
-  folder.write("times.csv", "X,time\n1,3e-3\n2,2e-3\n3,1e-3\n4,4e-3\n");
-  folder.write("p.toml", R"(
-name = "p"
-objective = "energy"
-[parameters]
-X = [1, 2, 3, 4]
+  std::string rows = "X,time\n", values;
+  for (int x = 1; x <= 60; ++x) {
+    rows += std::to_string(x) + "," + std::to_string(1e-3 * (1 + std::abs(x - 40))) + "\n";
+    values += (x > 1 ? ", " : "") + std::to_string(x);
+  }
+  folder.write("times.csv", rows);
+  folder.write("p.toml", "name = \"p\"\nobjective = \"energy\"\n[parameters]\nX = [" + values + R"(]
 [kernel]
 function = "f"
 arguments = [{ name = "x", type = "float32", count = 64, access = "write" }]
 launch = { grid = [64], block = [64] }
 source.opencl = { text = "kernel void f(global float* x) { x[0] = X; }" }
 )");
-  const ProcessResult imported =
-      ergotune(folder, {"import", "times.csv", "--store", "s.db", "--name", "p"});
+  const ProcessResult imported = ergotune(folder, {"import", "times.csv", "--store", "s.db", "--name", "p"});
   ASSERT_EQ(imported.exit_code, 0) << imported.err;
-  const ProcessResult result =
-      ergotune(folder, {"tune", "p.toml", "--device", "sim:a100", "--prior", "auto", "--store", "s.db", "--json", "-q"});
+  const ProcessResult result = ergotune(folder, {"tune", "p.toml", "--device", "sim:a100", "--prior", "auto",
+                                                 "--budget", "10", "--store", "s.db", "--json", "-q"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(json_of(result)["explanation"].get<std::string>(), HasSubstr("session 1 "));
 }
@@ -151,7 +151,7 @@ TEST(Tune, ObserversCanBeAskedForOnTheCommandLine) {
     EXPECT_EQ(result.exit_code, 2) << observer;
     EXPECT_THAT(result.err, HasSubstr(words));
   }
-  EXPECT_THAT(ergotune(folder, {"tune", "--help"}).out, HasSubstr("energy, host_time, launches"));
+  EXPECT_THAT(ergotune(folder, {"tune", "--help"}).out, HasSubstr("host_time"));
 }
 
 TEST(Tune, OnlyWhatDeterminesResultsMeasuresAnew) {

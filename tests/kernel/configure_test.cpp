@@ -118,7 +118,8 @@ TEST(LocalMemory, MayBeNoneAndNeverLess) {
     return local_bytes(problem.kernel().arguments[0], [&](std::string_view) { return &value; });
   };
   EXPECT_EQ(bytes(0), 0u);
-  EXPECT_EQ(bytes(3), 6u);
+  EXPECT_EQ(bytes(2), 4u);
+  EXPECT_THROW(bytes(3), UserError) << "one and a half";
   EXPECT_THROW(bytes(-2), UserError);
 }
 

@@ -275,7 +275,7 @@ TEST(WisdomFile, ThreadsAddWhileOthersReadAndNothingIsLost) {
 TEST(WisdomFile, WhatIsDamagedStaysAndWhatIsNotOursIsLeftAlone) {
   const Folder folder;
   const auto file = wisdom_file(folder.path, "a kernel<float>");
-  add_to_wisdom(folder.path, "a/b", {});
+  add_to_wisdom(folder.path, "a/b", {record(kH100, {64}, 1)});
   EXPECT_NE(wisdom_file(folder.path, "a_b"), wisdom_file(folder.path, "a/b")) << "B16: two kernels, two files";
   EXPECT_EQ(file.filename(), "a_kernel_float_.wisdom");
   const std::string good = to_json_line(record(kH100, {64}, 1));

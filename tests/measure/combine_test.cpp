@@ -50,8 +50,10 @@ TEST(CombineRounds, TakesTheMeanAndTheLargerError) {
   rounds[1].status = Status::not_converged;
   EXPECT_EQ(combine(rounds).status, Status::not_converged);
   rounds[2].status = Status::timeout;
-  EXPECT_EQ(combine(rounds).status, Status::timeout);
-  EXPECT_EQ(combine(rounds).times.size(), 1u) << "the failed one as it is";
+  EXPECT_EQ(combine(rounds).status, Status::not_converged) << "one that failed is left out";
+  EXPECT_EQ(combine(rounds).times.size(), 2u);
+  rounds[2].status = Status::wrong_result;
+  EXPECT_EQ(combine(rounds).status, Status::wrong_result) << "a wrong result counts whenever it shows";
 }
 
 SlopeEstimate sensor(const char* name, double value, double error) {

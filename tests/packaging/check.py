@@ -124,7 +124,7 @@ def deb(build):
             return
         place = pathlib.Path(folder, "root")
         subprocess.run(["dpkg-deb", "-x", made.stdout.strip(), place], check=True)
-        for name in ("usr/share/doc/ergotune/copyright", "usr/share/doc/ergotune/docs/capture.md", "usr/include/ergotune/launcher/launcher.h"):
+        for name in ("usr/share/doc/ergotune/copyright", "usr/share/doc/ergotune/docs/capture.md", "usr/include/ergotune/launcher.h"):
             if not (place / name).exists():
                 yield f"the package lacks {name}"
         if not any(file.resolve().exists() for file in place.glob("usr/lib/*/libergotune-launcher.so")):

@@ -157,7 +157,7 @@ TEST(AmdgpuEnergy, ATableTakenEarlierIsPlacedThere) {
   std::vector<Reading> out;
   ASSERT_EQ(sensor->read(out), ReadStatus::ok);
   if (host_seconds() - taken < 0.045) {
-    EXPECT_NEAR(out.at(0).time, taken, 5e-3);
+    EXPECT_NEAR(out.at(0).time, taken, 12e-3);  // 20 ms is when it was read
   }
 }
 

@@ -261,7 +261,7 @@ void add_program_command(Verb app) {
       .kind("NUMBER")
       .positive();
   verb.add_option("--precision", arguments->precision,
-                  "ConfigurationRequest half-width of the 95 % interval of time and energy (0.02)")
+                  "Target half-width of the 95 % interval of time and energy (0.02)")
       .kind("NUMBER")
       .positive();
   verb.add_option("--max-seconds", arguments->seconds,

@@ -376,7 +376,7 @@ def _live(builder, call, plan, arguments, answer, atol, verify, lang, device, pl
         "device": device_id, "quiet": True, "confirm": False, "iterations": int(iterations), "seed": plan.seed,
         "strategy": as_strategy(driver), "seconds": plan.seconds, "in_process": watch is not None or callback is not None,
         "max_threads_restriction": [] if device_id == "host" else builder.block_size_names,
-        "objective": goals[0] if len(goals) == 1 else f"pareto({', '.join(goals)})",
+        "objective": f"min {goals[0]}" if len(goals) == 1 else f"pareto({', '.join('min ' + goal for goal in goals)})",
     }
     if meters:
         settings.update(meters.settings())

@@ -112,7 +112,7 @@ SlopeEstimate combine(const std::vector<SlopeEstimate>& estimates);
 inline constexpr double kWidestInterval = 0.5;
 
 struct EnergyOptions {
-  /// ConfigurationRequest half-width of the 95 % interval over the value, as far as measuring longer can make it
+  /// Target half-width of the 95 % interval over the value, as far as measuring longer can make it
   /// smaller.
   double precision = 0.01;
   /// Seconds of launches per configuration at most, settling included; 0: 1 s, or what the sensor needs if

@@ -367,7 +367,8 @@ RestoreReport ControlSession::finish() {
     }
     return report;
   }
-  constexpr double kRestoreTime = 30;  // s: the guardian's own attempts take up to 3, 20 where the driver hangs
+  constexpr double kRestoreTime =
+      60;  // s: the guardian tries for 3 s, 20 where the driver hangs, 28 where the device is lost
   if (!state.guardian.finish(report, kRestoreTime)) {
     if (state.guardian.alive()) {
       // It has the journal and the lock, and goes on: two at one device would be in each other's way.

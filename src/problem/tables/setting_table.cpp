@@ -50,7 +50,7 @@ const std::array kTable{
             &S::precision,
             "",
             results_in_fixed_text,
-            "ConfigurationRequest half-width of the 95 % interval over the value",
+            "Target half-width of the 95 % interval, relative to the value",
             {},
             0,
             true},
