@@ -62,7 +62,7 @@ std::filesystem::path wisdom_file(const std::filesystem::path& folder, std::stri
   std::ifstream in(file);
   std::string header;
   if (!std::getline(in, header)) return file;
-  const std::string owner = parse_wisdom(header, file.string()).kernel;
+  const std::string owner = parse_wisdom(header + "\n", file.string()).kernel;
   return owner.empty() || owner == kernel ? file : folder / fmt::format("{}-{:.8}.wisdom", name, content_hash(kernel));
 }
 

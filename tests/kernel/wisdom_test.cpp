@@ -279,15 +279,15 @@ TEST(WisdomFile, WhatIsDamagedStaysAndWhatIsNotOursIsLeftAlone) {
   EXPECT_NE(wisdom_file(folder.path, "a_b"), wisdom_file(folder.path, "a/b")) << "B16: two kernels, two files";
   EXPECT_EQ(file.filename(), "a_kernel_float_.wisdom");
   const std::string good = to_json_line(record(kH100, {64}, 1));
-  write_file(file, "{\"ergotune_wisdom\":2,\"kernel\":\"k\"}\n" + good + "\n" + good.substr(0, 50));
+  write_file(file, "{\"ergotune_wisdom\":2,\"kernel\":\"a kernel<float>\"}\n" + good + "\n" + good.substr(0, 50));
   EXPECT_EQ(add_to_wisdom(folder.path, "a kernel<float>", {record(kA100, {64}, 2)}), 1u);
   const auto read = read_wisdom(file);
   EXPECT_EQ(read->records.size(), 2u);
   EXPECT_EQ(read->warnings.size(), 1u);
-  write_file(file, "{\"version\":\"1.0\",\"objective\":\"time\",\"tunable_parameters\":[\"block\"],\"key\":\"k\"}\n");
+  write_file(file, "{\"version\":\"1.0\",\"objective\":\"time\",\"tunable_parameters\":[\"block\"],\"key\":\"a kernel<float>\"}\n");
   EXPECT_THROW(add_to_wisdom(folder.path, "a kernel<float>", {record(kA100, {64}, 2)}), UserError);
-  const std::string newer = "{\"ergotune_wisdom\":99,\"kernel\":\"k\"}\n" + good + "\n";
-  for (const std::string& text : {newer, "{\"ergotune_wisdom\":2,\"kernel\":\"k\"}\n" + good + "\n" + newer}) {
+  const std::string newer = "{\"ergotune_wisdom\":99,\"kernel\":\"a kernel<float>\"}\n" + good + "\n";
+  for (const std::string& text : {newer, "{\"ergotune_wisdom\":2,\"kernel\":\"a kernel<float>\"}\n" + good + "\n" + newer}) {
     write_file(file, text);
     EXPECT_THROW(add_to_wisdom(folder.path, "a kernel<float>", {record(kA100, {64}, 2)}), UserError)
         << "nobody would read it there";

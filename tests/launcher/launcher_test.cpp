@@ -440,8 +440,8 @@ TEST_F(Application, ALaunchIsCapturedAsAProblemWithItsData) {
     EXPECT_EQ(run(kernel, 2048, 5), std::pair(21, 21)) << "once for each size";
   }
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_THAT(warnings[0], HasSubstr("mark_2048"));
-  const Problem captured = load_problem(folder / "captured" / "mark_2048" / "problem.toml");
+  EXPECT_THAT(warnings[0], HasSubstr("mark_2048x5"));
+  const Problem captured = load_problem(folder / "captured" / "mark_2048x5" / "problem.toml");
   const Problem original = load_problem(file());
   EXPECT_EQ(captured.constants.at("n"), Value(2048));
   EXPECT_EQ(captured.constants.at("offset"), Value(5));
@@ -450,7 +450,7 @@ TEST_F(Application, ALaunchIsCapturedAsAProblemWithItsData) {
   EXPECT_EQ(source_hash(captured, captured.kernel(), "opencl", captured.constants),
             source_hash(original, original.kernel(), "opencl", original.constants))
       << "what is tuned from it is wisdom for the application";
-  const std::string after = *read_file(folder / "captured" / "mark_2048" / "out_after.npy");
+  const std::string after = *read_file(folder / "captured" / "mark_2048x5" / "out_after.npy");
   EXPECT_EQ(after.size() % 64, 0u);
   int value = 0;
   std::memcpy(&value, after.data() + after.size() - sizeof value, sizeof value);
