@@ -106,6 +106,19 @@ TEST_F(SlotControlsTest, APowerCapExcusesNothingElse) {
   EXPECT_FALSE(controls->disturbed());
 }
 
+TEST_F(SlotControlsTest, ADeviceThatIgnoresItsPowerLimitHasNoResult) {
+  ASSERT_FALSE(controls->apply(at(1020)));
+  ControlSetting limited = at(1020);
+  limited[ControlQuantity::power_limit_w] = 130;
+  for (const auto& [watts, sensor, ignored] :
+       {std::tuple(205.0, "tegra/power", true), std::tuple(135.0, "tegra/power", false),
+        std::tuple(205.0, "pm_counters/node", false)}) {
+    Measurement measurement = that_ran_at(1020);
+    measurement.quantities["power"] = {watts, 1, 10, "", sensor, Provenance::measured};
+    EXPECT_EQ(controls->judge(limited, measurement, false), ignored) << watts << " W by " << sensor;
+  }
+}
+
 TEST_F(SlotControlsTest, WhatRanElsewhereIsRepeatedOnceAndThenAFailureWithoutNumbers) {
   const std::map<double, std::vector<std::string>> elsewhere{
       {900, {"thermal"}}, {901, {}}, {1300, {}}, {1301, {"power cap"}}};  // faster is never a power cap
