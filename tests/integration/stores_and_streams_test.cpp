@@ -54,6 +54,18 @@ void make_store(const TemporaryFolder& folder, int rows) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
 }
 
+TEST(Stores, WithPathsThatAreTooLongSayHowLongTheyMayBe) {
+  TemporaryFolder folder;
+  folder.write("p.toml", counting_problem(2));
+  std::filesystem::path deep;
+  for (int i = 0; i < 6; ++i) deep /= std::string(100, 'd');
+  std::filesystem::create_directories(folder.path() / deep);
+  const auto result =
+      ergotune(folder, {"tune", "p.toml", "--device", "host", "--store", (deep / "s.db").string(), "-q"});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("512"));
+}
+
 TEST(Stores, AreNoPipes) {
   TemporaryFolder folder;
   folder.write("p.toml", counting_problem(2));

@@ -284,10 +284,13 @@ TEST(WisdomFile, WhatIsDamagedStaysAndWhatIsNotOursIsLeftAlone) {
   const auto read = read_wisdom(file);
   EXPECT_EQ(read->records.size(), 2u);
   EXPECT_EQ(read->warnings.size(), 1u);
-  write_file(file, "{\"version\":\"1.0\",\"objective\":\"time\",\"tunable_parameters\":[\"block\"],\"key\":\"a kernel<float>\"}\n");
+  write_file(
+      file,
+      "{\"version\":\"1.0\",\"objective\":\"time\",\"tunable_parameters\":[\"block\"],\"key\":\"a kernel<float>\"}\n");
   EXPECT_THROW(add_to_wisdom(folder.path, "a kernel<float>", {record(kA100, {64}, 2)}), UserError);
   const std::string newer = "{\"ergotune_wisdom\":99,\"kernel\":\"a kernel<float>\"}\n" + good + "\n";
-  for (const std::string& text : {newer, "{\"ergotune_wisdom\":2,\"kernel\":\"a kernel<float>\"}\n" + good + "\n" + newer}) {
+  for (const std::string& text :
+       {newer, "{\"ergotune_wisdom\":2,\"kernel\":\"a kernel<float>\"}\n" + good + "\n" + newer}) {
     write_file(file, text);
     EXPECT_THROW(add_to_wisdom(folder.path, "a kernel<float>", {record(kA100, {64}, 2)}), UserError)
         << "nobody would read it there";

@@ -70,6 +70,10 @@ void Database::fail(int code, const std::string& doing) const {
   const SourcePlace place{file_.string(), 0, 0};
   switch (code & 0xff) {
     case SQLITE_CANTOPEN:
+      if (constexpr std::size_t kMaxPath = 512; std::filesystem::absolute(file_).native().size() >= kMaxPath)
+        throw UserError(fmt::format("cannot open the store: its path has {} characters, and SQLite takes fewer than {}",
+                                    std::filesystem::absolute(file_).native().size(), kMaxPath),
+                        place);
       throw UserError(fmt::format("cannot open the store ({}): does its folder exist, and may you write there?", words),
                       place);
     case SQLITE_READONLY:
