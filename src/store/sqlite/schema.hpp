@@ -1,4 +1,4 @@
-// Tables of the results database, their version, and how an older one is brought up to date.
+// Tables of the results database and their version.
 #pragma once
 
 #include <cstdint>
