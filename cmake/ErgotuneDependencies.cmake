@@ -1,22 +1,34 @@
 # Every third-party library ergotune uses, by its Debian package. Static where that is easy, so that one binary
 # also runs on machines that have none of these packages.
 find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)                 # libfmt-dev
-find_package(nlohmann_json REQUIRED)       # nlohmann-json3-dev
-find_package(Eigen3 REQUIRED NO_MODULE)    # libeigen3-dev
-find_package(CLI11 REQUIRED)               # libcli11-dev
-find_package(ZLIB REQUIRED)                # zlib1g-dev
 
-function(ergotune_static_library target header archive)
-  find_path(${target}_INCLUDE ${header} REQUIRED)
+# ergotune_need(PACKAGE found...): PACKAGE of Debian is missing unless every variable is true. All are named at once, at the end.
+set(ERGOTUNE_MISSING)
+macro(ergotune_need package)
+  foreach(found ${ARGN})
+    if(NOT ${found})
+      list(APPEND ERGOTUNE_MISSING ${package})
+      break()
+    endif()
+  endforeach()
+endmacro()
+foreach(library fmt:libfmt-dev nlohmann_json:nlohmann-json3-dev Eigen3:libeigen3-dev CLI11:libcli11-dev ZLIB:zlib1g-dev)
+  string(REPLACE ":" ";" library ${library})
+  list(POP_FRONT library name)
+  find_package(${name} QUIET)
+  ergotune_need(${library} ${name}_FOUND)
+endforeach()
+
+macro(ergotune_static_library target package header archive)
+  find_path(${target}_INCLUDE ${header})
   # found anew when another kind is asked for: a build folder may get the Python module later (quickstart, then test)
   string(MAKE_C_IDENTIFIER "${target}_${archive}" library)
-  find_library(${library} NAMES ${archive} REQUIRED)
+  find_library(${library} NAMES ${archive})
+  ergotune_need(${package} ${target}_INCLUDE ${library})
   add_library(${target} INTERFACE)
   target_include_directories(${target} SYSTEM INTERFACE ${${target}_INCLUDE})
   target_link_libraries(${target} INTERFACE ${${library}} ${ARGN})
-  add_library(ergotune_dep::${target} ALIAS ${target})
-endfunction()
+endmacro()
 
 if(ERGOTUNE_BUILD_PYTHON)  # Debian's archives are not position independent: an extension module takes the shared ones
   set(sqlite_archive sqlite3)
@@ -25,13 +37,23 @@ else()
   set(sqlite_archive libsqlite3.a)
   set(zlib_archive libz.a)
 endif()
-ergotune_static_library(sqlite sqlite3.h ${sqlite_archive} ${CMAKE_DL_LIBS} m Threads::Threads)   # libsqlite3-dev
-ergotune_static_library(simdjson simdjson.h "libsimdjson.a;simdjson")                          # libsimdjson-dev
-ergotune_static_library(zlib zlib.h ${zlib_archive})                                                    # zlib1g-dev
-# libevent-dev: its HTTP server, for the live page. (Debian's libcpp-httplib is a shared library, with OpenSSL and brotli.)
-ergotune_static_library(event event2/http.h "libevent.a;event")
-find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)                                         # libtomlplusplus-dev
-find_path(XXHASH_INCLUDE xxhash.h REQUIRED)                                                    # libxxhash-dev
+ergotune_static_library(sqlite libsqlite3-dev sqlite3.h ${sqlite_archive} ${CMAKE_DL_LIBS} m Threads::Threads)
+ergotune_static_library(simdjson libsimdjson-dev simdjson.h "libsimdjson.a;simdjson")
+ergotune_static_library(zlib zlib1g-dev zlib.h ${zlib_archive})
+# the HTTP server of the live page. (Debian's libcpp-httplib is a shared library, with OpenSSL and brotli.)
+ergotune_static_library(event libevent-dev event2/http.h "libevent.a;event")
+find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h)
+find_path(XXHASH_INCLUDE xxhash.h)
+find_path(BOOST_INCLUDE boost/math/distributions/students_t.hpp)
+ergotune_need(libtomlplusplus-dev TOMLPLUSPLUS_INCLUDE)
+ergotune_need(libxxhash-dev XXHASH_INCLUDE)
+ergotune_need(libboost-dev BOOST_INCLUDE)
+if(ERGOTUNE_MISSING)
+  list(REMOVE_DUPLICATES ERGOTUNE_MISSING)
+  list(JOIN ERGOTUNE_MISSING " " packages)
+  message(FATAL_ERROR "Libraries that ergotune is built from are missing. Debian and Ubuntu: sudo apt install ${packages}\n"
+                      "Elsewhere, or without root: docs/installing.md, \"Without root\".")
+endif()
 
 add_library(ergotune_warnings INTERFACE)
 # designated initialisers may leave out members that have defaults

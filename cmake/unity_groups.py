@@ -2,7 +2,8 @@
 
 For who builds everything once (ERGOTUNE_UNITY, cmake/ErgotuneLayers.cmake). Names of our own files' anonymous namespaces stand at the
 first column; two files that define the same one, even as overloads, are kept apart, and so are files that bring in different names of others
-("using"), and a file that defines what some header calls a type. Which namespaces they open does not matter.
+("using"), and a file that defines what some header calls a type. Which namespaces they open does not matter. Names of GoogleTest count
+as names that the file defines, except that two files may bring in the same ones.
 """
 
 import pathlib
@@ -14,7 +15,8 @@ MOST_FILES, MOST_LINES = 10, 1600
 DEFINITION = re.compile(r"^(?=\S)(?!#|//|namespace|using namespace|return|public|private|protected|extern|})(?:[\w:<>,*&\[\]~ ]*?)(?<!::)\b(\w+)\s*(?:\(|=|\{|;|\[|:(?!:)|$)")
 TYPE = re.compile(r"^(?:template <.*> )?(?:struct|class|enum class|enum)\s+(\w+)", re.M)
 USING = re.compile(r"^(?:using namespace ([\w:]+)|using ([\w:]+::\w+);)", re.M)
-WORDS = {"const", "constexpr", "struct", "class", "auto", "default", "delete", "operator", "override", "noexcept"}
+WORDS = {"const", "constexpr", "struct", "class", "auto", "default", "delete", "operator", "override", "noexcept",
+         "TEST", "TEST_F", "TEST_P", "TYPED_TEST", "TYPED_TEST_SUITE", "INSTANTIATE_TEST_SUITE_P", "GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST"}
 
 
 def names(text):
@@ -23,8 +25,10 @@ def names(text):
 
 
 def brought_in(text):
-    """The namespaces and names of others that a file uses as its own; names that it gives to others count by their words."""
-    return frozenset("".join(found) for found in USING.findall(text))
+    """The namespaces and names of others that a file uses as its own, and apart from them those of GoogleTest."""
+    names = {"".join(found).removeprefix("::") for found in USING.findall(text)}
+    of_tests = {name.removeprefix("testing::") for name in names if name.startswith("testing::")}
+    return frozenset(name for name in names if not name.startswith("testing::")), of_tests
 
 
 def header_types(root):
@@ -34,19 +38,21 @@ def header_types(root):
 
 def main(files):
     types = header_types(pathlib.Path(__file__).resolve().parents[1])
-    groups = []  # [brought in, names, lines, files]
+    groups = []  # [brought in, names, lines, files, names of GoogleTest]
     for file in files:
         text = pathlib.Path(file).read_text()
-        mine, where, lines = names(text), brought_in(text), text.count("\n")
+        mine, (where, of_tests), lines = names(text), brought_in(text), text.count("\n")
         alone = bool({name for name in TYPE.findall(text)} & types)
         for group in groups:
-            if not alone and group[0] == where and not group[1] & mine and group[2] + lines <= MOST_LINES and len(group[3]) < MOST_FILES:
+            apart = group[1] & (mine | of_tests) or group[4] & mine
+            if not alone and group[0] == where and not apart and group[2] + lines <= MOST_LINES and len(group[3]) < MOST_FILES:
                 group[1] |= mine
+                group[4] |= of_tests
                 group[2] += lines
                 group[3].append(file)
                 break
         else:
-            groups.append([None if alone else where, mine, lines, [file]])
+            groups.append([None if alone else where, mine, lines, [file], of_tests])
     for number, group in enumerate(groups):
         for file in group[3]:
             print(number, file)

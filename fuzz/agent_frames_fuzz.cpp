@@ -1,4 +1,4 @@
-// Bytes from a node that may be cut, damaged, or somebody else's altogether: nothing but messages and FormatError may
+// Bytes from a node that may be cut, damaged, or another program's altogether: nothing but messages and FormatError may
 // come out, and what is read must be written back the same.
 #include <cstddef>
 #include <cstdint>
@@ -17,18 +17,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
       FrameCutter cutter(agents::kKind, preamble);
       cutter.append(bytes.substr(0, cut));
-      while (const auto frame = cutter.next()) agents::decode(frame->type, frame->payload);
+      while (const auto frame = cutter.next()) agents::decode(*frame);
       cutter.append(bytes.substr(cut));
-      while (const auto frame = cutter.next()) agents::decode(frame->type, frame->payload);
+      while (const auto frame = cutter.next()) agents::decode(*frame);
     } catch (const FormatError&) {
     }
   }
   if (size == 0) return 0;
   try {
     const auto type = static_cast<std::uint8_t>(data[0] % (std::variant_size_v<agents::Message> + 2));
-    const agents::Message message = agents::decode(type, bytes.substr(1));
+    const agents::Message message = agents::decode({type, bytes.substr(1)});
     const std::string frame = agents::encode(message);
-    if (agents::encode(agents::decode(type, std::string_view(frame).substr(kFrameHeader))) != frame) std::abort();
+    if (agents::encode(agents::decode({type, std::string_view(frame).substr(kFrameHeader)})) != frame) std::abort();
   } catch (const FormatError&) {
   }
   return 0;

@@ -88,19 +88,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     double now = 0;
     while (rest.size() >= 3) {
       const auto control = static_cast<std::uint8_t>(rest[0]);
-      const std::size_t length = std::min<std::size_t>(static_cast<std::uint8_t>(rest[1]), rest.size() - 2);
-      std::string packet(rest.substr(2, length));
-      rest.remove_prefix(2 + length);
+      const std::size_t bytes = std::min<std::size_t>(static_cast<std::uint8_t>(rest[1]), rest.size() - 2);
+      std::string packet(rest.substr(2, bytes));
+      rest.remove_prefix(2 + bytes);
       const auto who = control % 3;
       now += (control >> 4) * 0.1;
-      if ((control & 4) && packet.size() >= 24) {
-        const std::uint32_t magic = kMagic;
-        const std::uint16_t version = kVersion;
-        const std::uint64_t next = sequences[who] + 1;
-        std::memcpy(packet.data(), &magic, 4);
-        std::memcpy(packet.data() + 4, &version, 2);
-        std::memcpy(packet.data() + 8, &nonces[who], 8);
-        std::memcpy(packet.data() + 16, &next, 8);
+      const std::size_t head = kFrameHeader + 2 * sizeof(std::uint64_t);
+      if ((control & 4) && packet.size() >= head) {
+        const std::string made = encode(nonces[who], sequences[who] + 1, Request(ListRequest{}));
+        const auto length = static_cast<std::uint32_t>(packet.size() - kFrameHeader);
+        std::memcpy(packet.data(), made.data(), 5);              // magic and version
+        std::memcpy(packet.data() + 6, made.data() + 6, 2);      // two zero bytes
+        std::memcpy(packet.data() + 8, &length, sizeof length);  // of the payload
+        std::memcpy(packet.data() + kFrameHeader, made.data() + kFrameHeader, head - kFrameHeader);  // nonce, sequence
       }
       const auto reply = service.handle(numbers[who], packet, now);
       if (!reply.empty()) {

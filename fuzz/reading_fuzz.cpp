@@ -1,5 +1,5 @@
 // What sensors and programs put out: gpu_metrics, the streams of both PowerSensors, a command sensor's lines, a
-// guardian's report, what a binary was packed with. The first byte says which; whatever the rest is, it is read or
+// guardian's messages, what a binary was packed with. The first byte says which; whatever the rest is, it is read or
 // refused, and numbers are numbers.
 #include <array>
 #include <cmath>
@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "device/packed_code.hpp"
-#include "power/guardian/guardian.hpp"
-#include "power/guardian/guardian_report.hpp"
+#include "power/guardian/guardian_protocol.hpp"
 #include "power/powersensor/powersensor_stream.hpp"
 #include "power/sensors/command_sensor.hpp"
 #include "power/sensors/gpu_metrics.hpp"
@@ -69,10 +68,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (const auto line = parse_command_line(bytes); line && !std::isfinite(line->watts)) std::abort();
       break;
     case 4: {
-      RestoreReport report;
-      if (parse_report(bytes, report)) {
-        RestoreReport again;
-        if (!parse_report(format_report(report), again)) std::abort();
+      try {
+        FrameCutter cutter(guardian::kKind);
+        cutter.append(bytes);
+        while (const auto frame = cutter.next())
+          if (guardian::encode(guardian::decode(*frame)).substr(kFrameHeader) != frame->payload) std::abort();
+      } catch (const FormatError&) {
       }
       break;
     }

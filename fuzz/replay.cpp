@@ -13,7 +13,7 @@
 #include "base/clock.hpp"
 #include "cluster/agent_protocol.hpp"
 #include "ergotune/random.hpp"
-#include "evaluate/live/protocol.hpp"
+#include "evaluate/live/worker_protocol.hpp"
 #include "kernel/wisdom.hpp"
 #include "power/helper/helper_protocol.hpp"
 
@@ -69,8 +69,8 @@ std::vector<std::string> agent_frames() {
   for (const agents::Message& message : std::vector<agents::Message>{
            Hello{"v", "n1"}, Open{"{}", {{"files/x", "00", 2}}, 30, false, false, {"metric"}}, List{}, Listed{"{}"},
            Need{{"00"}}, Piece{"00", "ab", true}, opened, Refused{true, "no"}, Note{"words"}, Ask{request},
-           StartedMessage{3, 1}, answer, Establish{{{Value(1.5)}}}, Cancel{1}, Cancelled{1}, Beat{},
-           LeavingMessage{"SIGTERM"}, Stop{}}) {
+           Started{3, 1}, answer, Establish{{{Value(1.5)}}}, Cancel{1}, Cancelled{1}, Beat{}, Leaving{"SIGTERM"},
+           Stop{}}) {
     frames.push_back(encode(message));
     frames.push_back("Welcome\n" + frames.back() + frames.back());  // behind a login shell
     frames.push_back(static_cast<char>(message.index() + 1) + encode(message).substr(kFrameHeader));

@@ -5,10 +5,10 @@ say() { printf '\n== %s\n' "$*"; }
 
 packages="g++ gcc gfortran cmake ninja-build ccache pkg-config ca-certificates libcli11-dev libfmt-dev
   nlohmann-json3-dev libsimdjson-dev libtomlplusplus-dev libsqlite3-dev libeigen3-dev zlib1g-dev libxxhash-dev
-  libgtest-dev libgmock-dev librapidcheck-dev libevent-dev pocl-opencl-icd ocl-icd-libopencl1"
+  libboost-dev libgtest-dev libgmock-dev librapidcheck-dev libevent-dev pocl-opencl-icd ocl-icd-libopencl1"
 # hiprtc, for the tests that compile HIP without a GPU (5 MB to fetch); Slurm, for the test of a session over two nodes (9 MB);
-# a browser for those of the page (100 MB)
-test_packages="libamdhip64-5 slurm-wlm munge chromium-headless-shell"
+# a browser for those of the page (100 MB); doxygen, for the C++ part of the documentation site
+test_packages="libamdhip64-5 slurm-wlm munge chromium-headless-shell doxygen"
 python_packages="python3 python3-dev python3-venv pybind11-dev"
 
 # Installs the packages that are missing. Uses apt-get directly as root and through sudo otherwise (this script may:
@@ -33,10 +33,8 @@ install_packages() {
 # make_venv FOLDER REQUIREMENTS: a virtual environment with these packages, made anew when the list has changed.
 make_venv() {
   cmp -s "$2" "$1/requirements.txt" && return 0
-  say "Python packages (Kernel Tuner among them: we compare with it)"
-  python3 -m venv "$1"
-  "$1/bin/pip" install -q -r "$2"
-  cp "$2" "$1/requirements.txt"
+  say "Python packages of $2"
+  python3 -m venv "$1" && "$1/bin/pip" install -q -r "$2" && cp "$2" "$1/requirements.txt"
 }
 
 # build PRESET [cmake options...]

@@ -104,7 +104,7 @@ def whole_space(study):
         "paper_gflops": entry[9], "paper_gflops_per_watt": entry[10], "gflops": speed(by_shape[entry[:9]]),
         "gflops_per_watt": efficiency(by_shape[entry[:9]])} for entry in TABLE_TWO if entry[:9] in by_shape])
     cloud(study, rows, found)
-    correlations(study, analysis["correlations"])
+    correlations(study, coefficients(analysis))
     for row in rows:  # what the model says that nvprof says in the paper
         tiles = 1 / row["blk_m"] + 1 / row["blk_n"]
         row["dram_read_throughput"] = 8 * 4096**3 * tiles / row["time"]
@@ -119,6 +119,12 @@ def cloud(study, rows, marked):
     study.figure("figure5", "DGEMM: efficiency over speed", "GFLOP/s", "GFLOP/s per W", {
         "configurations": ([(speed(r), efficiency(r)) for r in rows], "points"),
         "Table II": ([(speed(r), efficiency(r)) for r in marked], "points")})
+
+
+def coefficients(analysis):
+    """The correlations of an analysis without their intervals."""
+    return [{name: i[name] for name in ("name", "kind", "n")} |
+            {what: i[what]["r"] if what in i else None for what in ("speed", "efficiency", "product")} for i in analysis["influences"]]
 
 
 def correlations(study, told):
@@ -249,7 +255,7 @@ def cloud_of(study, store):
     """Figures 5 to 9 and the quadrants of what a store of measured configurations holds."""
     rows, analysis = study.rows(store), study.ergotune("analyse", store)
     cloud(study, rows, [])
-    correlations(study, analysis["correlations"])
+    correlations(study, coefficients(analysis))
     by_metric(study, rows, ["occupancy", "ipc", "dram_read_throughput", "l2_read_throughput", "tex_throughput"])
     occupancy_levels(study, rows)
     quadrants = analysis["quadrants"]
@@ -258,7 +264,7 @@ def cloud_of(study, store):
                cloud_speed_lost=100 * quadrants["speed_lost"], cloud_best_gflops=quadrants["fastest"]["speed"],
                cloud_mean_gflops=mean(list(map(speed, rows))), cloud_best_gflops_per_watt=quadrants["most_efficient"]["efficiency"],
                cloud_mean_gflops_per_watt=mean(list(map(efficiency, rows))), cloud_spread_at_equal_speed=analysis["spread"]["energy_at_equal_speed"])
-    for c in analysis["correlations"]:
+    for c in coefficients(analysis):
         if c["name"] in COUNTERS and c["speed"] is not None:
             study.note(**{f"correlation_{what}__{c['name']}": c[what] for what in ("speed", "efficiency", "product")})
 

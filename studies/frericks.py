@@ -72,7 +72,7 @@ def kernels(study):
         above = {plan["plan"]: plan["above_optimum_percent"] for plan in compared["plans"]}
         evaluated = {plan["plan"]: plan["asked"] for plan in compared["plans"]}
         for plan in compared["plans"]:
-            energies[plan["plan"]].append(plan["energy"]["value"] / compared["optimum_energy"])
+            energies[plan["plan"]].append(plan["best"]["quantities"]["energy"]["value"] / compared["optimum_energy"])
         _, found = study.everything(file, BOARD)
         fastest, greenest = (min(found, key=lambda r: r[what]) for what in ("time", "energy"))
         row = {"kernel": name, "configurations": compared["space"], **{f"{plan}_above_percent": above[plan] for plan in PLANS},

@@ -1,6 +1,6 @@
 """Going Green (Schoonhoven et al., PMBS 2022): its Figures 2 to 10 and Table II, on simulated boards and recorded powers."""
 
-from study import ROOT, mean, mean_and_deviation, percent_above, shared_data, simulated_problem
+from study import RECORDED, ROOT, mean, mean_and_deviation, percent_above, simulated_problem
 
 MEASURES = True  # a part of it runs on real boards
 
@@ -35,10 +35,8 @@ def ridges(study):
     """Figures 8 and 9: the clock from which voltage rises, what +-10 % of it leaves out, power and energy over the clock."""
     rows, voltages, speeds = [], {}, {}
     sources = [(board, "simulated", ("--device", f"sim:{board}", "--no-store")) for board in MODELLED]
-    data = shared_data()
-    if data:
-        for board, name in (("a100", "NVIDIA_A100-PCIE-40GB"), ("rtx_a4000", "NVIDIA_RTX_A4000")):
-            sources.append((board, "recorded", ("--from", data / "power" / f"synthetic_fp32_cache_{name}.json")))
+    for board, name in (("a100", "NVIDIA_A100-PCIE-40GB"), ("rtx_a4000", "NVIDIA_RTX_A4000")):
+        sources.append((board, "recorded", ("--from", RECORDED / f"power/synthetic_fp32_cache_{name}.json")))
     for board, kind, options in sources:
         model = study.ergotune("model", *options)
         ridge, best, left_out = model["ridge_mhz"], model["optimal_clock_mhz"]["value"], 100 * model["removed_share"]
@@ -72,7 +70,7 @@ def plans(study):
         result = study.ergotune("tune", problem, "--device", f"sim:{board}", "--plan", ",".join(PLANS), "--no-store", "-q")
         for plan in result["plans"]:
             above, name = plan["above_optimum_percent"], plan["plan"]
-            energies[name].append(plan["energy"]["value"])
+            energies[name].append(plan["best"]["quantities"]["energy"]["value"])
             rows.append({"board": board, "plan": name, "above_optimum_percent": above, "evaluated": plan["asked"],
                          "space": result["space"], "provenance": "simulated"})
             study.note(**{f"plan__{name}__{board}": above, f"plan_evaluated__{name}__{board}": plan["asked"]})

@@ -3,7 +3,6 @@
 import csv
 import json
 import math
-import os
 import pathlib
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import time
 import figures
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+RECORDED = ROOT / "tests/data/recorded"
 
 
 class Mistake(Exception):
@@ -144,14 +144,6 @@ def number(text):
         return float(text)
     except ValueError:
         return text
-
-
-def shared_data():
-    """The folder of recorded data, or None."""
-    for folder in (os.environ.get("ERGOTUNE_SHARED_DATA"), ROOT.parent / "shared" / "data"):
-        if folder and pathlib.Path(folder).is_dir():
-            return pathlib.Path(folder)
-    return None
 
 
 def percent_above(value, reference):

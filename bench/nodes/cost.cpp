@@ -1,4 +1,4 @@
-// What the session's own threads spend on a result when 200 slots answer at once.
+// What the session's own threads spend on a result when 200 devices answer at once.
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -15,8 +15,7 @@
 #include "base/clock.hpp"
 #include "cluster/cluster.hpp"
 #include "ergotune/problem.hpp"
-#include "evaluate/live/channel.hpp"
-#include "evaluate/live/scheduler.hpp"
+#include "evaluate/live/live_evaluator.hpp"
 #include "nodes.hpp"
 
 namespace ergotune::bench {
@@ -47,8 +46,8 @@ class Devices {
   }
   void add(int socket) {
     const std::lock_guard lock(mutex_);
-    pipes_.push_back(std::make_unique<agents::Pipe>(socket, socket));
-    pipes_.back()->send(agents::Hello{"bench", fmt::format("n{}", pipes_.size())});
+    streams_.push_back(std::make_unique<agents::Stream>(agents::kKind, socket, socket));
+    streams_.back()->post(agents::Hello{"bench", fmt::format("n{}", streams_.size())});
   }
 
  private:
@@ -71,21 +70,21 @@ class Devices {
       std::vector<pollfd> polled;
       {
         const std::lock_guard lock(mutex_);
-        for (std::size_t i = 0; i < pipes_.size(); ++i) {
-          agents::Pipe& pipe = *pipes_[i];
-          while (auto message = pipe.next()) {
-            if (std::holds_alternative<agents::Open>(*message)) pipe.send(opened(i));
+        for (std::size_t i = 0; i < streams_.size(); ++i) {
+          agents::Stream& stream = *streams_[i];
+          while (auto message = stream.next()) {
+            if (std::holds_alternative<agents::Open>(*message)) stream.post(opened(i));
             if (const auto* cancel = std::get_if<agents::Cancel>(&*message))
-              pipe.send(agents::Cancelled{cancel->number});
+              stream.post(agents::Cancelled{cancel->number});
             if (const auto* ask = std::get_if<agents::Ask>(&*message)) {
-              pipe.send(agents::StartedMessage{ask->request.id, 0});
-              pipe.send(
+              stream.post(agents::Started{ask->request.id, 0});
+              stream.post(
                   agents::Answer{ask->request.id, a_measurement(ask->request.id),
                                  fmt::format("GPU-{}-{}", i, ask->request.id % static_cast<std::uint64_t>(boards_))});
             }
           }
-          pipe.flush();
-          if (!pipe.ended()) polled.push_back({pipe.in(), POLLIN, 0});
+          stream.flush();
+          if (!stream.ended()) polled.push_back({stream.in(), POLLIN, 0});
         }
       }
       ::poll(polled.data(), polled.size(), 20);
@@ -95,22 +94,18 @@ class Devices {
   int boards_;
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
-  std::vector<std::unique_ptr<agents::Pipe>> pipes_;
+  std::vector<std::unique_ptr<agents::Stream>> streams_;
   std::thread thread_;
 };
 
-class BenchLink final : public NodeTransport {
+class BenchAgent final : public NodeTransport {
  public:
-  explicit BenchLink(int socket) : pipe_(socket, socket) {}
-  agents::Pipe& pipe() override { return pipe_; }
-  std::string end() override { return {}; }
-
- private:
-  agents::Pipe pipe_;
+  explicit BenchAgent(int socket) : NodeTransport(agents::kKind, socket) {}
+  ProcessEnding end() override { return {}; }
 };
 
 template <class Evaluates>
-void drive(Evaluates& evaluator, std::size_t slots, std::uint64_t results, const std::function<double()>& own,
+void drive(Evaluates& evaluator, std::size_t devices, std::uint64_t results, const std::function<double()>& own,
            const char* name) {
   const double own_before = own(), began = host_seconds();
   double memory = 0;
@@ -127,14 +122,14 @@ void drive(Evaluates& evaluator, std::size_t slots, std::uint64_t results, const
   }
   const double wall = host_seconds() - began;
   fmt::print(
-      "{}: {} slots, {} results, {:.1f} us of its own processor time a result, {:.0f} results a second; resident "
+      "{}: {} devices, {} results, {:.1f} us of its own processor time a result, {:.0f} results a second; resident "
       "{:.1f} MB after a "
       "quarter, {:.1f} MB at the end\n",
-      name, slots, results, 1e6 * (own() - own_before) / static_cast<double>(results),
+      name, devices, results, 1e6 * (own() - own_before) / static_cast<double>(results),
       static_cast<double>(results) / wall, memory, resident_megabytes());
 }
 
-/// A runner or compiler of the local scheduler, that answers at once; all of them in one thread.
+/// Device and compile workers of the live evaluator, that answers at once; all of them in one thread.
 class Workers {
  public:
   Workers() : thread_([this] { serve(); }) {}
@@ -142,22 +137,22 @@ class Workers {
     stop_ = true;
     thread_.join();
   }
-  StartLink starter() {
+  StartWorker starter() {
     return [this](const protocol::Setup& setup) {
-      const auto sockets = protocol::make_socket_pair();
-      struct Plain final : Link {
-        using Link::Link;
-        Ending end() override { return {"", 0, ""}; }
+      const auto sockets = make_socket_pair();
+      struct Plain final : WorkerTransport {
+        using WorkerTransport::WorkerTransport;
+        ProcessEnding end() override { return {}; }
       };
-      auto channel = std::make_unique<protocol::Channel>(sockets.theirs);
+      auto session = std::make_unique<protocol::Stream>(protocol::kKind, sockets.theirs, sockets.theirs);
       DeviceInfo device;
       device.id = setup.device_id;
       device.uuid = "GPU-" + setup.device_id;
       device.name = "Bench";
-      channel->send(protocol::Ready{device, "bench", true, {}});
+      session->send(protocol::Ready{device, "bench", true, {}});
       const std::lock_guard lock(mutex_);
-      channels_.push_back(std::move(channel));
-      return std::make_unique<Plain>(protocol::Channel(sockets.ours));
+      sessions_.push_back(std::move(session));
+      return std::make_unique<Plain>(protocol::kKind, sockets.ours);
     };
   }
 
@@ -167,29 +162,29 @@ class Workers {
       std::vector<pollfd> polled;
       {
         const std::lock_guard lock(mutex_);
-        for (auto& channel : channels_) polled.push_back({channel->descriptor(), POLLIN, 0});
+        for (auto& session : sessions_) polled.push_back({session->in(), POLLIN, 0});
       }
       ::poll(polled.data(), polled.size(), 20);
       const std::lock_guard lock(mutex_);
       for (std::size_t i = 0; i < polled.size(); ++i)
-        if (polled[i].revents & POLLIN) answer(*channels_[i]);
+        if (polled[i].revents & POLLIN) answer(*sessions_[i]);
     }
   }
-  static void answer(protocol::Channel& channel) {
+  static void answer(protocol::Stream& session) {
     try {
-      while (auto message = channel.receive(0)) {
+      while (auto message = session.receive(0)) {
         if (const auto* compile = std::get_if<protocol::Compile>(&*message)) {
           protocol::Compiled compiled;
           compiled.id = compile->id;
           compiled.binary.bytes.assign(20000, 'x');
-          channel.send(compiled);
+          session.send(compiled);
         }
         if (const auto* run = std::get_if<protocol::Run>(&*message)) {
           protocol::Ran ran;
           ran.id = run->id;
           ran.has_reference = true;
           ran.measurement = a_measurement(run->id);
-          channel.send(ran);
+          session.send(ran);
         }
       }
     } catch (const Error&) {
@@ -198,11 +193,11 @@ class Workers {
 
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
-  std::vector<std::unique_ptr<protocol::Channel>> channels_;
+  std::vector<std::unique_ptr<protocol::Stream>> sessions_;
   std::thread thread_;
 };
 
-/// Processor time of the process less that of the threads that play devices would be unsteady: the scheduler's thread
+/// Processor time of the process less that of the threads that play devices would be unsteady: the evaluator's thread
 /// is known by being the last that was made.
 double thread_seconds(pid_t thread) {
   std::ifstream in(fmt::format("/proc/self/task/{}/schedstat", thread));
@@ -229,15 +224,15 @@ int cost(int count, char** arguments) {
     options.version = "bench";
     for (std::size_t i = 0; i < nodes; ++i) {
       options.starts.push_back([&devices]() -> std::unique_ptr<NodeTransport> {
-        const auto sockets = protocol::make_socket_pair();
+        const auto sockets = make_socket_pair();
         devices.add(sockets.theirs);
-        return std::make_unique<BenchLink>(sockets.ours);
+        return std::make_unique<BenchAgent>(sockets.ours);
       });
     }
-    Cluster fleet(Problem(), options);
-    while (fleet.boards().size() < nodes * static_cast<std::size_t>(boards)) ::usleep(1000);
+    Cluster cluster(Problem(), options);
+    while (cluster.boards().size() < nodes * static_cast<std::size_t>(boards)) ::usleep(1000);
     drive(
-        fleet, nodes * static_cast<std::size_t>(boards), results, [&] { return fleet.own_seconds(); }, "fleet");
+        cluster, nodes * static_cast<std::size_t>(boards), results, [&] { return cluster.own_seconds(); }, "cluster");
   }
   Workers workers;
   Problem problem;
@@ -249,10 +244,10 @@ int cost(int count, char** arguments) {
   options.use_cache = false;
   options.jobs = 32;
   for (std::size_t i = 0; i < nodes; ++i) options.devices.push_back(fmt::format("bench:{}", i));
-  Scheduler scheduler(problem, options, workers.starter());
+  LiveEvaluator evaluator(problem, options, workers.starter());
   const pid_t thread = last_thread();
   drive(
-      scheduler, nodes, results, [&] { return thread_seconds(thread); }, "scheduler of one host");
+      evaluator, nodes, results, [&] { return thread_seconds(thread); }, "live evaluator of one host");
   return 0;
 }
 

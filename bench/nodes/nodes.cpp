@@ -1,8 +1,8 @@
 // Many slots: what dispatching costs, and what a search loses when it hands out many at a time.
 //
 //   bench_nodes cost [--nodes 200] [--boards 1] [--results 20000]
-//     a fleet over nodes that answer at once: processor time of the fleet's thread per result, and its memory; the
-//     local scheduler over as many slots
+//     a cluster of nodes that answer at once: processor time of the cluster's thread per result, and its memory; the
+//     live evaluator over as many devices
 //   bench_nodes parallel RECORDING,... [--slots 1,2,4,8,16,64] [--repeats 20] [--evaluations 150] [--strategy auto]
 //   [--threads 1]
 //     replayed: time to the answer that one slot finds, with what each configuration cost when it was recorded

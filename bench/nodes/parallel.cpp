@@ -11,8 +11,7 @@
 #include "base/statistics.hpp"
 #include "ergotune/strategy.hpp"
 #include "nodes.hpp"
-#include "search/scoring/score.hpp"
-#include "search/scoring/score_state.hpp"
+#include "scoring/score.hpp"
 
 namespace ergotune::bench {
 namespace {

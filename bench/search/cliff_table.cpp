@@ -13,7 +13,7 @@
 #include "base/statistics.hpp"
 #include "cliffs.hpp"
 #include "ergotune/strategy.hpp"
-#include "search/scoring/tune_strategy.hpp"
+#include "scoring/tune_strategy.hpp"
 
 namespace ergotune::cliffs {
 namespace {

@@ -24,5 +24,5 @@ caches=$(find "$data" -name '*.json.gz' ! -name '*.T1.*' ! -name '*.T4.*' | sort
 "$output/venv/bin/python" "$here/kernel_tuner_runs.py" "$output/budgets.json" "$output/kernel_tuner.json" "$theirs" \
   "$repeats" $caches
 "$ergotune" score --data $caches --strategies "$ours" --repeats "$repeats" --runs "$output/kernel_tuner.json" \
-  --plot "$output/convergence.html" --json > "$output/scores.json"
+  --figure "$output/convergence.svg" --json > "$output/scores.json"
 "$output/venv/bin/python" "$here/table.py" "$output/scores.json"

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "ergotune/random.hpp"
-#include "search/scoring/score_state.hpp"
+#include "scoring/score.hpp"
 #include "tune/session/session.hpp"
 
 namespace ergotune {

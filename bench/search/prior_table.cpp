@@ -7,8 +7,8 @@
 #include <map>
 #include <thread>
 
+#include "scoring/score.hpp"
 #include "search/models/prior.hpp"
-#include "search/scoring/score_state.hpp"
 
 namespace ergotune {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/statistics.hpp"
 #include "ergotune/strategy.hpp"
-#include "search/scoring/score_state.hpp"
+#include "scoring/score.hpp"
 
 namespace ergotune {
 namespace {

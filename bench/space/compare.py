@@ -1,18 +1,16 @@
 #!/usr/bin/env python3
 """Builds every search space with ergotune and with Kernel Tuner in one run and compares them.
 
-    bench/space/compare.py --bench build/bench/bench_space --data ../shared/data/spaces
+    bench/space/compare.py --bench build/bench/bench_space
 
 Time is processor time (other programs on the machine must not count) from the texts of the restrictions to the finished
 space, median of several; memory is the peak resident set of a
 process that builds the space once. The sets are compared in full, by a sum of hashes of their configurations.
-Kernel Tuner (1.4) comes from PyPI into a virtual environment that this script makes. ERGOTUNE_SHARED_DATA names the
-folder of data when --data is not given. Exits with 1 when a set differs, or (with --strict) when a bound is missed:
+Kernel Tuner (1.4) comes from PyPI into a virtual environment that this script makes. Exits with 1 when a set differs, or (with --strict) when a bound is missed:
 100 times faster on spaces of 10,000 configurations and more, 20 times on smaller ones, a tenth of the memory.
 """
 import argparse
 import json
-import os
 import pathlib
 import statistics
 import subprocess
@@ -73,10 +71,7 @@ def run(command):
 
 
 def compare(arguments):
-    data = arguments.data or os.environ.get("ERGOTUNE_SHARED_DATA")
-    folder = pathlib.Path(data) if data else ROOT / ".." / "shared" / "data" / "spaces"
-    if (folder / "spaces").is_dir():
-        folder = folder / "spaces"
+    folder = pathlib.Path(arguments.data) if arguments.data else ROOT / "tests/data/recorded/spaces"
     files = sorted(folder.glob("*.json"))
     if not files:
         raise SystemExit(f"no space definitions in {folder}; give --data")

@@ -25,8 +25,8 @@
 #include "base/statistics.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
-#include "evaluate/live/live.hpp"
-#include "tune/session/session_setup.hpp"
+#include "evaluate/live/live_device.hpp"
+#include "report/ranked_results.hpp"
 
 namespace {
 
@@ -123,7 +123,7 @@ Figures tune(const std::string& device, const std::string& command, int variants
     last = now;
   };
   const double processor = processor_seconds();
-  const SessionResult result = run_session(prepared, options);
+  const SessionResult result = tune_session(prepared, options).run;
   Figures figures;
   figures.configurations = result.evaluated;
   const auto count = static_cast<double>(result.evaluated);

@@ -8,9 +8,9 @@
 #include <set>
 #include <stdexcept>
 
+#include "base/kernel_source/identifiers.hpp"
 #include "base/npy.hpp"
 #include "capture/scalar_type.hpp"
-#include "capture/source_words.hpp"
 
 namespace ergotune::capture {
 namespace {
@@ -122,7 +122,7 @@ class Writer {
         folder_(folder),
         names_(argument_names(launch.arguments)),
         outputs_(outputs_of(launch.arguments, names_)) {
-    if (!launch.compiled) words_ = words_of(launch.source);
+    if (!launch.compiled) words_ = kernel_source::identifiers_in(launch.source);
   }
 
   std::vector<std::string> write() {
@@ -279,8 +279,7 @@ class Writer {
 
   std::string verification() {
     if (outputs_.changed.empty())
-      notes_.push_back(
-          "this launch changed no buffer, so that results say little: another launch may tell more (--skip)");
+      notes_.push_back("this launch changed no buffer, so its results verify little: capture a later launch (--skip)");
     if (outputs_.written.empty()) return "\n[verification]\nreference = \"none\"\n";
     std::string text = "\n[verification.files]                # what the program's own launch left\n";
     for (const std::size_t i : outputs_.written)
@@ -304,9 +303,9 @@ BlockUse block_use(const CapturedLaunch& launch) {
   for (const CapturedArgument& argument : launch.arguments)
     if (argument.kind == Kind::local_memory) return BlockUse::relied_on;
   BlockUse use = BlockUse::none;
-  for (const std::string& word : words_of_kernel(launch.source, launch.kernel)) {
-    if (relies_on_block(word)) return BlockUse::relied_on;
-    if (asks_for_block(word)) use = BlockUse::asked;
+  for (const std::string& word : kernel_source::identifiers_of_kernel(launch.source, launch.kernel)) {
+    if (kernel_source::relies_on_block(word)) return BlockUse::relied_on;
+    if (kernel_source::asks_for_block(word)) use = BlockUse::asked;
   }
   return use;
 }
@@ -327,6 +326,38 @@ std::vector<std::size_t> block_sizes(std::size_t global, std::size_t present, st
 
 std::vector<std::string> write_capture(const CapturedLaunch& launch, const std::filesystem::path& folder) {
   return Writer(launch, folder).write();
+}
+
+std::vector<std::string> split_options(const std::string& options) {
+  std::vector<std::string> words;
+  std::string word;
+  char quote = 0;
+  bool begun = false;
+  for (const char c : options) {
+    if (quote) {
+      if (c == quote) quote = 0;
+      word += c;
+    } else if (std::isspace(static_cast<unsigned char>(c))) {
+      if (begun) words.push_back(word);
+      word.clear();
+      begun = false;
+      continue;
+    } else {
+      if (c == '"' || c == '\'') quote = c;
+      word += c;
+    }
+    begun = true;
+  }
+  if (begun) words.push_back(word);
+  return words;
+}
+
+std::string source_hash(std::string_view source) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char c : source) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  std::string text(16, '0');
+  for (std::size_t i = 16; i-- > 0; hash >>= 4) text[i] = "0123456789abcdef"[hash & 15];
+  return text;
 }
 
 void move_capture(const std::filesystem::path& from, const std::filesystem::path& to) {

@@ -1,38 +1,31 @@
-// What a library inside an unmodified program and the command that started it tell each other: lists of texts over a
-// Unix socket. Each message: the number of texts, then each one's length and bytes; numbers have 4 bytes, the lowest
-// first.
+// The messages between a library inside an unmodified program and the command that started the program: lists of
+// strings over a Unix socket.
 #pragma once
 
-#include <cstddef>
-#include <optional>
 #include <string>
-#include <string_view>
+#include <type_traits>
 #include <vector>
+
+#include "base/messages/message_stream.hpp"
 
 namespace ergotune::capture {
 
-/// The first text says what it is.
-using Message = std::vector<std::string>;
+/// The first string says what it is; there is always one.
+struct Message : std::vector<std::string> {
+  using std::vector<std::string>::vector;
+};
 
 /// The environment variable with the socket's path.
 inline constexpr const char* kSocketVariable = "ERGOTUNE_LAYER_SOCKET";
 /// Of both ends; a library answers no command of another version.
 inline constexpr const char* kProtocol = "1";
+/// A source may be large, a list of strings is short.
+inline constexpr FrameKind kKind{"ERGC", 1, 1u << 30, {256u << 20, 64, false}};
 
 std::string encode(const Message& message);
+/// Throws FormatError when it is not exactly one message.
+Message decode(const Frame& frame, std::type_identity<Message> = {});
 
-struct Decoded {
-  enum class State { whole, incomplete, damaged } state = State::incomplete;
-  Message message;
-  /// Bytes that it took.
-  std::size_t size = 0;
-};
-/// The message that `bytes` begin with. Never throws, whatever the bytes.
-Decoded decode(std::string_view bytes);
-
-/// Both return false when the other end is gone, or talks nonsense.
-bool send_message(int socket, const Message& message);
-/// Waits. `pending` holds what came after the last message.
-bool receive_message(int socket, std::string& pending, Message& message);
+using Stream = MessageStream<Message>;
 
 }  // namespace ergotune::capture

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "base/process/environment.hpp"
-#include "cluster/agent_transport.hpp"
 #include "cluster/node_inputs.hpp"
+#include "cluster/session_transport.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "kernel/compile_cache.hpp"
@@ -48,8 +48,8 @@ class Agent : private RunJournal {
 
  private:
   bool interrupted() const { return options_.interrupted && options_.interrupted->load(); }
-  void about_to_run(const EvaluationRequest& request, std::size_t slot) override {
-    transport_.send(StartedMessage{request.id, slot});
+  void about_to_run(const EvaluationRequest& request, std::size_t device) override {
+    transport_.send(Started{request.id, device});
   }
   void open(const Open& asked);
   void fetch(InputFolder& inputs, const std::vector<InputFile>& list);
@@ -59,7 +59,7 @@ class Agent : private RunJournal {
   void answer(EvaluationResult result);
 
   const AgentOptions& options_;
-  AgentTransport transport_;
+  SessionTransport transport_;
   std::optional<Target> target_;
 };
 
@@ -88,14 +88,14 @@ void Agent::open(const Open& asked) {
   inputs.settle(problem, asked.inputs);
   transport_.allow(kOpening);
   TargetOptions options = TargetOptions::from(problem);
-  options.live.workers.clear();
+  options.live.node_commands.clear();
   options.live.nodes.clear();
   options.occupancy = 0;  // the session's
   options.live.energy = options.live.energy || asked.energy;
   options.take_over = asked.take_over;
   options.further_metrics = asked.further_metrics;
   options.interrupted = options_.interrupted;
-  options.tell = [this](const std::string& words) { transport_.send(Note{words}); };
+  options.tell = [this](const std::string& text) { transport_.send(Note{text}); };
   if (options.device.empty()) options.device = all_of_the_best(problem);
   target_.emplace(open_target(std::move(problem), options));
   if (target_->live) target_->turn = wait_for_locks(target_->live->devices(), options.tell, options_.interrupted);
@@ -114,11 +114,11 @@ Opened Agent::opened() const {
     opened.compiler = target_->live->compiler_identity();
   } else {
     opened.devices = {target_->device};
-    const auto boards = target_->evaluator->boards();
-    if (!boards.empty()) opened.devices.clear();
-    for (const DeviceShare& board : boards) {
+    const auto shares = target_->evaluator->boards();
+    if (!shares.empty()) opened.devices.clear();
+    for (const DeviceShare& share : shares) {
       opened.devices.push_back(target_->device);
-      opened.devices.back().id = board.board;
+      opened.devices.back().id = share.board;
     }
     opened.compiler = target_->conditions;
   }
@@ -148,7 +148,7 @@ bool Agent::take(const Message& message) {
 }
 
 void Agent::answer(EvaluationResult result) {
-  // A simulated board that works alone has no name of its own.
+  // A simulated device that works alone has no name of its own.
   if (result.board.empty() && !target_->live) result.board = target_->device.id;
   transport_.send(Answer{result.id, std::move(result.measurement), std::move(result.board), result.disturbed});
 }
@@ -178,7 +178,7 @@ int Agent::run() {
       serve();
       if (interrupted()) {
         target_->evaluator->cancel();
-        transport_.send(LeavingMessage{"its node was told to end (SIGTERM)"});
+        transport_.send(Leaving{"its node received SIGTERM"});
       }
       target_.reset();  // clocks go back before the session hears that all has ended
     }

@@ -18,7 +18,7 @@ struct AgentOptions {
   const std::atomic<bool>* interrupted = nullptr;
 };
 
-/// Serves one session to its end: until it says so, or its pipe ends, or nothing was heard of it for long. Clocks and
+/// Serves one session until it stops, its pipe ends, or nothing came from it for a long time. Clocks and
 /// limits are put back when it returns. Returns the exit code.
 int run_agent(const AgentOptions& options);
 

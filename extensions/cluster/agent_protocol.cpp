@@ -46,16 +46,16 @@ static auto fields(Refused& refused) {
   return std::tie(user_error, message);
 }
 static auto fields(Note& note) {
-  auto& [words] = note;
-  return std::tie(words);
+  auto& [text] = note;
+  return std::tie(text);
 }
 static auto fields(Ask& ask) {
   auto& [request] = ask;
   return std::tie(request);
 }
-static auto fields(StartedMessage& begun) {
-  auto& [id, slot] = begun;
-  return std::tie(id, slot);
+static auto fields(Started& started) {
+  auto& [id, device] = started;
+  return std::tie(id, device);
 }
 static auto fields(Answer& answer) {
   auto& [id, measurement, board, disturbed] = answer;
@@ -74,7 +74,7 @@ static auto fields(Cancelled& cancelled) {
   return std::tie(number);
 }
 static auto fields(Beat&) { return std::tie(); }
-static auto fields(LeavingMessage& leaving) {
+static auto fields(Leaving& leaving) {
   auto& [why] = leaving;
   return std::tie(why);
 }
@@ -82,7 +82,7 @@ static auto fields(Stop&) { return std::tie(); }
 
 std::string encode(const Message& message) { return encode_message(kKind, message); }
 
-Message decode(std::uint8_t type, std::string_view payload) { return decode_message<Message>(type, payload); }
+Message decode(const Frame& frame, std::type_identity<Message>) { return decode_message<Message>(kKind, frame); }
 
 }  // namespace agents
 }  // namespace ergotune

@@ -1,5 +1,5 @@
-// What a session and the agent of a node say to each other over one pipe. It believes nothing: a pipe may be cut
-// anywhere, and what comes before the first frame may be a login shell's greeting.
+// The messages between a session and the agent of a node, over one pipe. The pipe may be cut anywhere, and a login
+// shell's greeting may come before the first frame.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,13 @@
 #include <variant>
 #include <vector>
 
+#include "base/messages/message_stream.hpp"
 #include "device/device.hpp"
 #include "evaluate/evaluator.hpp"
-#include "evaluate/frames.hpp"
 
 namespace ergotune::agents {
 
-constexpr FrameKind kKind{"ERGA", 1};
+inline constexpr FrameKind kKind{"ERGA", 1};
 /// Bytes that a login shell may print before the agent is heard.
 constexpr std::size_t kPreamble = std::size_t{1} << 18;
 /// Bytes of a file that travel in one frame.
@@ -37,7 +37,7 @@ struct Open {
   bool energy = false, take_over = false;
   std::vector<std::string> further_metrics;
 };
-/// Session: what devices there are, instead.
+/// Session: asks for the devices of the node, instead.
 struct List {};
 /// Agent: as `ergotune devices --json` prints it.
 struct Listed {
@@ -67,19 +67,19 @@ struct Refused {
   bool user_error = false;
   std::string message;
 };
-/// Agent: something for the user, while it opens.
+/// Agent: a message for the user, while it opens.
 struct Note {
-  std::string words;
+  std::string text;
 };
 /// Session: to be measured.
 struct Ask {
   EvaluationRequest request;
 };
-/// Agent: it runs next on a slot.
-struct StartedMessage {
-  std::uint64_t id = 0, slot = 0;
+/// Agent: it runs next on one of the node's devices, by position.
+struct Started {
+  std::uint64_t id = 0, device = 0;
 };
-/// Agent: what came of it.
+/// Agent: its result.
 struct Answer {
   std::uint64_t id = 0;
   Measurement measurement;
@@ -100,18 +100,20 @@ struct Cancelled {
 /// Both: still there.
 struct Beat {};
 /// Agent: it has to go (the allocation ends); what it was asked and has not answered is handed back.
-struct LeavingMessage {
+struct Leaving {
   std::string why;
 };
 /// Session: that was all.
 struct Stop {};
 
-using Message = std::variant<Hello, Open, List, Listed, Need, Piece, Opened, Refused, Note, Ask, StartedMessage, Answer,
-                             Establish, Cancel, Cancelled, Beat, LeavingMessage, Stop>;
+using Message = std::variant<Hello, Open, List, Listed, Need, Piece, Opened, Refused, Note, Ask, Started, Answer,
+                             Establish, Cancel, Cancelled, Beat, Leaving, Stop>;
 
 /// The frame of a message. Throws FormatError when it would be too large.
 std::string encode(const Message& message);
-/// A payload's message; throws FormatError when it is not exactly one message of that type.
-Message decode(std::uint8_t type, std::string_view payload);
+/// The message of a frame; throws FormatError when it is not exactly one message of that type.
+Message decode(const Frame& frame, std::type_identity<Message> = {});
+
+using Stream = MessageStream<Message>;
 
 }  // namespace ergotune::agents

@@ -2,218 +2,413 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
-#include "evaluate/result_box.hpp"
 
 namespace ergotune {
 
+using namespace agents;
+
 namespace {
+
 constexpr double kFarewell = 15;  ///< s that agents are given to put their clocks back
-constexpr auto kLook = std::chrono::milliseconds(100);
+constexpr double kLook = 0.1;     ///< s between two looks for an interruption
+constexpr double kReread = 2;     ///< s between two looks at the file of commands
+constexpr std::size_t kDevicesOfNode = 4096;
+
+/// Devices whose results may be compared: of one model, with one driver and one compiler.
+bool same_kind(const Opened& a, const Opened& b) {
+  const DeviceInfo &one = a.devices.front(), &other = b.devices.front();
+  return one.backend == other.backend && one.name == other.name && one.driver_version == other.driver_version &&
+         one.properties == other.properties && a.compiler == b.compiler;
+}
+
+std::string ended_with(NodeTransport& transport) {
+  const ProcessEnding ending = transport.end();
+  return ending.added_to("it ended with " + ending.words);
+}
+
+/// True while more may come.
+bool still_open(Stream& stream) {
+  try {
+    stream.flush();
+    while (stream.next()) {
+    }
+    return !stream.ended();
+  } catch (const Error&) {
+    return false;  // trailing garbage is ignored
+  }
+}
+
 }  // namespace
 
-Cluster::Cluster(const Problem& problem, ClusterOptions options)
-    : problem_(problem), options_(std::move(options)), inputs_(problem) {
+Cluster::Cluster(const Problem& problem, ClusterOptions options) : options_(std::move(options)), inputs_(problem) {
   options_.open.problem = serialise(inputs_.problem());
   options_.open.inputs = inputs_.list();
-  wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (wake_ < 0) throw Error("cannot make an event descriptor");
-  for (const std::string& command : options_.commands) add_node(command, start_by_command(command, options_.program));
-  for (std::size_t i = 0; i < options_.starts.size(); ++i) add_node(fmt::format("node {}", i), options_.starts[i]);
+  for (const std::string& command : options_.commands) add_node(command);
+  for (std::size_t i = 0; i < options_.starts.size(); ++i)
+    nodes_.push_back(std::make_unique<Node>(fmt::format("node {}", i), options_.starts[i]));
   if (!options_.commands_file.empty())
-    for (const std::string& command : node_commands(options_.commands_file))
-      add_node(command, start_by_command(command, options_.program));
-  if (nodes_.empty()) throw UserError("there is no node to measure on: --worker and --nodes name none");
-  thread_ = std::thread([this] { loop(); });
-  std::unique_lock lock(mutex_);
+    for (const std::string& command : node_commands(options_.commands_file)) add_node(command);
+  if (nodes_.empty()) throw UserError("there is no node to measure on: --node-command and --nodes name none");
+  start_thread();
   const auto interrupted = [this] { return options_.interrupted && options_.interrupted->load(); };
-  while (!open_ && !broken_ && !interrupted()) changed_.wait_for(lock, kLook);
-  if (open_) return;
-  lock.unlock();
+  bool open = false;
+  while (!await(kLook, [&] { return open = open_; }) && !interrupted()) {
+  }
+  if (open) return;
   end_nodes(0);
   if (interrupted()) throw Error("interrupted before a node was ready");
-  std::rethrow_exception(broken_);
+  rethrow_fault();
 }
 
 Cluster::~Cluster() { end_nodes(kFarewell); }
 
-/// All of them at once: none waits for its turn behind one that hangs. `farewell` in s for all together.
+/// All of them at once: none waits behind one that hangs. `farewell` in s for all together.
 void Cluster::end_nodes(double farewell) {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake();
-  thread_.join();
-  std::vector<agents::Pipe*> pipes;
+  end_thread();
+  std::vector<Stream*> streams;
   for (auto& node : nodes_) {
-    if (!node->link || node->phase == Phase::greeting) continue;  // who never spoke has set nothing
-    pipes.push_back(&node->link->pipe());
-    pipes.back()->send(agents::Stop{});
+    if (!node->transport() || node->phase() == Node::Phase::greeting) continue;  // its agent has set nothing yet
+    streams.push_back(&node->stream());
+    streams.back()->post(Stop{});
   }
-  // True while it may still say something.
-  const auto talks = [](agents::Pipe* pipe) {
-    try {
-      pipe->flush();
-      while (pipe->next()) {
-      }
-      return !pipe->ended();
-    } catch (const Error&) {
-      return false;  // trailing garbage is ignored
-    }
-  };
   std::vector<pollfd> polled;
   for (const double until = host_seconds() + farewell; host_seconds() < until;) {
-    std::erase_if(pipes, [&](agents::Pipe* pipe) { return !talks(pipe); });
-    if (pipes.empty()) break;
+    std::erase_if(streams, [](Stream* stream) { return !still_open(*stream); });
+    if (streams.empty()) break;
     polled.clear();
-    for (const agents::Pipe* pipe : pipes)
-      polled.push_back({pipe->in(), static_cast<short>(POLLIN | (pipe->unsent() > 0 ? POLLOUT : 0)), 0});
+    for (const Stream* stream : streams) polled.push_back({stream->in(), stream->events(), 0});
     ::poll(polled.data(), polled.size(), 50);
   }
   for (auto& node : nodes_)
-    if (node->link) node->link->end();
-  ::close(wake_);
+    if (node->transport()) node->transport()->end();
 }
 
-void Cluster::wake() const {
-  const std::uint64_t one = 1;
-  (void)!::write(wake_, &one, sizeof one);
-}
-
-void Cluster::tell(const std::string& words) const {
-  if (options_.tell) options_.tell(words);
-}
-
-void Cluster::set_controls(std::unique_ptr<ControlSession>, std::vector<Parameter>, std::size_t) {
-  throw Error("agents have controls of their own");
+void Cluster::tell(const std::string& message) const {
+  if (options_.tell) options_.tell(message);
 }
 
 bool Cluster::establish_reference(const std::vector<Configuration>& candidates) {
-  const std::lock_guard lock(mutex_);
-  references_ = candidates;
-  for (auto& node : nodes_)
-    if (node->phase == Phase::ready) node->link->pipe().send(agents::Establish{references_});
-  wake();
+  call([&] {
+    references_ = candidates;
+    for (auto& node : nodes_)
+      if (node->ready()) node->stream().post(Establish{references_});
+  });
   return true;
 }
 
 std::string Cluster::description() const {
-  const std::lock_guard lock(mutex_);
-  std::size_t ready = 0, boards = 0;
-  for (const auto& node : nodes_) {
-    ready += node->phase == Phase::ready;
-    if (node->phase == Phase::ready) boards += node->boards.size();
-  }
-  return fmt::format("{} of {} nodes, {} boards so far ({})", ready, nodes_.size(), boards, opened_.description);
+  std::size_t ready = 0, nodes = 0, devices = 0;
+  call([&] {
+    nodes = nodes_.size();
+    for (const auto& node : nodes_) {
+      if (!node->ready()) continue;
+      ++ready;
+      devices += node->devices().size();
+    }
+  });
+  return fmt::format("{} of {} nodes, {} devices so far ({})", ready, nodes, devices, opened_.description);
 }
 
 std::size_t Cluster::capacity() const {
   const std::lock_guard lock(mutex_);
-  std::size_t room = 0;
-  for (const auto& node : nodes_)
-    if (node->phase == Phase::ready) room += node->room;
-  return std::max<std::size_t>(1, room);
+  return std::max<std::size_t>(1, room_);
 }
 
 std::vector<DeviceShare> Cluster::boards() const {
-  const std::lock_guard lock(mutex_);
-  std::vector<DeviceShare> boards;
-  for (const auto& node : nodes_) {
-    for (const Share& share : node->shares) {
-      DeviceShare& told = boards.emplace_back(share.told);
-      told.lost = told.lost || node->phase != Phase::ready;
-      const double served = share.served + (told.lost ? 0 : host_seconds() - node->ready_at);
-      told.idle_seconds = std::max(0.0, served - told.busy_seconds);
-    }
-  }
-  return boards;
-}
-
-void Cluster::submit(EvaluationRequest request) {
-  const std::lock_guard lock(mutex_);
-  dispatch_.add(std::move(request));
-  wake();
-}
-
-std::optional<EvaluationResult> Cluster::wait(double seconds) {
-  std::unique_lock lock(mutex_);
-  return take_result(lock, changed_, results_, broken_, seconds);
-}
-
-std::size_t Cluster::pending() const {
-  const std::lock_guard lock(mutex_);
-  return dispatch_.pending() + results_.size();
-}
-
-/// Waits until no node runs anything of it any more; one that does not say so is lost soon.
-void Cluster::cancel() {
-  std::unique_lock lock(mutex_);
-  dispatch_.clear();
-  results_.clear();
-  ++cancels_;
-  for (auto& node : nodes_)
-    if (node->phase == Phase::ready) node->link->pipe().send(agents::Cancel{cancels_});
-  wake();
-  changed_.wait_for(lock, std::chrono::duration<double>(options_.open.silence + 10), [this] {
-    return broken_ || std::all_of(nodes_.begin(), nodes_.end(), [this](const auto& node) {
-             return node->phase != Phase::ready || node->cancels >= cancels_;
-           });
+  std::vector<DeviceShare> all;
+  call([&] {
+    for (const auto& node : nodes_)
+      for (DeviceShare& share : node->shares()) all.push_back(std::move(share));
   });
+  return all;
 }
 
-void Cluster::set_journal(RunJournal* journal) {
-  const std::lock_guard lock(mutex_);
-  journal_ = journal;
+void Cluster::cancel() {
+  AsyncEvaluator::cancel();
+  await(options_.open.silence + 10, [this] { return cancelling_ == 0; });
 }
 
 std::uint64_t Cluster::strays() const {
-  const std::lock_guard lock(mutex_);
-  return strays_;
+  std::uint64_t strays = 0;
+  call([&] { strays = strays_; });
+  return strays;
 }
 
 double Cluster::own_seconds() const {
-  clockid_t clock{};
   timespec used{};
-  if (::pthread_getcpuclockid(const_cast<std::thread&>(thread_).native_handle(), &clock) != 0 ||
-      ::clock_gettime(clock, &used) != 0)
-    return 0;
+  call([&] { ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used); });
   return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
+
+void Cluster::add_node(const std::string& command) {
+  nodes_.push_back(std::make_unique<Node>(command, start_by_command(command, options_.program)));
+}
+
+void Cluster::drop() {
+  dispatch_.clear();
+  ++cancels_;
+  for (auto& node : nodes_)
+    if (node->ready()) node->stream().post(Cancel{cancels_});
+  count_nodes();
+}
+
+void Cluster::advance() {
+  for (auto& node : nodes_) pump(*node);
+  reread_commands();
+  hand_out();
+  count_nodes();
+  require_nodes();
+}
+
+double Cluster::watch(std::vector<pollfd>& polled) {
+  double until = host_seconds() + options_.open.silence / 6;
+  for (const auto& node : nodes_) {
+    if (node->transport()) polled.push_back({node->stream().in(), node->stream().events(), 0});
+    if (node->phase() == Node::Phase::away) until = std::min(until, node->start_at());
+  }
+  if (!options_.commands_file.empty()) until = std::min(until, reread_at_);
+  if (alone_since_ > 0) until = std::min(until, alone_since_ + options_.list_patience);
+  return until;
+}
+
+/// Starts a node, or takes its messages and gives it inputs.
+void Cluster::pump(Node& node) {
+  if (node.phase() == Node::Phase::given_up) return;
+  if (node.phase() == Node::Phase::away) {
+    if (node.retired() || host_seconds() < node.start_at()) return;
+    try {
+      node.start(options_.open);
+    } catch (const Error& error) {
+      lose(node, error.what(), true);
+    }
+    return;
+  }
+  try {
+    while (node.transport()) {
+      auto message = node.stream().next();
+      if (!message) break;
+      take(node, std::move(*message));
+    }
+    if (!node.transport()) return;
+    node.feed(inputs_);
+    if (const std::string why = node.keep_alive(options_.open.silence); !why.empty()) return lose(node, why, true);
+    if (node.is_late(options_.open.silence))
+      tell(fmt::format(
+          "{}: no answer for {:g} s; its agent is waited for until {:g} s have passed, as in the queue of a cluster",
+          node.name(), options_.open.silence, Node::kStartSilences * options_.open.silence));
+  } catch (const FormatError& error) {
+    lose(node, fmt::format("its messages are damaged: {}", error.what()), true);
+  }
+}
+
+void Cluster::take(Node& node, Message message) {
+  if (auto* hello = std::get_if<Hello>(&message)) {
+    if (node.phase() != Node::Phase::greeting) throw FormatError("a second greeting");
+    node.greet(unique_name(node, hello->node));
+    if (hello->program != options_.version)
+      refuse(node,
+             fmt::format("its ergotune is {} and this one {}, which may measure otherwise: install the same on both",
+                         hello->program, options_.version),
+             true);
+  } else if (auto* need = std::get_if<Need>(&message)) {
+    for (const std::string& hash : need->hashes)
+      (void)inputs_.size(hash);  // a missing one is reported before it is sent
+    node.want(need->hashes);
+  } else if (auto* opened = std::get_if<Opened>(&message)) {
+    take_opened(node, std::move(*opened));
+  } else if (const auto* refused = std::get_if<Refused>(&message)) {
+    refuse(node, refused->message, refused->user_error);
+  } else if (const auto* started = std::get_if<Started>(&message)) {
+    if (const EvaluationRequest* request = dispatch_.begun(node.life(), started->id))
+      note_run(*request, node.life() * kDevicesOfNode + std::min<std::size_t>(started->device, kDevicesOfNode - 1));
+  } else if (auto* answer = std::get_if<Answer>(&message)) {
+    take_answer(node, std::move(*answer));
+  } else if (const auto* cancelled = std::get_if<Cancelled>(&message)) {
+    node.cancelled(cancelled->number);
+  } else if (const auto* note = std::get_if<Note>(&message)) {
+    tell(fmt::format("{}: {}", node.name(), note->text));
+  } else if (const auto* leaving = std::get_if<Leaving>(&message)) {
+    lose(node, leaving->why, false);
+  } else if (!std::holds_alternative<Beat>(message)) {
+    throw FormatError("a message that no agent sends");
+  }
+}
+
+/// Devices without a UUID go by their node's name, so a node keeps it: one that comes back has it still, and no other
+/// node gets it meanwhile.
+std::string Cluster::unique_name(const Node& self, const std::string& name) const {
+  const auto taken = [&](const std::string& text) {
+    return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& node) {
+      return node.get() != &self && node->has_name() && node->name() == text;
+    });
+  };
+  if (!taken(name)) return name;
+  for (int i = 2;; ++i)
+    if (const std::string other = fmt::format("{}-{}", name, i); !taken(other)) return other;
+}
+
+void Cluster::take_opened(Node& node, Opened opened) {
+  if (node.phase() != Node::Phase::opening || opened.devices.empty())
+    throw FormatError("it opens what it was not asked for");
+  if (open_ && !same_kind(opened, opened_))
+    return refuse(
+        node,
+        fmt::format("its devices are of another kind ({}) than those of this session ({}), and results cannot be "
+                    "compared: tune on it in a session of its own",
+                    opened.devices.front().name, opened_.devices.front().name),
+        true);
+  if (open_ && opened.problem != opened_.problem)
+    return refuse(node, "clocks and limits can be set to other values there than on this session's devices", true);
+  node.open(opened, ++lives_);
+  node.cancelled(cancels_);
+  if (!references_.empty()) node.stream().post(Establish{references_});
+  dispatch_.add_node(node.life(), node.devices(), node.room());
+  const std::size_t count = node.devices().size();
+  tell(fmt::format("{}: {} of {}", node.name(), count == 1 ? "a device" : fmt::format("{} devices", count),
+                   opened.devices.front().name));
+  if (open_) return;
+  opened_ = std::move(opened);
+  count_nodes();
+  update([this] { open_ = true; });
+}
+
+void Cluster::take_answer(Node& node, Answer answer) {
+  auto request = dispatch_.answered(node.life(), answer.id);
+  if (!node.ready() || !request) {
+    ++strays_;
+    return;
+  }
+  const std::string board = node.our_device(answer.board);
+  node.count(board, answer.measurement);
+  deliver({request->id, request->index, std::move(answer.measurement), board, answer.disturbed});
+}
+
+void Cluster::lose(Node& node, const std::string& why, bool lost, bool for_good) {
+  const bool served = node.ready();
+  const ProcessEnding ending = node.lose(options_.retry, for_good);
+  last_loss_ = fmt::format("{}: {}", node.name(), why);
+  if (lost && !ending.words.empty()) last_loss_ += ending.added_to(", " + ending.words);
+  if (served) {
+    for (const EvaluationRequest& request : dispatch_.remove_node(node.life(), lost))
+      deliver(
+          {request.id,
+           request.index,
+           failed_measurement(Status::runtime_error, fmt::format("{} nodes were lost while it ran, the last of them {}",
+                                                                 Dispatch::kLosses, last_loss_)),
+           {}});
+  }
+  tell(fmt::format(
+      "{}{}", last_loss_,
+      node.phase() == Node::Phase::given_up ? "; it is given up" : "; it is started again later, others go on"));
+}
+
+void Cluster::refuse(Node& node, const std::string& why, bool user_error) {
+  user_error_ = user_error_ || user_error;
+  lose(node, why, false, true);
+}
+
+void Cluster::hand_out() {
+  while (auto next = dispatch_.next()) {
+    const Dispatch::Node life = next->first;  // names, not bindings: clang 14 takes none of these into a lambda
+    EvaluationRequest& request = next->second;
+    Node& node =
+        **std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& n) { return n->ready() && n->life() == life; });
+    request.board = node.own_device(request.board);
+    node.stream().post(Ask{std::move(request)});
+  }
+}
+
+void Cluster::reread_commands() {
+  if (options_.commands_file.empty() || host_seconds() < reread_at_) return;
+  reread_at_ = host_seconds() + kReread;
+  std::vector<std::string> commands = options_.commands;
+  try {
+    for (std::string& command : node_commands(options_.commands_file)) commands.push_back(std::move(command));
+  } catch (const UserError&) {
+    return;  // it is being written just now
+  }
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    Node& node = *nodes_[i];
+    if (i >= options_.commands.size() && i < options_.commands.size() + options_.starts.size()) continue;
+    const bool listed = std::find(commands.begin(), commands.end(), node.command()) != commands.end();
+    if (!listed && !node.retired()) {
+      node.retire();
+      if (node.transport()) lose(node, "it was taken out of the list", false);
+    } else if (listed && node.retired()) {
+      node.restore();
+    }
+  }
+  for (const std::string& command : commands)
+    if (std::none_of(nodes_.begin(), nodes_.end(), [&](const auto& node) { return node->command() == command; }))
+      add_node(command);
+}
+
+/// Ends the work when no node is left.
+void Cluster::require_nodes() {
+  const auto given_up = [](const auto& node) { return node->phase() == Node::Phase::given_up; };
+  if (!std::all_of(nodes_.begin(), nodes_.end(), given_up)) {
+    alone_since_ = 0;
+    return;
+  }
+  if (!options_.commands_file.empty()) {
+    if (alone_since_ == 0) {
+      alone_since_ = host_seconds();
+      tell(fmt::format("no node is left; the session ends in {:g} s unless {} names another", options_.list_patience,
+                       options_.commands_file));
+    }
+    if (host_seconds() < alone_since_ + options_.list_patience) return;
+  }
+  const std::string message = "no node is left to measure on; the last was " + last_loss_;
+  // Commands that never gave an agent are for their user to mend.
+  if (user_error_ || !open_) throw UserError(message);
+  throw Error(message);
+}
+
+void Cluster::count_nodes() {
+  std::size_t room = 0, cancelling = 0;
+  for (const auto& node : nodes_) {
+    room += node->room();
+    cancelling += node->cancels(cancels_);
+  }
+  if (room == room_ && cancelling == cancelling_) return;
+  update([&] {
+    room_ = room;
+    cancelling_ = cancelling;
+  });
 }
 
 std::vector<ListedNode> list_nodes(const std::vector<std::string>& commands, const std::string& program,
                                    double seconds) {
   std::vector<ListedNode> nodes;
-  std::vector<std::unique_ptr<NodeTransport>> links;
+  std::vector<std::unique_ptr<NodeTransport>> transports;
   for (const std::string& command : commands) {
     nodes.push_back({command, {}, {}, fmt::format("no answer within {:g} s", seconds)});
-    links.push_back(start_by_command(command, program)());
-    links.back()->pipe().send(agents::List{});
+    transports.push_back(start_by_command(command, program)());
+    transports.back()->stream().post(agents::List{});
   }
   const double until = host_seconds() + seconds;
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    agents::Pipe& pipe = links[i]->pipe();
+  for (std::size_t i = 0; i < transports.size(); ++i) {
+    agents::Stream& stream = transports[i]->stream();
     try {
       while (nodes[i].document.empty() && host_seconds() < until) {
-        while (auto message = pipe.next()) {
+        while (auto message = stream.next()) {
           if (const auto* hello = std::get_if<agents::Hello>(&*message)) nodes[i].node = hello->node;
           if (const auto* listed = std::get_if<agents::Listed>(&*message)) nodes[i].document = listed->document;
           if (const auto* refused = std::get_if<agents::Refused>(&*message)) throw Error(refused->message);
         }
         if (!nodes[i].document.empty()) break;
-        if (pipe.ended()) throw Error("it ended with " + links[i]->end());
-        pollfd polled{pipe.in(), static_cast<short>(POLLIN | (pipe.unsent() > 0 ? POLLOUT : 0)), 0};
+        if (stream.ended()) throw Error(ended_with(*transports[i]));
+        pollfd polled{stream.in(), stream.events(), 0};
         ::poll(&polled, 1, 100);
-        pipe.flush();
+        stream.flush();
       }
       if (!nodes[i].document.empty()) nodes[i].trouble.clear();
     } catch (const Error& error) {

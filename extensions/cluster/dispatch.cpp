@@ -4,10 +4,10 @@
 
 namespace ergotune {
 
-void Dispatch::add_node(Node node, std::vector<std::string> boards, std::size_t room) {
-  nodes_[node] = {std::move(boards), std::max<std::size_t>(1, room), {}};
+void Dispatch::add_node(Node node, std::vector<std::string> devices, std::size_t room) {
+  nodes_[node] = {std::move(devices), std::max<std::size_t>(1, room), {}};
   const auto queues = std::exchange(queues_, {});
-  for (const auto& [board, queue] : queues)
+  for (const auto& [device, queue] : queues)
     for (const std::uint64_t id : queue) enqueue(id, false);
 }
 
@@ -15,12 +15,12 @@ void Dispatch::add_node(Node node, std::vector<std::string> boards, std::size_t 
 void Dispatch::enqueue(std::uint64_t id, bool first) {
   EvaluationRequest& request = tasks_.at(id).request;
   const auto has = [&](const auto& entry) {
-    const auto& boards = entry.second.boards;
-    return std::find(boards.begin(), boards.end(), request.board) != boards.end();
+    const auto& devices = entry.second.devices;
+    return std::find(devices.begin(), devices.end(), request.board) != devices.end();
   };
   if (!request.board.empty() && !nodes_.empty() && std::none_of(nodes_.begin(), nodes_.end(), has)) {
     // All of them to the same one: they are to be compared with each other.
-    request.board = nodes_.begin()->second.boards.empty() ? std::string() : nodes_.begin()->second.boards.front();
+    request.board = nodes_.begin()->second.devices.empty() ? std::string() : nodes_.begin()->second.devices.front();
   }
   auto& queue = queues_[request.board];
   first ? queue.push_front(id) : queue.push_back(id);
@@ -33,12 +33,13 @@ void Dispatch::add(EvaluationRequest request) {
 }
 
 /// The least full node with room for what a queue holds.
-Dispatch::Place* Dispatch::roomy(const std::deque<std::uint64_t>& queue, const std::string& board, Node& chosen) {
+Dispatch::Place* Dispatch::roomy(const std::deque<std::uint64_t>& queue, const std::string& device, Node& chosen) {
   Place* best = nullptr;
   double least = 1;
   if (queue.empty()) return nullptr;
   for (auto& [node, place] : nodes_) {
-    if (!board.empty() && std::find(place.boards.begin(), place.boards.end(), board) == place.boards.end()) continue;
+    if (!device.empty() && std::find(place.devices.begin(), place.devices.end(), device) == place.devices.end())
+      continue;
     const double full = static_cast<double>(place.tasks.size()) / static_cast<double>(place.room);
     if (full >= least) continue;
     least = full;
@@ -49,7 +50,7 @@ Dispatch::Place* Dispatch::roomy(const std::deque<std::uint64_t>& queue, const s
 }
 
 std::optional<std::pair<Dispatch::Node, EvaluationRequest>> Dispatch::next() {
-  for (auto queue = queues_.rbegin(); queue != queues_.rend(); ++queue) {  // those for one board first
+  for (auto queue = queues_.rbegin(); queue != queues_.rend(); ++queue) {  // those for one device first
     Node node = 0;
     Place* place = roomy(queue->second, queue->first, node);
     if (!place) continue;
@@ -99,9 +100,9 @@ std::vector<EvaluationRequest> Dispatch::remove_node(Node node, bool lost) {
       enqueue(*id, true);
     }
   }
-  // What waits for its boards waits for others.
-  for (const std::string& board : gone.boards) {
-    const auto queue = queues_.find(board);
+  // What waits for its devices waits for others.
+  for (const std::string& device : gone.devices) {
+    const auto queue = queues_.find(device);
     if (queue == queues_.end()) continue;
     const std::deque<std::uint64_t> waiting = std::move(queue->second);
     queues_.erase(queue);

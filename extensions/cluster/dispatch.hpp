@@ -22,14 +22,14 @@ class Dispatch {
   /// Nodes that may be lost while a request runs on them before it is taken for the reason; and losses of any kind.
   static constexpr int kLosses = 2, kLossesWaiting = 20;
 
-  /// A node comes, with boards and room for so many requests.
-  void add_node(Node node, std::vector<std::string> boards, std::size_t room);
+  /// A node comes, with devices and room for so many requests.
+  void add_node(Node node, std::vector<std::string> devices, std::size_t room);
   void add(EvaluationRequest request);
   /// The next request and the node that is to have it: of those with room the one that is least full.
   std::optional<std::pair<Node, EvaluationRequest>> next();
   /// It runs now. Null for what that node does not have; else valid until the next call.
   const EvaluationRequest* begun(Node node, std::uint64_t id);
-  /// The request that a node's answer is for; nullopt for one that it does not have: late, or told before.
+  /// The request that a node's answer is for; nullopt for one that it does not have: late, or answered before.
   std::optional<EvaluationRequest> answered(Node node, std::uint64_t id);
   /// A node is gone. What it had waits again. Where it was `lost`, what ran there has lost a node once more, and those
   /// that have lost too many are given back; where it left by itself none has.
@@ -38,8 +38,6 @@ class Dispatch {
 
   /// Requests that are not answered.
   std::size_t pending() const { return tasks_.size(); }
-  std::size_t with(Node node) const { return nodes_.at(node).tasks.size(); }
-  bool knows(Node node) const { return nodes_.contains(node); }
 
  private:
   struct Task {
@@ -49,17 +47,17 @@ class Dispatch {
     int losses = 0, losses_waiting = 0;
   };
   struct Place {
-    std::vector<std::string> boards;
+    std::vector<std::string> devices;
     std::size_t room = 1;
     std::set<std::uint64_t> tasks;
   };
 
   void enqueue(std::uint64_t id, bool first);
-  Place* roomy(const std::deque<std::uint64_t>& queue, const std::string& board, Node& node);
+  Place* roomy(const std::deque<std::uint64_t>& queue, const std::string& device, Node& node);
 
   std::unordered_map<std::uint64_t, Task> tasks_;
   std::map<Node, Place> nodes_;
-  /// By the board that is asked for; under "" what any may run.
+  /// By the device that is asked for; under "" what any may run.
   std::map<std::string, std::deque<std::uint64_t>> queues_;
 };
 

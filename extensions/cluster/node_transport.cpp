@@ -1,36 +1,31 @@
 #include "cluster/node_transport.hpp"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <sstream>
 
 #include "base/files.hpp"
 #include "base/process/environment.hpp"
 #include "base/process/process.hpp"
-#include "base/process/shell_words.hpp"
-#include "evaluate/live/channel.hpp"
-#include "evaluate/live/child_log.hpp"
+#include "base/text.hpp"
 
 namespace ergotune {
 namespace {
 
 class CommandTransport final : public NodeTransport {
  public:
-  CommandTransport(const std::string& command, protocol::SocketPair sockets)
-      : pipe_(sockets.ours, sockets.ours, agents::kPreamble), process_(start(command, sockets.theirs)) {}
+  CommandTransport(const std::string& command, SocketPair sockets)
+      : NodeTransport(agents::kKind, sockets.ours, agents::kPreamble), process_(start(command, sockets.theirs)) {}
   ~CommandTransport() override { end(); }
-  agents::Pipe& pipe() override { return pipe_; }
 
-  std::string end() override {
+  ProcessEnding end() override {
     if (process_.pid() <= 0) return ending_;
-    // ssh and srun tell the other side of a TERM, and end; what does not is killed. Who was stopped must go on to hear
-    // it: the kernel sees to that only where orphans go to a process of another session, which it is not in every
-    // container.
+    // ssh and srun tell the other side of a TERM, and end; what does not is killed. A stopped process must go on to
+    // receive it: the kernel sees to that only where orphans go to a process of another session, which it is not in
+    // every container.
     process_.kill(SIGTERM);
     process_.kill(SIGCONT);
     std::optional<int> status = process_.wait(0.5);
@@ -38,11 +33,7 @@ class CommandTransport final : public NodeTransport {
       process_.kill(SIGKILL);
       status = process_.wait();
     }
-    const int code = status.value_or(0);
-    ending_ = WIFSIGNALED(code) ? fmt::format("signal {} ({})", WTERMSIG(code), strsignal(WTERMSIG(code)))
-                                : fmt::format("exit code {}", WEXITSTATUS(code));
-    if (const std::string words = log_.end_of_text(); !words.empty()) ending_ += "\n" + words;
-    return ending_;
+    return ending_ = log_.ending(status.value_or(0));
   }
 
  private:
@@ -61,16 +52,14 @@ class CommandTransport final : public NodeTransport {
   }
 
   ChildLog log_;
-  std::string ending_;
-  agents::Pipe pipe_;
+  ProcessEnding ending_;
   ChildProcess process_;
 };
 
 /// Those of "1-3,07" behind `prefix`.
 void expand_numbers(const std::string& prefix, const std::string& numbers, const std::string& rest,
                     std::vector<std::string>& hosts) {
-  std::istringstream parts(numbers);
-  for (std::string part; std::getline(parts, part, ',');) {
+  for (const std::string& part : split(numbers)) {
     const std::size_t dash = part.find('-');
     const std::string low = part.substr(0, dash), high = dash == part.npos ? low : part.substr(dash + 1);
     const auto digits = [](const std::string& text) {
@@ -116,7 +105,7 @@ StartNode start_by_command(const std::string& command, const std::string& progra
   for (std::size_t at = whole.find("{}"); at != whole.npos; at = whole.find("{}", at + agent.size()))
     whole.replace(at, 2, agent);
   return [whole]() -> std::unique_ptr<NodeTransport> {
-    return std::make_unique<CommandTransport>(whole, protocol::make_socket_pair());
+    return std::make_unique<CommandTransport>(whole, make_socket_pair());
   };
 }
 
@@ -127,7 +116,7 @@ std::vector<std::string> node_commands(const std::string& nodes) {
     if (job.empty() || list.empty())
       throw UserError(
           "--nodes slurm: this process is in no allocation (SLURM_JOB_ID and SLURM_JOB_NODELIST are not set); start it "
-          "by sbatch or salloc, or name nodes with --worker 'srun -w NODE -N1 -n1 --input=0 --unbuffered {}'");
+          "by sbatch or salloc, or name nodes with --node-command 'srun -w NODE -N1 -n1 --input=0 --unbuffered {}'");
     // --overlap: the allocation's own step (this session) may hold the same processors.
     for (const std::string& host : expand_hosts(list))
       commands.push_back(
@@ -138,12 +127,9 @@ std::vector<std::string> node_commands(const std::string& nodes) {
   if (!text)
     throw UserError(fmt::format("--nodes takes slurm, or a file with a command in each line, and {} cannot be read: {}",
                                 nodes, std::strerror(errno)));
-  std::istringstream lines(*text);
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t begin = line.find_first_not_of(" \t\r");
-    if (begin == line.npos || line[begin] == '#') continue;
-    commands.push_back(line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin));
-  }
+  for (const std::string& line : split(*text, '\n'))
+    if (const std::string command(trimmed(line)); !command.empty() && command.front() != '#')
+      commands.push_back(command);
   return commands;
 }
 

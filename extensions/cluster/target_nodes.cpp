@@ -20,9 +20,9 @@ void validate_node_inputs(const TargetOptions& options, const Problem& problem) 
     throw UserError(
         "nodes measure in processes of their own: callables and memory of this process cannot be used there");
   if (!is_live(options.device) && !options.device.starts_with("sim:"))
-    throw UserError(
-        fmt::format("a recording is replayed here; leave out --worker and --nodes, or name another device than \"{}\"",
-                    options.device));
+    throw UserError(fmt::format(
+        "a recording is replayed here; leave out --node-command and --nodes, or name another device than \"{}\"",
+        options.device));
   if (problem.settings.cache_folder.is_relative() && !problem.settings.cache_folder.empty())
     throw UserError("--cache-dir is a folder of each node: it has to be an absolute path");
 }
@@ -32,7 +32,7 @@ Problem for_nodes(const Problem& problem, const TargetOptions& options) {
   Problem sent = problem;
   Settings& settings = sent.settings;
   settings.device = options.device;
-  settings.workers.clear();
+  settings.node_commands.clear();
   settings.nodes.clear();
   settings.store.clear();
   settings.plan.clear();
@@ -41,32 +41,32 @@ Problem for_nodes(const Problem& problem, const TargetOptions& options) {
 }
 
 ClusterOptions cluster_options(const TargetOptions& options) {
-  ClusterOptions fleet;
-  fleet.commands = options.live.workers;
+  ClusterOptions cluster;
+  cluster.commands = options.live.node_commands;
   if (options.live.nodes == "slurm") {
-    for (std::string& command : node_commands(options.live.nodes)) fleet.commands.push_back(std::move(command));
+    for (std::string& command : node_commands(options.live.nodes)) cluster.commands.push_back(std::move(command));
   } else if (!options.live.nodes.empty()) {
-    fleet.commands_file = options.live.nodes;
+    cluster.commands_file = options.live.nodes;
   }
-  fleet.program = options.live.worker_command.empty() ? own_program() : options.live.worker_command.front();
-  fleet.version = ERGOTUNE_VERSION;
-  fleet.interrupted = options.interrupted;
-  fleet.open.silence = options.live.node_silence;
-  fleet.open.energy = options.live.energy;
-  fleet.open.take_over = options.take_over;
-  fleet.open.further_metrics = options.further_metrics;
-  fleet.retry = std::min(5.0, options.live.node_silence);
-  fleet.tell = options.tell;
-  return fleet;
+  cluster.program = options.live.worker_command.empty() ? own_program() : options.live.worker_command.front();
+  cluster.version = ERGOTUNE_VERSION;
+  cluster.interrupted = options.interrupted;
+  cluster.open.silence = options.live.node_silence;
+  cluster.open.energy = options.live.energy;
+  cluster.open.take_over = options.take_over;
+  cluster.open.further_metrics = options.further_metrics;
+  cluster.retry = std::min(5.0, options.live.node_silence);
+  cluster.tell = options.tell;
+  return cluster;
 }
 
 }  // namespace
 
 void open_nodes(Target& target, const TargetOptions& options) {
   validate_node_inputs(options, target.problem);
-  auto fleet = std::make_unique<Cluster>(for_nodes(target.problem, options), cluster_options(options));
-  const agents::Opened& opened = fleet->opened();
-  target.live = fleet.get();
+  auto cluster = std::make_unique<Cluster>(for_nodes(target.problem, options), cluster_options(options));
+  const agents::Opened& opened = cluster->opened();
+  target.live = cluster.get();
   target.device = opened.devices.front();
   target.board_key = opened.board_key;
   target.base_clock_mhz = opened.base_clock_mhz;
@@ -74,8 +74,8 @@ void open_nodes(Target& target, const TargetOptions& options) {
   const bool measured = opened.measured;
   const std::string conditions = opened.compiler;
   const Problem resolved = deserialise(opened.problem);
-  target.evaluator = std::move(fleet);
-  target.turn = std::make_shared<bool>(true);  // the agents have theirs
+  target.evaluator = std::move(cluster);
+  target.turn = std::make_shared<bool>(true);  // the agents have their own
   take_clock_parameters(target.problem);
   const LiveOptions live = live_options(target.problem, options);
   target.problem.parameters = resolved.parameters;

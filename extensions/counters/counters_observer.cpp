@@ -188,7 +188,7 @@ std::shared_ptr<Observer> make_counters_observer(const std::vector<std::string>&
     throw UserError(
         fmt::format("observer \"counters\" reads NVIDIA's hardware counters through CUDA, and {} is no CUDA device{}",
                     device.id.empty() ? "this" : device.id,
-                    device.is_cpu             ? "; processors have the observer \"perf\""
+                    device.is_cpu             ? "; CPUs have the observer \"perf\""
                     : device.backend == "hip" ? "; AMD's (rocprofiler-sdk) are not read, rocprofv3 counts a "
                                                 "configuration from outside (docs/counters.md)"
                                               : ""));

@@ -18,9 +18,9 @@ std::string reason_of(const DeviceSupported& answer) {
   if (answer.virtual_gpu != kSupported) return "it is a virtual GPU whose host does not allow counters";
   if (answer.confidential != kSupported) return "confidential computing is on";
   if (answer.sli != kSupported) return "SLI is on";
-  if (answer.mining != kSupported) return "it is a mining board";
+  if (answer.mining != kSupported) return "it is a mining GPU";
   if (answer.wsl != kSupported) return "counters are not to be had under WSL here";
-  return "CUPTI does not say why";
+  return "CUPTI gives no reason";
 }
 
 }  // namespace
@@ -126,7 +126,7 @@ void CountedIterations::end_pass() {
 }
 
 std::vector<double> CountedIterations::values() {
-  if (!complete_) throw Error("the device wants more passes than its metrics were said to take");
+  if (!complete_) throw Error("the device needs more passes than computed for its metrics");
   auto decode = block(&RangeDecode::dropped);
   decode.ranges = ranges_;
   check(api().cuptiRangeProfilerDecodeData(&decode), "cuptiRangeProfilerDecodeData");

@@ -63,8 +63,7 @@ int trouble_with(const Counter& counter) {
 }
 
 std::string why_not(int trouble) {
-  if (trouble != EACCES && trouble != EPERM)
-    return "this processor, or the virtual machine that it is, does not count them";
+  if (trouble != EACCES && trouble != EPERM) return "this CPU or virtual machine does not count them";
   std::string level;
   std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> level;
   return fmt::format(
@@ -179,7 +178,7 @@ std::shared_ptr<Observer> make_perf_observer(const std::vector<std::string>& ask
                                              std::vector<std::string>* notes) {
   check_perf_names(asked);
   if (!device.is_cpu)
-    throw UserError(fmt::format("observer \"perf\" counts what a processor does, and {} is none{}",
+    throw UserError(fmt::format("observer \"perf\" counts events of a CPU, and {} is none{}",
                                 device.id.empty() ? "this" : device.id,
                                 device.backend == "cuda" ? "; NVIDIA's GPUs have the observer \"counters\"" : ""));
   std::vector<Counter> counters;

@@ -134,7 +134,7 @@ std::string Service::handle(std::uint64_t number, std::string_view bytes, double
   expire(now);
   client.allowance = std::min(kRequestBurst, client.allowance + (now - client.filled_at) * kRequestsPerSecond);
   client.filled_at = now;
-  const double cost = header.type == Type::acquire ? kAcquireCost : 1;
+  const double cost = std::holds_alternative<AcquireRequest>(*request) ? kAcquireCost : 1;
   if (client.allowance < cost)
     return encode(client.nonce, header.sequence,
                   Answer(refuse(ControlStatus::timeout, "too many requests: try again later")));
@@ -228,7 +228,7 @@ Service::Lease* Service::lease_of(std::uint64_t number, const std::string& devic
   if (held != leases_.end() && held->second.client == number) return &held->second;
   refusal = refuse(ControlStatus::no_permission,
                    "there is no lease of this device (it may have run out): its settings "
-                   "were put back");
+                   "were restored");
   return nullptr;
 }
 
@@ -276,7 +276,7 @@ Answer Service::answer(std::uint64_t number, Client& client, const ReleaseReques
   auto* lease = lease_of(number, request.device, refusal);
   if (!lease) return refusal;
   const auto report = lease->session->finish();
-  audit(client, fmt::format("release of {}: {}", lease->id, report.complete ? "put back" : report.summary));
+  audit(client, fmt::format("release of {}: {}", lease->id, report.complete ? "restored" : report.summary));
   leases_.erase(find(request.device)->key);
   if (report.complete) return DoneAnswer{};
   return refuse(ControlStatus::failed, report.summary);
@@ -289,7 +289,7 @@ void Service::end(const std::string& key, const std::string& why) {
   const auto client = clients_.find(found->second.client);
   audit(client == clients_.end() ? Client{} : client->second,
         fmt::format("end of the lease of {} ({}): {}", found->second.id, why,
-                    report.complete ? "put back" : report.summary));
+                    report.complete ? "restored" : report.summary));
   leases_.erase(found);
 }
 

@@ -16,7 +16,7 @@
 namespace {
 
 constexpr const char* kUsage =
-    "ergotuned: sets GPU clocks and power limits for the users that its policy lists, and puts them back\n\n"
+    "ergotuned: sets GPU clocks and power limits for the users that its policy lists, and restores them\n\n"
     "  --policy FILE       who may do what (default /etc/ergotune/ergotuned.toml)\n"
     "  --socket PATH       where clients find it (default /run/ergotune/ergotuned.sock)\n"
     "  --state-dir FOLDER  journals and locks (default /var/lib/ergotune)\n"
@@ -24,7 +24,7 @@ constexpr const char* kUsage =
     "  --nvml FILE         the NVML library (default libnvidia-ml.so.1)\n"
     "  --sysfs-root FOLDER where /sys is found (default /)\n\n"
     "Example: ergotuned --policy /etc/ergotune/ergotuned.toml\n"
-    "SIGHUP reads the policy again; SIGTERM puts everything back and ends.\n";
+    "SIGHUP reads the policy again; SIGTERM restores everything and ends.\n";
 
 }  // namespace
 

@@ -54,7 +54,7 @@ EnergyOfRuns energy_of_runs(const std::vector<SensorTrace>& traces, const std::v
   const ErrorEstimate of_power = scatter_or(power, relative * power.value);
   out.power = {power.value, of_power.standard_error, n, method, sensors, Provenance::measured, of_power.degrees};
   if (energy.count < 2 || !(energy.value > 0)) {
-    out.why_not = "one run alone says nothing of the error";
+    out.why_not = "one run alone gives no error";
     return out;
   }
   out.relative_half_width = out.energy.half_width() / out.energy.value;

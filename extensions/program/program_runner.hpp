@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "evaluate/live/live.hpp"
+#include "evaluate/live/live_device.hpp"
 #include "measure/energy/clock_watch.hpp"
 #include "measure/energy/span_energy.hpp"
 #include "measure/runner.hpp"

@@ -1,80 +1,45 @@
-// The side of whoever asks.
+// The session's side.
 #include "program/supervisor.hpp"
 
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
-#include "base/serialise.hpp"
 #include "ergotune/error.hpp"
-#include "program/supervisor_frames.hpp"
 
 namespace ergotune {
 
-namespace supervising {
+std::string encode(const SupervisorMessage& message) { return encode_message(kSupervisorKind, message); }
 
-bool send_frame(int socket, const std::string& payload) {
-  const std::uint64_t size = payload.size();
-  std::string frame(reinterpret_cast<const char*>(&size), sizeof size);
-  frame += payload;
-  for (std::size_t sent = 0; sent < frame.size();) {
-    const ssize_t n = ::send(socket, frame.data() + sent, frame.size() - sent, MSG_NOSIGNAL);
-    if (n > 0)
-      sent += static_cast<std::size_t>(n);
-    else if (n == 0 || errno != EINTR)
-      return false;
-  }
-  return true;
+SupervisorMessage decode(const Frame& frame, std::type_identity<SupervisorMessage>) {
+  return decode_message<SupervisorMessage>(kSupervisorKind, frame);
 }
-
-static bool receive_all(int socket, char* into, std::size_t size) {
-  for (std::size_t got = 0; got < size;) {
-    const ssize_t n = ::recv(socket, into + got, size - got, 0);
-    if (n > 0)
-      got += static_cast<std::size_t>(n);
-    else if (n == 0 || errno != EINTR)
-      return false;
-  }
-  return true;
-}
-
-std::optional<std::string> receive_frame(int socket) {
-  std::uint64_t size = 0;
-  if (!receive_all(socket, reinterpret_cast<char*>(&size), sizeof size) || size > kLargestFrame) return std::nullopt;
-  std::string payload(static_cast<std::size_t>(size), '\0');
-  if (!receive_all(socket, payload.data(), payload.size())) return std::nullopt;
-  return payload;
-}
-
-}  // namespace supervising
-
-using namespace supervising;
 
 void Supervisor::start() {
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    throw NoProcess(std::string("cannot make a socket pair: ") + std::strerror(errno));
   std::vector<std::string> command = command_;
   command.insert(command.end(), {"--descriptor", "3"});
   try {
-    process_ = ChildProcess::start(command, {}, ends[1]);
+    const SocketPair sockets = make_socket_pair();
+    try {
+      process_ = ChildProcess::start(command, {}, sockets.theirs);
+    } catch (...) {
+      ::close(sockets.ours);
+      ::close(sockets.theirs);
+      throw;
+    }
+    ::close(sockets.theirs);
+    const std::lock_guard lock(mutex_);
+    stream_.emplace(kSupervisorKind, sockets.ours, sockets.ours);
   } catch (const Error& error) {
-    ::close(ends[0]);
-    ::close(ends[1]);
     throw NoProcess(error.what());
   }
-  ::close(ends[1]);
-  const std::lock_guard lock(mutex_);
-  socket_ = ends[0];
 }
 
 void Supervisor::end() {
   {
     const std::lock_guard lock(mutex_);
-    if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+    stream_.reset();
   }
   // It ends what it has started first, which takes as long as the system needs for that.
   if (process_) (void)process_->wait(kLongestEnd + 5);
@@ -85,9 +50,9 @@ Supervisor::~Supervisor() { end(); }
 
 void Supervisor::stop() {
   const std::lock_guard lock(mutex_);
-  if (socket_ < 0) return;
+  if (!stream_) return;
   stopping_ = true;
-  ::shutdown(socket_, SHUT_RDWR);
+  ::shutdown(stream_->in(), SHUT_RDWR);
 }
 
 void Supervisor::forget_stop() {
@@ -99,10 +64,13 @@ void Supervisor::forget_stop() {
 }
 
 SupervisedResult Supervisor::run(const SupervisedRun& what) {
-  if (socket_ < 0) start();
-  std::optional<std::string> answer;
-  if (send_frame(socket_, Writer()(what).take())) answer = receive_frame(socket_);
-  if (!answer) {
+  if (!stream_) start();
+  try {
+    stream_->send(what);
+    auto result = std::get<SupervisedResult>(*stream_->receive(-1));
+    if (!result.nothing_starts.empty()) throw NoProcess(result.nothing_starts);
+    return result;
+  } catch (const Disconnected&) {
     end();
     const std::lock_guard lock(mutex_);
     if (!std::exchange(stopping_, false)) throw Error("the process that runs programs ended unexpectedly");
@@ -110,10 +78,6 @@ SupervisedResult Supervisor::run(const SupervisedRun& what) {
     stopped.stopped = true;
     return stopped;
   }
-  Reader reader(*answer);
-  auto result = reader.take<SupervisedResult>();
-  if (!result.nothing_starts.empty()) throw NoProcess(result.nothing_starts);
-  return result;
 }
 
 }  // namespace ergotune

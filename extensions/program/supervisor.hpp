@@ -1,6 +1,6 @@
-// Programs of the user's, run so that nothing of them is left behind: by a small process of its own, which adopts all
-// that they start (daemons too) and ends it when the run is over, at the time limit, or when whoever asked is gone,
-// however that came about.
+// Programs of the user, run so that nothing of them is left behind: by a small process of its own, which adopts all
+// that they start (daemons too) and ends it when the run is over, at the time limit, or when its session has ended in
+// any way.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,10 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <variant>
 #include <vector>
 
+#include "base/messages/message_stream.hpp"
 #include "base/process/process.hpp"
 
 namespace ergotune {
@@ -51,6 +53,15 @@ inline auto fields(SupervisedResult& result) {
                   err_bytes, begin, end, cpu_seconds, peak_bytes, left_behind);
 }
 
+/// The messages between a session and its supervisor.
+using SupervisorMessage = std::variant<SupervisedRun, SupervisedResult>;
+inline constexpr FrameKind kSupervisorKind{"ERGS", 1};
+std::string encode(const SupervisorMessage& message);
+SupervisorMessage decode(const Frame& frame, std::type_identity<SupervisorMessage> = {});
+using SupervisorStream = MessageStream<SupervisorMessage>;
+/// s that ending all processes may take.
+inline constexpr double kLongestEnd = 10;
+
 /// The way to such a process, which is started when it is needed. run() is called by one thread at a time.
 class Supervisor {
  public:
@@ -73,13 +84,13 @@ class Supervisor {
   void start();
   void end();
   std::vector<std::string> command_;
-  std::mutex mutex_;  ///< of socket_ being opened and closed, and of stopping_
-  int socket_ = -1;
+  std::mutex mutex_;  ///< of stream_ being opened and closed, and of stopping_
+  std::optional<SupervisorStream> stream_;
   bool stopping_ = false;
   std::optional<ChildProcess> process_;
 };
 
-/// The supervising process's whole life: serves whoever is at the other end until they are gone. Returns the exit code.
+/// The supervising process's whole life: serves the session at the other end until it is gone. Returns the exit code.
 int run_supervisor(int descriptor);
 
 }  // namespace ergotune

@@ -15,17 +15,13 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/process/descendants.hpp"
-#include "base/serialise.hpp"
+#include "base/process/process.hpp"
 #include "program/supervisor.hpp"
-#include "program/supervisor_frames.hpp"
 
 extern char** environ;
 
 namespace ergotune {
 namespace {
-
-using namespace supervising;
 
 /// Whether children are left when those that have ended are waited for.
 bool children_are_left() {
@@ -199,7 +195,7 @@ void note_end(pid_t pid, SupervisedResult& result) {
   result.peak_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;  // kB on Linux
 }
 
-/// False when the answer is no longer awaited.
+/// False when the session is gone.
 bool carry_out(const SupervisedRun& run, int socket, SupervisedResult& result) {
   if (run.arguments.empty()) {
     result.not_started = "no program is named";
@@ -250,25 +246,25 @@ bool carry_out(const SupervisedRun& run, int socket, SupervisedResult& result) {
 }  // namespace
 
 int run_supervisor(int descriptor) {
-  // It ends when whoever asks is gone, and not before: a signal for their whole group must not leave programs behind.
+  // It ends when its session is gone, and not before: a signal for their whole group must not leave programs behind.
   for (const int s : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGPIPE}) ::signal(s, SIG_IGN);
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  while (const auto bytes = receive_frame(descriptor)) {
-    SupervisedRun run;
-    SupervisedResult result;
-    try {
-      Reader reader(*bytes);
-      run = reader.take<SupervisedRun>();
-    } catch (const FormatError&) {
-      return 1;
+  SupervisorStream session(kSupervisorKind, descriptor, descriptor);
+  int code = 0;
+  try {
+    while (true) {
+      const SupervisorMessage run = *session.receive(-1);
+      SupervisedResult result;
+      if (!carry_out(std::get<SupervisedRun>(run), descriptor, result)) break;
+      session.send(result);
     }
-    const bool wanted = carry_out(run, descriptor, result);
-    if (!wanted) break;
-    if (!send_frame(descriptor, Writer()(result).take())) break;
+  } catch (const Disconnected&) {
+  } catch (const std::exception&) {
+    code = 1;
   }
   (void)end_all();
-  return 0;
+  return code;
 }
 
 }  // namespace ergotune

@@ -74,9 +74,8 @@ DeviceInfo device_of_program(const Problem& problem, const TargetOptions& option
                     "what is to be set and read, as in --control nvml:0 --sensor nvml:0{}",
                     options.device, options.device.starts_with("sim:") ? ". Simulated devices know kernels only" : ""));
   }
-  if (!options.live.workers.empty() || !options.live.nodes.empty())
-    throw UserError(
-        "workers and nodes measure kernels; a [program] runs on this machine, and may start others by itself");
+  if (!options.live.node_commands.empty() || !options.live.nodes.empty())
+    throw UserError("nodes measure kernels; a [program] runs on this machine, and may start others by itself");
   if (!problem.observers.empty())
     throw UserError(
         fmt::format("the observer \"{}\" watches kernels; a program has time, energy (--sensor), cpu_time, peak_memory "
@@ -90,7 +89,7 @@ DeviceInfo device_of_program(const Problem& problem, const TargetOptions& option
       });
   if (modelled)
     throw UserError(
-        "a model of the board's clocks is fitted to a kernel, not to a program; give clocks as \"all\", a number, a "
+        "a model of the device's clocks is fitted to a kernel, not to a program; give clocks as \"all\", a number, a "
         "range or a list, or let \"ergotune program\" fit one to the program itself");
   if (options.occupancy > 0) throw UserError("occupancy is of kernels; a program has none");
   refuse_missing(problem);
@@ -99,12 +98,14 @@ DeviceInfo device_of_program(const Problem& problem, const TargetOptions& option
   return device;
 }
 
-void open_evaluator(Target& target, const LiveOptions& live, Control* control) {
+ProgramEvaluator& open_evaluator(Target& target, const LiveOptions& live, Control* control) {
   auto evaluator = std::make_unique<ProgramEvaluator>(target.problem, target.constants, target.device, live,
                                                       sensors_of(target, live, control));
-  target.live = evaluator.get();
+  ProgramEvaluator& opened = *evaluator;
+  target.live = &opened;
   target.evaluator = std::move(evaluator);
-  for (const std::string& note : target.live->notes()) target.notes.push_back(note);
+  for (const std::string& note : opened.notes()) target.notes.push_back(note);
+  return opened;
 }
 
 }  // namespace
@@ -124,14 +125,14 @@ void open_program(Target& target, const TargetOptions& options) {
   }
   if (options.adapt) options.adapt(target.problem, target.device.properties);
   build_space(target, options);
-  open_evaluator(target, live, control.get());
+  ProgramEvaluator& evaluator = open_evaluator(target, live, control.get());
   set_conditions(target, options, live);
   if (!control) return;
   ControlSessionOptions control_options;
   control_options.take_over = options.take_over;
   auto session = ControlSession::open(std::move(control), control_options);
   for (const std::string& note : session->notes()) target.notes.push_back(note);
-  target.live->set_controls(std::move(session), target.space->parameters());
+  evaluator.set_controls(std::move(session), target.space->parameters());
 }
 
 }  // namespace ergotune

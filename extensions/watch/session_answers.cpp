@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/files.hpp"
-#include "base/process/shell_words.hpp"
+#include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "kernel/configure.hpp"
 #include "report/result_json.hpp"
@@ -94,10 +94,8 @@ std::optional<std::string> SessionView::worked_out(Work& work, const std::option
   work.done_at = host_seconds();
   work.future = std::async(std::launch::async, [copy = source_, objective, findings] {
     try {
-      Objective own = report_objective(copy.recording, objective);
-      Object document = findings ? report_findings(copy, own) : report_document(copy, own);
-      if (!findings) document["counts"]["shown"] = copy.recording.size();
-      return text_of(document);
+      const RankedResults ranked = rank_source(copy, objective);
+      return text_of(findings ? report_findings(copy, ranked) : report_document(copy, ranked));
     } catch (const std::exception& error) {
       return text_of(Object{{"error", error.what()}});
     }

@@ -61,11 +61,11 @@ SessionView::SessionView(std::filesystem::path file, std::int64_t session)
     recording.metrics = problem_->metrics;
     if (info.runs == 0) recording.objective = problem_->objective;
   }
-  described_ = recording.parameters;
   value_of_.resize(recording.parameters.size());
   for (std::size_t p = 0; p < recording.parameters.size(); ++p)
     for (std::size_t v = 0; v < recording.parameters[p].values.size(); ++v)
       value_of_[p].emplace(recording.parameters[p].values[v], static_cast<std::uint32_t>(v));
+  source_.store = file_;
   add_session(source_, info, store_.environment(session_));
   objective_ = std::make_unique<Objective>(report_objective(recording, std::nullopt));
   refresh_runs();

@@ -84,7 +84,6 @@ class SessionView {
   Store store_;
   RowScan scan_;
   ReportSource source_;
-  std::vector<Parameter> described_;
   std::optional<Problem> problem_;
   std::unique_ptr<Objective> objective_;
   std::vector<RunInfo> runs_;

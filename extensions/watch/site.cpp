@@ -36,7 +36,7 @@ Site::Site(std::filesystem::path place, std::int64_t session, bool wait) : place
       throw UserError("no store lies in this folder (FILE.db); \"ergotune tune\" makes one", {place_.string(), 0, 0});
     return;
   }
-  if (wait && !std::filesystem::exists(place_, error)) return;
+  if (wait && !is_created(place_)) return;
   const Store store = Store::open(place_, true);  // says what is wrong with it
   if (session_ > 0) pick_session(store, session_);
 }

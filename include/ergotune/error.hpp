@@ -24,8 +24,8 @@ class Error : public std::runtime_error {
   explicit Error(const std::string& message) : std::runtime_error(message) {}
 };
 
-/// The user can mend this: a bad file, an unknown name, a missing permission. what() is the one whole message, place
-/// first, and says what to do. The command prints it and exits with 2.
+/// The user can correct this: a bad file, an unknown name, a missing permission. what() is the one whole message, place
+/// first, and the remedy. The command prints it and exits with 2.
 class UserError : public Error {
  public:
   explicit UserError(const std::string& message, SourcePlace place = {});

@@ -22,7 +22,7 @@
 
 namespace ergotune::launcher {
 
-/// What a call could not do, in words; `code` is the driver's, or -1000.
+/// The message of a failed call; `code` is the driver's, or -1000.
 class LaunchError : public std::runtime_error {
  public:
   LaunchError(const std::string& message, int code) : std::runtime_error(message), code_(code) {}
@@ -78,7 +78,7 @@ class Builder {
     restrictions_ += "  " + quoted(condition) + ",\n";
     return *this;
   }
-  /// `value`: an expression; where it is a constant's name, each launch says with this argument what the constant is.
+  /// `value`: an expression; where it is a constant's name, this argument of each launch is the constant's value.
   Builder& scalar(const std::string& name, const std::string& type, const std::string& value) {
     return argument("name = " + quoted(name) + ", type = " + quoted(type) + ", value = " + quoted(value));
   }
@@ -101,7 +101,7 @@ class Builder {
     options_ += (options_.empty() ? "" : ", ") + quoted(option);
     return *this;
   }
-  /// The problem file that says the same: `ergotune tune` takes it.
+  /// The equivalent problem file: `ergotune tune` takes it.
   std::string text() const {
     return "name = " + quoted(function_) + "\n" +
            (restrictions_.empty() ? "" : "restrictions = [\n" + restrictions_ + "]\n") + "\n[constants]\n" +

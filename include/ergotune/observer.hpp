@@ -64,7 +64,7 @@ std::string to_string(ObserverPhase phase);
 /// exception from a hook becomes the configuration's status (runtime_error), with the observer's name.
 ///
 /// before_start, after_start and after_finish are called around each sample, each single launch, or once
-/// around a stream, as phase() says; an observer with a phase of its own gets begin_pass and end_pass
+/// around a stream, as phase() returns; an observer with a phase of its own gets begin_pass and end_pass
 /// instead.
 class Observer {
  public:
@@ -103,9 +103,9 @@ class Observer {
   }
   /// Seconds of launches between two marks that the observer would like; 0 for no wish (10 ms are taken).
   virtual double wanted_mark_period() const { return 0; }
-  /// Asked after wants_more said yes: s for which the queue should run empty before the next launches, so that their
-  /// phase against a sensor that sleeps between its windows changes; 0 for no pause. The stream then has two marks with
-  /// the same number of launches: the pause.
+  /// Called after wants_more returned true: s for which the queue should run empty before the next launches, so that
+  /// their phase against a sensor that sleeps between its windows changes; 0 for no pause. The stream then has two
+  /// marks with the same number of launches: the pause.
   virtual double wanted_pause() { return 0; }
   /// The whole stream, once, after after_finish.
   virtual void finished(const LaunchStream&) {}

@@ -54,14 +54,14 @@ struct LiveSettings {
   bool quiet_node = false;
   /// Commands that start an agent on a node and give its pipe; {} stands for the agent. None: the devices of this
   /// machine.
-  std::vector<std::string> workers;
+  std::vector<std::string> node_commands;
   /// "slurm", or a file with such commands; empty: none.
   std::string nodes;
-  /// s after which a node that says nothing is given up; six times as often it says that it is there.
+  /// s without a message after which a node is given up; it sends a heartbeat six times as often.
   double node_silence = 30;
 };
 
-/// What is looked for, and how. Texts as the command takes them.
+/// The objective and the search. Strings as the command takes them.
 struct SearchSettings {
   std::string objective;  ///< empty: the problem's own
   std::string strategy = "auto";
@@ -76,7 +76,7 @@ struct SearchSettings {
   bool early_stop = true;
   /// Only configurations in which the occupancy of every kernel is above this share are searched; 0: all.
   double occupancy = 0;
-  /// s between measurements of the default on each of several boards, by which they are compared.
+  /// s between measurements of the default on each of several devices, by which they are compared.
   double reference_every = 600;
   std::vector<std::string> prior;  ///< none: nothing but what this session has measured
 };
@@ -220,7 +220,7 @@ struct Step {
   Template order;
   /// Of a branch's queue: "low", "normal" or "high"; empty: normal.
   Template priority;
-  /// Of a branch: multiprocessors that it has for itself; 0: it runs wherever there is room.
+  /// Of a branch: SMs reserved for it; 0: it runs wherever there is room.
   Expression multiprocessors = Expression::constant(0);
   SourcePlace place;
 };
@@ -349,14 +349,14 @@ struct Problem {
 };
 
 // Reading and writing problem files.
-/// Reads a problem: native TOML, T1 JSON, or the plain JSON form {"tune_params":{..},"restrictions":[..],
-/// "max_threads":n}; told apart by content. Throws UserError with file, line and column.
+/// Reads a problem: a native TOML or JSON file, T1 JSON, or the plain JSON form {"tune_params":{..},
+/// "restrictions":[..],"max_threads":n}; distinguished by content. Throws UserError with file, line and column.
 Problem load_problem(const std::filesystem::path& file);
 
 /// From text, as if it stood in `file` (relative paths resolve against its folder).
 Problem parse_problem(const std::string& text, const std::filesystem::path& file);
 
-/// The problem as T1 JSON (what T1 cannot say is left out).
+/// The problem as T1 JSON (what T1 cannot express is left out).
 std::string to_t1_json(const Problem& problem);
 
 /// Everything that a worker process needs, as one self-contained JSON document (sources included), and back.

@@ -16,12 +16,12 @@ std::optional<Status> status_from(std::string_view name);
 /// True when the quantities may be used by a search: ok and not_converged.
 bool usable(Status status);
 
-/// Where a number comes from. Whatever is not measured says so in every output.
+/// Where a number comes from. Every output marks what is not measured.
 enum class Provenance { measured, replayed, simulated, modelled };
 std::string to_string(Provenance provenance);
 
 /// A quantity in SI units with its standard error. `n` values went into it, not all of them independent: what the
-/// standard error was estimated from is said by `degrees`.
+/// standard error was estimated from is given by `degrees`.
 struct Quantity {
   double value = 0;
   double standard_error = 0;
@@ -40,7 +40,7 @@ struct Quantity {
 /// Names of quantities: problem/tables/quantity.hpp, and whatever observers bring.
 struct Measurement {
   Status status = Status::ok;
-  /// The failure in words: the compiler's output, the driver's message.
+  /// The message of the failure: the compiler's output, the driver's message.
   std::string message;
   std::map<std::string, Quantity> quantities;
   std::map<std::string, double> metrics;

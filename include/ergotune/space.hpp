@@ -40,7 +40,7 @@ class Value {
   double as_real() const;
   /// The number as an integer. Throws Error for a string or a real with a fraction.
   std::int64_t as_integer() const;
-  /// Python's truth: zero and the empty string are false.
+  /// Truth as in Python: zero and the empty string are false.
   bool truthy() const;
   /// The string's text. Throws Error for a number.
   const std::string& as_string() const;
@@ -155,7 +155,7 @@ using ValueGenerator = std::function<std::vector<Value>(const Scope& earlier)>;
 /// What a parameter is for: code parameters are compiled into the kernel; execution parameters are set on the device.
 enum class ParameterKind { code, core_clock_mhz, memory_clock_mhz, power_limit_w };
 
-/// A tunable. Exactly one of `values`, `range`, `generator` says what it can take.
+/// A tunable. Exactly one of `values`, `range`, `generator` defines its values.
 struct Parameter {
   std::string name;
   std::vector<Value> values;
@@ -170,7 +170,7 @@ struct Parameter {
 /// Why a restriction is there. Only `performance` ones are guesses that a user may want to lift.
 enum class RestrictionClass { correctness, device_limit, performance };
 
-/// A boolean condition a configuration must meet: an expression, or a function for what expressions cannot say.
+/// A boolean condition a configuration must meet: an expression, or a function for what expressions cannot express.
 struct Restriction {
   Expression expression;
   /// Used instead of the expression when set; `function_names` are the parameters it reads.
@@ -223,7 +223,7 @@ struct RestrictionEffect {
 class SearchSpace {
  public:
   /// Builds. Throws UserError for an unknown name, a division by zero in a restriction, a space over 2^63, a
-  /// parameter with no values. An empty space is not an error here: size() is 0 and why_empty() says why.
+  /// parameter with no values. An empty space is not an error here: size() is 0 and why_empty() gives the reason.
   static SearchSpace build(std::vector<Parameter> parameters, std::vector<Restriction> restrictions,
                            const SpaceOptions& options = {});
   /// The space of exactly these configurations (recorded data without its restrictions), in the order of its
@@ -276,8 +276,7 @@ class SearchSpace {
 
   /// The effect of each restriction (rebuilds the space once per restriction).
   std::vector<RestrictionEffect> explain() const;
-  /// Why there are no configurations: the smallest set of restrictions found that contradict each other, in
-  /// words.
+  /// Why there are no configurations: the smallest set of restrictions found that contradict each other.
   std::string why_empty() const;
 
  private:

@@ -24,10 +24,12 @@ struct Outcome {
   std::vector<double> values;
   /// Their standard errors; empty means exact.
   std::vector<double> standard_errors;
-  /// Of several kernels each one's share of the time, s, by name.
+  /// Degrees of freedom of these (Quantity::degrees); empty: 0 for each.
+  std::vector<double> degrees = {};
+  /// Of several kernels, the share of each in the time, s, by name.
   std::map<std::string, double> kernel_times = {};
   /// s of the search that evaluating it took, with what runs side by side taken into account; 0 where unknown. A
-  /// strategy thinks accordingly.
+  /// strategy computes accordingly.
   double seconds = 0;
 };
 
@@ -47,11 +49,11 @@ struct StrategyContext {
   std::size_t objectives = 1;
   /// Hyperparameters by name; the rest take their documented defaults.
   std::map<std::string, Value> options;
-  /// Outcomes known before the search (a resumed session): told as if they had been asked for.
+  /// Outcomes known before the search (a resumed session): given to tell() as if they had been asked for.
   std::vector<std::pair<ConfigurationIndex, Outcome>> known;
-  /// Outcomes from elsewhere. What they say is tried against what is found here.
+  /// Outcomes from elsewhere. They are checked against what is found here.
   std::vector<PriorResults> priors;
-  /// s on a clock, so that a strategy learns what its thinking costs here. Without one it counts operations, and the
+  /// s on a clock, so that a strategy learns what its computation costs here. Without one it counts operations, and the
   /// same outcomes give the same search.
   std::function<double()> clock;
 };
@@ -67,7 +69,7 @@ class Strategy {
   virtual std::vector<ConfigurationIndex> ask(std::size_t count) = 0;
   /// An outcome; also of a configuration it did not ask for, and again with a revised outcome (Objective::revision).
   virtual void tell(ConfigurationIndex index, const Outcome& outcome) = 0;
-  /// Why it does what it does ("auto" says which strategy it chose); may be empty.
+  /// Why it does what it does ("auto" names the strategy that it chose); may be empty.
   virtual std::string explanation() const { return {}; }
   /// Chance that what it asked for last is better than the best by over 1 %, as its model has it; nullopt without one.
   virtual std::optional<double> prospect() const { return std::nullopt; }
@@ -76,7 +78,7 @@ class Strategy {
   virtual bool ends_early() const { return false; }
 };
 
-/// A hyperparameter, for help texts and for tuning it.
+/// A hyperparameter, for its help and for tuning it.
 struct StrategyOption {
   std::string name;
   std::string meaning;

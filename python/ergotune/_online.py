@@ -47,8 +47,8 @@ def measure_apart(problem: ProblemOrFile, configuration: Optional[Mapping[str, A
         settings: what a problem file may say under [tune] (device, objective, precision ...).
 
     Returns:
-        ``{"rounds": [measurement with "round", its name], "attribution": {"method", "provenance", "kernels": [{"name", "time",
-        "energy"}]}}``; the latter only where it was asked for.
+        dict: ``{"rounds": [measurement with "round", its name], "attribution": {"method", "provenance", "kernels": [{"name",
+        "time", "energy"}]}}``; "attribution" only if ``attribute`` is given.
     """
     plain = _plain_settings(settings, ("attribute", "configuration"))
     plain["worker_command"] = _command.worker()

@@ -13,7 +13,8 @@ class Result:
     Attributes:
         best: configuration of the winner (dict), or None when nothing worked.
         best_measurement: its measurement (dict with ``status``, ``quantities``, ``metrics``).
-        front: for Pareto objectives all of the front, else the confirmed candidates, best first.
+        document: the document of ``ergotune tune --json`` (``ergotune schema result``).
+        front: its ``top``: for Pareto objectives all of the front, else the ten best, best first.
         configurations, measurements: every configuration measured or taken from the store, in order.
         evaluated, resumed: how many were measured in this run and how many were known.
         probability_best, expected_loss: how sure the winner is; None when it was not measured again.
@@ -27,31 +28,36 @@ class Result:
     """
 
     def __init__(self, raw: Dict[str, Any]) -> None:
-        self._raw = raw
+        raw = dict(raw)
+        self.parameter_names: List[str] = raw.pop("parameter_names")
+        self.configurations: List[Dict[str, Any]] = raw.pop("configurations")
+        self.measurements: List[Dict[str, Any]] = raw.pop("measurements")
+        self._best_row: Optional[int] = raw.pop("best_row")
+        self.evaluator: str = raw.pop("evaluator")
+        self.interrupted: bool = raw.pop("interrupted")
+        self.document: Dict[str, Any] = raw
         self.problem: str = raw["problem"]
-        self.device: str = raw["device"]
-        self.objective: str = raw["objective"]
-        self.direction: str = raw["direction"]
-        self.parameter_names: List[str] = raw["parameter_names"]
-        self.configurations: List[Dict[str, Any]] = raw["configurations"]
-        self.measurements: List[Dict[str, Any]] = raw["measurements"]
-        self.front: List[Dict[str, Any]] = raw["best"]
+        self.device: str = raw["device_name"]
+        self.objective: str = raw["objective"]["name"]
+        self.direction: str = raw["objective"]["direction"]
+        self.front: List[Dict[str, Any]] = raw["top"]
         self.evaluated: int = raw["evaluated"]
         self.resumed: int = raw["resumed"]
         self.seconds: float = raw["seconds"]
         self.tuner_seconds: float = raw["tuner_seconds"]
         self.strategy: str = raw["strategy"]
-        self.explanation: str = raw["explanation"]
+        self.explanation: str = raw.get("explanation", "")
         self.stopped_because: str = raw["stopped_because"]
-        self.probability_best: Optional[float] = raw["probability_best"]
-        self.expected_loss: Optional[float] = raw.get("expected_loss")
+        winner = raw["best"] or {}
+        self.probability_best: Optional[float] = winner.get("probability_best")
+        self.expected_loss: Optional[float] = winner.get("expected_loss")
+        self.confirmation_repeats: int = winner.get("confirmation_repeats", 0)
         self.search_repeats: Optional[Dict[str, Any]] = raw.get("search_repeats")
-        self.importance: Dict[str, Any] = raw.get("importance", {})
+        self.importance: Dict[str, Any] = raw["importance"]
         self.boards: List[Dict[str, Any]] = raw.get("boards", [])
-        self.confirmation_repeats: int = raw.get("confirmation_repeats", 0)
-        self.store: Optional[str] = raw.get("store")
-        self.session: Optional[int] = raw.get("session")
-        self.notes: List[str] = raw.get("notes", [])
+        self.store: Optional[str] = raw["store"]
+        self.session: Optional[int] = raw["session"]
+        self.notes: List[str] = raw["notes"]
         #: The page that ``watch=True`` has shown; it lives as long as this.
         self.page: Any = None
 
@@ -63,7 +69,7 @@ class Result:
     @property
     def best_measurement(self) -> Optional[Dict[str, Any]]:
         """The winner's measurement."""
-        return self.front[0]["measurement"] if self.front else None
+        return None if self._best_row is None else self.measurements[self._best_row]
 
     def __len__(self) -> int:
         return len(self.configurations)
@@ -79,7 +85,7 @@ class Result:
             return ""
         (status, message), _ = failures.most_common(1)[0]
         lines = message.splitlines()
-        telling = next((line for line in lines if "error" in line), lines[0] if lines else "no words")
+        telling = next((line for line in lines if "error" in line), lines[0] if lines else "no message")
         return f", most of all {status}: {telling}"
 
     def quantities(self) -> List[str]:
@@ -143,8 +149,9 @@ class Result:
         return plot_result(self, x, y, ax)
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td>{k}</td><td><code>{v}</code></td></tr>" for k, v in (self.best or {}).items())
-        return f"<b>{self.problem}</b> on {self.device}: best of {len(self)} configurations<table>{rows}</table>"
+        from ._html import result_html
+
+        return result_html(self)
 
 
 def _value(measurement: Dict[str, Any], name: str) -> float:

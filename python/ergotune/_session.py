@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, 
 from . import _command, _core
 from ._core import Problem
 from ._results import Result
+from ._watch import in_notebook
 from ._watch import watch as show_page
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def tune(
     problem: ProblemOrFile, *, seconds: Optional[float] = None,
     verify: Union[Callable[[Row, Row], bool], bool, None] = None, observers: Sequence[Any] = (),
     metrics: Optional[Mapping[str, Callable[[Row], float]]] = None, resume: bool = True, take_over: bool = False,
-    in_process: bool = False, progress: Optional[Progress] = None, quiet: bool = True, devices: Sequence[str] = (),
+    in_process: bool = False, progress: Optional[Progress] = None, quiet: Optional[bool] = None, devices: Sequence[str] = (),
     watch: bool = False, **settings: Unpack[Settings],
 ) -> Result:
     """Tunes a problem and returns a :class:`ergotune.Result`.
@@ -80,7 +81,8 @@ def tune(
         resume: what the store knows is not measured again.
         take_over: sets clocks although another process seems to have locked them.
         progress: function(evaluated, total, best, seconds_left, phase).
-        devices: several of one kind that share the work: ["cuda:0", "cuda:1"]; with workers= or nodes= those of each node.
+        quiet: prints no progress and no notes; without it they are printed on a terminal and in a notebook.
+        devices: several of one kind that share the work: ["cuda:0", "cuda:1"]; with node_commands= or nodes= those of each node.
         watch: shows the page on the session while it runs (:func:`ergotune.watch`); needs ``store``.
         settings: what a problem file may say under [tune], by the same names; they win over the file.
 
@@ -100,6 +102,8 @@ def tune(
         raise TypeError(f"metrics is a dict of names to functions, not {metrics!r}")
     if isinstance(observers, str):
         observers = [observers]
+    if devices is not None and not isinstance(devices, (str, Sequence)):
+        raise TypeError(f"devices is a list of names, not {devices!r}")
     if devices:
         if not isinstance(devices, str) and not all(isinstance(device, str) for device in devices):
             raise TypeError(f"devices is a list of names, not {devices!r}")
@@ -115,6 +119,8 @@ def tune(
     callback = None if isinstance(verify, bool) else verify
     if isinstance(verify, bool):
         plain["verify"] = verify
+    if quiet is None:
+        quiet = not (sys.stderr.isatty() or in_notebook())
     plain.update(seconds=seconds, resume=resume, take_over=take_over, in_process=in_process, quiet=quiet)
     raw = run_problem(problem, plain, verify=callback, observers=observers, metrics=_si_metrics(metrics) if metrics else None,
                       metric_names=list(metrics or ()), progress=progress,
@@ -149,9 +155,9 @@ def compare_plans(
             :func:`tune`.
 
     Returns:
-        A dict: device, provenance, optimum_energy (J, None where unknown), and per plan its best configuration with
-        its measurement, stages, how many configurations it asked for (``asked``: ``evaluated`` in this run, and
-        ``known``), and the model's ridge and range (MHz) where one was fitted.
+        The document of ``ergotune tune --plan --json``: device, provenance, optimum_energy (J, None where unknown), and
+        per plan its best configuration with its measurement, stages, how many configurations it asked for (``asked``:
+        ``evaluated`` in this run, and ``known``), and the ``model`` (MHz) where one was fitted.
     """
     plain = _plain_settings(settings, compare_plans.__kwdefaults__)
     plain.update(resume=resume, worker_command=_command.worker())

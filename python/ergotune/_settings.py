@@ -1,4 +1,4 @@
-"""The settings of a run as type checkers read them; ``help(ergotune.tune)`` says what each is. A test compares the names."""
+"""The settings of a run as type checkers read them; ``help(ergotune.tune)`` describes each. A test compares the names."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Settings(TypedDict, total=False):
     cache: bool
     cache_dir: Path
     quiet_node: bool
-    workers: Union[str, Sequence[str]]
+    node_commands: Union[str, Sequence[str]]
     nodes: Path
     node_silence: float
     reference_every: float

@@ -1,26 +1,26 @@
-"""Studies of one configuration that the command makes."""
+"""Studies of one configuration."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-from typing import Any, Dict, List, Mapping, Optional, Union
+from typing import Any, Dict, Mapping, Optional, Union
 
 from . import _command, _core
+from ._session import ProblemOrFile, _loaded
 
 Path = Union[str, "os.PathLike[str]"]
 
 
 def temperature(
-    problem: Path, configuration: Optional[Mapping[str, Any]] = None, *, runs: int = 300, seconds: Optional[float] = None,
+    problem: ProblemOrFile, configuration: Optional[Mapping[str, Any]] = None, *, runs: int = 300, seconds: Optional[float] = None,
     rest: float = 0, every: int = 20, at: Optional[float] = None, csv: Optional[Path] = None, figure: Optional[Path] = None,
     keep: bool = True, device: Optional[str] = None, sensor: Optional[str] = None, control: Optional[str] = None,
 ) -> Dict[str, Any]:
     """Measures one configuration again and again, over the temperature of the chip (``ergotune temperature``).
 
     Args:
-        problem: path of a problem file.
+        problem: a :class:`Problem`, or the path of a problem file.
         configuration: values by parameter; those left out take their defaults.
         runs: how often it is measured.
         seconds: end after so many s, however often it was measured by then.
@@ -38,17 +38,11 @@ def temperature(
     Raises:
         UserError: for what the user can mend. Error: when there is no answer.
     """
-    words: List[str] = [_command.existing(), "temperature", os.fspath(problem), "--json", "--runs", str(runs),
-                        "--rest", str(rest), "--every", str(every), "--config", json.dumps(dict(configuration or {}))]
-    for name, value in (("seconds", seconds), ("at", at), ("csv", csv), ("figure", figure), ("device", device),
-                        ("sensor", sensor), ("control", control)):
-        if value is not None:
-            words += [f"--{name}", str(value)]
-    if not keep:
-        words.append("--dry-run")
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if done.returncode:
-        said = done.stderr.strip().rpartition("ergotune: ")[2]
-        raise (_core.UserError if done.returncode == 2 else _core.Error)(said)
-    found: Dict[str, Any] = json.loads(done.stdout)
-    return found
+    if not hasattr(_core, "temperature"):
+        raise _core.UserError("this build is without the extension temperature (ERGOTUNE_EXTENSION_TEMPERATURE)")
+    settings = {"device": device, "sensors": [sensor] if sensor else None, "controls": [control] if control else None,
+                "worker_command": _command.worker()}
+    document: Dict[str, Any] = _core.temperature(
+        _loaded(problem), settings, json.dumps(dict(configuration or {})), runs, seconds or 0, rest, every, at,
+        os.fspath(csv or ""), os.fspath(figure or ""), keep)
+    return document

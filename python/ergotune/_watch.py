@@ -64,9 +64,9 @@ class Watch:
         answer = self.get("/api/session/" + urllib.parse.quote(first, safe=""))
         document, run = answer["document"], (answer["runs"] or [{}])[-1]
         best = document["best"] or {}
-        return {"problem": document["problem"], "device": document["device"], "state": run.get("ended") or run.get("phase") or "",
-                "rows": document["counts"]["total"], "failed": document["counts"]["failed"], "objective": document["objective"]["name"],
-                "best": best.get("v"), "unit": document["objective"]["unit"], "configuration": best.get("configuration")}
+        return {"problem": document["problem"], "device": document["device_name"], "state": run.get("ended") or run.get("phase") or "",
+                "rows": document["rows"], "failed": sum(kind["count"] for kind in document["failures"]), "objective": document["objective"]["name"],
+                "best": best.get("objective"), "unit": document["objective"]["unit"], "configuration": best.get("configuration")}
 
     def close(self) -> None:
         """Ends the server."""
@@ -92,6 +92,11 @@ class Watch:
         link = html.escape(self.url, quote=True)
         return (f'<iframe src="{link}" style="width:100%;height:{self.height}px;border:0"></iframe>'
                 f'<p><a href="{link}" target="_blank" rel="noreferrer">in a tab of its own</a></p>')
+
+
+def in_notebook() -> bool:
+    shell = sys.modules.get("IPython")
+    return shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell"
 
 
 def _table_html(row: Row) -> str:
@@ -135,12 +140,10 @@ def watch(store: Union[str, "os.PathLike[str]"] = "ergotune.db", *, session: int
         A :class:`Watch`; the page lives as long as that does.
     """
     shown = Watch(store, session=session, height=height, wait=wait)
-    shell = sys.modules.get("IPython")
-    notebook = shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell"
-    if page is False and shell is not None:
+    if page is False and "IPython" in sys.modules:
         _live_table(shown)
-    elif notebook:
-        shell.display.display(shown)  # type: ignore[union-attr]
+    elif in_notebook():
+        sys.modules["IPython"].display.display(shown)
     else:
         print(f"Watch it at {shown.url}", file=sys.stderr)
     return shown

@@ -21,7 +21,7 @@ __all__ = ["Kernel", "LaunchError"]
 
 
 class LaunchError(RuntimeError):
-    """What a call could not do, in words; `code` is the driver's, or -1000 for a mistake of the caller's."""
+    """The message of a failed call; `code` is the driver's, or -1000 for a mistake of the caller's."""
 
     def __init__(self, message: str, code: int = -1000) -> None:
         super().__init__(message)
@@ -147,7 +147,7 @@ class Kernel:
             elif kind in _SCALARS:
                 integer = kind.startswith(("int", "uint"))
                 if integer and int(given) != given:
-                    raise LaunchError(f"argument {i + 1} is {given}, and the problem says {kind}")
+                    raise LaunchError(f"argument {i + 1} is {given}, and the problem has {kind}")
                 values.append(_SCALARS[kind](int(given) if integer else float(given)))
             else:  # a structure, or half precision: its bytes
                 values.append((ctypes.c_char * len(bytes(given))).from_buffer_copy(bytes(given)))

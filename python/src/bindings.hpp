@@ -7,6 +7,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
+#include <nlohmann/json_fwd.hpp>
 
 #include "ergotune/problem.hpp"
 #include "ergotune/result.hpp"
@@ -26,6 +27,8 @@ std::vector<std::string> names_of(const std::vector<Parameter>& parameters);
 py::dict named(const std::vector<Parameter>& parameters, const Configuration& configuration);
 /// From a dict with every parameter, or a sequence in their order.
 Configuration to_configuration(const std::vector<Parameter>& parameters, py::handle object);
+/// A document as dicts, lists and values.
+py::object from_json(const nlohmann::ordered_json& document);
 /// A measurement as plain Python: {"status", "message", "quantities": {name: {"value", ...}}, "metrics", ...}
 py::dict to_dict(const Measurement& measurement);
 
@@ -44,6 +47,8 @@ Access access_from(const std::string& name);
 Language language_from(const std::string& name);
 
 void bind_problem(py::module_& module);
+/// As JSON; numbers of NumPy are numbers.
+std::string json_of(const py::object& object);
 /// Several kernels; called by bind_problem.
 void bind_workload(py::module_& module, py::class_<Problem>& problem);
 /// Rounds taken apart, and what is attributed to kernels.

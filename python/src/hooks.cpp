@@ -123,7 +123,7 @@ Verifier python_verifier(const py::function& function) {
     }
     try {
       const bool right = py::bool_((*held)(actual, expected)).cast<bool>();
-      if (!right) message = "the verification function says no";
+      if (!right) message = "the verification function rejects the outputs";
       return right;
     } catch (py::error_already_set& error) {
       note_interruption(error);

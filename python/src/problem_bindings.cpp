@@ -6,6 +6,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "measure/observers/observer_registry.hpp"
+#include "problem/document/problem_document.hpp"
 #include "tensors.hpp"
 
 namespace ergotune::python {
@@ -169,19 +170,34 @@ Restriction restriction_from(const Problem& problem, const py::object& condition
   return restriction;
 }
 
-py::bytes pickled(const Problem& problem) {
+/// Throws TypeError for a problem with functions, which no document holds.
+void refuse_functions(const Problem& problem, const char* what) {
   for (const auto& restriction : problem.restrictions)
     if (restriction.function)
-      throw py::type_error("a problem with a function as restriction (" + restriction.label() +
-                           ") cannot be pickled; write the restriction as an expression");
+      throw py::type_error("a problem with a function as restriction (" + restriction.label() + ") cannot be " + what +
+                           "; write the restriction as an expression");
   for (const auto& parameter : problem.parameters)
     if (parameter.generator)
       throw py::type_error("a problem whose parameter " + parameter.name +
-                           " takes its values from a function cannot be pickled; use add_range or a list");
+                           " takes its values from a function cannot be " + what + "; use add_range or a list");
+}
+
+py::bytes pickled(const Problem& problem) {
+  refuse_functions(problem, "pickled");
   return serialise(problem);
 }
 
 Problem unpickled(const py::bytes& state) { return deserialise(std::string(state)); }
+
+py::object document_of(const Problem& problem) {
+  refuse_functions(problem, "written");
+  return py::module_::import("json").attr("loads")(to_json(problem));
+}
+
+Problem problem_from(const py::dict& document) {
+  return load_json_problem(json_of(document),
+                           document.contains("file") ? document["file"].cast<std::string>() : "problem.json");
+}
 
 using ProblemClass = py::class_<Problem>;
 
@@ -391,6 +407,14 @@ void bind_problem(py::module_& module) {
           "objective", [](const Problem& p) { return p.objective.text; },
           [](Problem& p, const std::string& text) { p.objective = {.text = text}; })
       .def(py::pickle(&pickled, &unpickled))
+      .def("to_dict", &document_of,
+           "The problem as the dict that a JSON problem file holds: sources included, paths absolute; settings of the "
+           "run "
+           "in \"tune\".\nRaises TypeError where a restriction or a parameter is a function.")
+      .def_static(
+          "from_dict", &problem_from, py::arg("document"),
+          "The problem of such a dict (docs/problem-file.md). Relative paths start from the working directory.\n"
+          "Raises UserError.")
       .def("to_t1", &to_t1_json, "The problem as T1 JSON text.")
       .def("__repr__", [](const Problem& p) { return "<ergotune.Problem " + p.name + ">"; });
   bind_kernel(problem);
@@ -398,8 +422,9 @@ void bind_problem(py::module_& module) {
   bind_parameters(problem);
   bind_goal(problem);
   bind_workload(module, problem);
-  module.def("load_problem", &load_problem, py::arg("file"),
-             "Reads a problem file: TOML, T1 JSON or plain JSON. Raises UserError with the place of a mistake.");
+  module.def(
+      "load_problem", &load_problem, py::arg("file"),
+      "Reads a problem file: TOML, the same in JSON, T1 or plain JSON. Raises UserError with the place of a mistake.");
   module.def("parse_problem", &parse_problem, py::arg("text"), py::arg("file") = "problem.toml");
 }
 

@@ -221,7 +221,7 @@ void bind_search(py::module_& module) {
           py::arg("index"), py::arg("values"), py::arg("ok") = true, "Values are minimised.")
       .def("run", &run_strategy, py::arg("evaluate"), py::arg("evaluations"), py::arg("known") = py::none(),
            py::arg("rows") = py::none(),
-           "Asks and tells by itself.\n\nParameters\n----------\n"
+           "Runs the whole search: ask and tell in a loop.\n\nParameters\n----------\n"
            "evaluate : function(index, values)\n    Gives what is minimised (a float, or one per objective), False for "
            "a\n"
            "    failure, None to end. `values` is a tuple in the order of the space's parameters.\n"

@@ -2,17 +2,21 @@
 // this process.
 #include <atomic>
 #include <csignal>
+#include <nlohmann/json.hpp>
 
 #include "bindings.hpp"
-#include "device_share_values.hpp"
 #include "ergotune/error.hpp"
 #include "hooks.hpp"
 #include "measure/observers/observer_registry.hpp"
 #include "power/guardian/guardian.hpp"
 #include "problem/check.hpp"
 #include "problem/tables/setting_table.hpp"
+#include "report/result_document.hpp"
+#include "tune/plans/device_model.hpp"
 #include "tune/plans/plan.hpp"
-#include "tune/session/session_setup.hpp"
+#ifdef ERGOTUNE_EXTENSION_TEMPERATURE
+#include "temperature/temperature_run.hpp"
+#endif
 
 namespace ergotune::python {
 namespace {
@@ -140,11 +144,6 @@ std::function<void(const SessionProgress&)> and_taken(std::function<void(const S
 
 // -- results ------------------------------------------------------------------------------------------------------
 
-template <class T>
-py::object or_none(const std::optional<T>& value) {
-  return value ? py::cast(*value) : py::object(py::none());
-}
-
 /// Ctrl-C ends the session cleanly; Python's own handler is back after the last of the sessions that overlap in
 /// threads.
 class InterruptGuard {
@@ -180,75 +179,21 @@ PreparedSession prepare(Problem problem, const SetupOptions& setup) {
   }
 }
 
-void add_session(py::dict& out, const PreparedSession& prepared) {
-  out["problem"] = prepared.problem.name;
-  out["device"] = prepared.device.name;
-  out["device_id"] = prepared.device.id;
-  out["evaluator"] = prepared.evaluator->description();
-  out["provenance"] = to_string(prepared.evaluator->provenance());
-  out["objective"] = prepared.objective->name();
-  out["direction"] = prepared.objective->direction() == Direction::maximise ? "max" : "min";
-  out["space_size"] = prepared.space->size();
-  out["notes"] = prepared.notes;
-  out["store"] = prepared.store ? py::object(py::str(prepared.store->file().string())) : py::object(py::none());
-  out["session"] = prepared.store ? py::object(py::int_(prepared.store_session)) : py::object(py::none());
-  py::list names;
-  for (const auto& p : prepared.space->parameters()) names.append(p.name);
-  out["parameter_names"] = names;
-  out["interrupted"] = interrupted.load();
-}
-
-/// importance_document() as Python has it.
-py::dict importance_dict(const std::vector<Parameter>& parameters, const Importance& importance) {
-  py::list shares, ruled_out;
-  for (const auto& share : importance.shares) {
-    py::list names;
-    for (const std::size_t p : share.parameters) names.append(parameters[p].name);
-    shares.append(py::dict(py::arg("parameters") = names, py::arg("share") = share.share, py::arg("low") = share.low,
-                           py::arg("high") = share.high));
-  }
-  for (const auto& out : importance.ruled_out)
-    ruled_out.append(py::dict(py::arg("parameter") = parameters[out.parameter].name,
-                              py::arg("value") = out.value.to_string(), py::arg("tried") = out.tried));
-  return py::dict(py::arg("provenance") = "modelled", py::arg("shares") = shares, py::arg("ruled_out") = ruled_out);
-}
-
-py::dict result_dict(const PreparedSession& prepared, const Ledger& ledger, const SessionResult& result) {
-  const auto& space = *prepared.space;
-  py::dict out;
-  add_session(out, prepared);
-  py::list configurations, measurements, best;
-  for (const ConfigurationIndex index : ledger.order()) {
-    configurations.append(named(space.parameters(), space.configuration(index)));
-    measurements.append(to_dict(ledger.find(index)->measurement));
-  }
-  for (const ConfigurationResult& entry : result.best) {
-    py::dict row;
-    row["configuration"] = named(space.parameters(), space.configuration(entry.index));
-    row["measurement"] = to_dict(entry.measurement);
-    row["objective"] = or_none(prepared.objective->value(entry.measurement));
-    row["confirmation_repeats"] = entry.rounds;
-    if (!entry.board.empty()) row["board"] = entry.board;
-    best.append(row);
+/// The document of `ergotune tune --json`, and every row that the session knows.
+py::dict result_dict(const PreparedSession& prepared, const TunedSession& tuned) {
+  py::dict out = from_json(result_document(tuned));
+  const ResultSet& results = tuned.ranked.results;
+  py::list configurations, measurements;
+  for (const StoredRow& row : results.rows) {
+    configurations.append(named(results.parameters, row.configuration));
+    measurements.append(to_dict(row.measurement));
   }
   out["configurations"] = configurations;
   out["measurements"] = measurements;
-  out["best"] = best;
-  out["boards"] = device_share_list(result);
-  out["evaluated"] = result.evaluated;
-  out["resumed"] = result.resumed;
-  out["seconds"] = result.seconds;
-  out["tuner_seconds"] = result.tuner_seconds;
-  out["strategy"] = result.strategy;
-  out["explanation"] = result.explanation;
-  out["stopped_because"] = result.stopped_because;
-  out["confirmation_repeats"] = result.confirmation_repeats;
-  out["probability_best"] = or_none(result.probability_best);
-  out["expected_loss"] = or_none(result.expected_loss);
-  if (const Repeats& repeats = result.search_repeats; repeats.n > 0)
-    out["search_repeats"] = py::dict(py::arg("factor") = repeats.factor, py::arg("deviation") = repeats.deviation,
-                                     py::arg("n") = repeats.n);
-  out["importance"] = importance_dict(space.parameters(), result.importance);
+  out["best_row"] = tuned.ranked.best.empty() ? py::object(py::none()) : py::int_(tuned.ranked.best.front());
+  out["parameter_names"] = names_of(results.parameters);
+  out["evaluator"] = prepared.evaluator->description();
+  out["interrupted"] = interrupted.load();
   return out;
 }
 
@@ -269,8 +214,7 @@ py::dict tune(Problem problem, const py::dict& settings, const py::object& verif
   SessionOptions options = session_options(problem, settings);
   options.interrupted = setup.interrupted = &interrupted;
   PreparedSession prepared;
-  std::unique_ptr<Ledger> ledger;
-  SessionResult result;
+  std::optional<TunedSession> tuned;
   const InterruptGuard guard;
   prepared = prepare(std::move(problem), setup);
   remember_space(prepared.space);
@@ -278,57 +222,10 @@ py::dict tune(Problem problem, const py::dict& settings, const py::object& verif
   options.further_metrics = python_metrics(metrics, prepared.space->parameters());
   {
     py::gil_scoped_release released;
-    ledger = prepared.open_ledger(options.retry, options.interrupted, options.further_metrics, options.budget.seconds);
-    result = run_session(prepared, *ledger, options);
+    tuned = tune_session(prepared, options);
   }
   raise_interruption();
-  return result_dict(prepared, *ledger, result);
-}
-
-py::dict plan_dict(const PreparedSession& prepared, const PlanResult& result) {
-  const auto point = [&](const std::optional<PlanPoint>& found) -> py::object {
-    if (!found) return py::none();
-    py::dict row;
-    row["configuration"] = named(prepared.space->parameters(), found->configuration);
-    row["measurement"] = to_dict(found->measurement);
-    return row;
-  };
-  py::dict out;
-  out["plan"] = result.plan;
-  out["summary"] = result.summary;
-  out["best"] = point(result.best);
-  out["why_not"] = result.why_not;
-  out["notes"] = result.notes;
-  out["confirmation_repeats"] = result.confirmation_repeats;
-  out["probability_best"] = or_none(result.probability_best);
-  out["expected_loss"] = or_none(result.expected_loss);
-  out["asked"] = result.asked;
-  out["evaluated"] = result.evaluated;
-  out["known"] = result.known;
-  out["seconds"] = result.seconds;
-  out["above_optimum_percent"] = or_none(result.above_optimum_percent);
-  out["ridge_mhz"] = result.model && result.model->found ? py::object(py::float_(result.model->ridge_mhz.value))
-                                                         : py::object(py::none());
-  out["model_range_mhz"] = result.model_range
-                               ? py::object(py::make_tuple(result.model_range->low_mhz, result.model_range->high_mhz))
-                               : py::object(py::none());
-  py::list stages;
-  for (const StageResult& stage : result.stages) {
-    py::dict row;
-    row["stage"] = stage.name;
-    row["objective"] = stage.objective;
-    row["strategy"] = stage.strategy;
-    row["space"] = stage.space;
-    row["asked"] = stage.asked;
-    row["evaluated"] = stage.evaluated;
-    row["best"] = point(stage.best);
-    py::list settings;
-    for (const PlanPoint& setting : stage.by_setting) settings.append(point(setting));
-    row["by_setting"] = settings;
-    stages.append(row);
-  }
-  out["stages"] = stages;
-  return out;
+  return result_dict(prepared, *tuned);
 }
 
 py::dict run_plans(Problem problem, const py::dict& settings, std::string plans, const py::object& progress) {
@@ -349,14 +246,49 @@ py::dict run_plans(Problem problem, const py::dict& settings, std::string plans,
     py::gil_scoped_release released;
     comparison = ergotune::run_plans(prepared, plans, options, told);
   }
-  py::dict out;
-  add_session(out, prepared);
-  out["optimum_energy"] = or_none(comparison.optimum);
-  py::list list;
-  for (const PlanResult& result : comparison.plans) list.append(plan_dict(prepared, result));
-  out["plans"] = list;
-  return out;
+  return from_json(plans_document(prepared, comparison));
 }
+
+/// Power in W of a kernel that loads the whole device, at `count` core clocks in MHz.
+py::list sample_power(const std::string& control, const std::string& sensor, std::size_t count,
+                      const std::vector<std::string>& worker_command) {
+  const RestoreWarning put_back;
+  const InterruptGuard guard;
+  DeviceModelOptions options;
+  options.setup.controls = {control};
+  options.setup.live.sensors = {sensor};
+  options.setup.live.worker_command = worker_command;
+  options.sampling.count = count;
+  options.sampling.adaptive = false;
+  options.interrupted = options.setup.interrupted = &interrupted;
+  DeviceModel model;
+  {
+    const py::gil_scoped_release released;
+    model = measure_device_model(options);
+  }
+  raise_interruption();
+  py::list samples;
+  for (const PowerSample& sample : model.sampling.samples)
+    samples.append(py::make_tuple(sample.clock_mhz, sample.power_w));
+  return samples;
+}
+
+#ifdef ERGOTUNE_EXTENSION_TEMPERATURE
+py::object temperature(Problem problem, const py::dict& settings, const TemperatureOptions& given) {
+  const RestoreWarning put_back;
+  const InterruptGuard guard;
+  adapt_problem(problem, settings);
+  const SetupOptions setup = setup_of(problem, settings, py::none(), py::list());
+  TemperatureOptions options = given;
+  options.interrupted = &interrupted;
+  const auto document = [&] {
+    const py::gil_scoped_release released;
+    return temperature_document(run_temperature(std::move(problem), setup, options), options);
+  }();
+  raise_interruption();
+  return from_json(document);
+}
+#endif
 
 }  // namespace
 
@@ -386,6 +318,28 @@ void bind_tuning(py::module_& module) {
              py::arg("taken") = py::none());
   module.def("run_plans", &run_plans, py::arg("problem"), py::arg("settings"), py::arg("plans"),
              py::arg("progress") = py::none());
+  module.def("sample_power", &sample_power, py::arg("control"), py::arg("sensor"), py::arg("count"),
+             py::arg("worker_command"));
+#ifdef ERGOTUNE_EXTENSION_TEMPERATURE
+  module.def(
+      "temperature",
+      [](const Problem& problem, const py::dict& settings, const std::string& configuration, std::size_t runs,
+         double seconds, double rest, std::size_t every, std::optional<double> at, const std::string& csv,
+         const std::string& figure, bool keep) {
+        return temperature(problem, settings,
+                           {.configuration = configuration,
+                            .runs = runs,
+                            .every = every,
+                            .seconds = seconds,
+                            .rest = rest,
+                            .at = at,
+                            .dry = !keep,
+                            .csv = csv,
+                            .figure = figure});
+      },
+      py::arg("problem"), py::arg("settings"), py::arg("configuration"), py::arg("runs"), py::arg("seconds"),
+      py::arg("rest"), py::arg("every"), py::arg("at"), py::arg("csv"), py::arg("figure"), py::arg("keep"));
+#endif
   module.def("settings", [] {
     py::list list;
     for (const Setting& row : setting_table()) {

@@ -1,5 +1,9 @@
 // Recorded results as NumPy columns.
+#include <nlohmann/json.hpp>
+
+#include "base/files.hpp"
 #include "bindings.hpp"
+#include "report/recording_analysis.hpp"
 #include "report/report.hpp"
 #include "store/formats/recording.hpp"
 
@@ -57,6 +61,19 @@ void bind_store(py::module_& module) {
       });
   module.def("load_recording", &load_recording, py::arg("file"), py::arg("session") = 0,
              py::call_guard<py::gil_scoped_release>());
+  module.def(
+      "analyse",
+      [](const std::filesystem::path& file, std::int64_t session, const std::vector<std::string>& peaks,
+         const std::filesystem::path& figure) {
+        const auto document = [&] {
+          py::gil_scoped_release released;
+          const RecordingAnalysis analysis = analyse_recording(load_recording(file, session), {.peaks = peaks});
+          if (!figure.empty()) write_named_file(figure, to_svg(analysis_charts(analysis)));
+          return analysis_document(analysis);
+        }();
+        return from_json(document);
+      },
+      py::arg("file"), py::arg("session"), py::arg("peaks"), py::arg("figure"));
   module.def(
       "write_report",
       [](const std::filesystem::path& source, const std::filesystem::path& output, std::int64_t session) {

@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "bindings.hpp"
 #include "ergotune/error.hpp"
 
@@ -75,6 +77,25 @@ static py::str decoded(const std::string& text) {
   PyObject* str = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
   if (!str) throw py::error_already_set();
   return py::reinterpret_steal<py::str>(str);
+}
+
+py::object from_json(const nlohmann::ordered_json& document) {
+  if (document.is_object()) {
+    py::dict dict;
+    for (const auto& [name, value] : document.items()) dict[decoded(name)] = from_json(value);
+    return dict;
+  }
+  if (document.is_array()) {
+    py::list list;
+    for (const auto& value : document) list.append(from_json(value));
+    return list;
+  }
+  if (document.is_string()) return decoded(document.get_ref<const std::string&>());
+  if (document.is_boolean()) return py::bool_(document.get<bool>());
+  if (document.is_number_float()) return py::float_(document.get<double>());
+  if (document.is_number_unsigned()) return py::int_(document.get<std::uint64_t>());
+  if (document.is_number()) return py::int_(document.get<std::int64_t>());
+  return py::none();
 }
 
 py::dict to_dict(const Measurement& m) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 namespace ergotune {
 namespace {
@@ -54,15 +53,6 @@ std::string text_at(double x, double y, const std::string& text, const char* anc
                      escape_markup(text));
 }
 
-std::string opening(double height, const std::string& title) {
-  return fmt::format(
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" width=\"{}\" height=\"{}\" "
-             "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
-             "fill=\"white\"/>\n",
-             kWidth, height, kWidth, height) +
-         text_at(kWidth / 2, 24, title, "middle", "font-size=\"15\"");
-}
-
 /// From blue (0) over grey to red (1).
 std::string shade_colour(double share) {
   const double s = std::clamp(share, 0.0, 1.0);
@@ -90,12 +80,13 @@ class Drawing {
 
   std::string svg() {
     const std::string legend = this->legend();  // how high it is decides how high all is
-    const double height = kHeight + legend_rows_ * kLegendRow;
-    std::string svg = opening(height, chart_.title) + bands() + ticks() + frame();
+    std::string svg = text_at(kWidth / 2, 24, chart_.title, "middle", "font-size=\"15\"") + bands() + ticks() + frame();
     std::size_t number = 0;
     for (const ChartSeries& s : chart_.series) svg += curve(s, colour(s, number));
-    return svg + legend + text_at(kLeft, height - 6, note(), "start", "font-size=\"11\" fill=\"#666\"") + "</svg>\n";
+    return svg + legend + text_at(kLeft, height() - 6, note(), "start", "font-size=\"11\" fill=\"#666\"");
   }
+  /// Once it is drawn.
+  double height() const { return kHeight + legend_rows_ * kLegendRow; }
 
  private:
   double px(double v) const { return kLeft + kPlotWidth * x_.share(v); }
@@ -222,39 +213,19 @@ std::string escape_markup(std::string_view text) {
   return out;
 }
 
-std::string Chart::to_svg() const { return Drawing(*this).svg(); }
-
-std::string stacked(const std::vector<std::string>& figures) {
+std::string to_svg(const std::vector<Chart>& charts) {
   double height = 0;
   std::string inside;
-  for (const std::string& figure : figures) {
-    // A figure says its height in its first line; inside of another, <svg> takes a place.
-    const std::size_t at = figure.find("height=\"");
-    inside += fmt::format("<svg y=\"{}\"{}", height, figure.substr(figure.find("<svg") + 4));
-    if (at != std::string::npos) height += std::strtod(figure.c_str() + at + 8, nullptr);
+  for (const Chart& chart : charts) {
+    Drawing drawing(chart);
+    inside += fmt::format("<g transform=\"translate(0,{})\">\n{}</g>\n", height, drawing.svg());
+    height += drawing.height();
   }
   return fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\">\n{2}</svg>\n",
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
+      "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
+      "fill=\"white\"/>\n{2}</svg>\n",
       kWidth, height, inside);
-}
-
-std::string BarChart::to_svg() const {
-  constexpr double kRow = 26, kLabels = 210;
-  const double height = kTop + kRow * static_cast<double>(bars.size()) + 40;
-  double largest = 0;
-  for (const Bar& bar : bars) largest = std::max(largest, bar.value.value_or(0));
-  std::string svg = opening(height, title);
-  double y = kTop;
-  for (const Bar& bar : bars) {
-    svg += text_at(kLabels - 8, y + 15, bar.label, "end");
-    const double length = largest > 0 ? (kWidth - kLabels - 230) * bar.value.value_or(0) / largest : 0;
-    svg += fmt::format("<rect x=\"{}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"18\" fill=\"{}\"/>\n", kLabels, y + 1,
-                       std::max(0.0, length), kColours[0]);
-    svg += text_at(kLabels + length + 6, y + 15, bar.text, "start");
-    y += kRow;
-  }
-  svg += text_at(20, height - 12, note, "start", "font-size=\"11\" fill=\"#666\"");
-  return svg + "</svg>\n";
 }
 
 }  // namespace ergotune

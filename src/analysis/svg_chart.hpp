@@ -1,4 +1,4 @@
-// Small charts as stand-alone SVG: points, lines, intervals and bars. No scripts, no fonts to load.
+// Small charts as stand-alone SVG: points, lines and intervals. No scripts, no fonts to load.
 #pragma once
 
 #include <optional>
@@ -37,21 +37,9 @@ struct Chart {
   std::optional<std::pair<double, double>> y_limits;
   /// A line of small print below: where the numbers come from ("simulated").
   std::string note;
-  std::string to_svg() const;
 };
 
-/// Stand-alone figures one below the other in one.
-std::string stacked(const std::vector<std::string>& figures);
-
-struct BarChart {
-  struct Bar {
-    std::string label;
-    std::optional<double> value;
-    std::string text;  ///< printed at the bar's end
-  };
-  std::string title, note;
-  std::vector<Bar> bars;
-  std::string to_svg() const;
-};
+/// The charts one below the other as one stand-alone SVG.
+std::string to_svg(const std::vector<Chart>& charts);
 
 }  // namespace ergotune

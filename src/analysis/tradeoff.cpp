@@ -4,11 +4,12 @@
 #include <cctype>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
-#include "base/statistics.hpp"
 #include "search/pareto.hpp"
 
 namespace ergotune {
+
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -103,27 +104,6 @@ Spread spread_of(const Tradeoff& tradeoff, const std::vector<double>& speed, con
   return spread;
 }
 
-void add_correlation(Tradeoff& tradeoff, const std::string& name, bool is_parameter,
-                     const std::vector<double>& values) {
-  std::vector<double> v, speed, efficiency, product;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!std::isfinite(values[i])) continue;
-    v.push_back(values[i]);
-    speed.push_back(tradeoff.points[i].speed);
-    efficiency.push_back(tradeoff.points[i].efficiency);
-    product.push_back(tradeoff.points[i].speed * tradeoff.points[i].efficiency);
-  }
-  if (v.size() < 3) return;
-  const auto [low, high] = std::minmax_element(v.begin(), v.end());
-  if (*low == *high) return;
-  QuantityCorrelation c{name, is_parameter, correlation(v, speed), 0, 0, v.size()};
-  if (tradeoff.has_energy) {
-    c.efficiency = correlation(v, efficiency);
-    c.product = correlation(v, product);
-  }
-  tradeoff.correlations.push_back(c);
-}
-
 /// The columns and the parameter that say where a row lies.
 struct Columns {
   const RecordedColumn *time, *energy, *power, *clock, *speed, *efficiency;
@@ -182,26 +162,6 @@ void add_geometry(Tradeoff& tradeoff) {
   tradeoff.spread = spread_of(tradeoff, speeds, efficiencies);
 }
 
-void add_correlations(Tradeoff& tradeoff, const Recording& recording) {
-  const auto& points = tradeoff.points;
-  std::vector<double> values(points.size());
-  for (const RecordedColumn& column : recording.columns) {
-    for (std::size_t i = 0; i < points.size(); ++i) values[i] = column.value[points[i].row];
-    add_correlation(tradeoff, column.name, false, values);
-  }
-  for (std::size_t k = 0; k < recording.parameters.size(); ++k) {
-    const auto& list = recording.parameters[k].values;
-    if (std::any_of(list.begin(), list.end(), [](const Value& v) { return !v.is_number(); })) continue;
-    for (std::size_t i = 0; i < points.size(); ++i) values[i] = list[recording.position(points[i].row)[k]].as_real();
-    add_correlation(tradeoff, recording.parameters[k].name, true, values);
-  }
-  const auto strength = [&](const QuantityCorrelation& c) {
-    return std::abs(tradeoff.has_energy ? c.efficiency : c.speed);
-  };
-  std::stable_sort(tradeoff.correlations.begin(), tradeoff.correlations.end(),
-                   [&](const auto& a, const auto& b) { return strength(a) > strength(b); });
-}
-
 }  // namespace
 
 Tradeoff analyse_tradeoff(const Recording& recording) {
@@ -221,8 +181,34 @@ Tradeoff analyse_tradeoff(const Recording& recording) {
   if (tradeoff.has_energy)
     std::erase_if(tradeoff.points, [](const TradeoffPoint& p) { return !std::isfinite(p.energy); });
   add_geometry(tradeoff);
-  add_correlations(tradeoff, recording);
   return tradeoff;
+}
+
+std::vector<std::size_t> convex_hull(std::span<const double> x, std::span<const double> y) {
+  // Andrew's monotone chain.
+  std::vector<std::size_t> order(x.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (x[a] != x[b]) return x[a] < x[b];
+    return y[a] != y[b] ? y[a] < y[b] : a < b;
+  });
+  order.erase(std::unique(order.begin(), order.end(), [&](auto a, auto b) { return x[a] == x[b] && y[a] == y[b]; }),
+              order.end());
+  if (order.size() < 3) return order;
+  const auto turn = [&](std::size_t a, std::size_t b, std::size_t c) {
+    return (x[b] - x[a]) * (y[c] - y[a]) - (y[b] - y[a]) * (x[c] - x[a]);
+  };
+  std::vector<std::size_t> hull;
+  const auto add = [&](std::size_t i, std::size_t least) {
+    while (hull.size() >= least + 2 && turn(hull[hull.size() - 2], hull.back(), i) <= 0) hull.pop_back();
+    hull.push_back(i);
+  };
+  for (const std::size_t i : order) add(i, 0);
+  hull.pop_back();
+  const std::size_t lower = hull.size();
+  for (auto it = order.rbegin(); it != order.rend(); ++it) add(*it, lower);
+  hull.pop_back();
+  return hull;
 }
 
 }  // namespace ergotune

@@ -1,6 +1,5 @@
 // Speed against energy efficiency over everything that was recorded (Anzt et al. 2015, Section 3): Pareto
-// front, convex hull with its quadrants, spread of the energy at equal speed, and what correlates with
-// either.
+// front, convex hull with its quadrants, and spread of the energy at equal speed.
 #pragma once
 
 #include <cstddef>
@@ -46,13 +45,6 @@ struct Spread {
   double energy_within_one_percent = 1;
 };
 
-struct QuantityCorrelation {
-  std::string name;
-  bool is_parameter = false;
-  double speed = 0, efficiency = 0, product = 0;
-  std::size_t count = 0;
-};
-
 struct Tradeoff {
   std::string speed_name, efficiency_name;
   bool has_energy = false;
@@ -61,8 +53,6 @@ struct Tradeoff {
   std::vector<std::size_t> hull;    ///< counter-clockwise from the most efficient (Anzt's Table II)
   std::optional<Quadrants> quadrants;
   std::optional<Spread> spread;
-  /// Sorted by |correlation with efficiency| (with speed where there is no energy), largest first.
-  std::vector<QuantityCorrelation> correlations;
 };
 
 /// Only usable rows with a positive time count; energy is taken as recorded, else recorded power times time.

@@ -1,13 +1,13 @@
 #include "ergotune/session.hpp"
+#include "base/text.hpp"
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/extensions.hpp"
 #include "base/process/environment.hpp"
 #include "problem/tables/setting_table.hpp"
 #include "report/result_document.hpp"
-#include "search/known_names.hpp"
+#include "search/objective.hpp"
 #include "tune/session/session_setup.hpp"
 
 namespace ergotune {
@@ -17,23 +17,19 @@ void apply_settings(Settings& settings, const std::map<std::string, std::string>
   for (const auto& [name, text] : values) {
     const Setting* setting = find_setting(name);
     if (!setting) throw UserError("unknown setting \"" + name + "\"" + suggestion(name, setting_names()));
-    std::vector<std::string> parts{text};
-    if (setting->is_list()) {
-      parts.clear();
-      std::istringstream stream(text);
-      for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
-    }
+    const auto parts = setting->is_list() ? split(text) : std::vector<std::string>{text};
     parse_setting(settings, *setting, parts, "setting \"" + name + "\"");
   }
   check_settings(settings);
 }
 
-TunedConfiguration tuned(const PreparedSession& prepared, const ConfigurationResult& result) {
+TunedConfiguration configuration_of(const RankedResults& ranked, std::size_t row) {
   TunedConfiguration out;
-  const Configuration values = prepared.space->configuration(result.index);
-  for (std::size_t p = 0; p < values.size(); ++p) out.configuration[prepared.space->parameters()[p].name] = values[p];
+  const StoredRow& result = ranked.results.rows[row];
+  for (std::size_t p = 0; p < result.configuration.size(); ++p)
+    out.configuration[ranked.results.parameters[p].name] = result.configuration[p];
   out.measurement = result.measurement;
-  out.objective = prepared.objective->value(result.measurement);
+  out.objective = ranked.value(row);
   out.confirmation_repeats = result.rounds;
   return out;
 }
@@ -55,16 +51,17 @@ TuneResult tune(Problem problem, const TuneOptions& options) {
       options.progress({p.evaluated, p.total, p.seconds, p.best, p.seconds_left});
     };
   PreparedSession prepared = prepare_session(std::move(problem), setup);
-  const SessionResult result = run_session(prepared, session);
+  const TunedSession tuned = tune_session(prepared, session);
+  const RankedResults& ranked = tuned.ranked;
   TuneResult out;
-  for (const ConfigurationResult& best : result.best) out.best.push_back(tuned(prepared, best));
-  if (result.default_result) out.default_result = tuned(prepared, *result.default_result);
-  out.provenance = prepared.evaluator->provenance();
-  out.probability_best = result.probability_best;
-  out.evaluated = result.evaluated;
-  out.resumed = result.resumed;
-  out.seconds = result.seconds;
-  out.json = result_document(prepared, result).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  for (const std::size_t row : ranked.shown()) out.best.push_back(configuration_of(ranked, row));
+  if (ranked.default_row) out.default_result = configuration_of(ranked, *ranked.default_row);
+  out.provenance = ranked.results.provenance;
+  out.probability_best = ranked.confidence.probability_best;
+  out.evaluated = tuned.run.evaluated;
+  out.resumed = tuned.run.resumed;
+  out.seconds = tuned.run.seconds;
+  out.json = result_document(tuned).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   return out;
 }
 

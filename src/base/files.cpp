@@ -2,12 +2,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <system_error>
 #include <vector>
 
@@ -83,7 +86,8 @@ void write_named_file(const std::filesystem::path& file, std::string_view bytes)
   const char* what = trouble == ENOENT   ? "its folder is not there"
                      : trouble == EISDIR ? "a folder has that name"
                                          : std::strerror(trouble);
-  throw UserError(fmt::format("cannot be written ({}); name another file, or mend that", what), {file.string(), 0, 0});
+  throw UserError(fmt::format("cannot be written ({}); name another file, or correct that", what),
+                  {file.string(), 0, 0});
 }
 
 std::filesystem::path folder_of(const std::filesystem::path& file) {
@@ -91,6 +95,31 @@ std::filesystem::path folder_of(const std::filesystem::path& file) {
   if (!std::filesystem::is_symlink(file, error)) return file.parent_path();
   const std::filesystem::path real = std::filesystem::canonical(file, error);
   return error ? file.parent_path() : real.parent_path();
+}
+
+std::string network_filesystem(const std::filesystem::path& folder) {
+  struct statfs status {};
+  if (::statfs(folder.empty() ? "." : folder.c_str(), &status) != 0) return {};
+  static const std::map<std::uint32_t, const char*> kNames{
+      {0x6969, "NFS"},      {0xff534d42, "CIFS"},   {0xfe534d42, "SMB"},   {0x0bd00bd0, "Lustre"},
+      {0x47504653, "GPFS"}, {0x19830326, "BeeGFS"}, {0x00c36400, "CephFS"}};
+  const auto found = kNames.find(static_cast<std::uint32_t>(status.f_type));
+  return found == kNames.end() ? std::string() : found->second;
+}
+
+std::vector<std::filesystem::path> left_behind(const std::filesystem::path& folder, std::string_view prefix,
+                                               std::chrono::hours age) {
+  namespace fs = std::filesystem;
+  const auto before = fs::file_time_type::clock::now() - age;
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (!entry->path().filename().string().starts_with(prefix)) continue;
+    std::error_code gone;
+    const auto written = entry->last_write_time(gone);
+    if (!gone && written < before) found.push_back(entry->path());
+  }
+  return found;
 }
 
 }  // namespace ergotune

@@ -1,11 +1,13 @@
 // Whole files, read and written in one go.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ergotune {
 
@@ -26,5 +28,14 @@ void write_named_file(const std::filesystem::path& file, std::string_view bytes)
 
 /// The folder of a file; of a link, of what it leads to: what stands beside a file stands there.
 std::filesystem::path folder_of(const std::filesystem::path& file);
+
+/// The name of the network filesystem that a folder is on ("NFS"); empty for a local one and for those that cannot be
+/// recognised (FUSE).
+std::string network_filesystem(const std::filesystem::path& folder);
+
+/// Files and folders of `folder` whose names begin with `prefix` and that were not written to for `age`. None where the
+/// folder cannot be read.
+std::vector<std::filesystem::path> left_behind(const std::filesystem::path& folder, std::string_view prefix,
+                                               std::chrono::hours age);
 
 }  // namespace ergotune

@@ -41,6 +41,8 @@ double normal_quantile(double p);
 double normal_cdf(double z);
 /// Inverse of Student's t distribution with `degrees` > 0 degrees of freedom (real-valued).
 double student_t_quantile(double p, double degrees);
+/// Probability that an F distribution with `numerator` and `denominator` degrees of freedom exceeds `f`.
+double f_tail(double f, double numerator, double denominator);
 /// Half-width of the 95 % confidence interval of a value with this standard error: Student's t with `degrees` of
 /// freedom; the normal distribution where `degrees` is 0 (the error is known, not estimated from a few samples).
 double half_width_95(double standard_error, double degrees);

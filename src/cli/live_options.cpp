@@ -87,6 +87,12 @@ void add_live_options(Verb verb, LiveArguments& a) {
   verb.add_flag("--take-over", a.take_over,
                 "Set clocks although another process seems to have locked them (they end at the defaults)");
   verb.add_flag("--in-process", a.in_process, "Measure in this process: a kernel that crashes ends the session");
+  verb.group_options("Measurement", {"--jobs", "--precision", "--time-limit", "--compile-time-limit", "--max-seconds",
+                                     "--warm-up", "--min-repeats", "--max-repeats", "--cold-cache", "--no-verify",
+                                     "--no-cache", "--cache-dir", "--observe", "--in-process"});
+  verb.group_options("Energy and clocks",
+                     {"--sensor", "--control", "--energy-budget", "--reference", "--quiet-node", "--take-over"});
+  verb.group_options("Several nodes", {"--node-command", "--nodes", "--node-silence"});
 }
 
 Problem load_with(const LiveArguments& a) {

@@ -9,13 +9,17 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "base/extensions.hpp"
 #include "cli/command.hpp"
+#include "device/device.hpp"
 #include "ergotune/error.hpp"
 #include "power/guardian/guardian.hpp"
 #include "store/sqlite/store.hpp"
@@ -23,6 +27,10 @@
 namespace ergotune::cli {
 
 // Bytes of compilers and programs that are no UTF-8 (a comment in Latin-1) must not cost the answer.
+void print_warnings(const std::filesystem::path& file, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}: {}\n", file.string(), warning);
+}
+
 void print_json(const nlohmann::ordered_json& document) {
   fmt::print("{}\n", document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
@@ -35,28 +43,54 @@ Option add_json_option(Verb verb, bool& json) {
 
 namespace {
 
+/// "ergotune --version"
+void add_version_command(ergotune::cli::Verb app) {
+  using namespace ergotune;
+  auto json = std::make_shared<bool>(false);
+  cli::Verb verb = app.add_verb("version", "Print the version and the backends that were found");
+  cli::add_json_option(verb, *json);
+  verb.hide();
+  verb.callback([json] {
+    std::vector<std::string> notes;
+    std::map<std::string, int> backends;
+    for (const DeviceInfo& device : list_devices(&notes)) ++backends[device.backend];
+    if (*json) return cli::print_json({{"version", ERGOTUNE_VERSION}, {"backends", backends}, {"unavailable", notes}});
+    fmt::print("ergotune " ERGOTUNE_VERSION "\n");
+    for (const auto& [name, devices] : backends)
+      fmt::print("{}: {} device{}\n", name, devices, devices == 1 ? "" : "s");
+    for (const std::string& note : notes) fmt::print("unavailable: {}\n", note);
+  });
+}
+
 void add_verbs(ergotune::cli::Verb app) {
   using namespace ergotune;
   // in the order a user meets them
-  cli::add_devices_command(app);
-  cli::add_space_command(app);
+  cli::add_doctor_command(app);
+  cli::add_init_command(app);
   cli::add_tune_command(app);
-  cli::add_measure_command(app);
-  cli::add_score_command(app);
-  cli::add_worker_command(app);
   cli::add_show_command(app);
   cli::add_report_command(app);
+  app.group_verbs("First steps");
+  cli::add_space_command(app);
+  cli::add_measure_command(app);
+  cli::add_trace_command(app);
+  cli::add_model_command(app);
+  cli::add_schema_command(app);
+  app.group_verbs("Problems and measurements");
   cli::add_compare_command(app);
+  cli::add_analyse_command(app);
+  cli::add_wisdom_command(app);
   cli::add_import_command(app);
   cli::add_export_command(app);
-  cli::add_wisdom_command(app);
-  cli::add_analyse_command(app);
-  cli::add_model_command(app);
-  cli::add_trace_command(app);
-  cli::add_temperature_command(app);
+  app.group_verbs("Results");
+  cli::add_devices_command(app);
   cli::add_clocks_command(app);
   cli::add_calibrate_command(app);
+  app.group_verbs("Devices");
+  cli::add_worker_command(app);
+  add_version_command(app);
   cli::add_extension_verbs(app);
+  app.group_verbs("Programs, clusters and more");
 }
 
 /// Lost stores and clocks that a session could not put back are named last of all, and whatever the verb said, that is
@@ -159,8 +193,8 @@ int main(int argc, char** argv) {
     (void)std::filesystem::current_path(gone);
     if (gone) throw UserError("the working folder is not there any more; change to another (cd)");
     const int code = cli::run_command(
-        "ergotune: finds the configuration of a GPU kernel that needs least energy, least time, or the best "
-        "of both.",
+        "Finds the configuration of a GPU kernel that needs the least energy, the least time, or the best trade-off "
+        "between them.",
         add_verbs, argc, argv);
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return with_losses(code);
     // a script must not take half a document for a whole one

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <type_traits>
 
+#include "cli/manual.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune::cli {
@@ -71,6 +72,15 @@ Option Verb::add_flag(const std::string& names, bool& target, const std::string&
 void Verb::footer(const std::string& text) { app_->footer(text); }
 void Verb::callback(std::function<void()> action) { app_->callback(std::move(action)); }
 void Verb::require_verb() { app_->require_subcommand(1); }
+void Verb::alias(const std::string& name) { app_->alias(name); }
+void Verb::group_verbs(const std::string& heading) {
+  for (CLI::App* verb : app_->get_subcommands([](CLI::App* below) { return below->get_group() == "Subcommands"; }))
+    verb->group(heading);
+}
+void Verb::group_options(const std::string& heading, const std::vector<std::string>& options) {
+  for (const std::string& name : options)
+    if (CLI::Option* option = app_->get_option_no_throw(name)) option->group(heading);
+}
 void Verb::hide() { app_->group(""); }
 void Verb::keep_rest() { app_->prefix_command(); }
 
@@ -104,11 +114,11 @@ void refuse_unknown_verb(const CLI::App& app, const std::string& word) {
   if (word.starts_with('-')) return;
   std::vector<std::string> names;
   for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (verb->get_name() == word) return;
+    if (verb->check_name(word)) return;
     if (!verb->get_group().empty()) names.push_back(verb->get_name());
   }
   throw UserError(
-      fmt::format("there is no verb \"{}\"{}; \"ergotune --help\" tells more", word, suggestion(word, names)));
+      fmt::format("there is no verb \"{}\"{}; \"ergotune --help\" lists them", word, suggestion(word, names)));
 }
 
 }  // namespace
@@ -129,7 +139,7 @@ std::string words_of(const CLI::App& whole, const CLI::App& verb, const CLI::Err
   for (const CLI::Option* option : verb.get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   for (const std::string& extra : whole.remaining(true)) {
-    if (!extra.starts_with("--")) continue;
+    if (!extra.starts_with("-") || extra == "-") continue;
     const std::string name = extra.substr(0, extra.find('='));
     const std::string near = nearest_name(name, names);
     return fmt::format("there is no option \"{}\"{}", name,
@@ -177,8 +187,9 @@ int run_command(const std::string& description, const std::function<void(Verb)>&
   CLI::App app{description};
   app.name("ergotune");
   app.require_subcommand(1);
-  app.set_version_flag("--version", "ergotune " ERGOTUNE_VERSION);
-  app.footer("Example: ergotune tune examples/gemm/gemm.toml --budget 2min\n\"ergotune VERB --help\" tells more.");
+  app.add_flag("--version")->description("Print the version and the backends that were found");
+  app.footer(
+      "Example: ergotune tune examples/gemm/gemm.toml --budget 2min\n\"ergotune VERB --help\" describes a verb.");
   app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
     const CLI::App* verb = failed;
     std::string path;
@@ -186,11 +197,17 @@ int run_command(const std::string& description, const std::function<void(Verb)>&
       verb = verb->get_subcommands().front();
       path += verb->get_name() + " ";
     }
-    return fmt::format("ergotune: {}\n\"ergotune {}--help\" tells more.\n", words_of(*failed, *verb, error), path);
+    return fmt::format("ergotune: {}\n\"ergotune {}--help\" shows how to use it.\n", words_of(*failed, *verb, error),
+                       path);
   });
   app.formatter(std::make_shared<HelpFormatter>());
   add_verbs(Verb(app));
+  std::string folder;
+  CLI::App* manual = app.add_subcommand("manual", "Write man pages and shell completion")->group("");
+  manual->add_option("FOLDER", folder, "The share/ folder of a prefix")->required();
+  manual->callback([&] { write_manual(app, folder); });
   std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words.front() == "--version") words.front() = "version";
   // "ergotune help wisdom why" is "ergotune wisdom why --help"
   if (!words.empty() && words.front() == "help") {
     words.erase(words.begin());

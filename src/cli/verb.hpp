@@ -1,5 +1,5 @@
-// Verbs and their options. A thin cover over CLI11, which only verb.cpp includes: CLI11 costs every file that
-// sees it more to compile than all the rest of that file.
+// Verbs and their options. A thin cover over CLI11, which only verb.cpp and manual.cpp include: CLI11 costs every file
+// that sees it more to compile than all the rest of that file.
 #pragma once
 
 #include <functional>
@@ -46,6 +46,12 @@ class Verb {
   /// What the verb does, once the command line is read.
   void callback(std::function<void()> action);
   void require_verb();
+  /// Another name of the verb.
+  void alias(const std::string& name);
+  /// The heading in the help of the verbs below this one that have none yet.
+  void group_verbs(const std::string& heading);
+  /// The heading in the help of these options ("--seed"); those that are absent are ignored.
+  void group_options(const std::string& heading, const std::vector<std::string>& options);
   /// Not for people: not in the help.
   void hide();
   /// Everything after "--", or from the first word that is no option on, is kept as it is: another program's.

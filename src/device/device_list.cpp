@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <sstream>
 
+#include "base/text.hpp"
 #include "device/backend.hpp"
 
 namespace ergotune {
@@ -109,8 +109,7 @@ std::vector<DeviceInfo> devices_named(const std::string& text, const Problem* fo
       throw UserError(fmt::format("\"{}\" names {} twice", text, device.id));
     devices.push_back(std::move(device));
   };
-  std::istringstream parts(text + ",");
-  for (std::string part; std::getline(parts, part, ',');) {
+  for (const std::string& part : split(text)) {
     if (part.empty()) throw UserError(fmt::format("\"{}\" has an empty place among its devices", text));
     if (!part.ends_with(":all")) {
       add(resolve(part, for_problem));

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <tuple>
 
-#include "base/serialise.hpp"
+#include "base/messages/serialise.hpp"
 
 namespace ergotune::device {
 namespace {

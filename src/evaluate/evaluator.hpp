@@ -26,9 +26,9 @@ struct EvaluationRequest {
   /// Only what its compiled code needs is wanted (registers, shared memory, occupancy): nothing runs. Such a request is
   /// of no ledger, and its index means nothing.
   bool resources_only = false;
-  /// The one board (EvaluationResult::board) that may run it; empty: any.
+  /// The one device (EvaluationResult::board) that may run it; empty: any.
   std::string board = {};
-  /// What boards are compared by: the conditions it ran under are those that others are held against.
+  /// Devices are compared by it, and the conditions of other measurements with its conditions.
   bool reference = false;
 };
 
@@ -59,10 +59,11 @@ struct DeviceShare {
 class RunJournal {
  public:
   virtual ~RunJournal() = default;
-  /// The request runs next on a slot (a number from 0); durable when this returns. Called once for each request that
-  /// runs, right before it does: what ran on that slot before has ended, though wait() may return its result later (the
-  /// device is not kept waiting for that). Must not throw: an error of writing is reported by the session's next write.
-  virtual void about_to_run(const EvaluationRequest& request, std::size_t slot) = 0;
+  /// The request runs next on a device (a number from 0); durable when this returns. Called once for each request that
+  /// runs, right before it does: what ran on that device before has ended, though wait() may return its result later
+  /// (the device is not kept waiting for that). Must not throw: an error of writing is reported by the session's next
+  /// write.
+  virtual void about_to_run(const EvaluationRequest& request, std::size_t device) = 0;
 };
 
 class Evaluator {

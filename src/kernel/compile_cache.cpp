@@ -10,12 +10,13 @@
 
 #include "base/files.hpp"
 #include "base/hash.hpp"
+#include "base/messages/serialise.hpp"
 #include "base/process/environment.hpp"
-#include "base/serialise.hpp"
 #include "ergotune/error.hpp"
 #include "problem/files/includes.hpp"
 
 namespace ergotune {
+
 namespace {
 
 constexpr std::string_view kMagic = "ergotune code 3\n";
@@ -142,6 +143,17 @@ std::uint64_t CompileCache::limit_from_environment() {
 std::filesystem::path CompileCache::default_folder() {
   const auto caches = user_folder("XDG_CACHE_HOME", ".cache");
   return caches.empty() ? caches : caches / "compiled";
+}
+
+CachedCompiler::CachedCompiler(std::unique_ptr<Compiler> compiler, std::filesystem::path cache_folder)
+    : compiler_(std::move(compiler)), identity_(compiler_->identity()), cache_(std::move(cache_folder)) {}
+
+CachedCompiler::Outcome CachedCompiler::compile(const CompileJob& job) {
+  const std::string key = CompileCache::key(job, identity_);
+  if (auto known = cache_.find(key)) return {std::move(*known), true};
+  Outcome outcome{compiler_->compile(job), false};
+  cache_.store(key, outcome.binary);
+  return outcome;
 }
 
 }  // namespace ergotune

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -43,10 +44,31 @@ class CompileCache {
   bool pruned_ = false;
 };
 
-/// What a Binary is made of (base/serialise.hpp): in the cache's files, and on its way from compiler to runner.
+/// What a Binary is made of (base/messages/serialise.hpp): in the cache's files, and on its way from compiler to
+/// runner.
 inline auto fields(Binary& binary) {
   auto& [bytes, entry, log] = binary;
   return std::tie(bytes, entry, log);
 }
+
+class CachedCompiler {
+ public:
+  /// An empty folder keeps nothing.
+  CachedCompiler(std::unique_ptr<Compiler> compiler, std::filesystem::path cache_folder);
+
+  struct Outcome {
+    Binary binary;
+    bool from_cache = false;
+  };
+  /// Throws what the compiler throws: DeviceError for what the job is to blame for. Failures are not kept.
+  Outcome compile(const CompileJob& job);
+  /// The compiler's: what its code depends on besides the job.
+  const std::string& identity() const { return identity_; }
+
+ private:
+  std::unique_ptr<Compiler> compiler_;
+  std::string identity_;
+  CompileCache cache_;
+};
 
 }  // namespace ergotune

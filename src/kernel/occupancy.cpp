@@ -61,8 +61,8 @@ std::optional<Occupancy> occupancy_of(const LoadedKernel::Resources& resources, 
   const double threads = *limit(properties, "device.max_threads_per_multiprocessor");
   const bool agree = occupancy->blocks == *resident_blocks;
   occupancy->method = agree ? "the driver's reckoning, and from registers and shared memory"
-                            : "the driver's reckoning; registers and shared memory say " +
-                                  std::to_string(occupancy->blocks) + " blocks a multiprocessor, not " +
+                            : "reported by the driver; registers and shared memory give " +
+                                  std::to_string(occupancy->blocks) + " blocks per SM, not " +
                                   std::to_string(*resident_blocks);
   occupancy->blocks = *resident_blocks;
   occupancy->share = std::min(1.0, *resident_blocks * warps * warp / threads);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "kernel/configure.hpp"
 
@@ -148,12 +149,11 @@ class IterationWalk {
       options.priority = Priority::high;
     else if (word != "normal")
       throw UserError(fmt::format("a priority is \"low\", \"normal\" or \"high\", not \"{}\"", word));
-    const std::int64_t count =
-        integer_of(branch.multiprocessors, plain_.front().scope(), "the number of multiprocessors");
+    const std::int64_t count = integer_of(branch.multiprocessors, plain_.front().scope(), "the number of SMs");
     if (count < 0 || count > 1'000'000)
-      throw UserError(fmt::format("branch \"{}\" has {} multiprocessors; it takes 0 (wherever there is room) or more",
-                                  branch.name, count),
-                      branch.multiprocessors.place());
+      throw UserError(
+          fmt::format("branch \"{}\" has {} SMs; it takes 0 (wherever there is room) or more", branch.name, count),
+          branch.multiprocessors.place());
     if (count == 0) return options;
     options.multiprocessors = static_cast<std::uint32_t>(count);
     options.first_multiprocessor = shared_out;
@@ -172,11 +172,8 @@ class IterationWalk {
 
   std::vector<std::size_t> order_of(const Step& step) const {
     std::vector<std::size_t> order;
-    std::string rest = step.order.text().empty() ? std::string() : step.order.render(plain_.front().scope());
-    while (!rest.empty()) {
-      const std::size_t comma = std::min(rest.find(','), rest.size());
-      std::string name = rest.substr(0, comma);
-      rest.erase(0, comma + 1);
+    const std::string names = step.order.text().empty() ? std::string() : step.order.render(plain_.front().scope());
+    for (std::string name : split(names)) {
       std::erase(name, ' ');
       const auto found =
           std::find_if(step.steps.begin(), step.steps.end(), [&](const Step& branch) { return branch.name == name; });
@@ -244,12 +241,6 @@ std::set<std::string> loop_variables(const Problem& problem) {
     if (step.kind == Kind::loop) variables.insert(step.variable);
   });
   return variables;
-}
-
-bool has_concurrency(const Problem& problem) {
-  bool found = false;
-  for_each_step(problem.steps, [&](const Step& step) { found = found || step.kind == Kind::concurrent; });
-  return found;
 }
 
 std::vector<std::size_t> first_order(const Problem& problem) {

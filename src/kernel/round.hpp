@@ -43,8 +43,6 @@ IterationPlan walk_iteration(
 
 /// Variables of the workload's loops, wherever they stand.
 std::set<std::string> loop_variables(const Problem& problem);
-/// True when some launches may run side by side.
-bool has_concurrency(const Problem& problem);
 /// Kernels in the order in which they first run.
 std::vector<std::size_t> first_order(const Problem& problem);
 /// Buffers that are swapped somewhere, in pairs.

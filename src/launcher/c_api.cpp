@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <sstream>
 
 #include "base/files.hpp"
 #include "base/process/environment.hpp"
+#include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/launcher.h"
 #include "ergotune/problem.hpp"
@@ -55,8 +55,7 @@ Value value_from(const std::string& word) {
 
 Constants constants_from(const std::string& list) {
   Constants constants;
-  std::istringstream words(list);
-  for (std::string word; std::getline(words, word, ',');) {
+  for (const std::string& word : split(list)) {
     const auto equals = word.find('=');
     if (equals == std::string::npos || equals == 0)
       throw UserError(fmt::format("constants are given as \"n=4096,type=float\", not as \"{}\"", list));
@@ -69,9 +68,8 @@ std::vector<std::filesystem::path> folders_from(std::string list, const std::fil
   if (list.empty()) list = environment_variable("ERGOTUNE_WISDOM");
   if (list.empty()) return {beside / "wisdom"};
   std::vector<std::filesystem::path> folders;
-  std::istringstream words(list);
-  for (std::string word; std::getline(words, word, ':');)
-    if (!word.empty()) folders.emplace_back(word);
+  for (const std::string& folder : split(list, ':'))
+    if (!folder.empty()) folders.emplace_back(folder);
   return folders;
 }
 

@@ -9,6 +9,7 @@
 #include "base/files.hpp"
 #include "base/npy.hpp"
 #include "base/process/environment.hpp"
+#include "base/text.hpp"
 #include "base/toml.hpp"
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
@@ -130,9 +131,8 @@ class LaunchWriter {
 
 CaptureSettings CaptureSettings::from_environment() {
   CaptureSettings wish;
-  std::istringstream words(environment_variable("ERGOTUNE_CAPTURE"));
-  for (std::string word; std::getline(words, word, ',');)
-    if (!word.empty()) wish.names.push_back(word);
+  wish.names = split(environment_variable("ERGOTUNE_CAPTURE"));
+  std::erase(wish.names, std::string());
   const std::string folder = environment_variable("ERGOTUNE_CAPTURE_DIR");
   wish.folder = folder.empty() ? "captured" : folder;
   wish.skip = std::atol(environment_variable("ERGOTUNE_CAPTURE_SKIP").c_str());

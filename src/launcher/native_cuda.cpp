@@ -90,7 +90,7 @@ class CudaNative : public Native {
     CUdevice device = 0;
     if (!api_.cuCtxGetDevice)
       throw UserError(
-          fmt::format("{} does not say which device the context is of (cuCtxGetDevice)", api_.library_name()));
+          fmt::format("{} does not report the device of the context (cuCtxGetDevice)", api_.library_name()));
     api_.check(api_.cuCtxGetDevice(&device), DeviceFault::runtime, "cuCtxGetDevice");
     return find_(fmt::format("{}:{}", backend_, device)).info;
   }
@@ -117,7 +117,7 @@ class CudaNative : public Native {
     CUdeviceptr base = 0;
     std::size_t size = 0;
     if (!api_.cuMemGetAddressRange)
-      throw UserError("this driver does not tell the sizes of buffers (cuMemGetAddressRange)");
+      throw UserError("this driver does not report the sizes of buffers (cuMemGetAddressRange)");
     api_.check(api_.cuMemGetAddressRange(&base, &size, address), DeviceFault::runtime, "cuMemGetAddressRange");
     std::vector<std::byte> bytes(size - (address - base));
     const auto stream = static_cast<CUstream>(queue);

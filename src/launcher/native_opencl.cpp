@@ -31,8 +31,8 @@ class OpenclCode : public Code {
     cl_uint taken = 0;
     if (api().clGetKernelInfo(slots_[0].kernel, CL_KERNEL_NUM_ARGS, sizeof taken, &taken, nullptr) == CL_SUCCESS &&
         taken != plan.passed.size())
-      throw DeviceError(DeviceFault::launch, fmt::format("the kernel takes {} arguments, and the problem says {}",
-                                                         taken, plan.passed.size()));
+      throw DeviceError(DeviceFault::launch, fmt::format("the kernel takes {} arguments, and the problem has {}", taken,
+                                                         plan.passed.size()));
   }
 
   int launch(const LaunchPlan& plan, void* queue, const ergotune_argument* arguments) override {

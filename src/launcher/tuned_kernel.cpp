@@ -30,7 +30,7 @@ std::string backend_of(const Kernel& kernel, const std::string& asked) {
     if (kernel.source_for(language)) found.push_back(name);
   if (found.size() == 1) return found.front();
   throw UserError(found.empty() ? std::string("the kernel has no source in CUDA, HIP or OpenCL")
-                                : fmt::format("the kernel has sources for {}: say which by the option `backend`",
+                                : fmt::format("the kernel has sources for {}: choose one with the option `backend`",
                                               fmt::join(found, " and ")));
 }
 
@@ -41,8 +41,8 @@ const Kernel& kernel_of(const Problem& problem, const std::string& name) {
     names.push_back(wisdom_name(problem, kernel));
     if (names.back() == name) return kernel;
   }
-  throw UserError(fmt::format("the problem has several kernels: say by the option `kernel` which is meant{}",
-                              suggestion(name, names)));
+  throw UserError(
+      fmt::format("the problem has several kernels: choose one with the option `kernel`{}", suggestion(name, names)));
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ LaunchKey TunedKernel::key_of(void* queue, Arguments arguments) const {
     throw UserError(fmt::format("{} takes {} arguments, and was given {}", name_, sizes_.size(), arguments.size()));
   for (std::size_t i = 0; i < sizes_.size(); ++i)
     if (arguments[i].size != sizes_[i])
-      throw UserError(fmt::format("{}: argument {} has {} bytes, and the problem says {}", name_, i + 1,
+      throw UserError(fmt::format("{}: argument {} has {} bytes, and the problem has {}", name_, i + 1,
                                   arguments[i].size, sizes_[i]));
   LaunchKey key;
   key.place = native_->place_of(queue);

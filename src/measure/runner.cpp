@@ -238,8 +238,8 @@ void Runner::State::wait_for_clock(Workload& workload, const RunOptions& run, Me
     if (!state.core_clock_mhz) return;
     if (same_clock(run.asked_clock_mhz, *state.core_clock_mhz, run.clock_tolerance)) {
       if (seen_otherwise && run.set_at > 0)
-        result.quantities["clock_latency"] = {host_seconds() - run.set_at, 0,  1,
-                                              "board monitor, under load", {}, Provenance::measured};
+        result.quantities["clock_latency"] = {host_seconds() - run.set_at,  0,  1,
+                                              "device monitor, under load", {}, Provenance::measured};
       if (seen_otherwise) clock_patience = std::max(kUsual, 2 * (host_seconds() - begin));
       return;
     }

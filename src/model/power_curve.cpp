@@ -51,4 +51,75 @@ double PowerCurve::optimal_clock(double low_mhz, double high_mhz) const {
   return 0.5 * (low + high);
 }
 
+ClockRange suggested_range(const PowerModel& model, double share, std::span<const double> clocks) {
+  ClockRange range;
+  const double optimum = model.optimal_clock_mhz.value;
+  range.low_mhz = std::max((1 - share) * optimum, model.low_mhz);
+  range.high_mhz = std::min((1 + share) * optimum, model.high_mhz);
+  if (!clocks.empty()) {
+    double low = 0, high = 0, nearest = clocks[0];
+    std::size_t inside = 0;
+    for (const double clock : clocks) {
+      if (std::abs(clock - optimum) < std::abs(nearest - optimum)) nearest = clock;
+      if (clock < range.low_mhz - 1e-6 || clock > range.high_mhz + 1e-6) continue;
+      low = inside == 0 ? clock : std::min(low, clock);
+      high = inside == 0 ? clock : std::max(high, clock);
+      ++inside;
+    }
+    if (inside == 0) {
+      low = high = nearest;
+      inside = 1;
+    }
+    range = {low, high, 1.0 - static_cast<double>(inside) / static_cast<double>(clocks.size())};
+  } else if (model.high_mhz > model.low_mhz) {
+    range.removed_share = 1.0 - (range.high_mhz - range.low_mhz) / (model.high_mhz - model.low_mhz);
+  }
+  return range;
+}
+
+std::optional<double> best_clock(const PowerModel& model, std::span<const double> clocks) {
+  std::optional<double> best;
+  const double ceiling = std::min(model.curve.throttle_clock(), model.high_mhz) + 1e-6;
+  for (const double clock : clocks) {
+    if (clock > ceiling && best) continue;
+    if (!best || model.curve.energy_per_megacycle(clock) < model.curve.energy_per_megacycle(*best)) best = clock;
+  }
+  return best;
+}
+
+std::optional<double> next_clock(const PowerModel& model, std::span<const PowerSample> samples,
+                                 std::span<const double> candidates) {
+  std::optional<double> best;
+  double largest = -1;
+  for (const double clock : candidates) {
+    double nearest = std::numeric_limits<double>::infinity();
+    for (const PowerSample& s : samples) nearest = std::min(nearest, std::abs(s.clock_mhz - clock));
+    if (nearest < 1e-6) continue;
+    // Where the model says nothing of its error yet, the largest gap decides.
+    const double error = model.usable ? model.relative_error(clock) : nearest;
+    if (error > largest) {
+      largest = error;
+      best = clock;
+    }
+  }
+  return best;
+}
+
+std::vector<double> spaced_clocks(std::span<const double> candidates, std::size_t count) {
+  std::vector<double> sorted(candidates.begin(), candidates.end());
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  if (sorted.size() <= count || count < 2) return sorted;
+  std::vector<double> out;
+  for (std::size_t i = 0; i < count; ++i) {
+    // Even in the clock, not in its position: the supported clocks of some boards are spaced unevenly.
+    const double wanted =
+        sorted.front() + (sorted.back() - sorted.front()) * static_cast<double>(i) / static_cast<double>(count - 1);
+    const double nearest = *std::min_element(
+        sorted.begin(), sorted.end(), [&](double a, double b) { return std::abs(a - wanted) < std::abs(b - wanted); });
+    if (out.empty() || nearest > out.back()) out.push_back(nearest);
+  }
+  return out;
+}
+
 }  // namespace ergotune

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 
+#include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "model/execution_kind.hpp"
 
@@ -27,8 +27,7 @@ double error_at(const RecordedColumn* column, std::size_t row) {
 
 std::vector<std::string> cells_of(const std::string& line) {
   std::vector<std::string> cells;
-  std::istringstream stream(line);
-  for (std::string cell; std::getline(stream, cell, ',');) {
+  for (const std::string& cell : split(line)) {
     const auto first = cell.find_first_not_of(" \t\r\""), last = cell.find_last_not_of(" \t\r\"");
     cells.push_back(first == std::string::npos ? std::string() : cell.substr(first, last - first + 1));
   }

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <vector>
 
-#include "base/least_squares.hpp"
 #include "base/statistics.hpp"
 
 namespace ergotune {
@@ -15,36 +13,6 @@ namespace {
 constexpr int kGrid = 400;
 /// No voltage reading is better than this, relatively: they come in steps of some millivolts.
 constexpr double kVoltageError = 0.003;
-
-PrintedModel printed(double ridge, const std::vector<double>& p) {
-  PrintedModel model;
-  model.ridge_mhz = ridge;
-  model.idle_w = p[0];
-  model.dynamic_w_per_mhz = p[1];
-  model.voltage_slope_per_mhz = p[1] > 0 ? std::sqrt(p[2] / p[1]) : 0.0;
-  return model;
-}
-
-/// The best idle power, a and a b^2 at a threshold: linear in all three, none negative.
-LeastSquaresFit fit_at(double ridge, std::span<const PowerSample> samples) {
-  double most = 0, top = 0;
-  for (const PowerSample& s : samples) {
-    most = std::max(most, s.power_w);
-    top = std::max(top, s.clock_mhz);
-  }
-  LeastSquaresProblem problem;
-  problem.parameters = {{"idle", 0, 2 * most}, {"a", 0, 4 * most / top}, {"ab2", 0, 100 * most / (top * top * top)}};
-  problem.residual_count = samples.size();
-  problem.residuals = [&](std::span<const double> p, std::span<double> out) {
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      const double f = samples[i].clock_mhz, above = f - ridge;
-      const double power = p[0] + (above < 0 ? p[1] * f : p[2] * f * above * above);
-      out[i] = power / samples[i].power_w - 1;
-    }
-  };
-  problem.starts = {{0.2 * most, 0.5 * most / top, most / (top * top * top)}};
-  return least_squares(problem, false);
-}
 
 struct CurveKnee {
   double cost = 0, slope = 0;
@@ -66,34 +34,6 @@ CurveKnee bend_at(double ridge, const std::vector<double>& f, const std::vector<
 }
 
 }  // namespace
-
-double PrintedModel::power(double clock_mhz) const {
-  const double v = clock_mhz < ridge_mhz ? 1.0 : voltage_slope_per_mhz * (clock_mhz - ridge_mhz);
-  return idle_w + dynamic_w_per_mhz * clock_mhz * v * v;
-}
-
-std::optional<PrintedModel> fit_as_printed(std::span<const PowerSample> samples, std::span<const double> clocks) {
-  std::set<double> sampled, thresholds(clocks.begin(), clocks.end());
-  for (const PowerSample& s : samples) {
-    if (!(s.clock_mhz > 0) || !(s.power_w > 0)) return std::nullopt;
-    sampled.insert(s.clock_mhz);
-  }
-  if (sampled.size() < 5) return std::nullopt;
-  if (thresholds.empty()) thresholds = sampled;
-  std::optional<PrintedModel> best;
-  double least = 0;
-  // Two clocks below fix idle and dynamic power, one above the slope.
-  const double first = *std::next(sampled.begin(), 2), last = *sampled.rbegin();
-  for (const double ridge : thresholds) {
-    if (ridge < first || ridge >= last) continue;
-    const LeastSquaresFit fit = fit_at(ridge, samples);
-    if (!fit.ok || (best && fit.cost >= least)) continue;
-    least = fit.cost;
-    best = printed(ridge, fit.parameters);
-  }
-  if (best) best->relative_deviation = std::sqrt(least / std::max(1.0, static_cast<double>(samples.size()) - 4));
-  return best;
-}
 
 std::optional<Estimate> ridge_from_voltage(std::span<const PowerSample> samples) {
   std::vector<double> f, v;
@@ -126,13 +66,12 @@ std::optional<Estimate> ridge_from_voltage(std::span<const PowerSample> samples)
   return ridge;
 }
 
-RidgeComparison compare_ridges(std::span<const PowerSample> samples, std::span<const double> clocks) {
+RidgeComparison compare_ridges(std::span<const PowerSample> samples) {
   RidgeComparison out;
   out.from_voltage = ridge_from_voltage(samples);
   std::vector<PowerSample> powers(samples.begin(), samples.end());
   for (PowerSample& s : powers) s.voltage_v.reset();
   if (const PowerModel model = fit_power_model(powers); model.found) out.from_power = model.ridge_mhz;
-  out.as_printed = fit_as_printed(samples, clocks);
   return out;
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/files.hpp"
-#include "problem/files/load_toml.hpp"
+#include "problem/document/problem_document.hpp"
 
 namespace ergotune {
 
@@ -46,7 +46,7 @@ std::string something_else(std::string_view text) {
 Problem parse_problem(const std::string& text, const std::filesystem::path& file) {
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) {
-    throw UserError("the problem file is empty; docs/problem-file.md shows a whole one", {file.string(), 0, 0});
+    throw UserError("the problem file is empty; docs/problem-file.md shows a complete one", {file.string(), 0, 0});
   }
   if (const std::string words = something_else(text); !words.empty()) throw UserError(words, {file.string(), 0, 0});
   // A TOML file may begin with '[' (a table), but never with '{'.

@@ -1,6 +1,7 @@
 // range(...) in its written form.
 #include <fmt/format.h>
 
+#include "base/text.hpp"
 #include "problem/checks.hpp"
 
 namespace ergotune {
@@ -9,12 +10,6 @@ namespace {
 
 // More values than this in one parameter is a slip of the pen, not a wish.
 constexpr std::int64_t kLongestRange = 1'000'000;
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
 
 /// Values of a range whose bounds are known integers; false when they are not integers.
 bool expand(const DependentRange& range, const SourcePlace& place, Parameter& parameter) {

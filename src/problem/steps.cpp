@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "ergotune/error.hpp"
 
@@ -23,67 +22,12 @@ Kernel& add_kernel(Problem& problem, const std::string& name) {
   return problem.kernels.back();
 }
 
-Step launch_step(const Problem& problem, const std::string& kernel, Expression launches) {
-  std::vector<std::string> names;
-  for (const Kernel& known : problem.kernels) names.push_back(known.name);
-  const auto found = std::find(names.begin(), names.end(), kernel);
-  if (found == names.end())
-    throw UserError(fmt::format("there is no kernel \"{}\"{}", kernel, suggestion(kernel, names)));
-  Step step;
-  step.name = kernel;
-  step.kernel = static_cast<std::size_t>(found - names.begin());
-  step.launches = std::move(launches);
-  return step;
-}
-
-Step loop_step(const std::string& variable, Expression from, Expression to, std::vector<Step> steps, Expression by) {
-  Step step;
-  step.kind = Step::Kind::loop;
-  step.variable = variable;
-  step.from = std::move(from);
-  step.to = std::move(to);
-  step.by = std::move(by);
-  step.steps = std::move(steps);
-  return step;
-}
-
-Step swap_step(const std::string& first, const std::string& second) {
-  Step step;
-  step.kind = Step::Kind::swap;
-  step.first = first;
-  step.second = second;
-  return step;
-}
-
-Step branch_step(const std::string& name, std::vector<Step> steps) {
-  Step step;
-  step.kind = Step::Kind::group;
-  step.name = name;
-  step.steps = std::move(steps);
-  return step;
-}
-
-Step concurrent_step(std::vector<Step> branches, const std::string& order) {
-  if (branches.size() < 2) throw UserError("a concurrent step has at least two branches");
-  std::set<std::string> names;
-  for (std::size_t i = 0; i < branches.size(); ++i) {
-    if (branches[i].name.empty()) branches[i].name = fmt::format("branch {}", i + 1);
-    if (!names.insert(branches[i].name).second)
-      throw UserError(fmt::format("two branches are called \"{}\"", branches[i].name));
-  }
-  Step step;
-  step.kind = Step::Kind::concurrent;
-  step.steps = std::move(branches);
-  step.order = Template::parse(order);
-  return step;
-}
-
 namespace {
 
 std::vector<Step> steps_of(const Problem& problem) {
   if (!problem.steps.empty()) return problem.steps;
   std::vector<Step> steps(problem.kernels.size());
-  for (std::size_t k = 0; k < steps.size(); ++k) steps[k].kernel = k;
+  for (std::size_t k = 0; k < steps.size(); ++k) steps[k].kernel = k, steps[k].name = problem.kernels[k].name;
   return steps;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "report/ranked_results.hpp"
 #include "search/objective.hpp"
 #include "store/formats/recording.hpp"
 #include "store/sqlite/store.hpp"
@@ -24,6 +25,9 @@ struct ReportSource {
   std::vector<double> seconds;
   /// Configurations of the whole space; nullopt where not recorded.
   std::optional<std::uint64_t> space;
+  std::string device_name, device_id;  ///< as in ResultSet
+  std::filesystem::path store;         ///< empty: a recording
+  std::int64_t session = 0;
 };
 
 /// A session (0: the latest) of a store, or a recording of any format. Throws UserError.
@@ -35,10 +39,12 @@ void add_session(ReportSource& source, const SessionInfo& session, const std::st
 /// its results can answer.
 Objective report_objective(const Recording& recording, const std::optional<std::string>& wanted);
 
-/// The answer, counts, convergence, failures, environment; quick.
-nlohmann::ordered_json report_document(const ReportSource& source, Objective& objective);
+/// The results of a source in their order, by report_objective().
+RankedResults rank_source(const ReportSource& source, const std::optional<std::string>& wanted);
+/// The result document without its importance, and what the page draws beside it; quick.
+nlohmann::ordered_json report_document(const ReportSource& source, const RankedResults& ranked);
 /// {"importance", "analysis"}: models and bootstraps, seconds of them for large sessions.
-nlohmann::ordered_json report_findings(const ReportSource& source, Objective& objective);
+nlohmann::ordered_json report_findings(const ReportSource& source, const RankedResults& ranked);
 
 /// Rows as columns, which is what the page draws from (docs/formats.md): `rows` are positions in the recording.
 /// Values are rounded to seven digits.

@@ -44,17 +44,18 @@ std::string saved_data(const std::filesystem::path& file, std::int64_t session,
                        const std::optional<std::string>& wanted, ReportSummary* summary) {
   const ReportSource source = open_report_source(file, session);
   const Recording& recording = source.recording;
-  Objective objective = report_objective(recording, wanted);
-  Json document = report_document(source, objective);
-  const Json findings = report_findings(source, objective);
+  const RankedResults ranked = rank_source(source, wanted);
+  const Objective& objective = ranked.objective;
+  Json document = report_document(source, ranked);
+  const Json findings = report_findings(source, ranked);
   const std::vector<std::size_t> rows = rows_of_page(recording, objective);
-  document["counts"]["shown"] = rows.size();
+  document["shown"] = rows.size();
   if (summary)
     *summary = {.problem = recording.name,
                 .device = recording.device,
                 .objective = objective.name(),
                 .configurations = recording.size(),
-                .failed = document["counts"]["failed"].get<std::uint64_t>(),
+                .failed = ranked.failed(),
                 .space = source.space,
                 .warnings = recording.warnings};
   const auto text = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };

@@ -6,21 +6,17 @@
 #include <nlohmann/json.hpp>
 
 #include "report/result_json.hpp"
-#include "search/importance.hpp"
-#include "tune/plans/device_model.hpp"
+
+extern "C" const char ergotune_embedded_result_schema[];
 
 namespace ergotune {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json configuration_document(const PreparedSession& prepared, const ConfigurationResult& result) {
-  Json document{{"configuration", to_json(prepared.space->parameters(), prepared.space->configuration(result.index))}};
-  document.update(to_json(result.measurement));
-  if (const auto value = prepared.objective->value(result.measurement)) document["objective"] = *value;
-  document["confirmation_repeats"] = result.rounds;
-  if (!result.board.empty()) document["board"] = result.board;
-  return document;
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
 }
 
 Json device_shares_document(const SessionResult& result) {
@@ -40,97 +36,164 @@ Json device_shares_document(const SessionResult& result) {
   return list;
 }
 
+Json objective_document(const Objective& objective) {
+  return {{"name", objective.name()},
+          {"direction", objective.direction() == Direction::maximise ? "max" : "min"},
+          {"unit", objective.unit()},
+          {"quantity", objective.quantity()},
+          {"pareto", objective.kind() == Objective::Kind::pareto}};
+}
+
+void add_confidence(Json& best, const Confidence& confidence) {
+  if (confidence.probability_best) best["probability_best"] = *confidence.probability_best;
+  if (confidence.expected_loss) best["expected_loss"] = *confidence.expected_loss;
+}
+
+Json failures_document(const RankedResults& ranked) {
+  Json list = Json::array();
+  for (const FailureGroup& failure : ranked.failures())
+    list.push_back(
+        {{"status", to_string(failure.status)},
+         {"count", failure.count},
+         {"message", failure.message},
+         {"configuration", to_json(ranked.results.parameters, ranked.results.rows[failure.first].configuration)}});
+  return list;
+}
+
+Json point_document(const PlanPoint& point, const std::vector<Parameter>& parameters) {
+  Json document{{"configuration", to_json(parameters, point.configuration)}};
+  document.update(to_json(point.measurement));
+  return document;
+}
+
+Json plan_document(const PlanResult& result, const std::vector<Parameter>& parameters) {
+  const auto point = [&](const std::optional<PlanPoint>& found) {
+    return found ? point_document(*found, parameters) : Json(nullptr);
+  };
+  Json document{{"plan", result.plan},
+                {"summary", result.summary},
+                {"asked", result.asked},
+                {"evaluated", result.evaluated},
+                {"known", result.known},
+                {"cost_seconds", result.seconds},
+                {"true_energy", or_null(result.true_energy)},
+                {"above_optimum_percent", or_null(result.above_optimum_percent)},
+                {"best", point(result.best)}};
+  if (result.best) {
+    document["best"]["confirmation_repeats"] = result.confirmation_repeats;
+    add_confidence(document["best"], result);
+  }
+  if (!result.why_not.empty()) document["why_not"] = result.why_not;
+  document["notes"] = result.notes;
+  document["stages"] = Json::array();
+  for (const StageResult& stage : result.stages) {
+    Json settings = Json::array();
+    for (const PlanPoint& one : stage.by_setting) settings.push_back(point_document(one, parameters));
+    document["stages"].push_back({{"stage", stage.name},
+                                  {"objective", stage.objective},
+                                  {"strategy", stage.strategy},
+                                  {"space", stage.space},
+                                  {"asked", stage.asked},
+                                  {"evaluated", stage.evaluated},
+                                  {"best", point(stage.best)},
+                                  {"by_setting", std::move(settings)}});
+  }
+  if (!result.model) return document;
+  Json& model = document["model"] = {{"ridge_mhz", nullptr}, {"range_mhz", nullptr}, {"removed_share", nullptr}};
+  if (result.model->found) model["ridge_mhz"] = result.model->ridge_mhz.value;
+  if (!result.model_range) return document;
+  model["range_mhz"] = {result.model_range->low_mhz, result.model_range->high_mhz};
+  model["removed_share"] = result.model_range->removed_share;
+  return document;
+}
+
 }  // namespace
 
-nlohmann::ordered_json unconfirmed_document(const Unconfirmed& result) {
-  return {{"expected", result.expected}, {"expected_gain", result.expected_gain}};
-}
+const char* result_schema() { return ergotune_embedded_result_schema; }
 
-nlohmann::ordered_json repeats_document(const Repeats& repeats) {
-  return {{"factor", repeats.factor}, {"deviation", repeats.deviation}, {"n", repeats.n}};
-}
-
-/// Of an entry that reads better than the confirmed winner and stands behind it.
-std::optional<Unconfirmed> unconfirmed_behind(const PreparedSession& prepared, const SessionResult& result,
-                                              const ConfigurationResult& entry) {
-  if (result.confirmation_repeats == 0 || entry.confirmed_for == prepared.objective->spec()) return std::nullopt;
-  return unconfirmed(*prepared.objective, entry.measurement, result.best.front().measurement, result.search_repeats);
-}
-
-/// Where the best clock is an end of what the model suggests: the optimum of this kernel may lie beyond. Empty
-/// elsewhere.
-std::string note_of_model_edge(const PreparedSession& prepared, const SessionResult& result) {
-  if (!prepared.device_model || result.best.empty()) return {};
-  const auto& parameters = prepared.space->parameters();
-  const Configuration best = prepared.space->configuration(result.best.front().index);
-  const auto& supported = prepared.device_model->sampling.supported_mhz;
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    if (parameters[i].kind != ParameterKind::core_clock_mhz || parameters[i].values.size() < 2 || supported.empty())
-      continue;
-    const auto [low, high] =
-        std::minmax_element(parameters[i].values.begin(), parameters[i].values.end(),
-                            [](const Value& a, const Value& b) { return a.as_real() < b.as_real(); });
-    const double clock = best[i].as_real();
-    const bool at_low = clock == low->as_real() && clock > supported.front() + 0.5;
-    const bool at_high = clock == high->as_real() && clock < supported.back() - 0.5;
-    if (at_low || at_high)
-      return fmt::format(
-          "the best clock, {:.0f} MHz, is the {} that the model of the device suggests: this kernel's optimum may lie "
-          "beyond; {} = \"all\" looks there",
-          clock, at_low ? "lowest" : "highest", parameters[i].name);
+Json row_document(const RankedResults& ranked, std::size_t row) {
+  const StoredRow& result = ranked.results.rows[row];
+  Json document{{"row", row}, {"configuration", to_json(ranked.results.parameters, result.configuration)}};
+  document.update(to_json(result.measurement));
+  if (const auto value = ranked.value(row)) {
+    document["objective"] = *value;
+    if (const double half_width = result.measurement.half_width(ranked.objective.quantity()); half_width > 0)
+      document["half_width"] = number_or_null(half_width);
   }
-  return {};
+  document["confirmation_repeats"] = result.rounds;
+  if (!result.board.empty()) document["board"] = result.board;
+  if (const auto behind = ranked.unconfirmed(row))
+    document["unconfirmed"] = {{"expected", behind->expected}, {"expected_gain", behind->expected_gain}};
+  return document;
 }
 
-Json result_document(const PreparedSession& prepared, const SessionResult& result) {
-  const Objective& objective = *prepared.objective;
-  Json document{
-      {"version", kResultDocumentVersion},
-      {"problem", prepared.problem.name},
-      {"device", prepared.device.id},
-      {"device_name", prepared.device.name},
-      {"provenance", to_string(prepared.evaluator->provenance())},
-      {"objective",
-       {{"name", objective.name()}, {"direction", objective.direction() == Direction::maximise ? "max" : "min"}}},
-      {"best", nullptr},
-  };
-  if (!result.best.empty()) document["best"] = configuration_document(prepared, result.best.front());
-  if (result.probability_best) document["best"]["probability_best"] = *result.probability_best;
-  if (result.expected_loss) document["best"]["expected_loss"] = *result.expected_loss;
-  document["default"] =
-      result.default_result ? configuration_document(prepared, *result.default_result) : Json(nullptr);
-  document["median"] = result.median_value ? Json(*result.median_value) : Json(nullptr);
-  Json top = Json::array();
-  for (const ConfigurationResult& entry : result.best) {
-    top.push_back(configuration_document(prepared, entry));
-    if (const auto behind = unconfirmed_behind(prepared, result, entry))
-      top.back()["unconfirmed"] = unconfirmed_document(*behind);
-  }
-  document["top"] = std::move(top);
-  if (result.search_repeats.n > 0) document["search_repeats"] = repeats_document(result.search_repeats);
-  document["evaluated"] = result.evaluated;
-  document["resumed"] = result.resumed;
-  document["retried"] = result.retried;
-  document["space"] = prepared.space->size();
-  document["statuses"] = result.statuses;
-  document["disturbed"] = result.disturbed;
-  if (!result.commonest_failure.empty()) {
-    document["commonest_failure"] = {{"message", result.commonest_failure},
-                                     {"words", result.commonest_failure_message},
-                                     {"count", result.commonest_failure_count}};
-  }
-  if (!result.boards.empty()) document["boards"] = device_shares_document(result);
-  document["importance"] = importance_document(prepared.space->parameters(), result.importance);
-  document["strategy"] = result.strategy;
-  if (!result.explanation.empty()) document["explanation"] = result.explanation;
-  document["stopped_because"] = result.stopped_because;
-  document["confirmation_repeats"] = result.confirmation_repeats;
-  document["seconds"] = result.seconds;
-  document["tuner_seconds"] = result.tuner_seconds;
-  document["notes"] = prepared.notes;
-  if (const std::string note = note_of_model_edge(prepared, result); !note.empty()) document["notes"].push_back(note);
-  document["store"] = prepared.store ? Json(prepared.store->file().string()) : Json(nullptr);
-  document["session"] = prepared.store ? Json(prepared.store_session) : Json(nullptr);
+Json results_document(const RankedResults& ranked, std::size_t top) {
+  const ResultSet& results = ranked.results;
+  const bool stored = !results.store.empty();
+  Json document{{"version", kResultDocumentVersion},
+                {"ergotune", ERGOTUNE_VERSION},
+                {"problem", results.problem},
+                {"device", results.device_id},
+                {"device_name", results.device_name},
+                {"provenance", to_string(results.provenance)},
+                {"objective", objective_document(ranked.objective)},
+                {"store", stored ? Json(results.store.string()) : Json(nullptr)},
+                {"session", stored ? Json(results.session) : Json(nullptr)},
+                {"space", or_null(results.space)},
+                {"rows", results.rows.size()},
+                {"statuses", ranked.statuses}};
+  document["best"] = ranked.best.empty() ? Json(nullptr) : row_document(ranked, ranked.best.front());
+  add_confidence(document["best"], ranked.confidence);
+  document["default"] = ranked.default_row ? row_document(ranked, *ranked.default_row) : Json(nullptr);
+  document["median"] = or_null(ranked.median);
+  document["top"] = Json::array();
+  for (std::size_t i = 0; i < std::min(top, ranked.best.size()); ++i)
+    document["top"].push_back(row_document(ranked, ranked.best[i]));
+  if (const Repeats& repeats = ranked.confidence.search_repeats; repeats.n > 0)
+    document["search_repeats"] = {{"factor", repeats.factor}, {"deviation", repeats.deviation}, {"n", repeats.n}};
+  document["failures"] = failures_document(ranked);
+  return document;
+}
+
+Json result_document(const RankedResults& ranked, std::size_t top) {
+  Json document = results_document(ranked, top);
+  document["importance"] = importance_document(ranked.results.parameters, ranked.importance());
+  return document;
+}
+
+Json result_document(const TunedSession& tuned) {
+  const SessionResult& run = tuned.run;
+  Json document = result_document(tuned.ranked, tuned.ranked.shown().size());
+  document["evaluated"] = run.evaluated;
+  document["resumed"] = run.resumed;
+  document["retried"] = run.retried;
+  document["disturbed"] = run.disturbed;
+  if (!run.boards.empty()) document["boards"] = device_shares_document(run);
+  document["strategy"] = run.strategy;
+  if (!run.explanation.empty()) document["explanation"] = run.explanation;
+  document["stopped_because"] = run.stopped_because;
+  document["seconds"] = run.seconds;
+  document["tuner_seconds"] = run.tuner_seconds;
+  document["notes"] = tuned.notes;
+  for (const std::string& note : tuned.findings) document["notes"].push_back(note);
+  return document;
+}
+
+Json plans_document(const PreparedSession& prepared, const PlanComparison& comparison) {
+  Json document{{"version", kResultDocumentVersion},
+                {"ergotune", ERGOTUNE_VERSION},
+                {"problem", comparison.problem},
+                {"device", prepared.device.id},
+                {"device_name", prepared.device.name},
+                {"provenance", to_string(comparison.provenance)},
+                {"store", prepared.store ? Json(prepared.store->file().string()) : Json(nullptr)},
+                {"session", prepared.store ? Json(prepared.store_session) : Json(nullptr)},
+                {"space", comparison.space},
+                {"notes", prepared.notes},
+                {"optimum_energy", or_null(comparison.optimum)},
+                {"plans", Json::array()}};
+  for (const PlanResult& plan : comparison.plans)
+    document["plans"].push_back(plan_document(plan, prepared.space->parameters()));
   return document;
 }
 

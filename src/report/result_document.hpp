@@ -1,25 +1,31 @@
-// The result of a run as one JSON document: `tune --json`, the C++ API and Python's Result are views of it.
+// One session's results as one JSON document, described by schemas/result.schema.json: `tune --json`, `show --json`,
+// the page, plans, the C++ function and Python's Result are views of it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "search/ranking.hpp"
-#include "tune/session/session_setup.hpp"
+#include "report/ranked_results.hpp"
+#include "tune/plans/plan.hpp"
 
 namespace ergotune {
 
 /// The version of the document, raised when a key changes its meaning or goes.
-inline constexpr int kResultDocumentVersion = 1;
+inline constexpr int kResultDocumentVersion = 2;
 
-/// Problem, device, objective, winner with its certainty, default, the best rows, counts, importance, notes.
-nlohmann::ordered_json result_document(const PreparedSession& prepared, const SessionResult& result);
+/// JSON Schema of the document (draft 2020-12).
+const char* result_schema();
 
-nlohmann::ordered_json unconfirmed_document(const Unconfirmed& result);
-nlohmann::ordered_json repeats_document(const Repeats& repeats);
-/// Why this result reads better than the confirmed winner and is behind it all the same; nullopt where it does not.
-std::optional<Unconfirmed> unconfirmed_behind(const PreparedSession& prepared, const SessionResult& result,
-                                              const ConfigurationResult& entry);
-/// That the best clock lies at the end of the range that a model suggested; empty where it does not.
-std::string note_of_model_edge(const PreparedSession& prepared, const SessionResult& result);
+/// Problem, device, objective, the best with its certainty, the default, up to `top` rows of the ranking, counts,
+/// failures.
+nlohmann::ordered_json results_document(const RankedResults& ranked, std::size_t top);
+/// The same with the importance of the parameters, which takes seconds for large sessions.
+nlohmann::ordered_json result_document(const RankedResults& ranked, std::size_t top);
+/// The same with what this run did and took. Of a front all rows, else the ten best.
+nlohmann::ordered_json result_document(const TunedSession& tuned);
+/// A comparison of plans.
+nlohmann::ordered_json plans_document(const PreparedSession& prepared, const PlanComparison& comparison);
+
+/// One row: configuration, status, quantities, metrics, objective, confirmation_repeats.
+nlohmann::ordered_json row_document(const RankedResults& ranked, std::size_t row);
 
 }  // namespace ergotune

@@ -15,7 +15,6 @@ void add_annealing(StrategyList& list);
 void add_swarms(StrategyList& list);
 void add_evolution(StrategyList& list);
 void add_bayesian(StrategyList& list);
-void add_forest(StrategyList& list);
 void add_bandit(StrategyList& list);
 void add_nsga2(StrategyList& list);
 void add_bayesian_pareto(StrategyList& list);

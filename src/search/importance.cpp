@@ -21,6 +21,7 @@ constexpr std::size_t kPaired = 6;     ///< parameters that are looked at in pai
 constexpr std::size_t kGroups = 8;     ///< of the jackknife
 constexpr double kLargest = 1e18;      ///< combinations that can be numbered
 constexpr double kShown = 0.01;
+constexpr double kSignificance = 0.005;
 constexpr std::uint64_t kTried = 5;  ///< failures of a value, and no success, that rule it out
 
 using Known = std::vector<std::pair<ConfigurationIndex, double>>;
@@ -63,10 +64,15 @@ Sample draw(const SearchSpace& space) {
   return sample;
 }
 
+/// What was held back from a model, and what it predicted.
+struct HeldBack {
+  std::vector<double> measured, predicted;
+};
+
 /// Predictions of a model of what is known but for one group; `scales` of the model of all, which it fits itself where
-/// there are none yet.
+/// there are none yet. `held_back`: takes the predictions of that group.
 void predict(Sample& sample, const SearchSpace& space, const Known& known, std::optional<std::size_t> without,
-             std::optional<search::GaussianProcess::Scales>& scales) {
+             std::optional<search::GaussianProcess::Scales>& scales, HeldBack* held_back = nullptr) {
   search::GaussianProcess model(space);
   if (scales) model.suppose(*scales, 1);
   std::vector<double> values;
@@ -84,6 +90,32 @@ void predict(Sample& sample, const SearchSpace& space, const Known& known, std::
   std::vector<float> mean, deviation;
   model.predict(mean, deviation);
   sample.predictions.assign(mean.begin(), mean.end());
+  if (!held_back) return;
+  std::vector<ConfigurationIndex> group;
+  for (std::size_t i = *without; i < known.size(); i += kGroups) {
+    group.push_back(known[i].first);
+    held_back->measured.push_back(known[i].second);
+  }
+  model.set_pool(group);
+  model.predict(mean, deviation);
+  held_back->predicted.insert(held_back->predicted.end(), mean.begin(), mean.end());
+}
+
+bool predicts(const HeldBack& held_back) {
+  const auto n = static_cast<double>(held_back.measured.size());
+  const double r = correlation(held_back.measured, held_back.predicted);
+  return r * std::sqrt((n - 2) / std::max(1e-12, 1 - r * r)) > student_t_quantile(1 - kSignificance, n - 2);
+}
+
+/// Share of the variance of what was held back that the model predicts.
+double explained_by(const HeldBack& held_back) {
+  const double centre = mean(held_back.measured);
+  double squares = 0, all = 0;
+  for (std::size_t i = 0; i < held_back.measured.size(); ++i) {
+    squares += std::pow(held_back.measured[i] - held_back.predicted[i], 2);
+    all += std::pow(held_back.measured[i] - centre, 2);
+  }
+  return std::max(0.0, 1 - squares / all);
 }
 
 /// Variance of the mean given what cell a row is in, less what the chance of drawing some of all combinations gives.
@@ -152,20 +184,29 @@ std::vector<std::pair<std::size_t, std::size_t>> pairs_of(const std::vector<doub
   return pairs;
 }
 
-std::vector<Importance::Share> analyse(const SearchSpace& space, const Known& known) {
+void analyse(const SearchSpace& space, const Known& known, Importance& importance) {
   Sample sample = draw(space);
   std::optional<search::GaussianProcess::Scales> scales;
   predict(sample, space, known, std::nullopt, scales);
-  if (!(variance(sample.predictions) > 0)) return {};
+  std::vector<double> values;
+  for (const auto& [index, value] : known) values.push_back(value);
+  if (!(variance(values) > 0)) return;
+  if (!(variance(sample.predictions) > 0)) {
+    importance.explained = 0;
+    return;
+  }
   const auto pairs = pairs_of(alone(space, sample, variance_of(sample)));
   const std::vector<double> shares = shares_of(space, sample, pairs);
   std::vector<std::vector<double>> without(shares.size());
+  HeldBack held_back;
   for (std::size_t group = 0; group < kGroups; ++group) {
-    predict(sample, space, known, group, scales);
+    predict(sample, space, known, group, scales, &held_back);
     const std::vector<double> some = shares_of(space, sample, pairs);
     for (std::size_t i = 0; i < some.size(); ++i) without[i].push_back(some[i]);
   }
-  std::vector<Importance::Share> list;
+  importance.explained = explained_by(held_back);
+  if (!predicts(held_back)) return;
+  std::vector<Importance::Share>& list = importance.shares;
   for (std::size_t i = 0; i < shares.size(); ++i) {
     if (shares[i] < kShown) continue;
     const double centre = mean(without[i]);
@@ -183,7 +224,6 @@ std::vector<Importance::Share> analyse(const SearchSpace& space, const Known& kn
     share.high = std::min(1.0, shares[i] + reach);
   }
   std::ranges::stable_sort(list, std::greater(), &Importance::Share::share);
-  return list;
 }
 
 std::vector<Importance::RuledOut> ruled_out(const std::vector<Parameter>& parameters,
@@ -224,7 +264,7 @@ Importance importance_of(const std::vector<Parameter>& parameters, std::vector<J
   known.resize(std::min(known.size(), kLearnt));
   if (least > 0)
     for (auto& [index, value] : known) value = std::log(value);
-  importance.shares = analyse(*space, known);
+  analyse(*space, known, importance);
   return importance;
 }
 
@@ -239,7 +279,10 @@ nlohmann::ordered_json importance_document(const std::vector<Parameter>& paramet
   for (const auto& out : importance.ruled_out)
     ruled_out.push_back(
         {{"parameter", parameters[out.parameter].name}, {"value", out.value.to_string()}, {"tried", out.tried}});
-  return {{"provenance", "modelled"}, {"shares", shares}, {"ruled_out", ruled_out}};
+  return {{"provenance", "modelled"},
+          {"shares", shares},
+          {"explained", importance.explained ? Json(*importance.explained) : Json()},
+          {"ruled_out", ruled_out}};
 }
 
 }  // namespace ergotune

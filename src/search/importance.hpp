@@ -24,8 +24,14 @@ struct Importance {
     Value value;
     std::uint64_t tried = 0;
   };
-  /// Largest first; what is below 1 % is left out. Empty where too little was measured to tell.
+  /// Largest first; what is below 1 % is left out. Empty where too little was measured to tell, and where the model
+  /// predicts results that were held back no better than noise allows.
   std::vector<Share> shares;
+  /// Share of the variance of held-back results that the model predicts, the rest being noise and what it has not
+  /// learnt; nullopt where too little was measured to tell.
+  std::optional<double> explained;
+  /// Enough was measured, and no parameter has an effect that can be distinguished from noise.
+  bool only_noise() const { return explained && shares.empty(); }
   std::vector<RuledOut> ruled_out;
 };
 
@@ -37,11 +43,13 @@ struct Judged {
 
 /// Functional analysis of variance (Hooker, 2007; Hutter, Hoos and Leyton-Brown, 2014) of a Gaussian process over the
 /// results: the variance of its prediction's mean given one parameter, and given two beyond either alone, over all
-/// combinations of the values that occur. The intervals are the grouped jackknife's. The same results in any order,
-/// from a store or from a file, give the same numbers; `parameters` say names and order alone.
+/// combinations of the values that occur. The intervals are the grouped jackknife's. Nothing is reported where
+/// predictions of each group by the others do not correlate with what was measured (Student's t at 0.5 %). The same
+/// results in any order, from a store or from a file, give the same numbers; `parameters` say names and order alone.
 Importance importance_of(const std::vector<Parameter>& parameters, std::vector<Judged> results);
 
-/// {"provenance": "modelled", "shares": [{parameters, share, low, high}], "ruled_out": [{parameter, value, tried}]}
+/// {"provenance": "modelled", "shares": [{parameters, share, low, high}], "explained", "ruled_out": [{parameter, value,
+/// tried}]}; "explained" is null where too little was measured.
 nlohmann::ordered_json importance_document(const std::vector<Parameter>& parameters, const Importance& importance);
 
 }  // namespace ergotune

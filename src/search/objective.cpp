@@ -9,9 +9,9 @@
 #include <set>
 
 #include "measure/propagate.hpp"
+#include "problem/program.hpp"
 #include "problem/tables/quantity.hpp"
 #include "search/objective_text.hpp"
-#include "search/objective_unit.hpp"
 #include "search/pareto.hpp"
 
 namespace ergotune {
@@ -44,7 +44,7 @@ void settle_directions(ObjectiveText& text, const ObjectiveSpec& spec, const std
     if (term.has_direction) continue;
     const auto better = search::direction_of_expression(term.expression, metrics);
     if (!better)
-      throw UserError(fmt::format("objective \"{}\": neither a unit nor a quantity says whether more of \"{}\" is "
+      throw UserError(fmt::format("objective \"{}\": neither a unit nor a quantity defines whether more of \"{}\" is "
                                   "better, or less; write \"max {}\" "
                                   "or \"min {}\"",
                                   spec.text, term.expression.text(), term.expression.text(), term.expression.text()),
@@ -57,7 +57,7 @@ void settle_directions(ObjectiveText& text, const ObjectiveSpec& spec, const std
 struct Look {
   bool ok = false;
   std::vector<double> turned;  // per term, smaller is better
-  std::vector<double> errors;
+  std::vector<double> errors, degrees;
   double violation = 0;  // summed relative excess over the conditions; 0 when all hold
   double slack = 0;      // summed relative distance from the conditions that hold
 };
@@ -114,6 +114,7 @@ struct Objective::State {
         if (!value || !std::isfinite(*value)) return std::nullopt;
         input.value = *value;
         input.standard_error = m.standard_error(name);
+        input.degrees = m.degrees(name);
       }
       list.push_back(std::move(input));
     }
@@ -140,6 +141,7 @@ struct Objective::State {
       if (!value) return result;
       result.turned.push_back(term.direction == Direction::maximise ? -value->value : value->value);
       result.errors.push_back(value->standard_error);
+      result.degrees.push_back(value->degrees);
     }
     for (const auto& condition : text.conditions) {
       auto left_inputs = inputs(condition.left, m);
@@ -331,15 +333,17 @@ Outcome Objective::outcome(const Measurement& measurement) {
   if (state.kind == Kind::pareto) {
     outcome.values = look.turned;
     outcome.standard_errors = look.errors;
+    outcome.degrees = look.degrees;
   } else {
     double value = state.kind == Kind::lexicographic ? state.folded(look.turned) : look.turned.front();
     state.largest_told = std::max(state.largest_told, value);
     if (look.violation > 0) value = state.largest_told + std::abs(state.largest_told) * look.violation;
     outcome.values = {value};
     outcome.standard_errors = {look.errors.front()};
+    outcome.degrees = {look.degrees.front()};
   }
   if (std::all_of(outcome.standard_errors.begin(), outcome.standard_errors.end(), [](double e) { return e == 0; }))
-    outcome.standard_errors.clear();
+    outcome.standard_errors.clear(), outcome.degrees.clear();
   constexpr std::string_view kOfKernel = "time.";
   for (const auto& [name, quantity] : measurement.quantities)
     if (name.starts_with(kOfKernel)) outcome.kernel_times[name.substr(kOfKernel.size())] = quantity.value;
@@ -375,6 +379,28 @@ std::optional<double> Objective::value(const Measurement& measurement) const {
   const Look look = state_->look(measurement);
   if (!look.ok) return std::nullopt;
   return direction() == Direction::maximise ? -look.turned.front() : look.turned.front();
+}
+
+std::vector<Metric> with_names(std::vector<Metric> metrics, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const bool known = quantity_info(name) ||
+                       std::any_of(metrics.begin(), metrics.end(), [&](const Metric& m) { return m.name == name; });
+    if (!known) metrics.push_back({name, Expression::constant(0), ""});
+  }
+  return metrics;
+}
+
+std::vector<std::string> column_names(const Recording& recording) {
+  std::vector<std::string> names;
+  for (const RecordedColumn& column : recording.columns) names.push_back(column.name);
+  return names;
+}
+
+std::vector<Metric> known_metrics(const Problem& problem) {
+  std::vector<std::string> names;
+  if (problem.program)
+    for (const auto& [name, pattern] : problem.program->output) names.push_back(name);
+  return with_names(problem.metrics, names);
 }
 
 }  // namespace ergotune

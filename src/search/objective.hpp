@@ -11,6 +11,7 @@
 #include "ergotune/problem.hpp"
 #include "ergotune/result.hpp"
 #include "ergotune/strategy.hpp"
+#include "store/formats/recording.hpp"
 
 namespace ergotune {
 
@@ -84,5 +85,12 @@ class Objective {
   explicit Objective(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+/// For Objective::parse(): `metrics`, and each unknown one of `names` (what a program's output says) as if it were one.
+std::vector<Metric> with_names(std::vector<Metric> metrics, const std::vector<std::string>& names);
+/// Of a recording.
+std::vector<std::string> column_names(const Recording& recording);
+/// The same of a problem: what its program's output says.
+std::vector<Metric> known_metrics(const Problem& problem);
 
 }  // namespace ergotune

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <set>
 
-#include "base/statistics.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune {
@@ -32,8 +31,7 @@ void prefer_requested_settings(Objective& objective, std::span<const Measurement
     const Outcome other = objective.outcome(*measurements[*place]);
     if (leader_confirmed && !confirmed(*place)) continue;
     if (leader.standard_errors.empty() || other.standard_errors.empty()) return;
-    const double apart = 2 * std::hypot(leader.standard_errors.front(), other.standard_errors.front());
-    if (other.values.front() - leader.values.front() > apart) continue;
+    if (other.values.front() - leader.values.front() > half_width_of_difference(leader, other)) continue;
     if (was_held_down(*measurements[*place])) continue;
     std::rotate(order.begin(), place, place + 1);
     return;
@@ -63,6 +61,17 @@ std::vector<Ranked> rank(Objective& objective, std::span<const Measurement* cons
   return ranked;
 }
 
+ErrorEstimate error_of(const Outcome& outcome) {
+  if (outcome.standard_errors.empty()) return {};
+  return {outcome.standard_errors.front(), outcome.degrees.empty() ? 0.0 : outcome.degrees.front()};
+}
+
+double half_width_of_difference(const Outcome& a, const Outcome& b) {
+  const ErrorEstimate errors[] = {error_of(a), error_of(b)};
+  const ErrorEstimate both = combined_error(errors);
+  return half_width_95(both.standard_error, both.degrees);
+}
+
 Repeats repeats_of(const Objective& objective, std::span<const MeasuredTwice> pairs) {
   std::vector<double> logarithms;
   for (const auto& [searched, confirmed] : pairs) {
@@ -84,7 +93,7 @@ double expected_gain(const Outcome& searched, const Outcome& confirmed, const Re
   const double value = searched.values.front(), leader = confirmed.values.front();
   if (value == 0 || leader == 0) return 0;
   const auto relative = [](const Outcome& outcome) {
-    return outcome.standard_errors.empty() ? 0.0 : outcome.standard_errors.front() / outcome.values.front();
+    return error_of(outcome).standard_error / outcome.values.front();
   };
   const double ahead = value * leader > 0 ? (leader > 0 ? 1 : -1) * std::log(leader / (value * repeats.factor))
                                           : (leader - value) / std::abs(leader);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/statistics.hpp"
 #include "search/objective.hpp"
 
 namespace ergotune {
@@ -29,6 +30,11 @@ struct Ranked {
 /// the clock asked for comes before one that a power limit held down.
 std::vector<Ranked> rank(Objective& objective, std::span<const Measurement* const> measurements,
                          const std::function<bool(std::size_t)>& confirmed = {});
+
+/// Of the first value; 0 where it is exact.
+ErrorEstimate error_of(const Outcome& outcome);
+/// Half-width of the 95 % interval of the difference of two outcomes' first values (Student's t, Welch's degrees).
+double half_width_of_difference(const Outcome& a, const Outcome& b);
 
 /// How values of a search repeat when they are measured again: what was confirmed over what the search read. Load and
 /// clocks may have changed in between, and what leads a search is picked for its luck as well.

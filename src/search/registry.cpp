@@ -17,7 +17,6 @@ std::vector<StrategyDescription>& registry() {
     search::add_swarms(built);
     search::add_evolution(built);
     search::add_bayesian(built);
-    search::add_forest(built);
     search::add_bandit(built);
     search::add_nsga2(built);
     search::add_bayesian_pareto(built);

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <thread>
 
-#include "base/process/processors.hpp"
+#include "base/process/environment.hpp"
 #include "space/build/layer_builder.hpp"
 #include "space/expression/expression_tokens.hpp"
 #include "space/search_space_state.hpp"

@@ -1,5 +1,5 @@
 // What is attributed to kernels: the axioms that Shapley values are known by, and errors that add up.
-#include "analysis/attribution.hpp"
+#include "analysis/apart.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,33 +51,6 @@ TEST(Attribution, WhoAddsTheSameHasTheSame) {
       const auto shares = attribute(method, players, values);
       RC_ASSERT(std::abs(shares[0].value - shares[1].value) < 1e-9);
       RC_ASSERT(std::abs(shares[0].standard_error - shares[1].standard_error) < 1e-9);
-    }
-  }));
-}
-
-TEST(Attribution, WhoAddsNothingOfItsOwnHasWhatItTakesAlone) {
-  EXPECT_TRUE(rc::check("dummy", [] {
-    const auto players = *rc::gen::inRange<std::size_t>(1, 5);
-    Values values = any_game(players);
-    const Coalition last = Coalition{1} << (players - 1);
-    const double alone = *rc::gen::inRange(0, 50);
-    for (auto& [coalition, value] : values)
-      if (coalition & last) value.value = at(values, coalition & ~last) + alone;
-    for (const auto method : {Method::shapley, Method::marginal})
-      RC_ASSERT(std::abs(attribute(method, players, values).back().value - alone) < 1e-9);
-  }));
-}
-
-TEST(Attribution, SharesOfSumsAreSumsOfShares) {
-  EXPECT_TRUE(rc::check("additivity", [] {
-    const auto players = *rc::gen::inRange<std::size_t>(1, 5);
-    const Values one = any_game(players), other = any_game(players);
-    Values both = one;
-    for (auto& [coalition, value] : both) value.value += at(other, coalition);
-    for (const auto method : {Method::shapley, Method::marginal}) {
-      const auto a = attribute(method, players, one), b = attribute(method, players, other),
-                 sum = attribute(method, players, both);
-      for (std::size_t k = 0; k < players; ++k) RC_ASSERT(std::abs(a[k].value + b[k].value - sum[k].value) < 1e-9);
     }
   }));
 }

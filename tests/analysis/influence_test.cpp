@@ -8,7 +8,6 @@
 #include <cmath>
 #include <limits>
 
-#include "analysis/influence_figures.hpp"
 #include "ergotune/random.hpp"
 
 namespace ergotune {
@@ -116,19 +115,6 @@ TEST(Influence, WhatGoesWithSpeedButAgainstEfficiencyMoves) {
               Contains(HasSubstr("Between the two move: c0")));
 }
 
-TEST(Influence, TheSameSeedGivesTheSameIntervals) {
-  const Recording recording =
-      correlated(3, 50, [](Random& random, double s, double) { return std::vector<double>{s + normal(random)}; });
-  const Tradeoff tradeoff = analyse_tradeoff(recording);
-  EXPECT_EQ(named(influences(recording, tradeoff), "c0").speed.low,
-            named(influences(recording, tradeoff), "c0").speed.low);
-}
-
-TEST(Influence, TooFewConfigurationsSayNothing) {
-  const Recording recording = correlated(3, 7, [](Random&, double s, double) { return std::vector<double>{s}; });
-  EXPECT_TRUE(influences(recording, analyse_tradeoff(recording)).empty());
-}
-
 TEST(Influence, WhereACounterIsMissingTheOthersCount) {
   Recording recording = correlated(3, 40, [](Random&, double s, double) { return std::vector<double>{s}; });
   for (std::size_t i = 0; i < 10; ++i) recording.columns[2].value[i] = std::numeric_limits<double>::quiet_NaN();
@@ -205,23 +191,6 @@ TEST(Roofline, ComparesWithPeaksThatWereMeasuredElsewhere) {
               HasSubstr("8 operations per byte of device memory; the two roofs meet at 10, so memory bounds it"));
   const Recording bare = recording_of({{"time", {1, 2}}, {"energy", {1, 1}}});
   EXPECT_FALSE(roofline_of(bare, analyse_tradeoff(bare)));
-}
-
-TEST(InfluenceFigures, DrawWhatWasRecorded) {
-  const Recording recording = correlated(7, 60, [](Random& random, double s, double e) {
-    return std::vector<double>{s - e + 0.3 * normal(random), normal(random)};
-  });
-  const Tradeoff tradeoff = analyse_tradeoff(recording);
-  const auto list = influences(recording, tradeoff);
-  std::vector<std::string> names;
-  for (const auto& [name, content] : influence_figures(recording, tradeoff, list, std::nullopt, {"c0"})) {
-    names.push_back(name);
-    EXPECT_THAT(content, HasSubstr("</svg>")) << name;
-    EXPECT_THAT(content, testing::Not(HasSubstr("nan"))) << name;
-  }
-  EXPECT_THAT(names, ElementsAre("figure6.svg", "figure7.svg", "figure8.svg", "figure9-c0-speed.svg",
-                                 "figure9-c0-efficiency.svg", "figure9-c0-plane.svg"));
-  EXPECT_THAT(correlation_figure(list, &Influence::speed, "t", "n"), HasSubstr("font-weight=\"bold\">c0<"));
 }
 
 }  // namespace

@@ -88,17 +88,6 @@ TEST(Tradeoff, QuadrantsCountWhatBeatsTheTwoWinners) {
   EXPECT_EQ(t.hull.front(), t.quadrants->most_efficient);
 }
 
-TEST(Tradeoff, CorrelatesEveryQuantityWithSpeedEfficiencyAndTheirProduct) {
-  // "other" is the speed itself.
-  const Recording r = recording_of({1.0, 0.5, 0.25, 0.2}, {1, 2, 3, 5}, {1, 2, 4, 5});
-  const Tradeoff t = analyse_tradeoff(r);
-  const auto other =
-      std::find_if(t.correlations.begin(), t.correlations.end(), [](const auto& c) { return c.name == "other"; });
-  ASSERT_NE(other, t.correlations.end());
-  EXPECT_NEAR(other->speed, 1, 1e-12);
-  EXPECT_LT(other->efficiency, -0.8);
-}
-
 TEST(Tradeoff, FailedRowsAndPowerWithoutEnergyAreUnderstood) {
   Recording r = recording_of({1.0, 2.0, 4.0}, {});
   r.statuses[0] = Status::compile_error;
@@ -119,11 +108,11 @@ TEST(SvgChart, SaysWhereItsNumbersComeFromAndEscapesNames) {
   chart.title = "a < b & c";
   chart.note = "simulated";
   chart.series = {{"points", {1, 2}, {3, 4}, false, false, {}}};
-  const std::string svg = chart.to_svg();
+  const std::string svg = to_svg({chart, Chart{}});
   EXPECT_THAT(svg, testing::HasSubstr("a &lt; b &amp; c"));
   EXPECT_THAT(svg, testing::HasSubstr("simulated"));
   EXPECT_THAT(svg, testing::Not(testing::HasSubstr("nan")));
-  EXPECT_THAT(BarChart{}.to_svg(), testing::EndsWith("</svg>\n"));
+  EXPECT_THAT(svg, testing::EndsWith("</svg>\n"));
 }
 
 }  // namespace

@@ -61,6 +61,13 @@ class Checks(unittest.TestCase):
         self.put("src/device/c.hpp", "namespace ergotune {\nenum class Pair { one };\n}\n")
         self.assertEqual(len(self.places("check-names")), 1)
 
+    def test_words_that_the_glossary_replaces_are_found_in_prose_only(self):
+        self.put("docs/page.md", "A GPU, `board` in code.\n\n```sh\nls board\n```\n")
+        self.assertEqual(self.places("check-language"), set())
+        self.put("README.md", "# Title\n\nEach board is measured.\n")
+        self.put("docs/tutorials/page.md", "Somebody waits.\n")
+        self.assertEqual(self.places("check-language"), {"README.md:3", "docs/tutorials/page.md:1"})
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <string>
 
-#include "base/process/leftovers.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune {

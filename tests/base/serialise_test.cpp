@@ -1,5 +1,5 @@
 // Structs as bytes and back.
-#include "base/serialise.hpp"
+#include "base/messages/serialise.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -12,6 +12,9 @@ namespace ergotune {
 namespace {
 
 TEST(Statistics, StudentQuantilesMatchTables) {
+  EXPECT_NEAR(f_tail(99, 2, 2), 0.01, 1e-9);
+  EXPECT_NEAR(f_tail(4.964603, 1, 10), 0.05, 1e-6);
+  EXPECT_EQ(f_tail(0, 3, 5), 1);
   EXPECT_NEAR(student_t_quantile(0.975, 1), 12.7062, 1e-3);
   EXPECT_NEAR(student_t_quantile(0.975, 4), 2.77645, 1e-4);
   EXPECT_NEAR(student_t_quantile(0.95, 10), 1.81246, 1e-4);

@@ -11,12 +11,10 @@
 
 #include "base/dynamic_library.hpp"
 #include "base/hash.hpp"
-#include "base/process/descendants.hpp"
 #include "base/process/environment.hpp"
 #include "base/process/process.hpp"
-#include "base/process/processors.hpp"
-#include "base/process/shell_words.hpp"
 #include "base/sysfs.hpp"
+#include "base/text.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune {

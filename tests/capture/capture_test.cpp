@@ -7,12 +7,12 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/kernel_source/identifiers.hpp"
+#include "base/kernel_source/signature.hpp"
 #include "base/npy.hpp"
 #include "capture/capture_folder.hpp"
 #include "capture/messages.hpp"
 #include "capture/scalar_type.hpp"
-#include "capture/signature.hpp"
-#include "capture/source_words.hpp"
 
 namespace ergotune::capture {
 namespace {
@@ -139,16 +139,18 @@ __kernel void asking(__global int* x)
   EXPECT_EQ(use("f"), BlockUse::relied_on);
 }
 
-TEST(Messages, ComeBackWholeFromAnyPieces) {
-  EXPECT_TRUE(rc::check([](std::vector<std::string> texts, const std::string& behind) {
-    if (texts.empty() || texts.size() > 64) texts = {"hello"};
-    const std::string bytes = encode(texts);
-    const Decoded decoded = decode(bytes + behind);
-    RC_ASSERT(decoded.state == Decoded::State::whole && decoded.message == texts && decoded.size == bytes.size());
-    for (std::size_t cut = 0; cut < bytes.size(); ++cut)
-      RC_ASSERT(decode(bytes.substr(0, cut)).state == Decoded::State::incomplete);
+TEST(Messages, ComeBackWholeAndAnEmptyOneIsRefused) {
+  EXPECT_TRUE(rc::check([](const std::vector<std::string>& strings) {
+    Message message{"hello"};
+    for (const std::string& text : strings)
+      if (message.size() < 64) message.push_back(text);
+    FrameCutter cutter(kKind);
+    cutter.append(encode(message));
+    RC_ASSERT(decode(*cutter.next()) == message);
   }));
-  EXPECT_EQ(decode(std::string("\xff\xff\xff\xff rest", 9)).state, Decoded::State::damaged);
+  FrameCutter cutter(kKind);
+  cutter.append(encode({}));
+  EXPECT_THROW(decode(*cutter.next()), FormatError);
 }
 
 class Folder : public testing::Test {
@@ -244,7 +246,7 @@ TEST_F(Folder, AValueWithoutANumberIsItsBytes) {
 }
 
 TEST(Signatures, OfTheSourceAndOfMangledNames) {
-  const auto in_source = parameters_in_source(
+  const auto in_source = kernel_source::parameters_in_source(
       "void call() { f(1, 2); }\ntemplate <int N> __global__ void\nf(const float* __restrict__ x, float *const y, "
       "const unsigned int n, "
       "struct grid g, int z[]) { y[0] = x[0]; }",
@@ -258,16 +260,16 @@ TEST(Signatures, OfTheSourceAndOfMangledNames) {
   EXPECT_EQ((*in_source)[2].name + "|" + (*in_source)[2].type, "n|unsigned int");
   EXPECT_EQ((*in_source)[3].name + "|" + (*in_source)[3].type, "g|grid");
   EXPECT_TRUE((*in_source)[4].pointer);
-  EXPECT_FALSE(parameters_in_source("__global__ void g(int x) {}", "f"));
-  const Demangled name = demangled("_Z5saxpyfPKfPfi");
+  EXPECT_FALSE(kernel_source::parameters_in_source("__global__ void g(int x) {}", "f"));
+  const kernel_source::Demangled name = kernel_source::demangled("_Z5saxpyfPKfPfi");
   EXPECT_EQ(name.name, "saxpy");
-  const auto mangled = parameters_of(name.list, false);
+  const auto mangled = kernel_source::parameters_of(name.list, false);
   ASSERT_EQ(mangled.size(), 4u);
   EXPECT_EQ(mangled[0].type, "float");
   EXPECT_TRUE(mangled[1].pointer && mangled[1].constant && !mangled[2].constant);
-  EXPECT_EQ(demangled("_Z4busyILi500EEvPfi").name, "busy");
-  EXPECT_EQ(demangled("plain").name, "plain");
-  EXPECT_TRUE(demangled("plain").list.empty());
+  EXPECT_EQ(kernel_source::demangled("_Z4busyILi500EEvPfi").name, "busy");
+  EXPECT_EQ(kernel_source::demangled("plain").name, "plain");
+  EXPECT_TRUE(kernel_source::demangled("plain").list.empty());
 }
 
 TEST(Options, AreSplitOutsideOfQuotes) {

@@ -1,4 +1,4 @@
-// Nodes whose agents are threads of the test: a fleet without processes.
+// Nodes whose agents are threads of the test: a cluster without processes.
 #pragma once
 
 #include <poll.h>
@@ -15,7 +15,6 @@
 
 #include "cluster/node_transport.hpp"
 #include "ergotune/problem.hpp"
-#include "evaluate/live/channel.hpp"
 
 namespace ergotune::test {
 
@@ -48,7 +47,7 @@ struct NodeScript {
     opened.capacity = 4;
     ask = [this](const agents::Ask& a) { return std::vector<agents::Message>{begun(a), answer(a)}; };
   }
-  static agents::Message begun(const agents::Ask& a) { return agents::StartedMessage{a.request.id, 0}; }
+  static agents::Message begun(const agents::Ask& a) { return agents::Started{a.request.id, 0}; }
   agents::Message answer(const agents::Ask& a) const {
     agents::Answer answer;
     answer.id = a.request.id;
@@ -60,61 +59,61 @@ struct NodeScript {
   StartNode starter();
 };
 
-class ScriptedNodeLink final : public NodeTransport {
+class ScriptedAgent final : public NodeTransport {
  public:
-  ScriptedNodeLink(NodeScript& script, protocol::SocketPair sockets)
-      : pipe_(sockets.ours, sockets.ours, agents::kPreamble), thread_([this, &script, theirs = sockets.theirs] {
-          agents::Pipe pipe(theirs, theirs);
-          serve(script, pipe);
+  ScriptedAgent(NodeScript& script, SocketPair sockets)
+      : NodeTransport(agents::kKind, sockets.ours, agents::kPreamble),
+        thread_([this, &script, theirs = sockets.theirs] {
+          agents::Stream session(agents::kKind, theirs, theirs);
+          serve(script, session);
           ++script.stopped;
         }) {}
-  ~ScriptedNodeLink() override { end(); }
-  agents::Pipe& pipe() override { return pipe_; }
-  std::string end() override {
+  ~ScriptedAgent() override { end(); }
+  ProcessEnding end() override {
     end_ = true;
-    ::shutdown(pipe_.in(), SHUT_RDWR);
+    ::shutdown(stream().in(), SHUT_RDWR);
     if (thread_.joinable()) thread_.join();
-    return "exit code 0";
+    return {"exit code 0", 0, {}};
   }
 
  private:
-  void serve(NodeScript& script, agents::Pipe& pipe) {
-    if (script.greets) pipe.send(agents::Hello{script.version, script.name});
+  void serve(NodeScript& script, agents::Stream& session) {
+    if (script.greets) session.post(agents::Hello{script.version, script.name});
     auto said = std::chrono::steady_clock::now();
-    while (!end_ && !pipe.ended() && !script.gone) {
-      pollfd polled{pipe.in(), static_cast<short>(POLLIN | (pipe.unsent() > 0 ? POLLOUT : 0)), 0};
+    while (!end_ && !session.ended() && !script.gone) {
+      pollfd polled{session.in(), session.events(), 0};
       ::poll(&polled, 1, 10);
-      pipe.flush();
-      while (auto message = pipe.next())
-        if (!take(script, pipe, *message)) return;
+      session.flush();
+      while (auto message = session.next())
+        if (!take(script, session, *message)) return;
       if (script.beats && std::chrono::steady_clock::now() - said > std::chrono::milliseconds(50)) {
-        pipe.send(agents::Beat{});
+        session.post(agents::Beat{});
         said = std::chrono::steady_clock::now();
       }
     }
   }
-  static bool take(NodeScript& script, agents::Pipe& pipe, const agents::Message& message) {
+  static bool take(NodeScript& script, agents::Stream& session, const agents::Message& message) {
     if (std::holds_alternative<agents::Open>(message)) {
       if (script.needs.empty()) {
-        pipe.send(script.opened);
+        session.post(script.opened);
       } else {
-        pipe.send(agents::Need{script.needs});
+        session.post(agents::Need{script.needs});
       }
     } else if (const auto* piece = std::get_if<agents::Piece>(&message)) {
       script.pieces.push_back(*piece);
-      if (piece->last && piece->hash == script.needs.back()) pipe.send(script.opened);
+      if (piece->last && piece->hash == script.needs.back()) session.post(script.opened);
     } else if (const auto* cancel = std::get_if<agents::Cancel>(&message)) {
-      pipe.send(agents::Cancelled{cancel->number});
+      session.post(agents::Cancelled{cancel->number});
     } else if (const auto* asked = std::get_if<agents::Ask>(&message)) {
       if (script.bytes) {
         if (const std::string bytes = script.bytes(*asked); !bytes.empty()) {
-          (void)!::write(pipe.out(), bytes.data(), bytes.size());
+          (void)!::write(session.out(), bytes.data(), bytes.size());
           return false;
         }
       }
       for (const agents::Message& said : script.ask(*asked)) {
         if (std::holds_alternative<agents::Stop>(said)) return false;  // it dies
-        pipe.send(said);
+        session.post(said);
       }
     } else if (std::holds_alternative<agents::Stop>(message)) {
       script.stop();
@@ -124,7 +123,6 @@ class ScriptedNodeLink final : public NodeTransport {
   }
 
   std::atomic<bool> end_{false};
-  agents::Pipe pipe_;
   std::thread thread_;
 };
 
@@ -132,7 +130,7 @@ inline StartNode NodeScript::starter() {
   return [this]() -> std::unique_ptr<NodeTransport> {
     if (gone) throw Error("there is no such node");
     ++started;
-    return std::make_unique<ScriptedNodeLink>(*this, protocol::make_socket_pair());
+    return std::make_unique<ScriptedAgent>(*this, make_socket_pair());
   };
 }
 

@@ -228,8 +228,8 @@ TEST_F(Counters, WhoMayNotCountIsToldBeforeAnythingRuns) {
 
 TEST_F(Counters, ABoardThatCannotBeCountedOnSaysWhy) {
   const std::pair<const char*, const char*> cases[] = {
-      {"1", "begins with compute capability 7.5"}, {"2", "SLI is on"},      {"3", "a virtual GPU"},
-      {"4", "confidential computing is on"},       {"5", "a mining board"}, {"6", "under WSL"}};
+      {"1", "begins with compute capability 7.5"}, {"2", "SLI is on"}, {"3", "a virtual GPU"},
+      {"4", "confidential computing is on"},       {"5", "mining"},    {"6", "under WSL"}};
   for (const auto& [which, words] : cases) {
     setenv("FAKE_CUPTI_UNSUPPORTED", which, 1);
     EXPECT_THAT(refusal(), AllOf(HasSubstr("the device has no hardware counters to read: "), HasSubstr(words)));
@@ -260,7 +260,7 @@ TEST_F(Counters, LostOrIncompleteCountersAreNoNumbers) {
   unsetenv("FAKE_CUPTI_DROPPED");
   setenv("FAKE_CUPTI_MORE_PASSES", "1", 1);
   const Measurement found = measure({"ipc"});
-  EXPECT_THAT(found.warnings, ElementsAre(HasSubstr("more passes than its metrics were said to take")));
+  EXPECT_THAT(found.warnings, ElementsAre(HasSubstr("more passes")));
   EXPECT_FALSE(found.quantities.contains("ipc"));
 }
 

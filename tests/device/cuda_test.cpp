@@ -339,7 +339,7 @@ TEST_F(CudaTest, PartsThatTheDriverDoesNotGiveAreRefused) {
     }
     return std::string("given");
   };
-  EXPECT_THAT(refusal(part(0, 12)), HasSubstr("multiprocessors 1 to 12 of 132"));
+  EXPECT_THAT(refusal(part(0, 12)), HasSubstr("SMs 1 to 12 of 132"));
   EXPECT_THAT(refusal(part(0, 12)), HasSubstr("in multiples of 8, up to 128"));
   EXPECT_THAT(refusal(part(4, 8)), HasSubstr("5 to 12"));
   EXPECT_THAT(refusal(part(64, 72)), HasSubstr("65 to 136"));

@@ -2,11 +2,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 
@@ -168,21 +166,6 @@ TEST_F(HostTest, FortranArgumentsAreComparedWithTheirDeclarations) {
   }
 }
 
-TEST_F(HostTest, AnOldModuleFileInTheWorkingFolderRefusesNothing) {
-  SKIP_WITHOUT_FORTRAN();
-  const auto before = std::filesystem::current_path();
-  const auto folder = std::filesystem::temp_directory_path() / ("ergotune-modules-" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
-  std::filesystem::current_path(folder);
-  std::ofstream("old.f90") << "module m\ncontains\nsubroutine f(x)\nreal(8) :: x(*)\nend subroutine\nend module\n";
-  EXPECT_EQ(run_process({"/bin/sh", "-c", "${FC:-gfortran} -c old.f90"}).exit_code, 0);
-  const std::string words =
-      refusal_of_fortran("x", "real :: x(*)\n", {{Kind::buffer, ElementType::float32, "x"}}, true);
-  std::filesystem::current_path(before);
-  std::filesystem::remove_all(folder);
-  EXPECT_EQ(words, "");
-}
-
 TEST_F(HostTest, FortranValuesArePassedAlsoUnderABoundName) {
   SKIP_WITHOUT_FORTRAN();
   const auto fortran =
@@ -219,13 +202,6 @@ TEST_F(HostTest, StructuresArePassedByValueAndOfTheRightSize) {
               }),
               DeviceFault::compile);
   }
-}
-
-TEST_F(HostTest, AFortranNameThatIsNotThereIsACompileFault) {
-  SKIP_WITHOUT_FORTRAN();
-  const auto fortran = job(Language::fortran, "subroutine f()\nend subroutine\n", "g", {});
-  const auto binary = open_compiler("host")->compile(fortran);
-  EXPECT_EQ(fault_of([&] { device_->load(binary); }), DeviceFault::compile);
 }
 
 TEST_F(HostTest, CompileErrorsNameTheUsersFileAndLine) {
@@ -345,14 +321,6 @@ TEST_F(HostTest, AScalarWhereTheFunctionTakesAPointerIsACompileFault) {
     EXPECT_NE(words_of(job(language, "void f(int* x) {}", "f", {{Kind::scalar, ElementType::int32, "x"}})), "");
     EXPECT_NE(words_of(job(language, "void f(int x) {}", "f", {{Kind::buffer, ElementType::int32, "x"}})), "");
   }
-}
-
-TEST_F(HostTest, MacrosOfTheUserDoNotMeetTheCall) {
-  auto cpp = job(Language::cpp, "void f(T* x) { x[0] = kind; }", "f", {{Kind::buffer, ElementType::float32}});
-  cpp.defines = {{"T", "float"}, {"kind", "3"}, {"words", "4"}, {"value", "5"}, {"pointer", "6"}};
-  const auto x = upload(*device_, std::vector<float>{0});
-  run(cpp, {of(*x)});
-  EXPECT_EQ(download<float>(*device_, *x, 1)[0], 3);
 }
 
 TEST_F(HostTest, ACompilerThatIsNotThereSaysWhichVariableToSet) {

@@ -84,12 +84,6 @@ TEST_F(OpenclTest, AMissingKernelIsACompileFault) {
   EXPECT_EQ(fault_of([&] { device_->make_compiler()->compile(job("kernel void f() {}", "g")); }), DeviceFault::compile);
 }
 
-TEST_F(OpenclTest, AnotherLanguageIsUnsupported) {
-  auto cuda = job("__global__ void f() {}", "f");
-  cuda.language = Language::cuda;
-  EXPECT_EQ(fault_of([&] { device_->make_compiler()->compile(cuda); }), DeviceFault::unsupported);
-}
-
 TEST_F(OpenclTest, CompiledCodeTravelsAndIsUsed) {
   const auto binary = open_compiler(id_)->compile(job("kernel void f(global int* x) { x[0] = 7; }", "f"));
   const auto portable = opencl::PortableProgram::unpack(binary.bytes);
@@ -320,42 +314,6 @@ TEST_F(OpenclTest, AQueueWaitsForAMarkerOfAnother) {
     EXPECT_TRUE(device_->passed(*stop));
     EXPECT_GT(device_->seconds_between(*start, *stop), 0);
   }
-}
-
-// Time between two markers of the main queue counts what ran for it on another, also when the main queue
-// itself runs nothing.
-TEST_F(OpenclTest, WorkOnOtherQueuesCountsBetweenMarkersOfTheMainOne) {
-  const auto spin = device_->load(device_->make_compiler()->compile(job(kSpin, "spin")));
-  const auto x = upload(*device_, std::vector<float>(64, 1.f));
-  spin->bind({{1, 1, 1}, {64, 1, 1}, 0}, {of(*x), scalar(500000)});
-  const auto start = device_->make_marker(), stop = device_->make_marker(), fork = device_->make_marker(),
-             join = device_->make_marker(), again = device_->make_marker();
-  const auto queue = device_->make_queue();
-  const auto round = [&](Queue* on) {
-    device_->record(*fork);
-    device_->wait(*queue, *fork);
-    device_->launch(*spin, 1, on);
-    device_->record(*join, queue.get());
-    device_->wait(device_->main_queue(), *join);
-  };
-  const auto seconds = [&](Queue* on) {
-    device_->record(*start);
-    for (int i = 0; i < 3; ++i) round(on);
-    device_->record(*stop);
-    round(on);
-    device_->record(*again);
-    device_->synchronise();
-    EXPECT_GT(device_->seconds_between(*stop, *again), 0);
-    EXPECT_GT(device_->seconds_between(*start, *again), device_->seconds_between(*start, *stop));
-    return device_->seconds_between(*start, *stop);
-  };
-  seconds(nullptr);
-  double here = 1, beside = 0;
-  for (int attempt = 0; attempt < 8 && !(beside > 0.6 * here && beside < 2 * here); ++attempt)
-    here = seconds(nullptr), beside = seconds(queue.get());  // again where others disturbed one of the two
-  EXPECT_GT(here, 1e-4);
-  EXPECT_GT(beside, 0.6 * here) << "three launches, not one and not none";
-  EXPECT_LT(beside, 2 * here);
 }
 
 TEST_F(OpenclTest, WhatBelongsToOthersIsUsedAndNeverFreed) {

@@ -5,6 +5,7 @@ import json
 import math
 import re
 
+import gpu
 import shell
 
 # What a fragment of a problem file is put into. Its kernel is never compiled: simulated devices run it.
@@ -49,7 +50,8 @@ def check_toml(scratch, block):
         return
     on = ["--max-seconds", "0.1"] if "[program]" in text else ["--device", device]  # a program runs here
     tune = ["tune", "block.toml", *on, "--no-store", "--budget", "3", "--json", "--quiet"]
-    if block.marker == "here":
+    yield from gpu.check(scratch, "block.toml")
+    if "here" in block.marker.split():
         result = scratch.ergotune("tune", "block.toml", "--no-store", "--budget", "3", "--no-confirm", "--json", "--quiet")
         if result.returncode != 0 or json.loads(result.stdout)["best"] is None:
             yield f"on the best device here: {result.stderr.strip()}"

@@ -42,6 +42,8 @@ class Scratch:
         (path / "sys").mkdir()
         for folder in ("examples", "packaging", "tests", "scripts"):
             (path / folder).symlink_to(bench.root / folder)
+        for name, text in bench.files.items():
+            self.write(name, text)
 
     def write(self, name, text):
         (self.path / name).write_text(text)
@@ -149,7 +151,14 @@ def captured(scratch, name):
     scratch.must("capture", "-o", name, "--", "./app")
 
 
+def kernel(scratch, name):
+    """A kernel as people have it."""
+    (scratch.path / name).write_text("__global__ void add(float* c, const float* a, int n) {\n"
+                                     "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) c[i] += a[i];\n}\n")
+
+
 MAKERS = {
+    "kernel.cu": kernel,
     "./app": application,
     "captured": captured,
     "gemm.toml": problem,
@@ -181,6 +190,7 @@ class Bench:
         self.command = str(self.build / "ergotune")
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="ergotune-documents-"))
         self.checked, self.made = 0, 0
+        self.files = {}  # by name: blocks of the page that are files
 
     def __enter__(self):
         return self

@@ -8,7 +8,8 @@ import re
 import shlex
 
 # Programs that every machine of scripts/test has; what they are given is looked at, they are not run.
-KNOWN = {"cmake", "ctest", "curl", "ssh", "install", "pip", "python3", "systemctl", "sqlite3"}
+KNOWN = {"apptainer", "cmake", "cp", "ctest", "curl", "docker", "export", "install", "module", "pip", "python3", "salloc", "sbatch", "spack", "sqlite3", "srun", "ssh",
+         "systemctl", "xargs"}
 
 # Verbs and options that a machine without a GPU cannot run, or not in seconds.
 NOT_RUN = {
@@ -41,8 +42,8 @@ def help_of(command, words):
 
 
 def verbs(bench, words=()):
-    section = help_of(bench.command, words).partition("\nSubcommands:\n")[2].partition("\n\n")[0]
-    return re.findall(r"^  (\w+) ", section, re.M)
+    """Those below a verb, under their headings; options begin with "-", positional arguments with a capital."""
+    return re.findall(r"^  ([a-z]+)(?:, [a-z]+)*  +\S", help_of(bench.command, words), re.M)
 
 
 def examples_in_help(bench, verb):
@@ -73,14 +74,19 @@ def for_this_machine(words):
     changed = []
     words = list(words)
     for i, word in enumerate(words):
-        if words[i - 1] in ("--device", "-d") and word.startswith("cuda"):
-            words[i] = "sim:h100"
-        elif words[i - 1] == "--worker" and word.startswith("ssh "):
+        if words[i - 1] in ("--device", "-d") and word.startswith(("cuda", "hip")):
+            words[i] = "sim:h100" if word.startswith("cuda") else "sim:mi250x"
+        elif words[i - 1] == "--node-command" and word.startswith("ssh "):
             words[i] = "{}"
         elif words[i - 1] in ("--budget", "-b") and re.fullmatch(r"\d+(min|h)", word):
             words[i] = "3"
         if words[i] != word:
             changed.append(f"{word} as {words[i]}")
+    if "--budget" in words and not re.search(r"\bsim:|\breplay:", " ".join(words)):
+        place = words.index("--budget") + 1
+        if words[place].isdigit() and int(words[place]) > 10:
+            changed.append(f"a budget of 3 for {words[place]}")
+            words[place] = "3"
     if words[1] in ("tune", "measure") and re.search(r"\benergy\b", " ".join(words)) and "--device" not in words and "--sensor" not in words:
         words += ["--device", "sim:a100"]  # an energy needs a sensor
         changed.append("on sim:a100")
@@ -135,7 +141,7 @@ def run_ergotune(scratch, words):
         except ValueError as error:
             yield f"{' '.join(actual)} --json: {error}"
     for i, word in enumerate(words):
-        if words[i - 1] in ("-o", "--output", "--figure", "--plot") and not (scratch.path / word).exists():
+        if words[i - 1] in ("-o", "--output", "--figure") and not (scratch.path / word).exists():
             yield f"{' '.join(actual)} wrote no {word}"
 
 
@@ -143,9 +149,7 @@ def program_of_the_build(scratch, environment, words):
     """build/release/tests/test_x, bench/bench_y: a program that is built from this tree, its filter names tests."""
     root, name = scratch.bench.root, pathlib.Path(words[0]).name
     if name.startswith("test_"):
-        layer = name.removeprefix("test_integration_") if name.startswith("test_integration_") else name.removeprefix("test_")
-        folder = "tests/integration" if name.startswith("test_integration_") else f"tests/{layer}"
-        if not (root / folder / (f"{layer}.cpp" if "integration" in folder else "")).exists():
+        if not (root / "tests" / name.removeprefix("test_")).exists():
             yield f"no {words[0]} is built"
             return
         built = scratch.bench.build / "tests" / name
@@ -173,7 +177,7 @@ def look_at(scratch, environment, words):
     if words[0].startswith(("./", "scripts/", "bench/", "studies/")):
         if not (root / words[0]).is_file() or not (root / words[0]).stat().st_mode & 0o111:
             yield f"{words[0]} is no program of the repository"
-    elif words[0] not in KNOWN and not words[0].endswith(("/pip", "/python")):
+    elif words[0] not in KNOWN and not words[0].endswith(("/pip", "/python", "/ergotune")):
         yield f"{words[0]} is no known program"
     presets = json.loads((root / "CMakePresets.json").read_text())
     for option, value in zip(words, words[1:]):

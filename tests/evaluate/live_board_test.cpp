@@ -5,7 +5,7 @@
 
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
-#include "evaluate/live/live.hpp"
+#include "evaluate/live/in_process_evaluator.hpp"
 #include "evaluate/scripted_workers.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/nvml/fake_nvml.hpp"

@@ -1,6 +1,7 @@
 // The live evaluators against real devices of this machine: host functions, and worker processes of the
 // command.
-#include "evaluate/live/live.hpp"
+#include "evaluate/live/in_process_evaluator.hpp"
+#include "evaluate/live/live_evaluator.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,7 +12,8 @@
 
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
-#include "evaluate/live/live.hpp"
+#include "evaluate/live/in_process_evaluator.hpp"
+#include "evaluate/live/live_evaluator.hpp"
 
 namespace ergotune {
 namespace {

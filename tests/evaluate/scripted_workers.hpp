@@ -1,5 +1,5 @@
-// Workers that are threads of the test and answer by functions: the scheduler without processes, compilers
-// and devices.
+// Workers that are threads of the test and answer by functions: the live evaluator without processes,
+// compilers and devices.
 #pragma once
 
 #include <sys/socket.h>
@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "evaluate/live/scheduler.hpp"
+#include "evaluate/live/live_evaluator.hpp"
 
 namespace ergotune::test {
 
@@ -71,44 +71,44 @@ struct Script {
     return answer;
   }
 
-  StartLink starter();
+  StartWorker starter();
 };
 
-class ScriptedLink final : public WorkerTransport {
+class ScriptedWorker final : public WorkerTransport {
  public:
-  ScriptedLink(Script& script, const protocol::Setup& setup, protocol::SocketPair sockets)
-      : WorkerTransport(protocol::Channel(sockets.ours)), thread_([&script, setup, descriptor = sockets.theirs] {
-          protocol::Channel channel(descriptor);
+  ScriptedWorker(Script& script, const protocol::Setup& setup, SocketPair sockets)
+      : WorkerTransport(protocol::kKind, sockets.ours), thread_([&script, setup, socket = sockets.theirs] {
+          protocol::Stream session(protocol::kKind, socket, socket);
           try {
-            serve(script, setup, channel);
-          } catch (const protocol::Disconnected&) {
+            serve(script, setup, session);
+          } catch (const Disconnected&) {
           }
         }) {}
-  ~ScriptedLink() override { end(); }
-  Ending end() override {
-    ::shutdown(channel().descriptor(), SHUT_RDWR);
+  ~ScriptedWorker() override { end(); }
+  ProcessEnding end() override {
+    ::shutdown(stream().in(), SHUT_RDWR);
     if (thread_.joinable()) thread_.join();
     return {"exit code 3", 0, "its last words"};
   }
 
  private:
-  static void serve(Script& script, const protocol::Setup& setup, protocol::Channel& channel) {
+  static void serve(Script& script, const protocol::Setup& setup, protocol::Stream& session) {
     const auto first = script.ready(setup);
     if (!first) return;
-    channel.send(*first);
+    session.send(*first);
     while (true) {
-      const auto message = channel.receive(-1);
-      if (const auto* compile = std::get_if<protocol::Compile>(&*message)) channel.send(script.compile(*compile));
-      if (const auto* run = std::get_if<protocol::Run>(&*message)) channel.send(script.run(*run));
+      const auto message = session.receive(-1);
+      if (const auto* compile = std::get_if<protocol::Compile>(&*message)) session.send(script.compile(*compile));
+      if (const auto* run = std::get_if<protocol::Run>(&*message)) session.send(script.run(*run));
     }
   }
   std::thread thread_;
 };
 
-inline StartLink Script::starter() {
+inline StartWorker Script::starter() {
   return [this](const protocol::Setup& setup) {
     ++started;
-    return std::make_unique<ScriptedLink>(*this, setup, protocol::make_socket_pair());
+    return std::make_unique<ScriptedWorker>(*this, setup, make_socket_pair());
   };
 }
 

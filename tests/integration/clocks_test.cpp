@@ -176,14 +176,6 @@ TEST_F(Clocks, StatusSaysWhyALimitCannotBeSet) {
   EXPECT_THAT(ergotune({"clocks", "status"}).out, HasSubstr("NVML code 3"));
 }
 
-TEST_F(Clocks, AControlThatIsListedAndDoesNotOpenIsNotSuggested) {
-  nvml.add_fault("nvmlDeviceGetUUID", 999);
-  const auto result = ergotune({"clocks", "status", "--control", "nvml:0"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("UUID"));
-  EXPECT_EQ(result.err.find("did you mean"), std::string::npos) << result.err;
-}
-
 TEST_F(Clocks, RestoreSaysWhatItCouldNotDo) {
   leave_behind(boot_id());
   const auto file = tree.real(std::string(kTegraGpu) + "/min_freq");

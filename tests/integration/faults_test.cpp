@@ -220,9 +220,9 @@ TEST_F(Faults, NoThreadsAreNoAbort) {
   folder.write("p.toml", problem);
   for (const int nth : {1, 2, 3}) {
     const std::string fault = fmt::format("call=thread,nth={},error=11", nth);
-    faulty(
-        folder, fault,
-        {"tune", "p.toml", "--device", "sim:a100,sim:k20c", "--strategy", "brute_force", "--no-confirm", "--no-store"});
+    faulty(folder, fault,
+           {"tune", "p.toml", "--device", "sim:a100,sim:k20c,sim:h100", "--strategy", "brute_force", "--no-confirm",
+            "--no-store"});
     faulty(folder, fault, {"space", "p.toml", "--explain"});
   }
   EXPECT_GT(fired, 1);
@@ -364,7 +364,7 @@ TEST_F(Faults, NoClockStaysSetWhateverFails) {
   }
   all.push_back("call=write,nth=1,error=0,stays");
   all.push_back("call=read,nth=1,error=0,stays");
-  for (const std::string& fault : chosen_faults(all, 5)) {
+  for (const std::string& fault : chosen_faults(all, 9)) {
     TemporaryFolder folder;
     control_trees::Tree tree;
     control_trees::add_cpufreq(tree);

@@ -125,9 +125,10 @@ TEST_F(HipCommand, ACounterThatStandsStillOrReadsZeroIsNoEnergyAndNeverZeroJoule
     EXPECT_NE(run.exit_code, 0) << defect << run.out;
     // a counter that reads 0 before the session begins is refused before there is a store
     const auto store = folder.path() / fmt::format("{}.db", defect);
-    if (std::filesystem::exists(store))
+    if (std::filesystem::exists(store)) {
       for (const auto& [configuration, statuses] : stored_rows(store))
         EXPECT_EQ(statuses.at(0), "unsupported") << defect << configuration;
+    }
     EXPECT_THAT(run.out + run.err, HasSubstr("amdgpu")) << defect;
     // its time can be had all the same
     const Json timed = json_of(ergotune(folder,

@@ -91,13 +91,13 @@ struct Nodes : ::testing::Test {
     ::unsetenv("ERGOTUNE_SIMULATED_PACE");
     EXPECT_TRUE(eventually([&] { return agents_named(tag).empty(); }, 30)) << "an agent outlives its session";
   }
-  std::string worker(int number) const { return "{} --node " + tag + "-" + std::to_string(number); }
-  std::vector<std::string> command(const std::vector<std::string>& workers,
+  std::string agent(int number) const { return "{} --node " + tag + "-" + std::to_string(number); }
+  std::vector<std::string> command(const std::vector<std::string>& node_commands,
                                    const std::string& objective = "time") const {
     std::vector<std::string> arguments{"tune",        "p.toml",          "--device",       "sim:a100", "--strategy",
                                        "brute_force", "--objective",     objective,        "--store",  "s.db",
                                        "--json",      "--no-early-stop", "--node-silence", "3"};
-    for (const std::string& one : workers) arguments.insert(arguments.end(), {"--worker", one});
+    for (const std::string& one : node_commands) arguments.insert(arguments.end(), {"--node-command", one});
     return arguments;
   }
   std::size_t rows() const {
@@ -139,7 +139,7 @@ TEST_F(Nodes, LoseAndDoubleNothingWhateverFailsInTheirPipes) {
   for (const std::string& fault : test::chosen_faults(all, 6)) {
     {
       const test::Fault shim(folder, fault);
-      const auto result = ergotune(folder, command({worker(1), worker(2)}), 60);
+      const auto result = ergotune(folder, command({agent(1), agent(2)}), 60);
       fired += shim.fired();
       EXPECT_FALSE(result.timed_out) << fault << result.err;
       (result.exit_code == 0 ? went_on : refused) += 1;
@@ -151,7 +151,7 @@ TEST_F(Nodes, LoseAndDoubleNothingWhateverFailsInTheirPipes) {
         EXPECT_EQ(result.exit_code, 0) << "the other node goes on: " << fault << result.err;
       }
     }
-    json_of(ergotune(folder, command({worker(3)})));
+    json_of(ergotune(folder, command({agent(3)})));
     expect_each_once();
     fs::remove(store);
   }
@@ -160,23 +160,24 @@ TEST_F(Nodes, LoseAndDoubleNothingWhateverFailsInTheirPipes) {
 }
 
 TEST_F(Nodes, ShareASessionAndAShellThatGreetsDoesNoHarm) {
-  const auto result = ergotune(folder, command({worker(1), "echo Welcome to the cluster; " + worker(2)}));
+  const auto result = ergotune(folder, command({agent(1), "echo Welcome to the cluster; " + agent(2)}));
   const auto document = json_of(result);
   EXPECT_EQ(document.at("evaluated"), kConfigurations);
   EXPECT_EQ(document.at("boards").size(), 2u) << result.err;
   expect_each_once();
   EXPECT_EQ(boards().size(), 2u);
-  const auto again = json_of(ergotune(folder, command({worker(3)})));
+  const auto again = json_of(ergotune(folder, command({agent(3)})));
   EXPECT_EQ(again.at("evaluated"), 0) << "another node knows the session";
   EXPECT_EQ(again.at("resumed"), kConfigurations);
 }
 
 TEST_F(Nodes, AreListed) {
-  const auto document = json_of(ergotune(folder, {"devices", "--json", "--worker", worker(1), "--worker", worker(2)}));
+  const auto document =
+      json_of(ergotune(folder, {"devices", "--json", "--node-command", agent(1), "--node-command", agent(2)}));
   ASSERT_EQ(document.at("nodes").size(), 2u);
   EXPECT_EQ(document.at("nodes").at(1).at("node"), tag + "-2");
   EXPECT_FALSE(document.at("nodes").at(0).at("devices").empty());
-  const auto broken = ergotune(folder, {"devices", "--worker", "exit 3"});
+  const auto broken = ergotune(folder, {"devices", "--node-command", "exit 3"});
   EXPECT_EQ(broken.exit_code, 1);
   EXPECT_THAT(broken.err, HasSubstr("exit code 3"));
 }
@@ -204,7 +205,7 @@ TEST_F(Nodes, ALoginThatNeverAnswersIsReportedAndGivenUp) {
 }
 
 TEST_F(Nodes, AnAgentThatIsKilledGivesItsWorkBack) {
-  ChildProcess session = start_ergotune(folder, command({worker(1), worker(2)}));
+  ChildProcess session = start_ergotune(folder, command({agent(1), agent(2)}));
   ASSERT_TRUE(eventually([&] { return rows() > 8; })) << words();
   for (const pid_t agent : agents_named(tag + "-1")) ::kill(agent, SIGKILL);
   EXPECT_EQ(session.wait(100), 0) << words();
@@ -213,33 +214,33 @@ TEST_F(Nodes, AnAgentThatIsKilledGivesItsWorkBack) {
 }
 
 TEST_F(Nodes, AnAgentThatIsStoppedIsGivenUpByItsSilence) {
-  ChildProcess session = start_ergotune(folder, command({worker(1), worker(2)}));
+  ChildProcess session = start_ergotune(folder, command({agent(1), agent(2)}));
   ASSERT_TRUE(eventually([&] { return rows() > 8; })) << words();
   const auto agents = agents_named(tag + "-2");
   for (const pid_t agent : agents) ::kill(agent, SIGSTOP);
   EXPECT_EQ(session.wait(100), 0) << words();
   expect_each_once();
-  EXPECT_THAT(words(), HasSubstr("said nothing"));
+  EXPECT_THAT(words(), HasSubstr("sent nothing"));
 }
 
 TEST_F(Nodes, AnAgentThatIsToldToGoHandsBack) {
-  ChildProcess session = start_ergotune(folder, command({worker(1), worker(2)}));
+  ChildProcess session = start_ergotune(folder, command({agent(1), agent(2)}));
   ASSERT_TRUE(eventually([&] { return rows() > 8; })) << words();
   for (const pid_t agent : agents_named(tag + "-1")) ::kill(agent, SIGTERM);
   EXPECT_EQ(session.wait(100), 0) << words();
   expect_each_once();
-  EXPECT_THAT(words(), HasSubstr("was told to end"));
+  EXPECT_THAT(words(), HasSubstr("SIGTERM"));
 }
 
 TEST_F(Nodes, AKilledSessionGoesOnWithOtherNodes) {
   {
-    ChildProcess session = start_ergotune(folder, command({worker(1), worker(2)}));
+    ChildProcess session = start_ergotune(folder, command({agent(1), agent(2)}));
     ASSERT_TRUE(eventually([&] { return rows() > 15; })) << words();
     session.kill(SIGKILL);
     session.wait();
   }
   EXPECT_TRUE(eventually([&] { return agents_named(tag).empty(); })) << "agents end with their session";
-  const auto document = json_of(ergotune(folder, command({worker(3), worker(4), worker(5)})));
+  const auto document = json_of(ergotune(folder, command({agent(3), agent(4), agent(5)})));
   EXPECT_GT(document.at("resumed"), 15);
   EXPECT_EQ(document.at("resumed").get<int>() + document.at("evaluated").get<int>(), kConfigurations);
   expect_each_once();
@@ -371,7 +372,7 @@ TEST_F(Slurm, ASessionOverTwoNodesThatAreKilledStoppedAndCutOff) {
        [] {
          for (const pid_t pid : agents_of("n2")) ::kill(pid, SIGSTOP);
        },
-       "said nothing"},
+       "sent nothing"},
       {"the pipe cut",
        [] {
          for (const pid_t pid : processes("srun", "n1")) ::kill(pid, SIGKILL);

@@ -12,7 +12,7 @@
 
 #include "base/clock.hpp"
 #include "base/files.hpp"
-#include "base/process/descendants.hpp"
+#include "base/process/process.hpp"
 #include "ergotune/random.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"

@@ -13,7 +13,6 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-using testing::Not;
 
 const std::string kCsv =
     "bx,ty,fixed,status,time,time_standard_error,time_n,energy,gflops,message\n"
@@ -97,7 +96,6 @@ TEST_F(Results, EveryFormatIsWritten) {
   EXPECT_EQ(json::parse(wisdom.substr(wisdom.find('\n')))["configuration"]["bx"], 64) << wisdom;
   EXPECT_THAT(ergotune({"export", "s.db", "--format", "header", "--objective", "energy"}).out,
               HasSubstr("#define bx 32"));
-  EXPECT_TRUE(json::parse(ergotune({"export", "s.db", "--format", "t4-metadata"}).out).contains("metadata"));
 }
 
 // Its restrictions name device.* properties, which only the device it was tuned on knows.
@@ -111,22 +109,6 @@ TEST_F(Results, AStoredSessionIsAnalysedWithoutItsDevice) {
   EXPECT_EQ(analysed["configurations"], 40);
   EXPECT_EQ(analysed["centrality"]["objectives"]["energy"]["configurations"], analysed["usable"]);
   EXPECT_GE(analysed["pareto"].size(), 1u);
-}
-
-// show in 80 columns is for people; a pipe gets everything.
-TEST_F(Results, APipeGetsEveryColumnAndParametersStandBeforeWhatWasNotAskedFor) {
-  std::string header = "a_rather_long_parameter,another_long_parameter,status,time", row1 = "1,2,ok,0.1",
-              row2 = "2,4,ok,0.2";
-  for (int i = 0; i < 12; ++i) {
-    header += ",a_metric_with_a_long_name_" + std::to_string(i);
-    row1 += ",1";
-    row2 += ",2";
-  }
-  std::ofstream(folder_ + "/wide.csv") << header << "\n" << row1 << "\n" << row2 << "\n";
-  const std::string out = ergotune({"show", "wide.csv"}).out;
-  EXPECT_THAT(out, Not(HasSubstr("not shown")));
-  const std::string table = out.substr(out.find("Top 2"));
-  EXPECT_LT(table.find("another_long_parameter"), table.find("a_metric_with_a_long_name_0"));
 }
 
 // A script must not take half a document for a whole one.

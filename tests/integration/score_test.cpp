@@ -48,7 +48,7 @@ TEST(Score, DocumentKeepsItsContract) {
   TemporaryFolder folder;
   folder.write("small_A.json", small_cache());
   const ProcessResult result = ergotune(folder, {"score", "--data", ".", "--strategies", "auto,simulated_annealing",
-                                                 "--repeats", "3", "--seed", "5", "--plot", "scores.html", "--json"});
+                                                 "--repeats", "3", "--seed", "5", "--figure", "scores.svg", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto document = json_of(result);
   EXPECT_EQ(document["provenance"], "replayed");
@@ -65,9 +65,9 @@ TEST(Score, DocumentKeepsItsContract) {
       EXPECT_LE(space["relative_at"][at], 1) << at;
     }
   }
-  std::ifstream page(folder.path() / "scores.html");
-  const std::string html{std::istreambuf_iterator<char>(page), {}};
-  EXPECT_THAT(html, HasSubstr("<svg"));
+  std::ifstream figure(folder.path() / "scores.svg");
+  const std::string svg{std::istreambuf_iterator<char>(figure), {}};
+  EXPECT_THAT(svg, HasSubstr("small_A"));
 }
 
 TEST(Score, MistakesAreSaidClearly) {

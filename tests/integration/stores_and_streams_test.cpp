@@ -45,6 +45,20 @@ void change(const std::filesystem::path& store, const std::string& sql) {
   sqlite3_close(database);
 }
 
+/// "ok", or what SQLite finds wrong.
+std::string integrity(const std::filesystem::path& store) {
+  sqlite3* database = nullptr;
+  EXPECT_EQ(sqlite3_open(store.c_str(), &database), SQLITE_OK);
+  std::string words;
+  const auto take = [](void* text, int, char** values, char**) {
+    *static_cast<std::string*>(text) += values[0];
+    return 0;
+  };
+  EXPECT_EQ(sqlite3_exec(database, "pragma integrity_check", take, &words, nullptr), SQLITE_OK);
+  sqlite3_close(database);
+  return words;
+}
+
 /// A store with `rows` measured configurations of one parameter, turn.
 void make_store(const TemporaryFolder& folder, int rows) {
   std::string text = "turn,status,time\n";
@@ -163,6 +177,28 @@ TEST(Stores, AreLostOnlyWithAMessage) {
   EXPECT_THAT(text_of(folder.path() / "out"), HasSubstr("Best configuration")) << "the answer is not lost with it";
   EXPECT_THAT(text_of(folder.path() / "out"), Not(HasSubstr("ergotune report m.db")));
   EXPECT_THAT(text_of(folder.path() / "err"), HasSubstr("m.db: "));
+}
+
+// `mv other.db m.db`: what SQLite has logged beside the name belongs to the file that was there before.
+TEST(Stores, ReplacedByAnotherEndTheSessionAndStayAsTheyAre) {
+  TemporaryFolder folder;
+  make_store(folder, 3);
+  const auto store = folder.path() / "m.db", other = folder.path() / "other.db", kept = folder.path() / "kept.db";
+  std::filesystem::rename(store, other);
+  folder.write("p.toml", counting_problem(4000));
+  ChildProcess session = start_ergotune(
+      folder, {"tune", "p.toml", "--device", "host", "--no-confirm", "--no-early-stop", "--store", "m.db"});
+  ASSERT_TRUE(comes([&] { return std::filesystem::exists(store) && stored_rows(store).size() > 2; }));
+  std::filesystem::create_hard_link(store, kept);
+  std::filesystem::rename(other, store);
+  const auto status = session.wait(60);
+  ASSERT_TRUE(status && WIFEXITED(*status)) << "it ends by itself";
+  EXPECT_EQ(WEXITSTATUS(*status), 1);
+  EXPECT_THAT(text_of(folder.path() / "err"), HasSubstr("m.db: "));
+  EXPECT_EQ(integrity(store), "ok");
+  EXPECT_EQ(stored_rows(store).size(), 3u);
+  EXPECT_EQ(integrity(kept), "ok");
+  EXPECT_GT(stored_rows(kept).size(), 2u);
 }
 
 TEST(Stores, WhatWouldExecuteIsRefused) {

@@ -1,8 +1,6 @@
 // Sessions, stores and terminals as a demanding new user meets them (docs/measurements/new-user-2026-11-22.md).
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <pty.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -162,45 +160,6 @@ TEST(Tried, ScoresReadEveryKindOfRecordingInAFolder) {
   const auto document =
       json_of(ergotune(folder, {"score", "--data", "data", "--strategies", "random", "--repeats", "2", "--json"}));
   EXPECT_EQ(document["spaces"].size(), 2u) << document;
-}
-
-/// What a terminal of so many columns gets.
-std::string on_terminal(const TemporaryFolder& folder, unsigned short columns,
-                        const std::vector<std::string>& arguments) {
-  int terminal = -1;
-  winsize size{24, columns, 0, 0};
-  const pid_t child = ::forkpty(&terminal, nullptr, nullptr, &size);
-  if (child == 0) {
-    std::vector<char*> words{const_cast<char*>("ergotune")};
-    for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
-    words.push_back(nullptr);
-    if (::chdir(folder.path().c_str()) == 0) ::execv(ergotune_program().c_str(), words.data());
-    ::_exit(127);
-  }
-  std::string text;
-  char piece[4096];
-  for (ssize_t got = 0; (got = ::read(terminal, piece, sizeof piece)) > 0;)
-    text.append(piece, static_cast<std::size_t>(got));
-  ::close(terminal);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << text;
-  return text;
-}
-
-TEST(Tried, ProgressStaysOnItsLineInANarrowTerminal) {
-  TemporaryFolder folder;
-  folder.write("p.toml", counting_problem(20));
-  const std::string text =
-      on_terminal(folder, 30, {"tune", "p.toml", "--device", "host", "--no-store", "--no-confirm"});
-  std::size_t seen = 0;
-  std::istringstream pieces(text);
-  for (std::string piece; std::getline(pieces, piece, '\r');) {
-    if (!piece.starts_with("\x1b[K")) continue;
-    ++seen;
-    EXPECT_LT(piece.substr(3, piece.find('\n') - 3).size(), 30u) << piece;
-  }
-  EXPECT_GT(seen, 0u) << text;
 }
 
 }  // namespace

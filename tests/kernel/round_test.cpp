@@ -8,6 +8,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
+#include "problem/document/problem_document.hpp"
 #include "problem/identity.hpp"
 #include "problem/steps.hpp"
 
@@ -102,7 +103,6 @@ TEST(Round, BranchesHaveQueuesAndAnOrderThatAParameterMaySay) {
                                                     "a*1 q2 s1 2x4 y", "a*1 q1 s1 1x4 y", "a*1 q0 s2 1x4 y"));
   ASSERT_EQ(plan.queues.size(), 3u);
   EXPECT_EQ(plan.queues[2].priority, QueueOptions::Priority::high);
-  EXPECT_TRUE(has_concurrency(problem));
 }
 
 TEST(Round, BranchesHaveMultiprocessorsForThemselves) {
@@ -174,19 +174,20 @@ TEST(Round, AKernelsCodeDependsOnWhatItSees) {
   EXPECT_THAT(job.defines, ElementsAre(Define("T", "2"), Define("B", "3"), Define("N", "8")));
 }
 
-TEST(Steps, BuiltInCppAreThoseOfTheFile) {
+TEST(Steps, GivenInJsonAreThoseOfTheFile) {
   const Problem read = problem_with(
       "{ for = \"k\", to = \"N\", steps = [{ kernel = \"a\", launches = 2 }] }, { concurrent = [\"a\", \"b\"] }");
   Problem built = read;
-  built.steps = {loop_step("k", Expression::constant(0), Expression::parse("N"),
-                           {launch_step(built, "a", Expression::constant(2))}),
-                 concurrent_step({launch_step(built, "a"), launch_step(built, "b")})};
+  built.steps = steps_from(built, R"([{"for": "k", "to": "N", "steps": [{"kernel": "a", "launches": 2}]},
+                                      {"concurrent": ["a", "b"]}])");
   EXPECT_EQ(launches(built), launches(read));
-  EXPECT_THROW(launch_step(built, "c"), UserError);
-  EXPECT_THROW(concurrent_step({launch_step(built, "a"), launch_step(built, "a")}), UserError);
+  EXPECT_THROW(steps_from(built, R"([{"kernel": "c"}])"), UserError);
+  EXPECT_THROW(steps_from(built, R"([{"concurrent": ["a", "a"]}])"), UserError);
   Problem apart = read;
   apart.steps = steps_in_sequence(read);
-  EXPECT_FALSE(has_concurrency(apart));
+  IterationPlan plan;
+  launches(apart, &plan);
+  EXPECT_TRUE(plan.queues.empty());
   apart.steps = steps_alone(read, 1);
   EXPECT_THAT(launches(apart), ElementsAre(testing::StartsWith("b*1 q0")));
 }

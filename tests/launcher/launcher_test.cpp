@@ -190,16 +190,6 @@ TEST_F(Application, EverySizeRunsTheSameCodeAndFindsItOnDisk) {
   EXPECT_EQ(files(), 1);
 }
 
-// Nor is one that the launch alone names, however it is written there.
-TEST_F(Application, EverySizeOfAComputedLaunchRunsTheSameCode) {
-  write_problem("global = [\"n\"]", "global = [\"(n + 1) // 2 * 2\"]");
-  const Kernel kernel(file(), options());
-  for (const int n : {64, 128}) EXPECT_EQ(run(kernel, n), std::pair(16, 16));
-  EXPECT_EQ(std::count_if(std::filesystem::recursive_directory_iterator(folder / "cache"), {},
-                          [](const auto& entry) { return entry.is_regular_file(); }),
-            1);
-}
-
 TEST_F(Application, AConstantThatIsABlocksSizeDecidesEachLaunch) {
   write_problem("block = [\"block\"]", "block = [\"offset\"]");
   write_problem("local_count = \"block\"", "local_count = 64");
@@ -230,14 +220,6 @@ TEST_F(Application, WhatCannotBeLaunchedFallsBackOnceAndIsRemembered) {
   EXPECT_THAT(why(kernel, 2048)["reason"].get<std::string>(), HasSubstr("it failed here"));
 }
 
-TEST_F(Application, WhatDoesNotCompileFallsBackToo) {
-  wise({record(64, 3)});
-  const Kernel kernel(file(), options());
-  EXPECT_EQ(run(kernel, 1024), std::pair(16, 16));
-  ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_THAT(warnings[0], HasSubstr("does not work here"));
-}
-
 TEST_F(Application, InTheBackgroundSomethingCompiledRunsMeanwhile) {
   { EXPECT_EQ(run(Kernel(file(), options()), 1024), std::pair(16, 16)); }  // the default is on disk now
   wise({record(64, 2)});
@@ -249,16 +231,6 @@ TEST_F(Application, InTheBackgroundSomethingCompiledRunsMeanwhile) {
   kernel.prepare(queue, 1024, 0, cl_mem(nullptr));
   EXPECT_EQ(run(kernel, 1024), std::pair(2064, 2064));
   EXPECT_THAT(warnings, IsEmpty());
-}
-
-TEST_F(Application, WhatRunsMeanwhileIsRightForItsSizeToo) {
-  write_problem("[constants]", "restrictions = [\"n % block == 0\"]\n[constants]");
-  wise({record(64, 2), record(16, 1, {1040})});
-  Options given = options();
-  given.background = true;
-  const Kernel kernel(file(), given);
-  EXPECT_EQ(run(kernel, 1024), std::pair(2064, 2064)) << "nothing else is compiled";
-  EXPECT_EQ(run(kernel, 1040), std::pair(1016, 1016)) << "64 does not divide it";
 }
 
 /// The shim below this very program (tests/fakes/faults): true in the process that is to fail.

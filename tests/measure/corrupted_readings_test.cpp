@@ -154,7 +154,7 @@ TEST(CorruptedReadings, TwoSensorsThatContradictEachOtherAreBothNotBelieved) {
   bench.nvml().board().counter.gain = 0.5;
   const EnergyResult result = bench.measure();
   EXPECT_EQ(result.status, Status::unsupported);
-  EXPECT_THAT(result.message, testing::HasSubstr("neither can be believed"));
+  EXPECT_THAT(result.message, testing::HasSubstr("neither is credible"));
 }
 
 TEST(CorruptedReadings, AnIntervalThatCouldHoldAnythingIsNoResult) {

@@ -111,11 +111,6 @@ std::optional<CappedEstimate> capped(const std::vector<double>& launches, double
   }
   return estimate_capped(sensor, {0, 100}, LaunchAxis(stream), limit);
 }
-std::optional<CappedEstimate> capped(const std::vector<double>& launches, double elasticity, double limit,
-                                     double level = 1) {
-  return capped(launches, elasticity, limit, std::vector<double>(launches.size(), level));
-}
-
 /// A host that launches by itself is no steady one: its rate moves by some per cent, and the board's power does not
 /// follow.
 TEST(PowerCap, ABoardBelowItsLimitIsTakenAsItIsHoweverUnsteadyItsHost) {
@@ -131,18 +126,6 @@ TEST(PowerCap, ABoardBelowItsLimitIsTakenAsItIsHoweverUnsteadyItsHost) {
     }
     EXPECT_LE(modelled, 2) << level;
   }
-}
-
-TEST(PowerCap, BindsOnlyWhereTheBoardSaysSoMostOfTheTime) {
-  auto trace = hunt(0.9, 0, 0.04, 0, 1);
-  EXPECT_EQ(binding_power_limit(trace, {0, 1}), kLimit);
-  trace.board.back().second.clock_reasons.clear();  // gone at the end: it was the kernel before
-  EXPECT_FALSE(binding_power_limit(trace, {0, 1}));
-  trace.board.back().second.clock_reasons = {"power_cap"};
-  for (std::size_t i = 0; i + 3 < trace.board.size(); ++i) trace.board[i].second.clock_reasons.clear();
-  EXPECT_FALSE(binding_power_limit(trace, {0, 1}));
-  for (auto& [when, state] : trace.board) state.clock_reasons = {"power_cap"}, state.power_limit_w.reset();
-  EXPECT_FALSE(binding_power_limit(trace, {0, 1}));
 }
 
 /// Looks at a board every 0.1 s: where its power limit (700 W, or what is said) holds it down.
@@ -170,24 +153,6 @@ TEST(PowerCap, BindsWhereHalfOfTheLooksAndTheLastSaySo) {
   EXPECT_EQ(binds({1, 1}, {0, 10}, 0), std::nullopt) << "no limit";
 }
 
-TEST(PowerCap, ACleanSwingTellsWhereItCrossesTheLimitAndHowPowerFollowsTheRate) {
-  const std::vector<double> launches{1'040'000, 980'000, 1'030'000, 970'000, 1'010'000, 1'000'000, 1'020'000};
-  const auto found = capped(launches, 2, 500);
-  ASSERT_TRUE(found);
-  EXPECT_NEAR(found->elasticity, 2, 1e-4);
-  EXPECT_NEAR(found->seconds, 0.1 / kLaunches, 1e-12);
-  EXPECT_NEAR(found->energy, 500 * 0.1 / kLaunches, 1e-9);
-  EXPECT_EQ(found->degrees, 5);
-  EXPECT_EQ(found->n, 7);
-  EXPECT_EQ(found->sensor, "power");
-  // a scatter of 1e-4 at least, the slope's share of it, and what limits are held to
-  double x_mean = 0, xx = 0;
-  for (const double n : launches) x_mean += std::log(n / kLaunches) / 7;
-  for (const double n : launches) xx += std::pow(std::log(n / kLaunches) - x_mean, 2);
-  const double error = std::sqrt(1e-8 / 7 / 4 + std::pow(2 * x_mean, 2) * 1e-8 / xx / 16 + 0.002 * 0.002);
-  EXPECT_NEAR(found->relative_error, error, 1e-6 * error);
-}
-
 TEST(Repeatability, WidensTheIntervalButIsNotAskedForPrecision) {
   auto trace = hunt(1.0, 0, 0, 0.001, 5);
   for (auto& [when, state] : trace.board) state.clock_reasons.clear();
@@ -213,22 +178,6 @@ TEST(Gain, ItsUncertaintyIsAPartOfTheInterval) {
   const double watts = kLimit, error = std::hypot(5.0, 0.03 * (watts - 500)) / watts;
   EXPECT_NEAR(metered.half_width, std::hypot(plain.half_width, 1.96 * error * kTruth), 1e-3 * kTruth);
   EXPECT_NEAR(1.96 * metered.quantities.at("power").standard_error / watts, 1.96 * error, 2e-3);
-}
-
-TEST(Gain, ASensorThatWasComparedWithAMeterStandsAlone) {
-  SlopeEstimate own, metered;
-  for (SlopeEstimate* e : {&own, &metered}) {
-    e->valid = true;
-    e->standard_error = 0.001;
-    e->degrees = 100;
-    e->n = 10;
-  }
-  own.value = 1.0;
-  metered.value = 1.08;
-  metered.metered = true;
-  EXPECT_EQ(combine({own, metered}).value, 1.08);
-  metered.value = 1.5;
-  EXPECT_FALSE(combine({own, metered}).valid) << "that far apart no gain explains it";
 }
 
 }  // namespace

@@ -21,21 +21,6 @@ SensorTrace counter_trace(double watts, double seconds, double tick = 0.1, doubl
   return trace;
 }
 
-TEST(GuerreiroEquation6, UndoesAFirstOrderLag) {
-  // A step from 50 to 150 W seen through a time constant of 0.833 s is flat again.
-  std::vector<Reading> seen;
-  for (double t = 0; t < 3; t += 0.015) seen.push_back({t, 150 - 100 * std::exp(-t / 0.833)});
-  for (const auto& power : undo_exponential_lag(seen, 0.833)) EXPECT_NEAR(power.value, 150, 0.02);
-  EXPECT_EQ(undo_exponential_lag(seen, 0.833).size(), seen.size() - 2);
-}
-
-TEST(Counter, StraightLineIsFoundExactly) {
-  const auto e = estimate_slope(counter_trace(321, 1.05), {0, 1.05}, kTime);
-  ASSERT_TRUE(e.valid) << e.why_not;
-  EXPECT_NEAR(e.value, 321, 321 * 0.003);
-  EXPECT_LT(e.half_width(), 321 * 0.03);
-}
-
 TEST(Counter, IsRightForAnyTickPollAndPower) {
   EXPECT_TRUE(rc::check("a straight line of power is found whatever the tick and the polls", [] {
     const double watts = *rc::gen::inRange(1, 2000), tick = *rc::gen::inRange(5, 120) * 1e-3;
@@ -85,22 +70,6 @@ TEST(PowerSensor, LagMovesWhatItsReadingsSpeakOf) {
   EXPECT_NEAR(estimate_slope(trace, {0.1, 1.0}, kTime).value, 100, 1e-6);
 }
 
-TEST(Combine, TakesTheMeanOfGoodOnesAndLeavesOutPoorOnes) {
-  SlopeEstimate a, b, poor;
-  for (auto* e : {&a, &b, &poor}) e->valid = true, e->degrees = 20;
-  a.value = 100, a.standard_error = 0.5;
-  b.value = 101, b.standard_error = 0.5;
-  poor.value = 150, poor.standard_error = 20;
-  const auto both = combine({a, b, poor});
-  EXPECT_DOUBLE_EQ(both.value, 100.5);
-  EXPECT_GE(both.standard_error, 0.5);  // the same power: no gain is claimed
-  b.value = 110;
-  const auto apart = combine({a, b});
-  EXPECT_GT(apart.standard_error, 2);
-  EXPECT_THAT(apart.warnings, testing::Contains(HasSubstr("disagree")));
-  EXPECT_FALSE(combine({SlopeEstimate{}}).valid);
-}
-
 TEST(LaunchAxis, TrustsDeviceTimeAndTheSmallestDelay) {
   LaunchStream stream;
   for (int i = 0; i <= 100; ++i)
@@ -119,21 +88,6 @@ TEST(LaunchAxis, PausesAreSeenAndLeftOut) {
   ASSERT_EQ(axis.pauses().size(), 1u);
   EXPECT_DOUBLE_EQ(axis.pauses()[0].length(), 0.5);
   EXPECT_NEAR(axis.time_per_launch({0, 3}).seconds, 0.01, 1e-12);
-}
-
-TEST(Settling, WaitsForThePowerControllerToCalmDown) {
-  EnergyBench bench("hopper", 3);
-  bench.add(EnergyBench::Source::samples, sensor_info("samples", SensorKind::windowed_power, 0.02, 0.02));
-  bench.set_kernel(2e-3, 0, 1.2);  // far beyond the cap: the clock has to come down first
-  EnergyOptions options;
-  const EnergyTrace trace = bench.run(options, 1.0, false);
-  EXPECT_GT(trace.settled_at - trace.stream.queued_at, 0.02);
-  const EnergyResult result = estimate_energy(trace, options);
-  const LaunchAxis axis(trace.stream);
-  const double truth =
-      (fake_nvml::energy_at(bench.board(), axis.end()) - fake_nvml::energy_at(bench.board(), trace.settled_at)) /
-      (axis.launches_at(axis.end()) - axis.launches_at(trace.settled_at));
-  EXPECT_NEAR(result.quantities.at("energy").value, truth, 0.01 * truth);
 }
 
 // A launch of 100 ms whose first half draws far more than its second, seen by a sensor that looks at 25 of

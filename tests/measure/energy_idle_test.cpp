@@ -23,15 +23,6 @@ struct EnergyIdle : test::VirtualMeter {
       return at < idle.size() ? idle[at] : 100.0;
     };
   }
-  /// The sensor counts joules instead.
-  void count() {
-    sensors[0]->info.kind = SensorKind::cumulative_energy;
-    sensors[0]->value = [watts = sensors[0]->value](double t) {
-      double joules = 0, at = 1024;
-      for (; at + kTick <= t; at += kTick) joules += kTick * watts(at);
-      return joules + (t - at) * watts(at);
-    };
-  }
   /// "less 60 W of idle power", or nothing where none is known.
   std::string subtracted() {
     now = 1024;
@@ -47,36 +38,12 @@ struct EnergyIdle : test::VirtualMeter {
     if (found == quantities.end()) return "";
     return found->second.method.substr(found->second.method.find("less"));
   }
-  /// Its standard error, W, from that of the energy without it (per launch of a millisecond).
-  double error_of_idle() const {
-    const auto& quantities = meter->result().quantities;
-    const auto& all = quantities.at("energy");
-    const auto& less = quantities.at("idle_subtracted_energy");
-    return std::sqrt(less.standard_error * less.standard_error - all.standard_error * all.standard_error) / 1e-3;
-  }
 };
 
 TEST_F(EnergyIdle, IsThatOfTheSecondHalfOfThePause) {
   idle = {900, 800, 700, 600, 500, 400, 300, 200, 150, 120, 61, 59, 62, 58, 63, 57, 60, 60, 64, 56};
   EXPECT_EQ(subtracted(), "less 60 W of idle power");
   EXPECT_NEAR(meter->result().quantities.at("idle_subtracted_energy").value, 0.1 - 60e-3, 1e-9);
-}
-
-TEST_F(EnergyIdle, HasTheScatterOfFiveBatchesAsItsError) {
-  idle = std::vector<double>(10, 500);
-  const std::vector<double> batches{50, 58, 61, 60, 71};
-  for (const double mean : batches) idle.insert(idle.end(), {mean - 3, mean + 3});
-  EXPECT_EQ(subtracted(), "less 60 W of idle power");
-  EXPECT_NEAR(error_of_idle(), std::sqrt(variance(batches) / 5), 1e-6);
-}
-
-TEST_F(EnergyIdle, OfACounterIsWhatItCountsInEachBatch) {
-  const std::vector<double> batches{50, 58, 61, 60, 71};  // of four readings each
-  idle = std::vector<double>(20, 400);
-  for (const double watts : batches) idle.insert(idle.end(), 4, watts);
-  count();
-  EXPECT_EQ(subtracted(), "less 60 W of idle power");
-  EXPECT_NEAR(error_of_idle(), std::sqrt(variance(batches) / 5), 1e-6);
 }
 
 TEST_F(EnergyIdle, IsMeasuredOnceBeforeTheFirstConfiguration) {

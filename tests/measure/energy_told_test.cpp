@@ -1,9 +1,14 @@
 // What is told of a measurement of energy beside the number itself: at a power limit, of a board that warms, and when
 // it has settled.
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
 
 #include "base/statistics.hpp"
-#include "kept_numbers.hpp"
+#include "measure/energy/energy.hpp"
 #include "measure/energy/energy_capped.hpp"
 
 namespace ergotune {
@@ -12,6 +17,24 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+
+/// The i-th of a sequence of numbers from -0.5 to 0.5 that look like noise.
+double noise(std::uint32_t i) {
+  std::uint32_t x = i * 2654435761u + 104729u;
+  x ^= x >> 15;
+  x *= 2246822519u;
+  x ^= x >> 13;
+  return static_cast<double>(x) / 4294967296.0 - 0.5;
+}
+
+SensorInfo test_sensor(SensorKind kind, double update_period, double window = 0, double lag = 0) {
+  SensorInfo info;
+  info.kind = kind;
+  info.update_period = update_period;
+  info.window = window;
+  info.lag = lag;
+  return info;
+}
 
 /// 3 s of 1000 launches a second at about 100 W by a sensor that looks every 20 ms; marks every 10 ms.
 EnergyTrace steady(double relative_noise = 0.01) {
@@ -52,31 +75,6 @@ TEST(EnergyTold, OfIdlePowerAndTemperatureIsWhatTheyTakeInALaunch) {
   EXPECT_NEAR(corrected.value, energy.value - 0.5 * 10 * 1e-3, 1e-9);
   EXPECT_NEAR(corrected.standard_error, std::hypot(energy.standard_error, 0.2 * 10 * 1e-3), 1e-9);
   EXPECT_THAT(corrected.method, HasSubstr("at 51 °C by 0.5 W per °C"));
-}
-
-TEST(EnergyTold, WhatTheBoardDidWhileItWasMeasured) {
-  EnergyTrace trace = steady();
-  trace.settled_at = 1;
-  const auto state = [](double clock) {
-    return [=](DeviceState& s) {
-      s.core_clock_mhz = clock, s.memory_clock_mhz = clock / 2;
-      s.core_voltage_v = clock / 1000, s.temperature_c = clock / 20;
-    };
-  };
-  look(trace, 0.9, state(400));
-  look(trace, 1, state(1000));
-  look(trace, 3, state(1100));
-  look(trace, 3.1, state(400));
-  const EnergyResult result = estimate_energy(trace, {});
-  EXPECT_DOUBLE_EQ(result.quantities.at("core_clock").value, 1050e6);
-  EXPECT_EQ(result.quantities.at("core_clock").n, 2);
-  EXPECT_DOUBLE_EQ(result.quantities.at("memory_clock").value, 525e6);
-  EXPECT_DOUBLE_EQ(result.quantities.at("core_voltage").value, 1.05);
-  EXPECT_DOUBLE_EQ(result.quantities.at("temperature").value, 52.5);
-  EXPECT_THAT(result.warnings, IsEmpty()) << "five degrees are nothing";
-  trace.board.back().first = 2;
-  trace.board.back().second.temperature_c = 49.9;
-  EXPECT_THAT(estimate_energy(trace, {}).warnings, Contains("temperature changed by 5 degrees while it was measured"));
 }
 
 TEST(EnergyTold, ADriftIsSaidAndHalfOfItBelongsToTheInterval) {

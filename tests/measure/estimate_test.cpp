@@ -63,20 +63,6 @@ TEST(Estimate, DisturbedSamplesMoveNothing) {
   EXPECT_LT(disturbed.relative_half_width, 0.01);
 }
 
-/// Standard error of these samples over that of the same ones where no order is left in them.
-double widening(const std::vector<double>& ordered, const std::vector<double>& mixed) {
-  return estimate_time(ordered).standard_error / estimate_time(mixed).standard_error;
-}
-
-TEST(Estimate, ADriftWidensTheIntervalByTheCorrelationOfNeighbours) {
-  const std::vector<double> drift{1, 1, 1, 2, 3, 4, 5, 6, 6, 6}, mixed{1, 6, 1, 6, 2, 5, 1, 6, 3, 4};
-  const double r = correlation(std::span(drift).first(9), std::span(drift).last(9));
-  ASSERT_GT(r, 1.65 / std::sqrt(10.0));
-  EXPECT_NEAR(widening(drift, mixed), std::sqrt((1 + std::min(r, 0.9)) / (1 - std::min(r, 0.9))), 1e-9);
-  const std::vector<double> weak{1, 6, 6, 1, 1, 2, 5, 6, 4, 3};
-  EXPECT_NEAR(widening(weak, mixed), 1, 1e-9) << "as much as chance gives";
-}
-
 TEST(Estimate, OneSampleIsNoInterval) {
   EXPECT_TRUE(std::isinf(estimate_time(std::vector<double>{1.0}).relative_half_width));
   EXPECT_TRUE(std::isinf(estimate_time({}).relative_half_width));

@@ -37,20 +37,6 @@ TEST(Measurement, ValuesThatAreNoNumbersAreNoValues) {
   EXPECT_EQ(m.standard_error("power"), 0);
 }
 
-TEST(Measurement, OnlyOkAndNotConvergedAreUsable) {
-  for (const Status status : {Status::compile_error, Status::launch_error, Status::runtime_error, Status::timeout,
-                              Status::wrong_result, Status::unsupported})
-    EXPECT_FALSE(usable(status)) << to_string(status);
-  EXPECT_TRUE(usable(Status::ok));
-}
-
-TEST(Measurement, ProvenanceHasAName) {
-  EXPECT_EQ(to_string(Provenance::measured), "measured");
-  EXPECT_EQ(to_string(Provenance::replayed), "replayed");
-  EXPECT_EQ(to_string(Provenance::simulated), "simulated");
-  EXPECT_EQ(to_string(Provenance::modelled), "modelled");
-}
-
 TEST(CompileStatus, IsTheCompilersErrorButWhereTheDeviceSaysMore) {
   EXPECT_EQ(compile_status(DeviceError(DeviceFault::unsupported, "")), Status::unsupported);
   EXPECT_EQ(compile_status(DeviceError(DeviceFault::timeout, "")), Status::timeout);

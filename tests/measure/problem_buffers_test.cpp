@@ -73,13 +73,6 @@ TEST_F(ProblemBuffersTest, ARoundChangesItsInputsOnlyWhereItReadsBeforeItWrites)
   EXPECT_TRUE(make({{buffer("t", Access::read_write)}}).has_in_out());
 }
 
-TEST_F(ProblemBuffersTest, ContentsAreThoseOfTheArgumentsPlace) {
-  const auto buffers = make({{buffer("a", Access::read), buffer("b", Access::write)}});
-  std::vector<std::byte> b;
-  buffers.read("b", b);
-  EXPECT_EQ(b, initial_contents(kept[0][1], kCount, 1)) << "the numbers of earlier versions";
-}
-
 TEST_F(ProblemBuffersTest, WhatIsWrittenOutsideIsNamedAndMended) {
   auto buffers = make({{buffer("a", Access::read), buffer("b", Access::write)}});
   EXPECT_EQ(buffers.written_outside(), "");
@@ -97,22 +90,6 @@ TEST_F(ProblemBuffersTest, WhatIsWrittenOutsideIsNamedAndMended) {
   std::vector<std::byte> after;
   buffers.read("a", after);
   EXPECT_EQ(after, before);
-}
-
-TEST_F(ProblemBuffersTest, WhatDoesNotFitSaysHowMuchItWouldBe) {
-  device.memory = 16;
-  auto argument = buffer("a", Access::read);
-  argument.count = Expression::parse("26");
-  EXPECT_THAT(complaint({{argument}}), HasSubstr("argument \"a\" brings them to 0.000104 MB"));
-  device.memory = 104 + GuardedBuffer::kBefore + GuardedBuffer::kBehind;
-  auto other = argument;
-  other.name = "b";
-  EXPECT_THAT(complaint({{argument, other}}), HasSubstr("argument \"b\" brings them to 0.000208 MB"));
-}
-
-TEST_F(ProblemBuffersTest, WhatALaterKernelWritesIsAnOutput) {
-  EXPECT_THAT(make({{buffer("t", Access::read)}, {buffer("t", Access::write)}}).outputs(), ElementsAre("t"));
-  EXPECT_THAT(make({{buffer("t", Access::read)}, {buffer("t", Access::read)}}).outputs(), ElementsAre());
 }
 
 TEST_F(ProblemBuffersTest, OnlyAlikeBuffersSwap) {
@@ -238,14 +215,6 @@ TEST_F(ProblemBuffersTest, OutputsAreThoseThatAConfigurationIsGiven) {
   const auto bound = buffers.bind(kept[0], [&](std::string_view) { return &layout; });
   ASSERT_EQ(bound.size(), 2u);
   EXPECT_NE(bound[0].buffer, bound[1].buffer);
-}
-
-TEST_F(ProblemBuffersTest, CopyingOneBuffersZoneIntoAnothersIsSeen) {
-  auto buffers = make({{buffer("a", Access::read), buffer("b", Access::write)}});
-  const float* a = bound(buffers, kept[0], 0).floats();
-  float* b = bound(buffers, kept[0], 1).floats();
-  for (std::size_t i = 0; i < kCount + 64; ++i) b[i] = a[i];
-  EXPECT_THAT(buffers.written_outside(), HasSubstr("argument \"b\" is written outside"));
 }
 
 }  // namespace

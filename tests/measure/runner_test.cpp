@@ -65,36 +65,6 @@ TEST_F(RunnerTest, NoiseBeyondTheCapIsNotConvergedWithItsValueKept) {
   EXPECT_THAT(m.message, HasSubstr("1 % was asked"));
 }
 
-TEST_F(RunnerTest, ShortKernelsAreLaunchedSeveralTimesPerSample) {
-  device.kernels["double_32"] = right(2e-6);
-  const Measurement m = measure(32);
-  ASSERT_EQ(m.status, Status::ok);
-  EXPECT_NEAR(m.value("time").value(), 2e-6, 1e-12);
-  EXPECT_THAT(m.quantities.at("time").method, HasSubstr("launches each"));
-}
-
-TEST_F(RunnerTest, SlowKernelsGetThreeSamples) {
-  device.kernels["double_32"] = right(2.0);
-  const Measurement m = measure(32);
-  EXPECT_EQ(m.status, Status::ok);
-  EXPECT_EQ(m.quantities.at("time").n, 3);
-}
-
-TEST_F(RunnerTest, RacingStopsWhatCannotWin) {
-  Random random(5);
-  device.kernels["double_64"] = [&](const FakeLaunch& launch) {
-    right(0)(launch);
-    return 5e-3 * (1 + 0.05 * random.normal());
-  };
-  Runner runner(device, problem, options);
-  RunOptions run;
-  run.give_up_above = 1e-3;
-  const Measurement m = measure(runner, 64, run);
-  EXPECT_EQ(m.status, Status::ok);
-  EXPECT_EQ(m.quantities.at("time").n, 7);
-  EXPECT_THAT(m.warnings, ::testing::Contains(HasSubstr("stopped early")));
-}
-
 TEST_F(RunnerTest, ColdCacheFlushesBeforeEverySample) {
   options.cold_cache = true;
   device.kernels["double_32"] = right(1e-6);
@@ -171,17 +141,6 @@ TEST_F(RunnerTest, AKernelThatWritesNothingIsWrongBecauseOutputsAreRestored) {
   Runner runner(device, problem, options);
   EXPECT_EQ(measure(runner, 32).status, Status::ok);
   EXPECT_EQ(measure(runner, 64).status, Status::wrong_result);
-}
-
-TEST_F(RunnerTest, AKernelThatSpoilsItsInputsDoesNotSpoilTheNextConfiguration) {
-  device.kernels["double_64"] = [](const FakeLaunch& launch) {
-    for (std::size_t i = 0; i < kCount; ++i) launch.buffers[1]->floats()[i] = 99;
-    return 1e-3;
-  };
-  Runner runner(device, problem, options);
-  EXPECT_EQ(measure(runner, 32).status, Status::ok);
-  EXPECT_EQ(measure(runner, 64).status, Status::wrong_result);
-  EXPECT_EQ(measure(runner, 32).status, Status::ok);
 }
 
 TEST_F(RunnerTest, InOutBuffersAreRestoredForVerificationAndTiming) {
@@ -315,21 +274,6 @@ TEST_F(RunnerTest, GlobalSizesAreRoundedUpToWholeBlocks) {
   EXPECT_EQ(seen.grid[0], 4u);
   EXPECT_EQ(seen.block[0], 64u);
   EXPECT_EQ(seen.grid[1], 1u);
-}
-
-TEST_F(RunnerTest, CompileJobCarriesParametersAndConstantsAsMacros) {
-  problem.constants["alpha"] = 0.5;
-  problem.constants["flag"] = true;
-  device.device_info.properties["device.warp_size"] = 32;
-  problem.kernel().options[""] = {Template::parse("-DTWICE={{2*block_size_x}}")};
-  problem.kernel().options["opencl"] = {Template::parse("-cl-fast-relaxed-math")};
-  problem.kernel().options["cuda"] = {Template::parse("-lineinfo")};
-  Runner runner(device, problem, options);
-  const CompileJob job = runner.compile_job({Value(64)});
-  EXPECT_THAT(job.defines, ::testing::ElementsAre(std::pair("block_size_x", "64"), std::pair("alpha", "0.5"),
-                                                  std::pair("flag", "1"), std::pair("n", "256")));
-  EXPECT_THAT(job.options, ::testing::ElementsAre("-DTWICE=128", "-cl-fast-relaxed-math"));
-  EXPECT_EQ(job.function, "double_64");
 }
 
 TEST_F(RunnerTest, TheFirstCorrectOutputsServeLaterRunners) {

@@ -61,20 +61,6 @@ TEST_F(SeveralKernels, WhatIsWrongInSequenceTooIsNoRace) {
   EXPECT_FALSE(result.quantities.contains("time"));
 }
 
-TEST_F(SeveralKernels, ARaceThatSpoilsInputsIsOneAllTheSame) {
-  const Problem problem = two_kernels("{ concurrent = [\"twice\", \"third\"] }");
-  Runner runner(device, problem, options);
-  ASSERT_EQ(measure(runner, 32, 32).status, Status::ok);
-  const auto sound = device.kernels["twice_64"];
-  std::size_t launches = 0;
-  device.kernels["twice_64"] = [&](const FakeLaunch& launch) {
-    if (++launches == 1) launch.buffers[0]->floats()[3] = 77;
-    return sound(launch);
-  };
-  EXPECT_THAT(measure(runner, 64, 32).message, StartsWith("a race"));
-  EXPECT_EQ(measure(runner, 32, 32).status, Status::ok);
-}
-
 TEST_F(SeveralKernels, WhatWritesOutsideInSequenceIsNotMeasured) {
   device.kernels["third_32"] = [](const FakeLaunch& launch) {
     launch.buffers[1]->floats()[kCount] = 1;
@@ -84,20 +70,6 @@ TEST_F(SeveralKernels, WhatWritesOutsideInSequenceIsNotMeasured) {
   EXPECT_EQ(result.status, Status::wrong_result);
   EXPECT_THAT(result.message, HasSubstr("\"z\" is written outside"));
   EXPECT_FALSE(result.quantities.contains("time"));
-}
-
-TEST_F(SeveralKernels, AReferenceRunSideBySideIsTakenAndNothingIsMeasured) {
-  const Problem problem = two_kernels("{ concurrent = [\"twice\", \"third\"] }");
-  Runner runner(device, problem, options);
-  RunOptions only;
-  only.reference_only = true;
-  const Measurement result = measure(runner, 32, 32, only);
-  EXPECT_EQ(result.status, Status::ok);
-  EXPECT_TRUE(runner.has_reference());
-  EXPECT_FALSE(result.quantities.contains("time"));
-  device.copies = 0;
-  ASSERT_EQ(measure(runner, 32, 32, only).status, Status::ok);
-  EXPECT_EQ(device.copies, 2u * 3) << "the outputs, before each of three looks: the inputs were never in doubt";
 }
 
 TEST_F(SeveralKernels, OverlapIsTheShareOfTheTimeInWhichTwoRun) {
@@ -148,18 +120,6 @@ TEST_F(SeveralKernels, AFailureNamesItsKernel) {
   result = measure(problem);
   EXPECT_EQ(result.status, Status::launch_error);
   EXPECT_THAT(result.message, StartsWith("kernel \"third\": no such function"));
-}
-
-TEST_F(SeveralKernels, OfAFaultWhileTheyRunNobodyKnowsWhichKernelItWas) {
-  const Problem problem = two_kernels("{ kernel = \"twice\" }, { kernel = \"third\" }");
-  for (const DeviceFault fault : {DeviceFault::runtime, DeviceFault::timeout}) {
-    device.kernels["third_32"] = [fault](const FakeLaunch&) -> double { throw DeviceError(fault, "illegal address"); };
-    Runner runner(device, problem, options);
-    const Measurement result = measure(runner, 32, 32);
-    EXPECT_EQ(result.status, fault == DeviceFault::runtime ? Status::runtime_error : Status::timeout);
-    EXPECT_EQ(result.message, "illegal address");
-    EXPECT_FALSE(runner.healthy()) << "after that the device cannot be trusted";
-  }
 }
 
 TEST_F(SeveralKernels, OnlyResourcesAreAskedForWithoutALaunch) {

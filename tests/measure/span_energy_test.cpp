@@ -88,16 +88,6 @@ TEST(SpanEnergy, GuessesNothing) {
   EXPECT_THAT(energy_over(counter, {{1, 2}}).front().why_not, HasSubstr("far above any limit"));
 }
 
-TEST(SpanEnergy, OfLittlePowerIsLittleAndOfNoneIsNone) {
-  SensorTrace trace = trace_of(SensorKind::instantaneous_power, 0.02, 0, 0, 0, 4, 2e-3);
-  for (Reading& reading : trace.readings) reading.value = 0.5;
-  const SpanEnergy little = energy_over(trace, {{1, 2}}).front();
-  EXPECT_EQ(little.why_not, "");
-  EXPECT_NEAR(little.joules, 0.5, 1e-9);
-  for (Reading& reading : trace.readings) reading.value = 0;
-  EXPECT_EQ(energy_over(trace, {{1, 2}}).front().why_not, "it reads no power at all");
-}
-
 // A counter that is read often before and after a run and once a second while it lasts: what lies between a tick and
 // the run's beginning or end is idle energy, and no part of the run's.
 TEST(SpanEnergy, OfARunBetweenPausesHasNoBiasFromTheTicksAroundIt) {
@@ -164,19 +154,6 @@ TEST(SensorRecorder, KeepsWhatEachSensorSaysUntilItIsToldToForget) {
   EXPECT_EQ(a->restarts, 2);
 }
 
-TEST(SensorRecorder, WaitsUntilEachSensorSpeaksOfALaterTimeByItsMargin) {
-  // 1 s of lag, half a window, 2.2 updates: 24 s; a counter's first reading is no tick
-  EXPECT_DOUBLE_EQ(reading_margin(slow_sensor("a")), 24.001);
-  auto* sensor = new ScriptedSensor(
-      slow_sensor("a"), {{{200, 1}}, {}, {}, {{100, 1}}, {}, {}, {{123.998, 2}}, {}, {}, {{124.0, 3}}, {{125, 4}}});
-  const auto recorder = recorder_of(sensor);
-  recorder->begin(1e-4);
-  recorder->wait(100, kEver);
-  const auto found = recorder->traces();
-  EXPECT_GE(found[0].readings.size(), 4u);
-  EXPECT_GE(found[0].readings.back().time, 124);
-}
-
 TEST(SensorRecorder, WaitsNotForOneThatHasFailedAndKeepsItsWords) {
   for (const auto& [status, words] :
        {std::pair{ReadStatus::failed, "it is gone"}, {ReadStatus::not_supported, "it is gone"}}) {
@@ -189,45 +166,6 @@ TEST(SensorRecorder, WaitsNotForOneThatHasFailedAndKeepsItsWords) {
   silent->begin(1e-4);
   silent->wait(0, 1e-3);
   EXPECT_EQ(silent->traces()[0].failure, "") << "nothing new is no failure";
-}
-
-TEST(SensorRecorder, ReadsACounterRarelyWhileAProgramRuns) {
-  SensorInfo counter;
-  counter.kind = SensorKind::cumulative_energy;
-  auto* sensor = new ScriptedSensor(counter, {});
-  const auto recorder = recorder_of(sensor);
-  recorder->begin(1e-3);
-  sensor->reads.wait_for(5);
-  recorder->set_program_runs(true);
-  ::usleep(20'000);
-  const auto before = sensor->reads.count();
-  ::usleep(300'000);
-  EXPECT_LE(sensor->reads.count(), before + 1);
-  recorder->set_program_runs(false);
-  const auto after = sensor->reads.count();
-  sensor->reads.wait_for(after + 5);
-}
-
-TEST(SensorRecorder, RestsAsLongAsReadingTakes) {
-  struct Slow : ScriptedSensor {
-    Slow() : ScriptedSensor({}, {}) {}
-    ReadStatus read(std::vector<Reading>& out) override {
-      const double begin = host_seconds();
-      if (last_end > 0) rests.push_back(begin - last_end);
-      while (host_seconds() - begin < 2e-3) continue;
-      last_end = host_seconds();
-      return ScriptedSensor::read(out);
-    }
-    double last_end = 0;
-    std::vector<double> rests;
-  };
-  auto* sensor = new Slow;
-  const auto recorder = recorder_of(sensor);
-  recorder->begin(0);
-  sensor->reads.wait_for(5);
-  recorder->end();
-  sensor->rests.pop_back();  // the last look, at the end, comes at once
-  EXPECT_GE(*std::min_element(sensor->rests.begin(), sensor->rests.end()), 2e-3);
 }
 
 }  // namespace

@@ -93,29 +93,6 @@ TEST_F(Timing, ObserversDoNotLengthenWhatTheyWatch) {
   EXPECT_NEAR(timer.measure(rounds, 4e-5, 1e300, {}, &hooks).estimate.value, 4e-5, 1e-8);
 }
 
-TEST_F(Timing, TheOverheadIsMeasuredOnceForKernelsOfAboutALength) {
-  Timer timer(device, options);
-  Graphed first(device, 2e-4, 3.8e-6, 5e-6), second(device, 4e-4, 3.8e-6, 5e-6), short_one(device, 1e-5, 3.8e-6, 5e-6);
-  timer.measure(first, 2e-4, 1e300, {}, nullptr);
-  timer.measure(second, 4e-4, 1e300, {}, nullptr);
-  const auto alone = second.launches;
-  timer.measure(second, 4e-4, 1e300, {}, nullptr);
-  EXPECT_LT(second.launches - alone, alone) << "of single launches for the first time";
-  timer.measure(short_one, 1e-5, 1e300, {}, nullptr);
-  EXPECT_EQ(timer.measure(short_one, 1e-5, 1e300, {}, nullptr).launches_per_sample, 30u);
-}
-
-TEST_F(Timing, InputsAreRestoredBeforeTheOverheadIsMeasuredWithRoundsThatChangeThem) {
-  Graphed rounds(device, 5e-5, 3.8e-6, 5e-6);
-  std::vector<std::size_t> restored;
-  Timer timer(device, options);
-  const auto result = timer.measure(
-      rounds, 5e-5, 1e300, [&] { restored.push_back(rounds.launches); }, nullptr);
-  EXPECT_EQ(result.launches_per_sample, 2u) << "no more than 0.1 ms take";
-  EXPECT_EQ(restored.front(), 0u);
-  EXPECT_EQ(restored.size(), 6u);
-}
-
 TEST_F(Timing, BeginsWithTheLeastAndEndsWithTheMost) {
   options.min_repeats = 5;
   options.max_repeats = 40;

@@ -284,7 +284,7 @@ TEST(PowerModelCampaign, RecognisesDataWithoutARidge) {
       curve.voltage_slope_per_mhz = 0;
       if (throttled) curve.max_power_w = curve.power(truth.high - 0.125 * (truth.high - truth.low));
       for (const double noise : {0.0, 0.01, 0.02, 0.05}) {
-        for (int draw = 0; draw < draws(); ++draw) {
+        for (int draw = 0; draw < std::max(1, draws() / 4); ++draw) {
           const PowerModel model = fit_power_model(sample(curve, clocks_of(truth), noise, random));
           ++fits;
           recognised += !model.found;

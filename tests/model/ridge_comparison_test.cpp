@@ -43,30 +43,6 @@ TEST(Ridges, AVoltageThatStaysHasNone) {
 }
 
 // A board that did behave as printed: v = 1 below 600 MHz, then 0.002 (f - 600).
-TEST(Ridges, EquationThreeAsPrintedFindsItsOwnThreshold) {
-  std::vector<PowerSample> printed;
-  std::vector<double> clocks;
-  for (int f = 200; f <= 1600; f += 100) {
-    const double v = f < 600 ? 1 : 0.002 * (f - 600);
-    PowerSample s;
-    s.clock_mhz = f;
-    s.power_w = 40 + 0.1 * f * v * v;
-    printed.push_back(s);
-  }
-  for (int f = 200; f <= 1600; f += 20) clocks.push_back(f);
-  const auto model = fit_as_printed(printed, clocks);
-  ASSERT_TRUE(model);
-  EXPECT_NEAR(model->ridge_mhz, 600, 21);
-  EXPECT_LT(model->relative_deviation, 0.02);
-  EXPECT_NEAR(model->power(1200) / (40 + 0.1 * 1200 * 1.44), 1, 0.05);
-  // On a board whose voltage is continuous it is the worse description.
-  const auto other = fit_as_printed(samples(false, 0), clocks);
-  ASSERT_TRUE(other);
-  EXPECT_GT(other->relative_deviation, 10 * fit_power_model(samples(false, 0)).relative_deviation);
-  EXPECT_FALSE(fit_as_printed(std::span(printed).first(4), clocks));
-}
-
-// Just below a ridge with a steep voltage lies the best clock of a board, though the curve has its minimum between two.
 TEST(Ridges, OfTheBoardsClocksTheCheapestIsTaken) {
   const PowerModel model = fit_power_model(samples(false, 0));
   ASSERT_TRUE(model.found);

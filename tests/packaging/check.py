@@ -26,6 +26,7 @@ def versions():
         "CMakeLists.txt": re.search(r"^project\(ergotune VERSION ([\d.]+)", text("CMakeLists.txt"), re.M).group(1),
         "pyproject.toml": re.search(r'^version = "(.*)"', text("pyproject.toml"), re.M).group(1),
         "CITATION.cff": re.search(r"^version: (.*)$", text("CITATION.cff"), re.M).group(1).strip('"'),
+        "packaging/conda/recipe.yaml": re.search(r'version: "(.*)"', text("packaging/conda/recipe.yaml")).group(1),
         "CHANGELOG.md": re.search(r"^## ([\d.]+)", text("CHANGELOG.md"), re.M).group(1),
     }
     if len(set(found.values())) != 1:
@@ -47,14 +48,10 @@ def spack():
     def name(call):
         return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
-    defined = {call.args[0].value for call in calls if name(call) in ("define", "define_from_variant")}
+    defined = {call.args[0].value for call in calls if name(call) == "define"}
     yield from (f"package.py sets {option}, which CMake does not have" for option in sorted(defined - cmake_names()))
-    variants = {call.args[0].value for call in calls if name(call) == "variant"}
-    for call in calls:
-        if name(call) == "define_from_variant" and call.args[1].value not in variants:
-            yield f"package.py has no variant {call.args[1].value}"
     depended = " ".join(call.args[0].value for call in calls if name(call) == "depends_on")
-    for library in ("fmt", "cli11", "nlohmann-json", "simdjson", "tomlplusplus", "sqlite", "eigen", "zlib", "xxhash", "libevent", "pybind11"):
+    for library in ("fmt", "cli11", "nlohmann-json", "simdjson", "tomlplusplus", "sqlite", "eigen", "boost", "zlib", "xxhash", "libevent"):
         if library not in depended:
             yield f"package.py does not depend on {library}"
 
@@ -96,9 +93,11 @@ def wheel(build):
         if executable & 0o111 != 0o111:
             yield "the command in the wheel is no program"
         missing = {f"ergotune/{name}" for name in ("libergotune-launcher.so", "bin/libergotune-capture-opencl.so",
-                                                   "bin/libergotune-capture-cuda.so")} - set(names)
+                                                   "bin/libergotune-capture-cuda.so", "include/ergotune/launcher.h")} - set(names)
         if missing:
-            yield f"the wheel lacks what the command and the launcher open: {sorted(missing)}"
+            yield f"the wheel lacks what the command and applications need: {sorted(missing)}"
+        if not any(name.endswith("/licenses/THIRD_PARTY.md") for name in names):
+            yield "the wheel lacks the notices of the software that it contains"
         record = next(name for name in names if name.endswith("/RECORD"))
         listed = [line.rsplit(",", 2)[0] for line in (place / record).read_text().splitlines()]
         if sorted(listed) != sorted(names):
@@ -123,16 +122,32 @@ def deb(build):
             yield f"scripts/make-deb: {made.stderr}"
             return
         place = pathlib.Path(folder, "root")
-        subprocess.run(["dpkg-deb", "-x", made.stdout.strip(), place], check=True)
-        for name in ("usr/share/doc/ergotune/copyright", "usr/share/doc/ergotune/docs/capture.md", "usr/include/ergotune/launcher.h"):
-            if not (place / name).exists():
-                yield f"the package lacks {name}"
-        if not any(file.resolve().exists() for file in place.glob("usr/lib/*/libergotune-launcher.so")):
-            yield "the package lacks the launcher"
+        for package in made.stdout.split():
+            subprocess.run(["dpkg-deb", "-x", package, place], check=True)
+        for name in ("share/doc/ergotune/copyright", "share/doc/ergotune/docs/capture.md", "share/man/man1/ergotune-tune.1.gz",
+                     "share/bash-completion/completions/ergotune", "include/ergotune/launcher.h", "lib/libergotune-launcher.so",
+                     "lib/libergotune.a", "lib/pkgconfig/ergotune-launcher.pc", "lib/cmake/ergotune/ergotuneConfig.cmake"):
+            if not (place / "usr" / name).resolve().exists():
+                yield f"the packages lack {name}"
         own = {name: value for name, value in os.environ.items() if not name.startswith("ERGOTUNE")}
         listed = subprocess.run([place / "usr/bin/ergotune", "capture", "--list", "--json", "--", "true"], env=own, cwd=folder, capture_output=True, text=True)
         if not listed.stdout.startswith("{"):
             yield f"the unpacked package cannot watch a program: {listed.stderr}"
+
+
+def manual(build):
+    """Every verb has a man page, and bash completes verbs and options."""
+    share = build / "share"
+    listed = subprocess.run([build / "ergotune", "--help"], capture_output=True, text=True, check=True).stdout
+    for verb in re.findall(r"^  ([a-z]+)(?:, [a-z]+)*  +\S", listed, re.M):
+        page = share / f"man/man1/ergotune-{verb}.1"
+        if not page.exists() or "--help" not in page.read_text().replace("\\", ""):
+            yield f"{page} is missing or names no option"
+    for words, expected in (("ergotune tu", "tune"), ("ergotune tune --dev", "--device"), ("ergotune wisdom w", "why")):
+        code = f'. "$0"; COMP_WORDS=({words}); COMP_CWORD={words.count(" ")}; _ergotune; echo "${{COMPREPLY[@]}}"'
+        done = subprocess.run(["bash", "-c", code, share / "bash-completion/completions/ergotune"], capture_output=True, text=True)
+        if done.stdout.split() != [expected]:
+            yield f"bash completes {words!r} to {done.stdout!r}: {done.stderr}"
 
 
 def main():
@@ -144,7 +159,7 @@ def main():
     if arguments.wheel or arguments.deb:
         faults = [*(wheel if arguments.wheel else deb)(arguments.build)]
     else:
-        faults = [*versions(), *spack(), *dockerfile()]
+        faults = [*versions(), *spack(), *dockerfile(), *manual(arguments.build)]
     for fault in faults:
         print(f"FAULT {fault}")
     return 1 if faults else 0

@@ -114,20 +114,6 @@ TEST(CommandSensor, GoesOnWhenTheWallClockIsSet) {
   EXPECT_NEAR(readings.back().time, host_seconds(), 5);
 }
 
-// Lines can only come late: what stands between two of them is what their own clock says, whenever they come.
-TEST(CommandSensor, ALateLineStandsWhereItsClockSays) {
-  const auto sensor = open_sensor("command:echo 10 100; sleep 0.05; echo 10.001 100; sleep 60");
-  const auto readings = collect(*sensor, 2);
-  ASSERT_EQ(readings.size(), 2u);
-  EXPECT_NEAR(readings[1].time - readings[0].time, 0.001, 1e-6);
-}
-
-TEST(CommandSensor, NeedsAProgram) {
-  EXPECT_THROW(open_sensor("command:"), UserError);
-  EXPECT_THROW(open_sensor("command"), UserError);
-  EXPECT_NO_THROW(open_sensor("command::")) << "the shell's own";
-}
-
 TEST(CommandSensor, TakesItsProgramAndWhatThatStartedWithIt) {
   auto sensor = open_sensor("command:echo $$; sleep 60 & echo $!; wait");
   const auto readings = collect(*sensor, 2);

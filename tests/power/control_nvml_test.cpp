@@ -57,12 +57,6 @@ TEST_F(NvmlControls, SetAndPutBackEverything) {
   EXPECT_EQ(settings(fake().board()), before);
 }
 
-TEST_F(NvmlControls, PersistenceModeThatWasOnStaysOn) {
-  fake().board().persistence = 1;
-  ASSERT_TRUE(open()->set(kCore, 1410).ok());
-  EXPECT_EQ(fake().board().persistence, 1);
-}
-
 TEST_F(NvmlControls, ALockOfOthersOnAQuantityWeDoNotTouchStays) {
   fake().board().locked = 1;
   fake().board().locked_min = fake().board().locked_max = 1200;
@@ -107,13 +101,6 @@ TEST_F(NvmlControls, OldBoardsUseApplicationClocks) {
   EXPECT_EQ(fake().board().locked, 0);
   EXPECT_TRUE(session->finish().complete);
   EXPECT_EQ(settings(fake().board()), before);
-}
-
-TEST_F(NvmlControls, ApplicationClocksAtTheirDefaultAreReset) {
-  start("pascal");
-  ASSERT_TRUE(open()->set(kCore, 1005).ok());
-  EXPECT_EQ(fake().board().application_clocks_set, 0);
-  EXPECT_EQ(fake().board().application_graphics, 1380u);
 }
 
 TEST_F(NvmlControls, MemoryOfATuringFallsBackWhileItsCoreIsLocked) {

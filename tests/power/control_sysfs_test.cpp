@@ -77,45 +77,6 @@ TEST_F(SysfsControls, TegraPinsTheClockAndPutsItBack) {
   EXPECT_EQ(tree.contents(), before);
 }
 
-TEST_F(SysfsControls, ATegraWithoutAGateOrWithAClockOfNothing) {
-  control_trees::add_tegra(tree);
-  const std::string gpu = kTegraGpu;
-  std::filesystem::remove(tree.real(gpu + "/device/railgate_enable"));
-  tree.put(gpu + "/available_frequencies", "0 1 306000000");
-  const auto control = open_control("tegra", environment);
-  EXPECT_THAT(control->range(ControlQuantity::core_clock_mhz).values, ElementsAre(1e-6, 306)) << "no clock is 0";
-  ASSERT_TRUE(control->set(ControlQuantity::core_clock_mhz, 306).ok());
-  EXPECT_FALSE(std::filesystem::exists(tree.real(gpu + "/device/railgate_enable")));
-  EXPECT_EQ(control->snapshot().size(), 1u);
-}
-
-TEST_F(SysfsControls, BothBoundsMustBeWritable) {
-  control_trees::add_tegra(tree);
-  std::filesystem::permissions(tree.root(), std::filesystem::perms(0755));
-  const auto control = open_control("tegra", environment);
-  for (const auto& [min, max] : {std::pair{0666, 0444}, {0444, 0666}, {0666, 0666}}) {
-    ::chmod(tree.real(std::string(kTegraGpu) + "/min_freq").c_str(), static_cast<mode_t>(min));
-    ::chmod(tree.real(std::string(kTegraGpu) + "/max_freq").c_str(), static_cast<mode_t>(max));
-    const EffectiveUser nobody;
-    EXPECT_EQ(control->permitted(), min == max);
-  }
-}
-
-// The kernel refuses min > max at every moment: the files here do not, so the order is observed through one
-// that cannot be written. Raising must write max first, lowering min first.
-TEST_F(SysfsControls, TheOrderOfMinAndMaxKeepsThemValid) {
-  tree.put("/f/min", "100");
-  tree.put("/f/max", "200");
-  const Sysfs sysfs(tree.root());
-  // A folder in the place of a file fails with EISDIR, for root as well.
-  const FrequencyFiles broken_min{"/f/dir", "/f/max"}, broken_max{"/f/min", "/f/dir"};
-  std::filesystem::create_directories(tree.real("/f/dir"));
-  EXPECT_FALSE(write_range(sysfs, broken_min, 300, 300).ok());
-  EXPECT_EQ(tree.get("/f/max"), "300") << "a failing min must not keep max from being written";
-  EXPECT_FALSE(write_range(sysfs, broken_max, 50, 50).ok());
-  EXPECT_EQ(tree.get("/f/min"), "50");
-}
-
 TEST_F(SysfsControls, AmdgpuSetsLevelsInManualModeAndTheCap) {
   control_trees::add_amdgpu(tree);
   const std::string card = kAmdCard;

@@ -14,8 +14,6 @@
 namespace ergotune {
 namespace {
 
-using ::testing::ElementsAre;
-
 TEST(ClockOutcome, SaysWhatRanInstead) {
   EXPECT_EQ(describe_clock_outcome(1410, 1275, {"power_cap"}), "asked 1410 MHz, ran 1275 MHz, power cap");
   EXPECT_EQ(describe_clock_outcome(1410, 1275, {}), "asked 1410 MHz, ran 1275 MHz");
@@ -77,12 +75,6 @@ TEST(ControlEnvironments, AreTheUsersAndWholePaths) {
   EXPECT_EQ(ControlEnvironment::from_environment().state_folder, "/home/x/state/ergotune");
   const Variables homeless({{"XDG_STATE_HOME", nullptr}, {"HOME", nullptr}});
   EXPECT_EQ(ControlEnvironment::from_environment().state_folder, here / ".local/state/ergotune");
-}
-
-TEST(ControlOrder, VisitsEqualSettingsTogetherAndStartsWithTheCurrent) {
-  const auto core = [](double mhz) { return ControlSetting{{ControlQuantity::core_clock_mhz, mhz}}; };
-  const std::vector<ControlSetting> settings = {core(900), core(1200), core(900), core(600), core(1200)};
-  EXPECT_THAT(order_by_setting(settings, core(1200)), ElementsAre(1, 4, 0, 2, 3));
 }
 
 // Whatever comes in, each setting is visited in one go, and the slow quantity changes only as often as it

@@ -26,21 +26,6 @@ struct Folder {
   ~Folder() { std::filesystem::remove_all(path); }
 };
 
-TEST(CoreVoltage, IsTheGraphicsVoltageOfWhatNvidiaSmiPrints) {
-  EXPECT_DOUBLE_EQ(voltage_in(kPrinted).value(), 0.84375);
-  EXPECT_FALSE(voltage_in("        Graphics                          : N/A\n"));
-  EXPECT_FALSE(voltage_in("        Graphics                          : 0.000 mV\n"));
-  EXPECT_FALSE(voltage_in("        Graphics                          : 900 V\n"));
-  EXPECT_FALSE(voltage_in("        Graphics                          : 100 mV\n"));
-  EXPECT_TRUE(voltage_in("        Graphics                          : 101 mV\n"));
-  EXPECT_TRUE(voltage_in("        Graphics                          : 2999 mV\n"));
-  EXPECT_FALSE(voltage_in("        Graphics                          : 3000 mV\n"));
-  EXPECT_FALSE(voltage_in("        Product                           : 900 mV Graphics\n"));
-  EXPECT_FALSE(voltage_in("        Graphics 900 mV\n"));
-  EXPECT_FALSE(voltage_in("No devices were found\n"));
-  EXPECT_FALSE(voltage_in(""));
-}
-
 TEST(CoreVoltage, ComesFromTheProgramThatIsNamed) {
   const Folder folder;
   const auto program = folder.path / "smi";

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -18,7 +17,7 @@
 #include "base/process/process.hpp"
 #include "ergotune/error.hpp"
 #include "fakes/control_trees/control_trees.hpp"
-#include "power/guardian/guardian_report.hpp"
+#include "power/guardian/guardian_protocol.hpp"
 
 namespace ergotune {
 namespace {
@@ -61,11 +60,10 @@ struct Guardians : ::testing::Test {
 
 /// One that is started as a session starts it, and spoken with by hand.
 struct Spoken {
-  int socket = -1;
+  std::optional<guardian::Stream> stream;
   std::optional<ChildProcess> process;
   Spoken(const Guardians& test, pid_t session, const std::string& key, const std::string& attempts = "1") {
-    int ends[2];
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    const SocketPair sockets = make_socket_pair();
     const std::vector<std::string> words{own_program(),     "test-guardian",
                                          "--session",       std::to_string(session),
                                          "--session-ticks", std::to_string(process_start_ticks(session)),
@@ -74,19 +72,11 @@ struct Spoken {
                                          "--state",         test.environment.state_folder.string(),
                                          "--sysfs-root",    test.environment.sysfs_root.string(),
                                          "--attempts",      attempts};
-    process = ChildProcess::start(words, {}, ends[1]);
-    ::close(ends[1]);
-    socket = ends[0];
+    process = ChildProcess::start(words, {}, sockets.theirs);
+    ::close(sockets.theirs);
+    stream.emplace(guardian::kKind, sockets.ours, sockets.ours);
   }
-  ~Spoken() { ::close(socket); }
-  Spoken(const Spoken&) = delete;
-  Spoken& operator=(const Spoken&) = delete;
-
-  std::string line() const {
-    std::string text;
-    for (char byte; !text.ends_with('\n') && ::read(socket, &byte, 1) == 1;) text += byte;
-    return text;
-  }
+  guardian::Message first() { return stream->receive(kPatience).value(); }
   int exit_code() {
     const auto status = process->wait(kPatience);
     return status && WIFEXITED(*status) ? WEXITSTATUS(*status) : -1;
@@ -96,16 +86,16 @@ struct Spoken {
 TEST_F(Guardians, WriteDownWhatTheyCouldNotPutBack) {
   Spoken guardian(*this, 1 << 22, control->device_key());  // there is no such process
   break_a_file();
-  EXPECT_EQ(guardian.line(), kGuardianReady);
+  EXPECT_TRUE(std::holds_alternative<guardian::Ready>(guardian.first()));
   EXPECT_EQ(guardian.exit_code(), 1);
-  EXPECT_THAT(log(), AllOf(HasSubstr("could be put back"), HasSubstr("\n  "), HasSubstr("min_freq"),
+  EXPECT_THAT(log(), AllOf(HasSubstr("could be restored"), HasSubstr("\n  "), HasSubstr("min_freq"),
                            Not(HasSubstr("\n  sysfs"))));
   EXPECT_EQ(std::filesystem::exists(folder->journal_file(control->device_key())), true);
 }
 
 TEST_F(Guardians, RefuseADeviceThatIsAnotherOne) {
   Spoken guardian(*this, ::getpid(), "somewhere else");
-  EXPECT_THAT(guardian.line(), HasSubstr("tegra is now another device"));
+  EXPECT_THAT(std::get<guardian::Refused>(guardian.first()).message, HasSubstr("another device"));
   EXPECT_EQ(guardian.exit_code(), 2);
   EXPECT_NE(tree.contents(), before);
 }
@@ -143,19 +133,6 @@ TEST_F(GuardianOfOurs, HasTheSocketTheLockAndNothingElse) {
   }
   EXPECT_EQ(::getsid(guardian.pid()), guardian.pid());
   EXPECT_TRUE(guardian.finish(report, kPatience));
-}
-
-TEST_F(GuardianOfOurs, ThatHangsIsWaitedForAsLongAsIsSaid) {
-  start();
-  ::kill(guardian.pid(), SIGSTOP);
-  EXPECT_FALSE(guardian.finish(report, 0.01));
-  EXPECT_TRUE(guardian.alive()) << "it goes on";
-  ::kill(guardian.pid(), SIGCONT);
-  pollfd polled{guardian.descriptor(), POLLIN, 0};
-  ASSERT_EQ(::poll(&polled, 1, static_cast<int>(kPatience * 1e3)), 1);
-  EXPECT_FALSE(guardian.alive());
-  guardian.abandon();
-  EXPECT_EQ(tree.contents(), before);
 }
 
 TEST_F(GuardianOfOurs, ThatSaysNotThatItIsReadyIsNone) {

@@ -35,18 +35,6 @@ Journal sample() {
   return journal;
 }
 
-TEST(Journal, SurvivesWritingAndReading) {
-  const auto read = parse_journal(format_journal(sample()));
-  EXPECT_EQ(read.device_key, "GPU-1");
-  EXPECT_EQ(read.reopen_id, "nvml:GPU-1");
-  EXPECT_EQ(read.pid, 4242);
-  EXPECT_EQ(read.start_ticks, 99u);
-  ASSERT_THAT(read.steps, SizeIs(2));
-  EXPECT_EQ(read.steps[0].value, "250000");
-  EXPECT_EQ(read.steps[0].quantity, std::nullopt);
-  EXPECT_EQ(read.steps[1].quantity, ControlQuantity::core_clock_mhz);
-}
-
 TEST(Journal, AnyTextSurvives) {
   EXPECT_TRUE(rc::check([](const std::string& kind, const std::string& target, const std::string& value) {
     auto journal = sample();
@@ -123,12 +111,6 @@ TEST_F(StateFolderTest, TheLockIsExclusiveAndNamesItsHolder) {
     EXPECT_TRUE(DeviceLock::try_take(folder, "GPU-2")) << "another device is free";
   }
   EXPECT_TRUE(DeviceLock::try_take(folder, "GPU-1"));
-}
-
-TEST_F(StateFolderTest, AProcessIsKnownByPidAndStartTime) {
-  EXPECT_TRUE(process_alive(getpid(), process_start_ticks(getpid())));
-  EXPECT_FALSE(process_alive(getpid(), process_start_ticks(getpid()) + 1)) << "the pid was used again";
-  EXPECT_FALSE(process_alive(0, 0));
 }
 
 struct Replay : StateFolderTest {

@@ -87,27 +87,6 @@ TEST(Powersensor3Stream, AnyLostByteCostsAtMostTwoFrames) {
   }
 }
 
-TEST(Powersensor3Stream, JoiningInTheMiddleFindsTheStream) {
-  const auto frame = frame3(100, 310);
-  auto decoder = one_pair();
-  std::vector<Powersensor3Decoder::Sample> samples;
-  decoder.feed(std::span(frame).subspan(5), samples);
-  EXPECT_TRUE(samples.empty());
-  EXPECT_GT(decoder.dropped_bytes(), 0u);
-  decoder.feed(frame3(150, 310), samples);
-  EXPECT_EQ(samples.size(), 1u);
-}
-
-TEST(Powersensor3Stream, OnlyPairsInUseCount) {
-  Powersensor3Decoder::Channels channels{};
-  for (auto& channel : channels) channel = {0, 1, true};
-  channels[3].in_use = false;  // a current without its voltage is no power
-  Powersensor3Decoder decoder(channels);
-  std::vector<Powersensor3Decoder::Sample> samples;
-  decoder.feed(frame3(0, 310), samples);
-  EXPECT_NEAR(samples.at(0).watts, 3.0, 1e-9);
-}
-
 TEST(ClockAnchor, SpacesByTheDeviceAndPlacesByThePromptestByte) {
   ClockAnchor anchor;
   Random random(3);

@@ -1,5 +1,5 @@
 #include "ergotune/problem.hpp"
-#include "problem/files/load_toml.hpp"
+#include "problem/document/problem_document.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

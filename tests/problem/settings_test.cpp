@@ -13,7 +13,7 @@
 
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
-#include "problem/files/load_toml.hpp"
+#include "problem/document/problem_document.hpp"
 
 namespace ergotune {
 namespace {
@@ -62,7 +62,7 @@ TEST(Settings, EveryMemberHasARowAndEveryRowAMember) {
   [[maybe_unused]] auto [precision, warm_up, min_repeats, max_repeats, max_seconds, cold_cache, verify, reference] =
       MeasureSettings();
   [[maybe_unused]] auto [device, jobs, time_limit, compile_limit, sensors, energy, use_cache, cache_folder, quiet_node,
-                         workers, nodes, node_silence] = LiveSettings();
+                         node_commands, nodes, node_silence] = LiveSettings();
   [[maybe_unused]] auto [objective, strategy, options, budget, seed, store, plan, controls, confirm, early_stop,
                          occupancy, reference_every, prior] = SearchSettings();
   EXPECT_EQ(setting_table().size(), 8u + 12u + 13u);

@@ -35,11 +35,11 @@ def test_devices_share_a_session(problem):
 
 
 def test_workers_are_nodes(problem):
-    result = ergotune.tune(problem, devices=["sim:a100"], workers=["{} --node a", "{} --node b"], strategy="brute_force",
+    result = ergotune.tune(problem, devices=["sim:a100"], node_commands=["{} --node a", "{} --node b"], strategy="brute_force",
                            early_stop=False)
     assert result.evaluated == 30
     assert sorted(board["id"].split("/")[0] for board in result.boards) in (["a"], ["a", "b"])
     with pytest.raises(KeyboardInterrupt):  # while it waits for its first node
-        ergotune.tune(problem, device="sim:a100", workers=["kill -INT $PPID; exec sleep 20"])
+        ergotune.tune(problem, device="sim:a100", node_commands=["kill -INT $PPID; exec sleep 20"])
     with pytest.raises(ergotune.UserError, match="cannot log in"):
-        ergotune.tune(problem, device="sim:a100", workers=["echo cannot log in >&2; exit 255"], node_silence=1)
+        ergotune.tune(problem, device="sim:a100", node_commands=["echo cannot log in >&2; exit 255"], node_silence=1)

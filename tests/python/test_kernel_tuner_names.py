@@ -1,4 +1,4 @@
-"""Every public name and keyword of Kernel Tuner's works or says what to do; docs/python.md has the table."""
+"""Every public name and keyword of Kernel Tuner's works or says what to do; docs/kernel-tuner-names.md has the table."""
 
 import ast
 import importlib
@@ -9,7 +9,7 @@ from pathlib import Path
 import ergotune.kernel_tuner as ours
 from ergotune.kernel_tuner._keywords import KEYWORDS
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "python.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "kernel-tuner-names.md"
 BEGIN, END = "<!-- made by tests/python/test_kernel_tuner_names.py -->\n", "<!-- end -->\n"
 
 
@@ -49,6 +49,7 @@ def table(source):
     lines = ["| keyword of tune_kernel | here |", "| --- | --- |"]
     lines += [f"| `{name}` | {KEYWORDS[name]} |" for name in inspect.signature(ours.tune_kernel).parameters]
     lines += ["", "| module | names that work | instead of the others |", "| --- | --- | --- |"]
+    absent = {}  # modules without a counterpart, by what to use instead
     for module, nodes in definitions(source):
         works, messages = [], {}
         for node in nodes:
@@ -59,9 +60,14 @@ def table(source):
                 messages.setdefault(message, []).append(node.name)
         if not nodes:
             continue
-        others = "; ".join((f"{', '.join(f'`{n}`' for n in names)}: " if works or len(messages) > 1 else "") + message
+        if not works and len(messages) == 1:
+            absent.setdefault(*messages, []).append(f"`{module or 'kernel_tuner'}`")
+            continue
+        others = "; ".join(f"{', '.join(f'`{n}`' for n in names)}: " + message
                            for message, names in messages.items())
         lines.append(f"| `{module or 'kernel_tuner'}` | {', '.join(f'`{n}`' for n in works)} | {others} |")
+    lines += ["", "| modules without a counterpart | use instead |", "| --- | --- |"]
+    lines += [f"| {', '.join(modules)} | {message} |" for message, modules in absent.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -56,5 +56,5 @@ def test_mistakes_are_told(queue, tmp_path):
         heat(queue, 1)
     with pytest.raises(LaunchError, match="argument 4 is a list"):
         heat(queue, 1, 1, 0.2, [1], [2])
-    with pytest.raises(LaunchError, match="argument 1 is 1.5, and the problem says int32"):
+    with pytest.raises(LaunchError, match="argument 1 is 1.5"):
         heat(queue, 1.5, 1, 0.2, None, None)

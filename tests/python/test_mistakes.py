@@ -46,13 +46,22 @@ def test_a_limit_of_time_is_more_than_0(seconds):
                        strategy_options={"time_limit": seconds})
 
 
+@pytest.mark.parametrize("option", ["time_limit", "max_fevals", "fraction"])
+def test_a_limit_of_a_search_is_a_number(option):
+    given = {option: "3"}
+    call = lambda: kt.tune_kernel("work", SOURCE, 1, [np.zeros(64, np.float32)], {"TURN": [1]}, lang="C", quiet=True,
+                                  strategy="random_sample", strategy_options=given)
+    assert f"{option} is a number, not '3'" in refused(call, TypeError)
+
+
 @pytest.mark.parametrize("setting, value", [("seconds", "x"), ("budget", object()), ("strategy", object()), ("precision", {1, 2}),
                                             ("resume", "no"), ("strategy_options", [object()])])
 def test_a_setting_of_another_kind_is_named(setting, value):
     assert setting in refused(lambda: tune(**{setting: value}), (TypeError, ergotune.UserError))
 
 
-@pytest.mark.parametrize("given", [{"verify": "yes"}, {"progress": 3}, {"metrics": ["x"]}, {"devices": [3]}], ids=str)
+@pytest.mark.parametrize("given", [{"verify": "yes"}, {"progress": 3}, {"metrics": ["x"]}, {"devices": [3]}, {"devices": 3}],
+                         ids=str)
 def test_a_callable_is_one(given):
     assert next(iter(given)) in refused(lambda: tune(**given), TypeError)
 
@@ -227,7 +236,7 @@ made.add_buffer("y", np.zeros(1, np.float32), "write")
 made.add_parameter("TURN", [1])
 for call in (lambda: ergotune.tune(made, device="host"), lambda: ergotune.tune(made, device="host", in_process=True),
              lambda: ergotune.measure(made, device="host"), lambda: ergotune.Session(made, device="host"),
-             lambda: ergotune.watch("."), lambda: ergotune.analyse("x.json"), lambda: ergotune.temperature("x.toml")):
+             lambda: ergotune.watch("."), lambda: ergotune.temperature(made)):
     try:
         call()
     except ergotune.UserError as said:

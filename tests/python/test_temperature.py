@@ -1,27 +1,21 @@
-"""ergotune.temperature: the command's study from Python. What it measures is tested live in tests/integration."""
+"""ergotune.temperature: the study from Python. What it measures is tested live in tests/integration."""
 
-import json
 import os
-import sys
 
 import pytest
 
 import ergotune
+from ergotune import _core
 
 
-def test_every_keyword_reaches_the_command(tmp_path, monkeypatch):
-    stub = tmp_path / "ergotune"
-    stub.write_text(f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n")
-    stub.chmod(0o755)
-    monkeypatch.setenv("ERGOTUNE_COMMAND", str(stub))
-    words = ergotune.temperature(tmp_path / "p.toml", {"tile": 2}, runs=50, seconds=90, rest=5, every=10, at=45,
-                                 csv=tmp_path / "t.csv", figure="t.svg", keep=False, device="cuda:0", sensor="nvml:0", control="nvml:0")
-    given = dict(zip(words[3::2], words[4::2]))
-    assert words[:3] == ["temperature", str(tmp_path / "p.toml"), "--json"] and words[-1] == "--dry-run"
-    assert json.loads(given.pop("--config")) == {"tile": 2}
-    assert given == {"--runs": "50", "--rest": "5", "--every": "10", "--seconds": "90", "--at": "45", "--csv": str(tmp_path / "t.csv"),
-                     "--figure": "t.svg", "--device": "cuda:0", "--sensor": "nvml:0", "--control": "nvml:0"}
-    assert ergotune.temperature("p.toml")[-1] == "{}"
+def test_every_keyword_reaches_the_study(tmp_path, monkeypatch):
+    given = {}
+    monkeypatch.setattr(_core, "temperature", lambda problem, settings, *options: given.update(settings, options=options))
+    problem = ergotune.Problem("p")
+    ergotune.temperature(problem, {"tile": 2}, runs=50, seconds=90, rest=5, every=10, at=45, csv=tmp_path / "t.csv", figure="t.svg",
+                         keep=False, device="cuda:0", sensor="nvml:0", control="nvml:0")
+    assert given["options"] == ('{"tile": 2}', 50, 90, 5, 10, 45, str(tmp_path / "t.csv"), "t.svg", False)
+    assert (given["device"], given["sensors"], given["controls"]) == ("cuda:0", ["nvml:0"], ["nvml:0"])
 
 
 @pytest.mark.skipif("ERGOTUNE_COMMAND" not in os.environ, reason="the package's own command is looked for")

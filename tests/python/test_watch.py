@@ -53,7 +53,7 @@ def test_tune_and_its_result_show_the_page(tmp_path, capsys):
     assert f"Watch it at {result.page.url}" in capsys.readouterr().err
     result.page.close()
     with result.watch() as again:
-        assert again.table()["configuration"] == ", ".join(f"{k}={v}" for k, v in result.best.items())
+        assert again.table()["configuration"] == result.best
 
 
 def test_a_folder_without_stores_is_refused_with_its_reason(tmp_path):

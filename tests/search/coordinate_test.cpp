@@ -21,7 +21,7 @@ using Costs = std::function<double(const Configuration&)>;
 
 /// Drives the strategy to its end; what it visited, as "256 705".
 std::vector<std::string> visits(const SearchSpace& space, const Costs& cost, double error = 0,
-                                const std::map<std::string, double>& kernel_times = {}) {
+                                const std::map<std::string, double>& kernel_times = {}, double degrees = 0) {
   StrategyContext context;
   context.space = &space;
   const auto strategy = make_strategy("coordinate", context);
@@ -37,7 +37,10 @@ std::vector<std::string> visits(const SearchSpace& space, const Costs& cost, dou
     Outcome outcome;
     outcome.ok = true;
     outcome.values = {cost(configuration)};
-    if (error > 0) outcome.standard_errors = {error};
+    if (error > 0) {
+      outcome.standard_errors = {error};
+      outcome.degrees = {degrees};
+    }
     outcome.kernel_times = kernel_times;
     strategy->tell(asked.front(), outcome);
     EXPECT_LE(list.size(), 100u);
@@ -87,6 +90,8 @@ TEST(Coordinate, NoiseDoesNotEndAWalk) {
   const auto cost = [](const Configuration& c) { return c[0].as_real() == 4 ? 8.1 : c[0].as_real(); };
   EXPECT_EQ(visits(space, cost).size(), 2u);
   EXPECT_EQ(visits(space, cost, 0.1).size(), 4u);
+  EXPECT_EQ(visits(space, cost, 0.03).size(), 2u);
+  EXPECT_EQ(visits(space, cost, 0.03, {}, 2).size(), 4u) << "an error that few samples tell";
 }
 
 TEST(Coordinate, PassesOverWhatTheSpaceDoesNotAllow) {

@@ -20,7 +20,7 @@ SearchSpace steps(int between) {
 
 TEST(Levels, OfTwentyThousandValuesDoNotHoldUpASearch) {
   const SearchSpace space = steps(200);
-  for (const char* name : {"auto", "bayesian_pareto", "bayesian_forest"}) {
+  for (const char* name : {"auto", "bayesian_pareto"}) {
     StrategyContext context;
     context.space = &space;
     const auto strategy = make_strategy(name, context);

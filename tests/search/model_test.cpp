@@ -1,4 +1,4 @@
-// The models behind the Bayesian strategies, and the fits of scoring.
+// The models behind the Bayesian strategies.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,9 +7,7 @@
 #include "search/heuristics/moves.hpp"
 #include "search/inactive_parameters.hpp"
 #include "search/models/acquisition.hpp"
-#include "search/models/forest.hpp"
 #include "search/models/gaussian_process.hpp"
-#include "search/scoring/interpolation.hpp"
 
 namespace ergotune::search {
 namespace {
@@ -92,25 +90,6 @@ TEST(GaussianProcess, ExtendingThePosteriorEqualsBuildingIt) {
   }
 }
 
-TEST(GaussianProcess, IsSureOfWhatItSawAndUnsureElsewhere) {
-  const SearchSpace space = line_space(50);
-  GaussianProcess model(space);
-  model.set_pool(everything(space));
-  std::vector<double> values;
-  for (const ConfigurationIndex index : {2, 5, 9, 14}) {
-    model.observe(index);
-    values.push_back(std::sin(0.3 * static_cast<double>(index)));
-  }
-  model.set_values(values);
-  model.fit();
-  model.refit_pool();
-  std::vector<float> mean, deviation;
-  model.predict(mean, deviation);
-  EXPECT_NEAR(mean[5], std::sin(1.5), 0.1);
-  EXPECT_LT(deviation[5], deviation[30]);
-  EXPECT_LT(deviation[5], 0.3f);
-}
-
 // The search leaves out what a bound calls hopeless: it must never be one that was looked for.
 TEST(Acquisition, NothingBelowTheBoundImprovesAsMuchAsWanted) {
   Random random(3);
@@ -124,65 +103,11 @@ TEST(Acquisition, NothingBelowTheBoundImprovesAsMuchAsWanted) {
   }
 }
 
-TEST(RandomForest, SeparatesGoodFromBad) {
-  const SearchSpace space = restricted_space();
-  RandomForest forest(space, {});
-  Random random(3);
-  std::vector<float> rows;
-  std::vector<double> values;
-  for (const ConfigurationIndex index : space.sample_distinct(150, random)) {
-    rows.resize(rows.size() + forest.features());
-    forest.encode(index, rows.data() + rows.size() - forest.features());
-    values.push_back(std::log(landscape(space, index)));
-  }
-  forest.fit(rows, values, random);
-  std::vector<double> predicted, truth;
-  std::vector<float> row(forest.features());
-  for (ConfigurationIndex i = 0; i < space.size(); ++i) {
-    double mean = 0, deviation = 0;
-    forest.encode(i, row.data());
-    forest.predict(row.data(), mean, deviation);
-    EXPECT_GE(deviation, 0);
-    predicted.push_back(mean);
-    truth.push_back(std::log(landscape(space, i)));
-  }
-  double together = 0, a = 0, b = 0, ma = 0, mb = 0;
-  for (std::size_t i = 0; i < truth.size(); ++i) {
-    ma += predicted[i] / static_cast<double>(truth.size());
-    mb += truth[i] / static_cast<double>(truth.size());
-  }
-  for (std::size_t i = 0; i < truth.size(); ++i) {
-    together += (predicted[i] - ma) * (truth[i] - mb);
-    a += (predicted[i] - ma) * (predicted[i] - ma);
-    b += (truth[i] - mb) * (truth[i] - mb);
-  }
-  EXPECT_GT(together / std::sqrt(a * b), 0.8);
-}
-
 TEST(Acquisition, ExpectedImprovement) {
   EXPECT_NEAR(expected_improvement(0, 1), 0.3989422804, 1e-9);
   EXPECT_NEAR(expected_improvement(3, 1e-9), 3, 1e-6);
   EXPECT_EQ(expected_improvement(-1, 0), 0);
   EXPECT_LT(expected_improvement(-2, 1), expected_improvement(-1, 1));
-}
-
-TEST(Acquisition, ItsLogarithmGoesOnWhereTheImprovementVanishes) {
-  for (const double gain : {1.0, 0.0, -1.0, -4.9})
-    EXPECT_NEAR(log_expected_improvement(gain, 1), std::log(expected_improvement(gain, 1)), 1e-9);
-  EXPECT_NEAR(log_expected_improvement(-5.001, 1), std::log(expected_improvement(-5.001, 1)), 0.05);
-  EXPECT_EQ(expected_improvement(-20, 1), 0);
-  EXPECT_LT(log_expected_improvement(-30, 1), log_expected_improvement(-20, 1));
-  EXPECT_TRUE(std::isfinite(log_expected_improvement(-30, 1)));
-}
-
-TEST(Acquisition, OfWhatIsCertainIsItsGain) {
-  EXPECT_EQ(expected_improvement(2, 0), 2);
-  EXPECT_EQ(expected_improvement(0, 0), 0);
-  EXPECT_EQ(log_expected_improvement(2, 0), std::log(2.0));
-  for (const double gain : {0.0, -1.0}) {
-    EXPECT_LT(log_expected_improvement(gain, 0), log_expected_improvement(-1e6, 1));
-    EXPECT_TRUE(std::isfinite(log_expected_improvement(gain, 0))) << "so that it can be compared";
-  }
 }
 
 // log(phi(z) - z Phi(-z)), worked out with fifty digits.

@@ -145,9 +145,8 @@ TEST(Pareto, BayesianFindsTheFrontWithinATwentiethOfTheSpace) {
   }
 }
 
-// Recorded time and energy of 898 GEMM configurations (Kernel Tuner dashboard, A100; not in this repository).
+// Recorded time and energy of 898 GEMM configurations (Kernel Tuner dashboard, A100).
 TEST(Pareto, BayesianFindsTheRecordedFrontOfTheGemm) {
-  SKIP_WITHOUT_RECORDED_DATA();
   const ReplayTable table(load_recording(test::recorded_data() / "energy/gemm_A100_898_open.json.gz"));
   ObjectiveSpec spec;
   spec.text = "pareto(time, energy)";

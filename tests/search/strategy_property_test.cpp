@@ -209,7 +209,6 @@ TEST(Strategies, ModelBasedOnesNeedFarFewerEvaluationsThanRandom) {
   };
   const double random = evaluations("random");
   EXPECT_LT(evaluations("auto"), random / 3);
-  EXPECT_LT(evaluations("bayesian_forest"), random);
   EXPECT_LT(evaluations("genetic"), random);
 }
 

@@ -122,18 +122,6 @@ TEST(Prior, ThatMisleadsCostsLittleAndOneThatKnowsSavesMuch) {
   EXPECT_LT(evaluations(space, {inverted, similar}), alone);
 }
 
-PriorResults zigzag(std::size_t count) {
-  PriorResults prior{"zigzag", {}};
-  for (ConfigurationIndex i = 0; i < count; ++i) prior.outcomes.emplace_back(3 * i, success(i % 2 == 0 ? 2 : 1));
-  return prior;
-}
-
-TEST(Prior, OfThirtyResultsOrMoreMustForetellThemselves) {
-  const SearchSpace space = line_space(100);
-  EXPECT_FALSE(search::PriorFeatures(space, {zigzag(29)}).empty()) << "too few to judge by";
-  EXPECT_TRUE(search::PriorFeatures(space, {zigzag(30)}).empty());
-}
-
 // Values that do not even foretell each other are worth nothing, and nothing is what they change.
 TEST(Prior, OfShuffledValuesIsPassedOver) {
   const SearchSpace space = restricted_space();

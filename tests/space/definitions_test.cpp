@@ -21,7 +21,6 @@ constexpr Known kSpaces[] = {
 };
 
 TEST(KnownSpaces, HaveTheConfirmedCounts) {
-  SKIP_WITHOUT_RECORDED_DATA();
   for (const Known& known : kSpaces) {
     SCOPED_TRACE(known.name);
     auto definition = test::read_definition(test::recorded_data() / "spaces" / (std::string(known.name) + ".json"));

@@ -48,44 +48,6 @@ int column_of_fault(const std::string& text) {
   return 0;
 }
 
-TEST(Syntax, FunctionsSayHowManyArgumentsTheyTake) {
-  const auto refusal = [](const std::string& text) -> std::string {
-    try {
-      Expression::parse(text);
-    } catch (const UserError& error) {
-      return error.message();
-    }
-    return {};
-  };
-  EXPECT_THAT(refusal("sqrt()"), HasSubstr("sqrt() takes 1 argument, not 0"));
-  EXPECT_THAT(refusal("log(1, 2, 3)"), HasSubstr("log() takes 1 or 2 arguments, not 3"));
-  EXPECT_THAT(refusal("occupancy(1)"), HasSubstr("occupancy() takes 3 arguments, not 1"));
-  EXPECT_THAT(refusal("max()"), HasSubstr("max() takes one or more arguments, not 0"));
-  for (const std::string one : {"abs", "ceil", "floor", "sqrt", "log2", "exp", "int", "float", "bool", "len"})
-    for (const auto& [arguments, count] : {std::pair{"", 0}, {"1, 2", 2}})
-      EXPECT_THAT(refusal(one + "(" + arguments + ")"),
-                  HasSubstr(fmt::format("{}() takes 1 argument, not {}", one, count)));
-  for (const std::string two : {"round", "log"})
-    for (const auto& [arguments, count] : {std::pair{"", 0}, {"1, 2, 3", 3}})
-      EXPECT_THAT(refusal(two + "(" + arguments + ")"),
-                  HasSubstr(fmt::format("{}() takes 1 or 2 arguments, not {}", two, count)));
-  for (const auto& [arguments, count] : {std::pair{"1, 2", 2}, {"1, 2, 3, 4", 4}})
-    EXPECT_THAT(refusal(fmt::format("occupancy({})", arguments)),
-                HasSubstr(fmt::format("occupancy() takes 3 arguments, not {}", count)));
-  for (const char* right : {"abs(1)", "round(1)", "round(1, 2)", "log(1)", "log(1, 2)", "occupancy(1, 2, 3)", "min(1)",
-                            "min(1, 2, 3)", "len([])"})
-    EXPECT_EQ(refusal(right), "");
-  const auto many = [](int count, const char* function = "max") {
-    std::string text = std::string(function) + "((1)";
-    for (int i = 1; i < count; ++i) text += ", -(1)";
-    return text + ")";
-  };
-  EXPECT_EQ(refusal(many(1000)), "");
-  EXPECT_THAT(refusal(many(1001)), HasSubstr("not 1001"));
-  EXPECT_EQ(refusal(many(1000, "min")), "");
-  EXPECT_THAT(refusal(many(1001, "min")), HasSubstr("not 1001"));
-}
-
 TEST(Syntax, GoesTwoHundredDeepAndNoDeeper) {
   const auto nested = [](const std::string& open, int times, const std::string& close = "") {
     std::string text;

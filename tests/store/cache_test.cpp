@@ -86,19 +86,6 @@ TEST_F(Caches, TheBestRecordedNameStandsForOurs) {
   EXPECT_DOUBLE_EQ(m.quantities.at("gpu_temp").value, 50);
 }
 
-TEST_F(Caches, TheObjectiveFollowsItsColumn) {
-  const auto objective = [&](const std::string& name, const std::string& keys) {
-    return read(R"("1": {"b": 1, "time": 1, )" + keys + "}", name).objective.text;
-  };
-  EXPECT_EQ(objective("nvml_energy", R"("nvml_energy": 2)"), "energy");
-  EXPECT_EQ(objective("nvml_energy", R"("nvml_energy": 2, "ps_energy": 3)"), "nvml_energy")
-      << "the meter is the energy";
-  EXPECT_EQ(objective("core_freq", R"("x": 2)"), "core_clock") << "in no entry: by its name";
-  EXPECT_EQ(objective("energy", R"("energy": 2)"), "energy");
-  EXPECT_EQ(objective("GFLOP/s", R"("GFLOP/s": 2)"), "GFLOP/s");
-  EXPECT_EQ(objective("", R"("x": 2)"), "time");
-}
-
 TEST_F(Caches, ListsOfReadingsGiveMeanErrorAndNumber) {
   const Measurement m = entry(
       R"("time": 2.5, "times": [1, 2, 6], "nvml_powers": [100, 110], "core_freqs": [1000, 1200], "own": [3, 5], "pairs": [[0.1, 50]], "none": [], "s": [8], "words": ["a"])");

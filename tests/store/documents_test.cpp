@@ -111,15 +111,6 @@ TEST(Documents, T4SaysAllOfIt) {
     EXPECT_EQ(one["invalidity"], word);
     EXPECT_EQ(one["correctness"], status == Status::wrong_result ? 0 : 1);
   }
-  const json metadata = json::parse(to_t4_metadata(everything()));
-  EXPECT_EQ(metadata["metadata"]["environment"]["device_query"]["ergotune"]["driver"], "550");
-  EXPECT_EQ(metadata["metadata"]["hardware"]["hardware_description"][0]["device"], "GPU, \"new\"");
-  for (const char* nonsense : {"", "[1]", "{"}) {
-    results.environment = nonsense;
-    EXPECT_EQ(json::parse(to_t4_metadata(results))["metadata"]["environment"]["device_query"]["ergotune"],
-              json::object())
-        << nonsense;
-  }
 }
 
 class Reading : public WrittenFiles {};
@@ -181,24 +172,6 @@ TEST_F(Reading, T4InEveryUnitAndWord) {
   }
   EXPECT_THAT(complaint("e.T4.json", R"({"results": []})"), HasSubstr("no results"));
   EXPECT_THAT(complaint("f.T4.json", R"({"results": [{"configuration": {"b": 1}}]})"), HasSubstr("no T4 file"));
-}
-
-TEST_F(Reading, T4sObjectiveFollowsItsColumn) {
-  for (const auto& [wanted, becomes] : {std::pair{"nvml_energy", "nvml_energy"},
-                                        {"ps_energy", "energy"},
-                                        {"core_freq", "core_clock"},
-                                        {"own", "own"}}) {
-    const Recording both =
-        read("o.T4.json",
-             std::string(R"({"results": [{"configuration": {"b": 1}, "invalidity": "correct", "objectives": [")") +
-                 wanted + R"("], "measurements": [{"name": "nvml_energy", "value": 7, "unit": "J"},
-      {"name": "ps_energy", "value": 8, "unit": "J"}, {"name": "energy", "value": 9, "unit": "J"}, {"name": "power", "value": 10},
-      {"name": "own", "value": 11}]}]})");
-    EXPECT_EQ(both.objective.text, becomes);
-    EXPECT_EQ(both.measurement(0).quantities.at("energy").value, 8);
-    EXPECT_EQ(both.measurement(0).quantities.at("energy_metric").value, 9) << "with a unit it was measured";
-    EXPECT_EQ(both.measurement(0).metrics.at("power"), 10) << "without a unit the user computed it";
-  }
 }
 
 TEST_F(Reading, CsvOfAnyHand) {
@@ -322,8 +295,8 @@ TEST(Sessions, WhatEndedIsNotUnfinishedAndRowsSayWhereTheyAreFrom) {
   Store store = Store::open(folder.path() / "s.db");
   const auto id = store.session({"gemm", "{}", "d", "i", "c", Provenance::measured}, {"x"}, "time", "{}", "{}");
   const Configuration first{1}, second{2};
-  store.begin(id, first);
-  store.begin(id, second, &first);
+  store.note_running(id, first);
+  store.note_running(id, second, &first);
   EXPECT_THAT(store.unfinished(id), ElementsAre(second));
   store.withdraw(id, second);
   EXPECT_TRUE(store.unfinished(id).empty());

@@ -34,18 +34,6 @@ TEST(FailureGroups, PoclsScratchFilesMakeNoKindOfTheirOwn) {
   EXPECT_EQ(groups.list()[0].count, 2u);
 }
 
-TEST(TellingLine, OneOfAnyKindOfErrorGoesBeforeTheFirst) {
-  EXPECT_EQ(telling_line("first\nk.c:3: error: x\nerror: y"), "k.c:3: error: x");
-  EXPECT_EQ(telling_line("first\nError: x"), "Error: x");
-  EXPECT_EQ(telling_line("first\nerror C2065 x\nlast"), "error C2065 x") << "as it begins";
-  EXPECT_EQ(telling_line("error 5\nk.c: error: x"), "error 5");
-  EXPECT_EQ(telling_line("first\nno errors found\nan error C5"), "first");
-  EXPECT_EQ(telling_line("\t \r\n  first  \r\nsecond"), "first");
-  EXPECT_EQ(telling_line("x"), "x");
-  EXPECT_EQ(telling_line("x\n"), "x");
-  EXPECT_EQ(telling_line("\nx y"), "x y");
-}
-
 TEST(TellingLine, IsTheFirstThatSaysError) {
   EXPECT_EQ(
       telling_line("kernel.c: In function 'f':\nkernel.c:3:9: error: 'n' undeclared\n   3 | n\nkernel.c:4: error: b"),

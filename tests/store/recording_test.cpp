@@ -262,7 +262,6 @@ TEST_F(RecordingTest, ReadsAStoredSession) {
 }
 
 TEST(RecordedData, BenchmarkHubCachesAreReadWhole) {
-  SKIP_WITHOUT_RECORDED_DATA();
   for (const char* name : {"convolution_A100", "convolution_A4000", "convolution_MI250X", "dedispersion_A100",
                            "dedispersion_A4000", "dedispersion_MI250X"}) {
     const Recording r = load_recording(test::recorded_data() / "caches" / (std::string(name) + ".json.gz"));
@@ -275,14 +274,12 @@ TEST(RecordedData, BenchmarkHubCachesAreReadWhole) {
 }
 
 TEST(RecordedData, FailuresOfTheA4000) {
-  SKIP_WITHOUT_RECORDED_DATA();
   const Recording r = load_recording(test::recorded_data() / "caches" / "convolution_A4000.json.gz");
   EXPECT_EQ(std::count(r.statuses.begin(), r.statuses.end(), Status::compile_error), 6);
   EXPECT_EQ(std::count(r.statuses.begin(), r.statuses.end(), Status::runtime_error), 155);
 }
 
 TEST(RecordedData, T4SaysTheSameAsTheCache) {
-  SKIP_WITHOUT_RECORDED_DATA();
   const Recording cache = load_recording(test::recorded_data() / "caches" / "convolution_A100.json.gz");
   const Recording t4 = load_recording(test::recorded_data() / "caches" / "convolution_A100.T4.json.gz");
   ASSERT_EQ(t4.size(), cache.size());
@@ -294,14 +291,13 @@ TEST(RecordedData, T4SaysTheSameAsTheCache) {
 }
 
 TEST(RecordedData, OpenEnergyCache) {
-  SKIP_WITHOUT_RECORDED_DATA();
   const Recording r = load_recording(test::recorded_data() / "energy" / "gemm_A100_898_open.json.gz");
   EXPECT_EQ(r.size(), 898u);
   EXPECT_THAT(r.warnings, SizeIs(1));
   EXPECT_EQ(r.parameters[0].kind, ParameterKind::power_limit_w);
   EXPECT_EQ(r.parameters[1].kind, ParameterKind::core_clock_mhz);
   const Measurement m = r.measurement(0);
-  EXPECT_NEAR(m.quantities.at("energy").value, 8.343658513627947, 1e-12);
+  EXPECT_NEAR(m.quantities.at("energy").value, 8.34366, 1e-9);
   EXPECT_EQ(m.quantities.at("energy").n, 32);
   EXPECT_GT(m.quantities.at("energy").standard_error, 0.1);
   EXPECT_NEAR(m.quantities.at("core_clock").value, 1341.5625e6, 1);
@@ -309,7 +305,6 @@ TEST(RecordedData, OpenEnergyCache) {
 }
 
 TEST(RecordedData, ExternalMeterOfTheAda) {
-  SKIP_WITHOUT_RECORDED_DATA();
   const Recording r = load_recording(test::recorded_data() / "energy" / "vector_add_RTX4000Ada.json");
   EXPECT_EQ(r.size(), 15u);
   EXPECT_NEAR(r.measurement(0).quantities.at("energy").value, 0.237, 1e-3);

@@ -38,7 +38,7 @@ class Schema : public WrittenFiles {
 TEST_F(Schema, AStoreSaysWhoseItIsAndOfWhichVersion) {
   { Store::open(file()); }
   EXPECT_EQ(number("PRAGMA application_id"), 0x4552474f);
-  EXPECT_EQ(number("PRAGMA user_version"), 4);
+  EXPECT_EQ(number("PRAGMA user_version"), 5);
 }
 
 TEST_F(Schema, StoresOfUnreleasedVersionsAreRefusedWithTheirVersion) {
@@ -65,7 +65,7 @@ TEST_F(Schema, WhatIsNoDatabaseIsSaidByItsFirstBytes) {
   std::filesystem::remove(file());
   EXPECT_EQ(said(true), file().string() + ": there is no store here; \"ergotune tune\" makes one");
   { Store::open(file()); }
-  execute("PRAGMA user_version = 5");
+  execute("PRAGMA user_version = 6");
   for (const bool read_only : {false, true}) EXPECT_THAT(said(read_only), HasSubstr("schema 5"));
 }
 

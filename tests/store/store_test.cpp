@@ -198,11 +198,11 @@ TEST(Store, NamesWhoWasRunning) {
   {
     Store store = Store::open(folder.path() / "s.ergotune");
     session = begin_session(store);
-    store.begin(session, {1, 2});
-    store.begin(session, {3, 4});
-    store.begin(session, {3, 4});
+    store.note_running(session, {1, 2});
+    store.note_running(session, {3, 4});
+    store.note_running(session, {3, 4});
     store.add(session, {1, 2}, {});
-    store.begin(session, {5, 6});
+    store.note_running(session, {5, 6});
     store.withdraw(session, {5, 6});
     store.withdraw(session, {7, 8});
   }
@@ -215,16 +215,16 @@ TEST(Store, WhoDiedTwiceIsACulprit) {
   const TemporaryFolder folder;
   Store store = Store::open(folder.path() / "s.ergotune");
   const std::int64_t session = begin_session(store);
-  store.begin(session, {1, 2});
-  store.begin(session, {3, 4});
+  store.note_running(session, {1, 2});
+  store.note_running(session, {3, 4});
   EXPECT_TRUE(store.note_deaths(session).empty());
   EXPECT_TRUE(store.unfinished(session).empty());
   EXPECT_TRUE(store.note_deaths(session).empty()) << "neither ran this time";
-  store.begin(session, {3, 4});
+  store.note_running(session, {3, 4});
   EXPECT_EQ(store.note_deaths(session), (std::vector<Configuration>{{3, 4}}));
   EXPECT_EQ(store.note_deaths(session), (std::vector<Configuration>{{3, 4}})) << "until its row is there";
   store.add(session, {3, 4}, {});
-  store.begin(session, {1, 2});
+  store.note_running(session, {1, 2});
   store.add(session, {1, 2}, {});
   EXPECT_TRUE(store.note_deaths(session).empty());
 }
@@ -315,7 +315,7 @@ TEST(Store, RefusesANewerSchema) {
   const auto session = begin_session(store);
   Measurement m = full_measurement();
   for (std::int64_t i = from;; ++i) {
-    store.begin(session, {Value(i), Value(0)});
+    store.note_running(session, {Value(i), Value(0)});
     store.add(session, {Value(i), Value(0)}, m);
     if (::write(report, &i, sizeof i) != sizeof i) ::_exit(1);
   }
@@ -414,6 +414,44 @@ TEST(Store, TwoProcessesMayShareIt) {
   a.flush();
   EXPECT_EQ(a.rows(session).size(), 20u);
   EXPECT_EQ(Store::open(folder.path() / "s.ergotune", true).rows(session).size(), 20u);
+}
+
+TEST(Store, OnANetworkFilesystemProcessesShareAStoreWithoutAWriteAheadLog) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "s.db";
+  constexpr std::size_t kProcesses = 3, kRows = 40;
+  ::setenv("ERGOTUNE_STORE_JOURNAL", "truncate", 1);
+  std::vector<pid_t> writers;
+  for (std::size_t i = 0; i < kProcesses; ++i) {
+    writers.push_back(::fork());
+    if (writers.back() == 0) {
+      try {
+        Store store = Store::open(file);
+        const std::int64_t session = begin_session(store, fmt::format("{{\"task\": {}}}", i));
+        for (int row = 0; row < static_cast<int>(kRows); ++row) {
+          StoredRow stored;
+          stored.configuration = {row, 0};
+          stored.measurement = full_measurement();
+          store.add(session, stored);
+        }
+      } catch (const std::exception& error) {
+        fmt::print(stderr, "{}\n", error.what());
+        ::_exit(1);
+      }
+      ::_exit(std::filesystem::exists(file.string() + "-wal") ? 2 : 0);
+    }
+  }
+  for (const pid_t writer : writers) {
+    int status = 0;
+    ::waitpid(writer, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  const Store store = Store::open(file, true);
+  ASSERT_EQ(store.sessions().size(), kProcesses);
+  for (const SessionInfo& session : store.sessions()) EXPECT_EQ(session.rows, kRows);
+  ::setenv("ERGOTUNE_STORE_JOURNAL", "memory", 1);
+  EXPECT_THROW(Store::open(file), UserError);
+  ::unsetenv("ERGOTUNE_STORE_JOURNAL");
 }
 
 }  // namespace

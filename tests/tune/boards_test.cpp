@@ -27,10 +27,10 @@ Measurement reading(double time, double energy, double error = 1e-3) {
 
 TEST(DeviceFactors, AreRatiosToTheMeanBoard) {
   DeviceFactors factors;
-  factors.add("a", reading(1.0, 2.0));
+  factors.add("a", 0, reading(1.0, 2.0));
   EXPECT_FALSE(factors.several());
   EXPECT_FALSE(factors.factor("a", "time")) << "nothing to compare with";
-  factors.add("b", reading(1.21, 2.0));
+  factors.add("b", 0, reading(1.21, 2.0));
   ASSERT_TRUE(factors.several());
   EXPECT_NEAR(factors.factor("a", "time")->value, 1 / 1.1, 1e-12);
   EXPECT_NEAR(factors.factor("b", "time")->value, 1.1, 1e-12);
@@ -38,7 +38,7 @@ TEST(DeviceFactors, AreRatiosToTheMeanBoard) {
   EXPECT_FALSE(factors.factor("c", "time"));
   Measurement failed = reading(9, 9);
   failed.status = Status::runtime_error;
-  factors.add("c", failed);
+  factors.add("c", 0, failed);
   EXPECT_FALSE(factors.factor("c", "time"));
   Measurement level = reading(1.1, 3.0);
   ASSERT_TRUE(factors.level(level, "b"));
@@ -58,7 +58,7 @@ TEST(DeviceFactors, IntervalsCoverTheTruth) {
     for (const double t : truth) centre += t / 4;
     for (int b = 0; b < 4; ++b)
       for (int n = 0; n < 3; ++n)
-        factors.add(std::string(1, static_cast<char>('a' + b)),
+        factors.add(std::string(1, static_cast<char>('a' + b)), 0,
                     reading(std::exp(truth[b] + 0.004 * random.normal()), 1, 0.004));
     for (int b = 0; b < 4; ++b) {
       const auto factor = factors.factor(std::string(1, static_cast<char>('a' + b)), "time");

@@ -98,7 +98,7 @@ TEST(Racing, FollowsAMetricBackToTheTime) {
     return *space.index_of(c);
   };
   const auto bound = [&](int x) {
-    return race_bound(objective, &problem, {}, space, index(x), {&leader, -12000, 1000});
+    return race_bound(objective, &problem, {}, space, index(x), {&leader, -12000, 2000});
   };
   EXPECT_EQ(bound(2).quantity, "time");
   EXPECT_NEAR(bound(2).above, 1.2e-3, 1e-9);
@@ -106,10 +106,10 @@ TEST(Racing, FollowsAMetricBackToTheTime) {
   // an objective that prefers more time is raced by nobody
   spec.direction = Direction::minimise;
   const Objective slow = Objective::parse(spec, problem.metrics);
-  EXPECT_EQ(race_bound(slow, &problem, {}, space, index(2), {&leader, 12000, 1000}).above, 1e300);
+  EXPECT_EQ(race_bound(slow, &problem, {}, space, index(2), {&leader, 12000, 2000}).above, 1e300);
   const Objective time = Objective::parse({}, {});
   leader.quantities["time"].standard_error = 1e-5;
-  EXPECT_NEAR(race_bound(time, nullptr, {}, space, index(2), {&leader, 1e-3, 1e-5}).above, 1.02e-3, 1e-9);
+  EXPECT_NEAR(race_bound(time, nullptr, {}, space, index(2), {&leader, 1e-3, 1.96e-5}).above, 1.0196e-3, 1e-9);
 }
 
 TEST(EarlyStop, EndsAutoButNotWhoEnumerates) {

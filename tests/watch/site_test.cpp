@@ -12,6 +12,7 @@
 #include "ergotune/problem.hpp"
 #include "measure/energy/power_trace.hpp"
 #include "report/report.hpp"
+#include "store/sqlite/database.hpp"
 
 namespace ergotune::serve {
 namespace {
@@ -62,7 +63,7 @@ class SiteTest : public ::testing::Test {
   void expect_as_saved(Site& site) {
     const Json saved = Json::parse(saved_data(folder / "s.db", 0, std::nullopt));
     const Json head = ask(site, "/api/session/1")["document"];
-    for (const char* name : {"best", "counts", "convergence", "top", "failures", "gains", "median"})
+    for (const char* name : {"best", "statuses", "convergence", "top", "failures", "gains", "median"})
       EXPECT_EQ(head[name], saved["document"][name]) << name;
     const Json results = ask(site, "/api/session/1/results")["results"];
     EXPECT_EQ(results["columns"], saved["results"]["columns"]);
@@ -101,6 +102,15 @@ TEST_F(SiteTest, AStoreThatIsDeletedIsGoneAndANewOneInItsPlaceIsSeen) {
   EXPECT_EQ(ask(site, "/api/session/1/results")["last"], 0) << "of the new one, not of the file that was";
 }
 
+TEST_F(SiteTest, AStoreThatASessionIsJustCreatingIsWaitedForAndNoOtherDatabaseIs) {
+  const std::filesystem::path file = folder / "coming.db";
+  Database(file, false).execute("PRAGMA user_version = 0");  // what is there before the tables
+  const Site waiting(file, 0, true);
+  EXPECT_THROW(Site(file, 0, false), UserError);
+  Database(file, false).execute("CREATE TABLE of_another_program (x)");
+  EXPECT_THROW(Site(file, 0, true), UserError);
+}
+
 TEST_F(SiteTest, RowsThatComeWhileItWatchesAreWhatAReportWouldTell) {
   Site site(folder / "s.db");
   add(1, 0.4);
@@ -116,7 +126,7 @@ TEST_F(SiteTest, RowsThatComeWhileItWatchesAreWhatAReportWouldTell) {
   add(4, 0.24, RowKind::confirmed);
   store->set_confirmed(run, 3);
   expect_as_saved(site);
-  EXPECT_EQ(ask(site, "/api/session/1")["document"]["best"]["v"], 0.24);
+  EXPECT_EQ(ask(site, "/api/session/1")["document"]["best"]["objective"], 0.24);
   add(4, 0.1);  // searched anew: what was confirmed no longer counts, and the first of two that are ok does
   expect_as_saved(site);
 }

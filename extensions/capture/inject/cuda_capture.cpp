@@ -95,7 +95,7 @@ CudaCapture::CudaCapture(const Call& call) {
     throw std::runtime_error("it is recorded into a graph, not launched");
   if (!driver.cuMemcpyDtoH_v2 || !driver.cuCtxSynchronize || driver.cuCtxSynchronize() != 0)
     throw std::runtime_error("the device cannot be waited for");
-  const capture::Demangled name = capture::demangled(call.symbol);
+  const kernel_source::Demangled name = kernel_source::demangled(call.symbol);
   launch_.language = "cuda";
   launch_.kernel = name.name;
   launch_.program = program_words();
@@ -117,7 +117,7 @@ CudaCapture::CudaCapture(const Call& call) {
   for (const Region& region : regions_) launch_.arguments[region.argument].bytes = read(region);
 }
 
-void CudaCapture::take_code(const Call& call, const capture::Demangled& name) {
+void CudaCapture::take_code(const Call& call, const kernel_source::Demangled& name) {
   const auto [source, function] = Code::get().source_of(call.symbol, name.name);
   if (!source) {
     launch_.compiled = true;
@@ -145,17 +145,17 @@ void CudaCapture::take_code(const Call& call, const capture::Demangled& name) {
   }
 }
 
-void CudaCapture::take_arguments(const Call& call, const capture::Demangled& name) {
+void CudaCapture::take_arguments(const Call& call, const kernel_source::Demangled& name) {
   const std::vector<ArgumentBytes> values = arguments_of(call);
   // the source names and types them; a mangled name has types alone
-  std::vector<capture::Parameter> known;
-  if (auto in_source = capture::parameters_in_source(launch_.compiled ? "" : launch_.source, name.name);
+  std::vector<kernel_source::Parameter> known;
+  if (auto in_source = kernel_source::parameters_in_source(launch_.compiled ? "" : launch_.source, name.name);
       in_source && in_source->size() == values.size())
     known = std::move(*in_source);
-  else if (auto mangled = capture::parameters_of(name.list, false); mangled.size() == values.size())
+  else if (auto mangled = kernel_source::parameters_of(name.list, false); mangled.size() == values.size())
     known = std::move(mangled);
   if (values.empty() && !name.list.empty() && name.list != "void")
-    throw std::runtime_error("this driver does not tell a kernel's arguments (CUDA 12.4 does)");
+    throw std::runtime_error("this driver does not report a kernel's arguments (CUDA 12.4 does)");
   for (std::size_t i = 0; i < values.size(); ++i) {
     CapturedArgument argument;
     if (!known.empty()) {

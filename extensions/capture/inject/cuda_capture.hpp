@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "base/kernel_source/signature.hpp"
 #include "capture/capture_folder.hpp"
 #include "capture/inject/cuda_driver.hpp"
 #include "capture/inject/kernel_log.hpp"
-#include "capture/signature.hpp"
 
 namespace ergotune::inject::cuda {
 
@@ -45,8 +45,8 @@ class CudaCapture {
     Address address = 0, allocation = 0;
     std::size_t bytes = 0;
   };
-  void take_code(const Call& call, const capture::Demangled& name);
-  void take_arguments(const Call& call, const capture::Demangled& name);
+  void take_code(const Call& call, const kernel_source::Demangled& name);
+  void take_arguments(const Call& call, const kernel_source::Demangled& name);
   void part_regions();
   static std::vector<std::byte> read(const Region& region);
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "capture/source_words.hpp"
+#include "base/kernel_source/identifiers.hpp"
 
 namespace ergotune::inject::cuda {
 namespace {
@@ -61,7 +61,8 @@ std::pair<std::shared_ptr<const RuntimeSource>, std::string> Code::source_of(con
     for (const auto& [lowered, expression] : (*source)->names)
       if (lowered == symbol) return {*source, expression};
     // extern "C", or a plain function
-    if ((*source)->names.empty() && capture::words_of((*source)->text).contains(word)) return {*source, word};
+    if ((*source)->names.empty() && kernel_source::identifiers_in((*source)->text).contains(word))
+      return {*source, word};
   }
   return {};
 }

@@ -138,7 +138,7 @@ Call call_of(std::uint32_t callback, const CallbackData& data) {
 }
 
 /// Its name as people know it: without the list of arguments.
-std::string display_name(const capture::Demangled& name) {
+std::string display_name(const kernel_source::Demangled& name) {
   std::string text = name.whole;
   if (!name.list.empty()) text = text.substr(0, text.rfind('(' + name.list));
   if (text.starts_with("void ")) text = text.substr(5);
@@ -151,7 +151,7 @@ std::shared_ptr<KernelLog::Entry> entry_of(const std::string& symbol) {
   const std::lock_guard lock(mutex);
   auto& entry = (*known)[symbol];
   if (!entry) {
-    const capture::Demangled name = capture::demangled(symbol);
+    const kernel_source::Demangled name = kernel_source::demangled(symbol);
     entry = KernelLog::get().entry(display_name(name), symbol, "");
     entry->also = {name.name, symbol};
   }

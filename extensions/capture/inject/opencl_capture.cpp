@@ -50,7 +50,7 @@ class InformedKernel {
       own_ =
           next.get<cl_kernel(cl_program, const char*, cl_int*)>(At::CreateKernel)(program_, kernel.name.c_str(), &code);
     if (!own_ || !argument_info(own_, 0, kArgAddress, address))
-      throw Refused("the driver does not tell what its arguments are (-cl-kernel-arg-info)", true);
+      throw Refused("the driver does not report its arguments (-cl-kernel-arg-info)", true);
     kernel_ = own_;
   }
   ~InformedKernel() {
@@ -156,7 +156,7 @@ void OpenclCapture::take_argument(cl_kernel informed, cl_uint position, const Ar
   const std::string words = "its argument " + (argument.name.empty() ? std::to_string(position) : argument.name);
   cl_uint address = 0;
   if (!argument_info(informed, position, kArgAddress, address))
-    throw Refused("the driver does not tell what " + words + " is", true);
+    throw Refused("the driver does not report " + words, true);
   if (value.shared_virtual) throw Refused(words + " is shared virtual memory, whose extent is unknown", true);
   for (const std::string_view type : {"image", "sampler_t", "pipe", "queue_t", "event_t", "reserve_id_t"})
     if (argument.type.starts_with(type))

@@ -29,19 +29,17 @@ void Session::connect() {
   address.sun_family = AF_UNIX;
   if (path_.empty() || path_.size() >= sizeof address.sun_path) return;
   std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
-  socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket_ < 0) return;
-  capture::Message reply;
-  const bool talked = ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-                      capture::send_message(socket_, {"hello", capture::kProtocol, interface_name(),
-                                                      std::to_string(process_), program_words()}) &&
-                      capture::receive_message(socket_, pending_, reply);
-  // wishes, protocol, mode, kernel, skip, folder, most bytes, rounding
-  if (!talked || reply.size() != 8 || reply[0] != "wishes" || reply[1] != capture::kProtocol) {
-    ::close(socket_);
-    socket_ = -1;
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return;
+  if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    ::close(socket);
     return;
   }
+  stream_.emplace(capture::kKind, socket, socket);
+  // wishes, protocol, mode, kernel, skip, folder, most bytes, rounding
+  const capture::Message reply =
+      exchange({"hello", capture::kProtocol, interface_name(), std::to_string(process_), program_words()}, true);
+  if (reply.size() != 8 || reply[0] != "wishes" || reply[1] != capture::kProtocol) return stream_.reset();
   using Mode = CaptureRequest::Mode;
   wishes_.mode = reply[2] == "capture" ? Mode::capture
                  : reply[2] == "list"  ? Mode::list
@@ -56,9 +54,7 @@ void Session::connect() {
 
 void Session::after_fork() {
   if (process_ == ::getpid() || path_.empty()) return;
-  if (socket_ >= 0) ::close(socket_);
-  socket_ = -1;
-  pending_.clear();
+  stream_.reset();
   connect();
 }
 
@@ -66,23 +62,28 @@ bool Session::wants_kernel(const std::string& name) const {
   return wishes_.kernel.empty() || ::fnmatch(wishes_.kernel.c_str(), name.c_str(), 0) == 0;
 }
 
+capture::Message Session::exchange(const capture::Message& message, bool answered) {
+  if (!stream_) return {};
+  try {
+    stream_->send(message);
+    if (!answered) return {};
+    return *stream_->receive(-1);
+  } catch (const Error&) {
+    stream_.reset();
+    return {};
+  }
+}
+
 void Session::tell(const capture::Message& message) {
   const std::lock_guard lock(mutex_);
   after_fork();
-  if (socket_ >= 0 && capture::send_message(socket_, message)) return;
-  if (socket_ >= 0) ::close(socket_);
-  socket_ = -1;
+  exchange(message, false);
 }
 
 capture::Message Session::ask(const capture::Message& message) {
   const std::lock_guard lock(mutex_);
   after_fork();
-  capture::Message reply;
-  if (socket_ >= 0 && capture::send_message(socket_, message) && capture::receive_message(socket_, pending_, reply))
-    return reply;
-  if (socket_ >= 0) ::close(socket_);
-  socket_ = -1;
-  return {};
+  return exchange(message, true);
 }
 
 std::string program_words() {

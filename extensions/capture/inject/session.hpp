@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "capture/messages.hpp"
@@ -43,12 +44,15 @@ class Session {
  private:
   Session();
   void connect();
+  /// The answer where it is `answered`; an empty one, and no connection any more, where the command is gone.
+  capture::Message exchange(const capture::Message& message, bool answered);
   /// A child of fork() has a connection of its own.
   void after_fork();
 
   std::mutex mutex_;
-  std::string path_, pending_;
-  int socket_ = -1, process_ = 0;
+  std::string path_;
+  std::optional<capture::Stream> stream_;
+  int process_ = 0;
   CaptureRequest wishes_;
 };
 

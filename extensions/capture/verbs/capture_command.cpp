@@ -310,7 +310,7 @@ void add_capture_command(Verb app) {
   verb.add_option("--skip", arguments->skip, "Launches of it to pass over");
   verb.add_option("-o,--output", arguments->output, "Folder for problem.toml, source and data").show_default();
   verb.add_option("--most-memory", arguments->most_memory, "MiB of buffers of one launch at most").show_default();
-  verb.add_flag("--list", arguments->list, "Only tell which kernels are launched, how often and for how long");
+  verb.add_flag("--list", arguments->list, "Only list the kernels that are launched, how often and for how long");
   verb.add_flag("--all", arguments->all, "Each kernel that can be captured, in a folder of its own");
   verb.add_flag("--fast-math", arguments->rounding,
                 "Make parameters of compiler options that change rounding (OpenCL)");

@@ -121,7 +121,7 @@ void add_run_command(Verb app) {
                   "Folder with wisdom (tune --wisdom) and captures, in it or in folders below it")
       .required();
   verb.add_option("--problem", arguments->problems, "A capture that lies elsewhere; repeatable").take_all();
-  verb.add_flag("-q,--quiet", arguments->quiet, "Say nothing of what was put in place");
+  verb.add_flag("-q,--quiet", arguments->quiet, "Do not report which kernels were replaced");
   add_json_option(verb, arguments->json);
   verb.footer(
       "What is not known, or does not work, runs as the program has it. With --json the program's standard output goes "

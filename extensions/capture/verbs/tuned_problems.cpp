@@ -49,8 +49,7 @@ LaunchGeometry geometry_of(const Problem& problem, const Constants& constants, c
 std::string difference(const RequestedLaunch& asked, const LaunchGeometry& own) {
   if (global_of(own) != asked.global) return "its global size does not follow from the problem file's launch";
   for (std::size_t d = 0; d < 3; ++d)
-    if (asked.block[d] != 0 && asked.block[d] != own.block[d])
-      return "its work-group is another than the captured one's";
+    if (asked.block[d] != 0 && asked.block[d] != own.block[d]) return "its work-group differs from the captured one";
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "base/clock.hpp"
 #include "base/process/process.hpp"
@@ -119,44 +120,36 @@ pid_t start(const WatchedProgram& program, const std::string& socket) {
   return pid;
 }
 
-struct Connection {
-  int socket = -1;
-  std::string pending;
-};
+using Connections = std::vector<std::unique_ptr<capture::Stream>>;
 
 /// Takes what has come; false when the other end is through.
-bool serve(Connection& connection, const WatchedProgram& program) {
-  char bytes[16384];
-  const ssize_t got = ::recv(connection.socket, bytes, sizeof bytes, 0);
-  if (got < 0 && errno == EINTR) return true;
-  if (got <= 0) return false;
-  connection.pending.append(bytes, static_cast<std::size_t>(got));
-  while (true) {
-    capture::Decoded decoded = capture::decode(connection.pending);
-    if (decoded.state == capture::Decoded::State::damaged) return false;
-    if (decoded.state == capture::Decoded::State::incomplete) return true;
-    connection.pending.erase(0, decoded.size);
-    const capture::Message answer = program.answer(decoded.message);
-    if (!answer.empty() && !capture::send_message(connection.socket, answer)) return false;
+bool serve(capture::Stream& stream, const WatchedProgram& program) {
+  try {
+    while (const auto message = stream.next())
+      if (const capture::Message answer = program.answer(*message); !answer.empty()) stream.send(answer);
+    return !stream.ended();
+  } catch (const Disconnected&) {
+    return false;
+  } catch (const FormatError&) {
+    return false;
   }
 }
 
 /// Serves what there is; false when nothing came for `milliseconds`.
-bool serve_all(int listener, std::vector<Connection>& connections, const WatchedProgram& program, int milliseconds) {
+bool serve_all(int listener, Connections& connections, const WatchedProgram& program, int milliseconds) {
   std::vector<pollfd> polled{{listener, POLLIN, 0}};
-  for (const Connection& connection : connections) polled.push_back({connection.socket, POLLIN, 0});
+  for (const auto& connection : connections) polled.push_back({connection->in(), POLLIN, 0});
   if (::poll(polled.data(), polled.size(), milliseconds) <= 0) return false;
   for (std::size_t i = connections.size(); i-- > 0;) {
-    if (polled[i + 1].revents == 0 || serve(connections[i], program)) continue;
-    ::close(connections[i].socket);
+    if (polled[i + 1].revents == 0 || serve(*connections[i], program)) continue;
     connections.erase(connections.begin() + static_cast<std::ptrdiff_t>(i));
   }
   if (polled[0].revents) {
     const int socket = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
     if (socket >= 0)
-      connections.push_back({socket, {}});
+      connections.push_back(std::make_unique<capture::Stream>(capture::kKind, socket, socket));
     else
-      ::usleep(20'000);  // no descriptor for who knocks, and who knocks stays
+      ::usleep(20'000);  // no descriptor is left, and the connection stays in the queue
   }
   return true;
 }
@@ -167,7 +160,7 @@ ProgramEnd run_watched(const WatchedProgram& program) {
   const Listener listener;
   const SignalGuard aside;
   const pid_t pid = start(program, listener.path());
-  std::vector<Connection> connections;
+  Connections connections;
   int status = 0;
   while (::waitpid(pid, &status, WNOHANG) == 0) {
     if (const int signal = aside.asked()) ::kill(pid, signal);
@@ -177,7 +170,6 @@ ProgramEnd run_watched(const WatchedProgram& program) {
   const double until = host_seconds() + 2;
   while (serve_all(listener.get(), connections, program, 0) && host_seconds() < until) {
   }
-  for (const Connection& connection : connections) ::close(connection.socket);
   if (WIFSIGNALED(status)) return {128 + WTERMSIG(status), WTERMSIG(status)};
   return {WEXITSTATUS(status), 0};
 }
@@ -187,7 +179,7 @@ std::vector<std::string> program_arguments(std::vector<std::string> rest, const 
   if (marked) rest.erase(rest.begin());
   if (rest.empty()) throw UserError(fmt::format("name the program to run: ergotune {} ... -- PROGRAM ARGUMENTS", verb));
   if (!marked && rest.front().starts_with('-'))
-    throw UserError(fmt::format("there is no option \"{}\"; \"ergotune {} --help\" tells more", rest.front(), verb));
+    throw UserError(fmt::format("there is no option \"{}\"; \"ergotune {} --help\" lists all", rest.front(), verb));
   return rest;
 }
 

@@ -1,4 +1,4 @@
-// ergotune agent: measures on a node for a session elsewhere. Started by that session (--worker, --nodes).
+// ergotune agent: measures on a node for a session elsewhere. Started by that session (--node-command, --nodes).
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -38,9 +38,9 @@ void take_pipe(AgentOptions& options) {
 
 namespace {
 
-nlohmann::ordered_json list_node_devices(const std::vector<std::string>& workers, const std::string& nodes,
+nlohmann::ordered_json list_node_devices(const std::vector<std::string>& named, const std::string& nodes,
                                          double seconds) {
-  std::vector<std::string> commands = workers;
+  std::vector<std::string> commands = named;
   if (!nodes.empty())
     for (std::string& command : node_commands(nodes)) commands.push_back(std::move(command));
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -62,17 +62,18 @@ nlohmann::ordered_json list_node_devices(const std::vector<std::string>& workers
 void add_agent_command(Verb app) {
   set_node_listing(list_node_devices);
   auto node = std::make_shared<std::string>();
-  Verb verb = app.add_verb("agent", "Measure on this node for a session elsewhere (started by --worker and --nodes)");
+  Verb verb =
+      app.add_verb("agent", "Measure on this node for a session elsewhere (started by --node-command and --nodes)");
   verb.add_option("--node", *node, "Name of this node (SLURMD_NODENAME, else the host's)").kind("TEXT");
   verb.footer(
       "Standard input and output are a pipe to the session, and nothing that prints can disturb it. For a terminal "
       "this is of no\n"
       "use: see docs/clusters.md.\n"
-      "Example:\n  ergotune tune gemm.toml --worker 'ssh gpu3 /opt/bin/ergotune agent' --budget 10min");
+      "Example:\n  ergotune tune gemm.toml --node-command 'ssh gpu3 /opt/bin/ergotune agent' --budget 10min");
   verb.callback([node] {
     AgentOptions options;
     if (::isatty(STDIN_FILENO) == 1)
-      throw UserError("an agent is started by a session, as in ergotune tune gemm.toml --worker 'ssh gpu3 {}'");
+      throw UserError("an agent is started by a session, as in ergotune tune gemm.toml --node-command 'ssh gpu3 {}'");
     take_pipe(options);
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGINT, SIG_IGN);  // Ctrl-C is for the session, which ends its agents itself

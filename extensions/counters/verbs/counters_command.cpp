@@ -56,7 +56,7 @@ struct Where {
     if (device->info().backend != "cuda")
       throw UserError(
           fmt::format("--device \"{}\": hardware counters are NVIDIA's, of a CUDA device or an architecture such as "
-                      "sm_90; processors have the observer \"perf\"; AMD's (rocprofiler-sdk) are not read, rocprofv3 "
+                      "sm_90; CPUs have the observer \"perf\"; AMD's (rocprofiler-sdk) are not read, rocprofv3 "
                       "counts from outside (docs/counters.md)",
                       name));
     profiled.emplace(cuda::find_device(device->info().id).device);
@@ -101,7 +101,7 @@ Json list_document(const CountersArguments& arguments) {
     document["chip"] = where->chip;
     document["cupti"] = library_document();
   } else if (arguments.all) {
-    throw UserError("--all lists a chip's own metrics: say of which, as in --device sm_90");
+    throw UserError("--all lists a chip's own metrics: name the chip, as in --device sm_90");
   }
   for (const CounterInfo& counter : counter_names()) {
     if (!found_in(arguments.search, {counter.name, counter.meaning})) continue;
@@ -128,7 +128,7 @@ Json list_document(const CountersArguments& arguments) {
 
 Json check_document(const CountersArguments& arguments) {
   const std::string device = arguments.device.empty() ? default_device() : arguments.device;
-  if (device.empty()) throw UserError("there is no CUDA device here: say which chip is meant, as in --device sm_90");
+  if (device.empty()) throw UserError("there is no CUDA device here: name the chip, as in --device sm_90");
   const Where where(device);
   const CounterPlan plan = plan_counters(arguments.names, where.chip, where.availability());
   Json counters = Json::array();

@@ -14,7 +14,6 @@
 #include "cli/command.hpp"
 #include "cli/interruption.hpp"
 #include "cli/output/progress.hpp"
-#include "cli/output/results.hpp"
 #include "cli/run_at.hpp"
 #include "ergotune/error.hpp"
 #include "measure/execution_parameters.hpp"
@@ -45,10 +44,10 @@ double share_of(std::string text) {
   double number = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool whole = error == std::errc() && rest == text.data() + text.size() && std::isfinite(number) && number >= 0;
-  if (!whole) throw UserError(fmt::format("--max-slowdown: \"{}\" is no share; say 5% or 0.05", text));
+  if (!whole) throw UserError(fmt::format("--max-slowdown: \"{}\" is no share; write 5% or 0.05", text));
   if (!percent && number >= 1)
     throw UserError(
-        fmt::format("--max-slowdown: {0} would be {1:g} %; say {0}% or a share such as 0.05", text, 100 * number));
+        fmt::format("--max-slowdown: {0} would be {1:g} %; write {0}% or a share such as 0.05", text, 100 * number));
   return percent ? number / 100 : number;
 }
 
@@ -86,7 +85,7 @@ std::unique_ptr<Control> choose_control(const ProgramArguments& arguments, std::
   if (usable.size() > 1) {
     std::vector<std::string> ids;
     for (const auto& control : usable) ids.push_back(control->id());
-    throw UserError(fmt::format("clocks can be set through {}: say with --control which of them the program depends on",
+    throw UserError(fmt::format("clocks can be set through {}: name with --control those that the program depends on",
                                 fmt::join(ids, " and ")));
   }
   if (usable.empty() && why_not.empty())
@@ -127,7 +126,7 @@ bool has_sensor(ProgramArguments& arguments, const Control* control, std::vector
     return true;
   }
   if (!boards.empty())
-    why_not.push_back(fmt::format("energy can be read of {}: say with --sensor which of them the program uses",
+    why_not.push_back(fmt::format("energy can be read of {}: name with --sensor those that the program uses",
                                   fmt::join(boards, ", ")));
   else
     why_not.push_back("no sensor of energy can be read here");
@@ -250,8 +249,8 @@ void add_program_command(Verb app) {
   verb.add_option("PROGRAM", arguments->command, "The program and its arguments, after --").required().take_all();
   verb.add_option("--max-slowdown", arguments->slowdown, "How much longer it may take, as 5% or 0.05 (5%)");
   verb.add_option("--sensor", arguments->sensors,
-                  "Energy by this sensor; repeatable, energies are added (the control's board, else the processor, "
-                  "else the one board there is)");
+                  "Energy by this sensor; repeatable, energies are added (the control's device, else the CPU, "
+                  "else the only device)");
   verb.add_option("--control", arguments->control, "Set clocks or limits through this (the only one there is)");
   verb.add_option("--settings", arguments->most, "Settings to try at most, before the best are confirmed (12)")
       .kind("NUMBER");
@@ -282,7 +281,7 @@ void add_program_command(Verb app) {
       "  ergotune program -- xz -k -c -9 big.tar\n"
       "  ergotune program --max-slowdown 10% --control nvml:0 -- ./simulate input.nml\n"
       "  ergotune program --control nvml:0 --at 1395 -- ./simulate input.nml\n"
-      "The program runs several times; what it writes it writes each time. Settings are put back however it ends. "
+      "The program runs several times; what it writes it writes each time. Settings are restored however it ends. "
       "Without\n"
       "a clock or limit that can be set, time and energy of the program as it is are measured.");
   verb.callback([arguments] { program(*arguments); });

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/process/shell_words.hpp"
+#include "base/text.hpp"
 #include "cli/live_options.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/table.hpp"

@@ -8,7 +8,6 @@
 
 #include "cli/command.hpp"
 #include "cli/interruption.hpp"
-#include "cli/output/results.hpp"
 #include "ergotune/error.hpp"
 #include "watch/watch.hpp"
 

@@ -1,20 +1,15 @@
-# A Spack recipe: copy this folder into the packages/ of a repository of yours (spack repo create), then, in a checkout of
-# ergotune, "spack dev-build ergotune@main".
+# A Spack recipe of the command, the library and the launcher; the Python package is built by pip. Copy this folder into the
+# packages/ of a repository of yours (spack repo create), then, in a checkout of ergotune, "spack dev-build ergotune@main".
 from spack.package import *
 
 
 class Ergotune(CMakePackage):
     """Energy-aware auto-tuner for GPU kernels: finds the configuration that needs least energy, least time, or the best
-    trade between them. Drivers (CUDA, OpenCL, NVML) are opened at run time, so it builds without any."""
+    trade between them. Drivers (CUDA, HIP, OpenCL, NVML) are opened at run time, so it builds without any."""
 
-    # set to where your copy lies: git = "https://..." or "file:///path/of/a/checkout"
-    homepage = "file:///README.md"
-    git = "file:///path/to/ergotune"
     license("Apache-2.0")
 
-    version("main", branch="main")
-
-    variant("python", default=False, description="Build the Python package's extension module")
+    version("main")  # a checkout: spack dev-build
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
@@ -28,16 +23,12 @@ class Ergotune(CMakePackage):
     depends_on("tomlplusplus@3.3:")
     depends_on("sqlite@3.40:")
     depends_on("eigen@3.4:")
+    depends_on("boost@1.74:+math")
     depends_on("zlib-api")
     depends_on("xxhash")
     depends_on("libevent@2.1:")
-    depends_on("python@3.9:", when="+python")
-    depends_on("py-pybind11@2.11:", when="+python")
     generator("ninja")
     conflicts("%gcc@:11", msg="C++20 as g++ 12 has it is needed")
 
     def cmake_args(self):
-        return [
-            self.define("ERGOTUNE_BUILD_TESTS", False),
-            self.define_from_variant("ERGOTUNE_BUILD_PYTHON", "python"),
-        ]
+        return [self.define("ERGOTUNE_BUILD_TESTS", False)]

@@ -1,15 +1,15 @@
-"""Modules of Kernel Tuner's that have no counterpart: importing them works, and each of their names says what to do."""
+"""Modules of Kernel Tuner's that have no counterpart: importing them works, and each of their names names the remedy."""
 
 import sys
 from types import ModuleType
 
 from ._notsupported import NotSupported
 
-_INSIDE = "it belongs to Kernel Tuner's inside; "
+_INSIDE = "internal API, not provided; "
 ENERGY = ('ergotune measures power and energy itself: use ergotune.tune(problem, objective="energy", sensors=[...]), and '
           "parameters of kind core_clock, memory_clock or power_limit for clocks (docs/clocks.md)")
 _TIMES = "ergotune times launches itself; a row's time and times are what this observer gave"
-_STRATEGY = _INSIDE + "give the strategy's name to tune_kernel; one's own are classes for strategies.wrapper.OptAlgWrapper"
+_STRATEGY = _INSIDE + "give the strategy's name to tune_kernel; your own are classes for strategies.wrapper.OptAlgWrapper"
 _BACKEND = _INSIDE + "ergotune.devices() lists devices, run_kernel runs a kernel"
 
 MODULES = {

@@ -31,7 +31,7 @@ def read_text(path):
 
 
 def _read(path):
-    """(text, what it says)."""
+    """(text, its content)."""
     text = Path(path).read_text().strip()
     try:
         return text, json.loads(text)

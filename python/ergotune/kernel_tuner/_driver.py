@@ -12,7 +12,7 @@ from .. import _core
 from ._cache import key_of
 from ._errors import InvalidConfig
 from ._guests import make_guest
-from .util import get_result_cost, print_config_output, process_metrics
+from .util import UNITS, get_result_cost, print_config_output, process_metrics
 
 _current = threading.local()
 
@@ -122,7 +122,7 @@ class Driver:
         if "timestamp" not in row:
             row["timestamp"] = str(datetime.now(timezone.utc))
         if not self.quiet:
-            print_config_output(self.tune_params, row, self.quiet, self.metrics, None)
+            print_config_output(self.tune_params, row, self.quiet, self.metrics, UNITS)
         self.results.append(row)
         self.rows[index] = row
 
@@ -194,7 +194,7 @@ class _SessionStrategy:
             raise
 
     def tell(self, index, values, ok):
-        """Rows come by Driver.take, which has told the strategy."""
+        """Unused: rows reach the strategy through Driver.take."""
 
 
 STRATEGY = "kernel_tuner"

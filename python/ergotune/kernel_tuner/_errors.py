@@ -27,11 +27,11 @@ class RuntimeFailedConfig(ErrorConfig):
 
 
 class SkippableFailure(Exception):
-    """Kernel Tuner's word for a failure that is one configuration's."""
+    """Kernel Tuner's name for a failure that is one configuration's."""
 
 
 class StopCriterionReached(Exception):
-    """Kernel Tuner's word for a budget that is spent."""
+    """Kernel Tuner's name for a budget that is spent."""
 
 
 BY_NAME = {kind.__name__: kind for kind in (ErrorConfig, InvalidConfig, CompilationFailedConfig, RuntimeFailedConfig)}

@@ -32,7 +32,7 @@ class GuestRunner:
 
 
 class Guest:
-    """Such a strategy with ``ask`` and ``tell``. ``rows``: by index, what is evaluated; the driver fills it before it tells."""
+    """Such a strategy with ``ask`` and ``tell``. ``rows``: by index, what is evaluated; the driver fills it before ``tell``."""
 
     def __init__(self, strategy, space, rows, options, quiet):
         self.options = Options(options)

@@ -10,7 +10,7 @@ KEYWORDS = {
     "arguments": "NumPy arrays and scalars, also complex, bool, structs and either byte order; CuPy's and PyTorch's tensors where they are; "
                  "Tunable and TunablePrecision (numbers of C functions that return their time excepted)",
     "tune_params": _SAME + "; nvml_gr_clock, nvml_mem_clock (MHz), nvml_pwr_limit (W), tegra_gr_clock (Hz) are set where NVMLObserver or "
-                   "TegraObserver is among the observers, and put back (docs/clocks.md); cuda_sm_percentage is NotSupported",
+                   "TegraObserver is among the observers, and restored (docs/clocks.md); cuda_sm_percentage is NotSupported",
     **dict.fromkeys(("grid_div_x", "grid_div_y", "grid_div_z"), "names, expressions, numbers, functions, lists of these"),
     "restrictions": "expressions, functions of a dict or of parameters by name, Constraint objects",
     "answer": _SAME + "; compared by value in the argument's type. A configuration with another answer is a RuntimeFailedConfig among the "
@@ -18,7 +18,7 @@ KEYWORDS = {
     "atol": _SAME + ", with relative tolerance 1e-5; 0 is 0",
     "verify": _SAME + ": function(answer, outputs) with or without atol; it measures in this process, and what it raises ends the run. "
               "False is a RuntimeFailedConfig, as for answer",
-    "verbose": "says why a configuration failed, and the space's size in simulation",
+    "verbose": "prints why a configuration failed, and the space's size in simulation",
     "lang": "CUDA, CUPY, NVCUDA, PYCUDA (all the driver's API), OpenCL, HIP, C (as C++), Fortran; detected where it is not given. "
             "C with a Fortran file or compiler is Fortran. Julia and Hypertuner are NotSupported",
     "device": _SAME, "platform": _SAME,
@@ -27,7 +27,7 @@ KEYWORDS = {
     "texmem_args": "NotSupported: pass a buffer; ignored in simulation",
     "compiler": "of C (CXX) and Fortran (FC), for this call",
     "compiler_options": _SAME,
-    "defines": "names to texts, parameters' names, or functions; parameters are macros in any case",
+    "defines": "names to strings, parameters' names, or functions; parameters are macros in any case",
     "log": _SAME,
     "iterations": _SAME + "; times are of so many samples, each of as many launches as the clock needs",
     "block_size_names": _SAME + "; other spellings of the defaults (BLOCK_SIZE_X) count",
@@ -38,7 +38,8 @@ KEYWORDS = {
     "cache": _SAME + ": continued, written as it goes, readable there; another kernel's is refused and left alone",
     "metrics": _SAME,
     "simulation_mode": _SAME,
-    "parallel": "NotSupported: configurations are compiled side by side already; ignored in simulation",
+    "parallel": "NotSupported: ergotune.tune(problem, devices=[\"cuda:all\"]) measures on several GPUs, node_commands=[...] on several nodes; "
+                "ignored in simulation",
     "observers": "one launch between the hooks, up to iterations of them, after the time was measured; OutputObserver and "
                  "PrologueObserver too. NVMLObserver, TegraObserver, PowerSensorObserver, PMTObserver (one platform) measure by "
                  "ergotune's own sensors (docs/energy.md); NCUObserver counts by ergotune's observer of hardware counters, without "

@@ -1,10 +1,10 @@
-"""What Kernel Tuner has and ergotune does not: each name raises, and says what to do instead."""
+"""What Kernel Tuner has and ergotune does not: each name raises, with the alternative."""
 
 from typing import Any, Callable, Dict
 
 
 class NotSupported(NotImplementedError):
-    """A name or an argument of Kernel Tuner's that ergotune does not take; the message says what to use instead."""
+    """A name or an argument of Kernel Tuner's that ergotune does not take; the message names the alternative."""
 
 
 def absent(module: str, names: Dict[str, str]) -> Callable[[str], Any]:

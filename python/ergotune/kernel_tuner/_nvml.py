@@ -5,7 +5,7 @@ import os
 
 
 class Nvml:
-    """One board, by its NVML index. Raises OSError where there is no driver, RuntimeError where it answers no."""
+    """One GPU, by its NVML index. Raises OSError where there is no driver, RuntimeError where the driver refuses."""
 
     def __init__(self, device=0):
         self._library = ctypes.CDLL(os.environ.get("ERGOTUNE_NVML") or "libnvidia-ml.so.1")

@@ -43,7 +43,7 @@ def language_of(lang, text, file="", compiler=None):
 
 
 def kernel_tuner_language(lang, language):
-    """Kernel Tuner's word for it, as observers see it."""
+    """Kernel Tuner's name for it, as observers see it."""
     return lang or {"cpp": "C", "opencl": "OpenCL", "cuda": "CUDA", "fortran": "Fortran", "hip": "HIP"}[language]
 
 

@@ -1,4 +1,4 @@
-"""Restrictions as Kernel Tuner takes them: texts, functions, Constraint objects of python-constraint."""
+"""Restrictions as Kernel Tuner takes them: strings, functions, Constraint objects of python-constraint."""
 
 import copy
 import inspect
@@ -23,7 +23,7 @@ def _is_constraint(restriction):
 
 
 def add_restrictions(problem, restrictions, names):
-    """Adds each to the problem: texts as expressions where ergotune's language has them, else as Python's."""
+    """Adds each to the problem: strings as expressions where ergotune's language has them, else as Python's."""
     for restriction in as_list(restrictions):
         text = restriction if isinstance(restriction, str) else text_of_constraint(restriction, names)
         if text is not None and _parses(text, names):

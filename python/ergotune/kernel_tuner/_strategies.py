@@ -1,6 +1,7 @@
 """Kernel Tuner's strategies: their names here, their options, and how much they evaluate by default."""
 
 import math
+import numbers
 import warnings
 
 _HILL = dict.fromkeys(("neighbor", "restart", "order", "randomize"))
@@ -24,7 +25,7 @@ STRATEGIES = {
     "pso": ("particle_swarm", {**_POPULATION, "w": None, "c1": None, "c2": None}, True),
     "simulated_annealing": ("simulated_annealing",
                             dict.fromkeys(("T", "T_min", "alpha", "maxiter", "constraint_aware")), True),
-    "skopt": ("bayesian_forest", dict.fromkeys(("learner", "acq_func", "lie_strategy", "kappa", "num_initial", "batch_size",
+    "skopt": ("bayesian", dict.fromkeys(("learner", "acq_func", "lie_strategy", "kappa", "num_initial", "batch_size",
                                                 "skopt_kwargs")), True),
     "firefly_algorithm": ("firefly", {**_POPULATION, "B0": None, "gamma": None, "alpha": None}, True),
     "bayes_opt": ("bayesian", dict.fromkeys((
@@ -51,17 +52,20 @@ _SAME = {
     "w": ({"particle_swarm"}, "inertia"),
     "F": ({"differential_evolution"}, "weight"),
     "CR": ({"differential_evolution"}, "crossover"),
-    "num_initial": ({"bayesian_forest"}, "initial"),
 }
 _CLIMBERS = {"multi_start_local_search", "iterated_local_search"}
 _NEIGHBOURS = {"hamming": "hamming", "adjacent": "adjacent"}
 
 
 def resolve(strategy, options):
-    """(name here, options here). Raises ValueError for names and options that Kernel Tuner does not know either; says
-    which of its options have no counterpart here."""
+    """(name here, options here). Raises ValueError for names and options that Kernel Tuner does not know either, TypeError
+    for limits that are no numbers; says which of its options have no counterpart here."""
     from .. import strategies
 
+    for option in ("max_fevals", "time_limit", "fraction"):
+        value = options.get(option)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
+            raise TypeError(f"{option} is a number, not {value!r}")
     if hasattr(strategy, "tune"):  # written for Kernel Tuner's runners; its options are its own
         return strategy, options
     name = strategy or "brute_force"

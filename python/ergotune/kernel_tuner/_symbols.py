@@ -14,7 +14,7 @@ class Symbol:
         self.text = text
 
     def __bool__(self):
-        raise TypeError("a symbol has no truth")
+        raise TypeError("a symbol has no truth value")
 
     def __str__(self):
         return self.text

@@ -77,7 +77,7 @@ class Conditions:
 
 
 class Current:
-    """The configuration at hand, told by the session as it tells observers."""
+    """The current configuration, which the session passes on as it does to observers."""
 
     params = None
 

@@ -24,7 +24,7 @@ def get_input_file(filepath, validate=True):
 
 
 def get_configuration_validity(error):
-    """T4's word for an error object, or for what is none."""
+    """T4's name for an error object, or for a valid result."""
     for kind, word in ((CompilationFailedConfig, "compile"), (RuntimeFailedConfig, "runtime"), (InvalidConfig, "constraints")):
         if isinstance(error, kind):
             return word
@@ -68,7 +68,7 @@ def get_t4_results(results, tune_params, objective="time"):
 
 
 def get_t4_metadata():
-    """What T4 says of the machine and its software."""
+    """T4's description of the machine and its software."""
     packages = sorted({f"{d.metadata['Name']}=={d.version}" for d in distributions() if d.metadata["Name"]})
     return {"schema_version": "1.0.0", "hardware": {"lshw": [], "processor": platform.processor(), "machine": platform.machine()},
             "environment": {"requirements": packages, "python": platform.python_version(), "system": platform.platform()}}

@@ -30,6 +30,7 @@ from ._strategies import STRATEGIES, default_evaluations, resolve
 from ._tunable import Current, is_tunable, selected
 from ._verification import left_in_place, set_verification
 from .util import (
+    UNITS,
     Options,  # noqa: F401
     check_block_size_names,
     default_block_size_names,
@@ -191,7 +192,7 @@ def run_kernel(
 _ADVICE = {
     "texmem_args": "texture memory has no place in ergotune; pass a buffer",
     "cmem_args": "pass the array as an ordinary (constant) buffer argument",
-    "parallel": "configurations are compiled side by side already (ergotune.tune has jobs=)",
+    "parallel": "ergotune.tune(problem, devices=[\"cuda:all\"]) measures on several GPUs, node_commands=[...] on several nodes",
 }
 
 
@@ -490,10 +491,10 @@ def _tell_best(results, names, higher, tune_params, metrics, quiet, env):
         env["best_config"] = get_best_config(results, names[0], higher[0])
         if not quiet:
             print(f"\nBEST PERFORMING CONFIGURATION FOR OBJECTIVE {names[0]}:")
-            print(get_config_string(env["best_config"], keys))
+            print(get_config_string(env["best_config"], keys, UNITS))
         return
     env["best_config"] = get_pareto_results(results, names, higher)
     if not quiet:
         print(f"\nBEST PERFORMING CONFIGURATIONS FOR OBJECTIVES: {names}:")
         for row in env["best_config"]:
-            print(get_config_string(row, keys))
+            print(get_config_string(row, keys, UNITS))

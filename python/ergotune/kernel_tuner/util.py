@@ -104,6 +104,10 @@ def process_metrics(params, metrics):
     return params
 
 
+#: What Kernel Tuner prints behind values.
+UNITS = {"time": "ms"}
+
+
 def get_config_string(params, keys=None, units=None):
     """``name=value`` with commas, as Kernel Tuner prints configurations."""
 
@@ -142,7 +146,7 @@ def get_problem_size(problem_size, params):
 
 
 def get_thread_block_dimensions(params, block_size_names=None):
-    """Threads per block in x, y, z; 256, 1, 1 where no parameter says otherwise."""
+    """Threads per block in x, y, z; 256, 1, 1 where no parameter sets it."""
     names = block_size_names or default_block_size_names
     return tuple(int(params.get(name, default)) for name, default in zip(names, (256, 1, 1)))
 
@@ -178,7 +182,7 @@ def check_block_size_names(block_size_names):
 
 
 def detect_language(kernel_string):
-    """The language of a source, by its words."""
+    """The language of a source, by its keywords."""
     if "__global__" in kernel_string:
         return "CUDA"
     if "__kernel" in kernel_string:
@@ -382,7 +386,7 @@ class TuningBudget:
         return min(1.0, max(fractions))
 
 
-_OWN = "it belongs to Kernel Tuner's inside; "
+_OWN = "internal API, not provided; "
 _MEANS = {
     "ergotune checks arguments when it binds them": (
         "check_argument_list", "check_argument_type", "check_individual_arguments", "check_tune_params_list",

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -161,8 +163,8 @@ ProcessResult run_process(const std::vector<std::string>& arguments, const Proce
 }
 
 ChildProcess ChildProcess::start(const std::vector<std::string>& arguments, const ProcessOptions& options,
-                                 int kept_descriptor) {
-  return ChildProcess(spawn(arguments, options, -1, -1, -1, kept_descriptor));
+                                 int kept_descriptor, int output) {
+  return ChildProcess(spawn(arguments, options, -1, output, -1, kept_descriptor));
 }
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
@@ -205,5 +207,21 @@ bool reap(pid_t child, double seconds, int* status) {
 }
 
 std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+std::vector<pid_t> descendants_of(pid_t pid) {
+  std::vector<pid_t> found;
+  std::error_code error;
+  // A child stands below the thread that started it.
+  const std::filesystem::directory_iterator threads("/proc/" + std::to_string(pid) + "/task", error), none;
+  for (auto thread = threads; !error && thread != none; thread.increment(error)) {
+    std::ifstream children(thread->path() / "children");
+    for (pid_t child = 0; children >> child;) {
+      found.push_back(child);
+      const std::vector<pid_t> below = descendants_of(child);
+      found.insert(found.end(), below.begin(), below.end());
+    }
+  }
+  return found;
+}
 
 }  // namespace ergotune

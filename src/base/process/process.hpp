@@ -42,9 +42,9 @@ ProcessResult run_process(const std::vector<std::string>& arguments, const Proce
 /// A running child whose process group dies with this object.
 class ChildProcess {
  public:
-  /// `kept_descriptor`, when >= 0, is inherited as descriptor 3.
+  /// `kept_descriptor`, when >= 0, is inherited as descriptor 3, `output` as standard output.
   static ChildProcess start(const std::vector<std::string>& arguments, const ProcessOptions& options = {},
-                            int kept_descriptor = -1);
+                            int kept_descriptor = -1, int output = -1);
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&& other) noexcept;
   ~ChildProcess();
@@ -63,5 +63,9 @@ bool reap(pid_t child, double seconds, int* status = nullptr);
 
 /// Path of the running program (/proc/self/exe).
 std::string own_program();
+
+/// All processes below `pid`, parents before their children, at one moment: including those that ended without being
+/// waited for. Orphans are not among them, unless their reaper is.
+std::vector<pid_t> descendants_of(pid_t pid);
 
 }  // namespace ergotune

@@ -12,7 +12,7 @@ nlohmann::ordered_json devices_document();
 /// "trouble".
 using NodeListing = nlohmann::ordered_json (*)(const std::vector<std::string>& commands, const std::string& nodes,
                                                double seconds);
-/// Set by the extension that knows nodes; without it `devices` refuses --worker and --nodes.
+/// Set by the extension that knows nodes; without it `devices` refuses --node-command and --nodes.
 void set_node_listing(NodeListing listing);
 
 }  // namespace ergotune::cli

@@ -10,14 +10,6 @@
 
 namespace ergotune::cli {
 
-std::string certainty_text(int rounds, double probability_best, std::optional<double> expected_loss) {
-  std::string text =
-      fmt::format("measured again {} times beside its rivals: with {:.0f} % probability the best of them", rounds,
-                  100 * probability_best);
-  if (expected_loss) text += fmt::format(", expected loss {:.2g} %", 100 * *expected_loss);
-  return text;
-}
-
 std::string unconfirmed_text(const Unconfirmed& result, const Repeats& repeats, const std::string& unit) {
   std::string text =
       fmt::format("not confirmed: {} expected, as others read {:.3g} times their search's value when measured again",
@@ -29,12 +21,19 @@ std::string unconfirmed_text(const Unconfirmed& result, const Repeats& repeats, 
   return text;
 }
 
-std::string repeats_text(const Repeats& repeats) {
+void print_confidence(const Confidence& confidence) {
+  if (confidence.probability_best) {
+    fmt::print("  measured again {} times beside its rivals: with {:.0f} % probability the best of them",
+               confidence.confirmation_repeats, 100 * *confidence.probability_best);
+    if (confidence.expected_loss) fmt::print(", expected loss {:.2g} %", 100 * *confidence.expected_loss);
+    fmt::print("\n");
+  }
   constexpr double kRepeats = 0.05;
-  if (repeats.n < 2 || (std::abs(std::log(repeats.factor)) < kRepeats && repeats.deviation < kRepeats)) return {};
-  return fmt::format(
-      "measured again, {} configurations read {:.3g} times what the search had read (one of them +-{:.2g} %): what "
-      "was not confirmed is no better known",
+  const Repeats& repeats = confidence.search_repeats;
+  if (repeats.n < 2 || (std::abs(std::log(repeats.factor)) < kRepeats && repeats.deviation < kRepeats)) return;
+  fmt::print(
+      "  note: measured again, {} configurations read {:.3g} times what the search had read (one of them +-{:.2g} %): "
+      "what was not confirmed is no better known\n",
       repeats.n, repeats.factor, 100 * repeats.deviation);
 }
 
@@ -48,7 +47,11 @@ void print_importance(const std::vector<Parameter>& parameters, const Importance
     text += fmt::format("{}{} {:.0f} % ({:.0f} to {:.0f})", i == 0 ? "" : ", ", names, 100 * share.share,
                         100 * share.low, 100 * share.high);
   }
-  if (!text.empty()) fmt::print("\nWhat matters (share of the variance, modelled): {}\n", text);
+  if (!text.empty())
+    fmt::print("\nWhat matters (share of the variance; modelled, the model explains {:.0f} % of it): {}\n",
+               100 * importance.explained.value_or(0), text);
+  if (importance.only_noise())
+    fmt::print("\nWhat matters: no parameter has an effect that can be distinguished from noise\n");
   text.clear();
   for (std::size_t i = 0; i < std::min(kShown, importance.ruled_out.size()); ++i) {
     const auto& out = importance.ruled_out[i];

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 
-#include "analysis/svg_chart.hpp"
 #include "cli/output/progress.hpp"
 #include "model/execution_kind.hpp"
 
@@ -21,22 +20,19 @@ std::optional<double> energy_of(const Measurement& measurement) {
 
 namespace {
 
-std::string bars(const PlanComparison& comparison) {
-  BarChart chart;
+/// How much each plan asked for, and the energy that it found.
+Chart energies(const PlanComparison& comparison) {
+  Chart chart;
   chart.title = fmt::format("Energy found by each plan: {}", comparison.problem);
+  chart.x_label = "configurations asked for";
+  chart.y_label = "energy (J)";
   chart.note = fmt::format("{}; {} configurations; every energy is {}", comparison.device, comparison.space,
                            to_string(comparison.provenance));
   for (const PlanResult& result : comparison.plans) {
-    BarChart::Bar bar{result.plan, std::nullopt, result.why_not};
-    if (result.best) {
-      bar.value = energy_of(result.best->measurement);
-      bar.text =
-          fmt::format("{}, {} asked for{}", human(bar.value.value_or(0), "J"), result.asked,
-                      result.above_optimum_percent ? fmt::format(", +{:.1f} %", *result.above_optimum_percent) : "");
-    }
-    chart.bars.push_back(std::move(bar));
+    const auto energy = result.best ? energy_of(result.best->measurement) : std::nullopt;
+    if (energy) chart.series.push_back({result.plan, {static_cast<double>(result.asked)}, {*energy}, false, false, {}});
   }
-  return chart.to_svg();
+  return chart;
 }
 
 /// The clock that ran, MHz; else the one that was asked for.
@@ -59,10 +55,10 @@ std::vector<const PlanResult*> over_settings(const PlanComparison& comparison) {
   return list;
 }
 
-/// A quantity of the best of every setting over the clock that ran; empty where unknown.
-std::string over_clock(const std::vector<const PlanResult*>& plans, const std::vector<Parameter>& parameters,
-                       const std::string& title, const std::string& label, const std::string& note,
-                       const std::function<std::optional<double>(const Measurement&)>& value) {
+/// A quantity of the best of every setting over the clock that ran; no series where it is unknown.
+Chart over_clock(const std::vector<const PlanResult*>& plans, const std::vector<Parameter>& parameters,
+                 const std::string& title, const std::string& label, const std::string& note,
+                 const std::function<std::optional<double>(const Measurement&)>& value) {
   Chart chart;
   chart.title = title;
   chart.x_label = "core clock that ran (MHz)";
@@ -78,25 +74,25 @@ std::string over_clock(const std::vector<const PlanResult*>& plans, const std::v
     }
     if (!series.x.empty()) chart.series.push_back(std::move(series));
   }
-  return chart.series.empty() ? std::string() : chart.to_svg();
+  return chart;
 }
 
 }  // namespace
 
-std::string plans_figure(const PlanComparison& comparison, const std::vector<Parameter>& parameters) {
+std::vector<Chart> plan_charts(const PlanComparison& comparison, const std::vector<Parameter>& parameters) {
+  std::vector<Chart> charts{energies(comparison)};
   const auto plans = over_settings(comparison);
-  if (plans.size() < 2) return bars(comparison);
+  if (plans.size() < 2) return charts;
   const std::string note = fmt::format("the best code at every clock and limit; {}; every value is {}",
                                        comparison.device, to_string(comparison.provenance));
-  const auto told = [](const char* name) { return [name](const Measurement& m) { return m.value(name); }; };
-  std::vector<std::string> figures{bars(comparison)};
-  figures.push_back(
-      over_clock(plans, parameters, "Power: capped, and at fixed clocks", "power (W)", note, told("power")));
-  figures.push_back(over_clock(plans, parameters, "Energy", "energy (J)", note, energy_of));
-  figures.push_back(over_clock(plans, parameters, "Voltage", "core voltage (V)", note, told("core_voltage")));
-  figures.push_back(over_clock(plans, parameters, "Time", "time (s)", note, told("time")));
-  std::erase(figures, std::string());
-  return stacked(figures);
+  const auto value = [](const char* name) { return [name](const Measurement& m) { return m.value(name); }; };
+  charts.push_back(
+      over_clock(plans, parameters, "Power: capped, and at fixed clocks", "power (W)", note, value("power")));
+  charts.push_back(over_clock(plans, parameters, "Energy", "energy (J)", note, energy_of));
+  charts.push_back(over_clock(plans, parameters, "Voltage", "core voltage (V)", note, value("core_voltage")));
+  charts.push_back(over_clock(plans, parameters, "Time", "time (s)", note, value("time")));
+  std::erase_if(charts, [](const Chart& chart) { return chart.series.empty(); });
+  return charts;
 }
 
 }  // namespace ergotune::cli

@@ -8,86 +8,13 @@
 
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
+#include "cli/output/figure.hpp"
+#include "cli/output/findings.hpp"
 #include "cli/output/plan_figure.hpp"
-#include "evaluate/recorded/replay.hpp"
-#include "evaluate/recorded/simulated.hpp"
+#include "report/result_document.hpp"
 
 namespace ergotune::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json energy_document(const Measurement& measurement) {
-  const auto it = measurement.quantities.find("energy");
-  if (it == measurement.quantities.end()) return nullptr;
-  return {{"value", number_or_null(it->second.value)},
-          {"standard_error", number_or_null(it->second.standard_error)},
-          {"half_width", number_or_null(it->second.half_width())},
-          {"n", it->second.n},
-          {"unit", "J"},
-          {"provenance", to_string(it->second.provenance)}};
-}
-
-Json best_document(const PlanPoint& best, const std::vector<Parameter>& parameters) {
-  Json document{{"configuration", to_json(parameters, best.configuration)}};
-  document.update(to_json(best.measurement));
-  return document;
-}
-
-Json range_document(const PlanResult& result) {
-  if (!result.model_range) return nullptr;
-  return Json::array({result.model_range->low_mhz, result.model_range->high_mhz});
-}
-
-}  // namespace
-
-Json plans_document(const PlanComparison& comparison, const std::vector<Parameter>& parameters) {
-  Json document{{"problem", comparison.problem},
-                {"device", comparison.device},
-                {"provenance", to_string(comparison.provenance)},
-                {"space", comparison.space},
-                {"optimum_energy", comparison.optimum ? Json(*comparison.optimum) : Json(nullptr)}};
-  Json plans = Json::array();
-  for (const PlanResult& result : comparison.plans) {
-    Json plan{
-        {"plan", result.plan},
-        {"asked", result.asked},
-        {"evaluated", result.evaluated},
-        {"known", result.known},
-        {"seconds", result.seconds},
-        {"energy", result.best ? energy_document(result.best->measurement) : Json(nullptr)},
-        {"true_energy", result.true_energy ? Json(*result.true_energy) : Json(nullptr)},
-        {"above_optimum_percent", result.above_optimum_percent ? Json(*result.above_optimum_percent) : Json(nullptr)},
-        {"confirmation_repeats", result.confirmation_repeats},
-        {"probability_best", result.probability_best ? Json(*result.probability_best) : Json(nullptr)},
-        {"expected_loss", result.expected_loss ? Json(*result.expected_loss) : Json(nullptr)},
-        {"best", result.best ? best_document(*result.best, parameters) : Json(nullptr)}};
-    if (!result.why_not.empty()) plan["why_not"] = result.why_not;
-    plan["notes"] = result.notes;
-    Json stages = Json::array();
-    for (const StageResult& stage : result.stages) {
-      Json settings = Json::array();
-      for (const PlanPoint& point : stage.by_setting) settings.push_back(best_document(point, parameters));
-      stages.push_back({{"stage", stage.name},
-                        {"by_setting", std::move(settings)},
-                        {"objective", stage.objective},
-                        {"strategy", stage.strategy},
-                        {"space", stage.space},
-                        {"asked", stage.asked},
-                        {"evaluated", stage.evaluated},
-                        {"best", stage.best ? to_json(parameters, stage.best->configuration) : Json(nullptr)}});
-    }
-    plan["stages"] = std::move(stages);
-    if (result.model) {
-      plan["model"] = {{"ridge_mhz", result.model->found ? Json(result.model->ridge_mhz.value) : Json(nullptr)},
-                       {"range_mhz", range_document(result)},
-                       {"removed_share", result.model_range ? Json(result.model_range->removed_share) : Json(nullptr)}};
-    }
-    plans.push_back(std::move(plan));
-  }
-  document["plans"] = std::move(plans);
-  return document;
-}
 
 void print_plans(const PlanComparison& comparison, const std::vector<Parameter>& parameters) {
   const std::string word = to_string(comparison.provenance);
@@ -118,10 +45,7 @@ void print_plans(const PlanComparison& comparison, const std::vector<Parameter>&
   for (const PlanResult& result : comparison.plans) {
     if (!result.best) continue;
     fmt::print("{}: {}\n", result.plan, describe(parameters, result.best->configuration));
-    if (result.probability_best)
-      fmt::print(
-          "  confirmed in {} rounds beside its rivals, best of them with {:.0f} % probability; {:.1f} % may be lost\n",
-          result.confirmation_repeats, 100 * *result.probability_best, 100 * result.expected_loss.value_or(0));
+    print_confidence(result);
     for (const std::string& note : result.notes) fmt::print("  note: {}\n", note);
     if (result.model_range && result.model) {
       fmt::print("  model: {}; searched {:.0f}-{:.0f} MHz, {:.0f} % of the clocks left out\n",
@@ -159,20 +83,20 @@ void print_settings(const PlanComparison& comparison, const std::vector<Paramete
   }
 }
 
+}  // namespace
+
 void tune_by_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,
-                   ProgressPrinter& progress, bool json, const std::filesystem::path& figure) {
+                   ProgressPrinter& progress, bool json, const std::string& figure) {
   const PlanComparison comparison =
       ergotune::run_plans(prepared, names, options, [&](const SessionProgress& now) { progress(now); });
   progress.finish();
-  if (!figure.empty()) {
-    write_named_file(figure, plans_figure(comparison, prepared.space->parameters()));
-  }
+  write_figure(figure, plan_charts(comparison, prepared.space->parameters()));
   if (json) {
-    print_json(plans_document(comparison, prepared.space->parameters()));
+    print_json(plans_document(prepared, comparison));
   } else {
     print_plans(comparison, prepared.space->parameters());
     print_settings(comparison, prepared.space->parameters());
-    if (!figure.empty()) fmt::print("\nFigure: {}\n", figure.string());
+    if (!figure.empty()) fmt::print("\nFigure: {}\n", figure);
   }
   if (options.interrupted && options.interrupted->load())
     fmt::print(stderr, "ergotune: interrupted{}\n", prepared.store ? "; the same command goes on from there" : "");

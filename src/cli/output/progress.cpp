@@ -75,7 +75,7 @@ std::string device_shares_text(const std::vector<DeviceShare>& boards) {
   }
   const std::string lost = there == boards.size() ? "" : fmt::format("{} of ", there);
   const std::string waiting = idle > 0 ? fmt::format(", {:.0f} % idle", 100 * idle / (busy + idle)) : "";
-  return fmt::format("{}{} boards{}", lost, boards.size(), waiting);
+  return fmt::format("{}{} devices{}", lost, boards.size(), waiting);
 }
 
 std::size_t terminal_columns() {

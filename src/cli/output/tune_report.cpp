@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/statistics.hpp"
@@ -14,8 +13,6 @@
 
 namespace ergotune::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 /// How many times better the best is than another value; nullopt where a ratio means nothing.
 std::optional<double> gain(double best, double other, Direction direction) {
@@ -34,35 +31,34 @@ std::string told(const Measurement& measurement, const std::string& name, const 
   return text;
 }
 
-std::string statuses_line(const SessionResult& result) {
+std::string statuses_line(const RankedResults& ranked) {
   std::string text;
-  for (const auto& [status, count] : result.statuses) {
+  for (const auto& [status, count] : ranked.statuses) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, status);
   }
   return text.empty() ? "none" : text;
 }
 
 /// "1.43 x as good as the default (2.60 ms)", and the same for the median.
-void print_gains(const PreparedSession& prepared, const SessionResult& result, double best) {
-  const std::string unit = prepared.objective->unit();
-  const auto compare = [&](double other, const char* name) {
-    if (const auto ratio = gain(best, other, prepared.objective->direction())) {
+void print_gains(const RankedResults& ranked, double best) {
+  const std::string unit = ranked.objective.unit();
+  const auto print_gain = [&](double other, const char* name) {
+    if (const auto ratio = gain(best, other, ranked.objective.direction())) {
       fmt::print("  {:.2f} x as good as the {} ({})\n", *ratio, name, human(other, unit));
     } else if (best != other) {
-      const bool better = prepared.objective->direction() == Direction::maximise ? best > other : best < other;
+      const bool better = ranked.objective.direction() == Direction::maximise ? best > other : best < other;
       fmt::print("  {} {} than the {} ({})\n", human(std::abs(best - other), unit), better ? "better" : "worse", name,
                  human(other, unit));
     }
   };
-  if (result.default_result) {
-    const Measurement& other = result.default_result->measurement;
-    if (const auto value = prepared.objective->value(other)) {
-      compare(*value, "default");
+  if (ranked.default_row) {
+    if (const auto value = ranked.value(*ranked.default_row)) {
+      print_gain(*value, "default");
     } else {
-      fmt::print("  the default configuration failed: {}\n", other.message);
+      fmt::print("  the default configuration failed: {}\n", ranked.measurement(*ranked.default_row).message);
     }
   }
-  if (result.median_value) compare(*result.median_value, "median");
+  if (ranked.median) print_gain(*ranked.median, "median");
 }
 
 bool mentions(const std::string& expression, const std::string& name) {
@@ -75,69 +71,62 @@ bool mentions(const std::string& expression, const std::string& name) {
   return false;
 }
 
-/// What is shown of a configuration: what the objective is about, then metrics; `first` before both.
-std::vector<std::string> shown_names(const PreparedSession& prepared, const Measurement& measurement,
+/// What is shown of a configuration: `first`, what the objective is about, each kernel's time, metrics.
+std::vector<std::string> shown_names(const RankedResults& ranked, const Measurement& measurement,
                                      std::vector<std::string> first) {
-  const auto add = [&](const std::string& name) {
+  const auto add_name = [&](const std::string& name) {
     if (std::find(first.begin(), first.end(), name) == first.end()) first.push_back(name);
   };
   for (const auto& [name, quantity] : measurement.quantities)
-    if (mentions(prepared.objective->name(), name)) add(name);
-  for (const std::string& name : prepared.objective->quantities()) add(name);
-  for (const Kernel& kernel : prepared.problem.kernels) add("time." + kernel.name);
-  for (const Metric& metric : prepared.problem.metrics) add(metric.name);
+    if (mentions(ranked.objective.name(), name) || name.starts_with("time.")) add_name(name);
+  for (const std::string& name : ranked.objective.quantities()) add_name(name);
+  for (const Metric& metric : ranked.results.metrics) add_name(metric.name);
   return first;
 }
 
-void print_best(const PreparedSession& prepared, const SessionResult& result) {
-  const ConfigurationResult& best = result.best.front();
-  const auto& metrics = prepared.problem.metrics;
-  fmt::print("\nBest configuration:\n  {}\n",
-             describe(prepared.space->parameters(), prepared.space->configuration(best.index)));
-  const auto value = prepared.objective->value(best.measurement);
+void print_best(const RankedResults& ranked) {
+  const std::size_t row = ranked.best.front();
+  const Measurement& best = ranked.measurement(row);
+  fmt::print("\nBest configuration:\n  {}\n", ranked.configuration_text(row));
+  const auto value = ranked.value(row);
   // An expression, of which nothing below is the value.
-  if (value && prepared.objective->quantity().empty())
-    fmt::print("  {:<12} {}\n", prepared.objective->name(), human(*value, prepared.objective->unit()));
-  for (const std::string& name :
-       shown_names(prepared, best.measurement, {"time", "energy", "power", "core_clock", "temperature"})) {
-    if (best.measurement.value(name)) fmt::print("  {:<12} {}\n", name, told(best.measurement, name, metrics));
+  if (value && ranked.objective.quantity().empty())
+    fmt::print("  {:<12} {}\n", ranked.objective.name(), human(*value, ranked.objective.unit()));
+  for (const std::string& name : shown_names(ranked, best, {"time", "energy", "power", "core_clock", "temperature"})) {
+    if (best.value(name)) fmt::print("  {:<12} {}\n", name, told(best, name, ranked.results.metrics));
   }
-  for (const std::string& warning : best.measurement.warnings) fmt::print("  note: {}\n", warning);
-  if (value) print_gains(prepared, result, *value);
-  if (result.probability_best) {
-    fmt::print("  {}\n", certainty_text(result.confirmation_repeats, *result.probability_best, result.expected_loss));
-  }
-  if (const std::string text = repeats_text(result.search_repeats); !text.empty()) fmt::print("  note: {}\n", text);
+  for (const std::string& warning : best.warnings) fmt::print("  note: {}\n", warning);
+  if (value) print_gains(ranked, *value);
+  print_confidence(ranked.confidence);
 }
 
-void print_next_best(const PreparedSession& prepared, const SessionResult& result, std::size_t top) {
-  const std::string unit = prepared.objective->unit();
-  const std::size_t shown = std::min(top, result.best.size());
+void print_next_best(const RankedResults& ranked, std::size_t top) {
+  const std::string unit = ranked.objective.unit();
+  const std::size_t shown = std::min(top, ranked.best.size());
   if (shown > 1) fmt::print("\nNext best:\n");
-  const bool confirmed = result.confirmation_repeats > 0;
   for (std::size_t i = 1; i < shown; ++i) {
-    const ConfigurationResult& entry = result.best[i];
-    const auto value = prepared.objective->value(entry.measurement);
+    const StoredRow& row = ranked.results.rows[ranked.best[i]];
+    const auto value = ranked.value(ranked.best[i]);
     // Unconfirmed results are marked: their values may be low by chance.
-    const auto behind = unconfirmed_behind(prepared, result, entry);
-    const std::string why = behind ? unconfirmed_text(*behind, result.search_repeats, unit) : "not confirmed";
-    fmt::print("  {}  {}{}\n", value ? human(*value, unit) : "none",
-               describe(prepared.space->parameters(), prepared.space->configuration(entry.index)),
-               confirmed && entry.rounds == 0 ? "  (" + why + ")" : "");
+    const auto behind = ranked.unconfirmed(ranked.best[i]);
+    const std::string why =
+        behind ? unconfirmed_text(*behind, ranked.confidence.search_repeats, unit) : "not confirmed";
+    fmt::print("  {}  {}{}\n", value ? human(*value, unit) : "none", ranked.configuration_text(ranked.best[i]),
+               ranked.confidence.confirmation_repeats > 0 && row.rounds == 0 ? "  (" + why + ")" : "");
   }
 }
 
-void print_front(const PreparedSession& prepared, const SessionResult& result) {
-  fmt::print("\nPareto front of {}, {}:\n", prepared.objective->name(), counted(result.best.size(), "configuration"));
-  for (const ConfigurationResult& entry : result.best) {
+void print_front(const RankedResults& ranked) {
+  fmt::print("\nPareto front of {}, {}:\n", ranked.objective.name(), counted(ranked.best.size(), "configuration"));
+  for (const std::size_t row : ranked.best) {
+    const Measurement& measurement = ranked.measurement(row);
     std::string values;
-    for (const std::string& name : shown_names(prepared, entry.measurement, {})) {
-      if (!entry.measurement.value(name)) continue;
-      values += fmt::format("{}{} {}", values.empty() ? "" : ", ", name,
-                            told(entry.measurement, name, prepared.problem.metrics));
+    for (const std::string& name : shown_names(ranked, measurement, {})) {
+      if (!measurement.value(name)) continue;
+      values +=
+          fmt::format("{}{} {}", values.empty() ? "" : ", ", name, told(measurement, name, ranked.results.metrics));
     }
-    fmt::print("  {}  {}\n", values,
-               describe(prepared.space->parameters(), prepared.space->configuration(entry.index)));
+    fmt::print("  {}  {}\n", values, ranked.configuration_text(row));
   }
 }
 
@@ -177,75 +166,63 @@ void print_text(const std::string& words) {
   }
 }
 
-void print_nothing_worked(const PreparedSession& prepared, const SessionResult& result) {
+void print_nothing_worked(const TunedSession& tuned) {
+  const ResultSet& results = tuned.ranked.results;
   fmt::print("No configuration worked");
-  if (!result.commonest_failure.empty()) {
-    fmt::print("; the commonest failure ({} of them) is\n  {}", result.commonest_failure_count,
-               result.commonest_failure);
-    if (!prepared.store) print_text(result.commonest_failure_message);
+  if (const auto failures = tuned.ranked.failures(); !failures.empty()) {
+    const FailureGroup& commonest = failures.front();
+    fmt::print("; the commonest failure ({} of them) is\n  {}: {}", commonest.count, to_string(commonest.status),
+               telling_line(commonest.message));
+    if (results.store.empty()) print_text(commonest.message);
   }
   fmt::print("\n");
-  // said when it began, and then maybe long ago or not at all (--quiet); one of them may be the reason
-  for (const std::string& note : prepared.notes) fmt::print("note: {}\n", note);
-  if (prepared.store)
-    fmt::print("All words: ergotune show {} --session {} --failures\n", prepared.store->file().string(),
-               prepared.store_session);
-}
-
-/// A wrong reference makes every right configuration a wrong one.
-void note_disagreement(const PreparedSession& prepared, const SessionResult& result) {
-  const auto count = [&](Status status) {
-    const auto found = result.statuses.find(to_string(status));
-    return found == result.statuses.end() ? std::uint64_t{0} : found->second;
-  };
-  if (prepared.original.verification.kind != Verification::Kind::first_correct || !prepared.live) return;
-  if (!result.commonest_failure_message.starts_with("output ")) return;  // nothing was compared
-  if (count(Status::wrong_result) <= count(Status::ok) + count(Status::not_converged)) return;
-  fmt::print(
-      "\nnote: most configurations compute something else than the reference, which is the first one that ran (the "
-      "default, where it does); if that one is wrong, the others may be right: name a reference in [verification]\n");
+  // printed when it began, maybe long ago or not at all (--quiet); one of them may be the reason
+  for (const std::string& note : tuned.notes) fmt::print("note: {}\n", note);
+  if (!results.store.empty())
+    fmt::print("All messages: ergotune show {} --session {} --failures\n", results.store.string(), results.session);
 }
 
 }  // namespace
-void print_answer(const PreparedSession& prepared, const SessionResult& result, const std::string& file,
-                  std::size_t top) {
-  fmt::print("{} on {}: {} measured", prepared.problem.name, prepared.device.name,
-             counted(result.evaluated, "configuration"));
-  if (result.retried > 0) fmt::print(" ({} tried again)", result.retried);
-  if (result.resumed > 0) fmt::print(", {} known before", result.resumed);
-  fmt::print(" of {} in {} ({})\n", prepared.space->size(), human_duration(result.seconds), result.stopped_because);
-  fmt::print("Outcomes: {}\n", statuses_line(result));
-  if (result.best.empty()) {
-    print_nothing_worked(prepared, result);
-  } else if (prepared.objective->kind() == Objective::Kind::pareto) {
-    print_front(prepared, result);
+
+void print_answer(const TunedSession& tuned, const std::string& file, std::size_t top) {
+  const RankedResults& ranked = tuned.ranked;
+  const SessionResult& run = tuned.run;
+  const ResultSet& results = ranked.results;
+  fmt::print("{} on {}: {} measured", results.problem, results.device_name, counted(run.evaluated, "configuration"));
+  if (run.retried > 0) fmt::print(" ({} tried again)", run.retried);
+  if (run.resumed > 0) fmt::print(", {} known before", run.resumed);
+  fmt::print(" of {} in {} ({})\n", results.space.value_or(0), human_duration(run.seconds), run.stopped_because);
+  fmt::print("Outcomes: {}\n", statuses_line(ranked));
+  if (ranked.best.empty()) {
+    print_nothing_worked(tuned);
+  } else if (ranked.objective.kind() == Objective::Kind::pareto) {
+    print_front(ranked);
   } else {
-    print_best(prepared, result);
-    print_next_best(prepared, result, top);
-    print_importance(prepared.space->parameters(), result.importance);
+    print_best(ranked);
+    print_next_best(ranked, top);
+    print_importance(results.parameters, ranked.importance());
   }
-  print_device_shares(result);
-  if (result.disturbed > 0)
+  print_device_shares(run);
+  if (run.disturbed > 0)
     fmt::print(
         "\nnote: {} of them have no result, because the device ran under other clocks or limits than were set each "
-        "time: "
-        "the best may be among them; the same command measures them again\n",
-        result.disturbed);
-  note_disagreement(prepared, result);
-  if (const std::string note = note_of_model_edge(prepared, result); !note.empty()) fmt::print("\nnote: {}\n", note);
-  if (!result.explanation.empty()) fmt::print("\nStrategy: {}\n", result.explanation);
-  if (prepared.store && prepared.store->is_there() && result.best.empty()) {
-    fmt::print("\nResults: {} (session {})\n", prepared.store->file().string(), prepared.store_session);
-  } else if (prepared.store && prepared.store->is_there()) {
-    const std::string session =  // of boards of different kinds there are several: one of them was worked on last
-        pick_session(*prepared.store).id == prepared.store_session
-            ? ""
-            : fmt::format(" --session {}", prepared.store_session);
-    fmt::print("\nResults: {} (session {})\nNext: ergotune report {}{} -o report.html\n",
-               prepared.store->file().string(), prepared.store_session, prepared.store->file().string(), session);
-  } else if (!prepared.store) {
-    fmt::print("\nNothing was stored.{}\n", result.best.empty() ? "" : " Next: ergotune tune " + file);
+        "time: the best may be among them; the same command measures them again\n",
+        run.disturbed);
+  for (const std::string& note : tuned.findings) fmt::print("\nnote: {}\n", note);
+  if (!run.explanation.empty()) fmt::print("\nStrategy: {}\n", run.explanation);
+  if (results.store.empty()) {
+    fmt::print("\nNothing was stored.{}\n", ranked.best.empty() ? "" : " Next: ergotune tune " + file);
+    return;
   }
+  std::error_code gone;
+  if (!std::filesystem::exists(results.store, gone)) return;
+  fmt::print("\nResults: {} (session {})\n", results.store.string(), results.session);
+  if (ranked.best.empty()) return;
+  const std::string session =  // of devices of different kinds there are several: one of them was worked on last
+      pick_session(Store::open(results.store, true)).id == results.session
+          ? ""
+          : fmt::format(" --session {}", results.session);
+  fmt::print("Next: ergotune report {}{} -o report.html\n", results.store.string(), session);
 }
 
 }  // namespace ergotune::cli

@@ -5,12 +5,10 @@
 
 #include "cli/output/progress.hpp"
 #include "report/result_document.hpp"
-#include "tune/session/session_setup.hpp"
 
 namespace ergotune::cli {
 
 /// The answer for people, on standard output.
-void print_answer(const PreparedSession& prepared, const SessionResult& result, const std::string& file,
-                  std::size_t top);
+void print_answer(const TunedSession& tuned, const std::string& file, std::size_t top);
 
 }  // namespace ergotune::cli

@@ -6,102 +6,61 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "analysis/centrality.hpp"
-#include "analysis/svg_chart.hpp"
-#include "analysis/tradeoff.hpp"
-#include "base/files.hpp"
 #include "cli/command.hpp"
-#include "cli/live_options.hpp"
-#include "cli/output/analyse_influence.hpp"
+#include "cli/output/figure.hpp"
 #include "cli/output/progress.hpp"
-#include "cli/output/results.hpp"
-#include "ergotune/error.hpp"
+#include "report/recording_analysis.hpp"
 
 namespace ergotune::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-struct AnalyseArguments {
-  std::string file, figure, figures, neighbourhood = "hamming";
-  std::vector<std::string> metrics, peaks;
+struct AnalyseArguments : AnalysisOptions {
+  std::string file, figure;
   std::int64_t session = 0;
   bool json = false;
 };
 
-Neighbourhood neighbourhood_of(const std::string& name) {
-  if (name == "hamming") return Neighbourhood::hamming;
-  if (name == "adjacent") return Neighbourhood::adjacent;
-  if (name == "strictly_adjacent") return Neighbourhood::strictly_adjacent;
-  throw UserError(
-      fmt::format("--neighbourhood \"{}\"{}", name, suggestion(name, {"hamming", "adjacent", "strictly_adjacent"})));
-}
-
-Json document_of(const Recording& recording, const Tradeoff& tradeoff, const std::vector<NamedCentrality>& centrality,
-                 const AnalyseArguments& arguments) {
-  const auto point = [&](std::size_t position) {
-    const TradeoffPoint& p = tradeoff.points[position];
-    return Json{{"configuration", to_json(recording.parameters, recording.configuration(p.row))},
-                {"time", p.time},
-                {"energy", number_or_null(p.energy)},
-                {"speed", p.speed},
-                {"efficiency", number_or_null(p.efficiency)},
-                {"core_clock_mhz", number_or_null(p.clock_mhz)}};
-  };
-  const auto points = [&](const std::vector<std::size_t>& positions) {
-    Json list = Json::array();
-    for (const std::size_t position : positions) list.push_back(point(position));
-    return list;
-  };
-  Json document{{"file", recording.file.string()},
-                {"problem", recording.name},
-                {"device", recording.device},
-                {"configurations", recording.size()},
-                {"usable", tradeoff.points.size()},
-                {"speed", tradeoff.speed_name},
-                {"efficiency", tradeoff.has_energy ? Json(tradeoff.efficiency_name) : Json(nullptr)},
-                {"pareto", points(tradeoff.pareto)},
-                {"hull", points(tradeoff.hull)},
-                {"quadrants", nullptr},
-                {"spread", nullptr}};
-  if (tradeoff.quadrants) {
-    const Quadrants& q = *tradeoff.quadrants;
-    const double all = static_cast<double>(tradeoff.points.size());
-    document["quadrants"] = {{"fastest", point(q.fastest)},
-                             {"most_efficient", point(q.most_efficient)},
-                             {"beat_fastest_in_energy", q.beat_fastest_in_energy},
-                             {"beat_fastest_in_energy_share", q.beat_fastest_in_energy / all},
-                             {"beat_most_efficient_in_speed", q.beat_most_efficient_in_speed},
-                             {"beat_most_efficient_in_speed_share", q.beat_most_efficient_in_speed / all},
-                             {"beat_both", q.beat_both},
-                             {"energy_saved", q.energy_saved},
-                             {"speed_lost", q.speed_lost}};
-    document["spread"] = {{"energy_at_equal_speed", tradeoff.spread->energy_at_equal_speed},
-                          {"time_at_equal_efficiency", tradeoff.spread->time_at_equal_efficiency},
-                          {"energy_within_one_percent", tradeoff.spread->energy_within_one_percent}};
+void print_influence(const RecordingAnalysis& analysis) {
+  const Recording& recording = analysis.recording;
+  const Tradeoff& tradeoff = analysis.tradeoff;
+  if (analysis.influences.empty()) {
+    fmt::print("\nToo few configurations, or nothing that varies: no influences can be estimated.\n");
+  } else {
+    fmt::print("\nCorrelation with {:<24} {:<24} {:<24} n\n", tradeoff.speed_name,
+               tradeoff.has_energy ? tradeoff.efficiency_name : "", tradeoff.has_energy ? "their product" : "");
+    const auto cell = [](const Association& a) {
+      return fmt::format("{:+.2f} ({:+.2f} to {:+.2f}){}", a.r, a.low, a.high, a.p < 0.05 ? "*" : " ");
+    };
+    constexpr std::size_t kShown = 40;
+    for (std::size_t i = 0; i < analysis.influences.size() && i < kShown; ++i) {
+      const Influence& one = analysis.influences[i];
+      fmt::print("  {:<30} {}", one.name, cell(one.speed));
+      if (tradeoff.has_energy) fmt::print("  {}  {}", cell(one.efficiency), cell(one.product));
+      fmt::print("  {}{}\n", one.count, one.moves ? "  moves" : "");
+    }
+    fmt::print(
+        "  in brackets: 95 % of a bootstrap; *: p < 0.05 after Holm's correction; moves: its place changes between "
+        "speed and efficiency\n");
   }
-  Json correlations = Json::array();
-  for (const QuantityCorrelation& c : tradeoff.correlations) {
-    correlations.push_back({{"name", c.name},
-                            {"kind", c.is_parameter ? "parameter" : "quantity"},
-                            {"speed", c.speed},
-                            {"efficiency", tradeoff.has_energy ? Json(c.efficiency) : Json(nullptr)},
-                            {"product", tradeoff.has_energy ? Json(c.product) : Json(nullptr)},
-                            {"n", c.count}});
+  if (analysis.levels.size() > 1) {
+    fmt::print("\nBy occupancy:\n");
+    for (const Level& level : analysis.levels) {
+      fmt::print("  {:>5.1f} %  {:>5} configurations, {:.4g} {}", 100 * level.value, level.count, level.speed,
+                 tradeoff.speed_name);
+      if (tradeoff.has_energy) fmt::print(", {:.4g} {}", level.efficiency, tradeoff.efficiency_name);
+      fmt::print("\n");
+    }
   }
-  document["correlations"] = std::move(correlations);
-  Json objectives = Json::object();
-  for (const auto& [name, c] : centrality) {
-    Json curve = Json::array();
-    for (const CentralityPoint& p : c.curve) curve.push_back({{"p", p.p}, {"share", p.share}});
-    objectives[name] = {{"configurations", c.configurations},
-                        {"minima", c.minima},
-                        {"optimum", number_or_null(c.optimum)},
-                        {"curve", std::move(curve)}};
+  if (!analysis.sweep.empty()) {
+    fmt::print("\nBest by a t/t0 + (1-a) e/e0, a the weight of time:\n");
+    for (const WeightedBest& best : analysis.sweep) {
+      const TradeoffPoint& p = tradeoff.points[best.point];
+      fmt::print("  a {:.3f} to {:.3f}  {:>10} {:>10}  {}\n", best.from, best.to, human(p.time, "s"),
+                 human(p.energy, "J"), describe(recording.parameters, recording.configuration(p.row)));
+    }
   }
-  document["centrality"] = {{"neighbourhood", arguments.neighbourhood}, {"objectives", std::move(objectives)}};
-  document["notes"] = recording.warnings;
-  return document;
+  if (!analysis.words.empty()) fmt::print("\n");
+  for (const std::string& words : analysis.words) fmt::print("{}\n", words);
 }
 
 double share_at(const Centrality& centrality, double p) {
@@ -111,8 +70,9 @@ double share_at(const Centrality& centrality, double p) {
   return std::nan("");
 }
 
-void print_for_people(const Recording& recording, const Tradeoff& tradeoff, const InfluenceAnalysis& influence,
-                      const std::vector<NamedCentrality>& centrality) {
+void print_for_people(const RecordingAnalysis& analysis) {
+  const Recording& recording = analysis.recording;
+  const Tradeoff& tradeoff = analysis.tradeoff;
   fmt::print("{} on {}: {} configurations recorded, {} usable\n", recording.name,
              recording.device.empty() ? "an unnamed device" : recording.device, recording.size(),
              tradeoff.points.size());
@@ -144,9 +104,9 @@ void print_for_people(const Recording& recording, const Tradeoff& tradeoff, cons
         tradeoff.spread->energy_at_equal_speed, tradeoff.spread->time_at_equal_efficiency,
         tradeoff.spread->energy_within_one_percent);
   }
-  print_influence(recording, tradeoff, influence);
+  print_influence(analysis);
   fmt::print("\nHow hard it is for local search (proportion of centrality):\n");
-  for (const auto& [name, c] : centrality) {
+  for (const auto& [name, c] : analysis.centrality) {
     fmt::print(
         "  {:<7} {} local minima of {}; {:.1f} % of searches end within 1 % of the optimum, {:.1f} % within "
         "5 %, "
@@ -155,54 +115,14 @@ void print_for_people(const Recording& recording, const Tradeoff& tradeoff, cons
   }
 }
 
-std::string figure_of(const Recording& recording, const Tradeoff& tradeoff) {
-  Chart chart;
-  chart.title = fmt::format("{} on {}", recording.name, recording.device);
-  chart.x_label = tradeoff.speed_name;
-  chart.y_label = tradeoff.efficiency_name;
-  chart.shade_label = "core clock in MHz";
-  chart.note = "as recorded";
-  ChartSeries all{"configurations", {}, {}, false, false, {}}, front{"Pareto front", {}, {}, true, false, {}};
-  bool clocks = true;
-  for (const TradeoffPoint& p : tradeoff.points) {
-    all.x.push_back(p.speed);
-    all.y.push_back(p.efficiency);
-    all.shade.push_back(p.clock_mhz);
-    clocks = clocks && std::isfinite(p.clock_mhz);
-  }
-  if (!clocks) all.shade.clear();
-  for (const std::size_t position : tradeoff.pareto) {
-    front.x.push_back(tradeoff.points[position].speed);
-    front.y.push_back(tradeoff.points[position].efficiency);
-  }
-  chart.series = {std::move(all), std::move(front)};
-  return chart.to_svg();
-}
-
 void analyse(const AnalyseArguments& arguments) {
-  const Neighbourhood kind = neighbourhood_of(arguments.neighbourhood);
-  const Recording recording = load_recording(arguments.file, arguments.session);
-  print_warnings(arguments.file, recording.warnings);
-  const Tradeoff tradeoff = analyse_tradeoff(recording);
-  if (tradeoff.points.empty()) {
-    throw UserError(fmt::format("{}: none of its {} configurations has a time", arguments.file, recording.size()));
-  }
-  const auto centrality = centralities(recording, tradeoff, kind);
-  if (!arguments.figure.empty()) {
-    if (!tradeoff.has_energy) throw UserError("--figure: no energies were recorded to draw");
-    write_named_file(arguments.figure, figure_of(recording, tradeoff));
-  }
-  const InfluenceAnalysis influence = analyse_influence(recording, tradeoff, arguments.peaks);
-  std::size_t figures = 0;
-  if (!arguments.figures.empty())
-    figures = write_figures(arguments.figures, recording, tradeoff, influence, arguments.metrics);
+  const RecordingAnalysis analysis = analyse_recording(load_recording(arguments.file, arguments.session), arguments);
+  for (const std::string& warning : analysis.warnings) fmt::print(stderr, "warning: {}\n", warning);
+  if (!arguments.figure.empty()) write_figure(arguments.figure, analysis_charts(analysis));
   if (arguments.json) {
-    Json document = document_of(recording, tradeoff, centrality, arguments);
-    add_to_document(document, recording, tradeoff, influence);
-    print_json(document);
+    print_json(analysis_document(analysis));
   } else {
-    print_for_people(recording, tradeoff, influence, centrality);
-    if (figures > 0) fmt::print("\nWrote {} figures and influences.csv into {}\n", figures, arguments.figures);
+    print_for_people(analysis);
   }
 }
 
@@ -213,26 +133,20 @@ void add_analyse_command(Verb app) {
   Verb verb = app.add_verb(
       "analyse",
       "Pareto front, hull, what goes with speed and efficiency, rooflines, and tuning difficulty of what was recorded");
+  verb.alias("analyze");
   verb.add_option("FILE", arguments->file, "A results database, a Kernel Tuner cache, a T4 file or CSV").required();
   verb.add_option("--session", arguments->session, "Session of a database (the latest)");
   verb.add_option("--neighbourhood", arguments->neighbourhood,
                   "What a local search steps to: hamming, adjacent, strictly_adjacent (hamming)");
-  verb.add_option("--figure", arguments->figure, "Write efficiency over speed, coloured by clock, as SVG");
-  verb.add_option(
-      "--figures", arguments->figures,
-      "Write into this folder: correlations (Figures 6 to 8 of Anzt et al.), metrics above and below their means (9), "
-      "means by occupancy, rooflines, all as SVG, and influences.csv");
-  verb.add_option("--metric", arguments->metrics,
-                  "With --figures: metrics of Figure 9, repeatable (occupancy, ipc and three throughputs)")
-      .take_all();
+  add_figure_option(verb, arguments->figure,
+                    "efficiency over speed, coloured by clock; means by occupancy and rooflines where recorded");
   verb.add_option("--peaks", arguments->peaks,
-                  "Recordings of kernels that reach the board's peaks, for the rooflines, repeatable")
+                  "Recordings of kernels that reach the device's peaks, for the rooflines, repeatable")
       .take_all();
   add_json_option(verb, arguments->json);
   verb.footer(
       "Examples:\n"
       "  ergotune analyse ergotune.db --figure tradeoff.svg\n"
-      "  ergotune analyse ergotune.db --figures figures --metric occupancy --metric power\n"
       "  ergotune analyse recorded.json --json");
   verb.callback([arguments] { analyse(*arguments); });
 }

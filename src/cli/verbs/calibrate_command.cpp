@@ -51,7 +51,7 @@ void print_text(const Calibration& c, const std::filesystem::path& file) {
                in_words(c.meter->offset, 1, "W"));
   for (const auto& note : c.notes) fmt::print("  note: {}\n", note);
   fmt::print("Measurements shorter than {:.2f} s cannot be trusted with this sensor.\n", c.shortest_measurement);
-  if (!file.empty()) fmt::print("Kept for this board and driver in {}\n", file.string());
+  if (!file.empty()) fmt::print("Kept for this device and driver in {}\n", file.string());
 }
 
 void run(const CalibrateArguments& arguments) {
@@ -79,7 +79,8 @@ void run(const CalibrateArguments& arguments) {
 
 void add_calibrate_command(Verb app) {
   auto arguments = std::make_shared<CalibrateArguments>();
-  Verb verb = app.add_verb("calibrate", "Find out what a sensor's readings mean on this board");
+  Verb verb =
+      app.add_verb("calibrate", "Measure the properties of a sensor on this device: period, window, delay, scale");
   verb.add_option("--sensor", arguments->sensor, "The sensor (\"ergotune devices\" lists them)").required();
   verb.add_option("--device", arguments->device, "The device whose load it sees (default: by UUID or PCI address)");
   verb.add_option("--meter", arguments->meter,
@@ -89,7 +90,7 @@ void add_calibrate_command(Verb app) {
   verb.footer(
       "Drives square waves and random loads on the device and fits update period, averaging window and lag. "
       "The result\n"
-      "is kept for this board and driver, and used whenever the sensor is opened.\n"
+      "is kept for this device and driver, and used whenever the sensor is opened.\n"
       "Example: ergotune calibrate --sensor nvml:0/energy");
   verb.callback([arguments] { run(*arguments); });
 }

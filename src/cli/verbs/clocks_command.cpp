@@ -113,7 +113,7 @@ std::string range_text(const ControlRange& range, const std::string& unit, doubl
 
 std::string journal_words(const JournalStatus& journal) {
   if (!journal.damaged.empty()) return journal.damaged;
-  return fmt::format("{} session pid {} (\"{}\", since {}): {} settings to put back{}",
+  return fmt::format("{} session pid {} (\"{}\", since {}): {} settings to restore{}",
                      journal.session.alive ? "running" : "ended", journal.session.pid, journal.session.command,
                      iso_time(journal.session.since), journal.steps.size(),
                      journal.session.alive    ? ""
@@ -207,19 +207,19 @@ void run_restore(bool json) {
     restoring.push_back(journal.device);
     fmt::print(
         stderr,
-        "{}: the session pid {} (\"{}\") has ended, and its guardian has not put everything back yet: its driver "
+        "{}: the session pid {} (\"{}\") has ended, and its guardian has not restored everything yet: its driver "
         "may hang\n",
         journal.device, journal.session.pid, journal.session.command);
   }
   const bool nothing = reports.empty() && restoring.empty();
   if (nothing && running.empty()) fmt::print(stderr, "nothing to restore: no session has left settings behind\n");
   if (nothing && !running.empty())
-    fmt::print(stderr, "nothing to restore: {} is in use by a running session, which puts back what it sets\n",
+    fmt::print(stderr, "nothing to restore: {} is in use by a running session, which restores what it sets\n",
                running.front().get<std::string>());
   complete = complete && restoring.empty();
   if (json)
     print_json(Json{{"complete", complete}, {"devices", devices}, {"in_use", running}, {"being_restored", restoring}});
-  if (!complete) throw Error("not everything could be put back; the journals are kept, run this again later");
+  if (!complete) throw Error("not everything could be restored; the journals are kept, run this again later");
 }
 
 }  // namespace
@@ -227,7 +227,7 @@ void run_restore(bool json) {
 void add_clocks_command(Verb app) {
   enable_guardian_verb("guardian");
 
-  Verb clocks = app.add_verb("clocks", "Show clocks and power limits that can be set, or put them back");
+  Verb clocks = app.add_verb("clocks", "Show clocks and power limits that can be set, or restore them");
   clocks.require_verb();
   clocks.footer(
       "Examples:\n  ergotune clocks status --json\n  ergotune clocks restore\n\nA tuning session puts "
@@ -246,7 +246,7 @@ void add_clocks_command(Verb app) {
   status.add_option("--control", options->control, "Only this control (nvml:0, tegra, amdgpu:card0, cpufreq)");
   status.callback([options] { run_status(options->control, options->json); });
 
-  Verb restore = clocks.add_verb("restore", "Put back what a session that died has left, from its journal");
+  Verb restore = clocks.add_verb("restore", "Restore what a session that died has left, from its journal");
   add_json_option(restore, options->json);
   restore.callback([options] { run_restore(options->json); });
 

@@ -9,7 +9,6 @@
 #include "analysis/comparison.hpp"
 #include "cli/command.hpp"
 #include "cli/output/progress.hpp"
-#include "cli/output/results.hpp"
 #include "cli/output/table.hpp"
 #include "ergotune/error.hpp"
 #include "report/comparison_json.hpp"
@@ -95,7 +94,7 @@ void compare(const CompareArguments& arguments) {
 
 void add_compare_command(Verb app) {
   auto arguments = std::make_shared<CompareArguments>();
-  Verb verb = app.add_verb("compare", "Compare sessions: best, ranking, and what one's best loses in the other");
+  Verb verb = app.add_verb("compare", "Compare sessions: best, ranking, and what the best of one loses in the other");
   verb.add_option("sources", arguments->sources,
                   "Two or more: a store (its latest session), STORE:SESSION, or any recording");
   verb.add_option("--objective", arguments->objective, "Compare by this instead of what was tuned for");

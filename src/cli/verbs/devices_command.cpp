@@ -141,10 +141,10 @@ std::vector<DeviceLine> all_devices(std::vector<std::string>& notes) {
 }
 
 struct NodeOptions {
-  std::vector<std::string> workers;
+  std::vector<std::string> commands;
   std::string nodes;
   double seconds = 60;
-  bool any() const { return !workers.empty() || !nodes.empty(); }
+  bool any() const { return !commands.empty() || !nodes.empty(); }
 };
 
 std::vector<std::string> words_in(const Json& list) {
@@ -162,7 +162,7 @@ NodeListing& node_listing() {
 void list_cluster(const NodeOptions& options, bool json) {
   if (!node_listing())
     throw UserError("this build of ergotune knows no nodes: its extension \"cluster\" was switched off");
-  Json document{{"nodes", node_listing()(options.workers, options.nodes, options.seconds)}};
+  Json document{{"nodes", node_listing()(options.commands, options.nodes, options.seconds)}};
   std::vector<DeviceLine> lines;
   std::vector<std::string> silent;
   for (const Json& node : document["nodes"]) {
@@ -204,13 +204,14 @@ void add_devices_command(Verb app) {
   add_json_option(verb, options->json);
   verb.add_flag("--details", options->details,
                 "Also print each device's properties (as restrictions see them) and what is missing");
-  verb.add_option("--worker", options->workers, "Ask the node that this command starts an agent on; repeatable")
+  verb.add_option("--node-command", options->commands, "Ask the node that this command starts an agent on; repeatable")
       .kind("TEXT");
-  verb.add_option("--nodes", options->nodes, "Ask these nodes: slurm, or a file with a --worker in each line")
+  verb.add_option("--nodes", options->nodes, "Ask these nodes: slurm, or a file with a node command in each line")
       .kind("TEXT");
   verb.add_option("--wait", options->seconds, "With nodes: give up after so many seconds (60)");
   verb.footer(
-      "Examples:\n  ergotune devices --details\n  ergotune devices --json\n  ergotune devices --worker 'ssh gpu3 {}'");
+      "Examples:\n  ergotune devices --details\n  ergotune devices --json\n  ergotune devices --node-command 'ssh gpu3 "
+      "{}'");
   verb.callback([options] {
     if (options->any()) return list_cluster(*options, options->json);
     std::vector<std::string> notes;

@@ -4,11 +4,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "api/wisdom_records.hpp"
 #include "base/files.hpp"
 #include "cli/command.hpp"
-#include "cli/output/results.hpp"
-#include "cli/output/wisdom_records.hpp"
 #include "ergotune/error.hpp"
+#include "report/ranked_results.hpp"
 
 namespace ergotune::cli {
 
@@ -21,7 +21,7 @@ struct ExportOptions {
   bool json = false;
 };
 
-const std::vector<std::string> kFormats{"kt", "t4", "t4-metadata", "csv", "wisdom", "header"};
+const std::vector<std::string> kFormats{"kt", "t4", "csv", "wisdom", "header"};
 
 /// Headers hold the best of every session (or of the one asked for).
 std::string best_text(const ExportOptions& options, std::size_t& count) {
@@ -29,7 +29,8 @@ std::string best_text(const ExportOptions& options, std::size_t& count) {
   // The latest session first: for a device tuned twice its result holds.
   auto all = load_all_ranked(options.source, options.session, options.objective);
   for (auto ranked = all.rbegin(); ranked != all.rend(); ++ranked) {
-    if (auto entry = best_of(*ranked)) best.push_back(std::move(*entry));
+    print_warnings(options.source, ranked->results.warnings);
+    if (auto entry = ranked->winner()) best.push_back(std::move(*entry));
   }
   if (best.empty())
     throw UserError("nothing has worked in these results, so there is no best to export", {options.source, 0, 0});
@@ -62,11 +63,11 @@ void export_wisdom(const ExportOptions& options) {
 
 std::string rows_text(const ExportOptions& options, std::size_t& count) {
   ResultSet results = load_results(options.source, options.session);
+  print_warnings(options.source, results.warnings);
   if (options.objective) results.objective = *options.objective;
   count = results.rows.size();
   if (options.format == "kt") return to_kernel_tuner_cache(results);
   if (options.format == "csv") return to_csv(results);
-  if (options.format == "t4-metadata") return to_t4_metadata(results);
   return to_t4_results(results);
 }
 
@@ -82,11 +83,7 @@ void export_results(const ExportOptions& options) {
   }
   write_named_file(options.output, text);
   if (options.json) {
-    print_json({{"file", options.output},
-                {"format", options.format},
-                {best ? "entries" : "rows", options.format == "t4-metadata" ? 0 : count}});
-  } else if (options.format == "t4-metadata") {
-    fmt::print("Wrote {}: what the results were measured with, no rows\n", options.output);
+    print_json({{"file", options.output}, {"format", options.format}, {best ? "entries" : "rows", count}});
   } else {
     fmt::print("Wrote {}: {} {}\n", options.output, count, best ? "best configurations" : "rows");
   }
@@ -99,7 +96,7 @@ void add_export_command(Verb app) {
   Verb verb = app.add_verb("export", "Write stored results in the formats of other tools");
   verb.add_option("source", options->source, "Results: a store, a Kernel Tuner cache, T4 or CSV file").show_default();
   verb.add_option("--format", options->format,
-                  "kt (Kernel Tuner cache), t4, t4-metadata, csv, wisdom (the best, for applications to choose from: a "
+                  "kt (Kernel Tuner cache), t4, csv, wisdom (the best, for applications to choose from: a "
                   "file per "
                   "kernel in a folder), header (the best per device as #defines of C)")
       .required()

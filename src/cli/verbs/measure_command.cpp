@@ -8,13 +8,13 @@
 #include "analysis/apart.hpp"
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
-#include "cli/one_configuration.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/table.hpp"
 #include "ergotune/error.hpp"
 #include "measure/metrics.hpp"
 #include "problem/tables/quantity.hpp"
 #include "tune/session/measure_one.hpp"
+#include "tune/session/named_configuration.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -197,7 +197,7 @@ void add_measure_command(Verb app) {
   verb.add_option("-c,--config", arguments->configuration,
                   "The configuration as a JSON object; parameters left out take their defaults");
   verb.add_option("--store", arguments->store,
-                  "Keep the result here, and tell what is known already (default: nowhere)");
+                  "Keep the result here, and show what is known already (default: nowhere)");
   verb.add_flag("--no-resume", arguments->no_resume, "Measure anew what is stored");
   verb.add_flag("--apart", arguments->apart,
                 "Of several kernels: the round as given, the same launches in sequence, and each kernel alone");

@@ -6,13 +6,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "analysis/svg_chart.hpp"
-#include "base/files.hpp"
 #include "cli/command.hpp"
 #include "cli/interruption.hpp"
 #include "cli/live_options.hpp"
+#include "cli/output/figure.hpp"
 #include "cli/output/progress.hpp"
-#include "cli/output/results.hpp"
 #include "ergotune/error.hpp"
 #include "model/power_samples.hpp"
 #include "model/ridge_comparison.hpp"
@@ -61,7 +59,7 @@ DeviceModel measure(const ModelArguments& arguments) {
   DeviceModel model = measure_device_model(options);
   if (!simulated && !arguments.dry && model.model.usable) {
     const auto file = store_device_model(model);
-    fmt::print(stderr, "Kept for this board and driver in {}; core_clock_mhz = \"model\" uses it\n", file.string());
+    fmt::print(stderr, "Kept for this device and driver in {}; core_clock_mhz = \"model\" uses it\n", file.string());
   }
   return model;
 }
@@ -73,16 +71,8 @@ Json to_json(const Estimate& estimate) {
 }
 
 Json ridges_document(const RidgeComparison& ridges) {
-  Json printed = nullptr;
-  if (ridges.as_printed)
-    printed = {{"ridge_mhz", ridges.as_printed->ridge_mhz},
-               {"idle_w", ridges.as_printed->idle_w},
-               {"dynamic_w_per_mhz", ridges.as_printed->dynamic_w_per_mhz},
-               {"voltage_slope_per_mhz", ridges.as_printed->voltage_slope_per_mhz},
-               {"relative_deviation", ridges.as_printed->relative_deviation}};
   return {{"from_voltage_mhz", ridges.from_voltage ? to_json(*ridges.from_voltage) : Json(nullptr)},
-          {"from_power_mhz", ridges.from_power ? to_json(*ridges.from_power) : Json(nullptr)},
-          {"equation_3_as_printed", std::move(printed)}};
+          {"from_power_mhz", ridges.from_power ? to_json(*ridges.from_power) : Json(nullptr)}};
 }
 
 Json document_of(const PowerSampling& sampling, const PowerModel& model, const ClockRange& range,
@@ -140,9 +130,6 @@ void print_ridges(const RidgeComparison& ridges) {
   if (ridges.from_voltage && ridges.from_power)
     fmt::print("  ridge by voltage {} MHz, by power alone {} MHz\n", with_interval(*ridges.from_voltage),
                with_interval(*ridges.from_power));
-  if (ridges.as_printed)
-    fmt::print("  eq. 3 as printed {:.0f} MHz, fits the samples to {:.1f} % (v drops to 0 there; for comparison)\n",
-               ridges.as_printed->ridge_mhz, 100 * ridges.as_printed->relative_deviation);
 }
 
 /// A plot for the terminal: power as bars, energy per work as a mark.
@@ -203,7 +190,7 @@ void print_for_people(const PowerSampling& sampling, const PowerModel& model, co
   for (const std::string& note : model.notes) fmt::print("note: {}\n", note);
 }
 
-std::string figure_of(const PowerSampling& sampling, const PowerModel& model) {
+Chart chart_of(const PowerSampling& sampling, const PowerModel& model) {
   Chart chart;
   chart.title = "Power and energy over the core clock" + (sampling.device.empty() ? "" : ": " + sampling.device);
   chart.x_label = "core clock (MHz)";
@@ -234,7 +221,7 @@ std::string figure_of(const PowerSampling& sampling, const PowerModel& model) {
     chart.series.push_back(std::move(cost));
     if (model.found) chart.bands.push_back({model.ridge_mhz.low, model.ridge_mhz.high, "ridge"});
   }
-  return chart.to_svg();
+  return chart;
 }
 
 void fit(const ModelArguments& arguments) {
@@ -252,12 +239,10 @@ void fit(const ModelArguments& arguments) {
     model = std::move(measured.model);
   }
   for (const std::string& note : sampling.notes) fmt::print(stderr, "note: {}\n", note);
-  const RidgeComparison ridges = compare_ridges(sampling.samples, sampling.supported_mhz);
+  const RidgeComparison ridges = compare_ridges(sampling.samples);
   ClockRange range;
   if (model.usable) range = suggested_range(model, arguments.share, sampling.supported_mhz);
-  if (!arguments.figure.empty() && !sampling.samples.empty()) {
-    write_named_file(arguments.figure, figure_of(sampling, model));
-  }
+  if (!sampling.samples.empty()) write_figure(arguments.figure, {chart_of(sampling, model)});
   if (arguments.json) {
     print_json(document_of(sampling, model, range, ridges));
   } else {
@@ -286,7 +271,7 @@ void add_model_command(Verb app) {
   verb.add_flag("--no-store", arguments->no_store, "Keep no samples");
   verb.add_flag("--no-resume", arguments->no_resume, "Measure anew what is stored");
   verb.add_flag("--dry-run", arguments->dry, "Do not keep the fit for \"model\" in problem files");
-  verb.add_option("--figure", arguments->figure, "Write power and energy over the clock as an SVG figure");
+  add_figure_option(verb, arguments->figure, "power and energy over the clock");
   add_json_option(verb, arguments->json);
   verb.footer(
       "Examples:\n"

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "cli/output/results.hpp"
 #include "ergotune/error.hpp"
 #include "report/report.hpp"
 

@@ -12,12 +12,11 @@
 #include "cli/live_options.hpp"
 #include "cli/output/findings.hpp"
 #include "cli/output/progress.hpp"
-#include "cli/output/results.hpp"
 #include "cli/output/table.hpp"
 #include "ergotune/error.hpp"
+#include "report/ranked_results.hpp"
 #include "report/report.hpp"
 #include "report/result_document.hpp"
-#include "store/sqlite/failure_groups.hpp"
 
 namespace ergotune::cli {
 
@@ -35,29 +34,6 @@ struct ShowOptions {
   bool failures = false, sessions = false, json = false, page = false;
 };
 
-const Measurement& measurement_of(const RankedResults& ranked, std::size_t row) {
-  return ranked.results.rows[row].measurement;
-}
-
-std::vector<FailureGroup> failures_of(const ResultSet& results) {
-  FailureGroups groups;
-  for (std::size_t i = 0; i < results.rows.size(); ++i) {
-    const Measurement& m = results.rows[i].measurement;
-    if (!usable(m.status)) groups.add(i, m.status, m.message);
-  }
-  return groups.list();
-}
-
-Json row_document(const RankedResults& ranked, std::size_t row) {
-  const ResultSet& results = ranked.results;
-  Json document{{"configuration", to_json(results.parameters, results.rows[row].configuration)}};
-  document.update(to_json(measurement_of(ranked, row)));
-  if (const auto value = ranked.objective.value(measurement_of(ranked, row))) document["objective"] = *value;
-  document["confirmation_repeats"] = results.rows[row].rounds;
-  if (const auto behind = ranked.unconfirmed(row)) document["unconfirmed"] = unconfirmed_document(*behind);
-  return document;
-}
-
 Json sessions_document(const Store& store) {
   Json list = Json::array();
   for (const SessionInfo& info : store.sessions()) {
@@ -72,56 +48,19 @@ Json sessions_document(const Store& store) {
   return list;
 }
 
-Json document(const RankedResults& ranked, const ShowOptions& options) {
-  const ResultSet& results = ranked.results;
-  Json json{{"source", options.source},
-            {"problem", results.problem},
-            {"device", results.device},
-            {"provenance", to_string(results.provenance)},
-            {"objective",
-             {{"name", ranked.objective.name()},
-              {"direction", ranked.objective.direction() == Direction::maximise ? "max" : "min"}}},
-            {"rows", results.rows.size()},
-            {"statuses", ranked.statuses}};
-  json["best"] = ranked.best.empty() ? Json(nullptr) : row_document(ranked, ranked.best.front());
-  if (const auto certainty = certainty_of(ranked)) {
-    json["best"]["probability_best"] = certainty->probability_best;
-    if (ranked.objective.kind() == Objective::Kind::single) json["best"]["expected_loss"] = certainty->expected_loss;
-  }
-  if (ranked.repeats.n > 0) json["search_repeats"] = repeats_document(ranked.repeats);
-  json["top"] = Json::array();
-  for (std::size_t i = 0; i < std::min(options.top, ranked.best.size()); ++i) {
-    json["top"].push_back(row_document(ranked, ranked.best[i]));
-  }
-  json["importance"] = importance_document(results.parameters, importance_of(ranked));
-  if (options.failures) {
-    json["failures"] = Json::array();
-    for (const FailureGroup& failure : failures_of(results)) {
-      json["failures"].push_back(
-          {{"status", to_string(failure.status)},
-           {"count", failure.count},
-           {"message", failure.message},
-           {"configuration", to_json(results.parameters, results.rows[failure.first].configuration)}});
-    }
-  }
-  if (is_store(options.source)) json["sessions"] = sessions_document(Store::open(options.source, true));
-  return json;
-}
-
 /// Quantities and metrics worth a column: the objective's first, then time and energy, then metrics.
 std::vector<std::string> value_columns(const RankedResults& ranked) {
   std::vector<std::string> names;
   const auto add = [&](const std::string& name) {
     if (std::find(names.begin(), names.end(), name) != names.end()) return;
-    const bool there = std::any_of(ranked.best.begin(), ranked.best.end(), [&](std::size_t row) {
-      return measurement_of(ranked, row).value(name).has_value();
-    });
+    const bool there = std::any_of(ranked.best.begin(), ranked.best.end(),
+                                   [&](std::size_t row) { return ranked.measurement(row).value(name).has_value(); });
     if (there) names.push_back(name);
   };
   for (const std::string& name : ranked.objective.quantities()) add(name);
   for (const char* name : {"time", "energy", "power"}) add(name);
   if (ranked.best.empty()) return names;
-  for (const auto& [name, value] : measurement_of(ranked, ranked.best.front()).metrics) add(name);
+  for (const auto& [name, value] : ranked.measurement(ranked.best.front()).metrics) add(name);
   return names;
 }
 
@@ -143,9 +82,8 @@ void print_best(const RankedResults& ranked) {
   }
   if (ranked.objective.kind() == Objective::Kind::pareto) return;
   const ResultSet& results = ranked.results;
-  const Measurement& best = measurement_of(ranked, ranked.best.front());
-  fmt::print("\nBest configuration\n  {}\n",
-             describe(results.parameters, results.rows[ranked.best.front()].configuration));
+  const Measurement& best = ranked.measurement(ranked.best.front());
+  fmt::print("\nBest configuration\n  {}\n", ranked.configuration_text(ranked.best.front()));
   std::size_t widest = 0;
   for (const auto& [name, quantity] : best.quantities) widest = std::max(widest, name.size());
   for (const auto& [name, value] : best.metrics) widest = std::max(widest, name.size());
@@ -155,12 +93,7 @@ void print_best(const RankedResults& ranked) {
   for (const auto& [name, quantity] : best.quantities) line(name);
   for (const auto& [name, value] : best.metrics) line(name);
   for (const std::string& warning : best.warnings) fmt::print("  note: {}\n", warning);
-  if (const auto certainty = certainty_of(ranked)) {
-    std::optional<double> loss;
-    if (ranked.objective.kind() == Objective::Kind::single) loss = certainty->expected_loss;
-    fmt::print("  {}\n", certainty_text(results.rows[ranked.best.front()].rounds, certainty->probability_best, loss));
-  }
-  if (const std::string text = repeats_text(ranked.repeats); !text.empty()) fmt::print("  note: {}\n", text);
+  print_confidence(ranked.confidence);
 }
 
 /// Numbers of the parameters that say something in a table: not those with one value.
@@ -216,15 +149,15 @@ void print_top(const RankedResults& ranked, std::size_t top) {
     fmt::print(
         "  not confirmed: reads better, but the confirmed ones read {:.3g} times their search's value when measured "
         "again\n",
-        ranked.repeats.factor);
+        ranked.confidence.search_repeats.factor);
 }
 
-void print_failures(const ResultSet& results) {
-  const auto failures = failures_of(results);
+void print_failures(const RankedResults& ranked) {
+  const auto failures = ranked.failures();
   fmt::print("\nFailures{}\n", failures.empty() ? ": none" : "");
   for (const FailureGroup& failure : failures) {
     fmt::print("  {} x {}, first with {}\n", failure.count, to_string(failure.status),
-               describe(results.parameters, results.rows[failure.first].configuration));
+               ranked.configuration_text(failure.first));
     std::size_t begin = 0, lines = 0;
     while (begin < failure.message.size()) {
       const std::size_t end = std::min(failure.message.find('\n', begin), failure.message.size());
@@ -257,8 +190,11 @@ void show(const ShowOptions& options) {
     return;
   }
   const RankedResults ranked = load_ranked(options.source, options.session, options.objective);
+  print_warnings(options.source, ranked.results.warnings);
   if (options.json) {
-    Json json = document(ranked, options);
+    Json json = result_document(ranked, options.top);
+    json["source"] = options.source;
+    if (is_store(options.source)) json["sessions"] = sessions_document(Store::open(options.source, true));
     if (options.page) json["page"] = Json::parse(saved_data(options.source, options.session, options.objective));
     print_json(json);
     return;
@@ -266,13 +202,11 @@ void show(const ShowOptions& options) {
   print_head(ranked, options);
   print_best(ranked);
   print_top(ranked, options.top);
-  print_importance(ranked.results.parameters, importance_of(ranked));
-  const auto failed = std::count_if(ranked.results.rows.begin(), ranked.results.rows.end(),
-                                    [](const StoredRow& row) { return !usable(row.measurement.status); });
+  print_importance(ranked.results.parameters, ranked.importance());
   if (options.failures) {
-    print_failures(ranked.results);
-  } else if (failed > 0) {
-    fmt::print("\n{} failed; --failures says why\n", failed);
+    print_failures(ranked);
+  } else if (const auto failed = ranked.failed(); failed > 0) {
+    fmt::print("\n{} failed; --failures shows why\n", failed);
   }
 }
 
@@ -285,7 +219,7 @@ void add_show_command(Verb app) {
   verb.add_option("--session", options->session, "Session of the store (default: the one worked on last)");
   verb.add_option("--top", options->top, "Rows of the table of the best").show_default();
   verb.add_option("--objective", options->objective, "Rank by this instead of what was tuned for");
-  verb.add_flag("--failures", options->failures, "Say what failed, in the words of the compiler or driver");
+  verb.add_flag("--failures", options->failures, "Print what failed, with the messages of the compiler or driver");
   verb.add_flag("--sessions", options->sessions, "List the sessions of the store");
   verb.add_flag("--page", options->page, "With --json: all that the report and the live page draw from");
   add_json_option(verb, options->json);

@@ -151,7 +151,7 @@ bool asks_the_device(const Problem& problem) {
 
 void run(const SpaceArguments& arguments) {
   if (!arguments.device.empty() && !arguments.profile.empty())
-    throw UserError("give --device or --profile, not both: each says whose limits hold");
+    throw UserError("give --device or --profile, not both: each defines the limits");
   const Problem problem = load_problem(arguments.file);
   std::string device_name;
   Constants properties;

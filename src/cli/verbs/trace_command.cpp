@@ -6,15 +6,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "analysis/svg_chart.hpp"
 #include "base/files.hpp"
 #include "cli/command.hpp"
 #include "cli/interruption.hpp"
 #include "cli/live_options.hpp"
-#include "cli/one_configuration.hpp"
+#include "cli/output/figure.hpp"
 #include "cli/output/progress.hpp"
 #include "ergotune/error.hpp"
 #include "measure/energy/power_trace.hpp"
+#include "tune/session/named_configuration.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -71,7 +71,7 @@ Json document_of(const PreparedSession& prepared, const Configuration& configura
 void print_series(const TraceSeries& series, double load_seconds, const char* unit) {
   const auto settling = settling_of(series, load_seconds);
   if (!settling) {
-    fmt::print("  {:<24} {} values, too few under load to tell\n", series.name, series.time.size());
+    fmt::print("  {:<24} {} values, too few under load for a mean\n", series.name, series.time.size());
     return;
   }
   const std::string settled =
@@ -100,7 +100,7 @@ void print_for_people(const PreparedSession& prepared, const Configuration& conf
   fmt::print("Times count from the first launch; what a sensor shows includes its own window and lag.\n");
 }
 
-std::string figure_of(const PreparedSession& prepared, const PowerTrace& trace) {
+Chart chart_of(const PreparedSession& prepared, const PowerTrace& trace) {
   Chart chart;
   chart.title = fmt::format("Power over time: {} on {}", prepared.problem.name, prepared.device.name);
   chart.x_label = "time from the first launch (s)";
@@ -113,7 +113,7 @@ std::string figure_of(const PreparedSession& prepared, const PowerTrace& trace) 
   if (const TraceSeries* clock = trace.find("core_clock_mhz"))
     chart.series.push_back({"core clock", clock->time, clock->value, true, true, {}});
   chart.bands.push_back({0, trace.load_seconds, "launches"});
-  return chart.to_svg();
+  return chart;
 }
 
 void record(const TraceArguments& arguments) {
@@ -161,7 +161,7 @@ void record(const TraceArguments& arguments) {
   }
   for (const std::string& warning : entry->measurement.warnings) fmt::print(stderr, "note: {}\n", warning);
   const PowerTrace trace = trace_from_csv(*text, {file.string(), 0, 0});
-  if (!arguments.figure.empty()) write_named_file(arguments.figure, figure_of(prepared, trace));
+  write_figure(arguments.figure, {chart_of(prepared, trace)});
   if (arguments.json) {
     print_json(document_of(prepared, configuration, trace));
   } else {
@@ -181,7 +181,7 @@ void add_trace_command(Verb app) {
   verb.add_option("--before", arguments->before, "s recorded before them (1)");
   verb.add_option("--after", arguments->after, "s recorded after them (2)");
   verb.add_option("--csv", arguments->csv, "Keep every value: time_s,series,value");
-  verb.add_option("--figure", arguments->figure, "Write power and core clock over time as an SVG figure");
+  add_figure_option(verb, arguments->figure, "power and core clock over time");
   add_json_option(verb, arguments->json);
   verb.footer("Example: ergotune trace gemm.toml --config '{\"MWG\": 64}' --figure trace.svg --csv trace.csv");
   verb.callback([arguments] { record(*arguments); });

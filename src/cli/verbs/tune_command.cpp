@@ -1,6 +1,5 @@
 // ergotune tune: finds the best configuration of a problem.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <malloc.h>
 
 #include <algorithm>
@@ -9,28 +8,32 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <system_error>
 #include <thread>
 
+#include "api/wisdom_records.hpp"
+#include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/interruption.hpp"
 #include "cli/live_options.hpp"
+#include "cli/output/figure.hpp"
 #include "cli/output/plan_output.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/tune_report.hpp"
-#include "cli/output/wisdom_records.hpp"
 #include "cli/watch_child.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune::cli {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 /// s; a longer search without a budget gets a hint.
 constexpr double kLong = 1800;
 
 struct TuneArguments : LiveArguments {
-  std::optional<std::string> figure, retry, wisdom;
+  std::string figure;
+  std::optional<std::string> retry, wisdom;
   bool no_resume = false, no_store = false, quiet = false, json = false, watch = false;
   std::size_t top = 5;
 };
@@ -43,8 +46,7 @@ std::set<Status> statuses_to_retry(const std::string& text) {
   std::vector<std::string> names{"all"};
   for (const Status status : failures) names.push_back(to_string(status));
   std::set<Status> chosen;
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) {
+  for (const std::string& word : split(text)) {
     if (word == "all") {
       chosen.insert(failures.begin(), failures.end());
     } else if (const auto status = status_from(word); status && *status != Status::ok) {
@@ -57,29 +59,21 @@ std::set<Status> statuses_to_retry(const std::string& text) {
   return chosen;
 }
 
-/// The session's winner, as `export --format wisdom` writes it.
-void write_winner(const TuneArguments& arguments, const PreparedSession& prepared) {
-  if (!arguments.wisdom || !prepared.store) return;
-  prepared.store->flush();
-  for (const WrittenWisdom& written :
-       write_wisdom(*arguments.wisdom, wisdom_of(prepared.store->file(), prepared.store_session, std::nullopt)))
-    if (!arguments.quiet)
-      fmt::print(stderr, "Wisdom: {} ({})\n", written.file.string(),
-                 written.added > 0 ? "a record was added" : "it has this already");
-}
-
-/// Writes the winner before the answer, because a reader may close the pipe (`| head`); an error of writing is thrown
-/// after the answer.
-template <class Tell>
-void save_and_report(const TuneArguments& arguments, const PreparedSession& prepared, bool answered, Tell tell) {
-  std::exception_ptr unwritten;
+/// The winner of each session, as `export --format wisdom` writes it. An error of writing is returned: it is thrown
+/// after the answer, which is printed last because a reader may close the pipe (`| head`).
+std::exception_ptr write_winners(const TuneArguments& arguments, const std::vector<const ResultSet*>& sessions) {
+  if (!arguments.wisdom) return nullptr;
   try {
-    if (answered) write_winner(arguments, prepared);
+    for (const ResultSet* session : sessions)
+      for (const WrittenWisdom& written :
+           write_wisdom(*arguments.wisdom, wisdom_of(session->store, session->session, std::nullopt)))
+        if (!arguments.quiet)
+          fmt::print(stderr, "Wisdom: {} ({})\n", written.file.string(),
+                     written.added > 0 ? "a record was added" : "it has this already");
   } catch (...) {
-    unwritten = std::current_exception();
+    return std::current_exception();
   }
-  tell();
-  if (unwritten) std::rethrow_exception(unwritten);
+  return nullptr;
 }
 
 /// What the command says of a problem and a run, mistakes told.
@@ -104,7 +98,7 @@ Asked read(const TuneArguments& arguments) {
   const std::string plan = problem.settings.plan;
   if (!plan.empty() && arguments.retry)
     throw UserError("--retry comes before a search; tune without --plan to try stored failures again");
-  if (plan.empty() && arguments.figure)
+  if (plan.empty() && !arguments.figure.empty())
     throw UserError(
         "--figure draws a comparison of plans: name some with --plan, as in --plan race_to_idle,model_steered");
   if (!plan.empty()) find_plans(plan, problem);  // an unknown name is reported before a device is opened
@@ -117,13 +111,26 @@ Asked read(const TuneArguments& arguments) {
   return asked;
 }
 
-PreparedSession prepare(const Asked& asked, bool quiet) {
-  PreparedSession prepared = prepare_session(asked.problem, asked.setup);
-  if (quiet) return prepared;
-  fmt::print(stderr, "Tuning {} on {}: {}\n", prepared.problem.name, prepared.evaluator->description(),
-             counted(prepared.space->size(), "configuration"));
-  for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
-  return prepared;
+/// A session for each kind of the named devices. They share problem, store and compile workers.
+std::vector<PreparedSession> prepare(const Asked& asked, bool quiet) {
+  const std::vector<std::string> kinds = devices_by_kind(asked.setup.device, asked.problem);
+  if (kinds.size() > 1 && !asked.problem.settings.plan.empty())
+    throw UserError("plans are compared on devices of one kind: name one kind with --device");
+  SetupOptions setup = asked.setup;
+  if (kinds.size() > 1) {
+    const int cores = static_cast<int>(std::max(2u, std::thread::hardware_concurrency()));
+    setup.live.compile_share = std::make_shared<CompileShare>(setup.live.jobs > 0 ? setup.live.jobs : cores - 1);
+  }
+  std::vector<PreparedSession> sessions;
+  for (const std::string& kind : kinds) {
+    setup.device = kind;
+    const PreparedSession& prepared = sessions.emplace_back(prepare_session(asked.problem, setup));
+    if (quiet) continue;
+    fmt::print(stderr, "Tuning {} on {}: {}\n", prepared.problem.name, prepared.evaluator->description(),
+               counted(prepared.space->size(), "configuration"));
+    for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
+  }
+  return sessions;
 }
 
 /// Progress that tells once what a long search without a bound means.
@@ -159,86 +166,55 @@ std::unique_ptr<WatchChild> watch(const TuneArguments& arguments, const Prepared
   }
 }
 
-/// What --device names, by kind: a text for each, as --device takes it. One where all are of one kind.
-std::vector<std::string> kinds_named(const std::string& devices, const Problem& problem) {
-  if (!names_several_devices(devices)) return {devices};
-  std::vector<std::pair<std::string, std::vector<std::string>>> kinds;  // what makes boards alike, their ids
-  const auto add = [&](const std::string& kind, const std::string& id) {
-    auto known = std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.first == kind; });
-    if (known == kinds.end()) known = kinds.insert(kinds.end(), {kind, {}});
-    known->second.push_back(id);
-  };
-  if (is_live(devices)) {
-    int number = 0;
-    for (const std::vector<DeviceInfo>& kind : by_kind(devices_named(devices, &problem))) {
-      ++number;
-      for (const DeviceInfo& device : kind) add(std::to_string(number), device.id);
-    }
-  } else {
-    std::istringstream parts(devices);
-    for (std::string part; std::getline(parts, part, ',');) add(part, part);
-  }
-  std::vector<std::string> texts;
-  for (const auto& [kind, ids] : kinds) texts.push_back(fmt::format("{}", fmt::join(ids, ",")));
-  return texts;
-}
-
-/// Boards of different kinds: a session each, side by side. They share problem, store and compile workers; results of
-/// one kind say nothing of another, so they are printed one after the other and never ranked.
-void tune_each(const TuneArguments& arguments, const Asked& asked, const std::vector<std::string>& kinds) {
-  const int cores = static_cast<int>(std::max(2u, std::thread::hardware_concurrency()));
-  const auto share = std::make_shared<CompileShare>(asked.setup.live.jobs > 0 ? asked.setup.live.jobs : cores - 1);
-  std::vector<PreparedSession> prepared;
-  for (const std::string& kind : kinds) {
-    Asked own = asked;
-    own.setup.device = kind;
-    own.setup.live.compile_share = share;
-    prepared.push_back(prepare(own, arguments.quiet));
-  }
-  const auto watched = watch(arguments, prepared.front());  // it shows all sessions of the store
-  std::vector<SessionResult> results(kinds.size());
-  std::vector<std::exception_ptr> failures(kinds.size());
+/// Searches the sessions, side by side where devices of several kinds have one each: results of one kind say nothing of
+/// another.
+std::vector<TunedSession> search(std::vector<PreparedSession>& sessions, const SessionOptions& options, bool quiet) {
+  std::vector<std::optional<TunedSession>> found(sessions.size());
+  std::vector<std::exception_ptr> failures(sessions.size());
   std::mutex mutex;
-  const auto tune_kind = [&](std::size_t i) {
+  const auto search_one = [&](std::size_t i) {
     try {
-      const PreparedSession& session = prepared[i];
-      ProgressPrinter printer(arguments.quiet, session.objective->name(), session.objective->unit());
-      printer.set_name(session.device.name);
-      SessionOptions options = asked.options;
-      options.progress = [&](const SessionProgress& p) {
+      ProgressPrinter printer(quiet, sessions[i].objective->name(), sessions[i].objective->unit());
+      if (sessions.size() > 1) printer.set_name(sessions[i].device.name);
+      SessionOptions own = options;
+      own.progress = [&, show = progress_with_hint(printer, options, quiet)](const SessionProgress& p) {
         const std::lock_guard lock(mutex);
-        printer(p);
+        show(p);
       };
-      results[i] = run_session(prepared[i], options);
+      found[i] = tune_session(sessions[i], own);
+      printer.finish();
     } catch (...) {
       failures[i] = std::current_exception();
     }
   };
   std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
+  for (std::size_t i = 1; i < sessions.size(); ++i) {
     try {
-      threads.emplace_back(tune_kind, i);
+      threads.emplace_back(search_one, i);
     } catch (const std::system_error&) {
-      tune_kind(i);  // no thread is to be had: one after the other
+      search_one(i);  // no thread can be started: one after the other
     }
   }
+  search_one(0);
   for (std::thread& thread : threads) thread.join();
   for (const std::exception_ptr& failure : failures)
     if (failure) std::rethrow_exception(failure);
-  nlohmann::ordered_json sessions = nlohmann::ordered_json::array();
-  bool answered = true;
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    answered = answered && !results[i].best.empty();
-    if (!results[i].best.empty()) write_winner(arguments, prepared[i]);
+  std::vector<TunedSession> tuned;
+  for (std::optional<TunedSession>& one : found) tuned.push_back(std::move(*one));
+  return tuned;
+}
+
+void report(const std::vector<TunedSession>& tuned, const TuneArguments& arguments) {
+  Json documents = Json::array();
+  for (const TunedSession& one : tuned) {
     if (arguments.json) {
-      sessions.push_back(result_document(prepared[i], results[i]));
+      documents.push_back(result_document(one));
     } else {
-      if (i > 0) fmt::print("\n");
-      print_answer(prepared[i], results[i], arguments.file, arguments.top);
+      if (&one != &tuned.front()) fmt::print("\n");
+      print_answer(one, arguments.file, arguments.top);
     }
   }
-  if (arguments.json) print_json({{"sessions", std::move(sessions)}});
-  if (!answered) throw Exit{kNoAnswer};
+  if (arguments.json) print_json(tuned.size() == 1 ? documents.front() : Json{{"sessions", documents}});
 }
 
 void tune(const TuneArguments& arguments) {
@@ -249,30 +225,27 @@ void tune(const TuneArguments& arguments) {
     throw UserError("--wisdom is written from what is stored; leave out --no-store");
   if (arguments.wisdom) refuse_unwritable(*arguments.wisdom);
   Asked asked = read(arguments);
-  const std::string plan = asked.problem.settings.plan;
-  const std::vector<std::string> kinds = kinds_named(asked.setup.device, asked.problem);
-  if (kinds.size() > 1 && !plan.empty())
-    throw UserError("plans are compared on boards of one kind: name one kind with --device");
-  if (kinds.size() > 1) return tune_each(arguments, asked, kinds);
-  PreparedSession prepared = prepare(asked, arguments.quiet);
-  const auto watched = watch(arguments, prepared);
-  ProgressPrinter progress(arguments.quiet, prepared.objective->name(), prepared.objective->unit());
-  if (!plan.empty()) {
-    tune_by_plans(prepared, plan, asked.options, progress, arguments.json, arguments.figure.value_or(""));
-    write_winner(arguments, prepared);
+  std::vector<PreparedSession> sessions = prepare(asked, arguments.quiet);
+  const auto watched = watch(arguments, sessions.front());  // it shows all sessions of the store
+  if (const std::string plan = asked.problem.settings.plan; !plan.empty()) {
+    PreparedSession& prepared = sessions.front();
+    ProgressPrinter progress(arguments.quiet, prepared.objective->name(), prepared.objective->unit());
+    tune_by_plans(prepared, plan, asked.options, progress, arguments.json, arguments.figure);
+    if (prepared.store) prepared.store->flush();
+    ResultSet session;
+    session.store = prepared.store ? prepared.store->file() : std::filesystem::path();
+    session.session = prepared.store_session;
+    if (const auto unwritten = write_winners(arguments, {&session})) std::rethrow_exception(unwritten);
     return;
   }
-  asked.options.progress = progress_with_hint(progress, asked.options, arguments.quiet);
-  const SessionResult result = run_session(prepared, asked.options);
-  progress.finish();
-  save_and_report(arguments, prepared, !result.best.empty(), [&] {
-    if (arguments.json) {
-      print_json(result_document(prepared, result));
-    } else {
-      print_answer(prepared, result, arguments.file, arguments.top);
-    }
-  });
-  if (result.best.empty()) throw Exit{kNoAnswer};
+  const std::vector<TunedSession> tuned = search(sessions, asked.options, arguments.quiet);
+  std::vector<const ResultSet*> answered;
+  for (const TunedSession& one : tuned)
+    if (!one.ranked.best.empty()) answered.push_back(&one.ranked.results);
+  const std::exception_ptr unwritten = write_winners(arguments, answered);
+  report(tuned, arguments);
+  if (unwritten) std::rethrow_exception(unwritten);
+  if (answered.size() < tuned.size()) throw Exit{kNoAnswer};
 }
 
 }  // namespace
@@ -289,16 +262,19 @@ void add_tune_command(Verb app) {
                   "Measure stored failures of these statuses again: timeout,runtime_error ... or all");
   verb.add_option("--wisdom", arguments->wisdom,
                   "Folder: the winner is added to its wisdom, which applications choose from");
-  verb.add_option("--figure", arguments->figure, "With --plan: write the comparison as an SVG figure");
+  add_figure_option(verb, arguments->figure, "with --plan, what each plan found");
   verb.add_option("--top", arguments->top, "How many of the best to print (5)");
   verb.add_flag("-q,--quiet", arguments->quiet, "No progress and no notes");
   add_json_option(verb, arguments->json);
+  verb.group_options("Search", {"--seed", "--plan", "--strategy-option", "--reference-every", "--no-confirm",
+                                "--no-early-stop", "--occupancy", "--prior", "--retry"});
+  verb.group_options("Results", {"--no-store", "--no-resume", "--watch", "--wisdom", "--figure", "--top", "--quiet"});
   verb.footer(
       "Examples:\n"
       "  ergotune tune gemm.toml --budget 10min\n"
       "  ergotune tune gemm.toml --device cuda:0 --objective energy --budget 200\n"
       "  ergotune tune gemm.toml --device cuda:all --objective energy\n"
-      "  ergotune tune gemm.toml --worker 'ssh gpu3 {}' --worker 'ssh gpu4 {}' --budget 10min\n"
+      "  ergotune tune gemm.toml --node-command 'ssh gpu3 {}' --node-command 'ssh gpu4 {}' --budget 10min\n"
       "  ergotune tune gemm.toml --device sim:a100 --plan race_to_idle,model_steered\n"
       "  ergotune tune gemm.toml --objective \"pareto(time, energy)\" --json\n"
       "  ergotune tune gemm.toml --strategy genetic --strategy-option population=10 --budget 50\n"

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/files.hpp"
+#include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
 #include "cli/output/table.hpp"
@@ -233,7 +233,7 @@ void check(const WisdomOptions& options) {
         here.push_back(fmt::format("{}: {} on {}: {}", file.file.string(), values_text(record.configuration),
                                    record.device.name, fault));
     }
-    if (file.wisdom.kernel.empty()) here.push_back(file.file.string() + ": no header says which kernel this is of");
+    if (file.wisdom.kernel.empty()) here.push_back(file.file.string() + ": no header names its kernel");
     records += file.wisdom.records.size();
     documents.push_back({{"file", file.file.string()},
                          {"kernel", file.wisdom.kernel},
@@ -252,8 +252,7 @@ void check(const WisdomOptions& options) {
 
 std::vector<std::int64_t> sizes_from(const std::string& text) {
   std::vector<std::int64_t> sizes;
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) {
+  for (const std::string& word : split(text)) {
     char* end = nullptr;
     const long long size = std::strtoll(word.c_str(), &end, 10);
     if (word.empty() || *end || size < 1)

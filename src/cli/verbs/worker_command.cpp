@@ -4,7 +4,7 @@
 
 #include "cli/command.hpp"
 #include "ergotune/error.hpp"
-#include "evaluate/live/live.hpp"
+#include "evaluate/live/worker_transport.hpp"
 
 namespace ergotune::cli {
 

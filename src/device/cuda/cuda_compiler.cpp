@@ -54,7 +54,8 @@ class CudaCompiler : public Compiler {
     program.compile(job.function, options, result.log);
     result.entry = program.lowered_name(job.function);
     if (result.entry.empty())
-      throw DeviceError(DeviceFault::compile, fmt::format("NVRTC does not say what it made of {}", job.function));
+      throw DeviceError(DeviceFault::compile,
+                        fmt::format("NVRTC does not name the symbol that it compiled {} to", job.function));
     // a user's own architecture may be a virtual one, for which there is no binary
     const bool binary = binary_ && !nvrtc::names(job.options, "compute_");
     device::PackedCode packed{program.code(binary)};

@@ -261,9 +261,9 @@ class CudaDevice : public Device, DriverObject {
     const auto whole = static_cast<std::uint64_t>(entry_.info.properties.at("device.multiprocessors").as_integer());
     const std::uint64_t end = std::uint64_t{options.first_multiprocessor} + options.multiprocessors;
     if (entry_.info.properties.at("device.multiprocessor_unit").as_integer() != 1)
-      throw DeviceError(DeviceFault::unsupported, "kernels cannot have multiprocessors for themselves here");
+      throw DeviceError(DeviceFault::unsupported, "SM partitioning is not available here");
     if (end > whole)
-      throw DeviceError(DeviceFault::launch, fmt::format("no kernel can have multiprocessors {} to {}: there are {}",
+      throw DeviceError(DeviceFault::launch, fmt::format("no kernel can have SMs {} to {}: there are {}",
                                                          options.first_multiprocessor + 1, end, whole));
     std::vector<unsigned> mask((whole + 31) / 32);
     for (std::uint64_t i = options.first_multiprocessor; i < end; ++i) mask[i / 32] |= 1u << i % 32;

@@ -48,10 +48,9 @@ void MultiprocessorParts::take_apart() {
   if (unit_ > 0) return;
   const unsigned unit = multiprocessor_unit(device_);
   if (unit == 0)
-    throw DeviceError(
-        DeviceFault::unsupported,
-        "kernels cannot have multiprocessors for themselves here: that takes a driver of CUDA 12.5 or later "
-        "and a GPU that it takes apart");
+    throw DeviceError(DeviceFault::unsupported,
+                      "SM partitioning is not available here: it needs a driver of CUDA 12.5 or later "
+                      "and a GPU that it takes apart");
   const CUdevResource whole = whole_of(device_);
   unsigned groups = 0;
   check(api().cuDevSmResourceSplitByCount(nullptr, &groups, &whole, nullptr, 0, unit), DeviceFault::unsupported,
@@ -69,11 +68,10 @@ std::shared_ptr<const GreenContext> MultiprocessorParts::part(std::uint32_t firs
   const std::uint32_t end = first + count, in_groups = static_cast<std::uint32_t>(groups_.size()) * unit_;
   const bool last = end == total_;
   if (first % unit_ != 0 || first > in_groups || (!last && (end % unit_ != 0 || end > in_groups)))
-    throw DeviceError(
-        DeviceFault::launch,
-        fmt::format("no kernel can have multiprocessors {} to {} of {} for itself: this device gives them in "
-                    "multiples of {}, up to {}, and what is left to whoever comes last",
-                    first + 1, end, total_, unit_, in_groups));
+    throw DeviceError(DeviceFault::launch,
+                      fmt::format("no kernel can have SMs {} to {} of {} for itself: this device partitions them in "
+                                  "multiples of {}, up to {}; the last branch gets the rest",
+                                  first + 1, end, total_, unit_, in_groups));
   std::weak_ptr<const GreenContext>& known = parts_[{first, count}];
   if (auto shared = known.lock()) return shared;
   std::vector<CUdevResource> resources(groups_.begin() + first / unit_,

@@ -5,11 +5,11 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <sstream>
 
 #include "base/files.hpp"
 #include "base/process/environment.hpp"
 #include "base/process/process.hpp"
+#include "base/text.hpp"
 #include "device/cuda/cuda_folders.hpp"
 #include "ergotune/error.hpp"
 
@@ -104,8 +104,7 @@ std::string find_nvdisasm() {
   if (named == "off") return {};
   if (!named.empty()) return named;
   std::error_code ignored;
-  std::istringstream path(environment_variable("PATH"));
-  for (std::string folder; std::getline(path, folder, ':');)
+  for (const std::string& folder : split(environment_variable("PATH"), ':'))
     if (fs::exists(fs::path(folder) / "nvdisasm", ignored)) return (fs::path(folder) / "nvdisasm").string();
   constexpr std::array packages = {"nvidia/cu13", "nvidia/cuda_nvcc"};
   for (const fs::path& folder : cuda::toolkit_folders(packages))

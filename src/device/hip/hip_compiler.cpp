@@ -78,7 +78,7 @@ const KernelMetadata& kernel_named(const CodeObject& code, const std::string& fu
   }
   if (same.size() == 1) return *same.front();
   if (of_template.size() == 1) return *of_template.front();
-  fail(fmt::format("which kernel of the compiled code \"{}\" is cannot be told; it has {}", function,
+  fail(fmt::format("\"{}\" cannot be found among the kernels of the compiled code; it has {}", function,
                    all.empty() ? "none" : fmt::format("{}", fmt::join(all, ", "))));
 }
 
@@ -152,7 +152,8 @@ class HipCompiler : public Compiler {
       result.entry = kernel.name;
       if (!job.arguments.empty()) check_arguments(kernel, job.arguments);
     } else if (result.entry.empty()) {
-      fail(fmt::format("hiprtc does not say what it made of {}, and of its code: {}", job.function, reason));
+      fail(fmt::format("hiprtc does not name the symbol that it compiled {} to, and of its code: {}", job.function,
+                       reason));
     }
     return result;
   }

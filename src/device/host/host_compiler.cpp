@@ -14,7 +14,6 @@
 
 #include "base/files.hpp"
 #include "base/process/environment.hpp"
-#include "base/process/leftovers.hpp"
 #include "base/process/process.hpp"
 #include "device/backend.hpp"
 #include "device/host/host_call.hpp"

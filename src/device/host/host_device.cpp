@@ -233,7 +233,7 @@ std::string processor_name() {
     const std::size_t colon = line.find(": ");
     if (colon != std::string::npos && line.starts_with("model name")) return line.substr(colon + 2);
   }
-  return "host processor";
+  return "host CPU";
 }
 
 std::vector<DeviceInfo> list_host(std::string*) { return {host::describe()}; }

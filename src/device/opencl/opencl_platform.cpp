@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <optional>
 
+#include "base/text.hpp"
 #include "device/backend.hpp"
 #include "device/entries.hpp"
 
@@ -32,11 +35,6 @@ std::optional<T> device_value(cl_device_id device, cl_uint name) {
   T value{};
   if (api().clGetDeviceInfo(device, name, sizeof value, &value, nullptr) != CL_SUCCESS) return std::nullopt;
   return value;
-}
-
-std::string trimmed(const std::string& text) {
-  const auto first = text.find_first_not_of(" \t\n");
-  return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
 }
 
 bool has_extension(const std::string& extensions, const char* name) {
@@ -95,7 +93,7 @@ DeviceInfo describe(cl_device_id device, int platform_number, int device_number)
   info.name = trimmed(device_text(device, CL_DEVICE_NAME));
   const std::string extensions = device_text(device, CL_DEVICE_EXTENSIONS);
   if (has_extension(extensions, "cl_amd_device_attribute_query")) {
-    const std::string board = trimmed(device_text(device, CL_DEVICE_BOARD_NAME_AMD));  // the name is just "gfx90a"
+    const std::string board(trimmed(device_text(device, CL_DEVICE_BOARD_NAME_AMD)));  // the name is just "gfx90a"
     if (!board.empty()) info.name = board;
   }
   info.driver_version = device_text(device, CL_DRIVER_VERSION);
@@ -141,9 +139,14 @@ std::vector<DeviceEntry> find_devices(std::string* note) {
   if (DynamicLibrary::is_loaded("libamd_comgr") && DynamicLibrary::is_loaded("libLLVM") &&
       !DynamicLibrary::is_loaded("libpocl"))
     return none("AMD's compiler is in this process, and no other of LLVM may be beside it");
+  // CUDA's OpenCL loader splits this variable in place: processes started later would inherit the first name alone.
+  constexpr const char* kLibraries = "OCL_ICD_FILENAMES";
+  const char* set = std::getenv(kLibraries);
+  const std::optional<std::string> libraries = set ? std::optional<std::string>(set) : std::nullopt;
   if (!api().usable()) return none(api().problem());
   cl_uint platform_count = 0;
   const cl_int code = api().clGetPlatformIDs(0, nullptr, &platform_count);
+  if (libraries) ::setenv(kLibraries, libraries->c_str(), 1);
   if (code != CL_SUCCESS || platform_count == 0)
     return none("no platform is installed (no ICD in /etc/OpenCL/vendors)");
   std::vector<cl_platform_id> platforms(platform_count);

@@ -16,15 +16,14 @@ namespace {
 constexpr std::size_t kKnownBytes = 256u << 20;
 }
 
-CompileFarm::CompileFarm(std::size_t seats, const StartLink& start, const Setup& setup, double time_limit,
+CompileFarm::CompileFarm(std::size_t workers, const StartWorker& start, const Setup& setup, double time_limit,
                          const Problem& problem, std::shared_ptr<CompileShare> share)
     : share_(std::move(share)), time_limit_(time_limit) {
   prepare_for(problem);
-  for (std::size_t i = 0; i < seats; ++i) {
-    auto seat = std::make_unique<WorkerHandle>(start, setup);
-    seats_.push_back(seat.get());
-    WorkerHandle& place = *seat;
-    desks_.push_back(std::make_unique<CompileWorker>(CompileWorker{std::move(seat), place, {}, 0}));
+  for (std::size_t i = 0; i < workers; ++i) {
+    auto own = std::make_unique<WorkerHandle>(start, setup);
+    WorkerHandle& handle = *own_workers_.emplace_back(own.get());
+    workers_.push_back(std::make_unique<CompileWorker>(CompileWorker{std::move(own), handle, {}, 0}));
   }
 }
 
@@ -32,7 +31,7 @@ CompileFarm::CompileFarm(WorkerHandle& runner, double time_limit, const Problem&
                          std::shared_ptr<CompileShare> share)
     : share_(std::move(share)), time_limit_(time_limit) {
   prepare_for(problem);
-  desks_.push_back(std::make_unique<CompileWorker>(CompileWorker{nullptr, runner, {}, 0}));
+  workers_.push_back(std::make_unique<CompileWorker>(CompileWorker{nullptr, runner, {}, 0}));
 }
 
 void CompileFarm::prepare_for(const Problem& problem) {
@@ -58,41 +57,41 @@ void CompileFarm::fill(Job& job) const {
 }
 
 CompileFarm::~CompileFarm() {
-  for (auto& desk : desks_) clear(*desk);
+  for (auto& worker : workers_) clear(*worker);
 }
 
 /// Releases the worker; returns the job it held.
-JobPointer CompileFarm::clear(CompileWorker& desk) {
-  JobPointer job = std::exchange(desk.job, nullptr);
+JobPointer CompileFarm::clear(CompileWorker& worker) {
+  JobPointer job = std::exchange(worker.job, nullptr);
   if (!job) return job;
-  under_way_.erase(job->code_keys[desk.kernel]);
+  under_way_.erase(job->code_keys[worker.kernel]);
   if (share_) share_->give();
   return job;
 }
 
 bool CompileFarm::has_room() const {
-  return std::any_of(desks_.begin(), desks_.end(),
-                     [](const auto& desk) { return desk->seat.idle() || desk->seat.empty(); });
+  return std::any_of(workers_.begin(), workers_.end(),
+                     [](const auto& worker) { return worker->handle.idle() || worker->handle.empty(); });
 }
 
 void CompileFarm::hand_out(const std::vector<JobPointer>& jobs) {
   const auto count = [&](auto condition) {
     return static_cast<std::size_t>(
-        std::count_if(desks_.begin(), desks_.end(), [&](const auto& desk) { return condition(desk->seat); }));
+        std::count_if(workers_.begin(), workers_.end(), [&](const auto& worker) { return condition(worker->handle); }));
   };
   starved_ = false;
-  std::size_t starting = count([](const WorkerHandle& seat) { return seat.starting(); });
-  const std::size_t could_start = starting + count([](const WorkerHandle& seat) { return seat.empty(); });
-  auto free = desks_.begin();
+  std::size_t starting = count([](const WorkerHandle& handle) { return handle.starting(); });
+  const std::size_t could_start = starting + count([](const WorkerHandle& handle) { return handle.empty(); });
+  auto free = workers_.begin();
   std::set<std::string> left;  // what no worker is free for
   for (const JobPointer& job : jobs) {
-    free = std::find_if(free, desks_.end(), [](const auto& desk) { return desk->seat.idle(); });
-    if (free == desks_.end() && left.size() >= could_start) break;
+    free = std::find_if(free, workers_.end(), [](const auto& worker) { return worker->handle.idle(); });
+    if (free == workers_.end() && left.size() >= could_start) break;
     for (std::uint32_t kernel = 0; kernel < job->code.size(); ++kernel) {
       const std::string& key = job->code_keys[kernel];
       if (job->code[kernel] || under_way_.contains(key)) continue;
-      free = std::find_if(free, desks_.end(), [](const auto& desk) { return desk->seat.idle(); });
-      if (free == desks_.end()) {
+      free = std::find_if(free, workers_.end(), [](const auto& worker) { return worker->handle.idle(); });
+      if (free == workers_.end()) {
         left.insert(key);
         continue;
       }
@@ -103,27 +102,29 @@ void CompileFarm::hand_out(const std::vector<JobPointer>& jobs) {
       (*free)->job = job;
       (*free)->kernel = kernel;
       under_way_.insert(key);
-      (*free)->seat.ask(Compile{job->request.id, kernel, job->request.configuration}, time_limit_);
+      (*free)->handle.ask(Compile{job->request.id, kernel, job->request.configuration}, time_limit_);
     }
   }
-  for (auto& desk : desks_) {
+  for (auto& worker : workers_) {
     if (starting >= left.size()) break;
-    if (!desk->seat.empty()) continue;
-    desk->seat.start();
+    if (!worker->handle.empty()) continue;
+    worker->handle.start();
     ++starting;
   }
 }
 
 bool CompileFarm::busy() const {
-  return std::any_of(desks_.begin(), desks_.end(), [](const auto& desk) { return desk->job != nullptr; });
+  return std::any_of(workers_.begin(), workers_.end(), [](const auto& worker) { return worker->job != nullptr; });
 }
 
-bool CompileFarm::compiles_at(const WorkerHandle& seat) const {
-  return std::any_of(desks_.begin(), desks_.end(), [&](const auto& desk) { return &desk->seat == &seat && desk->job; });
+bool CompileFarm::compiles_at(const WorkerHandle& handle) const {
+  return std::any_of(workers_.begin(), workers_.end(),
+                     [&](const auto& worker) { return &worker->handle == &handle && worker->job; });
 }
 
-CompileFarm::CompileWorker& CompileFarm::desk_of(const WorkerHandle& seat) {
-  return **std::find_if(desks_.begin(), desks_.end(), [&](const auto& desk) { return &desk->seat == &seat; });
+CompileFarm::CompileWorker& CompileFarm::worker_of(const WorkerHandle& handle) {
+  return **std::find_if(workers_.begin(), workers_.end(),
+                        [&](const auto& worker) { return &worker->handle == &handle; });
 }
 
 void CompileFarm::keep(const std::string& key, std::shared_ptr<const Binary> binary) {
@@ -135,34 +136,34 @@ void CompileFarm::keep(const std::string& key, std::shared_ptr<const Binary> bin
   known_[key] = std::move(binary);
 }
 
-std::optional<CompileFarm::Failure> CompileFarm::take(WorkerHandle& seat, Compiled compiled,
+std::optional<CompileFarm::Failure> CompileFarm::take(WorkerHandle& handle, Compiled compiled,
                                                       const std::vector<JobPointer>& waiting) {
-  CompileWorker& desk = desk_of(seat);
-  const JobPointer job = clear(desk);
-  const std::string key = job->code_keys[desk.kernel];
+  CompileWorker& worker = worker_of(handle);
+  const JobPointer job = clear(worker);
+  const std::string key = job->code_keys[worker.kernel];
   job->compile_seconds += compiled.seconds;
-  job->ours += std::max(0.0, seat.since_asked() - compiled.seconds);
+  job->ours += std::max(0.0, handle.since_asked() - compiled.seconds);
   if (compiled.status != Status::ok) return Failure{job, compiled.status, std::move(compiled.message)};
-  const auto code = job->code[desk.kernel] = std::make_shared<const Binary>(std::move(compiled.binary));
+  const auto code = job->code[worker.kernel] = std::make_shared<const Binary>(std::move(compiled.binary));
   keep(key, code);
   for (const JobPointer& other : waiting)
-    if (!other->code[desk.kernel] && other->code_keys[desk.kernel] == key) other->code[desk.kernel] = code;
+    if (!other->code[worker.kernel] && other->code_keys[worker.kernel] == key) other->code[worker.kernel] = code;
   return std::nullopt;
 }
 
-std::optional<CompileFarm::Failure> CompileFarm::take(WorkerHandle& seat, const Lost& lost) {
-  CompileWorker& desk = desk_of(seat);
-  const JobPointer job = clear(desk);
+std::optional<CompileFarm::Failure> CompileFarm::take(WorkerHandle& handle, const Lost& lost) {
+  CompileWorker& worker = worker_of(handle);
+  const JobPointer job = clear(worker);
   if (!job) return std::nullopt;
   if (lost.why == Lost::Why::late)
     return Failure{job, Status::timeout, fmt::format("the compiler was stopped after {:g} s", time_limit_)};
-  if ((!desk.own || lost.killed()) && !std::exchange(job->compiled_again, true)) return std::nullopt;
+  if ((!worker.own || lost.killed()) && !std::exchange(job->compiled_again, true)) return std::nullopt;
   return Failure{job, Status::compile_error, lost.in_words("the compiler")};
 }
 
 void CompileFarm::cancel() {
-  for (auto& desk : desks_) {
-    if (clear(*desk)) desk->seat.clear();
+  for (auto& worker : workers_) {
+    if (clear(*worker)) worker->handle.clear();
   }
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "ergotune/result.hpp"
-#include "kernel/cached_compiler.hpp"
+#include "kernel/compile_cache.hpp"
 
 namespace ergotune {
 

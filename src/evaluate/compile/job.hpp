@@ -19,17 +19,17 @@ struct Job {
   EvaluationRequest request;
   /// Only its outputs are wanted, as a reference.
   bool reference_only = false;
-  /// The only slot that may run it; nullopt: any.
-  std::optional<std::size_t> slot;
+  /// The only device worker that may run it, by number; nullopt: any.
+  std::optional<std::size_t> device;
   /// What its execution parameters ask for.
   ControlSetting setting;
-  /// Slots whose boards have refused that setting.
+  /// Device workers whose devices have refused that setting.
   std::set<std::size_t> refused_by;
   /// It ran under another setting and is being run once more.
   bool again = false;
   /// The runner that compiled it has ended, or its compiler was killed, and it is being compiled once more.
   bool compiled_again = false;
-  /// It ran under conditions of the node that its board's reference did not meet, and is being run once more.
+  /// It ran under conditions of the node that the reference on its device did not meet, and is being run once more.
   bool disturbed = false;
   /// Its runner was killed while it ran, and it is being run once more.
   bool killed = false;

@@ -27,7 +27,7 @@ std::string Lost::in_words(const std::string& who) const {
 
 void WorkerHandle::start() {
   try {
-    link_ = start_(setup_);
+    transport_ = start_(setup_);
   } catch (const Error& error) {
     throw Error(fmt::format("a worker cannot be started: {}", error.what()));
   }
@@ -38,7 +38,7 @@ void WorkerHandle::start() {
 Ready WorkerHandle::start_and_wait(const char* what) {
   if (empty()) start();
   try {
-    const std::optional<Message> answer = link_->channel().receive(kStartSeconds);
+    const std::optional<Message> answer = transport_->stream().receive(kStartSeconds);
     if (!answer) throw Error(fmt::format("the {} did not start within {:.0f} s", what, kStartSeconds));
     if (const auto* failed = std::get_if<Failed>(&*answer)) {
       if (failed->user_error) throw UserError(failed->message);
@@ -47,7 +47,7 @@ Ready WorkerHandle::start_and_wait(const char* what) {
     check(*answer);
     return std::get<Ready>(*answer);
   } catch (const Disconnected&) {
-    const WorkerTransport::Ending ending = link_->end();
+    const ProcessEnding ending = transport_->end();
     throw UserError(ending.added_to(
         fmt::format("the {} ended with {} while it prepared the problem: its buffers, or the reference that results "
                     "are verified against",
@@ -56,7 +56,7 @@ Ready WorkerHandle::start_and_wait(const char* what) {
 }
 
 void WorkerHandle::clear() {
-  link_.reset();
+  transport_.reset();
   ready_ = asked_ = false;
   deadline_ = 0;
 }
@@ -65,9 +65,9 @@ void WorkerHandle::send(Message request, double seconds) {
   asked_ = true;
   asked_at_ = host_seconds();
   deadline_ = asked_at_ + seconds;
-  link_->asked();
+  transport_->begin_request();
   try {
-    link_->channel().send(request);
+    transport_->stream().send(request);
   } catch (const Disconnected&) {
     // next() will see that it has died
   }
@@ -76,23 +76,23 @@ void WorkerHandle::send(Message request, double seconds) {
 double WorkerHandle::since_asked() const { return host_seconds() - asked_at_; }
 
 std::optional<std::variant<Message, Lost>> WorkerHandle::next() {
-  if (!link_) return std::nullopt;
+  if (!transport_) return std::nullopt;
   try {
-    if (std::optional<Message> message = link_->channel().receive(0)) {
+    if (std::optional<Message> message = transport_->stream().receive(0)) {
       check(*message);
       return std::move(*message);
     }
   } catch (const Disconnected&) {
     return lose(Lost::Why::ended);
-  } catch (const ProtocolError& error) {
+  } catch (const FormatError& error) {
     // A kernel has trampled on the worker's memory: it is as good as dead.
     return lose(Lost::Why::damaged, error.what());
   }
-  if (deadline_ > 0 && host_seconds() >= deadline_) return lose(Lost::Why::late);
+  if (late()) return lose(Lost::Why::late);
   return std::nullopt;
 }
 
-/// Records an answer; throws ProtocolError for an unexpected one.
+/// Records an answer; throws FormatError for an unexpected one.
 void WorkerHandle::check(const Message& answer) {
   if (std::holds_alternative<Failed>(answer)) return;
   const auto* compiled = std::get_if<Compiled>(&answer);
@@ -100,14 +100,14 @@ void WorkerHandle::check(const Message& answer) {
   const bool awaited = !ready_     ? std::holds_alternative<Ready>(answer)
                        : compiles_ ? asked_ && compiled && compiled->id == asked_id_
                                    : asked_ && ran && ran->id == asked_id_;
-  if (!awaited) throw ProtocolError("an unexpected answer");
+  if (!awaited) throw FormatError("an unexpected answer");
   ready_ = true;
   asked_ = false;
   deadline_ = 0;
 }
 
 Lost WorkerHandle::lose(Lost::Why why, std::string damage) {
-  Lost lost{why, ready_, asked_, link_->end(), std::move(damage)};
+  Lost lost{why, ready_, asked_, transport_->end(), std::move(damage)};
   clear();
   return lost;
 }

@@ -1,5 +1,5 @@
-// A place for one worker, compiler or runner: filled when there is work, emptied when the worker dies, takes
-// too long or has become unusable. It asks one thing at a time.
+// One worker process, compiler or runner: started when there is work, cleared when it dies, takes too long or has
+// become unusable. It has one request at a time.
 #pragma once
 
 #include <memory>
@@ -8,16 +8,17 @@
 #include <type_traits>
 #include <variant>
 
-#include "evaluate/live/link.hpp"
+#include "base/clock.hpp"
+#include "evaluate/live/worker_transport.hpp"
 
 namespace ergotune {
 
-/// A worker is gone from its seat.
+/// A worker process is gone.
 struct Lost {
   enum class Why { ended, late, damaged } why = Why::ended;
   bool served = false;  ///< it had come as far as being ready
   bool asked = false;   ///< it was asked for something, which will get no answer
-  WorkerTransport::Ending ending;
+  ProcessEnding ending;
   std::string damage;  ///< Why::damaged: what was wrong with its messages
 
   /// By a signal that other processes or the system send, not by a fault of what it ran.
@@ -31,7 +32,7 @@ class WorkerHandle {
   /// A worker's start may take this long, s: driver, buffers, reference.
   static constexpr double kStartSeconds = 300;
 
-  WorkerHandle(StartLink start, protocol::Setup setup) : start_(std::move(start)), setup_(std::move(setup)) {}
+  WorkerHandle(StartWorker start, protocol::Setup setup) : start_(std::move(start)), setup_(std::move(setup)) {}
 
   /// Starts a worker. Throws Error when that cannot be done.
   void start();
@@ -39,25 +40,27 @@ class WorkerHandle {
   /// prepares the problem or says that it cannot serve for a user's mistake, and Error otherwise. `what` it
   /// is, for messages.
   protocol::Ready start_and_wait(const char* what);
-  /// Ends who sits here.
+  /// Ends the process.
   void clear();
 
-  bool empty() const { return link_ == nullptr; }
+  bool empty() const { return transport_ == nullptr; }
   /// Ready to be asked.
   bool idle() const { return ready_ && !asked_; }
   bool asked() const { return asked_; }
-  bool starting() const { return link_ && !ready_; }
+  bool starting() const { return transport_ && !ready_; }
   /// To poll for input; -1 when empty.
-  int descriptor() const { return link_ ? link_->channel().descriptor() : -1; }
+  int descriptor() const { return transport_ ? transport_->stream().in() : -1; }
   /// On host_seconds(): when what is awaited is too late; 0 while nothing is.
   double deadline() const { return deadline_; }
-  /// Time of no job.
+  /// What is awaited is too late.
+  bool late() const { return deadline_ > 0 && host_seconds() >= deadline_; }
+  /// This process stood still for so long.
   void put_off(double seconds) {
     if (deadline_ > 0) deadline_ += seconds;
   }
-  int process() const { return link_ ? link_->process() : 0; }
+  int process() const { return transport_ ? transport_->process() : 0; }
 
-  /// Sends a request (of an idle seat), to be answered within `seconds`.
+  /// Sends a request to an idle worker, to be answered within `seconds`.
   template <class Request>
   void ask(Request request, double seconds) {
     asked_id_ = request.id;
@@ -75,9 +78,9 @@ class WorkerHandle {
   void check(const protocol::Message& answer);
   Lost lose(Lost::Why why, std::string damage = {});
 
-  StartLink start_;
+  StartWorker start_;
   protocol::Setup setup_;
-  std::unique_ptr<WorkerTransport> link_;
+  std::unique_ptr<WorkerTransport> transport_;
   bool ready_ = false, asked_ = false, compiles_ = false;
   std::uint64_t asked_id_ = 0;
   double deadline_ = 0, asked_at_ = 0;

@@ -49,30 +49,26 @@ DeviceControls::DeviceControls(std::unique_ptr<ControlSession> session, std::vec
   looked_ = !session_->control().may_hide_a_lock() || !monitor_;
 }
 
-EvaluationRequest DeviceControls::next_of(std::deque<EvaluationRequest>& queue) const {
-  std::vector<ControlSetting> settings;
-  for (const EvaluationRequest& request : queue) settings.push_back(setting_of(request.configuration));
-  const auto position = queue.begin() + static_cast<std::ptrdiff_t>(order(settings).front());
-  EvaluationRequest request = std::move(*position);
-  queue.erase(position);
-  return request;
+std::optional<Measurement> DeviceControls::begin(const ControlSetting& setting, RunOptions& run) {
+  disturbed_ = false;
+  run.look_only = !looked_;
+  if (looked_)
+    if (auto refusal = apply(setting)) return refusal;
+  run.watched = session_->control().reopen_id();
+  run.clock_tolerance = session_->control().clock_tolerance();
+  if (run.look_only) return std::nullopt;
+  run.set_at = set_at_;
+  if (const auto asked = setting.find(kCore); asked != setting.end()) run.asked_clock_mhz = asked->second;
+  return std::nullopt;
 }
 
-Measurement DeviceControls::measure(const Configuration& configuration,
-                                    const std::function<Measurement(const ControlSetting&)>& once,
-                                    const std::function<bool()>& dropped) {
-  const ControlSetting setting = setting_of(configuration);
+bool DeviceControls::end(const ControlSetting& setting, const RunOptions& run, Measurement& measurement,
+                         bool& repeated) {
   disturbed_ = false;
-  if (must_look()) {
-    Measurement seen = once(setting);
-    if (!usable(seen.status) || dropped()) return seen;
-    look(seen);
-  }
-  for (bool again = false;; again = true) {
-    if (auto refusal = apply(setting)) return *refusal;
-    Measurement measurement = once(setting);
-    if (dropped() || !judge(setting, measurement, again)) return measurement;
-  }
+  if (!run.look_only) return judge(setting, measurement, std::exchange(repeated, true));
+  if (!usable(measurement.status)) return false;
+  look(measurement);
+  return true;
 }
 
 // A device that is lost is no configuration's fault.
@@ -82,7 +78,6 @@ void DeviceControls::require_device() const {
 }
 
 std::optional<Measurement> DeviceControls::apply(const ControlSetting& setting) {
-  disturbed_ = false;
   if (in_force_ == setting) return std::nullopt;
   const ControlResult result = session_->apply(setting);
   if (result.ok()) {
@@ -122,15 +117,6 @@ void DeviceControls::await(const ControlSetting& setting) {
   set_at_ = begin;
 }
 
-void DeviceControls::prepare(RunOptions& run, const ControlSetting& setting) const {
-  run.watched = session_->control().reopen_id();
-  run.clock_tolerance = session_->control().clock_tolerance();
-  run.look_only = must_look();
-  if (run.look_only) return;
-  run.set_at = set_at_;
-  if (const auto asked = setting.find(kCore); asked != setting.end()) run.asked_clock_mhz = asked->second;
-}
-
 void DeviceControls::look(const Measurement& under_load) {
   std::vector<std::string> reasons;
   for (std::string warning : under_load.warnings) {
@@ -144,7 +130,7 @@ void DeviceControls::look(const Measurement& under_load) {
   if (foreign.empty()) return;
   if (!session_->taking_over())
     throw UserError(fmt::format(
-        "{}: {}; it shows under load only and could not be put back afterwards. Use --take-over to go on and leave the "
+        "{}: {}; it shows under load only and could not be restored afterwards. Use --take-over to go on and leave the "
         "device with its defaults",
         id(), foreign));
   pending_note_ = fmt::format("{}: taken over: {}", id(), foreign);
@@ -160,6 +146,27 @@ std::string DeviceControls::above_limit(const ControlSetting& asked, const Measu
   // Another meter may see more than this device.
   if (!power->second.sensor.starts_with(id() + "/") || watts - 2 * error <= kOvershoot * limit->second) return {};
   return fmt::format("power limit {:g} W was set, but {:.0f} W were drawn", limit->second, watts);
+}
+
+// Nothing reads back whether another program has locked the memory clock that the driver chooses: the same setting then
+// runs at another one than before.
+std::string DeviceControls::other_memory_clock(const ControlSetting& asked, Measurement& measurement) {
+  constexpr double kStep = 0.1;  // levels of the memory clock are further apart, and its mean may contain a ramp
+  const auto ran = measurement.value("memory_clock");
+  if (!ran) return {};
+  const double mhz = *ran * 1e-6;
+  const auto [known, is_new] = memory_ran_.try_emplace(asked, mhz);
+  if (is_new) return {};
+  if (mhz < (1 - kStep) * known->second)
+    return fmt::format("memory clock: ran at {:.0f} MHz, where the same setting ran at {:.0f} MHz before", mhz,
+                       known->second);
+  if (mhz > (1 + kStep) * known->second) {
+    measurement.warnings.push_back(
+        fmt::format("the memory clock ran at {:.0f} MHz, earlier configurations of this setting at {:.0f} MHz", mhz,
+                    known->second));
+    known->second = mhz;
+  }
+  return {};
 }
 
 /// What it ran at instead, in words; empty where it ran as asked or as its own power limit made it.
@@ -184,22 +191,23 @@ std::string DeviceControls::ran_elsewhere(const ControlSetting& asked, Measureme
   if (const auto mhz = measurement.value("memory_clock"); memory != asked.end() && mhz) {
     const std::string words = describe_clock_outcome(memory->second, *mhz * 1e-6, reasons, tolerance);
     if (!words.empty()) return "memory clock: " + words;
+  } else if (memory == asked.end()) {
+    if (std::string words = other_memory_clock(asked, measurement); !words.empty()) return words;
   }
-  if (clock != asked.end() && !ran && !told_unwatched_) {
-    told_unwatched_ = true;
+  if (clock != asked.end() && !ran && !noted_unwatched_) {
+    noted_unwatched_ = true;
     measurement.warnings.push_back("no clock can be read here: the clock that ran is not checked");
   }
   return {};
 }
 
 bool DeviceControls::judge(const ControlSetting& asked, Measurement& measurement, bool again) {
-  disturbed_ = false;
   require_device();
   const auto notes = session_->notes();
   for (; notes_seen_ < notes.size(); ++notes_seen_) measurement.warnings.push_back(notes[notes_seen_]);
   if (!pending_note_.empty()) measurement.warnings.push_back(std::exchange(pending_note_, {}));
   if (latency_) {
-    measurement.quantities["clock_latency"] = {*latency_, 0, 1, "board monitor", {}, Provenance::measured};
+    measurement.quantities["clock_latency"] = {*latency_, 0, 1, "device monitor", {}, Provenance::measured};
     latency_.reset();
   }
   set_at_ = 0;

@@ -1,7 +1,7 @@
 // What configurations, measurements and devices are made of, for every protocol that carries them.
 #pragma once
 
-#include "base/serialise.hpp"
+#include "base/messages/serialise.hpp"
 #include "device/device.hpp"
 #include "ergotune/result.hpp"
 #include "ergotune/space.hpp"

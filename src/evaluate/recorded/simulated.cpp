@@ -44,7 +44,7 @@ class Simulated : public Evaluator {
 
   std::string description() const override {
     const std::string words = fmt::format("simulated {}", device_.profile().name);
-    return boards_.size() > 1 ? fmt::format("{} boards of {}", boards_.size(), words) : words;
+    return boards_.size() > 1 ? fmt::format("{} devices of {}", boards_.size(), words) : words;
   }
   Provenance provenance() const override { return Provenance::simulated; }
   std::size_t capacity() const override { return boards_.size(); }

@@ -256,8 +256,8 @@ std::string SimulatedDevice::State::refusal(const std::vector<SimulatedLaunch>& 
       return about_kernel(
           kernel, fmt::format("{} threads per block, the device takes {}", work.threads, board.max_threads_per_block));
     if (launch.resident < 0)
-      return about_kernel(kernel, fmt::format("there are {} multiprocessors to share out, and the branches want more",
-                                              board.multiprocessors));
+      return about_kernel(
+          kernel, fmt::format("there are {} SMs to partition, and the branches request more", board.multiprocessors));
     // registers and shared memory are given out in units, which no block may fit into where the plain sums say one does
     const auto occupancy = occupancy_of({work.threads, work.registers, work.shared_bytes}, profile.properties);
     if (launch.resident < 1 || work.shared_bytes > board.shared_per_block || (occupancy && occupancy->share <= 0))

@@ -26,7 +26,7 @@ void note_mean(Measurement& measurement, const char* name, const std::vector<dou
   RunningStatistics all;
   for (const double value : values) all.add(value * scale);
   measurement.quantities[name] = {
-      all.mean(), all.standard_error(), static_cast<std::int64_t>(values.size()), "board monitor",
+      all.mean(), all.standard_error(), static_cast<std::int64_t>(values.size()), "device monitor",
       {},         Provenance::measured, static_cast<double>(values.size()) - 1};
 }
 

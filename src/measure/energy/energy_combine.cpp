@@ -20,8 +20,8 @@ std::string contradiction(const std::vector<SlopeEstimate>& estimates) {
     if (!high || e.value > high->value) high = &e;
   }
   if (!low || high->value <= kApart * low->value) return {};
-  return fmt::format("{} says {:.4g} and {} says {:.4g}: neither can be believed", low->sensor, low->value,
-                     high->sensor, high->value);
+  return fmt::format("{} reads {:.4g} and {} reads {:.4g}: neither is credible", low->sensor, low->value, high->sensor,
+                     high->value);
 }
 
 /// Those that go into the mean.

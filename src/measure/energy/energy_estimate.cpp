@@ -284,7 +284,7 @@ void note_board(const EnergyTrace& trace, EnergyResult& result) {
   auto observed = [&](const char* name, const RunningStatistics& s) {
     if (s.count() > 0)
       result.quantities[name] =
-          quantity(s.mean(), s.standard_error(), static_cast<std::int64_t>(s.count()), "board monitor", "");
+          quantity(s.mean(), s.standard_error(), static_cast<std::int64_t>(s.count()), "device monitor", "");
   };
   observed("core_clock", core);
   observed("memory_clock", memory);

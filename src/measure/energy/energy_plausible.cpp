@@ -10,9 +10,9 @@ namespace ergotune {
 std::string why_implausible(const SensorInfo& info, double watts) {
   if (!std::isfinite(watts)) return "it reads no number";
   if (info.most_power > 0 && watts > info.most_power)
-    return fmt::format("it reads {:.4g} W, far above any limit of its board", watts);
+    return fmt::format("it reads {:.4g} W, far above any limit of its device", watts);
   if (info.least_power > 0 && watts < info.least_power)
-    return fmt::format("it reads {:.3g} W, which no powered board draws", watts);
+    return fmt::format("it reads {:.3g} W, less than any device in operation draws", watts);
   return {};
 }
 

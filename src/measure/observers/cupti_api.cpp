@@ -43,7 +43,7 @@ const char* remedy(Result code) {
       return "the driver gives hardware counters to administrators only: run as root, in a container with --cap-add "
              "SYS_ADMIN, or load the driver's module with NVreg_RestrictProfilingToAdminUsers=0 (on a virtual GPU its "
              "host "
-             "has to allow it); /proc/driver/nvidia/params says RmProfilingAdminOnly: 0 where everybody may";
+             "has to allow it); /proc/driver/nvidia/params has RmProfilingAdminOnly: 0 where every user may";
     case kHardwareBusy:
     case kMultipleSubscribers:
     case kOldProfilerInitialised:
@@ -57,9 +57,9 @@ const char* remedy(Result code) {
     case kConfidentialComputing:
       return "confidential computing is on, which forbids counters";
     case kMiningDevice:
-      return "mining boards have no counters";
+      return "mining GPUs have no counters";
     case kMigDevice:
-      return "MIG is on: counters want the whole board";
+      return "MIG is on: counters need the whole GPU";
     case kSliDevice:
       return "SLI is on, which forbids counters";
     case kWsl:

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <functional>
 
+#include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "measure/energy/energy.hpp"
 #include "measure/observers/observers.hpp"
@@ -25,8 +26,8 @@ EnergyOptions::TemperatureCorrection correction_to(double celsius, const EnergyS
   const auto kept = kept_temperature_coefficient(sources.sensors.front()->info());
   if (!kept)
     throw UserError(
-        "corrected_energy needs to know how this board's power changes with temperature; "
-        "\"ergotune temperature FILE\" finds out, once per board and driver");
+        "corrected_energy needs the temperature coefficient of this device's power; "
+        "\"ergotune temperature FILE\" measures it, once per device and driver");
   return {celsius, kept->watts_per_degree, kept->standard_error};
 }
 
@@ -113,10 +114,10 @@ std::vector<ObserverEntry>& entries() {
       {{"launches", "Counts the rounds that it is shown one by one", ObserverPhase::launches, {"launches"}, {}},
        [](const Options&, const ObserverContext&) { return make_launch_counter(); }},
       {{"core_voltage",
-        "Core voltage under load, where the driver's library does not tell it (nvidia-smi, a Tegra's regulator)",
+        "Core voltage under load, where the driver's library does not report it (nvidia-smi, a Tegra's regulator)",
         ObserverPhase::stream,
         {"core_voltage"},
-        {{"board", Type::text, false, "UUID of the board; empty: the device's own", {""}}}},
+        {{"board", Type::text, false, "UUID of the GPU; empty: the device's own", {""}}}},
        [](const Options& options, const ObserverContext& context) {
          const std::string board = options.at("board").front().as_string();
          return make_voltage_reader(board.empty() ? context.device.uuid : board);
@@ -266,16 +267,13 @@ std::string observer_of(const std::string& quantity) {
 
 ObserverSpec parse_observer(const std::string& text) {
   ObserverSpec spec;
-  const std::size_t colon = std::min(text.find(':'), text.size());
+  const std::size_t colon = text.find(':');
   spec.name = text.substr(0, colon);
-  for (std::size_t at = colon + 1; at <= text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    const std::string option = text.substr(at, end - at);
+  for (const std::string& option : colon == text.npos ? std::vector<std::string>() : split(text.substr(colon + 1))) {
     const std::size_t equals = option.find('=');
     if (equals == std::string::npos || equals == 0)
       throw UserError(fmt::format("an observer is NAME or NAME:OPTION=VALUE,..., not \"{}\"", text));
     spec.options[option.substr(0, equals)].push_back(value_from(option.substr(equals + 1)));
-    at = end + 1;
   }
   if (spec.name.empty()) throw UserError(fmt::format("an observer is NAME or NAME:OPTION=VALUE,..., not \"{}\"", text));
   return spec;

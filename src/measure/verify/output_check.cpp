@@ -98,7 +98,7 @@ bool OutputCheck::right_for_user(Measurement& result) {
   std::string message;
   const bool is_right = verifier_(views, message, error);
   result.quantities["error"] = {error, 0, 1, "verification by the user's function", {}, Provenance::measured};
-  if (!is_right) result.message = message.empty() ? "the user's verification says the outputs are wrong" : message;
+  if (!is_right) result.message = message.empty() ? "the user's verification rejects the outputs" : message;
   return is_right;
 }
 

@@ -87,7 +87,7 @@ class AmdgpuControl final : public Control {
     }
     if (ceiling_ && quantity == ControlQuantity::core_clock_mhz) return ceiling_range();
     if (ceiling_) {
-      range.why_not = "this board takes a ceiling of the core clock or levels of the memory clock, not both";
+      range.why_not = "this GPU takes a ceiling of the core clock or levels of the memory clock, not both";
       return range;
     }
     for (const auto& level : levels(quantity)) range.values.push_back(level.mhz);
@@ -246,7 +246,7 @@ std::unique_ptr<Control> open_amdgpu_control(const std::string& id, const Contro
                                              std::string& reason) {
   for (const auto& card : find_drm_devices(Sysfs(environment.sysfs_root)))
     if (id == "amdgpu" || id == "amdgpu:" + card.name) return std::make_unique<AmdgpuControl>(environment, card);
-  reason = fmt::format("no such amdgpu card below {}", kDrm);
+  reason = fmt::format("no such amdgpu device below {}", kDrm);
   return nullptr;
 }
 

@@ -189,7 +189,7 @@ std::unique_ptr<Control> open_control(const std::string& id, const ControlEnviro
   else
     reason = "controls are named nvml:N, tegra, amdgpu:cardN, cpufreq";
   if (control) return control;
-  if (reason.empty()) reason = "the driver does not say why";
+  if (reason.empty()) reason = "the driver gives no reason";
   const auto here = list_controls(environment);
   if (std::find(here.begin(), here.end(), id) != here.end())
     throw UserError(fmt::format("control \"{}\" cannot be opened: {}", id, reason));

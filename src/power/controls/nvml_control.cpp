@@ -95,7 +95,7 @@ ControlRange NvmlControl::limit_range() const {
     return range;
   }
   range.supported = high > low;
-  if (!range.supported) range.why_not = fmt::format("the board allows {:g} W only", high / 1e3);
+  if (!range.supported) range.why_not = fmt::format("the GPU allows {:g} W only", high / 1e3);
   range.low = low / 1e3;
   range.high = high / 1e3;
   range.current = now / 1e3;
@@ -176,10 +176,10 @@ std::string NvmlControl::foreign_under_load(const std::vector<std::string>& reas
   if (ran_mhz)
     return fmt::format(
         "another process seems to have locked its clocks (it runs at {:.0f} MHz because of a clock setting, and "
-        "the driver does not tell which)",
+        "the driver does not report which)",
         *ran_mhz);
   return "another process seems to have locked its clocks (it is held by a clock setting, and the driver does not "
-         "tell which)";
+         "report which)";
 }
 
 std::string NvmlControl::foreign_setting() {
@@ -289,7 +289,7 @@ std::unique_ptr<Control> open_nvml_control(const std::string& id, const ControlE
   if (!library) return nullptr;
   const nvml::NvmlDevice* board = library->find(id == "nvml" ? "0" : id.substr(id.find(':') + 1));
   if (board && !board->uuid.empty()) return std::make_unique<NvmlControl>(environment, library, *board);
-  reason = board ? "the board does not tell its UUID" : "NVML knows no such board";
+  reason = board ? "the GPU does not report its UUID" : "NVML knows no such GPU";
   return nullptr;
 }
 

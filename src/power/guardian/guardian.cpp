@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,12 +14,11 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <string_view>
 #include <thread>
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "power/guardian/guardian_report.hpp"
+#include "power/guardian/guardian_protocol.hpp"
 #include "power/guardian/journal.hpp"
 #include "power/guardian/restore_process.hpp"
 
@@ -61,16 +59,8 @@ void ignore_signals() {
     ::signal(signal, SIG_IGN);
 }
 
-void say(const std::string& text) {
-  for (std::string_view rest = text; !rest.empty();) {
-    const ssize_t n = TEMP_FAILURE_RETRY(::send(kSocket, rest.data(), rest.size(), MSG_NOSIGNAL));
-    if (n < 0) return;
-    rest.remove_prefix(static_cast<std::size_t>(n));
-  }
-}
-
-// Returns true when the session asked to finish, false when it ended without a word.
-bool wait_for_session(const Task& task) {
+// True when the session asked to finish, false when it ended without that.
+bool wait_for_session(const Task& task, guardian::Stream& session) {
   // The process itself is watched beside the socket: a child that the session forked may hold the socket
   // open.
   int process = -1;
@@ -82,11 +72,19 @@ bool wait_for_session(const Task& task) {
     // Kernels before 5.3 have no pidfd: look again every 100 ms.
     ::poll(polled, std::size(polled), process < 0 ? 100 : -1);
     if (!polled[0].revents) continue;
-    char command{};
-    (void)!TEMP_FAILURE_RETRY(::recv(kSocket, &command, sizeof command, MSG_NOSIGNAL));
-    return command == 'F';
+    const auto message = session.next();
+    if (message || session.ended()) return message && std::holds_alternative<guardian::Finish>(*message);
   }
   return false;
+}
+
+/// The same for a session whose messages are garbage: it has ended.
+bool session_finishes(const Task& task, guardian::Stream& session) {
+  try {
+    return wait_for_session(task, session);
+  } catch (const FormatError&) {
+    return false;
+  }
 }
 
 // The socket closes while a dying process is still on its way out, and a last write of its may still be under
@@ -118,6 +116,7 @@ int run_guardian(const std::vector<std::string>& arguments) {
   std::optional<Task> task;
   std::optional<StateFolder> folder;
   std::unique_ptr<Control> control;
+  guardian::Stream session(guardian::kKind, kSocket, kSocket);
   try {
     task = parse_arguments(arguments);
     ::fcntl(kSocket, F_SETFD, FD_CLOEXEC);
@@ -127,11 +126,11 @@ int run_guardian(const std::vector<std::string>& arguments) {
     if (control->device_key() != task->key)
       throw Error(fmt::format("{} is now another device ({})", task->control, control->device_key()));
   } catch (const std::exception& error) {
-    say(std::string(error.what()) + "\n");
+    guardian::answer(session, guardian::Refused{error.what()});
     return 2;
   }
-  say(kGuardianReady);
-  const bool asked = wait_for_session(*task);
+  guardian::answer(session, guardian::Ready{});
+  const bool asked = session_finishes(*task, session);
   if (!asked) wait_until_gone(*task);
   const auto file = folder->journal_file(task->key);
   // An orphan has time: no process waits for it, and no other will restore.
@@ -144,7 +143,7 @@ int run_guardian(const std::vector<std::string>& arguments) {
     report = restore_apart(*folder, file, task->environment, round);
   }
   if (asked)
-    say(format_report(report));
+    guardian::answer(session, report);
   else if (!report.summary.empty())
     log(*task, report);
   return report.complete ? 0 : 1;

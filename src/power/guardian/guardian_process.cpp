@@ -5,20 +5,16 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/clock.hpp"
 #include "base/process/process.hpp"
 #include "ergotune/error.hpp"
-#include "power/guardian/guardian_report.hpp"
 
 namespace ergotune {
 namespace {
@@ -89,25 +85,6 @@ namespace {
   become(program, arguments, kept);
 }
 
-// Reads what is there until `enough` says so, the other end closes, or time is up.
-template <class Enough>
-std::string read_until(int socket, double timeout, Enough enough) {
-  std::string text;
-  const double deadline = host_seconds() + timeout;
-  while (!enough(text)) {
-    const double left = deadline - host_seconds();
-    if (left <= 0) break;
-    pollfd polled{socket, POLLIN};
-    const int milliseconds = static_cast<int>(left * 1000) + 1;
-    if (::poll(&polled, 1, milliseconds) < 1) continue;  // a signal, or time is up
-    char buffer[4096];
-    const ssize_t n = TEMP_FAILURE_RETRY(::read(socket, buffer, sizeof buffer));
-    if (n <= 0) break;
-    text.append(buffer, static_cast<std::size_t>(n));
-  }
-  return text;
-}
-
 }  // namespace
 
 void enable_guardian_verb(const std::string& verb) { guardian_verb() = verb; }
@@ -143,45 +120,53 @@ void GuardianProcess::start(const Control& control, const StateFolder& folder, c
   for (auto& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
 
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    throw Error(std::string("cannot make a socket pair: ") + std::strerror(errno));
+  const SocketPair sockets = make_socket_pair();
   const pid_t child = ::fork();
   if (child < 0) {
     const int code = errno;
-    ::close(ends[0]);
-    ::close(ends[1]);
+    ::close(sockets.ours);
+    ::close(sockets.theirs);
     throw UserError(std::string("no guardian can be started: ") + std::strerror(code));
   }
-  if (child == 0) become_guardian(program.c_str(), arguments.data(), ends[1], lock.descriptor());
-  ::close(ends[1]);
+  if (child == 0) become_guardian(program.c_str(), arguments.data(), sockets.theirs, lock.descriptor());
+  ::close(sockets.theirs);
   pid_ = child;
-  socket_ = ends[0];
-  const auto answer = read_until(socket_, timeout, [](const std::string& text) { return text.ends_with('\n'); });
-  if (answer == kGuardianReady) return;
+  stream_.emplace(guardian::kKind, sockets.ours, sockets.ours);
+  std::string why;
+  try {
+    const auto answer = stream_->receive(timeout);
+    if (answer && std::holds_alternative<guardian::Ready>(*answer)) return;
+    if (answer) why = ": " + std::get<guardian::Refused>(*answer).message;
+  } catch (const std::exception&) {
+    // it has ended, or is no guardian
+  }
   ::kill(pid_, SIGKILL);  // it has nothing to restore yet, or its journal is still ours to carry out
   abandon();
-  throw UserError(fmt::format("no guardian can be started{}{}; clocks and limits stay as they are",
-                              answer.empty() ? "" : ": ", answer));
+  throw UserError(fmt::format("no guardian can be started{}; clocks and limits stay as they are", why));
 }
 
 bool GuardianProcess::alive() const {
-  if (socket_ < 0) return false;
-  pollfd polled{socket_, POLLIN};
-  return ::poll(&polled, 1, 0) == 0;  // it says nothing by itself: readable means closed
+  if (!stream_) return false;
+  pollfd polled{stream_->in(), POLLIN};
+  return ::poll(&polled, 1, 0) == 0;  // it sends nothing by itself: readable means closed
 }
 
 bool GuardianProcess::finish(RestoreReport& report, double timeout) {
-  if (socket_ < 0) return false;
-  if (TEMP_FAILURE_RETRY(::send(socket_, "F", 1, MSG_NOSIGNAL)) != 1) return false;
-  const auto text = read_until(socket_, timeout, [](const std::string&) { return false; });
-  if (!parse_report(text, report)) return false;
+  if (!stream_) return false;
+  try {
+    stream_->send(guardian::Finish{});
+    const auto answer = stream_->receive(timeout);
+    if (!answer || !std::holds_alternative<RestoreReport>(*answer)) return false;
+    report = std::get<RestoreReport>(*answer);
+  } catch (const Error&) {
+    return false;  // it died
+  }
   abandon();
   return true;
 }
 
 void GuardianProcess::abandon() {
-  if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+  stream_.reset();
   if (pid_ <= 0) return;
   // It ends as soon as it has restored; should it hang, it must not take us with it, and init reaps it later.
   reap(pid_, kPatience);

@@ -10,9 +10,11 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <span>
 #include <string>
 
+#include "power/guardian/guardian_protocol.hpp"
 #include "power/guardian/journal.hpp"
 
 namespace ergotune {
@@ -38,7 +40,7 @@ class GuardianProcess {
   bool alive() const;
   pid_t pid() const { return pid_; }
   /// Readable when the guardian ends: for poll().
-  int descriptor() const { return socket_; }
+  int descriptor() const { return stream_ ? stream_->in() : -1; }
   /// Asks it to restore and to end; false when it did not answer within `timeout` s.
   bool finish(RestoreReport& report, double timeout);
   /// Reaps a guardian that has ended and forgets it. A living one sees the closed socket and restores.
@@ -46,7 +48,7 @@ class GuardianProcess {
 
  private:
   pid_t pid_ = -1;
-  int socket_ = -1;
+  std::optional<guardian::Stream> stream_;
 };
 
 }  // namespace ergotune

@@ -43,7 +43,7 @@ DeviceLock take_lock(const StateFolder& folder, const Control& control, double w
     if (holder.alive || (holder.pid == 0 && waited > 1) || waited > wait_for_guardian) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  const auto who = holder.pid == 0 ? std::string("another session that has not said its name")
+  const auto who = holder.pid == 0 ? std::string("another session, whose process is unknown")
                                    : fmt::format("the session with pid {} (\"{}\", since {})", holder.pid,
                                                  holder.command, iso_time(holder.since));
   if (holder.pid == 0 || holder.alive)
@@ -123,7 +123,7 @@ struct ControlSession::State {
       ended = true;
       const auto report = restore();
       ended_because = fmt::format("the guardian was ended by another process and no other could be started ({}); {}",
-                                  error.what(), report.complete ? "everything was put back" : report.summary);
+                                  error.what(), report.complete ? "everything was restored" : report.summary);
       notes.push_back(ended_because);
       current.clear();
       if (!report.complete) note_failed_restore(report);
@@ -191,7 +191,7 @@ struct ControlSession::State {
     }
     if (!report.complete && !options.take_over)
       throw UserError(
-          fmt::format("{}: an earlier session left settings behind that could not be put back: {}; use "
+          fmt::format("{}: an earlier session left settings behind that could not be restored: {}; use "
                       "--take-over to go on with the present settings",
                       control->id(), report.summary));
     if (!report.summary.empty()) notes.push_back(report.summary);
@@ -223,7 +223,7 @@ std::unique_ptr<ControlSession> ControlSession::open(std::unique_ptr<Control> co
   if (const auto foreign = device.foreign_setting(); !foreign.empty()) {
     if (!options.take_over)
       throw UserError(
-          fmt::format("{}: {}; it could not be put back afterwards. Use --take-over to go on and leave the "
+          fmt::format("{}: {}; it could not be restored afterwards. Use --take-over to go on and leave the "
                       "device with its defaults",
                       device.id(), foreign));
     state->notes.push_back(fmt::format("{}: taken over: {}", device.id(), foreign));
@@ -231,7 +231,7 @@ std::unique_ptr<ControlSession> ControlSession::open(std::unique_ptr<Control> co
   state->snapshot = device.snapshot();
   if (state->snapshot.empty())
     throw UserError(
-        fmt::format("{}: what would have to be put back cannot be read, so nothing is changed", device.id()));
+        fmt::format("{}: what would have to be restored cannot be read, so nothing is changed", device.id()));
   state->journal = {device.id(),  device.reopen_id(), device.device_key(),
                     boot_id(),    self.pid,           process_start_ticks(self.pid),
                     self.command, self.since,         {}};
@@ -374,8 +374,8 @@ RestoreReport ControlSession::finish() {
       // It has the journal and the lock, and goes on: two at one device would be in each other's way.
       report.complete = false;
       report.summary = fmt::format(
-          "{}: the guardian (pid {}) has not put everything back within {:g} s and goes on trying; \"ergotune clocks "
-          "status\" and guardian.log in {} tell more",
+          "{}: the guardian (pid {}) has not restored everything within {:g} s and continues to try; \"ergotune clocks "
+          "status\" and guardian.log in {} give details",
           state.control->id(), state.guardian.pid(), kRestoreTime, state.folder->path().string());
     } else {
       report = state.restore();

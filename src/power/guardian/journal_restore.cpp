@@ -131,7 +131,7 @@ RestoreReport restore_journal(const StateFolder& folder, const std::filesystem::
       fmt::format("session pid {} (\"{}\", since {})", journal->pid, journal->command, iso_time(journal->since));
   if (!report.complete) {
     report.summary = fmt::format(
-        "{}: not everything that {} had changed could be put back; the journal {} is kept: \"ergotune clocks restore\" "
+        "{}: not everything that {} had changed could be restored; the journal {} is kept: \"ergotune clocks restore\" "
         "tries again",
         journal->device, who, file.string());
     return report;
@@ -142,7 +142,7 @@ RestoreReport restore_journal(const StateFolder& folder, const std::filesystem::
                          ? fmt::format(
                                "{}: the machine was restarted since {}; its clocks and limits went with that{}, "
                                "the journal is cleared",
-                               journal->device, who, round.replay_after_restart ? ", files were put back" : "")
+                               journal->device, who, round.replay_after_restart ? ", files were restored" : "")
                          : fmt::format("{}: what {} had changed is as it was before", journal->device, who);
   } catch (const std::exception& error) {
     report.complete = false;

@@ -26,7 +26,7 @@ std::vector<RestoreStep> NvmlControl::snapshot() {
   const auto required = [&](int code, const char* what) {
     if (code == nvml::kOk) return true;
     if (missing(code)) return false;
-    throw UserError(fmt::format("{}: its {} cannot be read ({}), so it could not be put back: nothing is changed", id(),
+    throw UserError(fmt::format("{}: its {} cannot be read ({}), so it could not be restored: nothing is changed", id(),
                                 what, library_->error(code)));
   };
   if (f.reset_gpu_locked_clocks) steps.push_back({kLockedCore, board_.uuid, "", ControlQuantity::core_clock_mhz});

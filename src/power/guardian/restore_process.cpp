@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -14,7 +13,6 @@
 
 #include "base/process/process.hpp"
 #include "power/guardian/guardian_process.hpp"
-#include "power/guardian/guardian_report.hpp"
 
 namespace ergotune {
 namespace {
@@ -45,13 +43,12 @@ class Restorer {
     const pid_t child = ::fork();
     if (child == 0) become_restorer(program.c_str(), arguments.data(), ends[1], parent);
     ::close(ends[1]);
-    pipe_ = ends[0];
+    stream_.emplace(guardian::kKind, ends[0], -1);
     if (child > 0) pid_ = child;
   }
   Restorer(const Restorer&) = delete;
   Restorer& operator=(const Restorer&) = delete;
   ~Restorer() {
-    ::close(pipe_);
     if (!pid_) return;
     ::kill(*pid_, SIGKILL);
     reap(*pid_, kPatience);  // one that hangs inside the kernel is not waited for
@@ -60,24 +57,17 @@ class Restorer {
   /// The report; nullopt when it ended or went silent for `patience` s before: then at() and why() tell.
   std::optional<RestoreReport> wait(double patience) {
     if (!pid_) return std::nullopt;  // none could be started
-    std::string text;
-    while (true) {
-      pollfd polled{pipe_, POLLIN};
-      if (TEMP_FAILURE_RETRY(::poll(&polled, 1, static_cast<int>(patience * 1000))) < 1) {
-        hung_ = true;
-        why_ = fmt::format("the driver's call did not return within {:g} s", patience);
-        return std::nullopt;
+    try {
+      while (const auto message = stream_->receive(patience)) {
+        if (const auto* report = std::get_if<RestoreReport>(&*message)) return *report;
+        if (const auto* at = std::get_if<guardian::At>(&*message)) at_ = at->step;
       }
-      char buffer[4096];
-      const ssize_t n = TEMP_FAILURE_RETRY(::read(pipe_, buffer, sizeof buffer));
-      if (n <= 0) break;
-      text.append(buffer, static_cast<std::size_t>(n));
-      for (std::size_t end; (end = text.find('\n')) != std::string::npos; text.erase(0, end + 1)) {
-        const std::string line = text.substr(0, end);
-        RestoreReport report;
-        if (parse_report(line, report)) return report;
-        if (line.starts_with("at ")) at_ = std::strtoull(line.c_str() + 3, nullptr, 10);
-      }
+      hung_ = true;
+      why_ = fmt::format("the driver's call did not return within {:g} s", patience);
+      return std::nullopt;
+    } catch (const Disconnected&) {
+    } catch (const FormatError&) {
+      ::kill(*pid_, SIGKILL);
     }
     int status{};
     (void)!TEMP_FAILURE_RETRY(::waitpid(*pid_, &status, 0));
@@ -93,7 +83,7 @@ class Restorer {
 
  private:
   std::optional<pid_t> pid_;
-  int pipe_ = -1;
+  std::optional<guardian::Stream> stream_;
   std::optional<std::size_t> at_;
   std::string why_;
   bool hung_ = false;
@@ -156,10 +146,7 @@ RestoreReport restore_apart(const StateFolder& folder, const std::filesystem::pa
 
 int run_restorer(const std::vector<std::string>& arguments) {
   if (arguments.size() < 6) return 2;
-  const auto say = [](const std::string& line) {
-    const std::string text = line + "\n";
-    (void)!::write(kPipe, text.data(), text.size());
-  };
+  guardian::Stream parent(guardian::kKind, -1, kPipe);
   ControlEnvironment environment;
   environment.state_folder = arguments[1];
   environment.sysfs_root = arguments[2];
@@ -169,10 +156,10 @@ int run_restorer(const std::vector<std::string>& arguments) {
   round.attempts = std::atoi(arguments[5].c_str());
   for (std::size_t i = 6; i + 1 < arguments.size(); i += 2)
     round.left_out[std::strtoull(arguments[i].c_str(), nullptr, 10)] = arguments[i + 1];
-  round.about_to = [&](std::size_t position) { say("at " + std::to_string(position)); };
+  round.about_to = [&](std::size_t position) { guardian::answer(parent, guardian::At{position}); };
   try {
     const auto folder = StateFolder::open(environment.state_folder);
-    say(format_report(restore_journal(folder, arguments[0], environment, round)));
+    guardian::answer(parent, restore_journal(folder, arguments[0], environment, round));
     return 0;
   } catch (const std::exception&) {
     return 2;

@@ -23,7 +23,7 @@ namespace {
 
 using namespace helper;
 
-constexpr const char* kGone = "ergotuned has gone; its guardian puts back what it had set";
+constexpr const char* kGone = "ergotuned has gone; its guardian restores what it had set";
 
 class Connection {
  public:

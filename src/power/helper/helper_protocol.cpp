@@ -1,11 +1,9 @@
 #include "power/helper/helper_protocol.hpp"
 
-#include "base/serialise.hpp"
+#include "power/controls/control_fields.hpp"
 
 namespace ergotune {
 
-static constexpr ControlQuantity last_value(ControlQuantity) { return ControlQuantity::power_limit_w; }
-static constexpr ControlStatus last_value(ControlStatus) { return ControlStatus::failed; }
 static auto fields(ControlRange& range) {
   auto& [supported, values, low, high, current, default_value, why_not] = range;
   return std::tie(supported, values, low, high, current, default_value, why_not);
@@ -49,34 +47,20 @@ static auto fields(DoneAnswer& answer) {
 namespace {
 
 constexpr SerialLimits kLimits{kMaxText, kMaxValues, true};
-/// What a list of devices may have, so that it stays below kMaxMessage.
-constexpr SerialLimits kDevicesLimits{128, 60, true};
+constexpr FrameKind kRequests{"ETHR", kVersion, kMaxMessage - kFrameHeader, kLimits};
+constexpr FrameKind kAnswers{"ETHA", kVersion, kMaxMessage - kFrameHeader, kLimits};
+/// Limited so that a list of devices stays below kMaxMessage.
+constexpr FrameKind kDevices{"ETHA", kVersion, kMaxMessage - kFrameHeader, {128, 60, true}};
 
-// A message's type is that of its variant's first alternative, and then as they follow.
+/// The message of a packet that is exactly one frame.
 template <class Message>
-std::string encode_message(Type first, std::uint64_t nonce, std::uint64_t sequence, const Message& message,
-                           SerialLimits limits) {
-  Writer writer(limits);
-  writer(kMagic, kVersion, static_cast<std::uint16_t>(static_cast<std::size_t>(first) + message.index()), nonce,
-         sequence);
-  std::visit([&](const auto& held) { writer(held); }, message);
-  return writer.take();
-}
-
-template <class Message>
-std::optional<Message> decode_message(Type first, std::string_view bytes, Header& header) {
-  if (bytes.size() > kMaxMessage) return std::nullopt;
+std::optional<Message> decode_packet(const FrameKind& kind, std::string_view bytes, Header& header) {
   try {
-    Reader reader(bytes, kLimits);
-    const bool ours = reader.take<std::uint32_t>() == kMagic && reader.take<std::uint16_t>() == kVersion;
-    header.type = static_cast<Type>(reader.take<std::uint16_t>());
-    reader(header.nonce, header.sequence);
-    if (!ours) return std::nullopt;
-    // A type below the first becomes a position far beyond the last.
-    Message message = reader.template take_alternative<Message>(static_cast<std::size_t>(header.type) -
-                                                                static_cast<std::size_t>(first));
-    reader.end();
-    return message;
+    FrameCutter cutter(kind);
+    cutter.append(bytes);
+    const auto frame = cutter.next();
+    if (!frame || cutter.held() > 0) return std::nullopt;
+    return decode_message<Message>(kind, *frame, header.nonce, header.sequence);
   } catch (const FormatError&) {
     return std::nullopt;
   }
@@ -85,20 +69,19 @@ std::optional<Message> decode_message(Type first, std::string_view bytes, Header
 }  // namespace
 
 std::string encode(std::uint64_t nonce, std::uint64_t sequence, const Request& request) {
-  return encode_message(Type::list, nonce, sequence, request, kLimits);
+  return encode_message(kRequests, request, nonce, sequence);
 }
 
 std::string encode(std::uint64_t nonce, std::uint64_t sequence, const Answer& answer) {
-  return encode_message(Type::hello, nonce, sequence, answer,
-                        std::holds_alternative<DevicesAnswer>(answer) ? kDevicesLimits : kLimits);
+  return encode_message(std::holds_alternative<DevicesAnswer>(answer) ? kDevices : kAnswers, answer, nonce, sequence);
 }
 
 std::optional<Request> decode_request(std::string_view bytes, Header& header) {
-  return decode_message<Request>(Type::list, bytes, header);
+  return decode_packet<Request>(kRequests, bytes, header);
 }
 
 std::optional<Answer> decode_answer(std::string_view bytes, Header& header) {
-  return decode_message<Answer>(Type::hello, bytes, header);
+  return decode_packet<Answer>(kAnswers, bytes, header);
 }
 
 }  // namespace helper

@@ -1,10 +1,10 @@
-// What ergotuned and its clients say to each other: small typed messages, one per packet of a SOCK_SEQPACKET
+// The messages between ergotuned and its clients: one frame (base/messages/frames.hpp) per packet of a SOCK_SEQPACKET
 // socket.
 //
-// Every message: magic, version, type, the connection's nonce, a sequence number, then its fields. The daemon
-// chooses the nonce per connection and says it in its first message; a client counts its requests from 1. So
-// a message that was recorded on another connection (wrong nonce) or sent again (old number) is refused.
-// The fields are written by base/serialise.hpp.
+// A payload begins with the connection's nonce and a sequence number. The daemon chooses the nonce per connection and
+// sends it with its first message; a client counts its requests from 1. So a message that was recorded on another
+// connection (wrong nonce) or sent again (old number) is refused. The daemon is root and its clients are not: packets,
+// texts and lists are bounded far below what other protocols take, and requests and answers have different magics.
 #pragma once
 
 #include <cstdint>
@@ -14,34 +14,17 @@
 #include <variant>
 #include <vector>
 
+#include "base/messages/frames.hpp"
 #include "power/controls/control.hpp"
 
 namespace ergotune::helper {
 
-inline constexpr std::uint32_t kMagic = 0x47525445;  // "ETRG"
-inline constexpr std::uint16_t kVersion = 3;
+inline constexpr std::uint8_t kVersion = 4;
 inline constexpr std::size_t kMaxMessage = 16384;
 inline constexpr std::size_t kMaxText = 1024;
 inline constexpr std::size_t kMaxValues = 1024;
 
-/// In the order of the variants Request and Answer.
-enum class Type : std::uint16_t {
-  list = 1,
-  range,
-  core_clocks,
-  acquire,
-  set,
-  renew,
-  release,
-  hello = 100,
-  devices,
-  range_is,
-  clocks_are,
-  done,
-};
-
 struct Header {
-  Type type = Type::list;
   std::uint64_t nonce = 0, sequence = 0;
 };
 

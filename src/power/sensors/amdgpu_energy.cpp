@@ -37,7 +37,7 @@ class AmdgpuEnergy final : public SysfsSensor {
     if (!metrics->energy) return fail(fmt::format("{} no longer counts energy", metrics_file(card_).string()));
     const double joules = *metrics->energy;
     if (joules < last_) {
-      const std::string why = fmt::format("{} went back from {:.1f} to {:.1f} J: the board was reset",
+      const std::string why = fmt::format("{} went back from {:.1f} to {:.1f} J: the GPU was reset",
                                           metrics_file(card_).string(), last_, joules);
       last_ = joules;
       return fail(why);
@@ -100,11 +100,11 @@ std::vector<SensorInfo> list_amdgpu_energy(const Sysfs& sysfs, std::vector<std::
     if (!metrics) {
       missing(reason);
     } else if (!metrics->energy) {
-      missing("its board leaves the counter empty");
+      missing("its GPU leaves the counter empty");
     } else if (*metrics->energy <= 0) {
       silent_die = true;
       missing(
-          "its counter reads 0 J, as on a board of two dies, whose first die counts for both: measure there, with this "
+          "its counter reads 0 J, as on a GPU of two dies, whose first die counts for both: measure there, with this "
           "one idle");
     } else {
       SensorInfo info;
@@ -120,7 +120,7 @@ std::vector<SensorInfo> list_amdgpu_energy(const Sysfs& sysfs, std::vector<std::
     }
   }
   if (silent_die)
-    for (SensorInfo& info : found) info.name += ", of the whole board where that has two dies";
+    for (SensorInfo& info : found) info.name += ", of the whole GPU where that has two dies";
   return found;
 }
 

@@ -109,7 +109,7 @@ class AmdgpuFamily : public SensorFamily {
     const auto energy = list_amdgpu_energy(sysfs_, notes);
     for (const auto& card : find_drm_devices(sysfs_)) found.push_back(describe(card));
     found.insert(found.begin(), energy.begin(), energy.end());  // the best first
-    if (found.empty()) notes.push_back(fmt::format("amdgpu: no card with a power or energy reading below {}", kDrm));
+    if (found.empty()) notes.push_back(fmt::format("amdgpu: no GPU with a power or energy reading below {}", kDrm));
     return found;
   }
 
@@ -132,7 +132,7 @@ class AmdgpuFamily : public SensorFamily {
       if (!pci_address.empty() && info.pci_address == normalise_pci_address(pci_address))
         sensors.push_back(open(info.id));
     if (!all.empty() && sensors.empty() && !pci_address.empty())
-      notes.push_back(fmt::format("amdgpu: no card at {}", pci_address));
+      notes.push_back(fmt::format("amdgpu: no GPU at {}", pci_address));
     return sensors;
   }
 

@@ -55,12 +55,7 @@ class CommandSensor : public Sensor {
     info_.scope = SensorScope::node;
     start(command);
   }
-  ~CommandSensor() override {
-    ::close(output_);
-    if (!pid_) return;
-    ::kill(-*pid_, SIGKILL);
-    ::waitpid(*pid_, nullptr, 0);
-  }
+  ~CommandSensor() override { ::close(output_); }
   CommandSensor(const CommandSensor&) = delete;
   CommandSensor& operator=(const CommandSensor&) = delete;
 
@@ -100,33 +95,26 @@ class CommandSensor : public Sensor {
   void start(const std::string& command) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw Error(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-    const char* arguments[] = {"/bin/sh", "-c", command.c_str(), nullptr};
-    const pid_t child = fork();
-    if (child == 0) {
-      setpgid(0, 0);  // here and there: whoever comes first
-      dup2(ends[1], 1);
-      signal(SIGPIPE, SIG_DFL);
-      execv("/bin/sh", const_cast<char* const*>(arguments));
-      _exit(127);
+    output_ = ends[0];
+    try {
+      child_ = ChildProcess::start({"/bin/sh", "-c", command}, {}, -1, ends[1]);
+    } catch (...) {
+      ::close(ends[0]);
+      ::close(ends[1]);
+      throw;
     }
     ::close(ends[1]);
-    output_ = ends[0];
-    if (child < 0) {
-      ::close(output_);
-      throw Error(fmt::format("cannot start {}: {}", command, std::strerror(errno)));
-    }
-    setpgid(child, child);
-    pid_ = child;
     fcntl(output_, F_SETFL, O_NONBLOCK);
   }
 
   std::string why_ended() {
-    int status{};
-    if (!pid_ || !reap(*pid_, kPatience, &status)) return "the sensor program has closed its output";
-    ::kill(-*pid_, SIGKILL);  // what it left in the background
-    pid_.reset();
-    if (WIFSIGNALED(status)) return fmt::format("the sensor program was ended by signal {}", WTERMSIG(status));
-    const int code = WEXITSTATUS(status);
+    const pid_t group = child_ ? child_->pid() : 0;
+    const auto status = child_ ? child_->wait(kPatience) : std::nullopt;
+    if (!status) return "the sensor program has closed its output";
+    ::kill(-group, SIGKILL);  // what it left in the background
+    child_.reset();
+    if (WIFSIGNALED(*status)) return fmt::format("the sensor program was ended by signal {}", WTERMSIG(*status));
+    const int code = WEXITSTATUS(*status);
     const char* reason = code == 127 ? ": there is no such program" : code == 126 ? ": it cannot be executed" : "";
     return fmt::format("the sensor program has ended with exit code {}{}", code, reason);
   }
@@ -160,7 +148,7 @@ class CommandSensor : public Sensor {
 
   SensorInfo info_;
   std::string error_, pending_;
-  std::optional<pid_t> pid_;
+  std::optional<ChildProcess> child_;
   int output_{};
   bool ended_ = false, axis_known_ = false, axis_fixed_{}, axis_wall_{};
   double offset_{};

@@ -88,7 +88,7 @@ std::optional<GpuMetrics> read_gpu_metrics(std::string_view bytes, std::string& 
   GpuMetrics metrics;
   metrics.revision = fmt::format("{}.{}", format, content);
   if (said != bytes.size()) {
-    reason = fmt::format("it has {} bytes and says {}", bytes.size(), said);
+    reason = fmt::format("it has {} bytes and its header gives {}", bytes.size(), said);
     return std::nullopt;
   }
   const auto layout = std::find_if(kLayouts.begin(), kLayouts.end(), [&](const Layout& known) {

@@ -9,6 +9,7 @@
 #include "ergotune/error.hpp"
 #include "power/nvml_library.hpp"
 #include "power/sensors/clock_offset.hpp"
+#include "power/sensors/counter_wrap.hpp"
 #include "power/sensors/sensor_family.hpp"
 
 namespace ergotune {
@@ -120,13 +121,13 @@ class NvmlSensor : public Sensor {
   bool plausible(double watts, unsigned type) {
     constexpr unsigned kUnsignedShort = 6;
     if (type >= kUnsignedShort) {
-      error_ = fmt::format("the board gives its power as a value of type {}, which holds none", type);
+      error_ = fmt::format("the GPU gives its power as a value of type {}, which holds none", type);
       return false;
     }
     // Not-a-number is in no range.
     if (watts >= info_.least_power && watts <= info_.most_power) return true;
-    error_ = fmt::format("the board reads {:.3g} W, which {}", watts,
-                         watts > info_.most_power ? "is far above any limit of its" : "no powered board draws");
+    error_ = fmt::format("the GPU reads {:.3g} W, which {}", watts,
+                         watts > info_.most_power ? "is far above any limit of its" : "no GPU in operation draws");
     return false;
   }
 
@@ -146,7 +147,7 @@ class NvmlSensor : public Sensor {
   double quickest_ = INFINITY;  ///< s
 };
 
-/// The total energy since the driver was loaded; refreshed in ticks.
+/// The total energy since the driver was loaded, in mJ; refreshed in ticks.
 class EnergyCounter : public NvmlSensor {
  public:
   using NvmlSensor::NvmlSensor;
@@ -160,9 +161,14 @@ class EnergyCounter : public NvmlSensor {
     if (came_late(after - before)) return ReadStatus::no_new_data;
     // The offset of a power calibration (W) has no meaning for a counter's absolute value; only the gain
     // holds.
-    out.push_back({0.5 * (before + after), info_.gain * 1e-3 * static_cast<double>(millijoules)});
+    const double time = 0.5 * (before + after);
+    out.push_back({time, info_.gain * wrap_.continued(kUnit * static_cast<double>(millijoules), time)});
     return ReadStatus::ok;
   }
+
+ private:
+  static constexpr double kUnit = 1e-3;
+  CounterWrap wrap_{kUnit};
 };
 
 /// The driver's own buffer of power samples, with wall-clock time stamps.
@@ -304,7 +310,7 @@ class NvmlFamily : public SensorFamily {
     std::string reason;
     const auto library = Library::open(&reason);
     if (!library) {
-      notes.push_back("NVML (NVIDIA boards): " + reason);
+      notes.push_back("NVML (NVIDIA GPUs): " + reason);
       return infos;
     }
     for (const auto& board : library->boards())
@@ -322,8 +328,7 @@ class NvmlFamily : public SensorFamily {
     if (!board) {
       std::string there;
       for (const auto& b : library->boards()) there += fmt::format("\n  nvml:{}  {}  {}", b.index, b.name, b.uuid);
-      throw UserError(
-          fmt::format("sensor {}: NVML knows no such board; it has{}", id, there.empty() ? " none" : there));
+      throw UserError(fmt::format("sensor {}: NVML knows no such GPU; it has{}", id, there.empty() ? " none" : there));
     }
     std::vector<std::string> notes;
     if (rest.find('/') == std::string::npos) {
@@ -343,7 +348,7 @@ class NvmlFamily : public SensorFamily {
       }
       names.push_back(name_of(r));
     }
-    throw UserError(fmt::format("sensor {}: no sensor \"{}\" on a board{}", id, role, suggestion(role, names)));
+    throw UserError(fmt::format("sensor {}: no sensor \"{}\" of a GPU{}", id, role, suggestion(role, names)));
   }
 
   std::vector<std::unique_ptr<Sensor>> for_device(const std::string& uuid, const std::string& pci_address, bool is_cpu,
@@ -352,12 +357,12 @@ class NvmlFamily : public SensorFamily {
     std::string reason;
     const auto library = Library::open(&reason);
     if (!library) {
-      notes.push_back("NVML (NVIDIA boards): " + reason);
+      notes.push_back("NVML (NVIDIA GPUs): " + reason);
       return {};
     }
     const NvmlDevice* board = library->match(uuid, pci_address);
     if (!board) {
-      notes.push_back(fmt::format("NVML (NVIDIA boards): none of its {} boards has this device's UUID or PCI address",
+      notes.push_back(fmt::format("NVML (NVIDIA GPUs): none of its {} GPUs has this device's UUID or PCI address",
                                   library->boards().size()));
       return {};
     }

@@ -46,7 +46,7 @@ class PmCountersSensor : public SysfsSensor {
       if (!text) return fail(fmt::format("{} cannot be read", file_.string()));
       if (sysfs_.read(folder / "freshness") != before) continue;
       const auto line = parse_line(*text, "J");
-      if (!line) return fail(fmt::format("{} says \"{}\", not joules", file_.string(), *text));
+      if (!line) return fail(fmt::format("{} contains \"{}\", not joules", file_.string(), *text));
       if (!before && last_ && line->value == *last_) return ReadStatus::no_new_data;  // no freshness file
       last_freshness_ = before;
       if (last_ && line->value < *last_) {

@@ -1,61 +1,42 @@
-// The two JSON forms of a problem: the plain one, {"tune_params", "restrictions", "max_threads"}, and T1
-// (load_t1.cpp).
+// The JSON forms of a problem: the native one, with the keys of a TOML file, the plain one, {"tune_params",
+// "restrictions", "max_threads"}, and T1 (load_t1.cpp).
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "problem/checks.hpp"
-#include "problem/files/json_reader.hpp"
+#include "problem/document/fields.hpp"
+#include "problem/document/problem_document.hpp"
 #include "problem/files/load_t1.hpp"
-#include "problem/files/load_toml.hpp"
 
 namespace ergotune {
 
-using json_reading::Json;
-using json_reading::kind_of;
-using json_reading::Source;
+using document::Entry;
+using document::Node;
+using document::Table;
 
 namespace {
 
-Value read_value(const Json& json, const std::string& what, const SourcePlace& place) {
-  if (json.is_boolean()) return json.get<bool>();
-  if (json.is_number_integer()) return json.get<std::int64_t>();
-  if (json.is_number()) return json.get<double>();
-  if (json.is_string()) return json.get<std::string>();
-  throw UserError(fmt::format("a value of {} must be a number, a string, true or false, not {}", what, kind_of(json)),
-                  place);
-}
-
-std::vector<Parameter> read_parameters(const Json& json, const Source& source) {
-  if (!json.is_object()) {
-    throw UserError(fmt::format("\"tune_params\" must be a table of lists, not {}", kind_of(json)),
-                    source.place_of("tune_params"));
-  }
+std::vector<Parameter> read_value_lists(const Table& table) {
   std::vector<Parameter> parameters;
-  for (const auto& [name, values] : json.items()) {
+  for (const auto& [name, values, place] : table.entries()) {
+    if (!values.list() || values.list()->empty())
+      throw UserError(fmt::format("parameter \"{}\" needs a list of values", name), place);
     Parameter parameter;
     parameter.name = name;
-    parameter.place = source.place_of(name);
-    if (!values.is_array() || values.empty()) {
-      throw UserError(fmt::format("parameter \"{}\" needs a list of values", name), parameter.place);
-    }
-    for (const Json& value : values) {
-      parameter.values.push_back(read_value(value, fmt::format("\"{}\"", name), parameter.place));
-    }
+    parameter.place = place;
+    parameter.values = document::values_of(values, fmt::format("\"{}\"", name));
     parameters.push_back(std::move(parameter));
   }
-  if (parameters.empty()) throw UserError("\"tune_params\" is empty: there is nothing to tune", source.whole());
+  if (parameters.empty()) throw UserError("\"tune_params\" is empty: there is nothing to tune", table.place());
   return parameters;
 }
 
 /// In this form the product of the block sizes is limited without anybody writing it down.
-void add_thread_limit(const Json& json, const Source& source, Problem& problem) {
-  if (!json.contains("max_threads")) return;
-  const Json& limit = json.at("max_threads");
-  if (!limit.is_number_integer()) {
-    throw UserError(fmt::format("\"max_threads\" must be an integer, not {}", kind_of(limit)),
-                    source.place_of("max_threads"));
-  }
+void add_thread_limit(const Table& root, Problem& problem) {
+  const Node* node = root.find("max_threads");
+  if (!node) return;
+  const std::int64_t limit = document::integer_of(*node, "\"max_threads\"");
   std::string product;
   for (const Parameter& parameter : problem.parameters) {
     if (parameter.name != "block_size_x" && parameter.name != "block_size_y" && parameter.name != "block_size_z")
@@ -64,65 +45,55 @@ void add_thread_limit(const Json& json, const Source& source, Problem& problem) 
   }
   if (product.empty()) return;
   Restriction restriction;
-  restriction.expression = Expression::parse(fmt::format("{} <= {}", product, limit.get<std::int64_t>()));
+  restriction.expression = Expression::parse(fmt::format("{} <= {}", product, limit));
   restriction.name = "threads per block";
   restriction.restriction_class = RestrictionClass::device_limit;
   problem.restrictions.push_back(std::move(restriction));
 }
 
-Problem read_plain(const Json& json, const Source& source, const std::filesystem::path& file) {
+Problem read_plain(const Table& root, const std::filesystem::path& file) {
   const std::vector<std::string> keys{"tune_params", "restrictions", "max_threads", "name", "source", "description"};
-  for (const auto& [key, value] : json.items()) {
+  for (const Entry& entry : root.entries()) {
     // Files of this form carry notes of their own; only what looks like a slip is one.
-    if (std::find(keys.begin(), keys.end(), key) != keys.end() || nearest_name(key, keys).empty()) continue;
-    throw UserError(fmt::format("unknown key \"{}\"{}", key, suggestion(key, keys)), source.place_of(key));
+    if (std::find(keys.begin(), keys.end(), entry.key) != keys.end() || nearest_name(entry.key, keys).empty()) continue;
+    throw UserError(fmt::format("unknown key \"{}\"{}", entry.key, suggestion(entry.key, keys)), entry.place);
   }
   Problem problem;
   problem.file = file;
-  problem.name =
-      json.contains("name") && json["name"].is_string() ? json["name"].get<std::string>() : file.stem().string();
-  problem.parameters = read_parameters(json.at("tune_params"), source);
-  if (json.contains("restrictions")) {
-    const Json& restrictions = json.at("restrictions");
-    if (!restrictions.is_array()) {
-      throw UserError(fmt::format("\"restrictions\" must be a list of expressions, not {}", kind_of(restrictions)),
-                      source.place_of("restrictions"));
-    }
-    for (const Json& item : restrictions) {
-      if (!item.is_string()) {
-        throw UserError(fmt::format("a restriction must be an expression in quotes, not {}", kind_of(item)),
-                        source.place_of("restrictions"));
-      }
-      const auto text = item.get<std::string>();
-      Restriction restriction;
-      restriction.expression = Expression::parse(text, source.place_of(text));
-      problem.restrictions.push_back(std::move(restriction));
-    }
-  }
-  add_thread_limit(json, source, problem);
+  const Node* name = root.find("name");
+  problem.name = name && name->is_text() ? name->text() : file.stem().string();
+  problem.parameters = read_value_lists(*root.optional_table("tune_params"));
+  if (const Node* list = root.find("restrictions")) problem.restrictions = document::read_restrictions(root, *list);
+  add_thread_limit(root, problem);
   return problem;
 }
 
 }  // namespace
 
 Problem load_json_problem(const std::string& text, const std::filesystem::path& file) {
-  const Source source(text, file.string());
-  const Json json = source.parse();
+  const Node node = document::parse_json(text, file.string());
+  const document::Context context;
+  const Table root(node, document::kWholeFile, {file.string(), 0, 0}, context);
+  const std::vector<std::string> native{"parameters", "kernel", "kernels", "program", "execution"};
   Problem problem;
-  if (json.contains("ConfigurationSpace")) {
-    problem = read_t1(json, source, file);
-  } else if (json.contains("tune_params") && !json.contains("cache")) {
-    problem = read_plain(json, source, file);
-  } else if (json.contains("cache")) {
-    throw UserError("this is a cache of results, not a problem; load it with \"ergotune import\"", source.whole());
+  if (root.has("ConfigurationSpace")) {
+    problem = read_t1(root, file);
+  } else if (root.has("cache")) {
+    throw UserError("this is a cache of results, not a problem; load it with \"ergotune import\"", root.place());
+  } else if (root.has("tune_params")) {
+    problem = read_plain(root, file);
+  } else if (std::any_of(native.begin(), native.end(), [&](const auto& key) { return root.has(key); })) {
+    problem = document::read_problem(node, file, false);
   } else {
-    const std::vector<std::string> keys{"ConfigurationSpace", "tune_params"};
+    const std::vector<std::string> keys{"ConfigurationSpace", "tune_params", "parameters"};
     std::string hint;
-    for (const auto& [key, value] : json.items()) {
-      if (const auto near = nearest_name(key, keys); !near.empty()) hint = suggestion(key, keys);
-    }
-    throw UserError("this JSON is no problem: it has neither \"ConfigurationSpace\" (T1) nor \"tune_params\"" + hint,
-                    source.whole());
+    for (const Entry& entry : root.entries())
+      if (!nearest_name(entry.key, keys).empty()) hint = suggestion(entry.key, keys);
+    throw UserError(
+        "this JSON is no problem: it has neither \"parameters\" nor \"ConfigurationSpace\" (T1) nor "
+        "\"tune_params\"" +
+            hint,
+        root.place());
   }
   check_names(problem);
   return problem;

@@ -4,12 +4,12 @@
 #include <filesystem>
 
 #include "ergotune/problem.hpp"
-#include "problem/files/json_reader.hpp"
+#include "problem/document/table.hpp"
 
 namespace ergotune {
 
 /// What T1 says of a problem. A kernel file that is not there leaves a source without text: T1 files are
 /// passed around beside recorded results, where only the space matters.
-Problem read_t1(const json_reading::Json& json, const json_reading::Source& source, const std::filesystem::path& file);
+Problem read_t1(const document::Table& root, const std::filesystem::path& file);
 
 }  // namespace ergotune

@@ -33,6 +33,8 @@ struct QuantityInfo {
   /// Must be above zero to be believed (and finite, as every quantity): a sensor that says otherwise has
   /// failed.
   bool positive = false;
+  /// Always a model's value, in a measured session, too.
+  bool modelled = false;
 
   /// Unavailable without a sensor or the board's monitor.
   bool needs_sensor() const { return producer == Producer::sensor || producer == Producer::monitor; }

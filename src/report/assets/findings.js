@@ -1,9 +1,10 @@
 // What to make of it: importance, trade-off, correlations, how hard the search is. All worked out by the program.
 function importanceTable(parent) {
   const found = model.findings.importance;
-  if (!found || !found.shares.length && !found.ruled_out.length) return;
+  const noise = found && found.explained != null && !found.shares.length;
+  if (!found || !found.shares.length && !found.ruled_out.length && !noise) return;
   const part = section(parent, 'What matters', 'Share of the variance of the objective\'s logarithm over all combinations of the values that were measured, as a model ' +
-    'of the results has it: modelled, not measured. Two names: what they do together beyond what each does alone. Intervals of 95 %.');
+    'of the results has it: modelled, not measured' + (found.shares.length ? ` (it explains ${percent(found.explained)} of results that were held back)` : '') + '. Two names: what they do together beyond what each does alone. Intervals of 95 %.');
   if (found.shares.length) {
     const shares = found.shares.slice(0, 14), most = Math.max(...shares.map(s => s.high));
     figure(part, {name: 'importance', height: 22 * shares.length + 30, label: 'Importance of parameters', csv: () => [['parameters', 'share', 'low', 'high'], ...found.shares.map(s => [s.parameters.join(' with '), s.share, s.low, s.high])],
@@ -18,45 +19,51 @@ function importanceTable(parent) {
         });
       }});
   }
+  if (noise) part.append(element('p', {}, 'No parameter has an effect that can be distinguished from noise.'));
   if (found.ruled_out.length) part.append(element('p', {}, 'Never worked: ' +
     found.ruled_out.map(r => `${r.parameter} = ${r.value} (${r.tried} tried)`).join(', ')));
 }
 
-function hullSection(parent, h) {
+function hullSection(parent, a) {
+  const q = a.quadrants;
   const part = section(parent, 'Speed against efficiency', 'Up and to the right is better. The outline is the convex hull of all configurations; ' +
     'the dashed lines go through the fastest and the most efficient one, and up and right of both lie the compromises between them.');
   const name = text => text + (unitOf(text) ? ` (${unitOf(text)})` : '');
-  const least = key => Math.min(...h.corners.map(p => p[key]));
-  const outline = [...h.corners, h.corners[0]];
-  const words = p => `${show(p.time, 's')}, ${show(p.energy, 'J')}: ${p.configuration}`;
-  lines(part, () => ({x: {title: name(h.speed)}, y: {title: name(h.efficiency)}, series: [
+  const least = key => Math.min(...a.hull.map(p => p[key]));
+  const outline = [...a.hull, a.hull[0]];
+  const words = p => `${show(p.time, 's')}, ${show(p.energy, 'J')}: ${describe(p.configuration)}`;
+  lines(part, () => ({x: {title: name(a.speed)}, y: {title: name(a.efficiency)}, series: [
     {x: outline.map(p => p.speed), y: outline.map(p => p.efficiency), stroke: colour('accent'), dots: true, words: 'convex hull', tell: i => words(outline[i])},
-    {x: [least('speed'), h.fastest.speed], y: [h.fastest.efficiency, h.fastest.efficiency], stroke: colour('bad'), dash: [5, 5], words: 'fastest', tell: () => words(h.fastest)},
-    {x: [h.most_efficient.speed, h.most_efficient.speed], y: [least('efficiency'), h.most_efficient.efficiency], stroke: colour('good'), dash: [5, 5], words: 'most efficient', tell: () => words(h.most_efficient)}]}),
+    {x: [least('speed'), q.fastest.speed], y: [q.fastest.efficiency, q.fastest.efficiency], stroke: colour('bad'), dash: [5, 5], words: 'fastest', tell: () => words(q.fastest)},
+    {x: [q.most_efficient.speed, q.most_efficient.speed], y: [least('efficiency'), q.most_efficient.efficiency], stroke: colour('good'), dash: [5, 5], words: 'most efficient', tell: () => words(q.most_efficient)}]}),
     {name: 'speed-efficiency', height: 340, label: 'Speed against efficiency'});
   const facts = element('ul', {}), fact = text => facts.append(element('li', {}, text));
-  fact(`The most efficient configuration needs ${percent(h.energy_saved)} less energy than the fastest and is ${percent(h.speed_lost)} slower.`);
-  fact(`${h.beat_fastest_in_energy} configurations are more efficient than the fastest, ${h.beat_most_efficient_in_speed} are faster than the most efficient, ${h.beat_both} are both.`);
-  fact(`Two configurations whose times differ by at most 1 % differ in energy by a factor of up to ${digits(h.energy_within_one_percent, 3)}: time alone does not tell energy.`);
+  fact(`The most efficient configuration needs ${percent(q.energy_saved)} less energy than the fastest and is ${percent(q.speed_lost)} slower.`);
+  fact(`${q.beat_fastest_in_energy} configurations are more efficient than the fastest, ${q.beat_most_efficient_in_speed} are faster than the most efficient, ${q.beat_both} are both.`);
+  fact(`Two configurations whose times differ by at most 1 % differ in energy by a factor of up to ${digits(a.spread.energy_within_one_percent, 3)}: time alone does not tell energy.`);
   part.append(facts);
 }
-function correlations(parent, list, words) {
-  const sureness = (r, i) => r.toFixed(2) + (i ? ` (${i.low.toFixed(2)} to ${i.high.toFixed(2)})${i.p < 0.05 ? '*' : ''}` : '');
+function correlations(parent, influences, words) {
+  const sureness = a => a.r.toFixed(2) + ` (${a.low.toFixed(2)} to ${a.high.toFixed(2)})${a.p < 0.05 ? '*' : ''}`;
+  const strength = c => Math.abs((c.efficiency || c.speed).r);
+  const list = [...influences].sort((a, b) => strength(b) - strength(a)).slice(0, 12);
   const withEnergy = list.some(c => c.efficiency !== undefined);
   const part = section(parent, withEnergy ? 'What goes with speed and with efficiency' : 'What goes with speed',
     'Correlation over all configurations: near 1, larger values go along with it; near -1, smaller ones do; near 0 it says nothing ' +
     'on its own. The strongest stand on top. In brackets 95 % of a bootstrap; * marks p < 0.05 after correction for all of them (Holm).');
   table(part, ['name', 'kind', 'speed', ...(withEnergy ? ['efficiency'] : [])], list.map(c =>
-    [element('code', {}, c.name), (c.parameter ? 'parameter' : 'quantity') + (c.moves ? ', moves' : ''), sureness(c.speed, c.speed_interval),
-     ...(withEnergy ? [c.efficiency === undefined ? '–' : sureness(c.efficiency, c.efficiency_interval)] : [])]), [2, 3]);
+    [element('code', {}, c.name), c.kind + (c.moves ? ', moves' : ''), sureness(c.speed),
+     ...(withEnergy ? [c.efficiency === undefined ? '–' : sureness(c.efficiency)] : [])]), [2, 3]);
   for (const text of words) part.append(element('p', {}, text));
 }
-function centrality(parent, list) {
+function centrality(parent, objectives) {
+  const list = Object.entries(objectives).filter(([, c]) => c.minima > 0);
+  if (!list.length) return;
   const part = section(parent, 'How hard the search is', 'Proportion of centrality (Schoonhoven et al., 2022): how much of where random local searches end ' +
     'lies within so much of the best. A line that is high at the left belongs to an easy space: most searches end at the best.');
   lines(part, () => ({x: {title: 'within so much of the best (%)'}, y: {title: 'share of the ends of searches (%)', range: [0, 100]},
-    series: list.map((c, k) => ({x: c.curve.map(([x]) => 100 * (x - 1)), y: c.curve.map(([, y]) => 100 * y), stroke: palette[k % palette.length], dots: true,
-      words: `${c.name} (${c.minima} local minima)`}))}), {name: 'centrality', label: 'Proportion of centrality'});
+    series: list.map(([name, c], k) => ({x: c.curve.map(at => 100 * (at.p - 1)), y: c.curve.map(at => 100 * at.share), stroke: palette[k % palette.length], dots: true,
+      words: `${name} (${c.minima} local minima)`}))}), {name: 'centrality', label: 'Proportion of centrality'});
 }
 function againstDefault(parent, a) {
   const share = n => `${n} (${percent(n / a.of)})`;
@@ -90,10 +97,10 @@ const findingsView = {name: 'findings', title: 'Findings',
     importanceTable(main);
     const a = model.findings.analysis;
     if (!a) { if (!main.children.length || !figures.length) section(main, 'Findings', 'Too few configurations worked to say more.'); return; }
-    if (a.hull) hullSection(main, a.hull);
+    if (a.quadrants && a.spread) hullSection(main, a);
     if (a.against_default && a.against_default.of > 0) againstDefault(section(main, 'Against the default'), a.against_default);
-    if (a.correlations.length) correlations(main, a.correlations, a.words || []);
-    if (a.centrality && a.centrality.length) centrality(main, a.centrality);
+    if (a.influences.length) correlations(main, a.influences, a.words);
+    centrality(main, a.centrality.objectives);
   },
   update(what) { if (what === 'head' && !model.findings && !this.busy) this.fill(); },
 };

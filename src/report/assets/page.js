@@ -151,8 +151,9 @@ const selectOf = (label, list, value, change) => {
 };
 
 // What has not converged has a wider interval than was asked for.
-const sure = row => row.unsure ? '~' : '';
-const describeRow = row => row.configuration;
+const sure = row => row.status === 'not_converged' ? '~' : '';
+const describe = configuration => Object.entries(configuration).map(([name, value]) => `${name}=${value}`).join(', ');
+const valueOf = (row, name) => (row.quantities[name] || {}).value ?? row.metrics[name];
 const interval = row => row.half_width > 0 ? ' ± ' + show(row.half_width, model.head.objective.unit, 2) : '';
 
 function section(parent, title, note) {
@@ -202,14 +203,14 @@ const changed = what => { if (current && current.update) current.update(what); }
 function tellHead() {
   const head = model.head;
   if (!head) return;
-  byId('title').textContent = head.problem + ' on ' + head.device;
+  byId('title').textContent = head.problem + ' on ' + head.device_name;
   document.title = 'ergotune: ' + head.problem;
   byId('subtitle').textContent = `${head.objective.direction === 'max' ? 'Largest' : 'Least'} ${head.objective.name}; ` +
-    `${head.counts.total} configurations measured${head.counts.space ? ` of ${head.counts.space}` : ''}, ${head.counts.failed} failed` +
-    `${head.counts.not_converged ? `, ${head.counts.not_converged} not converged (marked ~)` : ''}; ${head.created}`;
+    `${head.rows} configurations measured${head.space ? ` of ${head.space}` : ''}, ${head.failures.reduce((n, f) => n + f.count, 0)} failed` +
+    `${head.statuses.not_converged ? `, ${head.statuses.not_converged} not converged (marked ~)` : ''}; ${head.created}`;
   const label = byId('provenance');
   label.hidden = head.provenance === 'measured';
   label.textContent = head.provenance === 'replayed' ? 'replayed values: recorded earlier, nothing was measured for this page' :
     head.provenance + ' values: nothing on this page was measured on the device it names';
-  byId('footer').textContent = `Written by ergotune ${head.version}.`;
+  byId('footer').textContent = `Written by ergotune ${head.ergotune}.`;
 }

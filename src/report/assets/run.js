@@ -7,14 +7,14 @@ function bestName() {
 }
 function answerCards(parent) {
   const head = model.head;
-  if (!head.best) { parent.append(element('p', {}, head.counts.total ? 'No configuration worked yet. The failures below say why.' : 'Nothing has been measured yet.')); return; }
-  parent.append(element('p', {}, element('code', {}, head.best.configuration)));
+  if (!head.best) { parent.append(element('p', {}, head.rows ? 'No configuration worked yet. The failures below say why.' : 'Nothing has been measured yet.')); return; }
+  parent.append(element('p', {}, element('code', {}, describe(head.best.configuration))));
   const cards = element('div', {class: 'cards'});
   const add = (value, label) => cards.append(card(value, label));
   const i = interval(head.best);
-  add(sure(head.best) + show(head.best.v, head.objective.unit), `${bestName()}${i ? ` (95 % interval${i})` : ''}`);
-  for (const [name, row, words] of [['default', head.default_row, 'the default'], ['median', head.median, 'the median']])
-    if (row && head.gains[name]) add(digits(head.gains[name], 3) + ' ×', `better than ${words} (${show(row.v, head.objective.unit)})`);
+  add(sure(head.best) + show(head.best.objective, head.objective.unit), `${bestName()}${i ? ` (95 % interval${i})` : ''}`);
+  for (const [name, value] of [['default', head.default?.objective], ['median', head.median]])
+    if (head.gains[name]) add(digits(head.gains[name], 3) + ' ×', `better than the ${name} (${show(value, head.objective.unit)})`);
   if (head.best.probability_best !== undefined)
     add(percent(head.best.probability_best), 'probability of being the best of those measured again' +
       (head.best.expected_loss !== undefined ? `; expected loss ${percent(head.best.expected_loss)}` : ''));
@@ -29,16 +29,16 @@ function topTable(parent) {
   const head = model.head, o = head.objective;
   if (!head.top.length) return;
   const part = section(parent, `The ${head.top.length} best`);
-  const names = head.quantities.filter(q => q !== o.name && head.top.some(r => r.q && r.q[q] !== undefined)).slice(0, 7);
+  const names = head.quantities.filter(q => q !== o.name && head.top.some(r => valueOf(r, q) !== undefined)).slice(0, 7);
   table(part, ['#', o.name, ...names, 'configuration'],
-    head.top.map((r, k) => [k + 1, sure(r) + show(r.v, o.unit) + interval(r) + unconfirmed(r), ...names.map(q => show(r.q[q], unitOf(q))),
-      element('button', {title: 'all about it', onclick: () => openDetail(rows.place.get(r.i))}, r.configuration)]), [0, 1, ...names.map((_, k) => k + 2)]);
+    head.top.map((r, k) => [k + 1, sure(r) + show(r.objective, o.unit) + interval(r) + unconfirmed(r), ...names.map(q => show(valueOf(r, q), unitOf(q))),
+      element('button', {title: 'all about it', onclick: () => openDetail(rows.place.get(r.row))}, describe(r.configuration))]), [0, 1, ...names.map((_, k) => k + 2)]);
 }
 function failureTable(parent) {
   if (!model.head.failures.length) return;
   const part = section(parent, 'Failures', 'The commonest first, with the words of the first configuration of each kind.');
   table(part, ['status', 'configurations', 'example', 'words'], model.head.failures.map(f =>
-    [f.status, f.count, element('code', {}, f.configuration), element('pre', {}, f.message)]), [1]);
+    [f.status, f.count, element('code', {}, describe(f.configuration)), element('pre', {}, f.message || '(no message was recorded)')]), [1]);
 }
 // What each kernel of a round owes: nobody measures that while they overlap.
 function attribution(parent) {
@@ -73,8 +73,8 @@ function convergence(parent) {
   return own;
 }
 
-const placeOf = row => row ? rows.place.get(row.i) : undefined;
-const bestAndDefault = () => model.head ? [{place: placeOf(model.head.default_row), words: 'default', fill: colour('bad')}, {place: placeOf(model.head.best), words: 'best', fill: colour('good')}] : [];
+const placeOf = row => row ? rows.place.get(row.row) : undefined;
+const bestAndDefault = () => model.head ? [{place: placeOf(model.head.default), words: 'default', fill: colour('bad')}, {place: placeOf(model.head.best), words: 'best', fill: colour('good')}] : [];
 function tradeOff(parent) {
   if (!rows.columns.has('time') || !rows.columns.has('energy') || rows.n < 2) return;
   const part = section(parent, 'Time against energy', 'Every configuration that worked; down and to the left is better. The line is the Pareto front: nothing is both faster and needs less energy.');

@@ -29,7 +29,7 @@ const tableView = {name: 'table', title: 'Table', sort: ['\u0000objective', 0], 
   fill() {
     if (!rows.n) { this.counted.textContent = 'nothing has been measured yet'; this.box.replaceChildren(); return; }
     this.order = this.sorted();
-    this.counted.textContent = `${this.order.length} of ${rows.n} configurations` + (model.head && model.head.counts.shown < model.head.counts.total && data.saved ? ` (a sample of ${model.head.counts.total}, the best among them)` : '');
+    this.counted.textContent = `${this.order.length} of ${rows.n} configurations` + (model.head && model.head.shown < model.head.rows && data.saved ? ` (a sample of ${model.head.rows}, the best among them)` : '');
     const head = element('tr', {}, element('th', {}, ''), ...this.columns().map(key => element('th', {class: 'number', 'aria-sort': this.sort[0] === key ? (this.sort[1] ? 'descending' : 'ascending') : 'none'},
       element('button', {onclick: () => { this.sort = [key, this.sort[0] === key ? 1 - this.sort[1] : 0]; this.fill(); }}, labelOf(key) + (this.sort[0] === key ? (this.sort[1] ? ' ▾' : ' ▴') : '')))), ...(this.all ? [element('th', {}, 'status')] : []));
     this.body = element('tbody');
@@ -84,7 +84,7 @@ function detailOf(box, i, all) {
   if (all.measurements.length > 1 || all.measurements[0]?.times.length > 1) {
     box.append(element('h3', {}, 'Measurements'));
     table(box, ['row', 'kind', 'status', 'when', objectiveName(), 'samples'], all.measurements.map(m => [m.row, m.kind + (m.stage ? ' ' + m.stage : ''), m.status, clock(m.finished_at),
-      show((m.quantities[objectiveName()] || {}).value ?? m.metrics[objectiveName()], model.head.objective.unit), m.times.length]), [0, 4, 5]);
+      show(valueOf(m, objectiveName()), model.head.objective.unit), m.times.length]), [0, 4, 5]);
     const timed = all.measurements.filter(m => m.times.length > 1);
     if (timed.length) lines(box, () => ({x: {title: 'sample'}, y: {title: 'time', unit: 's'}, series: timed.slice(0, 8).map((m, k) => ({x: m.times.map((_, j) => j + 1), y: m.times, stroke: palette[k], words: `row ${m.row}`, dots: true, only: true}))}), {name: 'samples', height: 180, label: 'Times of single samples'});
   }

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
-#include <sstream>
 #include <unordered_map>
 
+#include "base/text.hpp"
 #include "search/builtin.hpp"
 #include "search/strategy_base.hpp"
 
@@ -17,8 +17,7 @@ namespace {
 class Bandit : public StrategyBase {
  public:
   explicit Bandit(const StrategyContext& c) : StrategyBase("bandit", c) {
-    std::istringstream names(text("members"));
-    for (std::string name; std::getline(names, name, '+');) {
+    for (const std::string& name : split(text("members"), '+')) {
       if (name == "bandit" || name == "auto") throw UserError("strategy bandit: it cannot be its own member");
       StrategyContext child = c;
       child.options.clear();

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "search/builtin.hpp"
+#include "search/ranking.hpp"
 #include "search/strategy_base.hpp"
 
 namespace ergotune::search {
@@ -22,7 +23,7 @@ using Positions = std::vector<std::uint32_t>;
 /// not is asked for.
 class Coordinate : public Strategy {
  public:
-  explicit Coordinate(const StrategyContext& context) : space_(*context.space), intervals_(1.96) {
+  explicit Coordinate(const StrategyContext& context) : space_(*context.space) {
     const auto& parameters = space_.parameters();
     for (std::size_t i = 0; i < parameters.size(); ++i)
       (parameters[i].kind == ParameterKind::code ? code_ : clocks_).push_back(i);
@@ -44,8 +45,7 @@ class Coordinate : public Strategy {
     Seen& seen = seen_[index];
     seen.value = scalar_value(outcome);
     seen.ok = outcome.ok && std::isfinite(seen.value);
-    seen.error = outcome.standard_errors.size() == 1 ? outcome.standard_errors.front() : 0;
-    seen.kernel_times = outcome.kernel_times;
+    seen.outcome = outcome;
   }
 
   std::string explanation() const override {
@@ -57,8 +57,8 @@ class Coordinate : public Strategy {
  private:
   struct Seen {
     bool ok = false;
-    double value = 0, error = 0;
-    std::map<std::string, double> kernel_times;
+    double value = 0;
+    Outcome outcome;
   };
 
   static std::string counted(std::size_t count, const char* one, const char* many) {
@@ -108,7 +108,7 @@ class Coordinate : public Strategy {
 
   bool worse(const Seen& now, const Seen& before) const {
     if (!before.ok) return false;
-    return !now.ok || now.value > before.value + intervals_ * std::hypot(now.error, before.error);
+    return !now.ok || now.value > before.value + half_width_of_difference(now.outcome, before.outcome);
   }
 
   /// The best of parameter `p`'s values from the `from`th on, all others as they are; nullopt while one has to be
@@ -153,8 +153,8 @@ class Coordinate : public Strategy {
     if (seen == seen_.end()) return order;
     const auto time_of = [&](std::size_t p) {
       const std::string& name = space_.parameters()[p].name;
-      const auto time = seen->second.kernel_times.find(name.substr(0, name.find('.')));
-      return time == seen->second.kernel_times.end() ? 0.0 : time->second;
+      const auto time = seen->second.outcome.kernel_times.find(name.substr(0, name.find('.')));
+      return time == seen->second.outcome.kernel_times.end() ? 0.0 : time->second;
     };
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return time_of(a) > time_of(b); });
     return order;
@@ -183,7 +183,6 @@ class Coordinate : public Strategy {
   }
 
   const SearchSpace& space_;
-  double intervals_;  ///< standard errors
   std::vector<std::size_t> clocks_, code_;
   std::vector<std::vector<std::uint32_t>> values_;
   std::unordered_map<ConfigurationIndex, Seen> seen_;

@@ -10,7 +10,6 @@
 
 #include "base/statistics.hpp"
 #include "search/builtin.hpp"
-#include "search/candidates.hpp"
 #include "search/heuristics/moves.hpp"
 #include "search/inactive_parameters.hpp"
 #include "search/models/acquisition.hpp"

@@ -8,7 +8,6 @@
 
 #include "base/statistics.hpp"
 #include "search/builtin.hpp"
-#include "search/candidates.hpp"
 #include "search/models/acquisition.hpp"
 #include "search/models/gaussian_process.hpp"
 #include "search/models/prior_features.hpp"

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "space/build/layers.hpp"
+#include "space/build/diagram.hpp"
 #include "space/expression/program.hpp"
 
 namespace ergotune {

@@ -6,7 +6,7 @@
 #include "ergotune/error.hpp"
 #include "space/build/builder.hpp"
 #include "space/build/layer_builder.hpp"
-#include "space/space_names.hpp"
+#include "space/build/parameter_lists.hpp"
 
 namespace ergotune {
 

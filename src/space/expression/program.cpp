@@ -4,8 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "space/expression/program_bounds.hpp"
-
 namespace ergotune::program {
 
 OperationId Program::intern(Operation operation) {

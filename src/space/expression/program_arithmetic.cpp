@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "space/expression/arithmetic.hpp"
-#include "space/expression/program_bounds.hpp"
+#include "space/expression/program.hpp"
 
 namespace ergotune::program {
 

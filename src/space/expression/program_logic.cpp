@@ -3,7 +3,7 @@
 #include <cmath>
 #include <compare>
 
-#include "space/expression/program_bounds.hpp"
+#include "space/expression/program.hpp"
 
 namespace ergotune::program {
 

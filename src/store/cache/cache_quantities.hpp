@@ -38,4 +38,11 @@ bool renamed_target(std::string_view name);
 /// nvml_pwr_limit.
 Parameter recorded_parameter(const std::string& name);
 
+/// Kernel Tuner's name of one of our quantities: core_clock -> core_freq, energy -> nvml_energy or ps_energy
+/// by its sensor. Values under it are in the units that cache_scale() knows.
+std::string cache_name(const std::string& name, const Quantity& quantity);
+
+/// "2023-12-21 10:44:42.236642+00:00"
+std::string cache_time_stamp(double seconds_since_epoch);
+
 }  // namespace ergotune

@@ -1,4 +1,4 @@
-#include "store/cache/cache_reader.hpp"
+#include "store/formats/recording_readers.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,8 @@
 #include <thread>
 
 #include "base/json_depth.hpp"
-#include "base/process/processors.hpp"
+#include "base/process/environment.hpp"
+#include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "store/cache/cache_entry.hpp"
 #include "store/cache/cache_quantities.hpp"
@@ -135,12 +136,6 @@ class LineBlocks {
   bool done_ = false;
   std::mutex mutex_;
 };
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\r' || text.back() == '\t')) text.remove_suffix(1);
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  return text;
-}
 
 /// One line: `"16,1": {...},`. The last one may carry the closing brackets of everything around it. Returns
 /// false for a line that is no entry.

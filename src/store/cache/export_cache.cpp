@@ -7,7 +7,6 @@
 
 #include "store/cache/cache_quantities.hpp"
 #include "store/formats/export.hpp"
-#include "store/formats/export_names.hpp"
 #include "store/formats/json_values.hpp"
 
 namespace ergotune {

@@ -1,10 +1,9 @@
-// T4 results and metadata.
+// T4 results.
 #include <cmath>
 
-#include "base/json_depth.hpp"
 #include "problem/tables/quantity.hpp"
+#include "store/cache/cache_quantities.hpp"
 #include "store/formats/export.hpp"
-#include "store/formats/export_names.hpp"
 #include "store/formats/json_values.hpp"
 
 namespace ergotune {
@@ -87,17 +86,6 @@ std::string to_t4_results(const ResultSet& results) {
                     {"provenance", to_string(results.provenance)}}},
                   {"results", list},
                   {"schema_version", kSchemaVersion}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-std::string to_t4_metadata(const ResultSet& results) {
-  Json environment = parse_json<Json>(results.environment, false);
-  if (environment.is_discarded() || !environment.is_object()) environment = Json::object();
-  const Json json{
-      {"metadata",
-       {{"hardware", {{"hardware_description", Json::array({Json{{"device", results.device}}})}}},
-        {"environment", {{"device_query", Json{{"ergotune", environment}}}, {"requirements", Json::array()}}}}},
-      {"schema_version", kSchemaVersion}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

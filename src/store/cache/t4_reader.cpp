@@ -1,4 +1,4 @@
-#include "store/cache/t4_reader.hpp"
+#include "store/formats/recording_readers.hpp"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include "base/statistics.hpp"
 #include "ergotune/error.hpp"
 #include "store/cache/cache_quantities.hpp"
-#include "store/formats/distinct_values.hpp"
 #include "store/formats/json_values.hpp"
+#include "store/formats/recording_builder.hpp"
 #include "store/formats/text_source.hpp"
 
 namespace ergotune {

@@ -1,5 +1,5 @@
 #include <map>
-#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "store/sqlite/store.hpp"
@@ -11,10 +11,10 @@ int standing(Status status) { return status == Status::ok ? 2 : usable(status) ?
 
 /// What is known of one configuration while its rows go by.
 struct Found {
-  std::optional<StoredRow> search;     ///< the best of its search rows
-  std::optional<StoredRow> confirmed;  ///< the last, if nothing was searched since
-  std::int64_t run = 0;                ///< that measured the last rounds of a confirmation, on this board
-  std::string board;
+  StoredRow* search = nullptr;     ///< the best of its search rows
+  StoredRow* confirmed = nullptr;  ///< the last, if nothing was searched since
+  std::int64_t run = 0;            ///< that measured the last repeats of a confirmation, on this device
+  std::string_view board;
   int rounds = 0;
 };
 
@@ -37,12 +37,13 @@ std::string to_string(RowKind kind) {
 std::vector<StoredRow> counting_rows(std::vector<StoredRow> rows, const std::vector<RunInfo>& runs) {
   std::map<std::int64_t, const RunInfo*> run_of;
   for (const RunInfo& run : runs) run_of[run.id] = &run;
-  std::map<Configuration, std::size_t> seen;
+  const auto before_in_order = [](const Configuration* a, const Configuration* b) { return *a < *b; };
+  std::map<const Configuration*, std::size_t, decltype(before_in_order)> seen(before_in_order);
   std::vector<Found> found;
   for (StoredRow& row : rows) {
     if (row.kind == RowKind::reference) continue;
-    if (row.kind == RowKind::confirmation && !seen.contains(row.configuration)) continue;
-    const auto [place, added] = seen.emplace(row.configuration, found.size());
+    if (row.kind == RowKind::confirmation && !seen.contains(&row.configuration)) continue;
+    const auto [place, added] = seen.emplace(&row.configuration, found.size());
     if (added) found.emplace_back();
     Found& of = found[place->second];
     if (row.kind == RowKind::confirmation) {
@@ -60,15 +61,16 @@ std::vector<StoredRow> counting_rows(std::vector<StoredRow> rows, const std::vec
         row.rounds = of.rounds > 0 && of.run == row.run ? of.rounds : run->second->confirmed;
         row.certainty = run->second->certainty;
       }
-      of.confirmed = std::move(row);
+      of.confirmed = &row;
       continue;
     }
-    of.confirmed.reset();
+    of.confirmed = nullptr;
     const int before = of.search ? standing(of.search->measurement.status) : -1;
-    if (standing(row.measurement.status) > before || before == 0) of.search = std::move(row);
+    if (standing(row.measurement.status) > before || before == 0) of.search = &row;
   }
   std::vector<StoredRow> result;
-  for (Found& of : found) {
+  result.reserve(found.size());
+  for (const Found& of : found) {
     if (of.confirmed && of.search) of.confirmed->searched = std::move(of.search->measurement);
     result.push_back(std::move(of.confirmed ? *of.confirmed : *of.search));
   }

@@ -1,4 +1,4 @@
-#include "store/formats/csv_reader.hpp"
+#include "store/formats/recording_readers.hpp"
 
 #include <fmt/format.h>
 
@@ -9,14 +9,14 @@
 #include "ergotune/error.hpp"
 #include "problem/tables/quantity.hpp"
 #include "store/cache/cache_quantities.hpp"
-#include "store/formats/distinct_values.hpp"
+#include "store/formats/recording_builder.hpp"
 #include "store/formats/text_source.hpp"
 
 namespace ergotune {
 
 namespace {
 
-constexpr std::string_view kErrorEnding = "_standard_error", kCountEnding = "_n";
+constexpr std::string_view kErrorEnding = "_standard_error", kCountEnding = "_n", kDegreesEnding = "_degrees";
 
 /// The cells of one record from `at` on, which is moved behind it. Quotes may hold commas and line ends.
 std::vector<std::string> next_record(const std::string& text, std::size_t& at, int& line) {
@@ -67,7 +67,7 @@ Value parameter_value(const std::string& cell) {
 
 /// What a column after the parameters holds.
 struct CsvColumn {
-  enum class Kind { status, value, standard_error, count, cost, message, ignore } kind = Kind::ignore;
+  enum class Kind { status, value, standard_error, count, degrees, cost, message, ignore } kind = Kind::ignore;
   std::string name;
   double RowCosts::*cost = nullptr;
 };
@@ -92,6 +92,10 @@ CsvColumn describe(const std::string& name, const std::vector<std::string>& head
     const std::string stem = name.substr(0, name.size() - kCountEnding.size());
     if (has(stem)) return {Kind::count, stem};
   }
+  if (name.ends_with(kDegreesEnding)) {
+    const std::string stem = name.substr(0, name.size() - kDegreesEnding.size());
+    if (has(stem + std::string(kErrorEnding))) return {Kind::degrees, stem};
+  }
   return {Kind::value, name};
 }
 
@@ -108,6 +112,7 @@ std::size_t parameter_columns(const std::vector<std::string>& header) {
 struct RowValue {
   double value = NAN, error = 0;
   std::uint32_t n = 1;
+  std::optional<double> degrees;
 };
 
 class CsvReader {
@@ -177,7 +182,10 @@ class CsvReader {
       }
     }
     for (const auto& [name, value] : found) {
-      if (!std::isnan(value.value)) rows_.set(rows_.column(name, is_metric(name)), value.value, value.error, value.n);
+      if (std::isnan(value.value)) continue;
+      const std::size_t column = rows_.column(name, is_metric(name));
+      rows_.set(column, value.value, value.error, value.n);
+      if (value.degrees) rows_.set_degrees(column, *value.degrees);
     }
     rows_.finish_row(values_.positions(configuration), status, costs);
   }
@@ -192,6 +200,9 @@ class CsvReader {
         break;
       case CsvColumn::Kind::count:
         found[column.name].n = static_cast<std::uint32_t>(x);
+        break;
+      case CsvColumn::Kind::degrees:
+        found[column.name].degrees = x;
         break;
       case CsvColumn::Kind::cost:
         costs.*column.cost = x;

@@ -16,9 +16,13 @@ struct ResultSet {
   std::string problem;  ///< name of the problem
   std::string kernel;   ///< name of the kernel function; the problem's where it is not known
   std::string device;
-  std::string objective = "time";  ///< what was optimised, by name
-  ObjectiveSpec goal;              ///< the same as the user wrote it
-  std::string environment;         ///< JSON; empty when not known
+  std::string device_name, device_id;  ///< the parts of `device`; the id is the name where only that is known
+  std::filesystem::path store;         ///< empty: it comes from no store
+  std::int64_t session = 0;            ///< of the store
+  std::optional<std::uint64_t> space;  ///< configurations of the search space; nullopt where not recorded
+  std::string objective = "time";      ///< what was optimised, by name
+  ObjectiveSpec goal;                  ///< the same as the user wrote it
+  std::string environment;             ///< JSON; empty when not known
   Provenance provenance = Provenance::measured;
   Constants constants;  ///< the problem's, which say what size was tuned
   /// With every value that occurs.
@@ -38,9 +42,8 @@ ResultSet result_set(const Recording& recording);
 /// read by its simulation mode and by its dashboard. Failures carry Kernel Tuner's words. Of a configuration
 /// measured several times the first usable row is written.
 std::string to_kernel_tuner_cache(const ResultSet& results);
-/// T4 results and metadata, version 1.0.0 of the schemas.
+/// T4 results, version 1.0.0 of the schema.
 std::string to_t4_results(const ResultSet& results);
-std::string to_t4_metadata(const ResultSet& results);
 /// One line per row: parameters, status, every quantity with its standard error and count, metrics, costs. SI
 /// units.
 std::string to_csv(const ResultSet& results);

@@ -20,18 +20,29 @@ std::string cell(const std::string& text) {
 /// The shortest text that reads back as the same number; nothing for what is not one.
 std::string cell(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
 
+/// Whether an interval hangs on more than the number of samples: readers take n - 1 degrees of freedom.
+bool has_other_degrees(const Quantity& quantity) {
+  return quantity.standard_error > 0 && quantity.degrees != static_cast<double>(quantity.n) - 1;
+}
+
 }  // namespace
 
 std::string to_csv(const ResultSet& results) {
-  std::set<std::string> quantities, metrics;
+  std::set<std::string> quantities, with_degrees, metrics;
   for (const StoredRow& row : results.rows) {
-    for (const auto& [name, quantity] : row.measurement.quantities) quantities.insert(name);
+    for (const auto& [name, quantity] : row.measurement.quantities) {
+      quantities.insert(name);
+      if (has_other_degrees(quantity)) with_degrees.insert(name);
+    }
     for (const auto& [name, value] : row.measurement.metrics) metrics.insert(name);
   }
   std::string text;
   for (const Parameter& parameter : results.parameters) text += cell(parameter.name) + ",";
   text += "status";
-  for (const std::string& name : quantities) text += fmt::format(",{0},{0}_standard_error,{0}_n", name);
+  for (const std::string& name : quantities) {
+    text += fmt::format(",{0},{0}_standard_error,{0}_n", name);
+    if (with_degrees.contains(name)) text += fmt::format(",{}_degrees", name);
+  }
   for (const std::string& name : metrics) text.append(1, ',').append(cell(name));
   text += ",compile_seconds,verify_seconds,measure_seconds,tuner_seconds,provenance,finished_at,message\n";
   for (const StoredRow& row : results.rows) {
@@ -43,6 +54,8 @@ std::string to_csv(const ResultSet& results) {
       text += found == m.quantities.end() ? ",,,"
                                           : fmt::format(",{},{},{}", cell(found->second.value),
                                                         cell(found->second.standard_error), found->second.n);
+      if (with_degrees.contains(name))
+        text.append(1, ',').append(found == m.quantities.end() ? std::string() : cell(found->second.degrees));
     }
     for (const std::string& name : metrics) {
       const auto found = m.metrics.find(name);

@@ -6,13 +6,10 @@
 #include "base/statistics.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
-#include "store/cache/cache_reader.hpp"
 #include "store/cache/json_scan.hpp"
-#include "store/cache/t4_reader.hpp"
-#include "store/formats/csv_reader.hpp"
+#include "store/formats/recording_readers.hpp"
 #include "store/formats/text_source.hpp"
 #include "store/sqlite/store.hpp"
-#include "store/sqlite/stored_recording.hpp"
 
 namespace ergotune {
 

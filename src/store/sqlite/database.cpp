@@ -102,6 +102,25 @@ void Database::fail(int code, const std::string& doing) const {
   }
 }
 
+bool Database::is_there() const {
+  int moved = 0;
+  return sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || moved == 0;
+}
+
+void Database::settle() const {
+  sqlite3_wal_checkpoint_v2(handle_.get(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+}
+
+void Database::require_in_place() const {
+  std::error_code error;
+  if (is_there() || !std::filesystem::exists(file_, error)) return;
+  settle();
+  throw Error(fmt::format(
+      "{}: another file has taken the place of the store while this session wrote it; the session ends, and the new "
+      "file is left as it is",
+      file_.string()));
+}
+
 void Database::execute(const std::string& sql) const {
   const int code = sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) fail(code, "use");

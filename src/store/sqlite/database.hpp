@@ -47,6 +47,13 @@ class Database {
   std::int64_t last_row() const { return sqlite3_last_insert_rowid(handle_.get()); }
   sqlite3* handle() const { return handle_.get(); }
   const std::filesystem::path& file() const { return file_; }
+  /// False when the file was removed, renamed or replaced since it was opened.
+  bool is_there() const;
+  /// Called before each write. Where another file has taken the name, the log beside it would be applied to that file
+  /// by whoever opens it next: settle() it, then throw Error.
+  void require_in_place() const;
+  /// Brings all that was written into the file that was opened, wherever it is now, and empties the log.
+  void settle() const;
   /// Throws for a result code: UserError where the user can mend it (damaged, read-only, full), Error
   /// otherwise.
   [[noreturn]] void fail(int code, const std::string& doing) const;
@@ -62,7 +69,10 @@ class Database {
 /// A transaction that rolls back unless committed.
 class Transaction {
  public:
-  explicit Transaction(const Database& database) : database_(database) { database_.execute("BEGIN IMMEDIATE"); }
+  explicit Transaction(const Database& database) : database_(database) {
+    database_.require_in_place();
+    database_.execute("BEGIN IMMEDIATE");
+  }
   ~Transaction();
   void commit();
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/text.hpp"
+
 namespace ergotune {
 namespace {
 
@@ -62,12 +64,10 @@ std::string telling_line(std::string_view words) {
       first = line;
       break;
     }
-    if (first.empty() && line.find_first_not_of(" \t\r") != line.npos) first = line;
+    if (first.empty()) first = trimmed(line);
     words.remove_prefix(std::min(end + 1, words.size()));
   }
-  const std::size_t begin = first.find_first_not_of(" \t\r");
-  if (begin == first.npos) return {};
-  return std::string(first.substr(begin, first.find_last_not_of(" \t\r") + 1 - begin));
+  return std::string(trimmed(first));
 }
 
 }  // namespace ergotune

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
+#include "base/json_depth.hpp"
 #include "ergotune/error.hpp"
 #include "store/formats/export.hpp"
 #include "store/sqlite/stored_session.hpp"
@@ -34,10 +36,20 @@ ResultSet result_set(const Store& store, std::int64_t session) {
   const SessionInfo info = pick_session(store, session);
   ResultSet results;
   results.problem = results.kernel = one_line(info.problem);
-  results.device = one_line(info.device);
+  results.device = results.device_name = results.device_id = one_line(info.device);
   results.goal = info.objective;
   results.provenance = info.provenance;
   results.environment = store.environment(info.id);
+  const auto environment = parse_json<nlohmann::json>(results.environment, false);
+  if (environment.is_object()) {
+    results.device_name = environment.value("device", results.device);
+    results.device_id = environment.value("device_id", results.device_name);
+    if (const auto space = environment.find("configurations");
+        space != environment.end() && space->is_number_unsigned())
+      results.space = space->get<std::uint64_t>();
+  }
+  results.store = store.file();
+  results.session = info.id;
   results.rows = store.results(info.id);
   std::optional<Problem> problem;
   try {
@@ -65,7 +77,8 @@ ResultSet result_set(const Store& store, std::int64_t session) {
 ResultSet result_set(const Recording& recording) {
   ResultSet results;
   results.problem = results.kernel = one_line(recording.name);
-  results.device = one_line(recording.device);
+  results.device = results.device_name = results.device_id = one_line(recording.device);
+  results.warnings = recording.warnings;
   results.goal = recording.objective;
   results.objective = results.goal.text;
   results.provenance = Provenance::replayed;
@@ -76,6 +89,12 @@ ResultSet result_set(const Recording& recording) {
     stored.id = static_cast<std::int64_t>(row);
     stored.configuration = recording.configuration(row);
     stored.measurement = recording.measurement(row);
+    if (const auto confirmed = recording.confirmed.find(row); confirmed != recording.confirmed.end())
+      stored.confirmed_for = confirmed->second;
+    if (const auto certainty = recording.certainty.find(row); certainty != recording.certainty.end())
+      stored.certainty = certainty->second;
+    if (const auto searched = recording.searched.find(row); searched != recording.searched.end())
+      stored.searched = searched->second;
   }
   return results;
 }

@@ -5,12 +5,13 @@
 #include <fstream>
 
 #include "ergotune/error.hpp"
+#include "store/sqlite/store.hpp"
 
 namespace ergotune {
 namespace {
 
 constexpr std::int64_t kApplicationId = 0x4552474f;  // "ERGO"
-constexpr std::int64_t kSchemaVersion = 4;
+constexpr std::int64_t kSchemaVersion = 5;
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE sessions (
@@ -83,6 +84,11 @@ std::int64_t pragma(const Database& database, const std::string& name) {
   return statement.step() ? statement.integer(0) : 0;
 }
 
+bool has_tables(const Database& database) {
+  Statement tables(database, "SELECT count(*) FROM sqlite_master");
+  return tables.step() && tables.integer(0) > 0;
+}
+
 }  // namespace
 
 void check_store_header(const std::filesystem::path& file) {
@@ -101,17 +107,21 @@ void check_store_header(const std::filesystem::path& file) {
   }
 }
 
+bool is_created(const std::filesystem::path& file) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) return false;
+  check_store_header(file);
+  return has_tables(Database(file, true));
+}
+
 void prepare_schema(const Database& database) {
   Transaction transaction(database);
   const std::int64_t application = pragma(database, "application_id");
   const std::int64_t version = pragma(database, "user_version");
   const SourcePlace place{database.file().string(), 0, 0};
   if (application == 0 && version == 0) {
-    Statement tables(database, "SELECT count(*) FROM sqlite_master");
-    if (tables.step() && tables.integer(0) > 0) {
+    if (has_tables(database))
       throw UserError("this is an SQLite database of another program; name another file with --store", place);
-    }
-    tables.reset();
     database.execute(kSchema);
     database.execute(kRuns);
     database.execute(fmt::format("PRAGMA application_id = {}", kApplicationId));
@@ -125,7 +135,9 @@ void prepare_schema(const Database& database) {
 void check_schema(const Database& database) {
   const SourcePlace place{database.file().string(), 0, 0};
   if (pragma(database, "application_id") != kApplicationId) {
-    throw UserError("this is an SQLite database of another program", place);
+    throw UserError(has_tables(database) ? "this is an SQLite database of another program"
+                                         : "this store is empty: the session that creates it has not begun yet",
+                    place);
   }
   // ergotune makes none of these, and they would execute what a stranger wrote.
   Statement foreign(

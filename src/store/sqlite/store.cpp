@@ -3,18 +3,68 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/files.hpp"
 #include "base/hash.hpp"
-#include "base/process/shell_words.hpp"
+#include "base/process/file_lock.hpp"
+#include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "store/formats/json_values.hpp"
+#include "store/sqlite/database.hpp"
+#include "store/sqlite/flusher.hpp"
 #include "store/sqlite/row_scan.hpp"
-#include "store/sqlite/store_state.hpp"
+#include "store/sqlite/schema.hpp"
 
 namespace ergotune {
+
+struct Store::State {
+  State(const std::filesystem::path& file, bool read_only) : database(file, read_only) {}
+  ~State();
+
+  Database database;
+  /// What could not be read and is left out, by table and row.
+  std::map<std::pair<std::string, std::int64_t>, std::string> damaged;
+  std::optional<Statement> insert_running, delete_running, insert_measurement;
+  std::unique_ptr<Flusher> flusher;  // last: it ends before the connection does
+
+  /// One measurement's row, and the end of its begin(); inside a transaction.
+  void insert(std::int64_t session, const StoredRow& row);
+  void change(Statement& bound);
+  void wrote() {
+    if (flusher) flusher->wrote();
+  }
+  std::string text_of_session(const char* query, std::int64_t session) const;
+
+  void prepare_writing() {
+    const bool log = uses_write_ahead_log(database.file());
+    // NORMAL: a commit is in the kernel's hands, and the log reaches the disk before the database does; the
+    // flusher brings it there at once. Without a log each commit waits for the disk.
+    database.execute(log ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = TRUNCATE");
+    database.execute(log ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL");
+    database.execute("PRAGMA foreign_keys = ON");
+    prepare_schema(database);
+    if (log) flusher = std::make_unique<Flusher>(database.file().string() + "-wal");
+  }
+
+  /// A write-ahead log needs memory that all its readers share, which a network filesystem does not give them
+  /// (https://sqlite.org/wal.html). ERGOTUNE_STORE_JOURNAL decides where the filesystem cannot be recognised.
+  static bool uses_write_ahead_log(const std::filesystem::path& file) {
+    const char* wanted = std::getenv("ERGOTUNE_STORE_JOURNAL");
+    const std::string_view mode = wanted ? wanted : "";
+    if (mode == "wal") return true;
+    if (mode == "truncate") return false;
+    if (!mode.empty())
+      throw UserError(fmt::format("ERGOTUNE_STORE_JOURNAL is \"wal\" or \"truncate\", not \"{}\"", mode));
+    return network_filesystem(folder_of(file)).empty();
+  }
+};
 
 namespace {
 
@@ -123,7 +173,7 @@ std::int64_t Store::session(const SessionIdentity& identity, const std::vector<s
     update.bind(1, environment_json).bind(2, document).bind(3, id);
     update.run();
     transaction.commit();
-    state_->flusher->wrote();
+    state_->wrote();
     return id;
   }
   Statement insert(state_->database,
@@ -136,7 +186,7 @@ std::int64_t Store::session(const SessionIdentity& identity, const std::vector<s
   insert.run();
   const std::int64_t id = state_->database.last_row();
   transaction.commit();
-  state_->flusher->wrote();
+  state_->wrote();
   return id;
 }
 
@@ -214,14 +264,14 @@ void Store::add(std::int64_t session, const StoredRow& row) {
   Transaction transaction(state_->database);
   state_->insert(session, row);
   transaction.commit();
-  state_->flusher->wrote();
+  state_->wrote();
 }
 
 void Store::add_all(std::int64_t session, const std::vector<StoredRow>& rows) {
   Transaction transaction(state_->database);
   for (const StoredRow& row : rows) state_->insert(session, row);
   transaction.commit();
-  state_->flusher->wrote();
+  state_->wrote();
 }
 
 void Store::set_metrics(const std::vector<StoredRow>& rows) {
@@ -233,7 +283,7 @@ void Store::set_metrics(const std::vector<StoredRow>& rows) {
     update.run();
   }
   transaction.commit();
-  state_->flusher->wrote();
+  state_->wrote();
 }
 
 std::vector<StoredRow> Store::rows(std::int64_t session) const {
@@ -273,12 +323,7 @@ std::vector<std::string> Store::warnings() const {
   return list;
 }
 
-bool Store::is_there() const { return state_->is_there(); }
-
-bool Store::State::is_there() const {
-  int moved = 0;
-  return sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || moved == 0;
-}
+bool Store::is_there() const { return state_->database.is_there(); }
 
 namespace {
 std::mutex lost_mutex;
@@ -286,7 +331,8 @@ std::vector<std::filesystem::path> lost_stores;
 }  // namespace
 
 Store::State::~State() {
-  if (!flusher || is_there()) return;
+  if (!flusher || database.is_there()) return;
+  database.settle();
   const std::lock_guard lock(lost_mutex);
   lost_stores.push_back(database.file());
 }
@@ -308,13 +354,14 @@ std::int64_t Store::begin_run(std::int64_t session, const RunInfo& info) {
   insert.bind(4, direction_text(info.objective)).bind(5, info.strategy).bind(6, info.plan);
   insert.bind(7, std::to_string(info.seed)).bind(8, info.phase);
   insert.run();
-  state_->flusher->wrote();
+  state_->wrote();
   return state_->database.last_row();
 }
 
 void Store::State::change(Statement& bound) {
+  database.require_in_place();
   bound.run();
-  flusher->wrote();
+  wrote();
 }
 
 void Store::set_phase(std::int64_t run, const std::string& phase) {
@@ -372,5 +419,82 @@ std::string Store::integrity() const {
 }
 
 const std::filesystem::path& Store::file() const { return state_->database.file(); }
+
+SessionLock::SessionLock(const std::filesystem::path& store, std::int64_t session) {
+  const std::filesystem::path file = fmt::format("{}-session{}.lock", store.string(), session);
+  lock_ = std::make_unique<FileLock>(file);
+  std::error_code trouble;
+  const bool taken = lock_->take(trouble);
+  if (trouble)
+    throw UserError(fmt::format("cannot make the lock of a session: {}", trouble.message()), {file.string(), 0, 0});
+  if (taken) return;
+  const long pid = lock_->holder();
+  throw UserError(
+      fmt::format("session {} is being tuned by {}; wait until it has ended (then this command goes on from "
+                  "its results), or give this run a store of its own with --store",
+                  session, pid > 0 ? fmt::format("process {}", pid) : std::string("another process")),
+      {store.string(), 0, 0});
+}
+
+SessionLock::~SessionLock() = default;
+
+namespace {
+
+/// Nullopt for a damaged one: its configuration runs again.
+std::optional<Configuration> readable_configuration(const std::string& text) {
+  try {
+    return configuration_from(text);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+void Store::note_running(std::int64_t session, const Configuration& configuration, const Configuration* ended) {
+  Transaction transaction(state_->database);
+  if (ended) {
+    state_->delete_running->bind(1, session).bind(2, configuration_text(*ended));
+    state_->delete_running->run();
+  }
+  state_->insert_running->bind(1, session).bind(2, configuration_text(configuration)).bind(3, wall_seconds());
+  state_->insert_running->run();
+  transaction.commit();
+  state_->wrote();
+}
+
+std::vector<Configuration> Store::unfinished(std::int64_t session) const {
+  std::vector<Configuration> result;
+  Statement rows(state_->database,
+                 "SELECT configuration FROM running WHERE session = ? AND under_way = 1 ORDER BY since");
+  rows.bind(1, session);
+  while (rows.step()) {
+    if (auto configuration = readable_configuration(rows.text(0))) result.push_back(std::move(*configuration));
+  }
+  return result;
+}
+
+std::vector<Configuration> Store::note_deaths(std::int64_t session) {
+  Transaction transaction(state_->database);
+  Statement died(state_->database,
+                 "UPDATE running SET under_way = 0, deaths = deaths + 1 WHERE session = ? AND under_way = 1");
+  died.bind(1, session).run();
+  std::vector<Configuration> culprits;
+  {
+    Statement rows(state_->database,
+                   "SELECT configuration FROM running WHERE session = ? AND deaths > 1 ORDER BY since");
+    rows.bind(1, session);
+    while (rows.step()) {
+      if (auto configuration = readable_configuration(rows.text(0))) culprits.push_back(std::move(*configuration));
+    }
+  }
+  transaction.commit();
+  state_->wrote();
+  return culprits;
+}
+
+void Store::withdraw(std::int64_t session, const Configuration& configuration) {
+  state_->change(state_->delete_running->bind(1, session).bind(2, configuration_text(configuration)));
+}
 
 }  // namespace ergotune

@@ -126,7 +126,7 @@ class Store {
   /// Writes down that a configuration is about to run: after a crash of the whole session, unfinished() says who was
   /// running.
   /// `ended`, when given: what was begun before on the same slot has ended, though its row is not here yet; in one go.
-  void begin(std::int64_t session, const Configuration& configuration, const Configuration* ended = nullptr);
+  void note_running(std::int64_t session, const Configuration& configuration, const Configuration* ended = nullptr);
   std::vector<Configuration> unfinished(std::int64_t session) const;
   /// The session was found dead: what is unfinished has died once more, and is not unfinished until it begins again.
   /// Returns what has died twice or more: once may be anybody's fault (a kill, a power cut), twice is its own.
@@ -178,6 +178,9 @@ std::vector<std::filesystem::path> take_lost_stores();
 
 /// True for a results database (by its first bytes).
 bool is_store(const std::filesystem::path& file);
+/// False where no file is, and for the empty database that a store is for a moment while a session creates it. Throws
+/// UserError for a file that cannot be a store.
+bool is_created(const std::filesystem::path& file);
 /// The session with this number; 0 means the latest. Throws UserError when there is none.
 SessionInfo pick_session(const Store& store, std::int64_t session = 0);
 

@@ -1,11 +1,11 @@
-#include "store/sqlite/stored_recording.hpp"
+#include "store/formats/recording_readers.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "ergotune/error.hpp"
-#include "store/formats/distinct_values.hpp"
+#include "store/formats/recording_builder.hpp"
 #include "store/sqlite/stored_session.hpp"
 
 namespace ergotune {

@@ -10,15 +10,42 @@ const std::vector<std::string>& DeviceFactors::compared() {
   return names;
 }
 
-void DeviceFactors::add(const std::string& board, const Measurement& reference) {
-  if (board.empty() || !usable(reference.status)) return;
-  for (const std::string& name : compared()) {
-    const auto value = reference.value(name);
-    if (!value || !(*value > 0)) continue;
+void DeviceFactors::add(const std::string& board, ConfigurationIndex configuration, const Measurement& baseline,
+                        const Measurement* searched) {
+  if (!usable(baseline.status)) return;
+  ++revision_;
+  const auto take = [&](const Measurement& measurement, const std::string& name, bool is_searched) {
+    const auto value = measurement.value(name);
+    if (!value || !(*value > 0)) return;
+    const double error = measurement.standard_error(name) / *value;
+    const Sample sample{std::log(*value), std::isfinite(error) ? error : 0};
+    drifts_[board][name].add({configuration, measurement.finished_at - measurement.measure_seconds / 2,
+                              measurement.verify_seconds + measurement.measure_seconds, sample.logarithm,
+                              sample.relative_error, is_searched});
+    if (is_searched || board.empty()) return;
     if (std::find(order_.begin(), order_.end(), board) == order_.end()) order_.push_back(board);
-    const double error = reference.standard_error(name) / *value;
-    logarithms_[board][name].push_back({std::log(*value), std::isfinite(error) ? error : 0});
+    samples_[configuration][board][name].push_back(sample);
+  };
+  for (const std::string& name : compared()) {
+    const bool known = drifts_[board][name].knows(configuration);
+    if (!known && searched && usable(searched->status)) take(*searched, name, true);
+    take(baseline, name, false);
   }
+}
+
+const DeviceFactors::Samples& DeviceFactors::of_most_boards() const {
+  static const Samples none;
+  const Samples* most = &none;
+  for (const auto& [configuration, samples] : samples_)
+    if (samples.size() > most->size()) most = &samples;
+  return *most;
+}
+
+const Drift* DeviceFactors::drift_of(const std::string& board, const std::string& quantity) const {
+  const auto quantities = drifts_.find(board);
+  if (quantities == drifts_.end()) return nullptr;
+  const auto drift = quantities->second.find(quantity);
+  return drift == quantities->second.end() ? nullptr : &drift->second;
 }
 
 /// The variance is that of what the measurements say of themselves, or of their scatter where that is larger: a board's
@@ -42,7 +69,7 @@ std::optional<DeviceFactors::Factor> DeviceFactors::factor(const std::string& bo
   std::optional<Mean> own;
   double centre = 0, variance = 0;
   int boards = 0;
-  for (const auto& [name, quantities] : logarithms_) {
+  for (const auto& [name, quantities] : of_most_boards()) {
     const auto found = quantities.find(quantity);
     if (found == quantities.end()) continue;
     const Mean mean = mean_of(found->second);
@@ -62,20 +89,44 @@ std::optional<DeviceFactors::Factor> DeviceFactors::factor(const std::string& bo
   return factor;
 }
 
-bool DeviceFactors::level(Measurement& measurement, const std::string& board) const {
+bool DeviceFactors::level(Measurement& measurement, const std::string& board, bool drifts) const {
   bool changed = false;
+  const double at = measurement.finished_at - measurement.measure_seconds / 2;
   for (const std::string& name : compared()) {
     const auto quantity = measurement.quantities.find(name);
     if (quantity == measurement.quantities.end()) continue;
     const auto by = factor(board, name);
-    if (!by) continue;
+    const Drift* drift = drifts ? drift_of(board, name) : nullptr;
+    const auto effect = drift ? drift->at(at) : std::nullopt;
+    if (!by && !effect) continue;
     Quantity& q = quantity->second;
     const double relative = q.value != 0 ? q.standard_error / q.value : 0;
-    q.value /= by->value;
-    q.standard_error = std::abs(q.value) * std::hypot(relative, by->standard_error / by->value);
+    const double of_board = by ? by->standard_error / by->value : 0, of_drift = effect ? effect->deviation : 0;
+    q.value /= (by ? by->value : 1) * (effect ? std::exp(effect->logarithm) : 1);
+    q.standard_error = std::abs(q.value) * std::hypot(relative, of_board, of_drift);
     changed = true;
   }
   return changed;
+}
+
+double DeviceFactors::doubt(const Measurement& measurement, const std::string& board) const {
+  constexpr double kLeast = 0.01;
+  double most = 0;
+  for (const std::string& name : compared()) {
+    const Drift* drift = measurement.value(name) ? drift_of(board, name) : nullptr;
+    const auto effect = drift ? drift->at(measurement.finished_at - measurement.measure_seconds / 2) : std::nullopt;
+    if (effect && effect->deviation > kLeast) most = std::max(most, effect->deviation / drift->noise());
+  }
+  return most;
+}
+
+std::optional<Drift::Range> DeviceFactors::drift(const std::string& quantity) const {
+  std::optional<Drift::Range> widest;
+  for (const auto& [board, quantities] : drifts_) {
+    const auto range = quantities.contains(quantity) ? quantities.at(quantity).range() : std::nullopt;
+    if (range && (!widest || range->most - range->least > widest->most - widest->least)) widest = range;
+  }
+  return widest;
 }
 
 }  // namespace ergotune

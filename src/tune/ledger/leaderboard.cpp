@@ -11,9 +11,13 @@ const Measurement& Leaderboard::judged(ConfigurationIndex index) const {
   return levelled == levelled_.end() ? measurement(index) : levelled->second;
 }
 
-bool Leaderboard::see(ConfigurationIndex index) {
+void Leaderboard::level(ConfigurationIndex index) {
   levelled_.erase(index);
   if (auto level = ledger_.levelled(*ledger_.find(index))) levelled_[index] = std::move(*level);
+}
+
+bool Leaderboard::see(ConfigurationIndex index) {
+  level(index);
   const Measurement& measured = judged(index);
   const bool fresh = !outcomes_.contains(index);
   const Outcome& outcome = outcomes_[index] = objective_.outcome(measured);
@@ -31,13 +35,17 @@ bool Leaderboard::see(ConfigurationIndex index) {
       }
     }
   }
-  const bool revised = objective_.revision() != revision_;
+  const std::size_t factors = ledger_.factors().revision();
+  const bool compares_otherwise = factors != factors_revision_ && !levelled_.empty();
+  const bool revised = objective_.revision() != revision_ || compares_otherwise;
+  factors_revision_ = factors;
   revision_ = objective_.revision();
   return revised;
 }
 
 void Leaderboard::judge_again() {
   best_.reset();
+  for (const ConfigurationIndex index : order_) level(index);
   for (const ConfigurationIndex index : order_) {
     const Outcome& outcome = outcomes_[index] = objective_.outcome(judged(index));
     if (outcome.ok && (!best_ || objective_.better(judged(index), judged(*best_)))) best_ = index;

@@ -17,15 +17,16 @@ class Leaderboard {
  public:
   Leaderboard(const Ledger& ledger, Objective& objective) : ledger_(ledger), objective_(objective) {}
 
-  /// Takes note of a configuration that the ledger knows. True when the objective now judges earlier ones otherwise as
-  /// well (Objective::revision): then judge_again().
+  /// Takes note of a configuration that the ledger knows. True when earlier ones are now judged otherwise as well
+  /// (Objective::revision, DeviceFactors::revision): then judge_again().
   bool see(ConfigurationIndex index);
+  /// Judges all anew, over what is known by now of devices and drift.
   void judge_again();
 
   bool seen(ConfigurationIndex index) const { return outcomes_.contains(index); }
   const Outcome& outcome(ConfigurationIndex index) const { return outcomes_.at(index); }
   const Measurement& measurement(ConfigurationIndex index) const { return ledger_.find(index)->measurement; }
-  /// What it is judged by: the same, as the mean of several boards would have it.
+  /// What it is judged by: the same, as the mean device would have it under the mean load (Ledger::levelled).
   const Measurement& judged(ConfigurationIndex index) const;
   /// In the order in which they were seen.
   const std::vector<ConfigurationIndex>& order() const { return order_; }
@@ -43,6 +44,7 @@ class Leaderboard {
   Objective& objective() const { return objective_; }
 
  private:
+  void level(ConfigurationIndex index);
   std::vector<ConfigurationIndex> ranked(const Measurement& (Leaderboard::*of)(ConfigurationIndex) const);
 
   const Ledger& ledger_;
@@ -52,7 +54,7 @@ class Leaderboard {
   std::vector<ConfigurationIndex> order_;
   std::optional<ConfigurationIndex> best_;
   std::uint64_t failed_ = 0, revision_ = 0;
-  std::size_t usable_ = 0, last_improvement_ = 0;
+  std::size_t usable_ = 0, last_improvement_ = 0, factors_revision_ = 0;
   double best_then_ = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -16,7 +17,7 @@ namespace {
 constexpr double kPatience = 0.1;
 /// s between a disturbance and the next try, at least.
 constexpr double kRest = 2;
-constexpr const char* kStopped = "stopped by one who watches";
+constexpr const char* kStopped = "stopped from the web page";
 
 bool same_metrics(const Measurement& a, const Measurement& b) {
   return a.metrics == b.metrics && a.metric_errors == b.metric_errors && a.metric_degrees == b.metric_degrees;
@@ -62,8 +63,9 @@ void Ledger::load() {
     if (!same_metrics(before, row.measurement)) changed.push_back(row);
   }
   if (!changed.empty()) options_.store->set_metrics(changed);
-  for (const StoredRow& row : rows)
-    if (row.kind == RowKind::reference) factors_.add(row.board, row.measurement);
+  std::vector<StoredRow> baselines;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(baselines),
+               [](const StoredRow& row) { return row.kind == RowKind::reference; });
   for (StoredRow& row : counting_rows(std::move(rows), options_.store->runs(options_.session))) {
     const auto index = space_.index_of(row.configuration);
     if (!index) continue;
@@ -75,6 +77,17 @@ void Ledger::load() {
               std::move(row.searched), std::move(row.board)});
     ++resumed_;
   }
+  for (const StoredRow& row : baselines)
+    if (const auto index = space_.index_of(row.configuration)) add_baseline(*index, row.board, row.measurement);
+}
+
+void Ledger::add_baseline(ConfigurationIndex index, const std::string& board, const Measurement& baseline) {
+  const ConfigurationResult* known = find(index);
+  const Measurement* searched = nullptr;
+  if (known && known->board == board) {
+    searched = known->searched ? &*known->searched : known->rounds == 0 ? &known->measurement : nullptr;
+  }
+  factors_.add(board, index, baseline, searched);
 }
 
 void Ledger::compute_metrics(Measurement& measurement, const Configuration& configuration) const {
@@ -104,9 +117,10 @@ void Ledger::compute_metrics(Measurement& measurement, const Configuration& conf
 }
 
 std::optional<Measurement> Ledger::levelled(const ConfigurationResult& entry) const {
-  if (!factors_.several() || !usable(entry.measurement.status)) return std::nullopt;
+  if (factors_.revision() == 0 || !usable(entry.measurement.status)) return std::nullopt;
   Measurement level = entry.measurement;
-  if (!factors_.level(level, entry.board)) return std::nullopt;
+  // The rounds of a confirmation are compared with each other: baseline runs of the search are not about their time.
+  if (!factors_.level(level, entry.board, entry.rounds == 0)) return std::nullopt;
   compute_metrics(level, space_.configuration(entry.index));
   return level;
 }
@@ -122,20 +136,28 @@ const ConfigurationResult* Ledger::find(ConfigurationIndex index) const {
   return found == entries_.end() ? nullptr : &found->second;
 }
 
+std::vector<ConfigurationResult> Ledger::take_entries() {
+  std::vector<ConfigurationResult> entries;
+  for (const ConfigurationIndex index : order_) entries.push_back(std::move(entries_.at(index)));
+  entries_.clear();
+  order_.clear();
+  return entries;
+}
+
 // Called by the evaluator's thread. A repetition is of a configuration that is known to run; where only resources are
 // asked for, nothing does.
-void Ledger::about_to_run(const EvaluationRequest& request, std::size_t slot) {
+void Ledger::about_to_run(const EvaluationRequest& request, std::size_t device) {
   if (!options_.store || request.repeat || request.resources_only) return;
   const std::lock_guard lock(mutex_);
   const auto pending = pending_.find(request.id);
   if (pending == pending_.end()) return;
   try {
-    // What ran on this slot before has ended, though its row may not be written yet: should all of this die now, it is
-    // no culprit.
-    const auto before = pending_.find(std::exchange(on_slot_[slot], request.id));
+    // What ran on this device before has ended, though its row may not be written yet: should all of this die now, it
+    // is no culprit.
+    const auto before = pending_.find(std::exchange(on_device_[device], request.id));
     const bool ended = before != pending_.end() && std::exchange(before->second.noted, false);
-    options_.store->begin(options_.session, pending->second.configuration,
-                          ended ? &before->second.configuration : nullptr);
+    options_.store->note_running(options_.session, pending->second.configuration,
+                                 ended ? &before->second.configuration : nullptr);
     pending->second.noted = true;
     pending->second.since = wall_seconds();
   } catch (...) {
@@ -155,7 +177,7 @@ void Ledger::submit(const ConfigurationRequest& wanted, bool again) {
   request.configuration = wanted.resources_of ? *wanted.resources_of : space_.configuration(wanted.index);
   request.resources_only = wanted.resources_of.has_value();
   request.repeat = wanted.kind != RowKind::search;
-  request.reference = wanted.kind == RowKind::reference;
+  request.reference = wanted.kind == RowKind::reference && !wanted.board.empty();
   request.board = wanted.board;
   request.give_up_above = wanted.give_up_above;
   request.objective_quantity = wanted.objective_quantity;
@@ -218,6 +240,7 @@ void Ledger::accept(EvaluationResult result, Source& source) {
   StoredRow row;
   row.configuration = std::move(asked.configuration);
   row.measurement = std::move(result.measurement);
+  if (row.measurement.finished_at == 0) row.measurement.finished_at = wall_seconds();
   row.kind = asked.wanted.kind;
   row.run = run_;
   row.stage = stage_;
@@ -237,7 +260,7 @@ void Ledger::accept(EvaluationResult result, Source& source) {
     entry.disturbed = result.disturbed;
     remember(std::move(entry));
   } else if (row.kind == RowKind::reference) {
-    factors_.add(row.board, row.measurement);
+    add_baseline(asked.wanted.index, row.board, row.measurement);
   }
   source.take(asked.wanted, row.measurement, true);
 }

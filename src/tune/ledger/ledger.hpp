@@ -108,17 +108,20 @@ class Ledger : private RunJournal {
   std::string drive(Source& source);
 
   const ConfigurationResult* find(ConfigurationIndex index) const;
-  /// How boards compare, by all references that the session holds.
+  /// Moves out all that is known, in the order in which it came to be known, once the work has ended.
+  std::vector<ConfigurationResult> take_entries();
+  /// How devices and times compare, by all baseline runs that the session holds.
   const DeviceFactors& factors() const { return factors_; }
-  /// What is known of it as the mean of the boards would have measured it, metrics included: for comparing what several
-  /// boards measured. nullopt where that makes no difference.
+  /// What is known of it as the mean of the devices would have measured it in the mean of the conditions, metrics
+  /// included: for comparing what was measured by several devices, or under another load. nullopt where that makes no
+  /// difference.
   std::optional<Measurement> levelled(const ConfigurationResult& entry) const;
   /// Known configurations, in the order in which they came to be known.
   const std::vector<ConfigurationIndex>& order() const { return order_; }
   const std::vector<ConfigurationIndex>& to_retry() const { return to_retry_; }
   const SearchSpace& space() const { return space_; }
   Evaluator& evaluator() const { return evaluator_; }
-  /// By the user at the terminal, or by one who watches and asked for an end after the current configuration.
+  /// From the terminal, or from the web page with an end after the current configuration.
   bool interrupted() const { return stopped_ || (options_.interrupted && options_.interrupted->load()); }
   /// A web page asked to end the search and confirm its best; returned once.
   bool take_confirm_request() const;
@@ -163,11 +166,12 @@ class Ledger : private RunJournal {
     bool again = false;  ///< disturbed before
   };
 
-  void about_to_run(const EvaluationRequest& request, std::size_t slot) override;
+  void about_to_run(const EvaluationRequest& request, std::size_t device) override;
   void load();
   void note_dead();
   void compute_metrics(Measurement& measurement, const Configuration& configuration) const;
   void remember(ConfigurationResult entry);
+  void add_baseline(ConfigurationIndex index, const std::string& board, const Measurement& baseline);
   /// Asks the source and hands out; true while something happened.
   bool hand_out(Source& source);
   void submit(const ConfigurationRequest& wanted, bool again = false);
@@ -199,9 +203,9 @@ class Ledger : private RunJournal {
 
   std::mutex mutex_;  ///< of the store and of what the evaluator's thread notes
   std::map<std::uint64_t, Pending> pending_;
-  std::vector<ConfigurationRequest> disturbed_;   ///< wait for the end of the source
-  double disturbed_at_ = 0;                       ///< when the last was; host_seconds()
-  std::map<std::size_t, std::uint64_t> on_slot_;  ///< what was noted last, by slot
+  std::vector<ConfigurationRequest> disturbed_;     ///< wait for the end of the source
+  double disturbed_at_ = 0;                         ///< when the last was; host_seconds()
+  std::map<std::size_t, std::uint64_t> on_device_;  ///< what was noted last, by device
   std::exception_ptr fault_;
 };
 

@@ -39,10 +39,10 @@ void Ledger::show(bool held) {
   now.known = resumed_;
   const std::lock_guard lock(mutex_);
   now.under_way = pending_.size();
-  for (const auto& [slot, id] : on_slot_) {
+  for (const auto& [device, id] : on_device_) {
     const auto pending = pending_.find(id);
     if (pending == pending_.end() || !pending->second.noted) continue;
-    now.slots.push_back({slot, describe(space_.parameters(), pending->second.configuration), pending->second.since});
+    now.slots.push_back({device, describe(space_.parameters(), pending->second.configuration), pending->second.since});
   }
   const bool stopping = options_.live->asked() & kStopAfterCurrent;
   now.state = !held ? "running" : stopping ? "stopping" : pending_.empty() ? "paused" : "pausing";

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
-#include "base/process/leftovers.hpp"
+#include "base/files.hpp"
 
 namespace ergotune {
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.hpp"
+#include "search/ranking.hpp"
 
 namespace ergotune {
 
@@ -87,9 +88,10 @@ RaceBound StrategySource::bound_of(ConfigurationIndex whole) const {
   const auto best = standing_.best();
   if (!best) return {standing_.objective().name() == "energy" ? "energy" : "time", 1e300};
   const Outcome& outcome = standing_.outcome(*best);
-  const double error = outcome.standard_errors.empty() ? 0.0 : outcome.standard_errors.front();
-  return race_bound(standing_.objective(), options_.problem, options_.constants, standing_.ledger().space(), whole,
-                    {&standing_.measurement(*best), outcome.values.front(), error});
+  const ErrorEstimate error = error_of(outcome);
+  return race_bound(
+      standing_.objective(), options_.problem, options_.constants, standing_.ledger().space(), whole,
+      {&standing_.measurement(*best), outcome.values.front(), half_width_95(error.standard_error, error.degrees)});
 }
 
 void StrategySource::take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) {
@@ -120,7 +122,7 @@ void StrategySource::learn(const ConfigurationRequest& wanted, const Measurement
 
 std::string StrategySource::stop() {
   const Budget& budget = options_.budget;
-  if (standing_.ledger().take_confirm_request()) return "one who watches wants the best so far confirmed";
+  if (standing_.ledger().take_confirm_request()) return "the web page asked to confirm the best so far";
   if (budget.seconds > 0 && seconds() >= budget.seconds)
     return fmt::format("the time budget of {:g} s is spent", budget.seconds);
   if (budget.joules > 0 && joules_ >= budget.joules)

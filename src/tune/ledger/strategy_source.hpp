@@ -48,7 +48,7 @@ class StrategySource : public Source {
   ConfigurationIndex whole_index(ConfigurationIndex part) const;
   std::optional<ConfigurationIndex> part_index(ConfigurationIndex whole) const;
   bool half_spent() const;
-  /// s of searching: while one who watches has paused it, none go by.
+  /// s of searching: none elapse while it is paused from the web page.
   double seconds() const;
   bool improvement_unlikely() const;
   bool measures() const;

@@ -7,7 +7,7 @@
 
 #include "device/device.hpp"
 #include "ergotune/problem.hpp"
-#include "kernel/cached_compiler.hpp"
+#include "kernel/compile_cache.hpp"
 #include "measure/buffers/problem_buffers.hpp"
 #include "measure/timing/loaded_iteration.hpp"
 

@@ -156,12 +156,12 @@ DeviceModel model_of_board(const TargetOptions& options, const std::string& devi
   if (!stored.note.empty()) notes.push_back(stored.note);
   if (stored.model) {
     if (const std::string why = why_no_load(stored.model->sampling, power_limit_of(of.board)); !why.empty()) {
-      notes.push_back("the model of this board is made anew: " + why);
+      notes.push_back("the model of this device is fitted again: " + why);
       stored.model.reset();
     }
   }
   if (stored.model && stored.model->model.usable) {
-    notes.push_back(fmt::format("clocks by the model of this board ({}): least energy at {:.0f} MHz",
+    notes.push_back(fmt::format("clocks by the model of this device ({}): least energy at {:.0f} MHz",
                                 iso_time(stored.model->made_at), optimal_clock(*stored.model)));
     return *std::move(stored.model);
   }
@@ -185,7 +185,7 @@ DeviceModel model_of_board(const TargetOptions& options, const std::string& devi
   fresh.tell = options.tell;
   if (options.tell) {
     options.tell(
-        "fitting the power-frequency model of this board first, with a kernel that loads all of it (about 20 s)");
+        "fitting the power-frequency model of this device first, with a kernel that loads all of it (about 20 s)");
     fresh.sampling.progress = [tell = options.tell](const PowerSample& sample, std::size_t done, std::size_t total) {
       tell(fmt::format("{} of {}: {:.0f} MHz, {:.1f} W", done, total, sample.clock_mhz, sample.power_w));
     };
@@ -196,7 +196,7 @@ DeviceModel model_of_board(const TargetOptions& options, const std::string& devi
         fmt::format("no power model of {} can be fitted: {}; give clocks as \"all\", a number, a range or a list",
                     control.id(), model.model.why_not));
   if (!file.empty()) store_device_model(model);
-  notes.push_back(fmt::format("the model of this board was fitted now: least energy at {:.0f} MHz{}",
+  notes.push_back(fmt::format("the model of this device was fitted now: least energy at {:.0f} MHz{}",
                               optimal_clock(model), file.empty() ? "" : fmt::format("; kept in {}", file.string())));
   return model;
 }

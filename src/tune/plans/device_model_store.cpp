@@ -121,7 +121,7 @@ StoredDeviceModel load_device_model(const ModelledDevice& of, const std::vector<
   const std::filesystem::path file = device_model_file(of.board);
   const auto text = file.empty() ? std::nullopt : read_file(file);
   if (!text) {
-    out.note = "there is no power-frequency model of this board yet";
+    out.note = "there is no power-frequency model of this device yet";
     return out;
   }
   DeviceModel model;
@@ -132,16 +132,16 @@ StoredDeviceModel load_device_model(const ModelledDevice& of, const std::vector<
     return out;
   }
   if (model.of.driver != of.driver) {
-    out.note = fmt::format("the model of this board is stale: it was fitted under driver {}, this is {}",
+    out.note = fmt::format("the model of this device is stale: it was fitted under driver {}, this is {}",
                            model.of.driver, of.driver.empty() ? "unknown" : of.driver);
     return out;
   }
   if (!supported_mhz.empty() && !same_clocks(model.sampling.supported_mhz, supported_mhz)) {
-    out.note = "the model of this board is stale: its clocks are not those of the fit any more";
+    out.note = "the model of this device is stale: its clocks are not those of the fit any more";
     return out;
   }
   if (const double age = wall_seconds() - model.made_at; age > kOld)
-    out.note = fmt::format("the model of this board is {:.0f} days old; \"ergotune model --no-resume\" fits it anew",
+    out.note = fmt::format("the model of this device is {:.0f} days old; \"ergotune model --no-resume\" fits it anew",
                            age / 86400);
   out.model = std::move(model);
   return out;

@@ -1,6 +1,6 @@
 #include "tune/plans/plan.hpp"
 
-#include "search/known_names.hpp"
+#include "search/objective.hpp"
 #include "tune/plans/plan_run.hpp"
 
 namespace ergotune {

@@ -10,7 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/statistics.hpp"
-#include "search/known_names.hpp"
+#include "search/objective.hpp"
 #include "tune/session/confirmation.hpp"
 
 namespace ergotune::plans {
@@ -107,10 +107,9 @@ std::optional<PlanPoint> PlanRun::best(std::span<const ConfigurationIndex> indic
   // Of a constrained or lexicographic objective the value alone does not say which is better.
   const bool by_interval = result_.provenance == Provenance::measured && objective.kind() == Objective::Kind::single;
   const auto at_worst = [&](ConfigurationIndex index) {
-    const Measurement& measurement = *find(index);
-    const Outcome outcome = objective.outcome(measurement);
-    const double error = outcome.standard_errors.empty() ? 0 : outcome.standard_errors.front();
-    return outcome.values.front() + half_width_95(error, measurement.degrees(objective.quantity()));
+    const Outcome outcome = objective.outcome(*find(index));
+    const ErrorEstimate error = error_of(outcome);
+    return outcome.values.front() + half_width_95(error.standard_error, error.degrees);
   };
   ConfigurationIndex best = usable_ones.front();
   for (const ConfigurationIndex index : usable_ones) {

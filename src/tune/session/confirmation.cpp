@@ -152,6 +152,15 @@ Repeats Confirmation::repeats() const {
   return repeats_of(objective_, pairs);
 }
 
+Repeats Confirmation::stored_repeats() const {
+  std::vector<MeasuredTwice> pairs;
+  for (const ConfigurationIndex index : standing_.order()) {
+    const ConfigurationResult& entry = *ledger_.find(index);
+    if (is_confirmed(index) && entry.searched) pairs.emplace_back(&*entry.searched, &entry.measurement);
+  }
+  return repeats_of(objective_, pairs);
+}
+
 /// Of several the first that is there; empty where there is one.
 std::string Confirmation::choose_device() const {
   const std::vector<DeviceShare> boards = ledger_.evaluator().boards();
@@ -178,11 +187,14 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
     if (elsewhere && std::find(candidates.begin(), candidates.end(), index) == candidates.end())
       candidates.push_back(index);
   }
-  const double round = expected_round(candidates), began = host_seconds();
+  const double each = expected_round(candidates) / static_cast<double>(candidates.size());
   const std::size_t all = candidates.size() * kConfirmationRounds;
+  std::size_t before = all;
   const auto tell = [&](std::size_t left) {
-    const auto done = static_cast<double>(all - left), open = static_cast<double>(left);
-    if (tell_) tell_(done > 0 ? (host_seconds() - began) / done * open : round * kConfirmationRounds);
+    done_ += before - left;
+    before = left;
+    const double took = done_ > 0 ? (host_seconds() - began_) / static_cast<double>(done_) : each;
+    if (tell_) tell_(took * static_cast<double>(left + expected_further_));
   };
   ledger_.set_phase("confirming");
   tell(all);
@@ -220,10 +232,16 @@ void Confirmation::run(bool fresh) {
   // What was confirmed once, and has no new rival, is not measured again by the same command.
   const std::vector<ConfigurationIndex> ranking = standing_.ranking();
   if (!fresh && !ranking.empty() && is_confirmed(ranking.front())) return;
-  const double before = host_seconds(), waited = ledger_.waited();
+  const double before = began_ = host_seconds(), waited = ledger_.waited();
+  done_ = 0;
   for (int batch = 0; batch < kConfirmationBatches || !outdated(standing_.ranking()).empty(); ++batch) {
     const std::vector<ConfigurationIndex> list = candidates();
-    if (list.empty() || !confirm(list)) break;
+    if (list.empty()) break;
+    // Those whose intervals reach the best one's are likely to be measured again.
+    const auto near = static_cast<std::size_t>(std::count_if(
+        list.begin(), list.end(), [&](ConfigurationIndex index) { return near_best(index, ranking.front()); }));
+    expected_further_ = near > 1 ? near * kConfirmationRounds : 0;
+    if (!confirm(list)) break;
   }
   if (!rounds_.empty() && objective_.kind() == Objective::Kind::single) race();
   if (const auto last = standings()) ledger_.conclude(last->indices.front(), last->chances);
@@ -234,10 +252,7 @@ void Confirmation::run(bool fresh) {
 bool Confirmation::near_best(ConfigurationIndex index, ConfigurationIndex best) const {
   const Outcome &a = standing_.outcome(index), &b = standing_.outcome(best);
   if (objective_.kind() != Objective::Kind::single || !a.ok || !b.ok) return false;
-  const auto error = [](const Outcome& outcome) {
-    return outcome.standard_errors.empty() ? 0.0 : outcome.standard_errors.front();
-  };
-  return a.values.front() - b.values.front() < 2 * std::hypot(error(a), error(b));
+  return a.values.front() - b.values.front() < half_width_of_difference(a, b);
 }
 
 std::map<ConfigurationIndex, Measurement> Confirmation::means() const {
@@ -289,8 +304,7 @@ std::optional<Confirmation::Standings> Confirmation::standings() {
       const auto value = objective_.value(round.measurement);
       if (!value) continue;
       const Outcome own = judge.outcome(round.measurement);
-      list.push_back({round.number, scale * *value,
-                      own.standard_errors.empty() ? 0.0 : std::abs(scale) * own.standard_errors.front()});
+      list.push_back({round.number, scale * *value, std::abs(scale) * error_of(own).standard_error});
     }
     if (list.empty()) continue;
     found.indices.push_back(index);
@@ -310,6 +324,11 @@ void Confirmation::race() {
     std::vector<ConfigurationIndex> rivals;
     for (std::size_t i = 0; i < now->indices.size(); ++i)
       if (i == 0 || now->chances.of[i] > kChance) rivals.push_back(now->indices[i]);
+    // The expected loss falls as the number of rounds grows.
+    const auto rounds = static_cast<double>(rounds_.at(now->indices.front()).size());
+    const double more = rounds * (now->chances.expected_loss / kAcceptedLoss - 1) / kConfirmationRounds - 1;
+    expected_further_ = static_cast<std::size_t>(std::clamp(std::ceil(more), 0.0, 1.0 * (kRaces - turn - 1))) *
+                        rivals.size() * kConfirmationRounds;
     if (rivals.size() < 2 || !confirm(rivals)) return;
   }
 }
@@ -321,7 +340,7 @@ Confidence Confirmation::confidence() {
   if (objective_.kind() == Objective::Kind::pareto || ranking.empty() || !is_confirmed(ranking.front())) return out;
   const ConfigurationResult& winner = *ledger_.find(ranking.front());
   out.confirmation_repeats = winner.rounds;
-  out.search_repeats = repeats();
+  out.search_repeats = stored_repeats();
   if (!winner.certainty) return out;
   out.probability_best = winner.certainty->probability_best;
   if (objective_.kind() == Objective::Kind::single) out.expected_loss = winner.certainty->expected_loss;

@@ -58,7 +58,7 @@ class ConfirmationSource : public Source {
 /// not measured, or have no one best (Pareto).
 class Confirmation {
  public:
-  /// How long what is under way will take (s).
+  /// How long it is expected to take (s), with the rounds that are likely to follow.
   using Tell = std::function<void(double seconds_left)>;
   /// `beside`: is confirmed with the others when it works (the default). `tell`: called when a batch begins, and after
   /// each measurement.
@@ -85,8 +85,10 @@ class Confirmation {
   double expected_round(const std::vector<ConfigurationIndex>& candidates) const;
   std::string choose_device() const;
   bool near_best(ConfigurationIndex index, ConfigurationIndex best) const;
-  /// What the search read of those that were confirmed, and what the confirmation did.
+  /// What the search read of those that were confirmed, compared over devices and drift, and what the confirmation did.
   Repeats repeats() const;
+  /// The same of what is stored, as `show` has it.
+  Repeats stored_repeats() const;
   /// Every candidate's mean over its rounds, as the mean round would have it.
   std::map<ConfigurationIndex, Measurement> means() const;
   /// What is known of those that were measured here, best first; nullopt for fewer than two.
@@ -108,6 +110,9 @@ class Confirmation {
   int next_round_ = 0;
   std::string board_;  ///< that measured them
   int lost_boards_ = 0;
+  double began_ = 0;  ///< host_seconds()
+  /// Measurements so far, and those that are expected to follow the batch that is under way.
+  std::size_t done_ = 0, expected_further_ = 0;
   double seconds_ = 0;
 };
 

@@ -30,54 +30,45 @@ PriorResults results_of(const PreparedSession& prepared, const Recording& record
   return by_time;
 }
 
-/// Every session of this problem but `own`.
-std::vector<PriorResults> of_store(const PreparedSession& prepared, const std::filesystem::path& file,
-                                   std::int64_t own) {
-  const Store store = Store::open(file, true);
-  std::vector<SessionInfo> sessions = store.sessions();
+/// The sessions of this problem in a store, the latest first, without the one that is being worked on.
+std::vector<std::int64_t> sessions_of(const PreparedSession& prepared, const std::filesystem::path& file) {
+  const bool own = prepared.store && std::filesystem::equivalent(file, prepared.store->file());
+  std::vector<SessionInfo> sessions = Store::open(file, true).sessions();
   std::sort(sessions.begin(), sessions.end(), [](auto& a, auto& b) { return a.worked_at > b.worked_at; });
-  std::vector<PriorResults> priors;
-  for (const SessionInfo& session : sessions) {
-    if (priors.size() == kSessions) break;
-    if (session.id == own || session.problem != prepared.original.name || session.rows < kFewest) continue;
-    PriorResults prior = results_of(prepared, load_recording(file, session.id));
-    const char* by = prior.name.ends_with(", by time") ? ", by time" : "";
-    prior.name = fmt::format("session {} on {}{}", session.id, session.device, by);
-    if (usable_outcomes(prior) >= kFewest) priors.push_back(std::move(prior));
-  }
-  return priors;
+  std::vector<std::int64_t> found;
+  for (const SessionInfo& session : sessions)
+    if (!(own && session.id == prepared.store_session) && session.problem == prepared.original.name &&
+        session.rows >= kFewest)
+      found.push_back(session.id);
+  return found;
 }
 
 }  // namespace
 
 std::vector<PriorResults> find_priors(const PreparedSession& prepared, const std::vector<std::string>& names) {
   std::vector<PriorResults> priors;
-  const auto add = [&](std::vector<PriorResults> more) {
-    for (PriorResults& prior : more) priors.push_back(std::move(prior));
-  };
   for (const std::string& name : names) {
-    if (name == "auto") {
-      if (prepared.store) add(of_store(prepared, prepared.store->file(), prepared.store_session));
-      continue;
-    }
-    const std::filesystem::path file(name);
+    const bool any = name == "auto";
+    if (any && !prepared.store) continue;
+    const std::filesystem::path file = any ? prepared.store->file() : std::filesystem::path(name);
     if (!std::filesystem::exists(file))
       throw UserError(fmt::format("--prior {}: no such file (a recording, a store, or auto)", name));
-    if (is_store(file)) {
-      const bool own = prepared.store && std::filesystem::equivalent(file, prepared.store->file());
-      std::vector<PriorResults> found = of_store(prepared, file, own ? prepared.store_session : 0);
-      if (found.empty())
-        throw UserError(
-            fmt::format("--prior {}: no session of {} in this store has {} for configurations of this space", name,
-                        prepared.original.name, prepared.objective->title()));
-      add(std::move(found));
-    } else {
-      PriorResults prior = results_of(prepared, load_recording(file));
-      if (usable_outcomes(prior) < kFewest)
-        throw UserError(fmt::format("--prior {}: of its results {} are of this space, {} of them with a {}", name,
-                                    prior.outcomes.size(), usable_outcomes(prior), prepared.objective->title()));
-      priors.push_back(std::move(prior));
+    const bool stored = is_store(file);
+    const std::size_t before = priors.size();
+    PriorResults last;
+    for (const std::int64_t session : stored ? sessions_of(prepared, file) : std::vector<std::int64_t>{0}) {
+      if (priors.size() - before == kSessions) break;
+      Recording recording = load_recording(file, session);
+      if (stored) recording.file = fmt::format("session {}", session);  // its name in messages
+      last = results_of(prepared, recording);
+      if (usable_outcomes(last) >= kFewest) priors.push_back(last);
     }
+    if (any || priors.size() > before) continue;
+    if (stored)
+      throw UserError(fmt::format("--prior {}: no session of {} in this store has {} for configurations of this space",
+                                  name, prepared.original.name, prepared.objective->title()));
+    throw UserError(fmt::format("--prior {}: of its results {} are of this space, {} of them with a {}", name,
+                                last.outcomes.size(), usable_outcomes(last), prepared.objective->title()));
   }
   return priors;
 }

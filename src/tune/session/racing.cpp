@@ -8,11 +8,6 @@
 #include "measure/metrics.hpp"
 
 namespace ergotune {
-namespace {
-
-constexpr double kStandardErrors = 2;
-
-}  // namespace
 
 RaceBound race_bound(const Objective& objective, const Problem* problem, const Constants& constants,
                      const SearchSpace& space, ConfigurationIndex index, const RaceLeader& leader) {
@@ -25,7 +20,7 @@ RaceBound race_bound(const Objective& objective, const Problem* problem, const C
   if (!best || !(*best > 0)) return bound;
   if (objective.name() == bound.quantity) {
     if (objective.direction() == Direction::minimise)
-      bound.above = *best + kStandardErrors * leader.measurement->standard_error(bound.quantity);
+      bound.above = *best + leader.measurement->half_width(bound.quantity);
     return bound;
   }
   if (problem == nullptr) return bound;
@@ -47,7 +42,7 @@ RaceBound race_bound(const Objective& objective, const Problem* problem, const C
     if (!(here > before)) return bound;
     before = here;
   }
-  const double limit = leader.value + kStandardErrors * leader.standard_error;
+  const double limit = leader.value + leader.half_width;
   if (!(at(kLooks.back() * *best) > limit)) return bound;
   double low = std::log(kLooks.front() * *best), high = std::log(kLooks.back() * *best);
   for (int i = 0; i < 30; ++i) {

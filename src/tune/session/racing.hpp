@@ -18,7 +18,7 @@ struct RaceBound {
 /// What a configuration is measured against.
 struct RaceLeader {
   const Measurement* measurement = nullptr;
-  double value = 0, standard_error = 0;  ///< of the objective, turned so that smaller is better
+  double value = 0, half_width = 0;  ///< of the objective, turned so that smaller is better
 };
 
 /// Time and energy are compared as they stand. A metric or an expression over one of them is followed back: the

@@ -1,5 +1,7 @@
 #include "tune/session/session.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -7,9 +9,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/statistics.hpp"
 #include "ergotune/error.hpp"
-#include "store/sqlite/failure_groups.hpp"
 #include "tune/ledger/fair_source.hpp"
 #include "tune/ledger/leaderboard.hpp"
 #include "tune/ledger/strategy_source.hpp"
@@ -45,7 +45,6 @@ class Search {
   /// `left`: s to the end of a phase that is no search.
   void progress(const ConfigurationResult* last, const std::string& phase, std::optional<double> left = std::nullopt);
   Confidence confirm();
-  void summarise(SessionResult& result) const;
   std::string search();
 
   Ledger& ledger_;
@@ -144,36 +143,6 @@ Confidence Search::confirm() {
   return confirmation.confidence();
 }
 
-void Search::summarise(SessionResult& result) const {
-  std::vector<double> values;
-  FailureGroups failures;
-  for (const ConfigurationIndex index : standing_.order()) {
-    const Measurement& measurement = standing_.measurement(index);
-    ++result.statuses[to_string(measurement.status)];
-    result.disturbed += ledger_.find(index)->disturbed;
-    if (standing_.outcome(index).ok) {
-      if (const auto value = objective_.value(measurement)) values.push_back(*value);
-    } else {
-      failures.add(
-          index, measurement.status,
-          measurement.message.empty() ? "no value for the objective " + objective_.name() : measurement.message);
-    }
-  }
-  if (!values.empty() && objective_.kind() != Objective::Kind::pareto) {
-    result.median_value = median(values);
-    const SearchSpace& space = ledger_.space();
-    std::vector<Judged> judged;
-    for (const ConfigurationIndex index : standing_.order())
-      judged.push_back({space.configuration(index), objective_.value(standing_.measurement(index))});
-    result.importance = importance_of(space.parameters(), std::move(judged));
-  }
-  const auto groups = failures.list();
-  if (groups.empty()) return;
-  result.commonest_failure = to_string(groups.front().status) + ": " + telling_line(groups.front().message);
-  result.commonest_failure_message = groups.front().message;
-  result.commonest_failure_count = groups.front().count;
-}
-
 /// The search itself; why it stopped.
 std::string Search::search() {
   std::optional<ConfigurationIndex> reference = default_;
@@ -203,14 +172,16 @@ SessionResult Search::run() {
   if (why.empty()) why = search();
   // It came first, and what disturbed it may be over.
   if (default_ && standing_.seen(*default_) && ledger_.find(*default_)->disturbed) measure({*default_});
+  standing_.judge_again();  // what the last baseline runs showed
   result.stopped_because = why;
   static_cast<Confidence&>(result) = confirm();
-  summarise(result);
+  for (const ConfigurationIndex index : standing_.order()) result.disturbed += ledger_.find(index)->disturbed;
   const std::size_t shown = std::max<std::size_t>(options_.top, 1);
   for (const ConfigurationIndex index : standing_.ranking()) result.best.push_back(*ledger_.find(index));
   if (objective_.kind() != Objective::Kind::pareto && result.best.size() > shown) result.best.resize(shown);
-  if (default_ && standing_.seen(*default_)) result.default_result = *ledger_.find(*default_);
   result.boards = boards_of(ledger_);
+  for (const std::string& name : objective_.quantities())
+    if (const auto drift = ledger_.factors().drift(name)) result.drift[name] = *drift;
   result.evaluated = evaluated_;
   result.resumed = known_;
   result.retried = retried_;
@@ -232,6 +203,19 @@ RunInfo run_info(const Objective& objective, const SessionOptions& options) {
 }
 
 }  // namespace
+
+std::string note_of_drift(const SessionResult& result) {
+  std::string ranges;
+  for (const auto& [quantity, drift] : result.drift)
+    ranges +=
+        fmt::format("{}in {} baseline runs its {} was {:.3g} to {:.3g} times the mean", ranges.empty() ? "" : ", ",
+                    drift.runs, quantity, std::exp(drift.least), std::exp(drift.most));
+  if (ranges.empty()) return {};
+  return fmt::format(
+      "the conditions on the device changed while the default was measured at intervals ({}); what the search measured "
+      "was compared without this drift, stored values are as measured",
+      ranges);
+}
 
 std::optional<ConfigurationIndex> default_of(const SearchSpace& space) {
   Configuration configuration;

@@ -13,7 +13,6 @@
 #include "ergotune/problem.hpp"
 #include "ergotune/strategy.hpp"
 #include "evaluate/evaluator.hpp"
-#include "search/importance.hpp"
 #include "search/objective.hpp"
 #include "search/ranking.hpp"
 #include "store/sqlite/store.hpp"
@@ -61,7 +60,7 @@ struct SessionOptions {
   std::uint64_t seed = 1;
   /// Re-measure the top candidates and the default side by side before the winner is reported.
   bool confirm = true;
-  /// s between measurements of the default on each of several boards.
+  /// s between baseline runs of the default at most (FairSource).
   double reference_every = 600;
   /// Let strategies that say so (Strategy::ends_early) end when nothing better is likely.
   bool early_stop = true;
@@ -98,17 +97,10 @@ struct SessionResult : Confidence {  // of best[0]
   /// Best first, by the one order of results (search/ranking.hpp): the best of those confirmed leads; for Pareto
   /// objectives the whole front. Indices are the ledger's.
   std::vector<ConfigurationResult> best;
-  std::optional<ConfigurationResult> default_result;
-  /// The objective of the median usable configuration, as the user reads it.
-  std::optional<double> median_value;
-  /// The commonest failure: its most telling line, all its words, and how many configurations it took.
-  std::string commonest_failure, commonest_failure_message;
-  std::uint64_t commonest_failure_count = 0;
-  /// Of the parameters of the space that was searched; empty for Pareto objectives.
-  Importance importance;
-  std::map<std::string, std::uint64_t> statuses;
   /// Where several devices measured.
   std::vector<DeviceResult> boards;
+  /// How much the conditions changed while it searched, by quantity of the objective; empty where nothing drifted.
+  std::map<std::string, Drift::Range> drift;
   std::uint64_t evaluated = 0;  ///< measured in this run
   std::uint64_t resumed = 0;    ///< taken from the store
   std::uint64_t disturbed =
@@ -118,6 +110,9 @@ struct SessionResult : Confidence {  // of best[0]
   double tuner_seconds = 0;  ///< our own time: not compiler, not kernel
   std::string strategy, explanation, stopped_because;
 };
+
+/// That results were compared over drift, and how large it was; empty where nothing drifted.
+std::string note_of_drift(const SessionResult& result);
 
 /// The configuration where every parameter takes its default (its first value where none is given); nullopt
 /// when that is not in the space. It is measured first: gains are relative to it.

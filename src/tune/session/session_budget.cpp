@@ -1,35 +1,29 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cctype>
 #include <charconv>
 #include <cmath>
 
+#include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "tune/session/session.hpp"
 
 namespace ergotune {
 namespace {
 
-std::string trimmed(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
-  return std::string(text);
-}
-
-[[noreturn]] void refuse(const std::string& part) {
+[[noreturn]] void refuse(std::string_view part) {
   throw UserError(
       fmt::format("the budget \"{}\" is none: write evaluations (25), time (90s, 10min, 2h) or energy "
                   "(500J, 2kJ), several with commas",
                   part));
 }
 
-void add_part(Budget& budget, const std::string& part) {
+void add_part(Budget& budget, std::string_view part) {
   double number = 0;
-  const char* end = part.data() + part.size();
+  const char* const end = part.data() + part.size();
   const auto [rest, error] = std::from_chars(part.data(), end, number);
   if (error != std::errc() || !(number > 0) || !std::isfinite(number)) refuse(part);
-  const std::string unit = trimmed({rest, static_cast<std::size_t>(end - rest)});
+  const std::string_view unit = trimmed({rest, static_cast<std::size_t>(end - rest)});
   if (unit.empty() || unit == "evaluations") {
     if (number != std::floor(number) || number > 1e15) refuse(part);
     budget.evaluations = static_cast<std::uint64_t>(number);
@@ -51,13 +45,9 @@ void add_part(Budget& budget, const std::string& part) {
 }  // namespace
 
 Budget Budget::parse(const std::string& text) {
+  if (text.empty()) refuse(text);
   Budget budget;
-  std::size_t start = 0;
-  while (start <= text.size()) {
-    const std::size_t comma = std::min(text.find(',', start), text.size());
-    add_part(budget, trimmed(std::string_view(text).substr(start, comma - start)));
-    start = comma + 1;
-  }
+  for (const std::string& part : split(text)) add_part(budget, trimmed(part));
   return budget;
 }
 

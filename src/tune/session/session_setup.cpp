@@ -191,10 +191,4 @@ SessionResult run_session(PreparedSession& prepared, Ledger& ledger, const Sessi
   return result;
 }
 
-SessionResult run_session(PreparedSession& prepared, const SessionOptions& options) {
-  const auto ledger =
-      prepared.open_ledger(options.retry, options.interrupted, options.further_metrics, options.budget.seconds);
-  return run_session(prepared, *ledger, options);
-}
-
 }  // namespace ergotune

@@ -44,7 +44,5 @@ PreparedSession prepare_session(Problem problem, const SetupOptions& options);
 
 /// Searches what was prepared, on a ledger of open_ledger(), as a run of its own.
 SessionResult run_session(PreparedSession& prepared, Ledger& ledger, const SessionOptions& options);
-/// The same with a ledger for this run.
-SessionResult run_session(PreparedSession& prepared, const SessionOptions& options);
 
 }  // namespace ergotune

@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <sstream>
 
+#include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "evaluate/recorded/replay.hpp"
 #include "evaluate/recorded/simulated.hpp"
@@ -13,7 +13,6 @@
 #include "measure/execution_parameters.hpp"
 #include "measure/observers/observer_registry.hpp"
 #include "problem/tables/quantity.hpp"
-#include "search/known_names.hpp"
 #include "search/objective.hpp"
 #include "tune/plans/occupancy_reduction.hpp"
 #include "tune/target/target_checks.hpp"
@@ -86,15 +85,14 @@ void open_replay(Target& target, const std::string& file, const TargetOptions& o
 
 /// The profile of "sim:a100" or "sim:a100,sim:a100", and how often it is named.
 std::pair<std::string, int> simulated_devices(const std::string& text) {
-  std::istringstream parts(text);
   std::string name;
   int count = 0;
-  for (std::string part; std::getline(parts, part, ','); ++count) {
+  for (std::string part : split(text)) {
     if (!part.starts_with("sim:"))
       throw UserError(fmt::format("\"{}\": a simulated device shares its work with simulated ones only", text));
     part.erase(0, 4);
-    if (count > 0 && part != name)
-      throw UserError(fmt::format("\"{}\" names boards of different kinds, whose results cannot be compared", text));
+    if (count++ > 0 && part != name)
+      throw UserError(fmt::format("\"{}\" names devices of different kinds, whose results cannot be compared", text));
     name = part;
   }
   return {name, count};
@@ -175,7 +173,7 @@ Target open_target(Problem problem, const TargetOptions& options) {
     open_replay(target, options.device.substr(7), options);
   } else if (const TargetKind* kind = kind_for(target.problem, options)) {
     kind->open(target, options);
-  } else if (target.problem.program || !options.live.workers.empty() || !options.live.nodes.empty()) {
+  } else if (target.problem.program || !options.live.node_commands.empty() || !options.live.nodes.empty()) {
     throw UserError(fmt::format("this build of ergotune cannot tune {}: its extension \"{}\" was switched off",
                                 target.problem.program ? "whole programs" : "on nodes",
                                 target.problem.program ? "program" : "cluster"));
@@ -193,6 +191,28 @@ Target open_target(Problem problem, const TargetOptions& options) {
         reduce_by_occupancy(target.problem, *target.space, ledger, options.occupancy, target.notes));
   }
   return target;
+}
+
+std::vector<std::string> devices_by_kind(const std::string& devices, const Problem& problem) {
+  if (!names_several_devices(devices)) return {devices};
+  std::vector<std::string> kinds;
+  if (is_live(devices)) {
+    for (const std::vector<DeviceInfo>& kind : by_kind(devices_named(devices, &problem))) {
+      kinds.emplace_back();
+      for (const DeviceInfo& device : kind) kinds.back() += (kinds.back().empty() ? "" : ",") + device.id;
+    }
+    return kinds;
+  }
+  // of simulations and recordings the same name is the same kind
+  for (const std::string& part : split(devices)) {
+    const auto same = [&](const std::string& kind) { return kind == part || kind.starts_with(part + ","); };
+    const auto known = std::find_if(kinds.begin(), kinds.end(), same);
+    if (known == kinds.end())
+      kinds.push_back(part);
+    else
+      *known += "," + part;
+  }
+  return kinds;
 }
 
 }  // namespace ergotune

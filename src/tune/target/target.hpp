@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ergotune/problem.hpp"
-#include "evaluate/live/live.hpp"
+#include "evaluate/live/live_device.hpp"
 #include "search/objective.hpp"
 
 namespace ergotune {
@@ -86,6 +86,9 @@ struct Target {
 Objective objective_of(const Problem& problem, const std::vector<std::string>& further_metrics);
 
 /// Whether a device's text stands for what really runs kernels.
+/// The devices that a text names, as a text for each kind of them: results of one kind say nothing of another.
+std::vector<std::string> devices_by_kind(const std::string& devices, const Problem& problem);
+
 inline bool is_live(const std::string& device) { return !device.starts_with("replay:") && !device.starts_with("sim:"); }
 
 /// Throws UserError for everything that the user can mend, an empty space among it.

@@ -109,7 +109,7 @@ void validate_objective_quantities(const TargetOptions& options, const Problem& 
   const Objective objective = objective_of(problem, options.further_metrics);
   for (const std::string& name : objective.quantities()) {
     if (std::find(said.begin(), said.end(), name) != said.end()) continue;
-    const std::string what = fmt::format("objective \"{}\": nothing here says \"{}\"", problem.objective.text, name);
+    const std::string what = fmt::format("objective \"{}\": unknown quantity \"{}\"", problem.objective.text, name);
     if (const std::string observer = recording ? "" : observer_of(name); !observer.empty()) {
       const bool named = observer == "counters";
       throw UserError(

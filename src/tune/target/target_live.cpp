@@ -5,6 +5,8 @@
 
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
+#include "evaluate/live/in_process_evaluator.hpp"
+#include "evaluate/live/live_evaluator.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/macro_clashes.hpp"
 #include "kernel/round.hpp"
@@ -84,13 +86,23 @@ std::string measured_identity(const Target& target) {
   const DeviceInfo& device = target.device;
   const bool several = !target.evaluator->boards().empty();
   return fmt::format("{} | {} | {}",
-                     several               ? "boards of " + device.name
+                     several               ? "devices of type " + device.name
                      : device.uuid.empty() ? device.name
                                            : device.uuid,
                      device.driver_version, target.live->compiler_identity());
 }
 
-void open_evaluator(Target& target, const TargetOptions& options, const LiveOptions& live) {
+template <class LiveKind>
+ControlledDevice& keep_evaluator(Target& target, std::unique_ptr<LiveKind> evaluator) {
+  LiveKind& kept = *evaluator;
+  target.live = &kept;
+  target.evaluator = std::move(evaluator);
+  target.device = kept.device();
+  for (const std::string& note : kept.notes()) target.notes.push_back(note);
+  return kept;
+}
+
+ControlledDevice& open_evaluator(Target& target, const TargetOptions& options, const LiveOptions& live) {
   const bool here = !target.problem.device_of_foreign_memory().empty();  // its addresses mean nothing elsewhere
   if (options.in_process || options.verifier || !options.observers.empty() || here) {
     if (names_several_devices(options.device))
@@ -99,15 +111,9 @@ void open_evaluator(Target& target, const TargetOptions& options, const LiveOpti
     auto evaluator = std::make_unique<InProcessEvaluator>(target.problem, live);
     if (options.verifier) evaluator->runner().set_verifier(options.verifier);
     for (const auto& observer : options.observers) evaluator->runner().add_observer(observer);
-    target.live = evaluator.get();
-    target.evaluator = std::move(evaluator);
-  } else {
-    auto evaluator = std::make_unique<LiveEvaluator>(target.problem, live);
-    target.live = evaluator.get();
-    target.evaluator = std::move(evaluator);
+    return keep_evaluator(target, std::move(evaluator));
   }
-  target.device = target.live->device();
-  for (const std::string& note : target.live->notes()) target.notes.push_back(note);
+  return keep_evaluator(target, std::make_unique<LiveEvaluator>(target.problem, live));
 }
 
 void note_macro_clashes(Target& target) {
@@ -138,7 +144,7 @@ void warn_if_outputs_unverified(Target& target, const TargetOptions& options) {
   }
   if (buffers && !written)
     target.notes.push_back(
-        "no argument is declared as written, so the kernel's output is not checked; say access = \"write\" or "
+        "no argument is declared as written, so the kernel's output is not checked; write access = \"write\" or "
         "\"read_write\" of its outputs");
 }
 
@@ -209,7 +215,7 @@ void open_live(Target& target, const TargetOptions& options) {
   const bool named = take_clock_parameters(target.problem);
   const LiveOptions live = live_options(target.problem, options);
   if (names_several_devices(options.device)) check_several(options, target.problem);
-  open_evaluator(target, options, live);
+  ControlledDevice& controlled = open_evaluator(target, options, live);
   target.constants = target.problem.constants_for(target.device.name, target.device.properties);
   note_macro_clashes(target);
   for (std::string& note : race_notes(target.original)) target.notes.push_back(std::move(note));
@@ -229,7 +235,7 @@ void open_live(Target& target, const TargetOptions& options) {
     control_options.take_over = options.take_over;
     auto session = ControlSession::open(std::move(controls[i]), control_options);
     for (const std::string& note : session->notes()) target.notes.push_back(note);
-    target.live->set_controls(std::move(session), target.space->parameters(), i);
+    controlled.set_controls(std::move(session), target.space->parameters(), i);
   }
 }
 

@@ -31,6 +31,7 @@ enum class Corruption : int {
   stamps_ones,   ///< ... every bit set
   stamps_old,    ///< ... an hour ago
   alternating,   ///< every second value all ones
+  wraps,         ///< a counter of 32 bits that begins again after so many counts (`after`)
 };
 
 /// One function's, or one field's ("field:186").
@@ -91,6 +92,9 @@ inline TypedValue corrupt(CorruptionState& state, std::uint64_t value, unsigned 
       return {value | 0xdeadull << 40, 3};
     case Corruption::alternating:
       return {call % 2 ? ones : value, type};
+    case Corruption::wraps:
+      if (call == 0) state.held = value;
+      return {(value - state.held - state.after) & 0xffffffffull, type};
     default:
       return {value, type};
   }

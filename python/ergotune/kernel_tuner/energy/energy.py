@@ -1,15 +1,12 @@
 """Power over the core clock: sampled with a kernel that loads the whole board, and fitted (Going Green, Section V-D).
 
-The same functions, parameters, results and units as Kernel Tuner's; the samples come from ``ergotune model``
+The same functions, parameters, results and units as Kernel Tuner's; the samples are those of ``ergotune model``
 (docs/model.md), which says more of them than a fit: intervals, where the board throttles, and what it has of voltages.
 """
 
-import json
-import subprocess
-
 import numpy as np
 
-from ... import _command
+from ... import _command, _core
 from .._meters import warn_of_fallback
 from ..observers.nvml import get_nvml_gr_clocks
 from ..util import read_cache
@@ -28,13 +25,8 @@ def get_frequency_power_relation_fp32(device, n_samples=10, nvidia_smi_fallback=
     if simulation_mode:
         raise ValueError("simulation_mode needs cache=FILE")
     board = f"nvml:{device}"
-    command = [_command.existing(), "model", "--clocks", str(n_samples), "--spaced", "--sensor", board, "--control", board,
-               "--no-store", "--dry-run", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip())
-    samples = sorted(json.loads(done.stdout)["samples"], key=lambda s: s["clock_mhz"])
-    return np.array([s["clock_mhz"] for s in samples]), np.array([s["power_w"] for s in samples])
+    samples = sorted(_core.sample_power(board, board, n_samples, _command.worker()))
+    return np.array([clock for clock, _ in samples]), np.array([power for _, power in samples])
 
 
 def estimated_voltage(clocks, clock_threshold, voltage_scale):

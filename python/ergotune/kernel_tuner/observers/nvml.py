@@ -1,4 +1,4 @@
-"""NVIDIA boards: power, energy, clocks and temperature, and lists of clocks and limits to tune."""
+"""NVIDIA GPUs: power, energy, clocks and temperature, and lists of clocks and limits to tune."""
 
 import time
 from typing import Dict, List, Optional, Sequence

@@ -1,4 +1,4 @@
-"""PowerSensor 2 and 3, wired to the board."""
+"""PowerSensor 2 and 3, wired to the GPU."""
 
 from typing import Optional, Sequence
 

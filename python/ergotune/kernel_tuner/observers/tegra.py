@@ -1,4 +1,4 @@
-"""Jetson boards: power, energy, clock and temperature of the GPU, and its clocks to tune."""
+"""Jetson: power, energy, clock and temperature of the GPU, and its clocks to tune."""
 
 import os
 from pathlib import Path
@@ -29,7 +29,7 @@ class TegraObserver(Meter):
         check(observables, list(known))
         for name, path in (("power_path", power_path), ("temp_path", temp_path)):
             if path:
-                raise NotSupported(f"ergotune.kernel_tuner does not support {name} of TegraObserver: it finds the board's own files "
+                raise NotSupported(f"ergotune.kernel_tuner does not support {name} of TegraObserver: it finds the device's files "
                                    "(docs/devices.md)")
         self.observables, self.save_all = list(observables), save_all
         self.keys = {name: known[name] for name in observables}

@@ -1,3 +1,3 @@
-"""Strategies: Kernel Tuner's by name, and what one's own are written with."""
+"""Strategies: Kernel Tuner's by name, and the base for your own."""
 
 from . import common, wrapper  # noqa: F401

@@ -168,7 +168,7 @@ def make_strategy_options_doc(strategy_options):
 
 
 def get_strategy_docstring(name, strategy_options):
-    """What a strategy's tune() says of itself."""
+    """The docstring of a strategy's tune()."""
     return (f" Find the best performing kernel configuration with {name}; strategy_options:\n\n"
             + make_strategy_options_doc(strategy_options))
 

@@ -1,4 +1,4 @@
-"""Optimisation algorithms of one's own: a class with ``__call__(func, searchspace)``, wrapped as a strategy."""
+"""Your own optimisation algorithms: a class with ``__call__(func, searchspace)``, wrapped as a strategy."""
 
 from abc import ABC, abstractmethod
 

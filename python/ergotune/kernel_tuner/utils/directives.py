@@ -133,7 +133,7 @@ def directive_contains_clause(line, clauses):
 
 
 def _finder(words, lang=None):
-    """A function that finds directives which begin with ``words``, in one language or in the given one."""
+    """A function that finds directives that begin with ``words``, in one language or in the given one."""
     def find(line, lang):
         return isinstance(lang, Language) and lang.sentinel + words in line
 
@@ -233,7 +233,7 @@ def _arrays(data, preprocessor, user_dimensions):
 
 
 def add_present_openacc(code, langs, data, preprocessor=None, user_dimensions=None):
-    """Says in each parallel directive that its arrays are on the device; code that moves data itself stays as it is."""
+    """Marks the arrays of each parallel directive as present on the device; code that moves data itself stays as it is."""
     lines = []
     for line in code.replace("\\\n", "").split("\n"):
         if line_contains_openacc_parallel_directive(line, langs.language):

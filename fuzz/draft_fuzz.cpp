@@ -1,0 +1,19 @@
+// A first problem file for any source: it is written, or the source is refused.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "ergotune/error.hpp"
+#include "problem/draft/problem_draft.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace ergotune;
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  for (const char* name : {"kernel.cu", "kernel.cl", "kernel.c"}) {
+    try {
+      (void)draft_problem_from_text(text, name, "", ".");
+    } catch (const UserError&) {
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,177 @@
+#include "base/kernel_source/outline.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.hpp"
+
+namespace ergotune::kernel_source {
+namespace {
+
+bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)); }
+
+std::size_t end_of_identifier(std::string_view text, std::size_t at) {
+  while (at < text.size() && in_identifier(text[at])) ++at;
+  return at;
+}
+
+/// Where a preprocessor directive ends, its continued lines included.
+std::size_t end_of_directive(std::string_view text, std::size_t at) {
+  std::size_t end = text.find('\n', at);
+  while (end != std::string_view::npos && end > 0 && text[end - 1] == '\\') end = text.find('\n', end + 1);
+  return std::min(end, text.size());
+}
+
+/// Splits what stands before a body into head, name and parameters; the name is empty where it declares no function.
+Function function_of(std::string_view text) {
+  Function function;
+  int depth = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == ')') --depth;
+    if (text[at] != '(' || depth++ != 0) continue;
+    std::size_t end = at;
+    while (end > 0 && is_blank(text[end - 1])) --end;
+    std::size_t begin = end;
+    while (begin > 0 && in_identifier(text[begin - 1])) --begin;
+    const std::string_view name = text.substr(begin, end - begin);
+    if (name.empty() || name == "__attribute__" || name == "__launch_bounds__" || name == "__cluster_dims__") continue;
+    std::size_t close = at;
+    for (int open = 0; close < text.size(); ++close) {
+      if (text[close] == '(') ++open;
+      if (text[close] == ')' && --open == 0) break;
+    }
+    function.name = name;
+    function.head = trimmed(text.substr(0, begin));
+    function.parameters = text.substr(at + 1, std::min(close, text.size()) - at - 1);
+  }
+  return function;
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string_view source) : text_(blank_comments(source)) {}
+
+  Outline read() {
+    for (std::size_t at = 0; at < text_.size(); ++at) {
+      const char c = text_[at];
+      if (c == '#') {
+        const std::size_t end = end_of_directive(text_, at);
+        directive(std::string_view(text_).substr(at, end - at), at);
+        if (depth_ == 0) begin_ = end;
+        at = end;
+      } else if (c == '{' && depth_++ == 0) {
+        body_ = at;
+        if (is_transparent(std::string_view(text_).substr(begin_, at - begin_))) {
+          depth_ = 0;
+          begin_ = at + 1;
+        }
+      } else if (c == '}') {
+        if (depth_ == 0)
+          begin_ = at + 1;  // the end of a namespace
+        else if (--depth_ == 0)
+          definition(at + 1);
+      } else if (c == ';' && depth_ == 0) {
+        outline_.outside += text_.substr(begin_, at + 1 - begin_);
+        begin_ = at + 1;
+      }
+    }
+    outline_.whole = depth_ == 0;
+    return std::move(outline_);
+  }
+
+ private:
+  int line_of(std::size_t at) const {
+    return 1 + static_cast<int>(std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+  }
+
+  /// Whether its contents stand outside as well: a namespace, extern "C".
+  static bool is_transparent(std::string_view head) {
+    if (head.find('(') != std::string_view::npos) return false;
+    const std::string_view text = trimmed(head);
+    return text.starts_with("namespace") || text.starts_with("extern") || text.starts_with("inline namespace");
+  }
+
+  void directive(std::string_view line, std::size_t at) {
+    std::size_t begin = line.find_first_not_of(" \t", 1);
+    if (begin == std::string_view::npos) return;
+    const std::size_t end = end_of_identifier(line, begin);
+    const std::string_view kind = line.substr(begin, end - begin);
+    const std::string_view rest = line.substr(end);
+    const std::size_t name = rest.find_first_not_of(" \t");
+    if (kind == "ifndef" && name != std::string_view::npos) {
+      guard_ = rest.substr(name, end_of_identifier(rest, name) - name);
+      return;
+    }
+    if (kind == "define" && name != std::string_view::npos) {
+      const std::size_t stop = end_of_identifier(rest, name);
+      Macro macro;
+      macro.name = rest.substr(name, stop - name);
+      macro.takes_arguments = stop < rest.size() && rest[stop] == '(';
+      macro.value = trimmed(rest.substr(stop));
+      macro.guarded = macro.name == guard_;
+      macro.line = line_of(at);
+      outline_.macros.push_back(std::move(macro));
+    }
+    guard_.clear();
+  }
+
+  void definition(std::size_t end) {
+    const std::string_view all = std::string_view(text_).substr(begin_, end - begin_);
+    Function function = function_of(all.substr(0, body_ - begin_));
+    if (function.name.empty()) {
+      outline_.outside += all;
+    } else {
+      const std::size_t name = text_.find(function.name, begin_ + function.head.size());
+      function.body = text_.substr(body_, end - body_);
+      function.line = line_of(std::min(name, body_));
+      outline_.functions.push_back(std::move(function));
+    }
+    begin_ = end;
+  }
+
+  const std::string text_;
+  Outline outline_;
+  std::size_t begin_ = 0, body_ = 0;  // of what is being read, and of its first brace
+  int depth_ = 0;
+  std::string guard_;  // the name of an #ifndef on the line before
+};
+
+}  // namespace
+
+bool in_identifier(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+std::string blank_comments(std::string_view source) {
+  std::string text(source);
+  const auto blank_out = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < std::min(end, text.size()); ++i)
+      if (text[i] != '\n') text[i] = ' ';
+  };
+  const auto behind = [&](std::string_view mark, std::size_t from) {
+    const std::size_t found = source.find(mark, from);
+    return found == std::string_view::npos ? source.size() : found + mark.size();
+  };
+  for (std::size_t at = 0; at < source.size(); ++at) {
+    if (source.substr(at, 2) == "//") {
+      const std::size_t end = std::min(source.find('\n', at), source.size());
+      blank_out(at, end);
+      at = end;
+    } else if (source.substr(at, 2) == "/*") {
+      const std::size_t end = behind("*/", at + 2);
+      blank_out(at, end);
+      at = end - 1;
+    } else if (source[at] == '"' || source[at] == '\'') {
+      std::size_t end = at + 1;
+      while (end < source.size() && source[end] != source[at] && source[end] != '\n')
+        end += source[end] == '\\' ? 2 : 1;
+      // 1'000'000 holds no character
+      if (source[at] == '\'' && at > 0 && std::isdigit(static_cast<unsigned char>(source[at - 1]))) continue;
+      blank_out(at + 1, end);
+      at = std::min(end, source.size());
+    }
+  }
+  return text;
+}
+
+Outline outline_of(std::string_view source) { return Reader(source).read(); }
+
+}  // namespace ergotune::kernel_source

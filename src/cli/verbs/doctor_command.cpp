@@ -1,0 +1,46 @@
+// ergotune doctor: what works on this machine, what does not, and what to do about it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "api/diagnosis.hpp"
+#include "base/process/process.hpp"
+#include "cli/command.hpp"
+
+namespace ergotune::cli {
+
+void add_doctor_command(Verb app) {
+  auto json = std::make_shared<bool>(false);
+  Verb verb = app.add_verb("doctor", "Check what works on this machine, and name the remedy where something does not");
+  add_json_option(verb, *json);
+  verb.footer(
+      "Compiles and runs a small kernel on every device; changes no setting. Ends with 1 where none works.\n"
+      "Example:\n  ergotune doctor");
+  verb.callback([json] {
+    const Diagnosis diagnosis = diagnose(own_program());
+    if (*json) {
+      nlohmann::ordered_json findings = nlohmann::ordered_json::array();
+      for (const Finding& finding : diagnosis.findings)
+        findings.push_back({{"area", finding.area},
+                            {"subject", finding.subject},
+                            {"state", to_string(finding.state)},
+                            {"message", finding.message},
+                            {"remedy", finding.remedy}});
+      print_json({{"can_tune", diagnosis.can_tune()}, {"findings", std::move(findings)}});
+    } else {
+      std::string area;
+      for (const Finding& finding : diagnosis.findings) {
+        if (finding.area != area) fmt::print("{}{}\n", area.empty() ? "" : "\n", area = finding.area);
+        fmt::print("  {:<8} {}: {}\n", to_string(finding.state), finding.subject, finding.message);
+        if (!finding.remedy.empty()) fmt::print("           -> {}\n", finding.remedy);
+      }
+      fmt::print("\n{}\n", diagnosis.can_tune() ? "Kernels can be tuned here. Next: ergotune init KERNEL.cu"
+                                                : "No device here runs kernels.");
+    }
+    if (!diagnosis.can_tune()) throw Exit{kNoAnswer};
+  });
+}
+
+}  // namespace ergotune::cli

@@ -1,0 +1,59 @@
+// ergotune init: a first problem file from a kernel's source.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/files.hpp"
+#include "cli/command.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
+#include "problem/draft/problem_draft.hpp"
+
+namespace ergotune::cli {
+
+void add_init_command(Verb app) {
+  struct Options {
+    std::string source, kernel, output;
+    bool json = false, force = false;
+  };
+  auto options = std::make_shared<Options>();
+  Verb verb = app.add_verb("init", "Write a first problem file for a kernel, from its source");
+  verb.add_option("source", options->source, "The kernel's source: .cu, .hip, .cl, .c or .cpp").required();
+  verb.add_option("--kernel", options->kernel, "The kernel, where the source has several");
+  verb.add_option("-o,--output", options->output,
+                  "Problem file to write (default: the source's name with .toml; -: standard output)");
+  verb.add_flag("--force", options->force, "Replace the problem file where it exists");
+  add_json_option(verb, options->json);
+  verb.footer(
+      "What it had to guess is marked CHECK in the file and listed.\n"
+      "Example:\n"
+      "  ergotune init kernel.cu");
+  verb.callback([options] {
+    const std::filesystem::path source = options->source;
+    std::filesystem::path output = options->output;
+    if (output.empty()) output = std::filesystem::path(source).replace_extension(".toml");
+    if (options->json && output == "-") throw UserError("--json needs -o FILE: both would write to standard output");
+    const ProblemDraft draft = draft_problem(source, options->kernel, output == "-" ? "." : output.parent_path());
+    if (output == "-") {
+      fmt::print("{}", draft.text);
+    } else {
+      if (!options->force && std::filesystem::exists(output))
+        throw UserError(fmt::format("{} exists: --force replaces it, -o FILE writes another", output.string()));
+      (void)parse_problem(draft.text, output);  // what is written can be read
+      write_named_file(output, draft.text);
+    }
+    if (options->json)
+      return print_json({{"problem", output.string()}, {"kernel", draft.kernel}, {"questions", draft.questions}});
+    std::FILE* stream = output == "-" ? stderr : stdout;
+    if (output != "-")
+      fmt::print(stream, "Wrote {}: a first problem file for the kernel {}.\n", output.string(), draft.kernel);
+    if (!draft.questions.empty()) fmt::print(stream, "\nPlease check:\n");
+    for (const std::string& question : draft.questions) fmt::print(stream, "  - {}\n", question);
+    if (output != "-") fmt::print(stream, "\nNext: ergotune tune {}\n", output.string());
+  });
+}
+
+}  // namespace ergotune::cli

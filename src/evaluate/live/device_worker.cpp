@@ -1,0 +1,136 @@
+#include "evaluate/live/device_worker.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/clock.hpp"
+
+namespace ergotune {
+
+using namespace protocol;
+
+namespace {
+
+/// Conditions of the node, not of the configuration: heat, a brake, another device's clock. A power cap is not among
+/// them: a kernel that draws the device's limit meets it each time.
+constexpr std::array kDisturbances = {"thermal", "hardware slowdown", "hardware thermal", "power brake", "sync boost"};
+
+}  // namespace
+
+std::vector<std::string> DeviceWorker::open() {
+  const Ready ready = handle_.start_and_wait("runner");
+  device_ = ready.device;
+  compiler_ = ready.compiler;
+  has_reference_ = ready.has_reference;
+  opened_at_ = host_seconds();
+  return ready.notes;
+}
+
+DeviceShare DeviceWorker::state() const {
+  const double busy = busy_ + (job_ ? handle_.since_asked() : 0);
+  return {board(), device_.id, device_.name, results_, busy, std::max(0.0, host_seconds() - opened_at_ - busy), false};
+}
+
+std::vector<JobPointer> DeviceWorker::in_order(const std::vector<JobPointer>& waiting) const {
+  std::vector<JobPointer> mine;
+  for (const JobPointer& job : waiting) {
+    if (may_run(*job)) mine.push_back(job);
+  }
+  if (!controls_) return mine;
+  std::vector<ControlSetting> settings;
+  for (const JobPointer& job : mine) settings.push_back(job->setting);
+  const auto tired =
+      std::find_if(mine.begin(), mine.end(), [](const auto& job) { return job->passed_by >= kPatience; });
+  const ControlSetting* first = tired == mine.end() ? nullptr : &(*tired)->setting;
+  std::vector<JobPointer> ordered;
+  for (const std::size_t i : controls_->order(settings, first)) ordered.push_back(mine[i]);
+  return ordered;
+}
+
+JobPointer DeviceWorker::next(const std::vector<JobPointer>& waiting) const {
+  if (!controls_) {
+    const auto ready = std::find_if(waiting.begin(), waiting.end(),
+                                    [&](const JobPointer& job) { return may_run(*job) && job->compiled(); });
+    return ready == waiting.end() ? nullptr : *ready;
+  }
+  const std::vector<JobPointer> ordered = in_order(waiting);
+  for (const JobPointer& job : ordered) {
+    if (job->setting != ordered.front()->setting) break;
+    if (job->compiled()) return job;
+  }
+  return nullptr;
+}
+
+std::optional<Measurement> DeviceWorker::apply_setting(const Job& job) {
+  options_ = run_options(job.request);
+  options_.reference_only = job.reference_only;
+  return sets_clocks(job) ? controls_->begin(job.setting, options_) : std::nullopt;
+}
+
+void DeviceWorker::run(JobPointer job) {
+  Run run;
+  run.id = job->request.id;
+  run.configuration = job->request.configuration;
+  for (const auto& binary : job->code) run.binaries.push_back(*binary);
+  run.options = options_;
+  job_ = std::move(job);
+  handle_.ask(std::move(run), time_limit_);
+}
+
+DeviceWorker::Finished DeviceWorker::take(Ran ran) {
+  Finished finished{std::exchange(job_, nullptr), std::move(ran.measurement), false};
+  finished.job->ours += std::max(0.0, handle_.since_asked() - ran.seconds);
+  has_reference_ = ran.has_reference;
+  if (sets_clocks(*finished.job)) {
+    finished.wanted_again = controls_->end(finished.job->setting, options_, finished.measurement, finished.job->again);
+    finished.disturbed = controls_->disturbed();
+  }
+  busy_ += handle_.since_asked();
+  if (!finished.wanted_again && disturbed(finished.job->request, finished.measurement))
+    finished.wanted_again = !std::exchange(finished.job->disturbed, true);
+  results_ += !finished.wanted_again && !finished.job->reference_only;
+  if (!ran.healthy) handle_.clear();
+  return finished;
+}
+
+/// Whether it ran under a condition of the node that the reference on this device did not meet; then with a warning.
+bool DeviceWorker::disturbed(const EvaluationRequest& request, Measurement& measurement) {
+  std::set<std::string> reasons;
+  for (const std::string& warning : measurement.warnings)
+    if (std::find(kDisturbances.begin(), kDisturbances.end(), warning) != kDisturbances.end()) reasons.insert(warning);
+  if (request.reference) {
+    reference_reasons_ = reasons;
+    compares_ = true;
+  }
+  std::erase_if(reasons, [&](const std::string& reason) { return reference_reasons_.contains(reason); });
+  if (reasons.empty() || !compares_) return false;
+  measurement.warnings.push_back(
+      fmt::format("disturbed: the reference on this device met no {}", fmt::join(reasons, ", ")));
+  return true;
+}
+
+std::optional<DeviceWorker::Finished> DeviceWorker::take(const Lost& lost) {
+  if (!job_) return std::nullopt;
+  Measurement failed =
+      lost.why == Lost::Why::late
+          ? failed_measurement(Status::timeout,
+                               fmt::format("stopped after {:g} s on the device (--time-limit)", time_limit_))
+          : failed_measurement(Status::runtime_error, lost.in_words("the kernel's process"));
+  failed.measure_seconds = handle_.since_asked();  // a hang costs its time limit
+  busy_ += failed.measure_seconds;
+  // It may have been killed for a reason of its own, or because another process needed the memory.
+  const bool wanted_again = lost.killed() && !std::exchange(job_->killed, true);
+  results_ += !wanted_again && !job_->reference_only;
+  return Finished{std::exchange(job_, nullptr), std::move(failed), wanted_again};
+}
+
+void DeviceWorker::cancel() {
+  if (job_) handle_.clear();
+  job_.reset();
+}
+
+}  // namespace ergotune

@@ -1,0 +1,238 @@
+#include "report/ranked_results.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/statistics.hpp"
+#include "tune/plans/device_model.hpp"
+
+namespace ergotune {
+namespace {
+
+/// Of a configuration that is recorded twice the first that worked counts.
+std::vector<std::size_t> usable_rows(const ResultSet& results, const Objective& objective) {
+  std::vector<std::size_t> rows;
+  std::set<Configuration> seen;
+  for (std::size_t row = 0; row < results.rows.size(); ++row)
+    if (objective.value(results.rows[row].measurement) && seen.insert(results.rows[row].configuration).second)
+      rows.push_back(row);
+  return rows;
+}
+
+Confidence confidence_of(const RankedResults& ranked, const std::vector<std::size_t>& usable) {
+  Confidence out;
+  if (ranked.objective.kind() == Objective::Kind::pareto || ranked.best.empty() ||
+      !ranked.is_confirmed(ranked.best.front()))
+    return out;
+  std::vector<MeasuredTwice> pairs;
+  for (const std::size_t row : usable)
+    if (const StoredRow& twice = ranked.results.rows[row]; ranked.is_confirmed(row) && twice.searched)
+      pairs.emplace_back(&*twice.searched, &twice.measurement);
+  const StoredRow& winner = ranked.results.rows[ranked.best.front()];
+  out.confirmation_repeats = winner.rounds;
+  out.search_repeats = repeats_of(ranked.objective, pairs);
+  if (!winner.certainty) return out;
+  out.probability_best = winner.certainty->probability_best;
+  if (ranked.objective.kind() == Objective::Kind::single) out.expected_loss = winner.certainty->expected_loss;
+  return out;
+}
+
+bool is_default(const std::vector<Parameter>& parameters, const Configuration& configuration) {
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    if (!parameters[p].default_value && parameters[p].values.empty()) return false;
+    if (configuration[p] != parameters[p].default_value.value_or(parameters[p].values.front())) return false;
+  }
+  return true;
+}
+
+/// What a ledger knows; its entries are moved.
+ResultSet results_of(const PreparedSession& prepared, Ledger& ledger) {
+  ResultSet results;
+  results.problem = prepared.problem.name;
+  results.device_name = prepared.device.name;
+  results.device_id = prepared.device.id;
+  results.device = results.device_name + " (" + results.device_id + ")";
+  results.goal = prepared.objective->spec();
+  results.objective = prepared.objective->name();
+  results.provenance = prepared.evaluator->provenance();
+  results.parameters = prepared.space->parameters();
+  results.metrics = prepared.problem.metrics;
+  results.space = prepared.space->size();
+  if (prepared.store) {
+    results.store = prepared.store->file();
+    results.session = prepared.store_session;
+  }
+  for (ConfigurationResult& entry : ledger.take_entries()) {
+    StoredRow& row = results.rows.emplace_back();
+    row.configuration = prepared.space->configuration(entry.index);
+    row.measurement = std::move(entry.measurement);
+    row.board = std::move(entry.board);
+    row.rounds = entry.rounds;
+    row.confirmed_for = std::move(entry.confirmed_for);
+    row.certainty = entry.certainty;
+    row.searched = std::move(entry.searched);
+  }
+  return results;
+}
+
+/// Where the best clock is an end of what the model suggests: the optimum of this kernel may lie beyond. Empty
+/// elsewhere.
+std::string note_of_model_edge(const PreparedSession& prepared, const RankedResults& ranked) {
+  if (!prepared.device_model || ranked.best.empty()) return {};
+  const auto& parameters = prepared.space->parameters();
+  const Configuration& best = ranked.results.rows[ranked.best.front()].configuration;
+  const auto& supported = prepared.device_model->sampling.supported_mhz;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (parameters[i].kind != ParameterKind::core_clock_mhz || parameters[i].values.size() < 2 || supported.empty())
+      continue;
+    const auto [low, high] =
+        std::minmax_element(parameters[i].values.begin(), parameters[i].values.end(),
+                            [](const Value& a, const Value& b) { return a.as_real() < b.as_real(); });
+    const double clock = best[i].as_real();
+    const bool at_low = clock == low->as_real() && clock > supported.front() + 0.5;
+    const bool at_high = clock == high->as_real() && clock < supported.back() - 0.5;
+    if (at_low || at_high)
+      return fmt::format(
+          "the best clock, {:.0f} MHz, is the {} that the model of the device suggests: this kernel's optimum may lie "
+          "beyond; {} = \"all\" looks there",
+          clock, at_low ? "lowest" : "highest", parameters[i].name);
+  }
+  return {};
+}
+
+/// A wrong reference makes every right configuration a wrong one.
+std::string note_of_disagreement(const PreparedSession& prepared, const RankedResults& ranked) {
+  if (prepared.original.verification.kind != Verification::Kind::first_correct || !prepared.live) return {};
+  const auto failures = ranked.failures();
+  if (failures.empty() || !failures.front().message.starts_with("output ")) return {};  // nothing was compared
+  const auto count = [&](Status status) {
+    const auto found = ranked.statuses.find(to_string(status));
+    return found == ranked.statuses.end() ? std::uint64_t{0} : found->second;
+  };
+  if (count(Status::wrong_result) <= count(Status::ok) + count(Status::not_converged)) return {};
+  return "most configurations compute something else than the reference, which is the first one that ran (the default, "
+         "where it does); if that one is wrong, the others may be right: name a reference in [verification]";
+}
+
+}  // namespace
+
+RankedResults rank_results(ResultSet results, Objective objective) {
+  RankedResults ranked{std::move(results), std::move(objective), {}, {}, {}, {}, {}};
+  ranked.results.objective = ranked.objective.name();
+  const auto& rows = ranked.results.rows;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    ++ranked.statuses[to_string(rows[row].measurement.status)];
+    if (!ranked.default_row && is_default(ranked.results.parameters, rows[row].configuration)) ranked.default_row = row;
+  }
+  const std::vector<std::size_t> usable = usable_rows(ranked.results, ranked.objective);
+  std::vector<const Measurement*> measurements;
+  std::vector<double> values;
+  for (const std::size_t row : usable) {
+    measurements.push_back(&rows[row].measurement);
+    values.push_back(*ranked.value(row));
+  }
+  const auto confirmed = [&](std::size_t i) { return ranked.is_confirmed(usable[i]); };
+  for (const Ranked& entry : rank(ranked.objective, measurements, confirmed))
+    ranked.best.push_back(usable[entry.position]);
+  if (!values.empty() && ranked.objective.kind() != Objective::Kind::pareto) ranked.median = median(values);
+  ranked.confidence = confidence_of(ranked, usable);
+  return ranked;
+}
+
+RankedResults rank_results(ResultSet results, const std::optional<std::string>& objective) {
+  if (objective) results.goal = {*objective, std::nullopt, {}};
+  std::set<std::string> names;
+  for (const StoredRow& row : results.rows)
+    for (const auto& [name, quantity] : row.measurement.quantities) names.insert(name);
+  Objective parsed = Objective::parse(results.goal, with_names(results.metrics, {names.begin(), names.end()}));
+  return rank_results(std::move(results), std::move(parsed));
+}
+
+ResultSet load_results(const std::filesystem::path& file, std::int64_t session) {
+  std::error_code error;
+  // Store::open() reports a store that does not exist.
+  if (is_store(file) || !std::filesystem::exists(file, error)) return result_set(Store::open(file, true), session);
+  return result_set(load_recording(file));
+}
+
+RankedResults load_ranked(const std::filesystem::path& file, std::int64_t session,
+                          const std::optional<std::string>& objective) {
+  RankedResults ranked = rank_results(load_results(file, session), objective);
+  if (!objective) return ranked;
+  std::vector<const Measurement*> all;
+  for (const StoredRow& row : ranked.results.rows) all.push_back(&row.measurement);
+  validate_measured_quantities(ranked.objective, all);
+  return ranked;
+}
+
+std::vector<RankedResults> load_all_ranked(const std::filesystem::path& file, std::int64_t session,
+                                           const std::optional<std::string>& objective) {
+  std::vector<RankedResults> all;
+  if (session == 0 && is_store(file)) {
+    const Store store = Store::open(file, true);
+    for (const SessionInfo& info : store.sessions()) all.push_back(rank_results(result_set(store, info.id), objective));
+  }
+  if (all.empty()) all.push_back(load_ranked(file, session, objective));
+  return all;
+}
+
+std::vector<std::size_t> RankedResults::shown() const {
+  constexpr std::size_t kShown = 10;
+  const bool front = objective.kind() == Objective::Kind::pareto;
+  return {best.begin(), front ? best.end() : best.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, best.size()))};
+}
+
+Importance RankedResults::importance() const {
+  if (objective.kind() == Objective::Kind::pareto) return {};
+  std::vector<Judged> judged;
+  for (const StoredRow& row : results.rows) judged.push_back({row.configuration, objective.value(row.measurement)});
+  return importance_of(results.parameters, std::move(judged));
+}
+
+std::optional<Unconfirmed> RankedResults::unconfirmed(std::size_t row) const {
+  if (best.empty() || !is_confirmed(best.front()) || is_confirmed(row) || !usable(measurement(row).status))
+    return std::nullopt;
+  return ergotune::unconfirmed(objective, measurement(row), measurement(best.front()), confidence.search_repeats);
+}
+
+std::uint64_t RankedResults::failed() const {
+  return static_cast<std::uint64_t>(std::count_if(results.rows.begin(), results.rows.end(), [&](const StoredRow& row) {
+    return !objective.value(row.measurement);
+  }));
+}
+
+std::vector<FailureGroup> RankedResults::failures() const {
+  FailureGroups groups;
+  for (std::size_t row = 0; row < results.rows.size(); ++row) {
+    const Measurement& failed = measurement(row);
+    if (value(row)) continue;
+    groups.add(row, failed.status,
+               failed.message.empty() && usable(failed.status) ? "no value for the objective " + objective.name()
+                                                               : failed.message);
+  }
+  return groups.list();
+}
+
+std::optional<BestResult> RankedResults::winner() const {
+  if (best.empty()) return std::nullopt;
+  const StoredRow& row = results.rows[best.front()];
+  return BestResult{results.problem,    results.device,    results.objective, results.constants,
+                    results.parameters, row.configuration, row.measurement};
+}
+
+TunedSession tune_session(PreparedSession& prepared, const SessionOptions& options) {
+  const auto ledger =
+      prepared.open_ledger(options.retry, options.interrupted, options.further_metrics, options.budget.seconds);
+  SessionResult run = run_session(prepared, *ledger, options);
+  TunedSession tuned{
+      rank_results(results_of(prepared, *ledger), *prepared.objective), std::move(run), prepared.notes, {}};
+  for (const std::string& note : {note_of_drift(tuned.run), note_of_disagreement(prepared, tuned.ranked),
+                                  note_of_model_edge(prepared, tuned.ranked)})
+    if (!note.empty()) tuned.findings.push_back(note);
+  if (prepared.store) prepared.store->flush();
+  return tuned;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,16 @@
+// The configuration that a user names.
+#pragma once
+
+#include <string>
+
+#include "tune/session/session_setup.hpp"
+
+namespace ergotune {
+
+/// The configuration of a JSON object (empty: nothing is named); parameters that it leaves out take their defaults.
+/// `file` is the problem's, for the message. Throws UserError for an unknown parameter, and for a configuration that is
+/// not in the space, with the value or restriction that keeps it out.
+ConfigurationIndex named_configuration(const PreparedSession& prepared, const std::string& json,
+                                       const std::string& file);
+
+}  // namespace ergotune

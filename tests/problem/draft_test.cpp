@@ -1,0 +1,175 @@
+// A first problem file from a kernel's source: it can be read, and it describes that kernel.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
+#include "problem/draft/problem_draft.hpp"
+
+namespace ergotune {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class Draft : public testing::Test {
+ protected:
+  ProblemDraft draft(const std::string& name, const std::string& source, const std::string& kernel = "") {
+    std::ofstream(folder_ / name) << source;
+    return draft_problem(folder_ / name, kernel, folder_);
+  }
+  Problem problem(const std::string& name, const std::string& source, const std::string& kernel = "") {
+    return parse_problem(draft(name, source, kernel).text, folder_ / "problem.toml");
+  }
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("draft-" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::filesystem::path folder_;
+};
+
+std::vector<std::string> counts(const Problem& problem) {
+  std::vector<std::string> texts;
+  for (const Argument& argument : problem.kernel().arguments)
+    if (argument.kind == Argument::Kind::buffer) texts.push_back(argument.count.text());
+  return texts;
+}
+
+std::vector<std::string> parameters(const Problem& problem) {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : problem.parameters) names.push_back(parameter.name);
+  return names;
+}
+
+TEST_F(Draft, OfAnElementwiseKernelIsComplete) {
+  const char* source =
+      "__global__ void add(float *c, const float *a, const float *b, int n) {\n"
+      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+      "  if (i < n) c[i] = a[i] + b[i];  // c[i] += n would be something else\n}\n";
+  EXPECT_THAT(draft("add.cu", source).questions, IsEmpty());
+  const Problem add = problem("add.cu", source);
+  const auto& arguments = add.kernel().arguments;
+  ASSERT_EQ(arguments.size(), 4u);
+  EXPECT_EQ(arguments[0].access, Access::write);
+  EXPECT_EQ(arguments[1].access, Access::read);
+  EXPECT_EQ(arguments[3].type, ElementType::int32);
+  EXPECT_THAT(counts(add), ElementsAre("N_SIZE", "N_SIZE", "N_SIZE"));
+  EXPECT_THAT(parameters(add), ElementsAre("block_size_x"));
+  EXPECT_EQ(add.kernel().launch.global.size(), 1u);
+}
+
+TEST_F(Draft, TakesBlockAndTileFromTheSource) {
+  const Problem product = problem("product.cu", R"(
+#ifndef TILE
+#define TILE 16
+#endif
+/* __global__ void product(int* no) */
+extern "C" __global__ void product(const float* A, const float* B, float* C, int M, int N, int K) {
+  __shared__ float a[TILE][TILE];
+  int row = blockIdx.y * TILE + threadIdx.y;
+  int col = blockIdx.x * TILE + threadIdx.x;
+  float sum = 0;
+  for (int t = 0; t < K / TILE; ++t) { a[threadIdx.y][threadIdx.x] = A[row * K + t * TILE + threadIdx.x]; sum += B[(t * TILE + threadIdx.y) * N + col]; }
+  if (row < M && col < N) C[row * N + col] = sum;
+}
+)");
+  EXPECT_THAT(parameters(product), ElementsAre("TILE"));
+  const Launch& launch = product.kernel().launch;
+  ASSERT_EQ(launch.block.size(), 2u);
+  EXPECT_EQ(launch.block[0].text(), "TILE");
+  EXPECT_EQ(launch.global[0].text(), "N_SIZE");
+  EXPECT_EQ(launch.global[1].text(), "M_SIZE");
+  EXPECT_EQ(counts(product)[0], "M_SIZE * K_SIZE");
+  EXPECT_EQ(counts(product)[2], "M_SIZE * N_SIZE");
+}
+
+TEST_F(Draft, OfAnOpenClKernelKnowsVectorsAndLocalMemory) {
+  const Problem blur = problem("blur.cl", R"(
+kernel void blur(global const uchar4* in, global float2* out, local float* tile, int width, int height, float weight) {
+  const int x = get_global_id(0), y = get_global_id(1);
+  if (x >= width || y >= height) return;
+  tile[get_local_id(0)] = in[y * width + x].x;
+  out[y * width + x] = tile[0] * weight;
+}
+)");
+  const auto& arguments = blur.kernel().arguments;
+  ASSERT_EQ(arguments.size(), 6u);
+  EXPECT_EQ(arguments[0].type, ElementType::uint8);
+  EXPECT_EQ(arguments[1].type, ElementType::float32);
+  EXPECT_EQ(arguments[2].kind, Argument::Kind::local_memory);
+  EXPECT_THAT(counts(blur), ElementsAre("4 * (HEIGHT * WIDTH)", "2 * (HEIGHT * WIDTH)"));
+  EXPECT_THAT(parameters(blur), ElementsAre("block_size_x", "block_size_y"));
+  std::int64_t threads = 1;  // gains are relative to the default: one that nobody would write makes them look large
+  for (const Parameter& parameter : blur.parameters) threads *= parameter.default_value.value().as_integer();
+  EXPECT_GE(threads, 64);
+}
+
+TEST_F(Draft, OfOneBlockForEachRowCountsBlocks) {
+  const auto softmax = draft("softmax.cu", R"(
+template <typename T, int VEC>
+__global__ void softmax(const T* __restrict__ x, T* y, int cols) {
+  int row = blockIdx.x;
+  for (int c = threadIdx.x; c < cols; c += blockDim.x) y[row * cols + c] = expf(x[row * cols + c]) * VEC;
+}
+)");
+  const Problem problem = parse_problem(softmax.text, folder_ / "p.toml");
+  EXPECT_THAT(counts(problem), ElementsAre("ROWS * COLS", "ROWS * COLS"));
+  EXPECT_EQ(problem.kernel().launch.grid[0].text(), "ROWS");
+  EXPECT_THAT(problem.kernel().function.text(), HasSubstr("softmax<float, {{VEC_VALUE}}>"));
+  EXPECT_THAT(parameters(problem), Not(Contains("VEC"))) << "as a macro it would replace the template's own";
+}
+
+TEST_F(Draft, OfAFunctionOnTheHostTriesCompilerOptions) {
+  const Problem scale = problem("scale.c", R"(
+static void helper(int x) {}
+void scale(double* y, const double* x, long n) { for (long i = 0; i < n; ++i) y[i] += 2 * x[i]; }
+)");
+  EXPECT_EQ(scale.kernel().arguments[0].access, Access::read_write);
+  EXPECT_EQ(scale.kernel().arguments[2].type, ElementType::int64);
+  EXPECT_THAT(parameters(scale), ElementsAre("OPTIMISE"));
+}
+
+TEST_F(Draft, NamesWhatCannotBeTunedYet) {
+  const auto questions = draft("fixed.cu", R"(
+#define RADIUS 3
+__global__ void f(float* x, int n) { int i = blockIdx.x * 32 + threadIdx.x; if (i < n) x[i] *= RADIUS; }
+int main() { return 0; }
+)")
+                             .questions;
+  EXPECT_THAT(questions, Contains(HasSubstr("RADIUS")));
+  EXPECT_THAT(questions, Contains(HasSubstr("main()")));
+}
+
+TEST_F(Draft, RefusesWhatItCannotDescribe) {
+  EXPECT_THROW(draft("a.f90", "subroutine f\n"), UserError);
+  EXPECT_THROW(draft("none.cu", "int f(int x) { return x; }"), UserError);
+  EXPECT_THROW(draft("image.cl", "kernel void f(read_only image2d_t x, global float* y) { y[0] = 1; }"), UserError);
+  const char* two = "__global__ void f(float* x) { x[0] = 1; }\n__global__ void g(float* x) { x[0] = 1; }";
+  EXPECT_THROW(draft("two.cu", two), UserError);
+  EXPECT_EQ(draft("two.cu", two, "g").kernel, "g");
+  EXPECT_THROW(draft("two.cu", two, "h"), UserError);
+  EXPECT_THROW(draft_problem(folder_ / "absent.cu", "", folder_), UserError);
+}
+
+TEST_F(Draft, OfDamagedSourceIsRefusedOrReadable) {
+  const std::string whole =
+      "template <int N> __global__ void f(float* x, int n) { int i = blockIdx.x; if (i < n) x[i * n + 1] = N; }";
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    try {
+      (void)problem("cut.cu", whole.substr(0, length));
+    } catch (const UserError&) {
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ergotune
