@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <cstring>
 #include <ctime>
 
@@ -120,6 +121,7 @@ TEST(AmdgpuEnergy, CountsAsTheBoardDrawsAndComesBeforePower) {
   EnergyTree tree;
   const PowerCurve curve{200, 80, 0.3};
   const double begin = host_seconds();
+  std::vector<double> late;
   tree.energy(5000);
   const auto sensors = sensors_for_device("", "0000:03:00.0", false);
   ASSERT_EQ(sensors.size(), 2u);
@@ -127,18 +129,22 @@ TEST(AmdgpuEnergy, CountsAsTheBoardDrawsAndComesBeforePower) {
   EXPECT_EQ(sensor.info().id, "amdgpu:card0/energy");
   EXPECT_EQ(sensor.info().kind, SensorKind::cumulative_energy);
   EXPECT_EQ(sensors[1]->info().id, "amdgpu:card0");
-  std::vector<Reading> readings;
-  while (host_seconds() < begin + 0.5) {
+  for (int i = 0; i < 50; ++i) {
     const double before = host_seconds();
-    tree.energy(5000 + curve.energy(begin, before));
+    const double joules = 5000 + curve.energy(begin, before);
+    tree.energy(joules);
+    const double taken = host_seconds();
+    usleep(2000);  // however late this process comes to read it
+    std::vector<Reading> readings;
     ASSERT_EQ(sensor.read(readings), ReadStatus::ok) << sensor.last_error();
-    if (host_seconds() - before > 4e-3) readings.pop_back();  // the scheduler took it apart
-    usleep(2000);
+    ASSERT_EQ(readings.size(), 1u);
+    EXPECT_NEAR(readings[0].value, joules, 0.01);
+    EXPECT_LE(readings[0].time, taken + 1e-5) << "the time at which the driver took it";
+    late.push_back(before - readings[0].time);
   }
-  ASSERT_FALSE(readings.empty());
-  // each at the time at which the driver took it: however late this process came to read it
-  for (const Reading& reading : readings)
-    EXPECT_NEAR(reading.value, 5000 + curve.energy(begin, reading.time), 280 * 0.004 + 0.01);
+  // a thread that is kept waiting between two clocks makes one time too early: not half of them
+  std::nth_element(late.begin(), late.begin() + 25, late.end());
+  EXPECT_LT(late[25], 1e-3);
 }
 
 TEST(AmdgpuEnergy, TheSecondDieOfABoardIsSaidNotRead) {

