@@ -101,11 +101,11 @@ Figures tune(const std::string& device, const std::string& command, int variants
   text.replace(text.find("COUNT"), 5, std::to_string(variants));
   Problem problem = parse_problem(text, folder / "tiny.toml");
   SetupOptions setup;
-  setup.device = device;
-  setup.store = folder / "tiny.db";
-  setup.live.jobs = 1;
-  setup.live.cache_folder = folder / "cache";
-  setup.live.worker_command = {command, "worker"};
+  setup.run.device = device;
+  setup.run.store = folder / "tiny.db";
+  setup.run.jobs = 1;
+  setup.run.cache_folder = folder / "cache";
+  setup.worker_command = {command, "worker"};
   PreparedSession prepared = prepare_session(std::move(problem), setup);
   SessionOptions options;
   options.strategy = "brute_force";

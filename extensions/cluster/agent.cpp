@@ -82,21 +82,22 @@ void Agent::fetch(InputFolder& inputs, const std::vector<InputFile>& list) {
 void Agent::open(const Open& asked) {
   transport_.keep_beating(asked.silence);
   transport_.allow(kOpening);
-  Problem problem = deserialise(asked.problem);
+  ProblemFile problem = deserialise(asked.problem);
   InputFolder inputs(CompileCache::default_folder().parent_path() / "inputs");
   fetch(inputs, asked.inputs);
   inputs.settle(problem, asked.inputs);
   transport_.allow(kOpening);
-  TargetOptions options = TargetOptions::from(problem);
-  options.live.node_commands.clear();
-  options.live.nodes.clear();
-  options.occupancy = 0;  // the session's
-  options.live.energy = options.live.energy || asked.energy;
+  SetupOptions options;
+  options.run = problem.run;
+  options.run.node_commands.clear();
+  options.run.nodes.clear();
+  options.run.occupancy = 0;  // the session's
+  options.energy = options.energy || asked.energy;
   options.take_over = asked.take_over;
   options.further_metrics = asked.further_metrics;
   options.interrupted = options_.interrupted;
   options.tell = [this](const std::string& text) { transport_.send(Note{text}); };
-  if (options.device.empty()) options.device = all_of_the_best(problem);
+  if (options.run.device.empty()) options.run.device = all_of_the_best(problem);
   target_.emplace(open_target(std::move(problem), options));
   if (target_->live) target_->turn = wait_for_locks(target_->live->devices(), options.tell, options_.interrupted);
   target_->evaluator->set_journal(this);

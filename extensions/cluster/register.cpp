@@ -3,13 +3,13 @@
 
 namespace ergotune {
 
-/// Opens the nodes that options.live.node_commands and nodes name.
-void open_nodes(Target& target, const TargetOptions& options);
+/// Opens the nodes that options.run.node_commands and nodes name.
+void open_nodes(Target& target, const SetupOptions& options);
 
 void register_cluster() {
-  register_target({[](const Problem& problem, const TargetOptions& options) {
-                     return !problem.program && (!options.live.node_commands.empty() || !options.live.nodes.empty()) &&
-                            !options.device.starts_with("replay:");
+  register_target({[](const Problem& problem, const SetupOptions& options) {
+                     return !problem.program && (!options.run.node_commands.empty() || !options.run.nodes.empty()) &&
+                            !options.run.device.starts_with("replay:");
                    },
                    open_nodes});
 }

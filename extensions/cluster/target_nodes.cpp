@@ -14,55 +14,54 @@
 namespace ergotune {
 namespace {
 
-void validate_node_inputs(const TargetOptions& options, const Problem& problem) {
+void validate_node_inputs(const SetupOptions& options, const Problem& problem) {
   if (options.in_process || options.verifier || !options.observers.empty() ||
       !problem.device_of_foreign_memory().empty())
     throw UserError(
         "nodes measure in processes of their own: callables and memory of this process cannot be used there");
-  if (!is_live(options.device) && !options.device.starts_with("sim:"))
+  if (!is_live(options.run.device) && !options.run.device.starts_with("sim:"))
     throw UserError(fmt::format(
         "a recording is replayed here; leave out --node-command and --nodes, or name another device than \"{}\"",
-        options.device));
-  if (problem.settings.cache_folder.is_relative() && !problem.settings.cache_folder.empty())
+        options.run.device));
+  if (options.run.cache_folder.is_relative() && !options.run.cache_folder.empty())
     throw UserError("--cache-dir is a folder of each node: it has to be an absolute path");
 }
 
 /// The problem as a node is to open it: with the session's settings, but for what is the session's own.
-Problem for_nodes(const Problem& problem, const TargetOptions& options) {
-  Problem sent = problem;
-  Settings& settings = sent.settings;
-  settings.device = options.device;
-  settings.node_commands.clear();
-  settings.nodes.clear();
-  settings.store.clear();
-  settings.plan.clear();
-  settings.prior.clear();
+ProblemFile for_nodes(const Problem& problem, const SetupOptions& options) {
+  ProblemFile sent = problem;
+  sent.run = options.run;
+  sent.run.node_commands.clear();
+  sent.run.nodes.clear();
+  sent.run.store.clear();
+  sent.run.plan.clear();
+  sent.run.prior.clear();
   return sent;
 }
 
-ClusterOptions cluster_options(const TargetOptions& options) {
+ClusterOptions cluster_options(const SetupOptions& options) {
   ClusterOptions cluster;
-  cluster.commands = options.live.node_commands;
-  if (options.live.nodes == "slurm") {
-    for (std::string& command : node_commands(options.live.nodes)) cluster.commands.push_back(std::move(command));
-  } else if (!options.live.nodes.empty()) {
-    cluster.commands_file = options.live.nodes;
+  cluster.commands = options.run.node_commands;
+  if (options.run.nodes == "slurm") {
+    for (std::string& command : node_commands(options.run.nodes)) cluster.commands.push_back(std::move(command));
+  } else if (!options.run.nodes.empty()) {
+    cluster.commands_file = options.run.nodes;
   }
-  cluster.program = options.live.worker_command.empty() ? own_program() : options.live.worker_command.front();
+  cluster.program = options.worker_command.empty() ? own_program() : options.worker_command.front();
   cluster.version = ERGOTUNE_VERSION;
   cluster.interrupted = options.interrupted;
-  cluster.open.silence = options.live.node_silence;
-  cluster.open.energy = options.live.energy;
+  cluster.open.silence = options.run.node_silence;
+  cluster.open.energy = options.energy;
   cluster.open.take_over = options.take_over;
   cluster.open.further_metrics = options.further_metrics;
-  cluster.retry = std::min(5.0, options.live.node_silence);
+  cluster.retry = std::min(5.0, options.run.node_silence);
   cluster.tell = options.tell;
   return cluster;
 }
 
 }  // namespace
 
-void open_nodes(Target& target, const TargetOptions& options) {
+void open_nodes(Target& target, const SetupOptions& options) {
   validate_node_inputs(options, target.problem);
   auto cluster = std::make_unique<Cluster>(for_nodes(target.problem, options), cluster_options(options));
   const agents::Opened& opened = cluster->opened();

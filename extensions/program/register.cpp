@@ -5,8 +5,8 @@
 namespace ergotune {
 
 void register_program() {
-  register_target({[](const Problem& problem, const TargetOptions& options) {
-                     return problem.program && !options.device.starts_with("replay:");
+  register_target({[](const Problem& problem, const SetupOptions& options) {
+                     return problem.program && !options.run.device.starts_with("replay:");
                    },
                    open_program});
 }

@@ -67,14 +67,14 @@ void refuse_missing(const Problem& problem) {
 }
 
 /// What a program is run on: this machine.
-DeviceInfo device_of_program(const Problem& problem, const TargetOptions& options) {
-  if (!options.device.empty() && options.device != "program" && options.device != "host") {
-    throw UserError(
-        fmt::format("the device \"{}\" runs kernels; a [program] runs on this machine: leave the device out, and name "
-                    "what is to be set and read, as in --control nvml:0 --sensor nvml:0{}",
-                    options.device, options.device.starts_with("sim:") ? ". Simulated devices know kernels only" : ""));
+DeviceInfo device_of_program(const Problem& problem, const SetupOptions& options) {
+  if (!options.run.device.empty() && options.run.device != "program" && options.run.device != "host") {
+    throw UserError(fmt::format(
+        "the device \"{}\" runs kernels; a [program] runs on this machine: leave the device out, and name "
+        "what is to be set and read, as in --control nvml:0 --sensor nvml:0{}",
+        options.run.device, options.run.device.starts_with("sim:") ? ". Simulated devices know kernels only" : ""));
   }
-  if (!options.live.node_commands.empty() || !options.live.nodes.empty())
+  if (!options.run.node_commands.empty() || !options.run.nodes.empty())
     throw UserError("nodes measure kernels; a [program] runs on this machine, and may start others by itself");
   if (!problem.observers.empty())
     throw UserError(
@@ -91,7 +91,7 @@ DeviceInfo device_of_program(const Problem& problem, const TargetOptions& option
     throw UserError(
         "a model of the device's clocks is fitted to a kernel, not to a program; give clocks as \"all\", a number, a "
         "range or a list, or let \"ergotune program\" fit one to the program itself");
-  if (options.occupancy > 0) throw UserError("occupancy is of kernels; a program has none");
+  if (options.run.occupancy > 0) throw UserError("occupancy is of kernels; a program has none");
   refuse_missing(problem);
   DeviceInfo device = open_device("host")->info();
   device.id = device.backend = "program";
@@ -110,7 +110,7 @@ ProgramEvaluator& open_evaluator(Target& target, const LiveOptions& live, Contro
 
 }  // namespace
 
-void open_program(Target& target, const TargetOptions& options) {
+void open_program(Target& target, const SetupOptions& options) {
   // Clocks that a killed session left behind would spoil every measurement.
   for (const RestoreReport& report : replay_stale_journals()) target.notes.push_back(report.summary);
   const bool named = take_clock_parameters(target.problem);

@@ -136,10 +136,10 @@ Chart chart_of(const PreparedSession& prepared, const TemperatureStudy& study, s
 }
 
 /// The change of power with temperature belongs to the board, not to this kernel: it is kept for corrected_energy.
-std::filesystem::path keep(const PreparedSession& prepared, const TemperatureStudy& study) {
+std::filesystem::path keep(const PreparedSession& prepared, const std::vector<std::string>& sensors,
+                           const TemperatureStudy& study) {
   const DeviceInfo& device = prepared.device;
-  const EnergySources sources =
-      energy_sources(prepared.problem.settings.sensors, device.name, device.uuid, device.pci_address, device.is_cpu);
+  const EnergySources sources = energy_sources(sensors, device.name, device.uuid, device.pci_address, device.is_cpu);
   const TemperatureSlope& power = study.slopes.at("power");
   return keep_temperature_coefficient(sources.sensors.front()->info(),
                                       {power.slope, power.standard_error, study.coolest, study.hottest});
@@ -148,10 +148,10 @@ std::filesystem::path keep(const PreparedSession& prepared, const TemperatureStu
 PreparedSession prepare(Problem problem, SetupOptions setup, const TemperatureOptions& options) {
   problem.objective = ObjectiveSpec{};
   problem.objective.text = "energy";
-  if (setup.device.starts_with("sim:") || setup.device.starts_with("replay:"))
+  if (setup.run.device.starts_with("sim:") || setup.run.device.starts_with("replay:"))
     throw UserError("temperature measures a device that is here; a simulation or a recording has no temperature");
-  setup.live.energy = true;
-  setup.live.jobs = 1;
+  setup.energy = true;
+  setup.run.jobs = 1;
   // Worker processes keep a board warm between configurations, which is what a rest is not for.
   setup.in_process = setup.in_process || options.rest > 0;
   setup.interrupted = options.interrupted;
@@ -174,7 +174,7 @@ TemperatureRun run_temperature(Problem problem, SetupOptions setup, const Temper
   if (options.every < 1) throw UserError("--every must be at least 1");
   TemperatureRun run;
   const std::string file = problem.file.string();
-  run.prepared = prepare(std::move(problem), std::move(setup), options);
+  run.prepared = prepare(std::move(problem), setup, options);
   const ConfigurationIndex index = named_configuration(run.prepared, options.configuration, file);
   run.configuration = run.prepared.space->configuration(index);
   const auto ledger = run.prepared.open_ledger({}, options.interrupted);
@@ -183,7 +183,7 @@ TemperatureRun run_temperature(Problem problem, SetupOptions setup, const Temper
   run.seconds = repeated.seconds();
   run.study = study_temperature(repeated.runs());
   if (run.study.slopes.empty()) report_no_slope(repeated.runs(), run.study);
-  if (run.study.why_not.empty() && !options.dry) run.kept = keep(run.prepared, run.study);
+  if (run.study.why_not.empty() && !options.dry) run.kept = keep(run.prepared, setup.run.sensors, run.study);
   if (!options.csv.empty()) write_named_file(options.csv, csv_of(run.study, options.at));
   if (!options.figure.empty())
     write_named_file(options.figure, to_svg({chart_of(run.prepared, run.study, options.at)}));

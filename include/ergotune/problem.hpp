@@ -81,7 +81,7 @@ struct SearchSettings {
   std::vector<std::string> prior;  ///< none: nothing but what this session has measured
 };
 
-struct Settings : MeasureSettings, LiveSettings, SearchSettings {};
+struct RunConfig : MeasureSettings, LiveSettings, SearchSettings {};
 
 // What is tuned: kernel source, arguments, launch geometry, parameters, restrictions, metrics, objective.
 enum class Language { cuda, opencl, hip, c, cpp, fortran };
@@ -328,8 +328,6 @@ struct Problem {
   std::vector<PlanSpec> plans;
   /// Asked for beside time and energy: [observers] in a problem file.
   std::vector<ObserverSpec> observers;
-  /// [tune]: the command line and Python's keywords win.
-  Settings settings;
   /// Properties of the kernel for a simulated device (evaluate/recorded/simulated.hpp); empty: its defaults.
   std::map<std::string, Expression> simulation;
 
@@ -348,19 +346,27 @@ struct Problem {
   std::optional<ConfigurationIndex> default_configuration(const SearchSpace& space) const;
 };
 
+/// A problem as a file describes it: with the run settings of its table [tune], over which the command line and
+/// Python's keywords take precedence.
+struct ProblemFile : Problem {
+  ProblemFile() = default;
+  ProblemFile(Problem problem) : Problem(std::move(problem)) {}
+  RunConfig run;
+};
+
 // Reading and writing problem files.
 /// Reads a problem: a native TOML or JSON file, T1 JSON, or the plain JSON form {"tune_params":{..},
 /// "restrictions":[..],"max_threads":n}; distinguished by content. Throws UserError with file, line and column.
-Problem load_problem(const std::filesystem::path& file);
+ProblemFile load_problem(const std::filesystem::path& file);
 
 /// From text, as if it stood in `file` (relative paths resolve against its folder).
-Problem parse_problem(const std::string& text, const std::filesystem::path& file);
+ProblemFile parse_problem(const std::string& text, const std::filesystem::path& file);
 
 /// The problem as T1 JSON (what T1 cannot express is left out).
 std::string to_t1_json(const Problem& problem);
 
 /// Everything that a worker process needs, as one self-contained JSON document (sources included), and back.
-std::string serialise(const Problem& problem);
-Problem deserialise(const std::string& document);
+std::string serialise(const ProblemFile& problem);
+ProblemFile deserialise(const std::string& document);
 
 }  // namespace ergotune

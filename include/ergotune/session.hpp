@@ -66,6 +66,6 @@ struct TuneResult {
 
 /// Tunes a problem. Throws UserError for every mistake that the caller can correct (an unknown setting, a device that
 /// is absent, an empty search space) and Error for a failure of the machine.
-TuneResult tune(Problem problem, const TuneOptions& options = {});
+TuneResult tune(ProblemFile problem, const TuneOptions& options = {});
 
 }  // namespace ergotune

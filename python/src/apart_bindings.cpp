@@ -37,16 +37,17 @@ Measurement measure(const Problem& problem, const SetupOptions& setup,
   return measure_one(prepared, *index).measurement;
 }
 
-SetupOptions setup_for_one(Problem& problem, const py::dict& settings) {
+SetupOptions setup_for_one(ProblemFile& problem, const py::dict& settings) {
   adapt_problem(problem, settings);
-  SetupOptions setup = SetupOptions::from(problem);
-  setup.live.jobs = 1;
+  SetupOptions setup;
+  setup.run = problem.run;
+  setup.run.jobs = 1;
   if (settings.contains("worker_command"))
-    setup.live.worker_command = settings["worker_command"].cast<std::vector<std::string>>();
+    setup.worker_command = settings["worker_command"].cast<std::vector<std::string>>();
   return setup;
 }
 
-py::dict measure_configuration(Problem problem, const py::dict& settings, const py::dict& configuration) {
+py::dict measure_configuration(ProblemFile problem, const py::dict& settings, const py::dict& configuration) {
   const SetupOptions setup = setup_for_one(problem, settings);
   const std::map<std::string, Value> values = to_values(configuration);
   Measurement measurement;
@@ -57,9 +58,9 @@ py::dict measure_configuration(Problem problem, const py::dict& settings, const 
   return to_dict(measurement);
 }
 
-py::dict measure_apart(const Problem& given, const py::dict& settings, const py::dict& configuration,
+py::dict measure_apart(const ProblemFile& given, const py::dict& settings, const py::dict& configuration,
                        const std::optional<std::string>& attributed) {
-  Problem problem = given;
+  ProblemFile problem = given;
   const SetupOptions setup = setup_for_one(problem, settings);
   const std::map<std::string, Value> values = to_values(configuration);
   std::optional<AttributionMethod> method;

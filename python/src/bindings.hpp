@@ -39,7 +39,7 @@ std::shared_ptr<py::object> keep(py::object object);
 void remember_space(const std::shared_ptr<const SearchSpace>& space);
 
 /// What settings by name do to a problem, as the command's options do.
-void adapt_problem(Problem& problem, const py::dict& given);
+void adapt_problem(ProblemFile& problem, const py::dict& given);
 /// "read", "write", "read_write". Throws UserError.
 Access access_from(const std::string& name);
 
@@ -50,7 +50,7 @@ void bind_problem(py::module_& module);
 /// As JSON; numbers of NumPy are numbers.
 std::string json_of(const py::object& object);
 /// Several kernels; called by bind_problem.
-void bind_workload(py::module_& module, py::class_<Problem>& problem);
+void bind_workload(py::module_& module, py::class_<ProblemFile>& problem);
 /// Rounds taken apart, and what is attributed to kernels.
 void bind_apart(py::module_& module);
 void bind_space(py::module_& module);

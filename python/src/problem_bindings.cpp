@@ -182,31 +182,31 @@ void refuse_functions(const Problem& problem, const char* what) {
                            " takes its values from a function cannot be " + what + "; use add_range or a list");
 }
 
-py::bytes pickled(const Problem& problem) {
+py::bytes pickled(const ProblemFile& problem) {
   refuse_functions(problem, "pickled");
   return serialise(problem);
 }
 
-Problem unpickled(const py::bytes& state) { return deserialise(std::string(state)); }
+ProblemFile unpickled(const py::bytes& state) { return deserialise(std::string(state)); }
 
-py::object document_of(const Problem& problem) {
+py::object document_of(const ProblemFile& problem) {
   refuse_functions(problem, "written");
   return py::module_::import("json").attr("loads")(to_json(problem));
 }
 
-Problem problem_from(const py::dict& document) {
+ProblemFile problem_from(const py::dict& document) {
   return load_json_problem(json_of(document),
                            document.contains("file") ? document["file"].cast<std::string>() : "problem.json");
 }
 
-using ProblemClass = py::class_<Problem>;
+using ProblemClass = py::class_<ProblemFile>;
 
 /// What runs: source, options, launch geometry.
 void bind_kernel(ProblemClass& problem) {
   problem
       .def(
           "set_source",
-          [](Problem& p, const std::string& language, const std::string& text, const std::string& function,
+          [](ProblemFile& p, const std::string& language, const std::string& text, const std::string& function,
              const std::filesystem::path& file, const std::vector<std::filesystem::path>& include_folders) {
             KernelSource source{language_from(language), file, text, {}};
             for (const auto& folder : include_folders)
@@ -220,7 +220,7 @@ void bind_kernel(ProblemClass& problem) {
           py::arg("include_folders") = std::vector<std::filesystem::path>{})
       .def(
           "set_launch",
-          [](Problem& p, py::object grid, py::object global, py::object block, py::object shared_memory_bytes) {
+          [](ProblemFile& p, py::object grid, py::object global, py::object block, py::object shared_memory_bytes) {
             p.kernels.back().launch = {expressions(grid), expressions(global), expressions(block),
                                        expression(shared_memory_bytes)};
           },
@@ -228,7 +228,7 @@ void bind_kernel(ProblemClass& problem) {
           py::arg("shared_memory_bytes") = 0)
       .def(
           "add_options",
-          [](Problem& p, const std::vector<std::string>& options, const std::string& language) {
+          [](ProblemFile& p, const std::vector<std::string>& options, const std::string& language) {
             const std::string key = language.empty() ? language : to_string(language_from(language));
             for (const auto& option : options) p.kernels.back().options[key].push_back(Template::parse(option));
           },
@@ -240,7 +240,7 @@ void bind_arguments(ProblemClass& problem) {
   problem
       .def(
           "add_buffer",
-          [](Problem& p, const std::string& name, const py::object& array, const std::string& access,
+          [](ProblemFile& p, const std::string& name, const py::object& array, const std::string& access,
              const py::object& when) {
             Argument argument = buffer_argument(name, array, access);
             argument.when = condition(when);
@@ -249,7 +249,8 @@ void bind_arguments(ProblemClass& problem) {
           py::arg("name"), py::arg("array"), py::arg("access") = "read", py::arg("when") = py::none(), kAddBuffer)
       .def(
           "add_scalar",
-          [](Problem& p, const std::string& name, py::handle value, const std::string& type, const py::object& when) {
+          [](ProblemFile& p, const std::string& name, py::handle value, const std::string& type,
+             const py::object& when) {
             Argument argument;
             argument.when = condition(when);
             argument.kind = Argument::Kind::scalar;
@@ -264,7 +265,7 @@ void bind_arguments(ProblemClass& problem) {
           "A number, or an expression of the parameters. `when`: as that of add_buffer.")
       .def(
           "add_local_memory",
-          [](Problem& p, const std::string& name, py::handle count, const std::string& type) {
+          [](ProblemFile& p, const std::string& name, py::handle count, const std::string& type) {
             Argument argument;
             argument.kind = Argument::Kind::local_memory;
             argument.name = name;
@@ -286,11 +287,11 @@ constexpr const char* kAddParameter =
 void bind_parameters(ProblemClass& problem) {
   problem
       .def(
-          "observe", [](Problem& p, const std::string& text) { ask_for_observer(p.observers, text); },
+          "observe", [](ProblemFile& p, const std::string& text) { ask_for_observer(p.observers, text); },
           py::arg("observer"))
       .def(
           "add_parameter",
-          [](Problem& p, const std::string& name, const py::iterable& values, py::object default_value) {
+          [](ProblemFile& p, const std::string& name, const py::iterable& values, py::object default_value) {
             if (py::isinstance<py::str>(values) || py::isinstance<py::bytes>(values))
               throw py::type_error("the values of \"" + name + "\" are a list, not one text: write [" +
                                    py::repr(values).cast<std::string>() + "]");
@@ -303,7 +304,7 @@ void bind_parameters(ProblemClass& problem) {
           py::arg("name"), py::arg("values"), py::arg("default") = py::none(), kAddParameter)
       .def(
           "add_range",
-          [](Problem& p, const std::string& name, py::handle start, py::handle stop, py::handle step) {
+          [](ProblemFile& p, const std::string& name, py::handle start, py::handle stop, py::handle step) {
             Parameter parameter;
             parameter.name = name;
             parameter.range = DependentRange{expression(start), expression(stop), expression(step)};
@@ -312,7 +313,7 @@ void bind_parameters(ProblemClass& problem) {
           py::arg("name"), py::arg("start"), py::arg("stop"), py::arg("step") = 1)
       .def(
           "add_generator",
-          [](Problem& p, const std::string& name, const py::function& function) {
+          [](ProblemFile& p, const std::string& name, const py::function& function) {
             const std::vector<std::string> earlier = names_of(p.parameters);
             Parameter parameter;
             parameter.name = name;
@@ -327,7 +328,7 @@ void bind_parameters(ProblemClass& problem) {
           py::arg("name"), py::arg("function"))
       .def(
           "restrict",
-          [](Problem& p, const py::object& condition, const std::string& name, const std::string& kind) {
+          [](ProblemFile& p, const py::object& condition, const std::string& name, const std::string& kind) {
             p.restrictions.push_back(restriction_from(p, condition, name, kind));
           },
           py::arg("condition"), py::arg("name") = "", py::arg("kind") = "correctness",
@@ -340,14 +341,14 @@ void bind_goal(ProblemClass& problem) {
   problem
       .def(
           "add_metric",
-          [](Problem& p, const std::string& name, const std::string& text, const std::string& unit) {
+          [](ProblemFile& p, const std::string& name, const std::string& text, const std::string& unit) {
             p.metrics.push_back({name, Expression::parse(text), unit});
           },
           py::arg("name"), py::arg("expression"), py::arg("unit") = "")
-      .def("set_constants", [](Problem& p, const py::dict& constants) { p.constants = to_constants(constants); })
+      .def("set_constants", [](ProblemFile& p, const py::dict& constants) { p.constants = to_constants(constants); })
       .def(
           "set_verification",
-          [](Problem& p, const std::string& kind, double absolute, double relative,
+          [](ProblemFile& p, const std::string& kind, double absolute, double relative,
              const std::map<std::string, std::filesystem::path>& files) {
             if (kind == "none")
               p.verification.kind = Verification::Kind::none;
@@ -388,24 +389,24 @@ void bind_problem(py::module_& module) {
                        "What is tuned: source, arguments, launch geometry, parameters, restrictions.");
   problem
       .def(py::init([](const std::string& name) {
-             Problem problem;
+             ProblemFile problem;
              problem.name = name;
              return problem;
            }),
            py::arg("name"))
       .def_readwrite("name", &Problem::name)
       .def_readwrite("description", &Problem::description)
-      .def_property_readonly("parameter_names", [](const Problem& p) { return names_of(p.parameters); })
+      .def_property_readonly("parameter_names", [](const ProblemFile& p) { return names_of(p.parameters); })
       .def_property_readonly("restrictions",
-                             [](const Problem& p) {
+                             [](const ProblemFile& p) {
                                py::list list;
                                for (const auto& r : p.restrictions)
                                  list.append(py::make_tuple(r.label(), class_name(r.restriction_class)));
                                return list;
                              })
       .def_property(
-          "objective", [](const Problem& p) { return p.objective.text; },
-          [](Problem& p, const std::string& text) { p.objective = {.text = text}; })
+          "objective", [](const ProblemFile& p) { return p.objective.text; },
+          [](ProblemFile& p, const std::string& text) { p.objective = {.text = text}; })
       .def(py::pickle(&pickled, &unpickled))
       .def("to_dict", &document_of,
            "The problem as the dict that a JSON problem file holds: sources included, paths absolute; settings of the "
@@ -415,8 +416,9 @@ void bind_problem(py::module_& module) {
           "from_dict", &problem_from, py::arg("document"),
           "The problem of such a dict (docs/problem-file.md). Relative paths start from the working directory.\n"
           "Raises UserError.")
-      .def("to_t1", &to_t1_json, "The problem as T1 JSON text.")
-      .def("__repr__", [](const Problem& p) { return "<ergotune.Problem " + p.name + ">"; });
+      .def(
+          "to_t1", [](const ProblemFile& p) { return to_t1_json(p); }, "The problem as T1 JSON text.")
+      .def("__repr__", [](const ProblemFile& p) { return "<ergotune.Problem " + p.name + ">"; });
   bind_kernel(problem);
   bind_arguments(problem);
   bind_parameters(problem);

@@ -79,9 +79,10 @@ py::list take_named(const py::list& observers, Problem& problem) {
   return objects;
 }
 
-SetupOptions setup_of(const Problem& problem, const py::dict& settings, const py::object& verify,
+SetupOptions setup_of(const ProblemFile& problem, const py::dict& settings, const py::object& verify,
                       const py::list& observers) {
-  SetupOptions options = SetupOptions::from(problem);
+  SetupOptions options;
+  options.run = problem.run;
   options.resume = setting<bool>(settings, "resume", true);
   options.take_over = setting<bool>(settings, "take_over", false);
   options.in_process = setting<bool>(settings, "in_process", false);
@@ -89,10 +90,9 @@ SetupOptions setup_of(const Problem& problem, const py::dict& settings, const py
     py::gil_scoped_acquire gil;
     py::print("ergotune:", words, py::arg("file") = py::module_::import("sys").attr("stderr"), py::arg("flush") = true);
   };
-  LiveOptions& live = options.live;
-  if (options.device.empty()) options.device = problem.device_of_foreign_memory();
-  take(settings, "worker_command", live.worker_command);
-  take(settings, "energy", live.energy);
+  if (options.run.device.empty()) options.run.device = problem.device_of_foreign_memory();
+  take(settings, "worker_command", options.worker_command);
+  take(settings, "energy", options.energy);
   take(settings, "metric_names", options.further_metrics);
   for (const auto& r : problem.restrictions)
     if (r.function) options.space_threads = 1;  // the GIL lets one thread in at a time anyway
@@ -108,8 +108,8 @@ SetupOptions setup_of(const Problem& problem, const py::dict& settings, const py
   return options;
 }
 
-SessionOptions session_options(const Problem& problem, const py::dict& settings) {
-  SessionOptions options = SessionOptions::from(problem.settings);
+SessionOptions session_options(const RunConfig& run, const py::dict& settings) {
+  SessionOptions options = SessionOptions::from(run);
   take(settings, "evaluations", options.budget.evaluations);
   if (settings.contains("seconds") && !settings["seconds"].is_none()) {
     take(settings, "seconds", options.budget.seconds);
@@ -205,13 +205,13 @@ struct RestoreWarning {
   }
 };
 
-py::dict tune(Problem problem, const py::dict& settings, const py::object& verify, const py::list& observers,
+py::dict tune(ProblemFile problem, const py::dict& settings, const py::object& verify, const py::list& observers,
               const py::object& metrics, const py::object& progress, const py::object& taken) {
   const RestoreWarning put_back;  // ends after the session
   adapt_problem(problem, settings);
   const py::list objects = take_named(observers, problem);
   SetupOptions setup = setup_of(problem, settings, verify, objects);
-  SessionOptions options = session_options(problem, settings);
+  SessionOptions options = session_options(problem.run, settings);
   options.interrupted = setup.interrupted = &interrupted;
   PreparedSession prepared;
   std::optional<TunedSession> tuned;
@@ -228,13 +228,13 @@ py::dict tune(Problem problem, const py::dict& settings, const py::object& verif
   return result_dict(prepared, *tuned);
 }
 
-py::dict run_plans(Problem problem, const py::dict& settings, std::string plans, const py::object& progress) {
+py::dict run_plans(ProblemFile problem, const py::dict& settings, std::string plans, const py::object& progress) {
   const RestoreWarning put_back;  // ends after the session
   adapt_problem(problem, settings);
-  if (plans.empty()) plans = problem.settings.plan.empty() ? "all" : problem.settings.plan;
+  if (plans.empty()) plans = problem.run.plan.empty() ? "all" : problem.run.plan;
   SetupOptions setup = setup_of(problem, settings, py::none(), py::list());
   const std::string added = prepare_for_plans(problem, setup, plans);
-  SessionOptions options = session_options(problem, settings);
+  SessionOptions options = session_options(problem.run, settings);
   options.interrupted = setup.interrupted = &interrupted;
   const auto told = python_progress(progress);
   PreparedSession prepared;
@@ -255,9 +255,9 @@ py::list sample_power(const std::string& control, const std::string& sensor, std
   const RestoreWarning put_back;
   const InterruptGuard guard;
   DeviceModelOptions options;
-  options.setup.controls = {control};
-  options.setup.live.sensors = {sensor};
-  options.setup.live.worker_command = worker_command;
+  options.setup.run.controls = {control};
+  options.setup.run.sensors = {sensor};
+  options.setup.worker_command = worker_command;
   options.sampling.count = count;
   options.sampling.adaptive = false;
   options.interrupted = options.setup.interrupted = &interrupted;
@@ -274,7 +274,7 @@ py::list sample_power(const std::string& control, const std::string& sensor, std
 }
 
 #ifdef ERGOTUNE_EXTENSION_TEMPERATURE
-py::object temperature(Problem problem, const py::dict& settings, const TemperatureOptions& given) {
+py::object temperature(ProblemFile problem, const py::dict& settings, const TemperatureOptions& given) {
   const RestoreWarning put_back;
   const InterruptGuard guard;
   adapt_problem(problem, settings);
@@ -292,7 +292,7 @@ py::object temperature(Problem problem, const py::dict& settings, const Temperat
 
 }  // namespace
 
-void adapt_problem(Problem& problem, const py::dict& given) {
+void adapt_problem(ProblemFile& problem, const py::dict& given) {
   for (const Setting& row : setting_table()) {
     const py::str name(row.name.data(), row.name.size());
     if (!given.contains(name) || given[name].is_none()) continue;
@@ -302,14 +302,14 @@ void adapt_problem(Problem& problem, const py::dict& given) {
     } catch (const py::type_error&) {
       throw py::type_error(std::string(row.name) + " cannot be " + py::repr(given[name]).cast<std::string>());
     }
-    give(problem.settings, row, value, std::string(row.name));
+    give(problem.run, row, value, std::string(row.name));
   }
-  check_settings(problem.settings);
+  check_settings(problem.run);
   check_problem(problem);
-  if (!problem.settings.objective.empty()) problem.objective = {.text = problem.settings.objective};
+  if (!problem.run.objective.empty()) problem.objective = {.text = problem.run.objective};
   // Kernel Tuner's word for exactly so many samples.
   if (const int iterations = setting<int>(given, "iterations", 0); iterations > 0)
-    problem.settings.min_repeats = problem.settings.max_repeats = iterations;
+    problem.run.min_repeats = problem.run.max_repeats = iterations;
 }
 
 void bind_tuning(py::module_& module) {
@@ -323,7 +323,7 @@ void bind_tuning(py::module_& module) {
 #ifdef ERGOTUNE_EXTENSION_TEMPERATURE
   module.def(
       "temperature",
-      [](const Problem& problem, const py::dict& settings, const std::string& configuration, std::size_t runs,
+      [](const ProblemFile& problem, const py::dict& settings, const std::string& configuration, std::size_t runs,
          double seconds, double rest, std::size_t every, std::optional<double> at, const std::string& csv,
          const std::string& figure, bool keep) {
         return temperature(problem, settings,

@@ -22,7 +22,8 @@ std::uint64_t checked(const SearchSpace& space, std::int64_t index) {
   return static_cast<std::uint64_t>(index);
 }
 
-std::shared_ptr<SearchSpace> build(const Problem& problem, const py::dict& constants, std::uint64_t materialise_limit) {
+std::shared_ptr<SearchSpace> build(const ProblemFile& problem, const py::dict& constants,
+                                   std::uint64_t materialise_limit) {
   auto all = problem.constants;
   for (const auto& [name, value] : to_constants(constants)) all[name] = value;
   SpaceOptions options;

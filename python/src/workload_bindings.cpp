@@ -75,17 +75,18 @@ py::dict round_dict(const Session& session, const OnlineIteration& round) {
 
 void bind_session(py::module_& module) {
   py::class_<Session>(module, "Session", "Rounds of a workload that an application runs, tuned on the way.")
-      .def(py::init([](const Problem& problem, const py::dict& settings, double bound) {
+      .def(py::init([](const ProblemFile& problem, const py::dict& settings, double bound) {
              if (!(bound >= 0))
                throw UserError("bound is a share of the rounds' time, such as 0.05, not " + std::to_string(bound));
-             Problem adapted = problem;
+             ProblemFile adapted = problem;
              adapt_problem(adapted, settings);
-             SetupOptions setup = SetupOptions::from(adapted);
+             SetupOptions setup;
+             setup.run = adapted.run;
              if (settings.contains("worker_command"))
-               setup.live.worker_command = settings["worker_command"].cast<std::vector<std::string>>();
+               setup.worker_command = settings["worker_command"].cast<std::vector<std::string>>();
              OnlineOptions options;
              options.bound = bound;
-             options.session = SessionOptions::from(adapted.settings);
+             options.session = SessionOptions::from(adapted.run);
              py::gil_scoped_release released;
              return std::make_unique<Session>(std::move(adapted), std::move(setup), std::move(options));
            }),
@@ -132,11 +133,11 @@ std::string json_of(const py::object& object) {
   return json.attr("dumps")(object, py::arg("default") = operators.attr("methodcaller")("item")).cast<std::string>();
 }
 
-void bind_workload(py::module_& module, py::class_<Problem>& problem) {
+void bind_workload(py::module_& module, py::class_<ProblemFile>& problem) {
   problem
       .def(
           "add_execution_parameter",
-          [](Problem& p, const std::string& name, const py::object& values) {
+          [](ProblemFile& p, const std::string& name, const py::object& values) {
             const bool listed = !py::isinstance<py::str>(values) && !py::isinstance<py::dict>(values) &&
                                 py::hasattr(values, "__iter__");
             py::dict table;
@@ -148,15 +149,15 @@ void bind_workload(py::module_& module, py::class_<Problem>& problem) {
           },
           py::arg("name"), py::arg("values"), kAddExecutionParameter)
       .def(
-          "add_kernel", [](Problem& p, const std::string& name) { add_kernel(p, name); }, py::arg("name"))
+          "add_kernel", [](ProblemFile& p, const std::string& name) { add_kernel(p, name); }, py::arg("name"))
       .def("use_buffer", &use_buffer, py::arg("name"), py::arg("access") = "read")
       .def("verify_kernel", &verify_kernel, py::arg("function"), py::arg("source"), py::arg("language") = "c",
            py::arg("absolute_tolerance") = 1e-6, py::arg("relative_tolerance") = 1e-4,
            py::arg("per_configuration") = false, py::arg("options") = std::vector<std::string>{})
       .def(
-          "set_workload", [](Problem& p, const py::list& steps) { p.steps = steps_from(p, json_of(steps)); },
+          "set_workload", [](ProblemFile& p, const py::list& steps) { p.steps = steps_from(p, json_of(steps)); },
           py::arg("steps"))
-      .def_property_readonly("kernel_names", [](const Problem& p) {
+      .def_property_readonly("kernel_names", [](const ProblemFile& p) {
         std::vector<std::string> names;
         for (const Kernel& kernel : p.kernels) names.push_back(kernel.name);
         return names;

@@ -13,7 +13,7 @@
 namespace ergotune {
 namespace {
 
-void apply_settings(Settings& settings, const std::map<std::string, std::string>& values) {
+void apply_settings(RunConfig& settings, const std::map<std::string, std::string>& values) {
   for (const auto& [name, text] : values) {
     const Setting* setting = find_setting(name);
     if (!setting) throw UserError("unknown setting \"" + name + "\"" + suggestion(name, setting_names()));
@@ -36,15 +36,16 @@ TunedConfiguration configuration_of(const RankedResults& ranked, std::size_t row
 
 }  // namespace
 
-TuneResult tune(Problem problem, const TuneOptions& options) {
+TuneResult tune(ProblemFile problem, const TuneOptions& options) {
   register_extensions();
-  apply_settings(problem.settings, options.settings);
-  SetupOptions setup = SetupOptions::from(problem);
+  apply_settings(problem.run, options.settings);
+  SetupOptions setup;
+  setup.run = problem.run;
   setup.observers = options.observers;
   setup.interrupted = options.interrupted;
   std::string command = options.command.empty() ? environment_variable("ERGOTUNE_COMMAND") : options.command;
-  setup.live.worker_command = {command.empty() ? "ergotune" : std::move(command), "worker"};
-  SessionOptions session = SessionOptions::from(problem.settings);
+  setup.worker_command = {command.empty() ? "ergotune" : std::move(command), "worker"};
+  SessionOptions session = SessionOptions::from(problem.run);
   session.interrupted = options.interrupted;
   if (options.progress)
     session.progress = [&](const SessionProgress& p) {

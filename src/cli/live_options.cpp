@@ -32,8 +32,8 @@ std::string help_of(const Setting& setting) {
 
 const char* kind_of(const Setting& setting) {
   if (setting.unit == "s") return "TIME";
-  const bool text = setting.is_list() || std::holds_alternative<std::string Settings::*>(setting.member) ||
-                    std::holds_alternative<std::filesystem::path Settings::*>(setting.member);
+  const bool text = setting.is_list() || std::holds_alternative<std::string RunConfig::*>(setting.member) ||
+                    std::holds_alternative<std::filesystem::path RunConfig::*>(setting.member);
   return text ? "TEXT" : "NUMBER";
 }
 
@@ -54,7 +54,7 @@ void SettingOptions::add_to(Verb verb, bool searching) {
   }
 }
 
-void SettingOptions::apply(Settings& settings) const {
+void SettingOptions::apply(RunConfig& settings) const {
   for (const Given& given : given_) {
     const Setting& setting = *given.setting;
     if (given.flag) {
@@ -95,8 +95,8 @@ void add_live_options(Verb verb, LiveArguments& a) {
   verb.group_options("Several nodes", {"--node-command", "--nodes", "--node-silence"});
 }
 
-Problem load_with(const LiveArguments& a) {
-  Problem problem;
+ProblemFile load_with(const LiveArguments& a) {
+  ProblemFile problem;
   try {
     problem = load_problem(a.file);
   } catch (const UserError&) {
@@ -108,17 +108,17 @@ Problem load_with(const LiveArguments& a) {
     }
     if (problem.parameters.empty()) throw;
   }
-  a.settings.apply(problem.settings);
-  if (!problem.settings.objective.empty())
-    problem.objective = {.text = problem.settings.objective, .direction = {}, .place = {}};
+  a.settings.apply(problem.run);
+  if (!problem.run.objective.empty()) problem.objective = {.text = problem.run.objective, .direction = {}, .place = {}};
   // Refused before anything is compiled, not after.
   for (const std::string& text : a.observers) ask_for_observer(problem.observers, text);
   check_observers(problem.observers);
   return problem;
 }
 
-SetupOptions setup_with(const LiveArguments& a, const Problem& problem) {
-  SetupOptions options = SetupOptions::from(problem);
+SetupOptions setup_with(const LiveArguments& a, const RunConfig& run) {
+  SetupOptions options;
+  options.run = run;
   options.take_over = a.take_over;
   options.in_process = a.in_process;
   // even with --quiet: who waits for hours wants to know why

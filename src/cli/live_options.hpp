@@ -21,7 +21,7 @@ class SettingOptions {
   /// Adds them to a verb: those of measuring, or those of searching.
   void add_to(Verb verb, bool searching);
   /// Sets what was given, then checks all. Throws UserError.
-  void apply(Settings& settings) const;
+  void apply(RunConfig& settings) const;
   /// The text that was given for one, or empty.
   std::string text(std::string_view name) const;
 
@@ -45,8 +45,8 @@ struct LiveArguments {
 /// Adds to a verb: FILE, the settings of measuring, --observe and what holds for this run alone.
 void add_live_options(Verb verb, LiveArguments& arguments);
 /// The problem with the settings, the objective and the observers of the command line.
-Problem load_with(const LiveArguments& arguments);
-SetupOptions setup_with(const LiveArguments& arguments, const Problem& problem);
+ProblemFile load_with(const LiveArguments& arguments);
+SetupOptions setup_with(const LiveArguments& arguments, const RunConfig& run);
 
 using ergotune::number_or_null;
 using ergotune::to_json;

@@ -21,7 +21,7 @@
 
 namespace ergotune {
 
-MeasureOptions MeasureOptions::from(const Settings& settings) {
+MeasureOptions MeasureOptions::from(const RunConfig& settings) {
   MeasureOptions options;
   static_cast<MeasureSettings&>(options) = settings;
   // The stream must not end before what was asked for.

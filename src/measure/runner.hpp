@@ -27,7 +27,7 @@ struct MeasureOptions : MeasureSettings {
   /// nowhere.
   std::filesystem::path reference_file;
   /// From what is set, the rest as above.
-  static MeasureOptions from(const Settings& settings);
+  static MeasureOptions from(const RunConfig& settings);
 };
 
 /// One measurement that is asked for.

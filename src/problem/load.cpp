@@ -10,7 +10,7 @@
 
 namespace ergotune {
 
-Problem load_problem(const std::filesystem::path& file) {
+ProblemFile load_problem(const std::filesystem::path& file) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) {
     // what `ergotune capture` writes
@@ -43,7 +43,7 @@ std::string something_else(std::string_view text) {
 
 }  // namespace
 
-Problem parse_problem(const std::string& text, const std::filesystem::path& file) {
+ProblemFile parse_problem(const std::string& text, const std::filesystem::path& file) {
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) {
     throw UserError("the problem file is empty; docs/problem-file.md shows a complete one", {file.string(), 0, 0});

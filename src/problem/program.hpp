@@ -47,7 +47,7 @@ struct Program {
   std::optional<ProgramComparison> compare;
   /// What an exit code other than 0 says: a Status by name, "ok" too.
   std::map<int, std::string> exit_status;
-  double time_limit = 0;  ///< s of one run; 0: Settings::time_limit
+  double time_limit = 0;  ///< s of one run; 0: RunConfig::time_limit
   SourcePlace place;
 };
 

@@ -24,7 +24,7 @@ namespace {
 
 const std::filesystem::path kExamples = std::filesystem::path(ERGOTUNE_SOURCE_DIR) / "examples";
 
-Problem load(const std::string& file) { return load_problem(kExamples / file); }
+ProblemFile load(const std::string& file) { return load_problem(kExamples / file); }
 
 /// Random configurations and, where it is valid, the default.
 std::vector<Configuration> some_configurations(const Problem& problem, const Constants& constants, std::size_t count) {
@@ -96,14 +96,14 @@ class RunningExample : public testing::TestWithParam<Example> {};
 
 TEST_P(RunningExample, RandomConfigurationsGiveVerifiedResults) {
   const auto [file, backend, runs, compiles] = GetParam();
-  const Problem problem = load(file);
+  const ProblemFile problem = load(file);
   if (problem.kernel().source_for(Language::fortran)) SKIP_WITHOUT_FORTRAN();
   std::unique_ptr<Device> device;
   for (const auto& info : list_devices())
     if (info.backend == backend) device = open_device(info.id);
   if (!device) GTEST_SKIP() << "no device of kind " << backend;
   Constants constants = problem.constants_for(device->info().name, device->info().properties);
-  MeasureOptions options = MeasureOptions::from(problem.settings);
+  MeasureOptions options = MeasureOptions::from(problem.run);
   options.min_repeats = 1;
   options.max_repeats = 1;
   options.warm_up = 0;

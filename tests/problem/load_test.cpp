@@ -97,18 +97,18 @@ TEST(LoadProblem, ReadsKernelArgumentsAndVerification) {
 }
 
 TEST(LoadProblem, ReadsGoalPlansAndDefaults) {
-  const Problem problem = load_problem(kProblems / "gemm.toml");
+  const ProblemFile problem = load_problem(kProblems / "gemm.toml");
   EXPECT_EQ(problem.objective.text, "energy subject to time <= 1.1 * best(time)");
   EXPECT_EQ(problem.objective.place.line, 3);
   ASSERT_EQ(problem.plans.size(), 1u);
   ASSERT_EQ(problem.plans[0].stages.size(), 2u);
   EXPECT_EQ(problem.plans[0].stages[0].fixed.at("core_clock_mhz"), Value("max"));
   EXPECT_EQ(problem.plans[0].stages[0].budget, "200");
-  EXPECT_EQ(problem.settings.seed, 42u);
-  EXPECT_EQ(problem.settings.budget, "10min");
-  EXPECT_EQ(problem.settings.precision, 0.02);
-  EXPECT_EQ(problem.settings.cold_cache, true);
-  EXPECT_EQ(problem.settings.strategy_options.at("population"), Value(20));
+  EXPECT_EQ(problem.run.seed, 42u);
+  EXPECT_EQ(problem.run.budget, "10min");
+  EXPECT_EQ(problem.run.precision, 0.02);
+  EXPECT_EQ(problem.run.cold_cache, true);
+  EXPECT_EQ(problem.run.strategy_options.at("population"), Value(20));
   EXPECT_EQ(problem.restrictions[2].restriction_class, RestrictionClass::device_limit);
   EXPECT_EQ(problem.restrictions[2].label(), "threads per block");
   EXPECT_EQ(problem.restrictions[3].restriction_class, RestrictionClass::performance);
@@ -147,7 +147,7 @@ source.c.text = ""
 }
 
 TEST(LoadProblem, ReadsArgumentsThatDependOnTheConfiguration) {
-  const Problem problem = load_toml_problem(R"(
+  const ProblemFile problem = load_toml_problem(R"(
 [parameters]
 real = ["float", "double"]
 [kernel]
@@ -158,7 +158,7 @@ arguments = [
   { name = "x64", type = "float64", count = 4, when = "real == 'double'" },
 ]
 )",
-                                            "p.toml");
+                                                "p.toml");
   const Value real("double");
   const Scope scope = [&](std::string_view) { return &real; };
   for (const Problem& one : {problem, deserialise(serialise(problem))}) {

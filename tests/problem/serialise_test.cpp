@@ -38,7 +38,7 @@ class Draw {
         return Value(words());
     }
   }
-  Problem problem();
+  ProblemFile problem();
 
  private:
   std::size_t few() { return random_.below(6); }
@@ -86,8 +86,8 @@ Argument Draw::argument() {
   return argument;
 }
 
-Problem Draw::problem() {
-  Problem problem;
+ProblemFile Draw::problem() {
+  ProblemFile problem;
   problem.name = words();
   problem.description = words();
   problem.file = identifier();
@@ -108,19 +108,19 @@ Problem Draw::problem() {
   problem.verification.reference = std::make_shared<Kernel>(problem.kernel());
   problem.objective = {words(), Direction::maximise, {"f", 1, 2}};
   problem.plans.push_back({words(), {{words(), {"code"}, {{"x", value()}}, "time", "random", "25", {"f", 3, 4}}}});
-  problem.settings.seed = random_() >> 1;
-  problem.settings.strategy_options["x"] = value();
-  problem.settings.cold_cache = random_.chance(0.5);
-  problem.settings.sensors = {words()};
+  problem.run.seed = random_() >> 1;
+  problem.run.strategy_options["x"] = value();
+  problem.run.cold_cache = random_.chance(0.5);
+  problem.run.sensors = {words()};
   return problem;
 }
 
 // The document holds every field, so two problems are the same when their documents are.
 TEST(Serialise, RoundTripIsLossless) {
   EXPECT_TRUE(rc::check("serialise, deserialise, serialise again", [](std::uint64_t seed) {
-    const Problem problem = Draw(seed).problem();
+    const ProblemFile problem = Draw(seed).problem();
     const std::string document = serialise(problem);
-    const Problem again = deserialise(document);
+    const ProblemFile again = deserialise(document);
     RC_ASSERT(serialise(again) == document);
     RC_ASSERT(again.name == problem.name);
     RC_ASSERT(again.parameters.size() == problem.parameters.size());
@@ -133,13 +133,13 @@ TEST(Serialise, RoundTripIsLossless) {
     }
     RC_ASSERT(*again.kernel().arguments[0].fill.data == *problem.kernel().arguments[0].fill.data);
     RC_ASSERT(again.restrictions[0].expression.to_string() == problem.restrictions[0].expression.to_string());
-    RC_ASSERT(again.settings.seed == problem.settings.seed);
+    RC_ASSERT(again.run.seed == problem.run.seed);
   }));
 }
 
 TEST(Serialise, WholeFileGoesThrough) {
-  const Problem problem = load_problem(kProblems / "gemm.toml");
-  const Problem again = deserialise(serialise(problem));
+  const ProblemFile problem = load_problem(kProblems / "gemm.toml");
+  const ProblemFile again = deserialise(serialise(problem));
   EXPECT_EQ(serialise(again), serialise(problem));
   EXPECT_EQ(again.kernel().sources[0].text, problem.kernel().sources[0].text);
   EXPECT_EQ(again.execution_parameters.size(), 3u);

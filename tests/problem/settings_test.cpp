@@ -20,7 +20,7 @@ namespace {
 
 /// A value that is not the default.
 GivenValue another(const Setting& setting) {
-  const GivenValue present = value_of(Settings(), setting);
+  const GivenValue present = value_of(RunConfig(), setting);
   if (setting.name == "strategy_options") return std::map<std::string, Value>{{"population", 20}};
   if (setting.is_list()) return std::vector<Value>{"first", "second"};
   const Value& value = std::get<Value>(present);
@@ -47,12 +47,12 @@ std::string as_toml(const GivenValue& given) {
   return fmt::format("{{ {} }}", fmt::join(parts, ", "));
 }
 
-Problem problem_with(const std::string& tune) {
+ProblemFile problem_with(const std::string& tune) {
   return load_toml_problem("space_only = true\n[parameters]\nx = [1, 2]\n[tune]\n" + tune + "\n", "p.toml");
 }
 
-Settings changed(const Setting& setting) {
-  Settings settings;
+RunConfig changed(const Setting& setting) {
+  RunConfig settings;
   give(settings, setting, another(setting), std::string(setting.name));
   return settings;
 }
@@ -73,7 +73,7 @@ TEST(Settings, EveryMemberHasARowAndEveryRowAMember) {
     EXPECT_FALSE(setting.help.empty()) << setting.name;
     EXPECT_TRUE(setting.is_flag() || !default_text(setting).empty()) << setting.name << " says nothing of its default";
     // Each has a member of its own: changing it changes no other row.
-    const Settings settings = changed(setting);
+    const RunConfig settings = changed(setting);
     for (const Setting& other : setting_table())
       EXPECT_EQ(is_default(settings, other), other.name != setting.name) << setting.name << " and " << other.name;
   }
@@ -82,8 +82,8 @@ TEST(Settings, EveryMemberHasARowAndEveryRowAMember) {
 TEST(Settings, EveryRowIsReadFromAProblemFile) {
   for (const Setting& setting : setting_table()) {
     if (setting.name == "objective") continue;  // becomes the problem's
-    const Problem problem = problem_with(fmt::format("{} = {}", setting.name, as_toml(another(setting))));
-    EXPECT_EQ(value_of(problem.settings, setting), another(setting)) << setting.name;
+    const ProblemFile problem = problem_with(fmt::format("{} = {}", setting.name, as_toml(another(setting))));
+    EXPECT_EQ(value_of(problem.run, setting), another(setting)) << setting.name;
   }
   EXPECT_EQ(problem_with("objective = \"max 1/time\"").objective.text, "max 1/time");
 }
@@ -91,7 +91,7 @@ TEST(Settings, EveryRowIsReadFromAProblemFile) {
 TEST(Settings, EveryRowIsReadFromTheWordsOfACommandLine) {
   for (const Setting& setting : setting_table()) {
     if (setting.is_flag()) continue;
-    Settings settings;
+    RunConfig settings;
     const GivenValue value = another(setting);
     std::vector<std::string> words;
     if (const auto* list = std::get_if<std::vector<Value>>(&value)) {
@@ -108,16 +108,16 @@ TEST(Settings, EveryRowIsReadFromTheWordsOfACommandLine) {
 
 TEST(Settings, EveryRowIsKeptByTheDocument) {
   for (const Setting& setting : setting_table()) {
-    Problem problem = problem_with("");
-    problem.settings = changed(setting);
-    const Settings again = deserialise(serialise(problem)).settings;
+    ProblemFile problem = problem_with("");
+    problem.run = changed(setting);
+    const RunConfig again = deserialise(serialise(problem)).run;
     for (const Setting& row : setting_table())
-      EXPECT_EQ(value_of(again, row), value_of(problem.settings, row)) << setting.name << ", " << row.name;
+      EXPECT_EQ(value_of(again, row), value_of(problem.run, row)) << setting.name << ", " << row.name;
   }
 }
 
 TEST(Settings, ConditionsChangeExactlyWithWhatDeterminesResults) {
-  const std::string conditions = conditions_of(Settings(), true);
+  const std::string conditions = conditions_of(RunConfig(), true);
   for (const Setting& setting : setting_table()) {
     const std::string with = conditions_of(changed(setting), true);
     EXPECT_EQ(with != conditions, setting.determines_results()) << setting.name << ": " << with;
@@ -128,14 +128,14 @@ TEST(Settings, TimesMayBeWrittenWithUnits) {
   const Setting& limit = *find_setting("time_limit");
   for (const auto& [word, seconds] :
        std::map<std::string, double>{{"2", 2}, {"500ms", 0.5}, {"8s", 8}, {"2min", 120}, {"1h", 3600}}) {
-    Settings settings;
+    RunConfig settings;
     parse_setting(settings, limit, {word}, "--time-limit");
     EXPECT_EQ(settings.time_limit, seconds) << word;
   }
 }
 
 TEST(Settings, AnotherStrategyForgetsTheOptionsOfTheOneBefore) {
-  Settings settings = problem_with("strategy = \"genetic\"\nstrategy_options = { population = 20 }").settings;
+  RunConfig settings = problem_with("strategy = \"genetic\"\nstrategy_options = { population = 20 }").run;
   parse_setting(settings, *find_setting("strategy"), {"genetic"}, "--strategy");
   parse_setting(settings, *find_setting("strategy_options"), {"mutation=0.5"}, "--strategy-option");
   EXPECT_EQ(settings.strategy_options, (std::map<std::string, Value>{{"population", 20}, {"mutation", 0.5}}));
@@ -145,7 +145,7 @@ TEST(Settings, AnotherStrategyForgetsTheOptionsOfTheOneBefore) {
 
 TEST(Settings, MistakesSayWhatWouldBeRight) {
   const auto complaint = [](std::string_view name, const std::string& word) -> std::string {
-    Settings settings;
+    RunConfig settings;
     try {
       parse_setting(settings, *find_setting(name), {word}, "--it");
     } catch (const UserError& error) {
@@ -161,11 +161,11 @@ TEST(Settings, MistakesSayWhatWouldBeRight) {
   EXPECT_EQ(complaint("seed", "-1"), "--it must be at least 0, not -1");
   EXPECT_EQ(complaint("seed", "18446744073709551615"), "none");
   EXPECT_EQ(complaint("strategy_options", "population"), "--it takes NAME=VALUE, not \"population\"");
-  Settings settings;
+  RunConfig settings;
   settings.min_repeats = 50;
   settings.max_repeats = 5;
   EXPECT_THROW(check_settings(settings), UserError);
-  settings.min_repeats = Settings().min_repeats;
+  settings.min_repeats = RunConfig().min_repeats;
   EXPECT_NO_THROW(check_settings(settings)) << "the default gives way";
 }
 

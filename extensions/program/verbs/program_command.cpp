@@ -154,11 +154,11 @@ Problem problem_of_command(const ProgramArguments& arguments) {
 
 SetupOptions setup_of(const ProgramArguments& arguments) {
   SetupOptions setup;
-  setup.live.sensors = arguments.sensors;
-  if (arguments.precision > 0) setup.live.measure.precision = arguments.precision;
-  if (arguments.seconds > 0) setup.live.measure.max_seconds = arguments.seconds;
+  setup.run.sensors = arguments.sensors;
+  if (arguments.precision > 0) setup.run.precision = arguments.precision;
+  if (arguments.seconds > 0) setup.run.max_seconds = arguments.seconds;
   setup.take_over = arguments.take_over;
-  setup.store = arguments.no_store ? std::string() : arguments.store.value_or(kDefaultStore);
+  setup.run.store = arguments.no_store ? std::string() : arguments.store.value_or(kDefaultStore);
   setup.resume = !arguments.no_resume;
   setup.interrupted = interruption();
   setup.announce = [](const std::string& words) { fmt::print(stderr, "note: {}\n", words); };
@@ -168,7 +168,7 @@ SetupOptions setup_of(const ProgramArguments& arguments) {
 /// Time and, where there is a sensor, energy of the program as it is.
 void measure_only(const ProgramArguments& arguments, Problem problem, ProgramFinding finding, bool energy) {
   SetupOptions setup = setup_of(arguments);
-  setup.live.energy = energy;
+  setup.energy = energy;
   problem.objective.text = energy ? "energy" : "time";
   PreparedSession prepared = prepare_session(std::move(problem), setup);
   if (!arguments.quiet)
@@ -183,8 +183,8 @@ void search(const ProgramArguments& arguments, Problem problem, ProgramFinding f
   problem.execution_parameters = {spec};
   problem.objective = setting_objective(finding.max_slowdown);
   SetupOptions setup = setup_of(arguments);
-  setup.controls = {arguments.control.value_or(control.id())};
-  setup.live.energy = true;
+  setup.run.controls = {arguments.control.value_or(control.id())};
+  setup.energy = true;
   PreparedSession prepared = prepare_session(std::move(problem), setup);
   if (!arguments.quiet) {
     fmt::print(stderr, "Running {} at up to {} settings through {}\n", fmt::join(arguments.command, " "),

@@ -42,8 +42,8 @@ void print_for_people(const TemperatureRun& run, const TemperatureOptions& optio
 }
 
 void study(TemperatureArguments& arguments) {
-  Problem problem = load_with(arguments);
-  SetupOptions setup = setup_with(arguments, problem);
+  ProblemFile problem = load_with(arguments);
+  SetupOptions setup = setup_with(arguments, problem.run);
   setup.tell = setup.announce = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   ProgressPrinter progress(false, "energy", "J");
   arguments.interrupted = interruption();

@@ -49,11 +49,11 @@ struct Measured {
   Measurement measurement;
 };
 
-Measured measured_with(Problem problem, const MeasureArguments& arguments) {
-  SetupOptions setup = setup_with(arguments, problem);
-  setup.store = arguments.store.value_or("");
+Measured measured_with(Problem problem, const RunConfig& run, const MeasureArguments& arguments) {
+  SetupOptions setup = setup_with(arguments, run);
+  setup.run.store = arguments.store.value_or("");
   setup.resume = !arguments.no_resume;
-  setup.live.jobs = 1;
+  setup.run.jobs = 1;
   Measured result{prepare_session(std::move(problem), setup), {}, {}};
   PreparedSession& prepared = result.prepared;
   for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
@@ -146,7 +146,7 @@ void print_rounds(const std::vector<IterationVariant>& rounds, const std::vector
 void measure_apart(const MeasureArguments& arguments) {
   const std::optional<AttributionMethod> method =
       arguments.attribute ? std::optional(attribution_method(*arguments.attribute)) : std::nullopt;
-  const Problem problem = load_with(arguments);
+  const ProblemFile problem = load_with(arguments);
   const std::vector<IterationVariant> rounds = rounds_apart(problem, method);
   std::vector<Measurement> measurements(rounds.size());
   std::vector<Json> entries(rounds.size());
@@ -154,7 +154,7 @@ void measure_apart(const MeasureArguments& arguments) {
   std::int64_t session = 0;
   // The round as given comes last: what was worked on last is what `show` and `report` tell of.
   for (std::size_t i = rounds.size(); i-- > 0;) {
-    Measured measured = measured_with(rounds[i].problem, arguments);
+    Measured measured = measured_with(rounds[i].problem, problem.run, arguments);
     measurements[i] = measured.measurement;
     entries[i] = {{"round", rounds[i].name}};
     entries[i].update(document_of(measured));
@@ -179,7 +179,8 @@ void measure_apart(const MeasureArguments& arguments) {
 
 void measure(const MeasureArguments& arguments) {
   if (arguments.apart || arguments.attribute) return measure_apart(arguments);
-  const Measured measured = measured_with(load_with(arguments), arguments);
+  const ProblemFile problem = load_with(arguments);
+  const Measured measured = measured_with(problem, problem.run, arguments);
   if (arguments.json)
     print_json(document_of(measured));
   else

@@ -39,15 +39,15 @@ std::string origin(Provenance provenance) {
 DeviceModel measure(const ModelArguments& arguments) {
   DeviceModelOptions options;
   SetupOptions& setup = options.setup;
-  setup.device = arguments.device.value_or("");
-  setup.controls = arguments.controls;
-  setup.live.sensors = arguments.sensors;
-  setup.simulation_seed = arguments.seed;
+  setup.run.device = arguments.device.value_or("");
+  setup.run.controls = arguments.controls;
+  setup.run.sensors = arguments.sensors;
+  setup.run.seed = arguments.seed;
   // A sweep on a real board takes minutes: what it has measured is kept.
-  if (arguments.store) setup.store = *arguments.store;
-  const bool simulated = setup.device.starts_with("sim:");
-  if (setup.store.empty() && !simulated) setup.store = kDefaultStore;
-  if (arguments.no_store) setup.store.clear();
+  if (arguments.store) setup.run.store = *arguments.store;
+  const bool simulated = setup.run.device.starts_with("sim:");
+  if (setup.run.store.empty() && !simulated) setup.run.store = kDefaultStore;
+  if (arguments.no_store) setup.run.store.clear();
   setup.resume = !arguments.no_resume;
   options.sampling.count = arguments.count;
   options.sampling.adaptive = !arguments.spaced;

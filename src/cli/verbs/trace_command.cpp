@@ -117,7 +117,7 @@ Chart chart_of(const PreparedSession& prepared, const PowerTrace& trace) {
 }
 
 void record(const TraceArguments& arguments) {
-  Problem problem = load_with(arguments);
+  ProblemFile problem = load_with(arguments);
   ScratchFile scratch;
   const std::filesystem::path file = arguments.csv.empty() ? scratch.path : std::filesystem::absolute(arguments.csv);
   ObserverSpec spec{"trace", {}, {}};
@@ -125,22 +125,22 @@ void record(const TraceArguments& arguments) {
   spec.options["before"] = {Value(arguments.before)};
   spec.options["seconds"] = {Value(arguments.seconds)};
   spec.options["after"] = {Value(arguments.after)};
-  for (const std::string& sensor : problem.settings.sensors) spec.options["sensors"].emplace_back(sensor);
+  for (const std::string& sensor : problem.run.sensors) spec.options["sensors"].emplace_back(sensor);
   // The energy meter would read the same sensors beside it.
   std::erase_if(problem.observers,
                 [](const ObserverSpec& other) { return other.name == "trace" || other.name == "energy"; });
   problem.observers.push_back(std::move(spec));
   problem.objective = ObjectiveSpec{};
   problem.objective.text = "time";
-  SetupOptions setup = setup_with(arguments, problem);
-  if (setup.device.starts_with("sim:") || setup.device.starts_with("replay:"))
+  SetupOptions setup = setup_with(arguments, problem.run);
+  if (setup.run.device.starts_with("sim:") || setup.run.device.starts_with("replay:"))
     throw UserError("trace records a device that is here; a simulation or a recording has no power over time");
-  setup.live.sensors.clear();
-  setup.live.energy = false;
-  setup.live.jobs = 1;
+  setup.run.sensors.clear();
+  setup.energy = false;
+  setup.run.jobs = 1;
   const double all = arguments.before + arguments.seconds + arguments.after;
-  setup.live.measure.stream_seconds_limit = std::max(setup.live.measure.stream_seconds_limit, arguments.seconds + 1);
-  setup.live.time_limit = std::max(setup.live.time_limit, 2 * all + 30);
+  setup.run.energy_seconds = std::max(setup.run.energy_seconds, arguments.seconds);  // so long a stream may be
+  setup.run.time_limit = std::max(setup.run.time_limit, 2 * all + 30);
   setup.interrupted = interruption();
   setup.tell = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   PreparedSession prepared = prepare_session(std::move(problem), setup);

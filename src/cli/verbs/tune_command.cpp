@@ -78,24 +78,24 @@ std::exception_ptr write_winners(const TuneArguments& arguments, const std::vect
 
 /// What the command says of a problem and a run, mistakes told.
 struct Asked {
-  Problem problem;
+  ProblemFile problem;
   SetupOptions setup;
   SessionOptions options;
 };
 
 Asked read(const TuneArguments& arguments) {
   Asked asked{load_with(arguments), {}, {}};
-  Problem& problem = asked.problem;
-  SetupOptions& setup = asked.setup = setup_with(arguments, problem);
-  if (setup.store.empty()) setup.store = "ergotune.db";
-  if (arguments.no_store) setup.store.clear();
+  ProblemFile& problem = asked.problem;
+  SetupOptions& setup = asked.setup = setup_with(arguments, problem.run);
+  if (setup.run.store.empty()) setup.run.store = "ergotune.db";
+  if (arguments.no_store) setup.run.store.clear();
   if (arguments.watch && arguments.no_store)
     throw UserError("--watch shows what the store holds; leave --no-store away");
   setup.resume = !arguments.no_resume;
-  SessionOptions& options = asked.options = SessionOptions::from(problem.settings);
-  if (options.budget.joules > 0) setup.live.energy = true;  // without a sensor it would never be spent: that is refused
+  SessionOptions& options = asked.options = SessionOptions::from(problem.run);
+  if (options.budget.joules > 0) setup.energy = true;  // without a sensor it would never be spent: that is refused
   if (arguments.retry) options.retry = statuses_to_retry(*arguments.retry);
-  const std::string plan = problem.settings.plan;
+  const std::string plan = problem.run.plan;
   if (!plan.empty() && arguments.retry)
     throw UserError("--retry comes before a search; tune without --plan to try stored failures again");
   if (plan.empty() && !arguments.figure.empty())
@@ -113,17 +113,17 @@ Asked read(const TuneArguments& arguments) {
 
 /// A session for each kind of the named devices. They share problem, store and compile workers.
 std::vector<PreparedSession> prepare(const Asked& asked, bool quiet) {
-  const std::vector<std::string> kinds = devices_by_kind(asked.setup.device, asked.problem);
-  if (kinds.size() > 1 && !asked.problem.settings.plan.empty())
+  const std::vector<std::string> kinds = devices_by_kind(asked.setup.run.device, asked.problem);
+  if (kinds.size() > 1 && !asked.problem.run.plan.empty())
     throw UserError("plans are compared on devices of one kind: name one kind with --device");
   SetupOptions setup = asked.setup;
   if (kinds.size() > 1) {
     const int cores = static_cast<int>(std::max(2u, std::thread::hardware_concurrency()));
-    setup.live.compile_share = std::make_shared<CompileShare>(setup.live.jobs > 0 ? setup.live.jobs : cores - 1);
+    setup.compile_share = std::make_shared<CompileShare>(setup.run.jobs > 0 ? setup.run.jobs : cores - 1);
   }
   std::vector<PreparedSession> sessions;
   for (const std::string& kind : kinds) {
-    setup.device = kind;
+    setup.run.device = kind;
     const PreparedSession& prepared = sessions.emplace_back(prepare_session(asked.problem, setup));
     if (quiet) continue;
     fmt::print(stderr, "Tuning {} on {}: {}\n", prepared.problem.name, prepared.evaluator->description(),
@@ -227,7 +227,7 @@ void tune(const TuneArguments& arguments) {
   Asked asked = read(arguments);
   std::vector<PreparedSession> sessions = prepare(asked, arguments.quiet);
   const auto watched = watch(arguments, sessions.front());  // it shows all sessions of the store
-  if (const std::string plan = asked.problem.settings.plan; !plan.empty()) {
+  if (const std::string plan = asked.problem.run.plan; !plan.empty()) {
     PreparedSession& prepared = sessions.front();
     ProgressPrinter progress(arguments.quiet, prepared.objective->name(), prepared.objective->unit());
     tune_by_plans(prepared, plan, asked.options, progress, arguments.json, arguments.figure);

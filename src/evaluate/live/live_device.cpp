@@ -6,7 +6,7 @@
 
 namespace ergotune {
 
-LiveOptions LiveOptions::from(const Settings& settings) {
+LiveOptions LiveOptions::from(const RunConfig& settings) {
   LiveOptions options;
   static_cast<LiveSettings&>(options) = settings;
   options.measure = MeasureOptions::from(settings);

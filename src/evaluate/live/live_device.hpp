@@ -42,7 +42,7 @@ struct LiveOptions : LiveSettings {
   /// With sessions beside this one; null: alone.
   std::shared_ptr<CompileShare> compile_share;
   /// From what is set, the rest as above.
-  static LiveOptions from(const Settings& settings);
+  static LiveOptions from(const RunConfig& settings);
 };
 
 /// A measurement that failed now.

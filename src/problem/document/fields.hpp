@@ -82,9 +82,11 @@ const std::vector<Field<ObjectiveSpec>>& fields<ObjectiveSpec>();
 template <>
 const std::vector<Field<PlanStageSpec>>& fields<PlanStageSpec>();
 template <>
-const std::vector<Field<Settings>>& fields<Settings>();
+const std::vector<Field<RunConfig>>& fields<RunConfig>();
 template <>
 const std::vector<Field<Problem>>& fields<Problem>();
+template <>
+const std::vector<Field<ProblemFile>>& fields<ProblemFile>();
 
 template <class T>
 Row row_of(const Field<T>& field, Schema& schema) {
@@ -356,7 +358,9 @@ Json restrictions_type(Schema& schema);
 // goal_fields.cpp
 /// [metrics], objective, observe and [observers], [tune], [plans], [simulation].
 std::vector<Field<Problem>> goal_fields();
+/// [tune].
+Field<ProblemFile> tune_field();
 /// Where the objective is given in [tune], it is the problem's.
-void settle_objective(const Table& root, Problem& problem);
+void settle_objective(const Table& root, ProblemFile& problem);
 
 }  // namespace ergotune::document

@@ -111,8 +111,7 @@ Node write_objective(const Problem& problem) {
   if (objective.direction)
     return Node::Entries{{"expression", std::move(text), {}},
                          {"direction", names_of<Direction>()[static_cast<std::size_t>(*objective.direction)], {}}};
-  // said where [tune] has another
-  return objective == ObjectiveSpec() && problem.settings.objective.empty() ? Node() : text;
+  return objective == ObjectiveSpec() ? Node() : text;
 }
 
 void add_observer(std::vector<ObserverSpec>& specs, ObserverSpec spec) {
@@ -154,8 +153,8 @@ GivenValue given_by(const Table& parent, const Node& node, const std::string& wh
   for (const Entry& entry : table.entries()) values[entry.key] = value_of(entry.value, table.what(entry.key));
   return values;
 }
-void read_tune(const Table& table, Problem& problem) {
-  Settings& settings = problem.settings;
+void read_tune(const Table& table, ProblemFile& problem) {
+  RunConfig& settings = problem.run;
   table.allow(setting_names());
   for (const Setting& setting : setting_table()) {
     const Node* node = table.find(setting.name);
@@ -180,7 +179,7 @@ Node write_given(const std::vector<Value>& values) { return write(values); }
 Node write_given(const std::map<std::string, Value>& values) {
   return Type<std::map<std::string, Value>>::write(values, Form::file);
 }
-Node write_tune(const Settings& settings) {
+Node write_tune(const RunConfig& settings) {
   Node node(Node::Entries{});
   for (const Setting& setting : setting_table())
     if (!is_default(settings, setting))
@@ -196,13 +195,13 @@ Json type_of(const Setting& setting, Schema& schema) {
   };
   if (setting.name == "budget") return budget_type();
   if (setting.is_flag()) return Type<bool>::type(schema);
-  if (std::holds_alternative<double Settings::*>(setting.member)) return bounded("number");
-  if (std::holds_alternative<int Settings::*>(setting.member) ||
-      std::holds_alternative<std::uint64_t Settings::*>(setting.member))
+  if (std::holds_alternative<double RunConfig::*>(setting.member)) return bounded("number");
+  if (std::holds_alternative<int RunConfig::*>(setting.member) ||
+      std::holds_alternative<std::uint64_t RunConfig::*>(setting.member))
     return bounded("integer");
   if (!setting.is_list()) return string_type();
-  return std::holds_alternative<std::vector<std::string> Settings::*>(setting.member) ? strings_type()
-                                                                                      : map_type(value_type(schema));
+  return std::holds_alternative<std::vector<std::string> RunConfig::*>(setting.member) ? strings_type()
+                                                                                       : map_type(value_type(schema));
 }
 
 void read_plans(const Table& table, Problem& problem) {
@@ -248,9 +247,9 @@ void read_simulation(const Table& table, Problem& problem) {
 }  // namespace
 
 template <>
-const std::vector<Field<Settings>>& fields<Settings>() {
-  static const std::vector<Field<Settings>> table = [] {
-    std::vector<Field<Settings>> rows;
+const std::vector<Field<RunConfig>>& fields<RunConfig>() {
+  static const std::vector<Field<RunConfig>> table = [] {
+    std::vector<Field<RunConfig>> rows;
     for (const Setting& setting : setting_table()) {
       static std::vector<std::unique_ptr<std::string>> defaults;
       const std::string& otherwise = *defaults.emplace_back(std::make_unique<std::string>(default_text(setting)));
@@ -296,17 +295,20 @@ std::vector<Field<Problem>> goal_fields() {
           table_field<T>(
               "plans", "Plans by name: a list of stages each", plans_type, read_plans,
               [](const T& from, Form form) { return write_plans(from.plans, form); }, kGoal),
-          table_field<T>(
-              "tune", "Settings of the run; the command line and Python's keywords take precedence",
-              [](Schema& schema) { return schema.section<Settings>("tune", "[tune]"); }, read_tune,
-              [](const T& from, Form) { return write_tune(from.settings); }, kGoal),
           table_field<T>("simulation",
                          "Properties of a launch for simulated devices, as expressions: docs/simulated-devices.md",
                          simulation_type, read_simulation, field<T>("simulation", &T::simulation, "").write)};
 }
 
-void settle_objective(const Table& root, Problem& problem) {
-  std::string& given = problem.settings.objective;
+Field<ProblemFile> tune_field() {
+  return table_field<ProblemFile>(
+      "tune", "Settings of the run; the command line and Python's keywords take precedence",
+      [](Schema& schema) { return schema.section<RunConfig>("tune", "[tune]"); }, read_tune,
+      [](const ProblemFile& from, Form) { return write_tune(from.run); }, {.incidental = true});
+}
+
+void settle_objective(const Table& root, ProblemFile& problem) {
+  std::string& given = problem.run.objective;
   if (given.empty() || root.context().trusted) return;
   const Table tune = *root.optional_table("tune");
   if (root.has("objective"))

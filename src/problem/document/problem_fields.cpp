@@ -61,11 +61,11 @@ void read_kernels(const Table& root, Problem& problem) {
   }
 }
 
-void read_problem(const Table& root, Problem& problem) {
-  root.allow(field_names<Problem>());
+void read_problem(const Table& root, ProblemFile& problem) {
+  root.allow(field_names<ProblemFile>());
   const bool trusted = root.context().trusted;
   if (!trusted) check_shape(root);
-  for (const Field<Problem>& field : fields<Problem>()) {
+  for (const Field<ProblemFile>& field : fields<ProblemFile>()) {
     const Node* node = root.find(field.name);
     if (node && field.read) field.read(root, *node, problem);
     if (field.name == "kernel") read_kernels(root, problem);  // whichever of them is there
@@ -156,8 +156,21 @@ const std::vector<Field<Problem>>& fields<Problem>() {
   return table;
 }
 
-Problem read_problem(const Node& node, const std::filesystem::path& file, bool trusted) {
-  Problem problem;
+/// All that a file may hold: the fields of the problem, and [tune].
+template <>
+const std::vector<Field<ProblemFile>>& fields<ProblemFile>() {
+  static const std::vector<Field<ProblemFile>> table = [] {
+    std::vector<Field<ProblemFile>> rows;
+    for (const Field<Problem>& row : fields<Problem>())
+      rows.push_back({row.name, row.meaning, row.options, row.type, row.read, row.write});
+    rows.push_back(tune_field());
+    return rows;
+  }();
+  return table;
+}
+
+ProblemFile read_problem(const Node& node, const std::filesystem::path& file, bool trusted) {
+  ProblemFile problem;
   problem.file = file;
   if (!trusted) problem.name = file.stem().string();
   if (const Node* from = node.find("file")) problem.file = text_of(*from, "\"file\"");
@@ -176,13 +189,13 @@ Problem read_problem(const Node& node, const std::filesystem::path& file, bool t
 
 using namespace document;
 
-Problem load_toml_problem(const std::string& text, const std::filesystem::path& file) {
-  Problem problem = read_problem(parse_toml(text, file.string()), file, false);
+ProblemFile load_toml_problem(const std::string& text, const std::filesystem::path& file) {
+  ProblemFile problem = read_problem(parse_toml(text, file.string()), file, false);
   check_names(problem);
   return problem;
 }
 
-std::string to_json(const Problem& problem) {
+std::string to_json(const ProblemFile& problem) {
   return to_json(write_fields(problem, Form::file)).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -199,7 +212,7 @@ ExecutionParameterSpec execution_parameter_from(const std::string& json) {
   return read_execution(Table(root, "[execution]", {}, context)).at(0);
 }
 
-std::string serialise(const Problem& problem) {
+std::string serialise(const ProblemFile& problem) {
   Node node = write_fields(problem, Form::document);
   Json places = places_of(node, problem.file.string());
   Json json = to_json(std::move(node));
@@ -209,7 +222,7 @@ std::string serialise(const Problem& problem) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-Problem deserialise(const std::string& document) {
+ProblemFile deserialise(const std::string& document) {
   Node node = document::parse_json(document, "");
   const Node* version = node.is_table() ? node.find("ergotune_problem") : nullptr;
   if (!version) throw Error("this is no problem document: it has no version");

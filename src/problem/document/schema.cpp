@@ -14,7 +14,7 @@ namespace {
 
 Schema whole_schema() {
   Schema schema;
-  schema.section<Problem>("problem", "The whole file");
+  schema.section<ProblemFile>("problem", "The whole file");
   return schema;
 }
 

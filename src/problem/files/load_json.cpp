@@ -70,12 +70,12 @@ Problem read_plain(const Table& root, const std::filesystem::path& file) {
 
 }  // namespace
 
-Problem load_json_problem(const std::string& text, const std::filesystem::path& file) {
+ProblemFile load_json_problem(const std::string& text, const std::filesystem::path& file) {
   const Node node = document::parse_json(text, file.string());
   const document::Context context;
   const Table root(node, document::kWholeFile, {file.string(), 0, 0}, context);
   const std::vector<std::string> native{"parameters", "kernel", "kernels", "program", "execution"};
-  Problem problem;
+  ProblemFile problem;
   if (root.has("ConfigurationSpace")) {
     problem = read_t1(root, file);
   } else if (root.has("cache")) {

@@ -239,7 +239,7 @@ void read_kernel(const Table& specification, Problem& problem) {
     kernel.arguments.push_back(read_argument(argument, kernel.arguments.size(), problem));
 }
 
-void read_search(const Table& root, Settings& settings) {
+void read_search(const Table& root, RunConfig& settings) {
   if (const auto search = root.optional_table("Search"); search && search->has("Name"))
     settings.strategy = text_at(*search, "Name").text();
   for (const Table& budget : tables_at(root, "Budget", "a budget")) {
@@ -253,8 +253,8 @@ void read_search(const Table& root, Settings& settings) {
 
 }  // namespace
 
-Problem read_t1(const Table& root, const std::filesystem::path& file) {
-  Problem problem;
+ProblemFile read_t1(const Table& root, const std::filesystem::path& file) {
+  ProblemFile problem;
   problem.file = file;
   const Table space = *root.optional_table("ConfigurationSpace");
   if (!space.has("TuningParameters")) throw UserError("ConfigurationSpace needs \"TuningParameters\"", space.place());
@@ -267,7 +267,7 @@ Problem read_t1(const Table& root, const std::filesystem::path& file) {
   if (const auto general = root.optional_table("General"); general && general->has("BenchmarkName"))
     problem.name = text_at(*general, "BenchmarkName").text();
   if (const auto specification = root.optional_table("KernelSpecification")) read_kernel(*specification, problem);
-  read_search(root, problem.settings);
+  read_search(root, problem.run);
   if (problem.parameters.empty()) throw UserError("the T1 file has no tuning parameters", root.place());
   return problem;
 }

@@ -10,6 +10,6 @@ namespace ergotune {
 
 /// What T1 says of a problem. A kernel file that is not there leaves a source without text: T1 files are
 /// passed around beside recorded results, where only the space matters.
-Problem read_t1(const document::Table& root, const std::filesystem::path& file);
+ProblemFile read_t1(const document::Table& root, const std::filesystem::path& file);
 
 }  // namespace ergotune

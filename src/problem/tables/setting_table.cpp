@@ -15,7 +15,7 @@ namespace ergotune {
 namespace {
 
 using enum Determines;
-using S = Settings;
+using S = RunConfig;
 
 Setting searching(Setting setting) {
   setting.only_searching = true;
@@ -144,32 +144,32 @@ std::string words_for(const std::map<std::string, Value>&) { return "a table"; }
 /// Gives one value to a member of its kind.
 class Setter {
  public:
-  Setter(Settings& settings, const Setting& setting, const GivenValue& given, const std::string& what)
+  Setter(RunConfig& settings, const Setting& setting, const GivenValue& given, const std::string& what)
       : settings_(settings), setting_(setting), given_(given), what_(what) {}
 
-  void operator()(bool Settings::*member) const {
+  void operator()(bool RunConfig::*member) const {
     settings_.*member = std::get<bool>(one(&Value::is_bool, "true or false").data());
   }
-  void operator()(int Settings::*member) const {
+  void operator()(int RunConfig::*member) const {
     const std::int64_t value = one(&Value::is_integer, "an integer").as_integer();
     check_bounds(static_cast<double>(value), value);
     if (value > 1'000'000'000) complain(fmt::format("must be at most 1000000000, not {}", value));
     settings_.*member = static_cast<int>(value);
   }
-  void operator()(double Settings::*member) const {
+  void operator()(double RunConfig::*member) const {
     const Value& value = one(&Value::is_number, "a number");
     if (value.is_bool()) wrong_kind("a number");
     check_bounds(value.as_real(), value.as_real());
     settings_.*member = value.as_real();
   }
-  void operator()(std::uint64_t Settings::*member) const {
+  void operator()(std::uint64_t RunConfig::*member) const {
     const std::int64_t value = one(&Value::is_integer, "an integer").as_integer();
     check_bounds(static_cast<double>(value), value);
     settings_.*member = static_cast<std::uint64_t>(value);
   }
-  void operator()(std::string Settings::*member) const {
+  void operator()(std::string RunConfig::*member) const {
     // A budget is a text, or a plain count of evaluations.
-    if (member == &Settings::budget) {
+    if (member == &RunConfig::budget) {
       const char* expected = "a count of evaluations or a time such as \"10min\"";
       const auto* value = std::get_if<Value>(&given_);
       if (!value || !(value->is_string() || value->is_integer())) wrong_kind(expected);
@@ -180,13 +180,13 @@ class Setter {
     }
     std::string text = one(&Value::is_string, "a string").as_string();
     // Another strategy has other options.
-    if (member == &Settings::strategy && text != settings_.strategy) settings_.strategy_options.clear();
+    if (member == &RunConfig::strategy && text != settings_.strategy) settings_.strategy_options.clear();
     settings_.*member = std::move(text);
   }
-  void operator()(std::filesystem::path Settings::*member) const {
+  void operator()(std::filesystem::path RunConfig::*member) const {
     settings_.*member = one(&Value::is_string, "a string").as_string();
   }
-  void operator()(std::vector<std::string> Settings::*member) const {
+  void operator()(std::vector<std::string> RunConfig::*member) const {
     std::vector<Value> values;
     if (const auto* value = std::get_if<Value>(&given_))
       values = {*value};
@@ -201,7 +201,7 @@ class Setter {
     }
     settings_.*member = std::move(texts);
   }
-  void operator()(std::map<std::string, Value> Settings::*member) const {
+  void operator()(std::map<std::string, Value> RunConfig::*member) const {
     const auto* values = std::get_if<std::map<std::string, Value>>(&given_);
     if (!values) wrong_kind("a table of names with values");
     for (const auto& [name, value] : *values) (settings_.*member)[name] = value;
@@ -226,7 +226,7 @@ class Setter {
   }
   [[noreturn]] void complain(const std::string& why) const { throw UserError(what_ + " " + why); }
 
-  Settings& settings_;
+  RunConfig& settings_;
   const Setting& setting_;
   const GivenValue& given_;
   const std::string& what_;
@@ -274,7 +274,7 @@ std::string words_of(const std::map<std::string, Value>& values) {
 }
 
 /// The settings that always determined results, at their defaults too. New ones are added by name in conditions_of().
-std::string fixed_conditions(const Settings& s, bool energy) {
+std::string fixed_conditions(const RunConfig& s, bool energy) {
   std::string text = fmt::format("precision {:g}, repeats {}-{}, warm-up {}, {} cache, cap {:g} s", s.precision,
                                  s.min_repeats, s.max_repeats, s.warm_up, s.cold_cache ? "cold" : "hot", s.max_seconds);
   if (energy) {
@@ -290,8 +290,8 @@ std::string fixed_conditions(const Settings& s, bool energy) {
 }  // namespace
 
 bool Setting::is_list() const {
-  return std::holds_alternative<std::vector<std::string> Settings::*>(member) ||
-         std::holds_alternative<std::map<std::string, Value> Settings::*>(member);
+  return std::holds_alternative<std::vector<std::string> RunConfig::*>(member) ||
+         std::holds_alternative<std::map<std::string, Value> RunConfig::*>(member);
 }
 
 std::span<const Setting> setting_table() { return kTable; }
@@ -307,13 +307,13 @@ std::vector<std::string> setting_names() {
   return names;
 }
 
-void give(Settings& settings, const Setting& setting, const GivenValue& value, const std::string& what) {
+void give(RunConfig& settings, const Setting& setting, const GivenValue& value, const std::string& what) {
   std::visit(Setter(settings, setting, value, what), setting.member);
 }
 
-void parse_setting(Settings& settings, const Setting& setting, const std::vector<std::string>& words,
+void parse_setting(RunConfig& settings, const Setting& setting, const std::vector<std::string>& words,
                    const std::string& what) {
-  if (std::holds_alternative<std::map<std::string, Value> Settings::*>(setting.member)) {
+  if (std::holds_alternative<std::map<std::string, Value> RunConfig::*>(setting.member)) {
     std::map<std::string, Value> values;
     for (const std::string& word : words) {
       const std::size_t equals = word.find('=');
@@ -325,7 +325,7 @@ void parse_setting(Settings& settings, const Setting& setting, const std::vector
   }
   if (setting.is_list()) return give(settings, setting, std::vector<Value>(words.begin(), words.end()), what);
   const std::string& word = words.at(0);
-  if (const auto* member = std::get_if<std::uint64_t Settings::*>(&setting.member)) {
+  if (const auto* member = std::get_if<std::uint64_t RunConfig::*>(&setting.member)) {
     // A seed may have all 64 bits, which a Value has not.
     if (const auto number = whole<std::uint64_t>(word)) {
       settings.** member = *number;
@@ -334,21 +334,21 @@ void parse_setting(Settings& settings, const Setting& setting, const std::vector
   }
   if (setting.unit == "s")
     if (const auto seconds = duration_from(word)) return give(settings, setting, Value(*seconds), what);
-  const bool text = std::holds_alternative<std::string Settings::*>(setting.member) ||
-                    std::holds_alternative<std::filesystem::path Settings::*>(setting.member);
+  const bool text = std::holds_alternative<std::string RunConfig::*>(setting.member) ||
+                    std::holds_alternative<std::filesystem::path RunConfig::*>(setting.member);
   give(settings, setting, text ? Value(word) : value_from(word), what);
 }
 
-void check_settings(const Settings& settings) {
+void check_settings(const RunConfig& settings) {
   // A default gives way by itself.
-  const Settings defaults;
+  const RunConfig defaults;
   if (settings.min_repeats > settings.max_repeats && settings.min_repeats != defaults.min_repeats &&
       settings.max_repeats != defaults.max_repeats)
     throw UserError(
         fmt::format("min_repeats ({}) is greater than max_repeats ({})", settings.min_repeats, settings.max_repeats));
 }
 
-GivenValue value_of(const Settings& settings, const Setting& setting) {
+GivenValue value_of(const RunConfig& settings, const Setting& setting) {
   return std::visit(
       [&](auto member) -> GivenValue {
         const auto& value = settings.*member;
@@ -367,19 +367,19 @@ GivenValue value_of(const Settings& settings, const Setting& setting) {
       setting.member);
 }
 
-bool is_default(const Settings& settings, const Setting& setting) {
-  static const Settings defaults;
+bool is_default(const RunConfig& settings, const Setting& setting) {
+  static const RunConfig defaults;
   return std::visit([&](auto member) { return settings.*member == defaults.*member; }, setting.member);
 }
 
 std::string default_text(const Setting& setting) {
   if (!setting.otherwise.empty()) return std::string(setting.otherwise);
   const std::string words =
-      std::visit([](const auto& value) { return words_of(value); }, value_of(Settings(), setting));
+      std::visit([](const auto& value) { return words_of(value); }, value_of(RunConfig(), setting));
   return setting.unit.empty() ? words : fmt::format("{} {}", words, setting.unit);
 }
 
-std::string conditions_of(const Settings& settings, bool energy) {
+std::string conditions_of(const RunConfig& settings, bool energy) {
   std::string text = fixed_conditions(settings, energy);
   for (const Setting& setting : kTable) {
     if (setting.determines != results || is_default(settings, setting)) continue;

@@ -22,9 +22,9 @@ enum class Determines {
 };
 
 struct Setting {
-  using Member = std::variant<bool Settings::*, int Settings::*, double Settings::*, std::uint64_t Settings::*,
-                              std::string Settings::*, std::filesystem::path Settings::*,
-                              std::vector<std::string> Settings::*, std::map<std::string, Value> Settings::*>;
+  using Member = std::variant<bool RunConfig::*, int RunConfig::*, double RunConfig::*, std::uint64_t RunConfig::*,
+                              std::string RunConfig::*, std::filesystem::path RunConfig::*,
+                              std::vector<std::string> RunConfig::*, std::map<std::string, Value> RunConfig::*>;
   /// The key in [tune] of a problem file, and the keyword in Python.
   std::string_view name;
   /// Of the command, as "-d,--device". Where the setting is true or false: turns it into what is not the default.
@@ -42,7 +42,7 @@ struct Setting {
   bool only_searching = false;
 
   bool determines_results() const { return determines != Determines::nothing; }
-  bool is_flag() const { return std::holds_alternative<bool Settings::*>(member); }
+  bool is_flag() const { return std::holds_alternative<bool RunConfig::*>(member); }
   /// Takes several values, or NAME=VALUE pairs.
   bool is_list() const;
 };
@@ -58,20 +58,20 @@ using GivenValue = std::variant<Value, std::vector<Value>, std::map<std::string,
 
 /// Sets one. `what` names it in complaints ("\"jobs\" in [tune]"). Throws UserError for a value of another kind or out
 /// of bounds. Another strategy forgets the options of the one before; options are added to those that are there.
-void give(Settings& settings, const Setting& setting, const GivenValue& value, const std::string& what);
+void give(RunConfig& settings, const Setting& setting, const GivenValue& value, const std::string& what);
 /// The same from the words of a command line: several for a list; seconds may be written 500ms, 8s, 2min or 1h.
-void parse_setting(Settings& settings, const Setting& setting, const std::vector<std::string>& words,
+void parse_setting(RunConfig& settings, const Setting& setting, const std::vector<std::string>& words,
                    const std::string& what);
 /// Throws UserError where settings contradict each other.
-void check_settings(const Settings& settings);
+void check_settings(const RunConfig& settings);
 
-GivenValue value_of(const Settings& settings, const Setting& setting);
-bool is_default(const Settings& settings, const Setting& setting);
+GivenValue value_of(const RunConfig& settings, const Setting& setting);
+bool is_default(const RunConfig& settings, const Setting& setting);
 /// The default as help and documents tell it: "0.01", "30 s", "one per core"; empty where there is nothing to say.
 std::string default_text(const Setting& setting);
 
 /// How results were measured, as sessions are found by it: every setting that determines them. `energy`: it is measured
 /// too.
-std::string conditions_of(const Settings& settings, bool energy);
+std::string conditions_of(const RunConfig& settings, bool energy);
 
 }  // namespace ergotune

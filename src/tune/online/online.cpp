@@ -17,8 +17,8 @@ namespace {
 constexpr double kCaution = 2;
 
 SetupOptions adapted(SetupOptions setup) {
-  if (setup.device.starts_with("replay:") || setup.device.starts_with("sim:"))
-    throw UserError("an application's rounds run on a device, not on " + setup.device);
+  if (setup.run.device.starts_with("replay:") || setup.run.device.starts_with("sim:"))
+    throw UserError("an application's rounds run on a device, not on " + setup.run.device);
   return setup;
 }
 
@@ -73,9 +73,9 @@ struct Session::State {
         standing(*ledger, *prepared.objective),
         search(*prepared.space, standing, options.session, host_seconds(), {}),
         application(prepared.device.id, prepared.original,
-                    !setup.live.use_cache             ? std::filesystem::path()
-                    : setup.live.cache_folder.empty() ? CompileCache::default_folder()
-                                                      : setup.live.cache_folder) {
+                    !setup.run.use_cache             ? std::filesystem::path()
+                    : setup.run.cache_folder.empty() ? CompileCache::default_folder()
+                                                     : setup.run.cache_folder) {
     begin();
   }
   ~State() { ledger->end_run(settled ? "settled" : "the application has ended"); }

@@ -17,13 +17,13 @@ namespace {
 /// The full-load problem on what the user named, with core voltages where they can be had.
 Problem load_for(const SetupOptions& setup) {
   Problem problem = full_load_problem();
-  const bool live = !setup.device.starts_with("sim:") && !setup.device.starts_with("replay:");
+  const bool live = !setup.run.device.starts_with("sim:") && !setup.run.device.starts_with("replay:");
   if (!live) return problem;
   // The board whose clock is set need not be the device that the kernel runs on as far as that can tell.
   std::string board;
-  if (!setup.controls.empty() && !controls_forbidden()) {
+  if (!setup.run.controls.empty() && !controls_forbidden()) {
     std::string why_not;
-    if (const auto control = usable_control(setup.controls.front(), &why_not)) board = control->device_key();
+    if (const auto control = usable_control(setup.run.controls.front(), &why_not)) board = control->device_key();
   }
   ObserverSpec voltage{"core_voltage", {}, {}};
   if (board.starts_with("GPU-")) voltage.options["board"] = {Value(board)};
@@ -113,7 +113,7 @@ std::string driver_of_device(const std::string& board, const std::vector<std::st
 
 DeviceModel measure_device_model(const DeviceModelOptions& options) {
   SetupOptions setup = options.setup;
-  setup.live.energy = true;
+  setup.energy = true;
   PreparedSession prepared = prepare_session(load_for(setup), setup);
   for (const std::string& note : prepared.notes) {
     if (options.tell) options.tell("note: " + note);
@@ -123,7 +123,7 @@ DeviceModel measure_device_model(const DeviceModelOptions& options) {
   RunInfo run;
   run.objective.text = "energy";
   run.plan = "model";
-  run.seed = setup.simulation_seed;
+  run.seed = setup.run.seed;
   ledger->begin_run(run);
   DeviceModel model;
   model.sampling = sample_clocks(*ledger, options.sampling);
@@ -134,7 +134,7 @@ DeviceModel measure_device_model(const DeviceModelOptions& options) {
   }
   model.sampling.device = prepared.device.name;
   model.of.board = prepared.board_key.empty() ? prepared.device.id : prepared.board_key;
-  model.of.driver = driver_of_device(model.of.board, setup.live.sensors);
+  model.of.driver = driver_of_device(model.of.board, setup.run.sensors);
   model.made_at = last_measured(*ledger);
   model.model = fit_samples(model.sampling);
   constexpr double kFullLoad = 0.6;
@@ -149,9 +149,9 @@ DeviceModel measure_device_model(const DeviceModelOptions& options) {
   return model;
 }
 
-DeviceModel model_of_board(const TargetOptions& options, const std::string& device, Control& control,
+DeviceModel model_of_board(const SetupOptions& options, const std::string& device, Control& control,
                            std::vector<std::string>& notes) {
-  const ModelledDevice of{control.device_key(), driver_of_device(control.device_key(), options.live.sensors)};
+  const ModelledDevice of{control.device_key(), driver_of_device(control.device_key(), options.run.sensors)};
   StoredDeviceModel stored = load_device_model(of, control.range(ControlQuantity::core_clock_mhz).values);
   if (!stored.note.empty()) notes.push_back(stored.note);
   if (stored.model) {
@@ -166,20 +166,20 @@ DeviceModel model_of_board(const TargetOptions& options, const std::string& devi
     return *std::move(stored.model);
   }
   DeviceModelOptions fresh;
-  static_cast<TargetOptions&>(fresh.setup) = TargetOptions{};
-  fresh.setup.device = device;
-  fresh.setup.controls = options.controls;
+  static_cast<SetupOptions&>(fresh.setup) = SetupOptions{};
+  fresh.setup.run.device = device;
+  fresh.setup.run.controls = options.run.controls;
   fresh.setup.take_over = options.take_over;
-  fresh.setup.live.sensors = options.live.sensors;
-  fresh.setup.live.worker_command = options.live.worker_command;
-  fresh.setup.live.use_cache = options.live.use_cache;
-  fresh.setup.live.cache_folder = options.live.cache_folder;
+  fresh.setup.run.sensors = options.run.sensors;
+  fresh.setup.worker_command = options.worker_command;
+  fresh.setup.run.use_cache = options.run.use_cache;
+  fresh.setup.run.cache_folder = options.run.cache_folder;
   // Beside the fit itself: a sweep that is killed goes on.
   const std::filesystem::path file = device_model_file(of.board);
   if (!file.empty()) {
     std::error_code trouble;
     std::filesystem::create_directories(file.parent_path(), trouble);
-    if (!trouble) fresh.setup.store = file.parent_path() / "model.db";
+    if (!trouble) fresh.setup.run.store = file.parent_path() / "model.db";
   }
   fresh.interrupted = options.interrupted;
   fresh.tell = options.tell;

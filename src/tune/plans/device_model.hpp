@@ -79,7 +79,7 @@ DeviceModel measure_device_model(const DeviceModelOptions& options);
 
 /// The model of a target's board: the one that is kept, else measured now on `device` and kept. `notes` receives where
 /// it comes from, and that it is old.
-DeviceModel model_of_board(const TargetOptions& options, const std::string& device, Control& control,
+DeviceModel model_of_board(const SetupOptions& options, const std::string& device, Control& control,
                            std::vector<std::string>& notes);
 
 /// The driver that a board's own sensors name; empty where they name none. `sensors`: ids, or none for the board's own.

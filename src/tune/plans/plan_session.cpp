@@ -17,7 +17,7 @@ constexpr std::uint64_t kTruthLimit = 1'000'000;
 }  // namespace
 
 std::string prepare_for_plans(Problem& problem, SetupOptions& setup, const std::string& names) {
-  setup.live.energy = true;
+  setup.energy = true;
   const std::vector<Plan> plans = find_plans(names, problem);
   setup.needs_model =
       std::any_of(plans.begin(), plans.end(), [](const Plan& plan) { return plan.needs_device_model(); });
@@ -26,7 +26,7 @@ std::string prepare_for_plans(Problem& problem, SetupOptions& setup, const std::
       std::any_of(problem.parameters.begin(), problem.parameters.end(),
                   [](const Parameter& parameter) { return execution_kind(parameter) != ParameterKind::code; });
   if (has_clocks) return {};
-  if (!setup.device.starts_with("sim:")) {
+  if (!setup.run.device.starts_with("sim:")) {
     const auto fits = [](const Plan& plan) {
       return std::any_of(plan.stages.begin(), plan.stages.end(),
                          [](const PlanStage& s) { return s.kind == PlanStage::Kind::fit_model; });

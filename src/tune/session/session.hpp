@@ -53,7 +53,7 @@ struct DeviceResult : DeviceShare {
 
 struct SessionOptions {
   /// What is set, the rest as below. Throws UserError for a budget that is none and an unknown strategy.
-  static SessionOptions from(const Settings& settings);
+  static SessionOptions from(const RunConfig& settings);
   std::string strategy = "auto";
   std::map<std::string, Value> strategy_options;
   Budget budget;

@@ -71,8 +71,8 @@ Problem without_arrays(Problem problem) {
 }
 
 void open_store(PreparedSession& prepared, const SetupOptions& options) {
-  if (options.store.empty()) return;
-  prepared.store = std::make_unique<Store>(Store::open(options.store));
+  if (options.run.store.empty()) return;
+  prepared.store = std::make_unique<Store>(Store::open(options.run.store));
   SessionIdentity identity;
   identity.problem = prepared.original.name;
   identity.problem_document = identity_of(prepared.original);
@@ -92,7 +92,7 @@ void open_store(PreparedSession& prepared, const SetupOptions& options) {
 // Where outputs are compared with the first correct configuration's, a resumed session takes one that is
 // known to be right, the default if it can.
 void establish_reference(PreparedSession& prepared, const SetupOptions& options) {
-  if (!prepared.store || !prepared.live || !options.live.measure.verify ||
+  if (!prepared.store || !prepared.live || !options.run.verify ||
       prepared.original.verification.kind != Verification::Kind::first_correct)
     return;
   std::vector<Configuration> candidates;
@@ -110,14 +110,7 @@ void establish_reference(PreparedSession& prepared, const SetupOptions& options)
 
 }  // namespace
 
-SetupOptions SetupOptions::from(const Problem& problem) {
-  SetupOptions options;
-  static_cast<TargetOptions&>(options) = TargetOptions::from(problem);
-  options.store = problem.settings.store;
-  return options;
-}
-
-SessionOptions SessionOptions::from(const Settings& settings) {
+SessionOptions SessionOptions::from(const RunConfig& settings) {
   // Refused before anything is compiled, not after.
   std::vector<std::string> names;
   for (const StrategyDescription& description : strategies()) names.push_back(description.name);
@@ -139,7 +132,8 @@ PreparedSession prepare_session(Problem problem, const SetupOptions& options) {
   PreparedSession prepared;
   // An invalid objective is reported before a device is opened.
   prepared.objective = std::make_unique<Objective>(objective_of(problem, options.further_metrics));
-  prepared.watched = std::make_shared<LiveSession>(options.store);  // before workers start, which show what they read
+  prepared.watched =
+      std::make_shared<LiveSession>(options.run.store);  // before workers start, which show what they read
   static_cast<Target&>(prepared) = open_target(std::move(problem), options);
   prepared.announce = options.announce;
   open_store(prepared, options);

@@ -2,7 +2,6 @@
 // model and the Python package all start here.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -10,17 +9,6 @@
 #include "tune/target/target.hpp"
 
 namespace ergotune {
-
-struct SetupOptions : TargetOptions {
-  /// Where results are kept; empty: nowhere.
-  std::filesystem::path store;
-  /// False: begins a session of its own even where one with the same identity is stored.
-  bool resume = true;
-  /// What to tell the user while this session waits for another on the same device. Without it that is a UserError.
-  std::function<void(const std::string&)> announce;
-  /// What the problem file says, the rest as above.
-  static SetupOptions from(const Problem& problem);
-};
 
 struct PreparedSession : Target {
   std::unique_ptr<Objective> objective;

@@ -48,7 +48,7 @@ void keep_recorded(Target& target, const Recording& recording) {
   target.space = std::make_shared<const SearchSpace>(SearchSpace::from_configurations(parameters, list));
 }
 
-void open_replay(Target& target, const std::string& file, const TargetOptions& options) {
+void open_replay(Target& target, const std::string& file, const SetupOptions& options) {
   if (file.empty())
     throw UserError(
         "replay: needs the file to replay, as in replay:results.db (a store, a Kernel Tuner cache, T4 or CSV)");
@@ -98,8 +98,8 @@ std::pair<std::string, int> simulated_devices(const std::string& text) {
   return {name, count};
 }
 
-void open_simulated(Target& target, const TargetOptions& options) {
-  const auto [name, boards] = simulated_devices(options.device);
+void open_simulated(Target& target, const SetupOptions& options) {
+  const auto [name, boards] = simulated_devices(options.run.device);
   const DeviceProfile profile = load_device_profile(name);
   target.device.id = "sim:" + name;
   target.device.backend = "simulated";
@@ -111,13 +111,13 @@ void open_simulated(Target& target, const TargetOptions& options) {
   if (options.adapt) options.adapt(target.problem, profile.properties);
   build_space(target, options);
   SimulationOptions simulation;
-  simulation.seed = options.simulation_seed;
+  simulation.seed = options.run.seed;
   simulation.boards = boards;
   target.evaluator = make_simulated(profile, target.problem, *target.space, simulation);
   const auto device = std::make_shared<const SimulatedDevice>(profile, target.problem, target.space->parameters());
   target.truth = [device](const Configuration& configuration) { return device->truth(configuration); };
   target.identity = target.device.id;
-  target.conditions = fmt::format("{}, seed {}", target.evaluator->description(), options.simulation_seed);
+  target.conditions = fmt::format("{}, seed {}", target.evaluator->description(), options.run.seed);
   target.notes.push_back("every number below is simulated, nothing is measured");
 }
 
@@ -126,7 +126,7 @@ std::vector<TargetKind>& target_kinds() {
   return kinds;
 }
 
-const TargetKind* kind_for(const Problem& problem, const TargetOptions& options) {
+const TargetKind* kind_for(const Problem& problem, const SetupOptions& options) {
   for (const TargetKind& kind : target_kinds())
     if (kind.applies(problem, options)) return &kind;
   return nullptr;
@@ -136,7 +136,7 @@ const TargetKind* kind_for(const Problem& problem, const TargetOptions& options)
 
 void register_target(TargetKind kind) { target_kinds().push_back(kind); }
 
-void build_space(Target& target, const TargetOptions& options) {
+void build_space(Target& target, const SetupOptions& options) {
   SpaceOptions space;
   space.threads = options.space_threads;
   target.space = std::make_shared<const SearchSpace>(target.problem.build_space(target.constants, space));
@@ -152,43 +152,32 @@ Objective objective_of(const Problem& problem, const std::vector<std::string>& f
   return Objective::parse(problem.objective, metrics);
 }
 
-TargetOptions TargetOptions::from(const Problem& problem) {
-  TargetOptions options;
-  const Settings& settings = problem.settings;
-  options.device = settings.device;
-  options.controls = settings.controls;
-  options.live = LiveOptions::from(settings);
-  options.simulation_seed = settings.seed;
-  options.occupancy = settings.occupancy;
-  return options;
-}
-
-Target open_target(Problem problem, const TargetOptions& options) {
+Target open_target(Problem problem, const SetupOptions& options) {
   Target target;
   target.original = problem;
   target.problem = std::move(problem);
-  const bool replay = options.device.starts_with("replay:");
+  const bool replay = options.run.device.starts_with("replay:");
   if (!replay) validate_objective_quantities(options, target.problem, nullptr);
   if (replay) {
-    open_replay(target, options.device.substr(7), options);
+    open_replay(target, options.run.device.substr(7), options);
   } else if (const TargetKind* kind = kind_for(target.problem, options)) {
     kind->open(target, options);
-  } else if (target.problem.program || !options.live.node_commands.empty() || !options.live.nodes.empty()) {
+  } else if (target.problem.program || !options.run.node_commands.empty() || !options.run.nodes.empty()) {
     throw UserError(fmt::format("this build of ergotune cannot tune {}: its extension \"{}\" was switched off",
                                 target.problem.program ? "whole programs" : "on nodes",
                                 target.problem.program ? "program" : "cluster"));
-  } else if (options.device.starts_with("sim:")) {
+  } else if (options.run.device.starts_with("sim:")) {
     open_simulated(target, options);
   } else {
     open_live(target, options);
   }
   refuse_unknown_properties(target.problem, target.constants);
-  if (options.occupancy > 0 && !replay) {
+  if (options.run.occupancy > 0 && !replay) {
     LedgerOptions asking;
     asking.interrupted = options.interrupted;
     Ledger ledger(*target.space, *target.evaluator, std::move(asking));
     target.space = std::make_shared<const SearchSpace>(
-        reduce_by_occupancy(target.problem, *target.space, ledger, options.occupancy, target.notes));
+        reduce_by_occupancy(target.problem, *target.space, ledger, options.run.occupancy, target.notes));
   }
   return target;
 }

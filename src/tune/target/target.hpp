@@ -16,13 +16,16 @@
 
 namespace ergotune {
 
-struct TargetOptions {
-  /// "cuda:0", "opencl:0:0", "host", "replay:FILE", "sim:PROFILE", several with commas or "cuda:all" (all of one kind);
-  /// empty: the best that fits the problem.
-  std::string device;
-  LiveOptions live;
-  /// Controls for execution parameters; none: the device's own.
-  std::vector<std::string> controls;
+/// How a problem is opened and measured: the run settings, and what a command or an application adds to them.
+struct SetupOptions {
+  RunConfig run;
+  /// Measure energy although neither the objective nor a sensor asks for it.
+  bool energy = false;
+  /// LiveOptions::worker_command and compile_share.
+  std::vector<std::string> worker_command;
+  std::shared_ptr<CompileShare> compile_share;
+  /// False: begins a session of its own even where one with the same identity is stored.
+  bool resume = true;
   /// Set clocks although another process's lock seems to be in force.
   bool take_over = false;
   /// Measures in this process instead of in workers (callables that cannot leave it).
@@ -45,12 +48,8 @@ struct TargetOptions {
   const std::atomic<bool>* interrupted = nullptr;
   /// Changes the problem once the device's properties are known (a limit that Kernel Tuner implies).
   std::function<void(Problem&, const Constants& properties)> adapt;
-  /// Settings::occupancy.
-  double occupancy = 0;
-  /// Seed of a simulated device's noise.
-  std::uint64_t simulation_seed = 1;
-  /// What the problem file says, the rest as above.
-  static TargetOptions from(const Problem& problem);
+  /// Reports to the user that this session waits for another on the same device. Without it that is a UserError.
+  std::function<void(const std::string&)> announce;
 };
 
 struct DeviceModel;
@@ -92,6 +91,6 @@ std::vector<std::string> devices_by_kind(const std::string& devices, const Probl
 inline bool is_live(const std::string& device) { return !device.starts_with("replay:") && !device.starts_with("sim:"); }
 
 /// Throws UserError for everything that the user can mend, an empty space among it.
-Target open_target(Problem problem, const TargetOptions& options);
+Target open_target(Problem problem, const SetupOptions& options);
 
 }  // namespace ergotune

@@ -87,7 +87,7 @@ bool says(const Problem& problem, const QuantityInfo& info) {
 
 }  // namespace
 
-void validate_objective_quantities(const TargetOptions& options, const Problem& problem, const Recording* recording) {
+void validate_objective_quantities(const SetupOptions& options, const Problem& problem, const Recording* recording) {
   if (!options.observers.empty()) return;  // the application's own bring names that only they know
   std::vector<std::string> observed;
   for (const ObserverSpec& spec : problem.observers)

@@ -22,14 +22,14 @@ std::optional<double> from_profile(const std::string& name) {
   }
 }
 
-bool asked_for(const Target& target, const TargetOptions& options) {
+bool asked_for(const Target& target, const SetupOptions& options) {
   const auto& specs = target.problem.execution_parameters;
   return options.needs_model || std::any_of(specs.begin(), specs.end(), [](const ExecutionParameterSpec& spec) {
            return spec.kind == ParameterKind::core_clock_mhz && spec.choice == ExecutionParameterSpec::Choice::model;
          });
 }
 
-Suggested with(const Target& target, const TargetOptions& options) {
+Suggested with(const Target& target, const SetupOptions& options) {
   Suggested suggested = options.suggested;
   if (target.device_model) suggested.try_emplace(ParameterKind::core_clock_mhz, suggested_clocks(*target.device_model));
   return suggested;
@@ -65,24 +65,24 @@ std::optional<double> base_clock_of(const std::string& device_name, Control& con
   return std::nullopt;
 }
 
-Suggested clocks_by_model(Target& target, const TargetOptions& options, Control& control) {
+Suggested clocks_by_model(Target& target, const SetupOptions& options, Control& control) {
   if (asked_for(target, options) && !options.suggested.contains(ParameterKind::core_clock_mhz))
     target.device_model =
         std::make_shared<const DeviceModel>(model_of_board(options, target.device.id, control, target.notes));
   return with(target, options);
 }
 
-Suggested clocks_by_simulation(Target& target, const TargetOptions& options) {
+Suggested clocks_by_simulation(Target& target, const SetupOptions& options) {
   if (asked_for(target, options) && !options.suggested.contains(ParameterKind::core_clock_mhz)) {
     DeviceModelOptions model;
-    model.setup.device = target.device.id;
-    model.setup.simulation_seed = options.simulation_seed;
+    model.setup.run.device = target.device.id;
+    model.setup.run.seed = options.run.seed;
     target.device_model = std::make_shared<const DeviceModel>(measure_device_model(model));
   }
   return with(target, options);
 }
 
-void model_of_recording(Target& target, const TargetOptions& options, const Recording& recording) {
+void model_of_recording(Target& target, const SetupOptions& options, const Recording& recording) {
   if (!options.needs_model) return;
   try {
     DeviceModel model;

@@ -27,10 +27,10 @@ void ask_of_energy(Problem& problem, const LiveOptions& live, const std::string&
 
 /// Fills in target.device_model where the problem asks for it (`core_clock_mhz = "model"`) or options.needs_model does:
 /// the kept fit, else one made now. The values that "model" stands for.
-std::map<ParameterKind, std::vector<double>> clocks_by_model(Target& target, const TargetOptions& options,
+std::map<ParameterKind, std::vector<double>> clocks_by_model(Target& target, const SetupOptions& options,
                                                              Control& control);
 /// The same for a simulated device, whose model is sampled from its own simulation; and for a recording.
-std::map<ParameterKind, std::vector<double>> clocks_by_simulation(Target& target, const TargetOptions& options);
-void model_of_recording(Target& target, const TargetOptions& options, const Recording& recording);
+std::map<ParameterKind, std::vector<double>> clocks_by_simulation(Target& target, const SetupOptions& options);
+void model_of_recording(Target& target, const SetupOptions& options, const Recording& recording);
 
 }  // namespace ergotune

@@ -31,11 +31,11 @@ bool needs_sensor(const Objective& objective) {
 }
 
 /// What determines results, of what is really used: the settings, and the observers whose quantities are in the rows.
-std::string conditions_of(const TargetOptions& options, const LiveOptions& live, const Problem& problem) {
-  Settings used;
+std::string conditions_of(const SetupOptions& options, const LiveOptions& live, const Problem& problem) {
+  RunConfig used;
   static_cast<MeasureSettings&>(used) = live.measure;
   static_cast<LiveSettings&>(used) = live;
-  used.controls = options.controls;
+  used.controls = options.run.controls;
   std::string text = conditions_of(used, live.energy);
   for (const ObserverSpec& observer : problem.observers) {
     text += ", observed by " + observer.name;
@@ -46,9 +46,9 @@ std::string conditions_of(const TargetOptions& options, const LiveOptions& live,
 }
 
 /// Of each of the devices; none where one of them has none that may be used.
-std::vector<std::unique_ptr<Control>> find_controls(Target& target, const TargetOptions& options, bool named) {
+std::vector<std::unique_ptr<Control>> find_controls(Target& target, const SetupOptions& options, bool named) {
   const std::vector<DeviceInfo> devices = target.live->devices();
-  if (devices.size() > 1 && !options.controls.empty())
+  if (devices.size() > 1 && !options.run.controls.empty())
     throw UserError("--control names the control of one device; several devices have their own each: leave it out");
   std::vector<std::unique_ptr<Control>> controls;
   for (const DeviceInfo& device : devices) {
@@ -60,21 +60,21 @@ std::vector<std::unique_ptr<Control>> find_controls(Target& target, const Target
 }
 
 /// Several devices: all of one kind, and no sensor that sees but one of them, or all at once.
-void check_several(const TargetOptions& options, const Problem& problem) {
-  const auto devices = devices_named(options.device, &problem);
+void check_several(const SetupOptions& options, const Problem& problem) {
+  const auto devices = devices_named(options.run.device, &problem);
   if (by_kind(devices).size() > 1)
     throw UserError(
         fmt::format("\"{}\" names devices of different kinds, whose results cannot be compared; each kind is a session "
                     "of its own, which `ergotune tune` begins by itself; elsewhere name one kind at a time",
-                    options.device));
-  if (devices.size() < 2 || options.live.sensors.empty()) return;
+                    options.run.device));
+  if (devices.size() < 2 || options.run.sensors.empty()) return;
   for (const SensorInfo& sensor : list_sensors()) {
-    const auto& named = options.live.sensors;
+    const auto& named = options.run.sensors;
     if (std::find(named.begin(), named.end(), sensor.id) == named.end()) continue;
     if (sensor.scope == SensorScope::board || sensor.scope == SensorScope::chip)
       throw UserError(fmt::format(
           "the sensor {} belongs to one of several devices; without --sensor each is measured by its own", sensor.id));
-    if (!options.live.quiet_node)
+    if (!options.run.quiet_node)
       throw UserError(
           fmt::format("the sensor {} sees all devices of this machine at once; --quiet-node measures with the others "
                       "idle",
@@ -102,10 +102,10 @@ ControlledDevice& keep_evaluator(Target& target, std::unique_ptr<LiveKind> evalu
   return kept;
 }
 
-ControlledDevice& open_evaluator(Target& target, const TargetOptions& options, const LiveOptions& live) {
+ControlledDevice& open_evaluator(Target& target, const SetupOptions& options, const LiveOptions& live) {
   const bool here = !target.problem.device_of_foreign_memory().empty();  // its addresses mean nothing elsewhere
   if (options.in_process || options.verifier || !options.observers.empty() || here) {
-    if (names_several_devices(options.device))
+    if (names_several_devices(options.run.device))
       throw UserError(
           "several devices are measured by worker processes; callables and memory of this process need one device");
     auto evaluator = std::make_unique<InProcessEvaluator>(target.problem, live);
@@ -131,9 +131,8 @@ void note_macro_clashes(Target& target) {
     if (v->reference && has_source_for(*v->reference, target.device.backend)) note(*v->reference);
 }
 
-void warn_if_outputs_unverified(Target& target, const TargetOptions& options) {
-  if (!options.live.measure.verify || options.verifier || target.original.verification.kind == Verification::Kind::none)
-    return;
+void warn_if_outputs_unverified(Target& target, const SetupOptions& options) {
+  if (!options.run.verify || options.verifier || target.original.verification.kind == Verification::Kind::none) return;
   bool buffers = false, written = false;
   for (const Kernel& kernel : target.original.kernels) {
     for (const Argument& argument : kernel.arguments) {
@@ -149,7 +148,7 @@ void warn_if_outputs_unverified(Target& target, const TargetOptions& options) {
 }
 
 /// True where the objective, or a metric of the problem, names a quantity.
-bool names_quantity(const Problem& problem, const TargetOptions& options, const std::string& name) {
+bool names_quantity(const Problem& problem, const SetupOptions& options, const std::string& name) {
   const auto by = [&](const Metric& metric) {
     const auto names = metric.expression.names();
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -160,20 +159,20 @@ bool names_quantity(const Problem& problem, const TargetOptions& options, const 
 
 }  // namespace
 
-std::unique_ptr<Control> find_control(Target& target, const DeviceInfo& device, const TargetOptions& options,
+std::unique_ptr<Control> find_control(Target& target, const DeviceInfo& device, const SetupOptions& options,
                                       bool named) {
   if (target.problem.execution_parameters.empty() && !named) {
-    if (options.controls.empty()) return nullptr;
+    if (options.run.controls.empty()) return nullptr;
     throw UserError(
         fmt::format("the control \"{}\" has nothing to set: the problem has no [execution] parameters such as "
                     "core_clock_mhz = 5",
-                    options.controls.front()));
+                    options.run.controls.front()));
   }
   std::string why_not;
   std::unique_ptr<Control> control;
-  if (options.controls.size() > 1) throw UserError("one device takes one --control");
-  if (!options.controls.empty()) {
-    control = usable_control(options.controls.front(), &why_not);
+  if (options.run.controls.size() > 1) throw UserError("one device takes one --control");
+  if (!options.run.controls.empty()) {
+    control = usable_control(options.run.controls.front(), &why_not);
   } else {
     control = control_for_device(device.uuid, device.pci_address, device.is_cpu, &why_not);
   }
@@ -187,15 +186,17 @@ std::unique_ptr<Control> find_control(Target& target, const DeviceInfo& device, 
   return control;
 }
 
-void set_conditions(Target& target, const TargetOptions& options, const LiveOptions& live) {
+void set_conditions(Target& target, const SetupOptions& options, const LiveOptions& live) {
   target.identity = measured_identity(target);
   target.conditions = conditions_of(options, live, target.original);
 }
 
-LiveOptions live_options(Problem& problem, const TargetOptions& options) {
-  LiveOptions live = options.live;
-  live.device = options.device;
-  live.energy = live.energy || !live.sensors.empty() || needs_sensor(objective_of(problem, options.further_metrics));
+LiveOptions live_options(Problem& problem, const SetupOptions& options) {
+  LiveOptions live = LiveOptions::from(options.run);
+  live.worker_command = options.worker_command;
+  live.compile_share = options.compile_share;
+  live.energy = live.energy || options.energy || !live.sensors.empty() ||
+                needs_sensor(objective_of(problem, options.further_metrics));
   constexpr double kIdlePause = 4;  // s; a GPU drops its clocks within a second or two of idling
   constexpr double kCelsius = 50;
   if (names_quantity(problem, options, "idle_subtracted_energy")) {
@@ -209,12 +210,12 @@ LiveOptions live_options(Problem& problem, const TargetOptions& options) {
   return live;
 }
 
-void open_live(Target& target, const TargetOptions& options) {
+void open_live(Target& target, const SetupOptions& options) {
   // Clocks that a killed session left behind would spoil every measurement.
   for (const RestoreReport& report : replay_stale_journals()) target.notes.push_back(report.summary);
   const bool named = take_clock_parameters(target.problem);
   const LiveOptions live = live_options(target.problem, options);
-  if (names_several_devices(options.device)) check_several(options, target.problem);
+  if (names_several_devices(options.run.device)) check_several(options, target.problem);
   ControlledDevice& controlled = open_evaluator(target, options, live);
   target.constants = target.problem.constants_for(target.device.name, target.device.properties);
   note_macro_clashes(target);
