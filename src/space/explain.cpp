@@ -93,7 +93,7 @@ std::string SearchSpace::why_empty() const {
   // drop restrictions one by one as long as the space stays empty: what is left contradicts itself, and no
   // part of it
   auto remaining = state_->restrictions;
-  for (std::size_t r = remaining.size(); r-- > 0 && remaining.size() > 0;) {
+  for (std::size_t r = remaining.size(); r-- > 0 && !remaining.empty();) {
     auto fewer = remaining;
     fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(r));
     if (count_with(state_->given_parameters, fewer, state_->options) == 0) remaining = std::move(fewer);
