@@ -134,16 +134,19 @@ std::string words_of(const CLI::App& whole, const CLI::App& verb, const CLI::Err
     for (const CLI::App* app : below) names.push_back(app->get_name());
     return fmt::format("what shall be done? One of {}", fmt::join(names, ", "));
   }
-  if (!is(CLI::ExitCodes::ExtrasError)) return error.what();
+  if (verb.get_prefix_command()) return error.what();  // options of another program are none of ours
   std::vector<std::string> names;
   for (const CLI::Option* option : verb.get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  // an unknown option comes first: without it, its value is taken for a file that does not exist
   for (const std::string& extra : whole.remaining(true)) {
     if (!extra.starts_with("-") || extra == "-") continue;
     const std::string name = extra.substr(0, extra.find('='));
-    const std::string near = nearest_name(name, names);
+    std::vector<std::string> near{nearest_name(name, names)};
+    if (name.size() == 2) std::erase_if(near = names, [&](const std::string& full) { return full[2] != name[1]; });
+    std::erase(near, "");
     return fmt::format("there is no option \"{}\"{}", name,
-                       near.empty() ? "" : fmt::format(" (did you mean \"{}\"?)", near));
+                       near.empty() ? "" : fmt::format(" (did you mean {}?)", fmt::join(near, ", ")));
   }
   return error.what();
 }

@@ -74,5 +74,21 @@ TEST(Mistakes, WhenNothingWorksTheNotesAreSaidAgain) {
   EXPECT_THAT(result.out, HasSubstr("kernel:2:15: \"n\""));
 }
 
+// -o is the output of other verbs, and o the first letter of --objective.
+TEST(Mistakes, AShortOptionThatIsAbsentNamesTheLongOnesOfThatLetter) {
+  TemporaryFolder folder;
+  folder.write("p.toml", counting_problem(2));
+  ASSERT_EQ(ergotune(folder, {"tune", "p.toml", "--device", "host", "-q"}).exit_code, 0);
+  const auto before = stored_rows(folder.path() / "ergotune.db").size();
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"tune", "p.toml", "-o", "energy"}, {"tune", "-o", "energy", "p.toml"}}) {
+    const auto result = ergotune(folder, words);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr("--objective"));
+  }
+  EXPECT_EQ(stored_rows(folder.path() / "ergotune.db").size(), before);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "energy"));
+}
+
 }  // namespace
 }  // namespace ergotune::test
