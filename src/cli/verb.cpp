@@ -132,7 +132,7 @@ std::string words_of(const CLI::App& whole, const CLI::App& verb, const CLI::Err
   if (is(CLI::ExitCodes::RequiredError) && !below.empty()) {
     std::vector<std::string> names;
     for (const CLI::App* app : below) names.push_back(app->get_name());
-    return fmt::format("what shall be done? One of {}", fmt::join(names, ", "));
+    return fmt::format("a verb is missing: one of {}", fmt::join(names, ", "));
   }
   if (verb.get_prefix_command()) return error.what();  // options of another program are none of ours
   std::vector<std::string> names;

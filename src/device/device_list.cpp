@@ -26,7 +26,7 @@ bool is_named(const DeviceInfo& device, const std::string& id) {
                        const std::vector<std::string>& notes) {
   std::string text = message + "; devices here:";
   for (const auto& device : devices) text += fmt::format("\n  {} ({})", device.id, device.name);
-  for (const auto& note : notes) text += "\n  not here: " + note;
+  for (const auto& note : notes) text += "\n  unavailable: " + note;
   throw UserError(text);
 }
 

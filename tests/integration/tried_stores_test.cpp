@@ -111,7 +111,7 @@ TEST(Tried, ASampleOfRecordingsIsTheSpaceThatIsSearched) {
   folder.write("r.csv", "turn,status,time\n7,ok,0.2\n20,ok,0.1\n41,ok,0.4\n");
   const auto result = ergotune(folder, {"tune", "p.toml", "--device", "replay:r.csv", "--no-store"});
   EXPECT_THAT(result.err, HasSubstr("3 of the 50"));
-  EXPECT_THAT(result.out, AllOf(HasSubstr("3 configurations measured of 3"), Not(HasSubstr("not recorded"))));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("3 configurations evaluated of 3"), Not(HasSubstr("not recorded"))));
 }
 
 TEST(Tried, TheSessionWorkedOnLastIsShownAndAnEmptyOneHidesNone) {

@@ -188,7 +188,7 @@ void print_answer(const TunedSession& tuned, const std::string& file, std::size_
   const RankedResults& ranked = tuned.ranked;
   const SessionResult& run = tuned.run;
   const ResultSet& results = ranked.results;
-  fmt::print("{} on {}: {} measured", results.problem, results.device_name, counted(run.evaluated, "configuration"));
+  fmt::print("{} on {}: {} evaluated", results.problem, results.device_name, counted(run.evaluated, "configuration"));
   if (run.retried > 0) fmt::print(" ({} tried again)", run.retried);
   if (run.resumed > 0) fmt::print(", {} known before", run.resumed);
   fmt::print(" of {} in {} ({})\n", results.space.value_or(0), human_duration(run.seconds), run.stopped_because);

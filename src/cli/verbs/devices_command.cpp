@@ -222,7 +222,7 @@ void add_devices_command(Verb app) {
     print_others(others);
     if (options->details)
       for (const auto& line : lines) print_details(line);
-    for (const auto& note : notes) fmt::print(stderr, "not here: {}\n", note);
+    for (const auto& note : notes) fmt::print(stderr, "unavailable: {}\n", note);
   });
 }
 

@@ -43,7 +43,7 @@ void add_report_command(Verb app) {
                   {"failed", summary.failed},
                   {"space", summary.space ? nlohmann::ordered_json(*summary.space) : nlohmann::ordered_json(nullptr)}});
     } else if (options->output != "-") {
-      fmt::print("Wrote {}: {} on {} by {}, {} configurations measured{} ({} failed).\n", summary.file.string(),
+      fmt::print("Wrote {}: {} on {} by {}, {} configurations evaluated{} ({} failed).\n", summary.file.string(),
                  summary.problem, summary.device, summary.objective, summary.configurations,
                  summary.space ? fmt::format(" of {}", *summary.space) : "", summary.failed);
     }

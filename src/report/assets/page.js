@@ -206,7 +206,7 @@ function tellHead() {
   byId('title').textContent = head.problem + ' on ' + head.device_name;
   document.title = 'ergotune: ' + head.problem;
   byId('subtitle').textContent = `${head.objective.direction === 'max' ? 'Largest' : 'Least'} ${head.objective.name}; ` +
-    `${head.rows} configurations measured${head.space ? ` of ${head.space}` : ''}, ${head.failures.reduce((n, f) => n + f.count, 0)} failed` +
+    `${head.rows} configurations evaluated${head.space ? ` of ${head.space}` : ''}, ${head.failures.reduce((n, f) => n + f.count, 0)} failed` +
     `${head.statuses.not_converged ? `, ${head.statuses.not_converged} not converged (marked ~)` : ''}; ${head.created}`;
   const label = byId('provenance');
   label.hidden = head.provenance === 'measured';

@@ -37,7 +37,7 @@ function topTable(parent) {
 function failureTable(parent) {
   if (!model.head.failures.length) return;
   const part = section(parent, 'Failures', 'The commonest first, with the words of the first configuration of each kind.');
-  table(part, ['status', 'configurations', 'example', 'words'], model.head.failures.map(f =>
+  table(part, ['status', 'configurations', 'example', 'message'], model.head.failures.map(f =>
     [f.status, f.count, element('code', {}, describe(f.configuration)), element('pre', {}, f.message || '(no message was recorded)')]), [1]);
 }
 // What each kernel of a round owes: nobody measures that while they overlap.
@@ -63,7 +63,7 @@ function convergence(parent) {
   const hasTime = () => model.head.convergence.some(p => p[2] !== null);
   const spec = () => {
     const points = model.head.convergence.filter(p => by === 'configurations' || p[2] !== null);
-    return {x: {title: by === 'configurations' ? 'configurations measured' : 'time since the first result', whole: by === 'configurations', unit: by === 'configurations' ? '' : 's'},
+    return {x: {title: by === 'configurations' ? 'configurations evaluated' : 'time since the first result', whole: by === 'configurations', unit: by === 'configurations' ? '' : 's'},
       y: {title: axisTitle('\u0000objective'), unit: model.head.objective.unit, range: model.head.convergence_range},
       series: [{x: points.map(p => by === 'configurations' ? p[0] : p[2]), y: points.map(p => p[1]), steps: true, stroke: colour('main')}],
       empty: 'nothing has worked yet'};
@@ -158,7 +158,7 @@ function liveStatus(parent) {
     if (p) {
       cards.append(card(`${p.evaluated + p.known} of ${p.total}`, `configurations${p.known ? `, ${p.known} known before` : ''}${p.failed ? `, ${p.failed} failed` : ''}`));
       cards.append(card(p.seconds_left === null ? '–' : duration(p.seconds_left), `left; ${duration(p.seconds)} so far`));
-      if (p.rate !== null) cards.append(card(p.rate >= 1 ? digits(p.rate, 3) + ' / s' : digits(60 * p.rate, 3) + ' / min', 'configurations measured'));
+      if (p.rate !== null) cards.append(card(p.rate >= 1 ? digits(p.rate, 3) + ' / s' : digits(60 * p.rate, 3) + ' / min', 'configurations evaluated'));
       if (p.best !== null) cards.append(card(show(p.best, model.head ? model.head.objective.unit : ''), 'best so far'));
       bar.style.width = Math.min(100, 100 * (p.evaluated + p.known) / Math.max(1, p.total)) + '%';
     } else bar.style.width = run && run.ended_at ? '100%' : '0';
