@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 import re
-import statistics
-from typing import TYPE_CHECKING, Any, Dict, List
+from typing import TYPE_CHECKING, Any, Dict
+
+from ._core import unit_of
 
 if TYPE_CHECKING:
     from ._results import Result
@@ -16,14 +17,16 @@ def _value(measurement: Dict[str, Any], name: str) -> Dict[str, Any]:
     return quantity
 
 
-def _gain(result: Result, name: str, best: float) -> str:
-    """How many times as good as the median of everything that worked; for one objective."""
-    values: List[float] = [v for m in result.measurements if m["status"] == "ok" and (v := _value(m, name)["value"]) is not None]
-    if len(values) < 2 or best == 0 or statistics.median(values) == 0:
+def _gain(result: Result) -> str:
+    """How many times as good as the default and the median, as the command prints it; for one objective."""
+    document = result.document
+    if document["objective"]["pareto"] or not document["best"]:
         return ""
-    ratio = statistics.median(values) / best
-    ratio = 1 / ratio if result.direction.startswith("max") else ratio
-    return f"{ratio:.2f} times as good as the median of {len(values)} configurations"
+    best: float = document["best"]["objective"]
+    others = {"default": (document["default"] or {}).get("objective"), "median": document["median"]}
+    ratios = {name: best / other if result.direction.startswith("max") else other / best
+              for name, other in others.items() if other and best > 0 and other > 0}
+    return ", ".join(f"{ratio:.2f} times as good as the {name}" for name, ratio in ratios.items())
 
 
 def result_html(result: Result) -> str:
@@ -33,13 +36,14 @@ def result_html(result: Result) -> str:
         return title + f"none of {len(result)} configurations worked"
     rows = [(name, str(value)) for name, value in result.best.items()]
     # "time", "gflops", "pareto(time, energy)"
-    names = [n for n in re.findall(r"[A-Za-z_]\w*", result.objective) if _value(measurement, n)["value"] is not None]
+    names = [n for n in dict.fromkeys(re.findall(r"[A-Za-z_]\w*", result.objective)) if _value(measurement, n)["value"] is not None]
     for name in names:
         quantity = _value(measurement, name)
         half = quantity.get("half_width")
         interval = f" ± {half:.2g} (95 % interval)" if half else ""
-        rows.append((name, f"{quantity['value']:.5g}{interval}"))
-    if len(names) == 1 and (gain := _gain(result, names[0], _value(measurement, names[0])["value"])):
+        unit = unit_of(name)
+        rows.append((f"{name} ({unit})" if unit else name, f"{quantity['value']:.5g}{interval}"))
+    if gain := _gain(result):
         rows.append(("gain", gain))
     provenance = sorted({q["provenance"] for q in measurement["quantities"].values()})
     rows.append(("values are", ", ".join(provenance)))

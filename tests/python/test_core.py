@@ -155,17 +155,6 @@ def test_what_matters_is_what_show_says(tmp_path):
     assert json.loads(shown)["importance"] == result.importance
 
 
-def test_notebook_runs():
-    import nbclient
-    import nbformat
-
-    path = Path(__file__).parents[2] / "docs" / "notebooks" / "getting-started.ipynb"
-    notebook = nbformat.read(path, as_version=4)
-    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
-    text = "".join(o.get("text", "") for c in notebook.cells if c.cell_type == "code" for o in c.outputs)
-    assert "best" in text
-
-
 def test_quantities_are_those_of_the_table():
     known = ergotune.quantities()
     assert known["energy"] == {"unit": "J", "meaning": "energy of one round", "producer": "sensor", "better": "min"}

@@ -1,10 +1,29 @@
-"""What a notebook shows of a result, and when progress is printed."""
+"""The notebooks of the documentation, what a notebook shows of a result, and when progress is printed."""
 
 from pathlib import Path
 
+import pytest
+
 import ergotune
 
-GEMM = str(Path(__file__).parents[2] / "examples/vector_add/vector_add.toml")
+ROOT = Path(__file__).parents[2]
+GEMM = str(ROOT / "examples/vector_add/vector_add.toml")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs/tutorials").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_runs_and_shows_what_its_code_gives(path):
+    """After a change: jupyter execute --inplace docs/tutorials/*.ipynb, on an idle machine."""
+    import nbclient
+    import nbformat
+
+    def shown(notebook):
+        return [{(output.output_type, *sorted(output.get("data", {}))) for output in cell.outputs if output.get("name") != "stderr"}
+                for cell in notebook.cells if cell.cell_type == "code"]
+
+    notebook = nbformat.read(path, as_version=4)
+    committed = shown(notebook)
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
+    assert shown(notebook) == committed and any(committed)
 
 
 def test_a_result_shows_value_interval_gain_and_provenance():
@@ -16,6 +35,11 @@ def test_a_result_shows_value_interval_gain_and_provenance():
     ratio = float(shown.partition("<th>gain</th><td>")[2].split()[0])
     assert ratio >= 1, "the best is no worse than the median"
     assert str(result.best["block_size_x"]) in shown
+
+
+def test_a_result_shows_a_quantity_of_the_objective_once():
+    shown = ergotune.tune(GEMM, device="sim:a100", objective="energy subject to time <= 2 * best(time)", budget=4)._repr_html_()
+    assert shown.count("<th>time (s)</th>") == 1
 
 
 def test_a_result_escapes_names():
