@@ -57,7 +57,8 @@ def _loaded(problem: ProblemOrFile) -> Problem:
     if isinstance(problem, _core.Problem):
         return problem
     if not isinstance(problem, (str, os.PathLike)):
-        raise TypeError(f"a problem is an ergotune.Problem or the path of a problem file, not {type(problem).__name__}")
+        raise TypeError(f"a problem is an ergotune.Problem or the path of a problem file, not {type(problem).__name__}"
+                        + "; ergotune.Strategy(...).run calls a function of your own" * callable(problem))
     return _core.load_problem(os.fspath(problem))
 
 
