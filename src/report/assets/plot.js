@@ -45,7 +45,9 @@ class CanvasSurface {
   text(x, y, words, {fill, size = 12, anchor = 'start', turn = 0, bold = false}) {
     this.c.save(); this.c.translate(x, y); this.c.rotate(turn);
     this.c.font = `${bold ? 600 : 400} ${size}px system-ui, sans-serif`; this.c.fillStyle = fill;
-    this.c.textAlign = anchor === 'middle' ? 'center' : anchor; this.c.fillText(words, 0, 0); this.c.restore();
+    this.c.textAlign = anchor === 'middle' ? 'center' : anchor;
+    if (bold) { this.c.strokeStyle = colour('paper'); this.c.lineWidth = 4; this.c.lineJoin = 'round'; this.c.strokeText(words, 0, 0); }  // legible on dots
+    this.c.fillText(words, 0, 0); this.c.restore();
   }
 }
 const escaped = words => String(words).replace(/[&<>"']/g, c => ({'&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;'}[c]));
@@ -60,7 +62,7 @@ class SvgSurface {
   rect(x, y, w, h, fill) { this.put(`<rect x="${this.n(x)}" y="${this.n(y)}" width="${this.n(w)}" height="${this.n(h)}" fill="${fill}"/>`); }
   dot(x, y, r, fill) { this.put(`<circle cx="${this.n(x)}" cy="${this.n(y)}" r="${r}" fill="${fill}"/>`); }
   text(x, y, words, {fill, size = 12, anchor = 'start', turn = 0, bold = false}) {
-    this.put(`<text x="${this.n(x)}" y="${this.n(y)}" fill="${fill}" font-size="${size}" text-anchor="${anchor}"${bold ? ' font-weight="600"' : ''}` +
+    this.put(`<text x="${this.n(x)}" y="${this.n(y)}" fill="${fill}" font-size="${size}" text-anchor="${anchor}"${bold ? ` font-weight="600" paint-order="stroke" stroke="${colour('paper')}" stroke-width="4" stroke-linejoin="round"` : ''}` +
       `${turn ? ` transform="rotate(${turn * 180 / Math.PI} ${this.n(x)} ${this.n(y)})"` : ''}>${escaped(words)}</text>`);
   }
   toString() {
