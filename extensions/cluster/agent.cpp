@@ -99,7 +99,8 @@ void Agent::open(const Open& asked) {
   options.tell = [this](const std::string& text) { transport_.send(Note{text}); };
   if (options.run.device.empty()) options.run.device = all_of_the_best(problem);
   target_.emplace(open_target(std::move(problem), options));
-  if (target_->live) target_->turn = wait_for_locks(target_->live->devices(), options.tell, options_.interrupted);
+  if (target_->live)
+    target_->device_lock = wait_for_locks(target_->live->devices(), options.tell, options_.interrupted);
   target_->evaluator->set_journal(this);
   transport_.send(opened());
 }

@@ -74,7 +74,7 @@ void open_nodes(Target& target, const SetupOptions& options) {
   const std::string conditions = opened.compiler;
   const Problem resolved = deserialise(opened.problem);
   target.evaluator = std::move(cluster);
-  target.turn = std::make_shared<bool>(true);  // the agents have their own
+  target.device_lock = std::make_shared<bool>(true);  // the agents have their own
   take_clock_parameters(target.problem);
   const LiveOptions live = live_options(target.problem, options);
   target.problem.parameters = resolved.parameters;

@@ -162,7 +162,7 @@ class LoadedKernel {
   virtual void bind(const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) = 0;
   /// The same code once more, to be bound to other arguments, without loading it again; nullptr where that cannot be.
   virtual std::unique_ptr<LoadedKernel> another() { return nullptr; }
-  /// Blocks as bound that one multiprocessor holds at a time, by the driver's own reckoning; nullopt where it does not
+  /// Blocks as bound that one multiprocessor holds at a time, by the driver's own number; nullopt where it does not
   /// tell.
   virtual std::optional<int> resident_blocks() const { return std::nullopt; }
 };

@@ -60,7 +60,7 @@ std::optional<Occupancy> occupancy_of(const LoadedKernel::Resources& resources, 
   const double warps = std::ceil(needs.threads / warp);
   const double threads = *limit(properties, "device.max_threads_per_multiprocessor");
   const bool agree = occupancy->blocks == *resident_blocks;
-  occupancy->method = agree ? "the driver's reckoning, and from registers and shared memory"
+  occupancy->method = agree ? "the driver's number, and from registers and shared memory"
                             : "reported by the driver; registers and shared memory give " +
                                   std::to_string(occupancy->blocks) + " blocks per SM, not " +
                                   std::to_string(*resident_blocks);

@@ -24,7 +24,7 @@ struct BlockNeeds {
 /// device does not tell what a multiprocessor has, or has no limit.
 std::optional<Occupancy> occupancy_of(const BlockNeeds& needs, const Constants& properties);
 
-/// The same for compiled code; the driver's own reckoning of the blocks, where there is one, holds.
+/// The same for compiled code; the driver's own number of the blocks, where there is one, holds.
 std::optional<Occupancy> occupancy_of(const LoadedKernel::Resources& resources, const LaunchGeometry& geometry,
                                       const Constants& properties, std::optional<int> resident_blocks);
 

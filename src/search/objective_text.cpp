@@ -306,7 +306,7 @@ std::optional<Direction> direction_of_name(const std::string& name, const std::v
 }  // namespace
 
 std::optional<Direction> direction_of_expression(const Expression& expression, const std::vector<Metric>& metrics) {
-  const std::vector<std::string> names = expression.names();
+  const std::vector<std::string>& names = expression.names();
   if (names.size() == 1 && expression.text() == names.front()) return direction_of_name(names.front(), metrics);
   // better where everything in it becomes better: "0.5 * time + 100 / rate" falls, "bandwidth / power" grows
   std::map<std::string, std::string> each;

@@ -1,4 +1,4 @@
-// The one reckoning of occupancy: as a quantity, and in an expression.
+// Occupancy, calculated in one place: as a quantity, and in an expression.
 #include "kernel/occupancy.hpp"
 
 #include <fmt/format.h>

@@ -84,7 +84,7 @@ std::unique_ptr<Compiler> make_cuda_compiler(const std::string& architecture) {
   const std::string digits = architecture.starts_with("sm_") ? architecture.substr(3) : "";
   const std::size_t end = digits.find_first_not_of("0123456789");
   const std::string suffix = end == std::string::npos ? "" : digits.substr(end);
-  if (digits.empty() || end == 0 || digits.size() > 5 || (suffix != "" && suffix != "a" && suffix != "f"))
+  if (digits.empty() || end == 0 || digits.size() > 5 || (!suffix.empty() && suffix != "a" && suffix != "f"))
     throw UserError(fmt::format("\"{}\" is not a CUDA architecture: write it as sm_90", architecture));
   return std::make_unique<cuda::CudaCompiler>(std::stoi(digits), suffix);
 }

@@ -52,7 +52,7 @@ std::string pci_address_of(int device) {
 
 /// Properties of GCN and CDNA that have no attribute, whose units have four SIMDs of 64 lanes (LLVM, User Guide for
 /// AMDGPU Backend: vector registers of a lane and the granules in which they and the local data share are given out).
-/// RDNA's are left to the driver's own reckoning.
+/// RDNA's are left to the driver's own number.
 void add_register_file(const std::string& architecture, Constants& p) {
   p["device.registers_per_multiprocessor"] = Value(device::kNoLimit);
   if (!architecture.starts_with("gfx9") || architecture.size() != 6) return;

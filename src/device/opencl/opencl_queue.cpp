@@ -51,7 +51,7 @@ void OpenclQueue::queued(Event event) {
   for (const auto& head : heads_) head->push_back(event);
   heads_.clear();
   fresh_.reset();
-  tail_.assign(1, std::move(event));
+  tail_.assign(1, event);
   tail_at_.assign(1, sequence_);
   started_after_ = waits_for_;
 }

@@ -235,7 +235,7 @@ std::vector<SimulatedLaunch> SimulatedDevice::State::launches_of(const Configura
   const auto visit = [&](const IterationLaunch& launch, const Scope& scope, const BufferNames&) {
     SimulatedLaunch one{launch, kernels[launch.kernel].work(configuration, scope)};
     one.resident = resident_blocks(board, one.work);
-    launches.push_back(std::move(one));
+    launches.push_back(one);
   };
   const IterationPlan plan = walk_iteration(problem, constants, configuration, visit);
   for (SimulatedLaunch& launch : launches) {

@@ -30,7 +30,7 @@ class Bayesian : public StrategyBase {
         candidates_(space(), static_cast<std::size_t>(integer("candidates"))),
         prior_(space(), context.priors),
         moves_(space()),
-        thought_(context.clock) {
+        overhead_(context.clock) {
     prior_.teach(model_);
   }
 
@@ -51,7 +51,7 @@ class Bayesian : public StrategyBase {
       improved_ = true;
       last_improvement_ = told();
     }
-    if (told() > paid_) thought_.evaluated(outcome.seconds, still() >= patience());
+    if (told() > paid_) overhead_.evaluated(outcome.seconds, still() >= patience());
     paid_ = told();
     keep_best(index, value);
     if (observations_.size() >= model_limit() && places_.count(index) == 0) return;
@@ -78,7 +78,7 @@ class Bayesian : public StrategyBase {
       return;
     }
     for (std::size_t i = 0; i < wanted; ++i) {
-      const bool thinks = model_.pool().empty() || thought_.affordable(OverheadBudget::Account::steps);
+      const bool thinks = model_.pool().empty() || overhead_.affordable(OverheadBudget::Account::steps);
       if (thinks) update();
       if (!(thinks ? step() : quick_step())) break;
     }
@@ -155,7 +155,7 @@ class Bayesian : public StrategyBase {
   /// are worth the best and some of the others.
   void take_in() {
     const double each = static_cast<double>(observations_.size() * model_.pool().size());
-    if (thought_.limited() && waiting_.size() > kTakenIn && each > thought_.operations() / 2) {
+    if (overhead_.limited() && waiting_.size() > kTakenIn && each > overhead_.operations() / 2) {
       std::sort(waiting_.begin(), waiting_.end());
       for (std::size_t i = kTakenIn / 2; i < kTakenIn; ++i)
         std::swap(waiting_[i], waiting_[i + random().below(waiting_.size() - i)]);
@@ -172,25 +172,25 @@ class Bayesian : public StrategyBase {
 
   void update() {
     const double before = static_cast<double>(observations_.size() * model_.pool().size());
-    thought_.charge(OverheadBudget::Account::steps, before * static_cast<double>(waiting_.size()), [&] { take_in(); });
+    overhead_.charge(OverheadBudget::Account::steps, before * static_cast<double>(waiting_.size()), [&] { take_in(); });
     model_.set_values(model_values());
     const std::size_t n = observations_.size();
-    const bool rare = model_.pool().empty() || thought_.affordable(OverheadBudget::Account::fits);
+    const bool rare = model_.pool().empty() || overhead_.affordable(OverheadBudget::Account::fits);
     const bool fit_due = n >= next_fit_ && rare;
     if (fit_due) {
-      thought_.charge(OverheadBudget::Account::fits, model_.operations_of_fit(), [&] { model_.fit(); });
+      overhead_.charge(OverheadBudget::Account::fits, model_.operations_of_fit(), [&] { model_.fit(); });
       next_fit_ = n + 1 + n / 8;
     }
     // the posterior costs (observations x candidates) per step: as the one grows, the other shrinks
     const double affordable_steps =
-        std::min(thought_.operations() / 2, candidates_.whole() ? kAffordable : kAffordable / 2);
+        std::min(overhead_.operations() / 2, candidates_.whole() ? kAffordable : kAffordable / 2);
     const std::size_t affordable =
         std::clamp<std::size_t>(static_cast<std::size_t>(affordable_steps / static_cast<double>(n)), 1000,
                                 candidates_.whole() ? candidates_.limit() : 8000);
     const bool stale = !candidates_.whole() && (fit_due || (improved_ && rare));
     const double rebuilt = static_cast<double>(affordable * (n * n / 2 + kDrawn));
     if (model_.pool().empty() || stale || (rare && model_.pool().size() > 2 * affordable)) {
-      thought_.charge(OverheadBudget::Account::fits, rebuilt, [&] {
+      overhead_.charge(OverheadBudget::Account::fits, rebuilt, [&] {
         std::vector<ConfigurationIndex> pool =
             candidates_.draw(memory(), best_known(10), promising_, random(), affordable);
         prior_.expect(pool);
@@ -198,10 +198,10 @@ class Bayesian : public StrategyBase {
       });
       improved_ = false;
     } else if (fit_due) {
-      thought_.charge(OverheadBudget::Account::fits, rebuilt, [&] { model_.refit_pool(); });
+      overhead_.charge(OverheadBudget::Account::fits, rebuilt, [&] { model_.refit_pool(); });
     }
-    thought_.charge(OverheadBudget::Account::steps, 2 * static_cast<double>(n * model_.pool().size()),
-                    [&] { model_.predict(mean_, deviation_); });
+    overhead_.charge(OverheadBudget::Account::steps, 2 * static_cast<double>(n * model_.pool().size()),
+                     [&] { model_.predict(mean_, deviation_); });
   }
 
   void keep_best(ConfigurationIndex index, double value) {
@@ -290,7 +290,7 @@ class Bayesian : public StrategyBase {
     promising_.clear();
     shortlist_.clear();
     listed_ = 0;
-    const std::size_t kept = thought_.limited() ? kPromising + kShortList : kPromising;
+    const std::size_t kept = overhead_.limited() ? kPromising + kShortList : kPromising;
     for (std::ptrdiff_t i = 0; i < first && promising_.size() + shortlist_.size() < kept; ++i) {
       const std::size_t candidate = gains_[static_cast<std::size_t>(i)].second;
       if (only == nullptr && twins_.twin(pool[candidate])) continue;
@@ -354,7 +354,7 @@ class Bayesian : public StrategyBase {
   Candidates candidates_;
   PriorFeatures prior_;
   Moves moves_;
-  OverheadBudget thought_;
+  OverheadBudget overhead_;
   std::vector<Observation> observations_;
   std::vector<std::pair<double, ConfigurationIndex>> waiting_, best_;  ///< told, not taken in; the best told, in order
   std::unordered_map<ConfigurationIndex, std::size_t> places_;

@@ -159,9 +159,9 @@ std::unique_ptr<Ledger> PreparedSession::open_ledger(
     for (const std::string& warning : store->warnings())
       announce(fmt::format("{}: {}", store->file().string(), warning));
   // After the ledger has the session: another process that wants it is refused at once.
-  if (live && !turn) {
+  if (live && !device_lock) {
     const double began = host_seconds();
-    turn = wait_for_locks(live->devices(), announce, interrupted, patience);
+    device_lock = wait_for_locks(live->devices(), announce, interrupted, patience);
     waited = host_seconds() - began;
   }
   return ledger;

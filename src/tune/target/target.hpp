@@ -66,7 +66,7 @@ struct Target {
   std::shared_ptr<const SearchSpace> space;
   /// Held while this session may measure (tune/session/session_setup.hpp); given back when the evaluator has put all
   /// things right.
-  std::shared_ptr<void> turn;
+  std::shared_ptr<void> device_lock;
   std::unique_ptr<Evaluator> evaluator;
   LiveDevice* live = nullptr;  ///< the evaluator, where it really runs kernels
   /// Replay and simulated: what is recorded, or what the model says without noise.
