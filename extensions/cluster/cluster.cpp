@@ -48,7 +48,7 @@ bool still_open(Stream& stream) {
 
 }  // namespace
 
-Cluster::Cluster(const Problem& problem, ClusterOptions options) : options_(std::move(options)), inputs_(problem) {
+Cluster::Cluster(const ProblemFile& problem, ClusterOptions options) : options_(std::move(options)), inputs_(problem) {
   options_.open.problem = serialise(inputs_.problem());
   options_.open.inputs = inputs_.list();
   for (const std::string& command : options_.commands) add_node(command);

@@ -43,7 +43,7 @@ struct ClusterOptions {
 class Cluster : public AsyncEvaluator, public LiveDevice {
  public:
   /// Starts all nodes and waits for the first that is ready. Throws Error when it is interrupted before.
-  Cluster(const Problem& problem, ClusterOptions options);
+  Cluster(const ProblemFile& problem, ClusterOptions options);
   ~Cluster() override;
 
   /// What the first node answered.

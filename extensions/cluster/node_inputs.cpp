@@ -84,7 +84,7 @@ void each_expected(Problem& problem, const Each& each) {
 
 }  // namespace
 
-NodeInputs::NodeInputs(const Problem& problem) : problem_(problem) {
+NodeInputs::NodeInputs(const ProblemFile& problem) : problem_(problem) {
   each_kernel(problem_, [this](Kernel& kernel) { move_kernel(kernel); });
   each_expected(problem_, [this](fs::path& file) { file = add_file(file); });
 }

@@ -18,9 +18,9 @@ namespace ergotune {
 class NodeInputs {
  public:
   /// Throws UserError for a file that cannot be read.
-  explicit NodeInputs(const Problem& problem);
+  explicit NodeInputs(const ProblemFile& problem);
   /// Files are "@/PLACE".
-  const Problem& problem() const { return problem_; }
+  const ProblemFile& problem() const { return problem_; }
   const std::vector<agents::InputFile>& list() const { return list_; }
   /// So many bytes of a file from an offset on. Throws UserError where it has changed or gone meanwhile.
   std::string read(const std::string& hash, std::uint64_t offset, std::size_t bytes) const;
@@ -38,7 +38,7 @@ class NodeInputs {
   void move_kernel(Kernel& kernel);
   void move_source(KernelSource& source);
 
-  Problem problem_;
+  ProblemFile problem_;
   std::vector<agents::InputFile> list_;
   std::map<std::string, Content> contents_;
 };

@@ -9,7 +9,7 @@
 namespace ergotune::python {
 namespace {
 
-void use_buffer(Problem& problem, const std::string& name, const std::string& access) {
+void use_buffer(ProblemFile& problem, const std::string& name, const std::string& access) {
   std::vector<std::string> known;
   for (const Kernel& kernel : problem.kernels) {
     for (const Argument& argument : kernel.arguments) {
@@ -26,7 +26,7 @@ void use_buffer(Problem& problem, const std::string& name, const std::string& ac
 }
 
 /// What the last kernel's first launch is held against.
-void verify_kernel(Problem& problem, const std::string& function, const std::string& source,
+void verify_kernel(ProblemFile& problem, const std::string& function, const std::string& source,
                    const std::string& language, double absolute, double relative, bool per_configuration,
                    const std::vector<std::string>& options) {
   Kernel& kernel = problem.kernels.back();

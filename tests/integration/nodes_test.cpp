@@ -113,6 +113,8 @@ struct Nodes : ::testing::Test {
     EXPECT_EQ(all.size(), static_cast<std::size_t>(kConfigurations));
     for (const auto& [configuration, statuses] : all)
       EXPECT_THAT(statuses, ::testing::ElementsAre("ok")) << configuration;
+    EXPECT_EQ(Store::open(store, true).sessions().front().provenance, Provenance::simulated)
+        << "on the device that was named";
   }
   std::set<std::string> boards() const {
     std::set<std::string> boards;
