@@ -99,7 +99,8 @@ Row row_of(const Field<T>& field, Schema& schema) {
   if (!row.otherwise.empty() || row.required || !field.write) return row;
   const Node node = field.write(T{}, Form::file);
   const Json json = to_json(node);
-  const bool plain = json.is_boolean() || json.is_number() || (json.is_string() && !json.get_ref<const std::string&>().empty());
+  const bool plain =
+      json.is_boolean() || json.is_number() || (json.is_string() && !json.get_ref<const std::string&>().empty());
   if (plain) row.otherwise = json.is_string() ? "\"" + json.template get<std::string>() + "\"" : json.dump();
   return row;
 }
