@@ -82,7 +82,7 @@ class Watch:
 
     def close(self):
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(60)  # it ends itself 30 s after a signal at the latest
         self.process.stdout.close()
 
 
