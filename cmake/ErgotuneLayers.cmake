@@ -23,7 +23,7 @@ endfunction()
 # ergotune_layer(NAME [COLD] [USES layer...] [LIBRARIES target...])
 # One static library per folder of src/. USES names the layers below whose headers it may include; the linker then
 # holds the layering: a layer that reaches up does not link. COLD: nothing in it is hot, or some µs a
-# configuration are all that it costs; a wheel, which everybody builds from nothing, compiles it with -O1 (a quarter less processor time).
+# configuration are all that it costs; who builds everything once (a wheel, ERGOTUNE_UNITY) compiles it with -O1, a quarter less processor time.
 function(ergotune_layer name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp
                                       ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*/*.cpp)
@@ -60,7 +60,7 @@ function(ergotune_module name sources)
   list(TRANSFORM ARG_USES PREPEND ergotune_)
   target_link_libraries(ergotune_${name} PRIVATE ergotune_warnings PUBLIC ${ARG_USES} ${ARG_LIBRARIES})
   set(group layers)
-  if(SKBUILD AND ARG_COLD)
+  if((SKBUILD OR ERGOTUNE_UNITY) AND ARG_COLD)
     target_compile_options(ergotune_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
     set(group cold_layers)  # a precompiled header is of one optimisation
   endif()

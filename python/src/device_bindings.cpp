@@ -5,7 +5,7 @@
 namespace ergotune::python {
 namespace {
 
-py::dict to_dict(const DeviceInfo& info) {
+py::dict device_dict(const DeviceInfo& info) {
   py::dict out, properties;
   for (const auto& [name, value] : info.properties) properties[py::str(name)] = from_value(value);
   out["id"] = info.id;
@@ -25,7 +25,7 @@ void bind_devices(py::module_& module) {
       py::gil_scoped_release released;
       info = devices_named(id).front();
     }
-    return to_dict(info);
+    return device_dict(info);
   });
   module.def("devices", [] {
     std::vector<DeviceInfo> found;
@@ -34,7 +34,7 @@ void bind_devices(py::module_& module) {
       found = list_devices();
     }
     py::list list;
-    for (const auto& info : found) list.append(to_dict(info));
+    for (const auto& info : found) list.append(device_dict(info));
     return list;
   });
 }

@@ -38,7 +38,7 @@ const std::array kTable{
     searching({"store", "--store", &S::store, "", nothing, "Results database, made where there is none",
                "ergotune.db; in Python none"}),
     searching({"plan", "--plan", &S::plan, "", nothing,
-               "Tune by stages, and compare: race_to_idle, model_steered ... or several with commas", "none"}),
+               "Tune in stages by a plan (race_to_idle, model_steered ...); several, with commas, are compared", "none"}),
     Setting{"sensors", "--sensor", &S::sensors, "", results_in_fixed_text,
             "Energy sensor: nvml:0, rapl:package-0, powersensor3:/dev/ttyACM0 ...", "the device's own"},
     Setting{"controls", "--control", &S::controls, "", results_in_fixed_text,
