@@ -1,10 +1,11 @@
 """Anzt, Haugen, Kurzak, Luszczek, Dongarra (2015): DGEMM on a K20X: the space, Figures 3 to 9, Table II and the quadrants, simulated.
 On a real board: Table II, size scaling, repeatability, a random part of the cloud, and counters where they may be read."""
 
+import csv
+import gzip
 import json
-import math
 
-from study import ROOT, Mistake, mean, percent_above, spread_percent
+from study import ROOT, Mistake, correlation, mean, percent_above, spread_percent
 from vendor import vendor_figures
 
 MEASURES = True  # a part of it runs on real boards
@@ -40,16 +41,23 @@ efficiency = "0.32 / (1 + 0.5 * (dim_m / blk_m + dim_n / blk_n)) / (1 + 1.2 / bl
 """
 
 
-def problem(size=4096):
-    """The published experiment: no pairs, textures, A and B read together; no kernel beside it."""
+#: two restrictions of the example that the paper does not print: all threads of the block take part in reading
+OURS = "# All threads of the block take part"
+
+
+def problem(size=4096, printed=False, pairs=False):
+    """The published experiment: textures, A and B read together; no kernel beside it. With the printed filters alone, or with the
+    choice between plain numbers and pairs (simd)."""
     text = (ROOT / "examples/dgemm_beast/dgemm.toml").read_text()
     start = text.index("[parameters]")
     text = text[start:]
-    for line in ("simd = [0, 1]", 'read_a = ["texture", "no_texture"]', 'read_b = ["texture", "no_texture"]',
+    if printed:
+        text = text[:text.index(OURS)]
+    for line in (*(() if pairs else ("simd = [0, 1]",)), 'read_a = ["texture", "no_texture"]', 'read_b = ["texture", "no_texture"]',
                  'read_ab = ["interleaved", "non_interleaved"]'):
         text = text.replace(line, "")
-    text = text.replace("(1 + simd * (1 - TRANS_A))", "1").replace("(1 + simd * TRANS_A)", "1")
-    text = text.replace("(1 + simd * (1 - TRANS_B))", "1").replace("(1 + simd * TRANS_B)", "1")
+    for matrix in ("A", "B"):
+        text = text.replace(f"(1 + simd * (1 - TRANS_{matrix}))", "(1 + simd)" if pairs else "1").replace(f"(1 + simd * TRANS_{matrix})", "1")
     begin, end = text.index("[kernel]"), text.index("[metrics]")
     text = text[:begin] + '[kernel]\nfunction = "dgemm"\n[kernel.source.opencl]\ntext = "kernel void dgemm() {}"\n' + (
         '[kernel.launch]\ngrid = ["(SIZE_M + blk_m - 1) // blk_m", "(SIZE_N + blk_n - 1) // blk_n"]\nblock = ["dim_m", "dim_n"]\n\n'
@@ -64,6 +72,9 @@ CLOUD = 60     # random configurations on a real board, beside Table II's
 # What the paper names of its counters, as ergotune does.
 COUNTERS = ["occupancy", "ipc", "issued_ipc", "inst_executed", "inst_issued", "ldst_executed", "shared_load_transactions", "shared_load_throughput",
             "l2_tex_read_hit_rate", "stall_inst_fetch", "dram_read_throughput", "dram_utilization"]
+MOVING = ["l2_tex_read_hit_rate", "shared_load_throughput", "stall_inst_fetch", "dram_read_throughput", "dram_utilization"]
+#: 124 random configurations on an H100, measured by us
+COUNTED = ROOT / "docs/measurements/counters-dgemm-h100.json.gz"
 DGEMM = ROOT / "examples/dgemm_beast/dgemm.toml"
 WORK = 2 * 4096**3 / 1e9
 
@@ -84,6 +95,8 @@ def iterators(study):
     study.table("figure3-filters", [{name: rule[name] for name in ("label", "expression", "class", "removed_alone", "removed_only_by_it")} |
                                     {"provenance": "counted"} for rule in told["restrictions"]])
     study.note(after_filters=told["valid"], filters=len(told["restrictions"]))
+    for name, options in (("printed", {"printed": True}), ("printed_with_pairs", {"printed": True, "pairs": True}), ("with_pairs", {"pairs": True})):
+        study.note(**{f"after_filters_{name}": study.ergotune("space", study.problem(f"dgemm_{name}", problem(**options)), "--profile", "k20x")["valid"]})
 
 
 def whole_space(study):
@@ -96,6 +109,8 @@ def whole_space(study):
     fastest, greenest = (analysis["quadrants"][which] for which in ("fastest", "most_efficient"))
     study.note(faster_than_greenest=sum(row["time"] < greenest["time"] for row in rows),
                greener_than_fastest=sum(row["energy"] < fastest["energy"] for row in rows),
+               faster_share=100 * mean([row["time"] < greenest["time"] for row in rows]),
+               greener_share=100 * mean([row["energy"] < fastest["energy"] for row in rows]),
                energy_saved=-percent_above(greenest["energy"], fastest["energy"]),
                speed_lost=100 * (1 - greenest["speed"] / fastest["speed"]), best_gflops=fastest["speed"],
                spread_at_equal_speed=analysis["spread"]["energy_at_equal_speed"], mean_gflops=mean(list(map(speed, rows))),
@@ -103,6 +118,9 @@ def whole_space(study):
     study.table("table2", [dict(zip(NAMES, entry[:9])) | {
         "paper_gflops": entry[9], "paper_gflops_per_watt": entry[10], "gflops": speed(by_shape[entry[:9]]),
         "gflops_per_watt": efficiency(by_shape[entry[:9]])} for entry in TABLE_TWO if entry[:9] in by_shape])
+    papers = [entry for entry in TABLE_TWO if entry[:9] in by_shape]
+    study.note(table2_speed_correlation=correlation([entry[9] for entry in papers], list(map(speed, found))),
+               table2_efficiency_correlation=correlation([entry[10] for entry in papers], list(map(efficiency, found))))
     cloud(study, rows, found)
     correlations(study, coefficients(analysis))
     for row in rows:  # what the model says that nvprof says in the paper
@@ -125,6 +143,18 @@ def coefficients(analysis):
     """The correlations of an analysis without their intervals."""
     return [{name: i[name] for name in ("name", "kind", "n")} |
             {what: i[what]["r"] if what in i else None for what in ("speed", "efficiency", "product")} for i in analysis["influences"]]
+
+
+def intervals(study, analysis):
+    """The correlations of the paper's counters with their 95 % intervals, and of which ergotune's test says that they move."""
+    told = {i["name"]: i for i in analysis["influences"] if i["name"] in COUNTERS and "speed" in i}
+    for name, one in told.items():
+        for what in ("speed", "efficiency", "product", "shift"):
+            if what in one:
+                value = one[what]["r"]
+                study.note(**{f"correlation_{what}__{name}": value, f"correlation_{what}__{name}__low": one[what]["low"],
+                              f"correlation_{what}__{name}__high": one[what]["high"]})
+    study.note(counters_that_move=sum(told[name]["moves"] for name in MOVING if name in told))
 
 
 def correlations(study, told):
@@ -183,10 +213,15 @@ def scaling(study, configurations):
         study.figure(name, f"DGEMM over the size: {what}", "matrix size", unit, {
             " ".join(str(int(entry[n])) for n in NAMES[:5]): ([(r["size"], r[what]) for r in rows if all(r[n] == entry[n] for n in NAMES)], "line")
             for entry in configurations})
-    first = {r["size"]: r for r in rows if all(r[name] == configurations[0][name] for name in NAMES)}
+    of_largest(study, {r["size"]: r for r in rows if all(r[name] == configurations[0][name] for name in NAMES)})
+
+
+def of_largest(study, first):
+    """Speed and efficiency of one kernel at each size, in percent of those at 4096."""
     if 4096 in first:
-        study.note(**{f"size_{size}_of_4096": 100 * first[size]["gflops"] / first[4096]["gflops"] for size in first},
-                   size_512_of_4096_efficiency=100 * first[512]["gflops_per_watt"] / first[4096]["gflops_per_watt"])
+        study.note(**{f"size_{size}_of_4096": 100 * float(first[size]["gflops"]) / float(first[4096]["gflops"]) for size in first},
+                   **{f"size_{size}_of_4096_efficiency": 100 * float(first[size]["gflops_per_watt"]) / float(first[4096]["gflops_per_watt"])
+                      for size in first})
 
 
 def sized(size):
@@ -251,22 +286,41 @@ def cloud_on_board(study):
     cloud_of(study, store)
 
 
-def cloud_of(study, store):
-    """Figures 5 to 9 and the quadrants of what a store of measured configurations holds."""
-    rows, analysis = study.rows(store), study.ergotune("analyse", store)
+def cloud_of(study, source):
+    """Figures 5 to 9 and the quadrants of measured configurations: of a store, or of the recording in the repository."""
+    analysis = study.ergotune("analyse", source)
+    if source == COUNTED:
+        rows = [row | {"time": row["time"] / 1000, "energy": row["nvml_energy"]} for row in
+                json.loads(gzip.decompress(source.read_bytes()))["cache"].values() if isinstance(row["time"], float)]
+    else:
+        rows = study.rows(source)
     cloud(study, rows, [])
     correlations(study, coefficients(analysis))
     by_metric(study, rows, ["occupancy", "ipc", "dram_read_throughput", "l2_read_throughput", "tex_throughput"])
-    occupancy_levels(study, rows)
-    quadrants = analysis["quadrants"]
+    intervals(study, analysis)
+    quadrants, levels = analysis["quadrants"], analysis["occupancy_levels"]
     study.note(cloud=len(rows), cloud_faster_than_greenest=quadrants["beat_most_efficient_in_speed"],
-               cloud_greener_than_fastest=quadrants["beat_fastest_in_energy"], cloud_energy_saved=100 * quadrants["energy_saved"],
+               cloud_greener_than_fastest=quadrants["beat_fastest_in_energy"],
+               cloud_faster_share=100 * quadrants["beat_most_efficient_in_speed_share"],
+               cloud_greener_share=100 * quadrants["beat_fastest_in_energy_share"], cloud_energy_saved=100 * quadrants["energy_saved"],
                cloud_speed_lost=100 * quadrants["speed_lost"], cloud_best_gflops=quadrants["fastest"]["speed"],
                cloud_mean_gflops=mean(list(map(speed, rows))), cloud_best_gflops_per_watt=quadrants["most_efficient"]["efficiency"],
-               cloud_mean_gflops_per_watt=mean(list(map(efficiency, rows))), cloud_spread_at_equal_speed=analysis["spread"]["energy_at_equal_speed"])
-    for c in coefficients(analysis):
-        if c["name"] in COUNTERS and c["speed"] is not None:
-            study.note(**{f"correlation_{what}__{c['name']}": c[what] for what in ("speed", "efficiency", "product")})
+               cloud_mean_gflops_per_watt=mean(list(map(efficiency, rows))), cloud_spread_at_equal_speed=analysis["spread"]["energy_at_equal_speed"],
+               occupancy_levels=len(levels), occupancy_least=100 * levels[0]["occupancy"], occupancy_most=100 * levels[-1]["occupancy"],
+               occupancy_of_fastest=100 * min(rows, key=lambda r: r["time"])["occupancy"],
+               efficiency_at_least_occupancy=levels[0]["efficiency"], efficiency_at_most_occupancy=levels[-1]["efficiency"],
+               levels_that_rise=sum(b["efficiency"] > a["efficiency"] for a, b in zip(levels, levels[1:])))
+
+
+def counters_of_h100(study):
+    """Figures 5 to 9 of the configurations that were measured on an H100, from the repository."""
+    if not COUNTED.is_file():
+        raise RuntimeError(f"anzt needs {COUNTED}, which is not there: docs/measurements/counters-2026-11-22.md says how it was made")
+    kept = study.of_measurement("h100")
+    cloud_of(kept, COUNTED)
+    with open(ROOT / "docs/measurements/h100-2026-11-22-studies/anzt/figure4.csv", newline="") as file:
+        shape = [str(value) for value in TABLE_TWO[0][:9]]
+        of_largest(kept, {int(row["size"]): row for row in csv.DictReader(file) if [row[name] for name in NAMES] == shape})
 
 
 def run(study):
@@ -277,4 +331,5 @@ def run(study):
         study.go_through([("Table II", table_on_board), ("size scaling (Figure 4)", lambda s: scaling(s, shapes)),
                           ("the vendor's library", vendor_beside), ("ten launches and half a minute", repeatability), ("a part of the cloud (Figures 5 to 9)", cloud_on_board)])
     else:
-        study.go_through([("Figure 3, the space", iterators), ("Figures 4 to 9, Table II", whole_space)])
+        study.go_through([("Figure 3, the space", iterators), ("Figures 4 to 9, Table II", whole_space),
+                          ("Figures 4 to 9 as measured on an H100", counters_of_h100)])

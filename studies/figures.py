@@ -32,23 +32,35 @@ def spread(values):
     return low - room, high + room
 
 
-def plot(title, x_name, y_name, series):
-    """`series` maps a label to (list of (x, y), "points" or "line")."""
+def plot(title, x_name, y_name, series, levels=(), marks=None):
+    """`series` maps a label to (list of (x, y), "points", "triangles" or "line"); `levels` are dashed lines at these y; `marks` maps
+    the label of a dashed line to its x."""
     points = [p for values, _ in series.values() for p in values]
-    x0, x1 = spread([p[0] for p in points])
-    y0, y1 = spread([p[1] for p in points])
+    marks = marks or {}
+    x0, x1 = spread([p[0] for p in points] + list(marks.values()))
+    y0, y1 = spread([p[1] for p in points] + list(levels))
     place = lambda p: (LEFT + WIDTH * (p[0] - x0) / (x1 - x0), TOP + HEIGHT - HEIGHT * (p[1] - y0) / (y1 - y0))
     out = frame(title, x_name, y_name, series)
     for tick in nice_ticks(x0, x1):
         out.append(f'<text x="{place((tick, y0))[0]:.1f}" y="338" text-anchor="middle">{tick:g}</text>')
     for tick in nice_ticks(y0, y1):
         out.append(f'<text x="{LEFT - 6}" y="{place((x0, tick))[1] + 4:.1f}" text-anchor="end">{tick:g}</text>')
+    dashes = 'stroke="#777" stroke-width="0.8" stroke-dasharray="5 4"'
+    for level in levels:
+        y = place((x0, level))[1]
+        out.append(f'<line x1="{LEFT}" y1="{y:.1f}" x2="{LEFT + WIDTH}" y2="{y:.1f}" {dashes}/>')
+    for i, (label, at) in enumerate(marks.items()):
+        x = place((at, y0))[0]
+        out.append(f'<line x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{TOP + HEIGHT}" {dashes}/>')
+        out.append(f'<text x="{x + 3:.1f}" y="{TOP + 12 + 11 * (i % 6)}" font-size="9" fill="#555">{html.escape(label)}</text>')
     for i, (values, kind) in enumerate(series.values()):
         colour = COLOURS[i % len(COLOURS)]
         placed = [place(p) for p in values]
         if kind == "line":
             path = " ".join(f"{a:.1f},{b:.1f}" for a, b in placed)
             out.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+        elif kind == "triangles":
+            out += [f'<path d="M{a:.1f} {b - 3:.1f}l3 5h-6z" fill="{colour}" fill-opacity="0.6"/>' for a, b in placed]
         else:
             out += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="2" fill="{colour}" fill-opacity="0.6"/>' for a, b in placed]
     return "\n".join([*out, "</svg>\n"])

@@ -5,7 +5,7 @@ import csv
 import sys
 import tomllib
 
-from study import ROOT, mean, percent_above, simulated_problem, spread_percent
+from study import ROOT, correlation, mean, percent_above, simulated_problem, spread_percent
 
 MEASURES = True  # a part of it runs on real boards
 
@@ -27,6 +27,11 @@ SHAPES = {
                    'flops = "3e10"\nbytes = "5e8"\nefficiency = "0.30 + 0.12 * (block == 448) + 0.1 * (block == 192)"', 1, "run"),
 }
 LIMITS = {"rgb2gray": ["32 <= x * y <= 1024"], "bandpass": ["x * y <= 1024"]}
+
+
+#: the thesis: race to idle above the least, efficiency gained, speed given up (percent)
+THESIS = {"matmul": (34.55, 34.60, 30.28), "rgb2gray": (50, 49.64, 11.12), "raycasting": (48.32, 48.15, 9.80),
+          "bandpass": (38.64, 38.47, 15.60), "correlator": (46.84, 46.8, 32.44)}
 
 
 def problem(study, name):
@@ -91,6 +96,10 @@ def kernels(study):
     for name, column in (("race_to_idle", "race_to_idle_above_percent"), ("left_out", "left_out_percent")):
         values = [row[column] for row in rows]
         study.note(**{f"{name}_mean": mean(values), f"{name}_least": min(values), f"{name}_most": max(values)})
+    for i, (name, column) in enumerate((("race_to_idle", "race_to_idle_above_percent"), ("gain", "efficiency_gained_percent"),
+                                        ("speed", "speed_change_percent"))):
+        sign = -1 if name == "speed" else 1
+        study.note(**{f"{name}_correlation": correlation([sign * row[column] for row in rows], [THESIS[row["kernel"]][i] for row in rows])})
     study.note(two_stage_most=max(two_stage), best_clock_least=min(r["best_mhz"] for r in rows),
                best_clock_most=max(r["best_mhz"] for r in rows))
 

@@ -1,5 +1,6 @@
 """What the studies share: the command, tables as CSV, figures as SVG, and named numbers."""
 
+import copy
 import csv
 import json
 import math
@@ -29,14 +30,19 @@ class Study:
     def __init__(self, name, ergotune, output, device=None, store=None, say=None):
         self.name, self.program, self.device, self.store = name, ergotune, device, store
         self.measured = bool(device or store)
+        self.part = "measured." if self.measured else ""
+        self.provenance = "measured" if self.measured else "simulated"
         self.output = pathlib.Path(output) / name / ("measured" if self.measured else "")
         self.output.mkdir(parents=True, exist_ok=True)
         self.numbers = {}
         self.say = say or (lambda text: None)
 
-    @property
-    def provenance(self):
-        return "measured" if self.measured else "simulated"
+    def of_measurement(self, name):
+        """The same study for measurements of ours that are in the repository: numbers "paper.NAME.what", files in a folder NAME."""
+        kept = copy.copy(self)
+        kept.part, kept.output, kept.provenance = f"{name}.", self.output / name, "measured"
+        kept.output.mkdir(exist_ok=True)
+        return kept
 
     def go_through(self, parts):
         """Runs what a study consists of, (what it is, function of the study), and says where it is."""
@@ -80,6 +86,13 @@ class Study:
         self.ergotune("tune", problem, "--device", f"sim:{board}", "--strategy", "brute_force", "--no-confirm", "-q", "--store", store)
         return store, self.rows(store)
 
+    def recorded(self, *parts):
+        """A recorded file. Raises RuntimeError, which ends the study with exit code 1, where it is not there."""
+        file = RECORDED.joinpath(*parts)
+        if not file.is_file():
+            raise RuntimeError(f"{self.name} needs {file}, which is not there: tests/data/recorded/README.md names its source")
+        return file
+
     def rows(self, store):
         """What a store holds, where time and energy are known."""
         table = self.output / f"{store.stem}.csv"
@@ -90,8 +103,7 @@ class Study:
 
     def note(self, **numbers):
         """Numbers by name, dots written as double underscores; None is none."""
-        measured = "measured." if self.measured else ""
-        self.numbers.update({f"{self.name}.{measured}{name.replace('__', '.')}": value for name, value in numbers.items()
+        self.numbers.update({f"{self.name}.{self.part}{name.replace('__', '.')}": value for name, value in numbers.items()
                              if value is not None})
 
     def table(self, name, rows):
@@ -104,9 +116,9 @@ class Study:
             writer.writeheader()
             writer.writerows(rows)
 
-    def figure(self, name, title, x, y, series):
-        """Points or lines as SVG: `series` maps a label to (list of (x, y), "points" or "line")."""
-        (self.output / f"{name}.svg").write_text(figures.plot(self.titled(title), x, y, series))
+    def figure(self, name, title, x, y, series, levels=(), marks=None):
+        """Points or lines as SVG: `series` maps a label to (list of (x, y), "points", "triangles" or "line"); see figures.plot."""
+        (self.output / f"{name}.svg").write_text(figures.plot(self.titled(title), x, y, series, levels, marks))
 
     def bars(self, name, title, y, groups, series):
         """Bars as SVG: `series` maps a label to a value for each of `groups`."""
@@ -157,6 +169,13 @@ def mean(values):
 def mean_and_deviation(values):
     middle = mean(values)
     return middle, math.sqrt(sum((v - middle) ** 2 for v in values) / (len(values) - 1))
+
+
+def correlation(a, b):
+    """Pearson's."""
+    x, y = mean(a), mean(b)
+    products = sum((i - x) * (j - y) for i, j in zip(a, b))
+    return products / math.sqrt(sum((i - x) ** 2 for i in a) * sum((j - y) ** 2 for j in b))
 
 
 def spread_percent(values):

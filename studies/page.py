@@ -1,0 +1,95 @@
+"""docs/reproduction.md from studies/reproduction.md: {{name:format}} becomes the study's number.
+
+A number that stands beside a paper's carries the rule by which the two are compared; where it breaks the rule the page shows
+"≠" before it. Rules:
+
+    {{name:.1f ~ 50.9}}          the same sign, and within a factor of 1.25 of 50.9
+    {{name:.1f in 1035..1290}}   within an interval; either end may be left out, or be the name of another number
+    {{name:.2f sign -}}          below 0 (sign +: above 0); if there are numbers name.low and name.high, so are both of them
+    {{name:.0f put in 16..16}}   "put" before any rule: the number is put in, so that agreement is no finding; "≠" shows all the same
+    {{agreements a.b c.d}}       "3 of 5": of the page's numbers with a rule, none of them put in, whose names begin with a.b or c.d
+"""
+
+import re
+
+FACTOR = 1.25
+DIFFERS = "≠ "
+NUMBER = re.compile(r"\{\{([^{}]+)\}\}")
+PAPERS = re.compile(r".*\b(paper|thesis)\b")
+OURS = re.compile(r".*\b(ours|ergotune|measured)\b")
+#: what a cell of ours says that nothing can be compared with
+NOT_COMPARED = ("put in", "not compared")
+
+
+def agrees(name, rule, numbers):
+    """Whether the number meets its rule, given as its words."""
+    kind, value = rule[0], numbers[name]
+    if kind == "put":
+        return agrees(name, rule[1:], numbers)
+    if kind == "~":
+        paper = float(rule[1])
+        return value * paper > 0 and 1 / FACTOR <= value / paper <= FACTOR
+    if kind == "in":
+        low, high = (end and (numbers[end] if end in numbers else float(end)) for end in rule[1].split(".."))
+        return (low == "" or value >= low) and (high == "" or value <= high)
+    if kind == "sign":
+        sign = {"+": 1, "-": -1}[rule[1]]
+        return all(sign * numbers.get(each, value) > 0 for each in (name, f"{name}.low", f"{name}.high"))
+    raise ValueError(f"{{{{{name} {' '.join(rule)}}}}}: there is no rule {kind!r}")
+
+
+def parts(text):
+    """Name, format and rule's words of a number in the template."""
+    shown, *rule = text.split()
+    name, _, form = shown.partition(":")
+    return name, form, rule
+
+
+def compared(template):
+    """Name and rule of every number that is compared."""
+    for match in NUMBER.finditer(template):
+        name, _, rule = parts(match[1])
+        if rule and name != "agreements":
+            yield name, rule
+
+
+def render(template, numbers):
+    def value(match):
+        name, form, rule = parts(match[1])
+        if name == "agreements":
+            of = [agrees(*each, numbers) for each in compared(template) if each[0].startswith(tuple(rule)) and each[1][0] != "put"]
+            if not of:
+                raise ValueError(f"nothing that begins with {' or '.join(rule)} is compared")
+            return f"{sum(of)} of {len(of)}"
+        return ("" if not rule or agrees(name, rule, numbers) else DIFFERS) + format(numbers[name], form)
+
+    return NUMBER.sub(value, template)
+
+
+def cells_of_ours(template):
+    """Place, text, and whether a paper's numbers are in the same table, of all cells of ours ("ours", "ergotune", "measured")."""
+    ours = []
+    for place, line in enumerate(template.splitlines(), 1):
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.startswith("|") else []
+        if not cells:
+            ours = []
+        elif not ours:
+            ours = [bool(OURS.match(cell)) for cell in cells]
+            comparing = any(PAPERS.match(cell) for cell in cells)
+        else:
+            yield from ((place, cell, comparing) for mine, cell in zip(ours, cells) if mine)
+
+
+def numbers_by_hand(template):
+    """Cells of ours that hold a digit which no study gave."""
+    for place, cell, _ in cells_of_ours(template):
+        if re.search(r"\d", NUMBER.sub("", re.sub(r"`[^`]*`|<!--.*?-->|\b[A-Z]+\d+[A-Za-z]?\b", "", cell))):
+            yield f"studies/reproduction.md:{place}: \"{cell}\" holds a number that no study gave"
+
+
+def numbers_without_rule(template):
+    """Cells of ours beside a paper's whose numbers are not compared, and that do not say so."""
+    for place, cell, comparing in cells_of_ours(template):
+        found = [parts(match[1]) for match in NUMBER.finditer(cell)]
+        if comparing and found and not any(rule for _, _, rule in found) and not any(words in cell for words in NOT_COMPARED):
+            yield f"studies/reproduction.md:{place}: \"{cell}\" is compared with nothing: give a rule, or say \"not compared\" and why"
