@@ -8,7 +8,8 @@
 //   simd                 1: pairs of numbers per load and store, from global and, where a thread has pairs, local memory
 //   read_a, read_b       texture: through the read-only cache (on today's GPUs that is the texture path), or not
 //   read_ab              interleaved: A and B in one loop nest, or first A and then B
-// Constants: REAL is double or float; TRANS_A, TRANS_B 1: A (B) is stored transposed.
+// Constants: REAL is double or float; COMPLEX 1: numbers are complex, and simd is 0; TRANS_A, TRANS_B 1: A (B) is stored transposed,
+// 2: transposed and conjugated.
 #include "portable.h"
 
 #define texture 1
@@ -20,6 +21,26 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 typedef JOIN(REAL, 2) Pair;
+
+#if COMPLEX == 1
+typedef Pair Number;
+#define SIGN_A (TRANS_A == 2 ? -1 : 1)   // of the imaginary part
+#define SIGN_B (TRANS_B == 2 ? -1 : 1)
+#define ADD(to, what)    \
+  {                      \
+    (to).x += (what).x;  \
+    (to).y += (what).y;  \
+  }
+#define ADD_PRODUCT(to, a, b)                                 \
+  {                                                           \
+    (to).x += (a).x * (b).x - SIGN_A * SIGN_B * (a).y * (b).y; \
+    (to).y += SIGN_B * (a).x * (b).y + SIGN_A * (a).y * (b).x; \
+  }
+#else
+typedef REAL Number;
+#define ADD(to, what) (to) += (what);
+#define ADD_PRODUCT(to, a, b) (to) += (a) * (b);
+#endif
 
 // A pointer without "restrict" and "const" keeps CUDA's compiler from using the read-only cache on its own.
 #if read_a == texture
@@ -75,11 +96,11 @@ typedef JOIN(REAL, 2) Pair;
 #define READ(MATRIX, x, y, first_x, first_y, LENGTH_X, LENGTH_Y, FROM, STORE)                                   \
   {                                                                                                           \
     const int gx = (first_x) + (x), gy = (first_y) + (y);                                                     \
-    REAL value[WIDTH];                                                                                        \
+    Number value[WIDTH];                                                                                        \
     if (gx < LENGTH_X && gy < LENGTH_Y) {                                                                     \
       FETCH(value, MATRIX, (size_t)gy * LENGTH_X + gx, FROM)                                                  \
     } else {                                                                                                  \
-      UNROLL for (int w = 0; w < WIDTH; ++w) value[w] = 0;                                                    \
+      UNROLL for (int w = 0; w < WIDTH; ++w) value[w] = ZERO(Number);                                         \
     }                                                                                                         \
     UNROLL for (int w = 0; w < WIDTH; ++w) STORE((x) + w, y) = value[w];                                      \
   }
@@ -125,19 +146,19 @@ typedef JOIN(REAL, 2) Pair;
 #define COLUMN(j) (thread_n + (j) * dim_n)
 #endif
 
-KERNEL(dim_m, dim_n, 1) dgemm(GLOBAL const REAL* a, GLOBAL const REAL* b, GLOBAL REAL* c) {
+KERNEL(dim_m, dim_n, 1) dgemm(GLOBAL const Number* a, GLOBAL const Number* b, GLOBAL Number* c) {
 #ifdef __OPENCL_VERSION__
-  LOCAL REAL stripe_a[blk_k * blk_m] __attribute__((aligned(16)));
-  LOCAL REAL stripe_b[blk_k * blk_n] __attribute__((aligned(16)));
+  LOCAL Number stripe_a[blk_k * blk_m] __attribute__((aligned(16)));
+  LOCAL Number stripe_b[blk_k * blk_n] __attribute__((aligned(16)));
 #else
-  LOCAL __align__(16) REAL stripe_a[blk_k * blk_m];
-  LOCAL __align__(16) REAL stripe_b[blk_k * blk_n];
+  LOCAL __align__(16) Number stripe_a[blk_k * blk_m];
+  LOCAL __align__(16) Number stripe_b[blk_k * blk_n];
 #endif
   const int thread_m = THREAD(0), thread_n = THREAD(1), thread = thread_n * dim_m + thread_m;
   const int first_m = GROUP(0) * blk_m, first_n = GROUP(1) * blk_n;
 
-  REAL sum[COLUMNS][ROWS];
-  UNROLL for (int j = 0; j < COLUMNS; ++j) UNROLL for (int i = 0; i < ROWS; ++i) sum[j][i] = 0;
+  Number sum[COLUMNS][ROWS];
+  UNROLL for (int j = 0; j < COLUMNS; ++j) UNROLL for (int i = 0; i < ROWS; ++i) sum[j][i] = ZERO(Number);
 
   for (int k0 = 0; k0 < SIZE_K; k0 += blk_k) {
 #if read_ab == interleaved
@@ -151,16 +172,16 @@ KERNEL(dim_m, dim_n, 1) dgemm(GLOBAL const REAL* a, GLOBAL const REAL* b, GLOBAL
 #endif
     BARRIER();
     UNROLL_BY(4) for (int k = 0; k < blk_k; ++k) {
-      REAL x[ROWS], y[COLUMNS];
+      Number x[ROWS], y[COLUMNS];
       UNROLL for (int i = 0; i < ROWS; ++i) x[i] = stripe_a[k * blk_m + ROW(i)];
       UNROLL for (int j = 0; j < COLUMNS; ++j) y[j] = stripe_b[k * blk_n + COLUMN(j)];
-      UNROLL for (int j = 0; j < COLUMNS; ++j) UNROLL for (int i = 0; i < ROWS; ++i) sum[j][i] += x[i] * y[j];
+      UNROLL for (int j = 0; j < COLUMNS; ++j) UNROLL for (int i = 0; i < ROWS; ++i) ADD_PRODUCT(sum[j][i], x[i], y[j])
     }
     BARRIER();
   }
 
   UNROLL for (int j = 0; j < COLUMNS; ++j) UNROLL for (int i = 0; i < ROWS; ++i) {
     const int m = first_m + ROW(i), n = first_n + COLUMN(j);
-    if (m < SIZE_M && n < SIZE_N) c[(size_t)n * SIZE_M + m] += sum[j][i];
+    if (m < SIZE_M && n < SIZE_N) ADD(c[(size_t)n * SIZE_M + m], sum[j][i])
   }
 }

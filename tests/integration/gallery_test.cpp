@@ -97,4 +97,35 @@ TEST(BeastStencil, IsRightForEachTransposition) {
   }
 }
 
+TEST(BeastStencil, IsRightForComplexNumbersInEachTransposition) {
+  std::unique_ptr<Device> device;
+  for (const auto& info : list_devices())
+    if (info.backend == "opencl") device = open_device(info.id);
+  const auto nvrtc = nvrtc::api().usable() ? open_compiler("cuda:sm_90") : nullptr;
+  if (!device && !nvrtc) GTEST_SKIP() << "neither an OpenCL device nor NVRTC";
+  const int shape[9] = {16, 16, 32, 32, 16, 16, 16, 16, 16};
+  for (int transposed = 0; transposed < 9; ++transposed) {
+    Problem problem = load_problem(kExamples / "dgemm_beast/zgemm.toml");
+    problem.constants["TRANS_A"] = Value(transposed % 3);
+    problem.constants["TRANS_B"] = Value(transposed / 3);
+    problem.constants["SIZE_K"] = Value(40);  // not a multiple of the stripe
+    const Configuration configuration = from_table_two(problem, shape);
+    if (device) {
+      MeasureOptions options;
+      options.min_repeats = options.max_repeats = 1;
+      options.warm_up = 0;
+      Runner runner(*device, problem, options);
+      const Measurement result =
+          runner.run(configuration, device->make_compiler()->compile(runner.compile_job(configuration)));
+      EXPECT_TRUE(usable(result.status)) << "transposed " << transposed << ": " << result.message;
+    }
+    if (!nvrtc) continue;
+    DeviceInfo h100;
+    h100.backend = "cuda";
+    h100.name = "NVIDIA H100 80GB HBM3";
+    const Constants constants = problem.constants_for(h100.name, {});
+    EXPECT_NO_THROW(nvrtc->compile(make_compile_job(problem, problem.kernel(), h100, constants, configuration)));
+  }
+}
+
 }  // namespace
