@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
 #include <sstream>
 
+#include "base/files.hpp"
 #include "support/command.hpp"
 
 namespace ergotune {
@@ -107,6 +109,39 @@ TEST(SpaceCommand, WithoutAKernelTheLimitsAreThoseOfTheBestDeviceHere) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("note: with the limits of "));
   EXPECT_GE(test::json_of(result)["valid"], 2);
+}
+
+TEST(SpaceCommand, DrawsWhatEachRestrictionRemoves) {
+  test::TemporaryFolder folder;
+  folder.write("p.json", kPlain);
+  const auto result = test::ergotune(folder, {"space", "p.json", "--figure", "f.svg", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string figure = read_file(folder.path() / "f.svg").value_or("");
+  EXPECT_THAT(figure, HasSubstr("block_size_x * tile &lt;= 256"));
+  EXPECT_THAT(figure, HasSubstr("mode == 'a' or tile &gt; 1"));
+  EXPECT_THAT(figure, HasSubstr(std::to_string(test::json_of(result)["valid"].get<int>())));
+  EXPECT_EQ(test::ergotune(folder, {"space", "p.json", "--figure", "absent/f.svg"}).exit_code, 2);
+}
+
+// What closures give in BEAST (Anzt et al., Section 2.1): a range and a restriction give it as well.
+TEST(SpaceCommand, HasFibonacciNumbersAndFactorisations) {
+  test::TemporaryFolder folder;
+  folder.write("p.toml",
+               "space_only = true\n[constants]\nN = 360\n[parameters]\nf = \"range(1, 1001)\"\n"
+               "a = \"range(1, N + 1)\"\nb = \"range(a, N + 1)\"\nc = \"range(b, N + 1)\"\n"
+               "[[restrictions]]\nexpression = \"floor(sqrt(5 * f**2 + 4) + 0.5)**2 == 5 * f**2 + 4 or "
+               "floor(sqrt(5 * f**2 - 4) + 0.5)**2 == 5 * f**2 - 4\"\n"
+               "[[restrictions]]\nexpression = \"a * b * c == N\"\n");
+  const auto space = test::json_of(test::ergotune(folder, {"space", "p.toml", "--json", "--list"}));
+  std::set<int> fibonacci;
+  std::set<std::array<int, 3>> factorisations;
+  for (const auto& c : space["configurations"]) {
+    fibonacci.insert(c["f"].get<int>());
+    factorisations.insert({c["a"].get<int>(), c["b"].get<int>(), c["c"].get<int>()});
+  }
+  EXPECT_THAT(fibonacci, testing::ElementsAre(1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610, 987));
+  EXPECT_EQ(factorisations.size(), 32u);
+  EXPECT_EQ(space["valid"], 15 * 32);
 }
 
 // The exhaustive space of Anzt et al., Section 2.3, counted without being visited. The count was confirmed by

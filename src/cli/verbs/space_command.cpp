@@ -7,6 +7,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "analysis/pruning_figure.hpp"
+#include "base/files.hpp"
 #include "cli/command.hpp"
 #include "device/device.hpp"
 #include "ergotune/error.hpp"
@@ -19,7 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct SpaceArguments {
-  std::string file, device, profile;
+  std::string file, device, profile, figure;
   std::uint64_t samples = 0, seed = 1;
   bool json = false, list = false, explain = false;
 };
@@ -173,6 +175,10 @@ void run(const SpaceArguments& arguments) {
   const SearchSpace space = problem.build_space(problem.constants_for(device_name, properties));
   if (space.empty()) fmt::print(stderr, "ergotune: {}: {}\n", arguments.file, space.why_empty());
 
+  std::vector<RestrictionEffect> effects;
+  if (arguments.explain || !arguments.figure.empty()) effects = space.explain();
+  if (!arguments.figure.empty()) write_named_file(arguments.figure, pruning_figure(space, effects));
+
   Random random(arguments.seed);
   std::vector<ConfigurationIndex> sample;
   if (arguments.samples > 0 && !space.empty()) sample = space.sample_distinct(arguments.samples, random);
@@ -194,7 +200,7 @@ void run(const SpaceArguments& arguments) {
     if (space.empty()) document["why_empty"] = space.why_empty();
     if (arguments.explain) {
       document["restrictions"] = Json::array();
-      for (const auto& effect : space.explain()) document["restrictions"].push_back(effect_json(effect));
+      for (const auto& effect : effects) document["restrictions"].push_back(effect_json(effect));
     }
     if (arguments.samples > 0) {
       document["sample"] = Json::array();
@@ -214,7 +220,7 @@ void run(const SpaceArguments& arguments) {
     for (ConfigurationIndex i = 0; i < space.size(); ++i) lines.print(i);
   lines.flush();
   if (arguments.samples == 0 && !arguments.list) print_summary(space);
-  if (arguments.explain) print_effects(space.explain());
+  if (arguments.explain) print_effects(effects);
 }
 
 }  // namespace
@@ -233,10 +239,12 @@ void add_space_command(Verb app) {
   verb.add_option("--seed", arguments->seed, "Seed of the sample").show_default();
   verb.add_flag("--list", arguments->list, "Print every configuration, in order, as JSON lines");
   verb.add_flag("--explain", arguments->explain, "Show how many configurations each restriction removes");
+  verb.add_option("--figure", arguments->figure, "Write an SVG figure of what each restriction removes");
   add_json_option(verb, arguments->json);
   verb.footer(
       "Examples:\n"
       "  ergotune space gemm.toml --explain\n"
+      "  ergotune space gemm.toml --figure restrictions.svg\n"
       "  ergotune space gemm.toml --list\n"
       "  ergotune space gemm.toml --sample 1 --json\n"
       "  ergotune space examples/dgemm_beast/space.toml --profile h100 --sample 5 --seed 7");
