@@ -70,7 +70,7 @@ TEST(ObserverRegistry, ComplaintsNamePlaceAndCure) {
 }
 
 TEST(ObserverRegistry, ChecksWithoutADevice) {
-  EXPECT_NO_THROW(check_observers({{"energy", {{"sensors", {"nvml:0/energy"}}, {"seconds", {2}}}, {}}}));
+  EXPECT_NO_THROW(check_observers({{"energy", {{"sensors", {"nvml:0/energy"}}, {"exactly", {1}}}, {}}}));
   EXPECT_THROW(check_observers({{"launches", {}, {}}, {"unknown", {}, {}}}), UserError);
 }
 

@@ -154,6 +154,19 @@ TEST_F(QuietEnergyOnFakeBoard, RacingStopsWhatCanNoLongerWin) {
   });
 }
 
+TEST_F(EnergyOnFakeBoard, AWholeBudgetIsUsedWhateverThePrecisionAndTheOthers) {
+  auto& nvml = fake("generation=hopper");
+  BoardDevice device(nvml);
+  auto kernel = device.kernel(1e-3, 0, 0.5);
+  EnergyOptions options;
+  options.precision = 0.5;  // met at once
+  options.budget = 1.5;
+  options.whole_budget = true;
+  const Outcome out = measure(nvml, device, kernel, options, {}, 1e-3);  // beside one that is far better
+  EXPECT_EQ(out.result.status, Status::ok);
+  EXPECT_GE(out.seconds, 1.5);
+}
+
 TEST_F(EnergyOnFakeBoard, BudgetIsACeilingAndTheValueIsKept) {
   auto& nvml = fake("generation=hopper");
   BoardDevice device(nvml);

@@ -187,12 +187,12 @@ bool EnergyMeter::wants_more(const LaunchStream& so_far) {
   next_look_ = now + 0.05;
   const EnergyResult result = estimate_energy(snapshot, options_);
   if (result.status == Status::unsupported) return true;
+  if (options_.whole_budget) return true;
   if (cannot_win(result)) {
     gave_up_ = true;
     return false;
   }
   // Twice running, because the first look that happens to be good is more often luck.
-  if (options_.whole_budget) return true;
   looks_good_ = precise_enough(result, options_) ? looks_good_ + 1 : 0;
   return looks_good_ < 2;
 }

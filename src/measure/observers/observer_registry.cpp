@@ -51,6 +51,13 @@ std::shared_ptr<Observer> make_energy(const Options& options, const ObserverCont
   if (const double celsius = options.at("temperature").front().as_real(); celsius != 0)
     energy.correction = correction_to(celsius, sources);
   energy.budget = options.at("seconds").front().as_real();
+  const double exactly = options.at("exactly").front().as_real();
+  if (!(exactly >= 0))
+    throw UserError(fmt::format("\"exactly\" of observer \"energy\" must be 0 or more, not {}", exactly));
+  if (exactly > 0) {
+    energy.budget = exactly;
+    energy.whole_budget = true;
+  }
   if (const double reference = context.measure.reference_seconds; reference > 0) {
     energy.budget = reference;
     energy.whole_budget = true;
@@ -94,6 +101,11 @@ std::vector<ObserverEntry>& entries() {
         quantities_of_energy(),
         {{"sensors", Type::text, true, "Sensors by id, as \"ergotune devices\" lists them; none: the device's own", {}},
          {"seconds", Type::number, false, "s of launches per configuration at most; 0: what the sensor needs", {0.0}},
+         {"exactly",
+          Type::number,
+          false,
+          "s of launches per configuration, whatever the precision, as other tuners measure; 0: until it is precise",
+          {0.0}},
          {"idle",
           Type::number,
           false,

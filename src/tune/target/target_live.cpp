@@ -197,6 +197,12 @@ LiveOptions live_options(Problem& problem, const SetupOptions& options) {
   live.compile_share = options.compile_share;
   live.energy = live.energy || options.energy || !live.sensors.empty() ||
                 needs_sensor(objective_of(problem, options.further_metrics));
+  for (ObserverSpec& spec :
+       problem.observers) {  // --sensor and --energy-budget hold for an observer with other options too
+    if (spec.name != "energy") continue;
+    if (!live.sensors.empty()) spec.options.try_emplace("sensors", live.sensors.begin(), live.sensors.end());
+    if (live.energy_seconds > 0) spec.options.try_emplace("seconds", std::vector<Value>{live.energy_seconds});
+  }
   constexpr double kIdlePause = 4;  // s; a GPU drops its clocks within a second or two of idling
   constexpr double kCelsius = 50;
   if (names_quantity(problem, options, "idle_subtracted_energy")) {
