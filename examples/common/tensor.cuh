@@ -7,16 +7,21 @@ __device__ __forceinline__ unsigned shared_address(const void* pointer) {
   return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-// The tile of a matrix product that a block computes: group_m tiles along M come before the next along N, so that the L2 cache sees
-// them together.
+// The tiles of a matrix product in the order in which they are computed: group_m tiles along M come before the next along N, so that the
+// L2 cache sees them together. Where `back` is set every other group goes back along N, so that it begins with the tiles of B that
+// the one before ended with.
 struct Tile {
   int row, column;
 };
+template <int tiles_m, int tiles_n, int group_m, bool back = false>
+__device__ __forceinline__ Tile tile_at(int number) {
+  const int group = number / (group_m * tiles_n), within = number % (group_m * tiles_n);
+  const int height = min(group_m, tiles_m - group * group_m), column = within / height;
+  return {group * group_m + within % height, back && group % 2 == 1 ? tiles_n - 1 - column : column};
+}
 template <int tiles_m, int tiles_n, int group_m>
 __device__ __forceinline__ Tile tile_of_block() {
-  const int group = blockIdx.x / (group_m * tiles_n), within = blockIdx.x % (group_m * tiles_n);
-  const int height = min(group_m, tiles_m - group * group_m);
-  return {group * group_m + within % height, within / height};
+  return tile_at<tiles_m, tiles_n, group_m>(blockIdx.x);
 }
 
 // 16 bytes from global to shared memory, behind the thread's back (compute capability 8.0 and up).

@@ -1,88 +1,171 @@
-// Half-precision matrix product C = A B^T with the warpgroup instructions of Hopper (wgmma, compute capability 9.0a), CUDA. A is
-// SIZE_M x SIZE_K, B is SIZE_N x SIZE_K, C is SIZE_M x SIZE_N, all halves, each row after row.
+// Half-precision matrix product C = A B^T with Hopper's warpgroup instructions, copy engine and clusters (compute capability
+// 9.0a), CUDA. A is SIZE_M x SIZE_K, B is SIZE_N x SIZE_K, C is SIZE_M x SIZE_N, all halves, each row after row.
 //
-// A block of GROUPS warpgroups (128 threads each) computes a tile of BM x BN in steps of 64 along K: a row of a tile is 128
-// bytes, and wgmma reads both operands from shared memory in the 128-byte swizzle (16-byte piece p of row r stands at p ^ r
-// % 8). Copies are asynchronous and so is the multiplication: while one step's runs, later tiles are on their way. What can
-// be tuned:
-//   BM, BN          tile of a block; each warpgroup computes BM / GROUPS x BN
-//   GROUPS          warpgroups of a block
-//   STAGES          buffers in the ring; one step is multiplied, one has just been, the others are being filled
-//   GROUP_M         tiles along M that run side by side before the next along N: what the L2 cache sees
+// A block has a warpgroup that copies (one of its threads does, with few registers) and CONSUMERS warpgroups that multiply, each
+// BM / CONSUMERS rows of the block's tile. Steps of 64 along K go through a ring of STAGES buffers: a row of a buffer is 128
+// bytes in the 128-byte swizzle, which both the copy engine and wgmma know. Blocks of a cluster copy parts of what they
+// share and send them to each other. Blocks take one tile after another (SPARE multiprocessors have none); results
+// leave through shared memory while the next tile is copied. What can be tuned:
+//   BM, BN                  tile of a block
+//   CONSUMERS               warpgroups that multiply
+//   STAGES                  buffers in the ring
+//   CLUSTER_M, CLUSTER_N    blocks of a cluster along M (they share a tile of B) and along N (a tile of A)
+//   GROUP_M                 clusters along M that run side by side before the next along N: what the L2 cache sees
+//   BACK                    1: every other group goes back along N
+//   EVICT                   what the L2 cache gives up: 0 no preference, 1 results first, 2 operands last as well
+//   OUT_COLUMNS             columns of results that are in shared memory on their way out
+//   SPARE                   multiprocessors without a block
+//   SKEW                    steps by which the second consumer runs behind the first, so that one stores while the other multiplies
 #include "tensor.cuh"
 #include "wgmma.cuh"
+#include "hopper.cuh"
 
 #define BK 64
-#define THREADS (128 * GROUPS)
-#define TILE_A (BM * 128)                     // bytes
+#define THREADS (128 * (CONSUMERS + 1))
+#define CLUSTER (CLUSTER_M * CLUSTER_N)
+#define TILE_A (BM * 128)                      // bytes
 #define STAGE ((BM + BN) * 128)
-#define ROWS (BM / GROUPS / 64)               // of 64 x BN results of a warpgroup
+#define ROWS (BM / CONSUMERS / 64)             // of 64 x BN results of a consumer
 #define STEPS (SIZE_K / BK)
+#define OUT (64 * 2 * OUT_COLUMNS)             // bytes of a consumer's results on their way
+#define CLUSTERS_M (SIZE_M / (BM * CLUSTER_M))
+#define CLUSTERS_N (SIZE_N / (BN * CLUSTER_N))
+#define TILES (CLUSTERS_M * CLUSTERS_N)        // of clusters
 
-template <int count>
-__device__ __forceinline__ void load_tile(unsigned to, const char* from) {
-#pragma unroll
-  for (int i = 0; i < count * 8 / THREADS; ++i) {
-    const int row = threadIdx.x / 8 + i * (THREADS / 8), piece = threadIdx.x % 8;
-    copy_async(to + row * 128 + (piece ^ row % 8) * 16, from + (size_t)row * (2 * SIZE_K) + piece * 16);
-  }
-}
+struct Maps {
+  TensorMap a, b, c;
+};
+__device__ Maps maps_of_blocks[(SIZE_M / BM) * (SIZE_N / BN)];
 
-extern "C" __global__ void __launch_bounds__(THREADS)
-hopper_gemm(const char* __restrict__ a, const char* __restrict__ b, unsigned* __restrict__ c) {
-  extern __shared__ __align__(1024) char ring[];
-  const unsigned shared = (shared_address(ring) + 1023) & ~1023u;  // the swizzle counts from multiples of 1024 bytes
-  const int warpgroup = threadIdx.x / 128;
-  const Tile tile = tile_of_block<SIZE_M / BM, SIZE_N / BN, GROUP_M>();
-  const int first_row = tile.row * BM, first_column = tile.column * BN;
-  a += (size_t)first_row * (2 * SIZE_K);
-  b += (size_t)first_column * (2 * SIZE_K);
+extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)
+hopper_gemm(const char* __restrict__ a, const char* __restrict__ b, char* __restrict__ c) {
+  extern __shared__ __align__(1024) char ring_start[];
+  const unsigned ring = (shared_address(ring_start) + 1023) & ~1023u;  // the swizzle counts from multiples of 1024 bytes
+  const unsigned out = ring + STAGES * STAGE, scratch = out + CONSUMERS * OUT, full = scratch + 3 * 128, empty = full + 8 * STAGES;
+  const int warpgroup = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+  const int rank = block_of_cluster(), rank_m = rank / CLUSTER_N, rank_n = rank % CLUSTER_N;
+  Maps& maps = maps_of_blocks[blockIdx.x];
 
-  const auto load = [&](int step) {
-    if (step < STEPS) {
-      const unsigned stage = shared + step % STAGES * STAGE;
-      load_tile<BM>(stage, a + step * (2 * BK));
-      load_tile<BN>(stage + TILE_A, b + step * (2 * BK));
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < STAGES; ++s) {
+      make_barrier(full + 8 * s, 1);
+      make_barrier(empty + 8 * s, CONSUMERS * (CLUSTER_M + CLUSTER_N - 1));  // consumers of all blocks that get what this one copies
     }
-    commit_copies();
+    show_barriers();
+  }
+  if (warpgroup == 0) {
+    if (warp == 0) make_tensor_map(&maps.a, scratch, a, SIZE_M, SIZE_K, BM / CLUSTER_N);
+    if (warp == 1) make_tensor_map(&maps.b, scratch + 128, b, SIZE_N, SIZE_K, BN / CLUSTER_M);
+    if (warp == 2) make_tensor_map(&maps.c, scratch + 256, c, SIZE_M, SIZE_N, 64);
+  }
+  __syncthreads();
+  meet_cluster();
+
+  const int clusters = gridDim.x / CLUSTER;
+  const auto place_of = [&](int tile) {  // in C
+    const Tile of_cluster = tile_at<CLUSTERS_M, CLUSTERS_N, GROUP_M, BACK == 1>(tile);
+    return Tile{(of_cluster.row * CLUSTER_M + rank_m) * BM, (of_cluster.column * CLUSTER_N + rank_n) * BN};
   };
-  for (int step = 0; step < STAGES - 2; ++step) load(step);
+  int stage = 0, phase = 0;
+  const auto next = [&] {
+    if (++stage == STAGES) stage = 0, phase ^= 1;
+  };
 
-  float sums[ROWS][BN / 2];
-#pragma unroll
-  for (int r = 0; r < ROWS; ++r)
-#pragma unroll
-    for (int i = 0; i < BN / 2; ++i) sums[r][i] = 0.0f;
-
+  if (warpgroup == 0) {
+    give_registers<40>();
+    if (threadIdx.x == 0) {
+      see_tensor_map(&maps.a);
+      see_tensor_map(&maps.b);
+      const unsigned long long policy = EVICT == 2 ? last_policy() : normal_policy();
+      unsigned same_row = 0, same_column = 0;  // blocks of the cluster
+      for (int i = 0; i < CLUSTER_N; ++i) same_row |= 1u << (rank_m * CLUSTER_N + i);
+      for (int i = 0; i < CLUSTER_M; ++i) same_column |= 1u << (i * CLUSTER_N + rank_n);
+      for (int tile = blockIdx.x / CLUSTER; tile < TILES; tile += clusters) {
+        const Tile place = place_of(tile);
 #pragma unroll 1
-  for (int step = 0; step < STEPS; ++step) {
-    wait_for_copies<STAGES - 3>();
-    make_copies_visible();
-    __syncthreads();  // this step's tiles are there for all, and all have done the multiplication before the last
-    const unsigned tile_a = shared + step % STAGES * STAGE + warpgroup * (ROWS * 64 * 128);
-    const unsigned tile_b = shared + step % STAGES * STAGE + TILE_A;
-    begin_multiplications(sums);
+        for (int step = 0; step < STEPS; ++step) {
+          wait_for_phase(empty + 8 * stage, phase ^ 1);
+          const unsigned barrier = full + 8 * stage;
+          arrive_and_expect(barrier, STAGE);
+          const int part_a = rank_n * (BM / CLUSTER_N), part_b = rank_m * (BN / CLUSTER_M);
+          const unsigned to_a = ring + stage * STAGE + part_a * 128, to_b = ring + stage * STAGE + TILE_A + part_b * 128;
+          if (CLUSTER_N > 1)
+            load_box_for(same_row, to_a, &maps.a, place.row + part_a, step * BK, barrier, policy);
+          else
+            load_box(to_a, &maps.a, place.row, step * BK, barrier, policy);
+          if (CLUSTER_M > 1)
+            load_box_for(same_column, to_b, &maps.b, place.column + part_b, step * BK, barrier, policy);
+          else
+            load_box(to_b, &maps.b, place.column, step * BK, barrier, policy);
+          next();
+        }
+      }
+    }
+  } else {
+    take_registers<232>();
+    const int consumer = warpgroup - 1, thread = threadIdx.x % 128;
+    const unsigned mine = out + consumer * OUT;
+    const bool tells = thread < CLUSTER && (thread / CLUSTER_N == rank_m || thread % CLUSTER_N == rank_n);
+    const auto release = [&](int which) {
+      if (CLUSTER == 1) {
+        if (thread == 0) arrive(empty + 8 * which);
+      } else if (tells) {
+        arrive_at(empty + 8 * which, thread);
+      }
+    };
+    const unsigned long long policy = EVICT >= 1 ? first_policy() : normal_policy();
+    if (thread == 0) see_tensor_map(&maps.c);
+    bool behind = SKEW > 0 && CONSUMERS == 2;
+    if (behind && consumer == 1) meet(8, 256);
+    float sums[ROWS][BN / 2];
+    for (int tile = blockIdx.x / CLUSTER; tile < TILES; tile += clusters) {
+      const Tile place = place_of(tile);
+      int before = 0;
+#pragma unroll 1
+      for (int step = 0; step < STEPS; ++step) {
+        wait_for_phase(full + 8 * stage, phase);
+        const unsigned tile_a = ring + stage * STAGE + consumer * (ROWS * 64 * 128), tile_b = ring + stage * STAGE + TILE_A;
+        begin_multiplications(sums);
 #pragma unroll
-    for (int k = 0; k < BK / 16; ++k)
+        for (int k = 0; k < BK / 16; ++k)
+#pragma unroll
+          for (int r = 0; r < ROWS; ++r)
+            multiply_async(sums[r], matrix_at(tile_a + r * (64 * 128) + k * 32), matrix_at(tile_b + k * 32), step + k);
+        commit_multiplications();
+        wait_for_multiplications<1>(sums);
+        if (step > 0) release(before);
+        before = stage;
+        next();
+        if (behind && consumer == 0 && step == SKEW - 1) let_pass(8, 256), behind = false;
+      }
+      wait_for_multiplications<0>(sums);
+      release(before);
+
+      // A warp has 16 rows of 64; a thread has pairs of columns in two of them, eight rows apart.
 #pragma unroll
       for (int r = 0; r < ROWS; ++r)
-        multiply_async(sums[r], matrix_at(tile_a + r * (64 * 128) + k * 32), matrix_at(tile_b + k * 32));
-    commit_multiplications();
-    load(step + STAGES - 2);
-    wait_for_multiplications<1>(sums);
+#pragma unroll
+        for (int n = 0; n < BN; n += OUT_COLUMNS) {
+          if (thread == 0) wait_for_stores();
+          meet(1 + consumer, 128);
+#pragma unroll
+          for (int i = 0; i < OUT_COLUMNS / 16; ++i) {
+            const float* s = &sums[r][(n + 16 * i) / 2];
+            const int row = warp * 16 + lane % 16, piece = i % 4 * 2 + lane / 16;
+            store_matrices(mine + i / 4 * (64 * 128) + row * 128 + (piece ^ row % 8) * 16, pack_halves(s[0], s[1]), pack_halves(s[2], s[3]),
+                           pack_halves(s[4], s[5]), pack_halves(s[6], s[7]));
+          }
+          make_copies_visible();
+          meet(1 + consumer, 128);
+          if (thread == 0) {
+#pragma unroll
+            for (int i = 0; i < OUT_COLUMNS / 64; ++i)
+              store_box(&maps.c, place.row + (consumer * ROWS + r) * 64, place.column + n + 64 * i, mine + i * (64 * 128), policy);
+            commit_stores();
+          }
+        }
+    }
+    if (thread == 0) wait_for_stores();
   }
-  wait_for_multiplications<0>(sums);
-
-  // A warp has 16 rows of a warpgroup's 64; a thread has pairs of columns in two of them, eight rows apart.
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-#pragma unroll
-  for (int r = 0; r < ROWS; ++r)
-#pragma unroll
-    for (int n = 0; n < BN / 8; ++n)
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int row = first_row + (warpgroup * ROWS + r) * 64 + warp * 16 + half * 8 + lane / 4;
-        const int column = first_column + n * 8 + lane % 4 * 2;
-        c[((size_t)row * SIZE_N + column) / 2] = pack_halves(sums[r][4 * n + 2 * half], sums[r][4 * n + 2 * half + 1]);
-      }
+  meet_cluster();  // no block ends while another may still send to it
 }
