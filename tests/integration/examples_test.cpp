@@ -80,6 +80,7 @@ constexpr Example kAll[] = {
     {"softmax/softmax.toml", "opencl", 1, 1},
     {"spmv/spmv.toml", "opencl", 1, 1},
     {"attention/attention.toml", "cuda", 0, 1},
+    {"attention/hopper_attention.toml", "cuda", 0, 1},
     {"tensor_correlator/tensor_correlator.toml", "cuda", 0, 1},
     {"tensor_correlator/tensor_correlator_8bit.toml", "cuda", 0, 1},
     {"tensor_gemm/hopper_gemm.toml", "cuda", 0, 1},
