@@ -6,7 +6,7 @@ import gzip
 import json
 
 from study import ROOT, Mistake, correlation, mean, percent_above, spread_percent
-from vendor import vendor_figures
+from vendor import dgemm_figures
 
 MEASURES = True  # a part of it runs on real boards
 
@@ -266,7 +266,7 @@ def repeatability(study):
 
 def vendor_beside(study):
     """The vendor's library beside Table II, as in the paper."""
-    found = vendor_figures({"dgemm"}).get("dgemm")
+    found = dgemm_figures()
     if found:
         study.note(vendor_gflops=WORK / found["time"])
         if found["energy"]:

@@ -1,88 +1,141 @@
-"""What the vendor's library does on the board, through PyTorch: time by events, energy by the board's counter over two seconds."""
+"""What the vendor's libraries and PyTorch do on the board: what they are called with, and one stopwatch for all.
+
+Time is that of CUDA events, energy that of the board's counter (NVML), both over a stream of launches that begins and ends when the
+counter changes, after the board has come to its steady state.
+"""
 
 import ctypes
-import statistics
 import time
 
 
-def board_energy():
-    """A function that reads the board's energy counter in joules, or None."""
+class Board:
+    """The first board's energy counter (J), power limit (W) and name, through NVML; None where there is no NVML."""
+
+    def __init__(self):
+        self._nvml, self._board = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p()
+        if self._nvml.nvmlInit_v2() or self._nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(self._board)):
+            raise OSError("NVML knows no board")
+
+    def _number(self, function, type):
+        value = type()
+        return value.value if getattr(self._nvml, function)(self._board, ctypes.byref(value)) == 0 else None
+
+    def energy(self):
+        return self._number("nvmlDeviceGetTotalEnergyConsumption", ctypes.c_ulonglong) / 1e3
+
+    def power_limit(self):
+        return self._number("nvmlDeviceGetEnforcedPowerLimit", ctypes.c_uint) / 1e3
+
+
+def sustained(torch, board, call, seconds=0.5, warm_up=0.3):
+    """Time (s), energy (J) and power (W) of a call in a steady state; energy and power are None without a board."""
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    call()
+    start.record()
+    call()
+    end.record()
+    end.synchronize()
+    each = max(1e-6, start.elapsed_time(end) * 1e-3)
+    batch, events = max(1, int(0.005 / each)), []
+
+    def feed():
+        """Keeps two batches in the queue, so that the board never waits and the counter is read close to what runs."""
+        for _ in range(batch):
+            call()
+        events.append(torch.cuda.Event(enable_timing=True))
+        events[-1].record()
+        if len(events) > 2:
+            events[-3].synchronize()
+
+    def edge():
+        """When the counter changes: the moment, its value, and the batches that were queued."""
+        if board is None:
+            return time.perf_counter(), 0.0, len(events)
+        before = board.energy()
+        while True:
+            feed()
+            now = board.energy()
+            if now != before:
+                return time.perf_counter(), now, len(events)
+
+    begun = time.perf_counter()
+    while time.perf_counter() - begun < warm_up:
+        feed()
+    begun, energy, first = edge()
+    while time.perf_counter() - begun < seconds:
+        feed()
+    ended, energy_then, last = edge()
+    torch.cuda.synchronize()
+    per_call = events[first - 1].elapsed_time(events[last - 1]) * 1e-3 / ((last - first) * batch)
+    watts = (energy_then - energy) / (ended - begun) if board else None
+    return {"time": per_call, "energy": watts * per_call if board else None, "power": watts}
+
+
+def this_board():
     try:
-        nvml = ctypes.CDLL("libnvidia-ml.so.1")
-        board, millijoules = ctypes.c_void_p(), ctypes.c_ulonglong()
-        if nvml.nvmlInit_v2() or nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(board)):
-            return None
+        return Board()
     except OSError:
         return None
 
-    def read():
-        nvml.nvmlDeviceGetTotalEnergyConsumption(board, ctypes.byref(millijoules))
-        return millijoules.value / 1e3
 
-    return read
-
-
-def measured(torch, call):
-    """Time (s) and energy (J, None where no counter is) of one call."""
-    for _ in range(3):
-        call()
-    torch.cuda.synchronize()
-    times = []
-    for _ in range(20):
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        call()
-        end.record()
-        end.synchronize()
-        times.append(start.elapsed_time(end) * 1e-3)
-    each, read = statistics.median(times), board_energy()
-
-    def stream(seconds):
-        begun, energy, calls = time.monotonic(), read(), 0
-        while time.monotonic() - begun < seconds:
-            for _ in range(max(1, int(0.05 / each))):
-                call()
-                calls += 1
-            torch.cuda.synchronize()
-        return (time.monotonic() - begun) / calls, (read() - energy) / calls
-
-    if read is None:
-        return {"time": each, "energy": None}
-    stream(0.7)
-    steady, energy = stream(2.0)
-    return {"time": min(each, steady), "energy": energy}
-
-
-def calls(torch):
-    """By name: a call, and what it does in the unit of our metric."""
-    torch.manual_seed(1)
-    matrix = lambda scale, type: ((torch.rand(4096, 4096, device="cuda") - 0.5) * scale).to(type)
-    a, b = matrix(2, torch.float32), matrix(2, torch.float32)
-    a16, b16 = matrix(1, torch.float16), matrix(1, torch.float16)
-    q, k, v = (torch.rand(1, 64, 2048, 128, device="cuda").half() for _ in range(3))
-    x = torch.rand(2**28, device="cuda")
-    y = torch.empty_like(x)
-    rows = ((torch.rand(8192, 8192, device="cuda") - 0.5) * 8).half()
-    scale, shift = rows[0].clone(), rows[1].clone()
-    work, moved = 2 * 4096**3, {"bandwidth_of": 4 * rows.numel() / 1e9}
-    return {
-        "sgemm": (lambda: torch.mm(a, b.t()), {"gflops_of": work / 1e9}),
-        "hgemm": (lambda: torch.mm(a16, b16.t()), {"tflops_of": work / 1e12}),
-        "dgemm": (lambda a=a.double(), b=b.double(): torch.mm(a, b), {"gflops_of": work / 1e9}),
-        "attention": (lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v), {"tflops_of": 4 * 64 * 2048**2 * 128 / 1e12}),
-        "copy": (lambda: y.copy_(x), {"bandwidth_of": 8 * x.numel() / 1e9}),
-        "sum": (lambda: x.sum(), {"bandwidth_of": 4 * x.numel() / 1e9}),
-        "softmax": (lambda: torch.softmax(rows, 1), moved),
-        "layer_norm": (lambda: torch.nn.functional.layer_norm(rows, (8192,), scale, shift), moved),
-    }
-
-
-def vendor_figures(names=None):
-    """Time (s) and energy (J) of one call by name, and what it does in our metric's unit; empty where there is no PyTorch."""
+def dgemm_figures():
+    """Time (s) and energy (J) of cuBLAS's double-precision product of 4096 x 4096; None where there is no PyTorch."""
     try:
         import torch
     except ImportError:
-        return {}
-    torch.backends.cuda.matmul.allow_tf32 = False
-    torch.backends.cudnn.allow_tf32 = False
-    return {name: measured(torch, call) | unit for name, (call, unit) in calls(torch).items() if names is None or name in names}
+        return None
+    a, b = (torch.rand(4096, 4096, device="cuda", dtype=torch.float64) for _ in range(2))
+    return sustained(torch, this_board(), lambda: torch.mm(a, b.t()), 2.0, 0.7)
+
+
+def alternatives(torch, kind, constants, buffers):
+    """What else does the work of an example on the same buffers (flat, in the order of the example's arguments): calls by name, which
+    return their result."""
+    functional, size = torch.nn.functional, lambda name: int(constants[name])
+    compiled = lambda function: torch.compile(function, dynamic=False)
+    if kind == "hgemm":
+        a, b = buffers[0].view(size("SIZE_M"), -1), buffers[1].view(size("SIZE_N"), -1).t()
+        c = torch.empty(size("SIZE_M"), size("SIZE_N"), device="cuda", dtype=a.dtype)
+        return {"cuBLAS": lambda: torch.mm(a, b, out=c)}
+    if kind == "sgemm":  # C = A^T B, column after column
+        a, b = buffers[0].view(size("SIZE_K"), -1), buffers[1].view(size("SIZE_K"), -1)
+        c = torch.empty(size("SIZE_N"), size("SIZE_M"), device="cuda")
+        return {"cuBLAS": lambda: torch.mm(b.t(), a, out=c)}
+    if kind == "attention":
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        q, k, v = (each.view(1, size("HEADS"), size("LENGTH"), size("DEPTH")) for each in buffers[:3])
+
+        def by(backend):
+            def call():
+                with sdpa_kernel(backend):
+                    return functional.scaled_dot_product_attention(q, k, v, is_causal=bool(constants["CAUSAL"]))
+
+            return call
+
+        return {"cuDNN": by(SDPBackend.CUDNN_ATTENTION), "FlashAttention-2": by(SDPBackend.FLASH_ATTENTION)}
+    if kind == "sum":
+        x, fast = buffers[0], compiled(lambda x: x.sum())
+        return {"PyTorch": lambda: x.sum(), "torch.compile": lambda: fast(x)}
+    rows, columns = size("ROWS"), size("COLUMNS")
+    x, y = buffers[0].view(rows, columns), torch.empty(rows, columns, device="cuda", dtype=torch.float16)
+    from triton_rows import layer_norm, softmax
+
+    if kind == "softmax":
+        fast = compiled(lambda x: torch.softmax(x, 1))
+
+        def by_triton(warps):
+            softmax[(rows,)](x, y, columns, BLOCK=columns, num_warps=warps)
+            return y
+
+        return {"PyTorch": lambda: torch.softmax(x, 1), "torch.compile": lambda: fast(x), "Triton, 8 warps": lambda: by_triton(8),
+                "Triton, 16 warps": lambda: by_triton(16)}
+    scale, shift = buffers[1], buffers[2]
+    fast = compiled(lambda x, scale, shift: functional.layer_norm(x, (columns,), scale, shift))
+
+    def norm_by_triton(warps):
+        layer_norm[(rows,)](x, scale, shift, y, columns, BLOCK=columns, num_warps=warps)
+        return y
+
+    return {"PyTorch": lambda: functional.layer_norm(x, (columns,), scale, shift), "torch.compile": lambda: fast(x, scale, shift),
+            "Triton, 8 warps": lambda: norm_by_triton(8), "Triton, 16 warps": lambda: norm_by_triton(16)}
