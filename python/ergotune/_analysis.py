@@ -1,5 +1,7 @@
 """Analysis of a recording: speed and energy efficiency."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from pathlib import Path
