@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <thread>
 
@@ -26,13 +28,13 @@ using State = Finding::State;
 constexpr const char* kProblem = R"toml(
 name = "ergotune_doctor"
 [constants]
-COUNT = 65536
+COUNT = {3}
 [parameters]
 FACTOR = [2]
 [kernel]
 function = "doctor"
 arguments = [
-  {{ name = "x", type = "float32", count = "COUNT" }},
+  {{ name = "x", type = "float32", count = "COUNT", fill = 3 }},
   {{ name = "y", type = "float32", count = "COUNT", access = "write" }},
 ]
 [kernel.source.{0}]
@@ -42,14 +44,10 @@ text = '''
 [kernel.launch]
 global = ["COUNT"]
 block = ["min(64, device.max_threads_per_block)"]
-[verification.host_function]
-function = "reference"
-[verification.host_function.source.c]
-text = '''
-void reference(const float* x, float* y)
-{{ for (int i = 0; i < COUNT; ++i) y[i] = 2 * x[i]; }}
-'''
+[verification.files]
+y = '{2}'
 )toml";
+constexpr std::size_t kCount = 65536;
 
 constexpr const char* kCuda =
     "extern \"C\" __global__ void doctor(const float* x, float* y) { int i = blockIdx.x * blockDim.x + threadIdx.x; "
@@ -61,6 +59,27 @@ constexpr const char* kOpenCl =
 constexpr const char* kC =
     "void doctor(const float* x, float* y) { for (int i = 0; i < COUNT; ++i) y[i] = FACTOR * x[i]; }";
 
+/// What the kernel has to compute, as a file: a reference function would need a compiler for C, which GPUs do not.
+class ExpectedFile {
+ public:
+  ExpectedFile() {
+    path_ = (std::filesystem::temp_directory_path() / "ergotune-doctor-XXXXXX").string();
+    const int descriptor = ::mkstemp(path_.data());
+    if (descriptor < 0) throw Error(fmt::format("cannot make a file {}", path_));
+    ::close(descriptor);
+    const std::vector<float> values(kCount, 6.0f);
+    std::ofstream(path_, std::ios::binary)
+        .write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(kCount * sizeof(float)));
+  }
+  ~ExpectedFile() { ::unlink(path_.c_str()); }
+  ExpectedFile(const ExpectedFile&) = delete;
+  ExpectedFile& operator=(const ExpectedFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 Finding run_kernel(const DeviceInfo& device, const std::string& command) {
   Finding finding{State::failed, "kernels", device.id, "", ""};
   const Language language = device::backend_named(device.backend).languages.front();
@@ -68,11 +87,13 @@ Finding run_kernel(const DeviceInfo& device, const std::string& command) {
                        : language == Language::cuda || language == Language::hip ? kCuda
                                                                                  : kC;
   try {
+    const ExpectedFile expected;
     TuneOptions options;
     options.command = command;
     options.settings = {{"device", device.id}, {"confirm", "false"}, {"jobs", "1"}};
     const TuneResult result =
-        tune(parse_problem(fmt::format(kProblem, to_string(language), source), "doctor.toml"), options);
+        tune(parse_problem(fmt::format(kProblem, to_string(language), source, expected.path(), kCount), "doctor.toml"),
+             options);
     if (!result.best.empty()) {
       finding.state = State::ok;
       finding.message = fmt::format("{}: a kernel was compiled, ran, and its result is right", device.name);
@@ -82,6 +103,9 @@ Finding run_kernel(const DeviceInfo& device, const std::string& command) {
   } catch (const std::exception& error) {
     finding.message = error.what();
   }
+  if (finding.state == State::failed && device.backend == "host")
+    finding.remedy =
+        "functions and references in C, C++ and Fortran need a compiler (Debian: apt install gcc g++ gfortran)";
   return finding;
 }
 
