@@ -54,7 +54,7 @@ foreach(name man/man1/ergotune.1 man/man1/ergotune-tune.1 bash-completion/comple
 endforeach()
 # an application that launches finds the launcher, and needs nothing of the rest
 run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE}/../application -B ${WORK}/launching -DCMAKE_PREFIX_PATH=${WORK}/prefix
-    -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Release)
+    -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Release)
 run(${CMAKE_COMMAND} --build ${WORK}/launching)
 run(${CMAKE_COMMAND} -E env XDG_CACHE_HOME=${WORK}/cache ${WORK}/launching/heat_tuned 64 64 4)
 if(NOT output MATCHES "\"is_default\":true")
