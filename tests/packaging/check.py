@@ -76,6 +76,25 @@ def dockerfile():
             yield f"the Dockerfile does not install {package}, which scripts/test does"
 
 
+def sources():
+    """What pip builds has every source file, fetches every library that may be missing, and runs under the oldest Python."""
+    excluded = re.search(r"^sdist.exclude = \[(.*)\]$", text("pyproject.toml"), re.M).group(1)
+    yield from (f"pyproject.toml excludes every folder named {name} from the sdist, src/{name} too; write /{name}"
+                for name in re.findall(r'"([^"]+)"', excluded) if not name.startswith("/"))
+    wanted = set(re.findall(r"\b([a-z][\w.+-]*-dev)\b", text("cmake/ErgotuneDependencies.cmake")))
+    given = set(re.findall(r'package STREQUAL "([^"]+)"', text("cmake/ErgotuneFetch.cmake")))
+    if wanted != given:
+        yield f"ErgotuneDependencies.cmake and ErgotuneFetch.cmake know different libraries: {sorted(wanted ^ given)}"
+    oldest = tuple(int(part) for part in re.search(r'^requires-python = ">=([\d.]+)"', text("pyproject.toml"), re.M).group(1).split("."))
+    for file in (ROOT / "python/ergotune").rglob("*.py"):
+        tree = ast.parse(file.read_text(), str(file), feature_version=oldest)
+        if any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body):
+            continue
+        notes = [getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns")]
+        if any(isinstance(part, ast.BinOp) for note in notes if note for part in ast.walk(note)):
+            yield f"{file.name} needs 'from __future__ import annotations': before Python 3.10 types have no |"
+
+
 def wheel(build):
     """Made of what is built, unpacked, and used as it stands there."""
     with tempfile.TemporaryDirectory() as folder:
@@ -159,7 +178,7 @@ def main():
     if arguments.wheel or arguments.deb:
         faults = [*(wheel if arguments.wheel else deb)(arguments.build)]
     else:
-        faults = [*versions(), *spack(), *dockerfile(), *manual(arguments.build)]
+        faults = [*versions(), *spack(), *dockerfile(), *sources(), *manual(arguments.build)]
     for fault in faults:
         print(f"FAULT {fault}")
     return 1 if faults else 0
