@@ -25,6 +25,7 @@ from ._core import (
 from ._analysis import analyse
 from ._results import Result
 from ._online import Session, measure, measure_apart
+from ._power import calibrate, model, trace
 from ._session import compare_plans, devices, tune
 from ._watch import Watch, watch
 from ._study import temperature
@@ -32,9 +33,9 @@ from .observers import Observer
 
 __all__ = [
     "Error", "Observer", "Problem", "Recording", "Result", "SearchSpace", "Session", "Strategy", "UserError", "Watch", "analyse",
-    "compare_plans", "devices",
-    "load_problem", "load_recording", "measure", "measure_apart", "parse_problem", "quantities", "register_strategy", "strategies", "temperature",
-    "tune", "watch", "write_report",
+    "calibrate", "compare_plans", "devices",
+    "load_problem", "load_recording", "measure", "measure_apart", "model", "parse_problem", "quantities", "register_strategy", "strategies", "temperature",
+    "trace", "tune", "watch", "write_report",
 ]
 
 __version__ = "0.1.0"

@@ -32,7 +32,7 @@ def measure(problem: ProblemOrFile, configuration: Optional[Mapping[str, Any]] =
     """
     plain = _plain_settings(settings, ("configuration",))
     plain["worker_command"] = _command.worker()
-    return _core.measure(_loaded(problem), plain, dict(configuration or {}))
+    return _core.measure(_loaded(problem, plain.get("device")), plain, dict(configuration or {}))
 
 
 def measure_apart(problem: ProblemOrFile, configuration: Optional[Mapping[str, Any]] = None, *,
@@ -52,7 +52,7 @@ def measure_apart(problem: ProblemOrFile, configuration: Optional[Mapping[str, A
     """
     plain = _plain_settings(settings, ("attribute", "configuration"))
     plain["worker_command"] = _command.worker()
-    return _core.measure_apart(_loaded(problem), plain, dict(configuration or {}), attribute)
+    return _core.measure_apart(_loaded(problem, plain.get("device")), plain, dict(configuration or {}), attribute)
 
 
 class Session:
@@ -76,7 +76,7 @@ class Session:
     def __init__(self, problem: ProblemOrFile, *, bound: float = 0.05, **settings: Unpack[AllSettings]) -> None:
         plain = _plain_settings(settings, ("bound",))
         plain["worker_command"] = _command.worker()
-        loaded = _loaded(problem)
+        loaded = _loaded(problem, plain.get("device"))
         self._core = _core.Session(loaded, plain, bound)
         self._store: str = plain.get("store") or ""
 

@@ -53,13 +53,14 @@ def _plain_settings(given: Mapping[str, object], also: Any = ()) -> Row:
             for name, value in given.items() if value is not None}
 
 
-def _loaded(problem: ProblemOrFile) -> Problem:
+def _loaded(problem: ProblemOrFile, device: object = None) -> Problem:
+    """The problem; of a recording's path where ``device`` replays one."""
     if isinstance(problem, _core.Problem):
         return problem
     if not isinstance(problem, (str, os.PathLike)):
         raise TypeError(f"a problem is an ergotune.Problem or the path of a problem file, not {type(problem).__name__}"
                         + "; ergotune.Strategy(...).run calls a function of your own" * callable(problem))
-    return _core.load_problem(os.fspath(problem))
+    return _core.load_problem(os.fspath(problem), device if isinstance(device, str) else "")
 
 
 def tune(
@@ -95,7 +96,7 @@ def tune(
     """
     if settings.get("plan"):
         raise _core.UserError("plans are run, and compared, by ergotune.compare_plans(problem, plans)")
-    problem = _loaded(problem)
+    problem = _loaded(problem, settings.get("device"))
     for name, value in (("verify", verify), ("progress", progress)):
         if not (value is None or callable(value) or name == "verify" and isinstance(value, bool)):
             raise TypeError(f"{name} is a function, not {value!r}")
@@ -162,7 +163,7 @@ def compare_plans(
     """
     plain = _plain_settings(settings, compare_plans.__kwdefaults__)
     plain.update(resume=resume, worker_command=_command.worker())
-    return _core.run_plans(_loaded(problem), plain, plans or "", progress)
+    return _core.run_plans(_loaded(problem, plain.get("device")), plain, plans or "", progress)
 
 
 def _tell_settings() -> None:

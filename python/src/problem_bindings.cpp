@@ -5,6 +5,7 @@
 #include "bindings.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
+#include "evaluate/recorded/replay.hpp"
 #include "measure/observers/observer_registry.hpp"
 #include "problem/document/problem_document.hpp"
 #include "tensors.hpp"
@@ -425,8 +426,9 @@ void bind_problem(py::module_& module) {
   bind_goal(problem);
   bind_workload(module, problem);
   module.def(
-      "load_problem", &load_problem, py::arg("file"),
-      "Reads a problem file: TOML, the same in JSON, T1 or plain JSON. Raises UserError with the place of a mistake.");
+      "load_problem", &load_problem_or_recording, py::arg("file"), py::arg("device") = "",
+      "Reads a problem file: TOML, the same in JSON, T1 or plain JSON. With a device \"replay:FILE\" also the problem "
+      "that a\nrecording holds. Raises UserError with the place of a mistake.");
   module.def("parse_problem", &parse_problem, py::arg("text"), py::arg("file") = "problem.toml");
 }
 

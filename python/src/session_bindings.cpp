@@ -4,13 +4,17 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "base/files.hpp"
 #include "bindings.hpp"
 #include "ergotune/error.hpp"
 #include "hooks.hpp"
+#include "measure/calibration/calibration.hpp"
 #include "measure/observers/observer_registry.hpp"
 #include "power/guardian/guardian.hpp"
 #include "problem/check.hpp"
 #include "problem/tables/setting_table.hpp"
+#include "report/power_over_time.hpp"
+#include "report/power_study.hpp"
 #include "report/result_document.hpp"
 #include "tune/plans/device_model.hpp"
 #include "tune/plans/plan.hpp"
@@ -273,6 +277,96 @@ py::list sample_power(const std::string& control, const std::string& sensor, std
   return samples;
 }
 
+/// What takes its time reports it as notes do.
+std::function<void(const std::string&)> python_tell(const py::object& tell) {
+  if (tell.is_none()) return {};
+  return [held = keep(tell)](const std::string& line) {
+    py::gil_scoped_acquire gil;
+    (*held)(line);
+  };
+}
+
+/// The document of `ergotune model --json`: of the recorded samples of `from`, else of a sweep on the device.
+py::object model(const std::string& from, const py::dict& settings, double share, const std::string& figure,
+                 const py::object& tell) {
+  const RestoreWarning put_back;
+  const InterruptGuard guard;
+  DeviceModelOptions options;
+  std::string store;
+  take(settings, "device", options.setup.run.device);
+  take(settings, "sensors", options.setup.run.sensors);
+  take(settings, "controls", options.setup.run.controls);
+  take(settings, "seed", options.setup.run.seed);
+  take(settings, "store", store);
+  options.setup.run.store = store;
+  take(settings, "worker_command", options.setup.worker_command);
+  options.setup.resume = setting<bool>(settings, "resume", true);
+  take(settings, "clocks", options.sampling.count);
+  options.sampling.adaptive = !setting<bool>(settings, "spaced", false);
+  const bool kept = setting<bool>(settings, "keep", true) && !options.setup.run.device.starts_with("sim:");
+  options.interrupted = options.setup.interrupted = &interrupted;
+  options.tell = options.setup.tell = python_tell(tell);
+  PowerStudy study;
+  {
+    const py::gil_scoped_release released;
+    if (!from.empty()) {
+      study = study_power(load_power_samples(from), share);
+    } else {
+      DeviceModel measured = measure_device_model(options);
+      if (kept && measured.model.usable) store_device_model(measured);
+      study = study_power(std::move(measured.sampling), std::move(measured.model), share);
+    }
+    if (!figure.empty() && !study.sampling.samples.empty()) write_named_file(figure, to_svg({power_chart(study)}));
+  }
+  raise_interruption();
+  return from_json(power_document(study));
+}
+
+/// The document of `ergotune trace --json`.
+py::object trace(ProblemFile problem, const py::dict& settings, const py::list& observers,
+                 const std::string& configuration, double before, double seconds, double after, const std::string& csv,
+                 const std::string& figure, const py::object& tell) {
+  const RestoreWarning put_back;
+  adapt_problem(problem, settings);
+  (void)take_named(observers, problem);
+  SetupOptions setup = setup_of(problem, settings, py::none(), py::list());
+  setup.interrupted = &interrupted;
+  setup.tell = python_tell(tell);
+  const InterruptGuard guard;
+  TraceRequest request;
+  request.configuration = configuration;
+  request.problem_file = problem.name;
+  request.csv = csv;
+  request.before = before;
+  request.seconds = seconds;
+  request.after = after;
+  const auto document = [&] {
+    const py::gil_scoped_release released;
+    const RecordedTrace recorded = record_trace(std::move(problem), std::move(setup), request);
+    if (!recorded.trace)
+      throw Error(std::string("no trace: ") + to_string(recorded.measurement.status) + ": " +
+                  recorded.measurement.message);
+    if (!figure.empty()) write_named_file(figure, to_svg({trace_chart(recorded)}));
+    return trace_document(recorded);
+  }();
+  raise_interruption();
+  return from_json(document);
+}
+
+/// The document of `ergotune calibrate --json`.
+py::object calibrate(const std::string& sensor, const std::string& device, const std::string& meter, bool kept,
+                     const py::object& tell) {
+  std::string document;
+  {
+    const auto told = python_tell(tell);
+    const py::gil_scoped_release released;
+    const Calibration found = calibrate_sensor(sensor, device, meter, told);
+    if (kept) store_calibration(found);
+    document = to_json(found);
+  }
+  return from_json(nlohmann::ordered_json::parse(document));
+}
+
 #ifdef ERGOTUNE_EXTENSION_TEMPERATURE
 py::object temperature(ProblemFile problem, const py::dict& settings, const TemperatureOptions& given) {
   const RestoreWarning put_back;
@@ -318,6 +412,13 @@ void bind_tuning(py::module_& module) {
              py::arg("taken") = py::none());
   module.def("run_plans", &run_plans, py::arg("problem"), py::arg("settings"), py::arg("plans"),
              py::arg("progress") = py::none());
+  module.def("model", &model, py::arg("from_file"), py::arg("settings"), py::arg("share"), py::arg("figure"),
+             py::arg("tell"));
+  module.def("trace", &trace, py::arg("problem"), py::arg("settings"), py::arg("observers"), py::arg("configuration"),
+             py::arg("before"), py::arg("seconds"), py::arg("after"), py::arg("csv"), py::arg("figure"),
+             py::arg("tell"));
+  module.def("calibrate", &calibrate, py::arg("sensor"), py::arg("device"), py::arg("meter"), py::arg("keep"),
+             py::arg("tell"));
   module.def("sample_power", &sample_power, py::arg("control"), py::arg("sensor"), py::arg("count"),
              py::arg("worker_command"));
 #ifdef ERGOTUNE_EXTENSION_TEMPERATURE

@@ -96,18 +96,7 @@ void add_live_options(Verb verb, LiveArguments& a) {
 }
 
 ProblemFile load_with(const LiveArguments& a) {
-  ProblemFile problem;
-  try {
-    problem = load_problem(a.file);
-  } catch (const UserError&) {
-    // To replay a recording no other file is needed: it tells its parameters itself.
-    if (!a.settings.text("device").starts_with("replay:")) throw;
-    try {
-      problem = problem_of(load_recording(a.file));
-    } catch (const UserError&) {
-    }
-    if (problem.parameters.empty()) throw;
-  }
+  ProblemFile problem = load_problem_or_recording(a.file, a.settings.text("device"));
   a.settings.apply(problem.run);
   if (!problem.run.objective.empty()) problem.objective = {.text = problem.run.objective, .direction = {}, .place = {}};
   // Refused before anything is compiled, not after.

@@ -4,8 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "device/device.hpp"
-#include "ergotune/error.hpp"
 #include "measure/calibration/calibration.hpp"
 
 namespace ergotune::cli {
@@ -15,21 +13,6 @@ struct CalibrateArguments {
   std::string sensor, device, meter;
   bool json = false, dry = false;
 };
-
-/// The device that heats the sensor's board: the named one, else the one with its UUID or PCI address.
-std::unique_ptr<Device> device_for(const CalibrateArguments& arguments, const SensorInfo& sensor) {
-  if (!arguments.device.empty()) return open_device(arguments.device);
-  for (const auto& info : list_devices()) {
-    const bool same_uuid = !sensor.uuid.empty() && info.uuid == sensor.uuid;
-    const bool same_pci = !sensor.pci_address.empty() && info.pci_address == sensor.pci_address;
-    if (same_uuid || same_pci) return open_device(info.id);
-  }
-  throw UserError(
-      fmt::format("calibrate: no device has the UUID or PCI address of sensor {}; name the device whose load "
-                  "it sees with --device "
-                  "(\"ergotune devices\" lists them)",
-                  sensor.id));
-}
 
 std::string in_words(const Calibrated& c, double scale, const char* unit) {
   return fmt::format("{:.4g} {} ({:.4g} to {:.4g})", c.value * scale, unit, c.low * scale, c.high * scale);
@@ -55,19 +38,8 @@ void print_text(const Calibration& c, const std::filesystem::path& file) {
 }
 
 void run(const CalibrateArguments& arguments) {
-  auto sensor = open_sensor(arguments.sensor);
-  auto meter = arguments.meter.empty() ? nullptr : open_sensor(arguments.meter);
-  // What an earlier calibration said must not colour this one.
-  SensorInfo info = sensor->info();
-  info.gain = 1;
-  info.offset = info.gain_error = info.level = info.level_error = 0;
-  info.lag = 0;
-  sensor->set_info(info);
-  const auto device = device_for(arguments, info);
-  fmt::print(stderr, "calibrating {} with a load on {} ({}), about {} s\n", info.id, device->info().id,
-             device->info().name, arguments.meter.empty() ? 40 : 60);
-  const auto rig = make_device_rig(*device, std::move(sensor), std::move(meter));
-  const Calibration found = calibrate(*rig);
+  const Calibration found = calibrate_sensor(arguments.sensor, arguments.device, arguments.meter,
+                                             [](const std::string& line) { fmt::print(stderr, "{}\n", line); });
   const auto file = arguments.dry ? std::filesystem::path() : store_calibration(found);
   if (arguments.json)
     print_json(nlohmann::ordered_json::parse(to_json(found)));

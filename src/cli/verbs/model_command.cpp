@@ -12,14 +12,11 @@
 #include "cli/output/figure.hpp"
 #include "cli/output/progress.hpp"
 #include "ergotune/error.hpp"
-#include "model/power_samples.hpp"
-#include "model/ridge_comparison.hpp"
+#include "report/power_study.hpp"
 #include "tune/plans/device_model.hpp"
 
 namespace ergotune::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct ModelArguments {
   std::optional<std::string> from, device, store;
@@ -30,11 +27,6 @@ struct ModelArguments {
   double share = 0.1;
   bool spaced = false, no_store = false, no_resume = false, dry = false, json = false;
 };
-
-/// "simulated" where the samples are, in every output; recorded samples were measured once by someone.
-std::string origin(Provenance provenance) {
-  return provenance == Provenance::replayed ? "recorded" : to_string(provenance);
-}
 
 DeviceModel measure(const ModelArguments& arguments) {
   DeviceModelOptions options;
@@ -62,63 +54,6 @@ DeviceModel measure(const ModelArguments& arguments) {
     fmt::print(stderr, "Kept for this device and driver in {}; core_clock_mhz = \"model\" uses it\n", file.string());
   }
   return model;
-}
-
-Json to_json(const Estimate& estimate) {
-  return {{"value", number_or_null(estimate.value)},
-          {"low", number_or_null(estimate.low)},
-          {"high", number_or_null(estimate.high)}};
-}
-
-Json ridges_document(const RidgeComparison& ridges) {
-  return {{"from_voltage_mhz", ridges.from_voltage ? to_json(*ridges.from_voltage) : Json(nullptr)},
-          {"from_power_mhz", ridges.from_power ? to_json(*ridges.from_power) : Json(nullptr)}};
-}
-
-Json document_of(const PowerSampling& sampling, const PowerModel& model, const ClockRange& range,
-                 const RidgeComparison& ridges) {
-  const auto best = model.usable ? best_clock(model, sampling.supported_mhz) : std::nullopt;
-  Json document{{"found", model.found},
-                {"ridge_mhz", model.found ? to_json(model.ridge_mhz) : Json(nullptr)},
-                {"optimal_clock_mhz", model.usable ? to_json(model.optimal_clock_mhz) : Json(nullptr)},
-                {"best_supported_clock_mhz", best ? Json(*best) : Json(nullptr)},
-                {"suggested_range_mhz", model.usable ? Json::array({range.low_mhz, range.high_mhz}) : Json(nullptr)},
-                {"removed_share", model.usable ? Json(range.removed_share) : Json(nullptr)}};
-  Json parameters = Json::object();
-  if (model.usable) {
-    parameters["idle_w"] = to_json(model.idle_w);
-    parameters["dynamic_w_per_mhz"] = to_json(model.dynamic_w_per_mhz);
-    if (model.curve.voltage_slope_per_mhz > 0)
-      parameters["voltage_slope_per_mhz"] = to_json(model.voltage_slope_per_mhz);
-    if (model.max_power_w) parameters["max_power_w"] = to_json(*model.max_power_w);
-    if (model.memory_w_per_mhz) parameters["memory_w_per_mhz"] = to_json(*model.memory_w_per_mhz);
-    if (model.temperature_w_per_c) parameters["temperature_w_per_c"] = to_json(*model.temperature_w_per_c);
-  }
-  document["parameters"] = std::move(parameters);
-  document["ridges"] = ridges_document(ridges);
-  document["why_not"] = model.why_not.empty() ? Json(nullptr) : Json(model.why_not);
-  document["relative_deviation"] = model.relative_deviation;
-  document["voltage_measured"] = model.voltage_measured;
-  document["source"] = sampling.source;
-  document["device"] = sampling.device;
-  document["provenance"] = to_string(sampling.provenance);
-  Json samples = Json::array();
-  for (std::size_t i = 0; i < sampling.samples.size(); ++i) {
-    const PowerSample& s = sampling.samples[i];
-    samples.push_back({{"clock_mhz", s.clock_mhz},
-                       {"power_w", s.power_w},
-                       {"time_s", number_or_null(sampling.time_s[i])},
-                       {"voltage_v", s.voltage_v ? Json(*s.voltage_v) : Json(nullptr)},
-                       {"modelled_power_w", model.usable ? Json(model.curve.power(s.clock_mhz)) : Json(nullptr)}});
-  }
-  document["samples"] = std::move(samples);
-  document["throttled"] = Json::array();
-  for (const PowerSample& s : sampling.throttled)
-    document["throttled"].push_back({{"clock_mhz", s.clock_mhz}, {"power_w", s.power_w}});
-  Json notes = sampling.notes;
-  for (const std::string& note : model.notes) notes.push_back(note);
-  document["notes"] = std::move(notes);
-  return document;
 }
 
 std::string with_interval(const Estimate& e, const char* format = "{:.0f}") {
@@ -157,7 +92,7 @@ void print_plot(const PowerSampling& sampling, const PowerModel& model) {
 void print_for_people(const PowerSampling& sampling, const PowerModel& model, const ClockRange& range,
                       const RidgeComparison& ridges) {
   fmt::print("Power over the core clock: {}, {} samples, {}\n", sampling.source, model.samples,
-             origin(sampling.provenance));
+             origin_of(sampling.provenance));
   if (!model.usable) {
     fmt::print("  {}\n", model.why_not);
     return;
@@ -190,63 +125,23 @@ void print_for_people(const PowerSampling& sampling, const PowerModel& model, co
   for (const std::string& note : model.notes) fmt::print("note: {}\n", note);
 }
 
-Chart chart_of(const PowerSampling& sampling, const PowerModel& model) {
-  Chart chart;
-  chart.title = "Power and energy over the core clock" + (sampling.device.empty() ? "" : ": " + sampling.device);
-  chart.x_label = "core clock (MHz)";
-  chart.y_label = "power (W)";
-  chart.right_label = "energy per 10^6 cycles (J)";
-  chart.note = fmt::format("points: {}; lines: modelled", origin(sampling.provenance));
-  ChartSeries power{"power", {}, {}, false, false, {}}, energy{"energy per work", {}, {}, false, true, {}};
-  for (const PowerSample& s : sampling.samples) {
-    power.x.push_back(s.clock_mhz);
-    power.y.push_back(s.power_w);
-    energy.x.push_back(s.clock_mhz);
-    energy.y.push_back(s.power_w / s.clock_mhz);
-  }
-  const auto ends = std::minmax_element(power.x.begin(), power.x.end());
-  const double low = *ends.first, high = *ends.second;
-  chart.series = {std::move(power), std::move(energy)};
-  if (model.usable) {
-    ChartSeries curve{"modelled power", {}, {}, true, false, {}}, cost{"modelled energy", {}, {}, true, true, {}};
-    constexpr int kPoints = 120;
-    for (int i = 0; i <= kPoints; ++i) {
-      const double f = low + (high - low) * i / kPoints;
-      curve.x.push_back(f);
-      curve.y.push_back(model.curve.power(f));
-      cost.x.push_back(f);
-      cost.y.push_back(model.curve.energy_per_megacycle(f));
-    }
-    chart.series.push_back(std::move(curve));
-    chart.series.push_back(std::move(cost));
-    if (model.found) chart.bands.push_back({model.ridge_mhz.low, model.ridge_mhz.high, "ridge"});
-  }
-  return chart;
-}
-
 void fit(const ModelArguments& arguments) {
   if (arguments.from && arguments.device) throw UserError("give either --from FILE or --device, not both");
   if (arguments.count < 3) throw UserError("--clocks must be at least 3 (5 to see a ridge)");
   if (!(arguments.share > 0 && arguments.share < 1)) throw UserError("--range is a share between 0 and 1, such as 0.1");
-  PowerSampling sampling;
-  PowerModel model;
+  PowerStudy study;
   if (arguments.from) {
-    sampling = load_power_samples(*arguments.from);
-    model = fit_samples(sampling);
+    study = study_power(load_power_samples(*arguments.from), arguments.share);
   } else {
     DeviceModel measured = measure(arguments);
-    sampling = std::move(measured.sampling);
-    model = std::move(measured.model);
+    study = study_power(std::move(measured.sampling), std::move(measured.model), arguments.share);
   }
-  for (const std::string& note : sampling.notes) fmt::print(stderr, "note: {}\n", note);
-  const RidgeComparison ridges = compare_ridges(sampling.samples);
-  ClockRange range;
-  if (model.usable) range = suggested_range(model, arguments.share, sampling.supported_mhz);
-  if (!sampling.samples.empty()) write_figure(arguments.figure, {chart_of(sampling, model)});
+  for (const std::string& note : study.sampling.notes) fmt::print(stderr, "note: {}\n", note);
+  if (!study.sampling.samples.empty()) write_figure(arguments.figure, {power_chart(study)});
   if (arguments.json) {
-    print_json(document_of(sampling, model, range, ridges));
+    print_json(power_document(study));
   } else {
-    print_for_people(sampling, model, range, ridges);
+    print_for_people(study.sampling, study.model, study.range, study.ridges);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "ergotune/problem.hpp"
@@ -51,5 +52,9 @@ RecordedTruth recorded_truth(std::shared_ptr<const Recording> recording, const S
 /// holds the recorded configurations where the restrictions are not known, or name what only the device knows.
 Problem problem_of(const Recording& recording);
 SearchSpace space_of(const Recording& recording);
+
+/// A problem file; or, where `device` replays a recording, the problem that the recording `file` holds. Throws
+/// UserError for what is neither.
+ProblemFile load_problem_or_recording(const std::filesystem::path& file, std::string_view device);
 
 }  // namespace ergotune

@@ -56,4 +56,19 @@ Problem problem_of(const Recording& recording) {
   return problem;
 }
 
+ProblemFile load_problem_or_recording(const std::filesystem::path& file, std::string_view device) {
+  try {
+    return load_problem(file);
+  } catch (const UserError&) {
+    if (!device.starts_with("replay:")) throw;
+    ProblemFile problem;
+    try {
+      problem = problem_of(load_recording(file));
+    } catch (const UserError&) {
+    }
+    if (problem.parameters.empty()) throw;
+    return problem;
+  }
+}
+
 }  // namespace ergotune

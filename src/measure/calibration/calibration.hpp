@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,6 +70,12 @@ Calibration calibrate(CalibrationRig& rig);
 /// A rig on a device: our own compute kernel (CUDA or OpenCL) as the load.
 std::unique_ptr<CalibrationRig> make_device_rig(Device& device, std::unique_ptr<Sensor> sensor,
                                                 std::unique_ptr<Sensor> meter = nullptr);
+
+/// Calibrates a sensor by its id with a load on `device` (empty: the device with the sensor's UUID or PCI address),
+/// against the better sensor `meter` where one is named. `tell` is called once, before the load. Throws UserError where
+/// no device belongs to the sensor.
+Calibration calibrate_sensor(const std::string& sensor, const std::string& device, const std::string& meter,
+                             const std::function<void(const std::string&)>& tell);
 
 /// Stores it where sensors find it when they are opened; returns the file. Throws Error when that is
 /// impossible.

@@ -1,0 +1,38 @@
+// Power over time around the launches of one configuration: recorded, as the document of `ergotune trace --json`, and
+// as a figure.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "analysis/svg_chart.hpp"
+#include "measure/energy/power_trace.hpp"
+#include "tune/session/session_setup.hpp"
+
+namespace ergotune {
+
+struct TraceRequest {
+  std::string configuration;                  ///< JSON; parameters left out take their defaults
+  std::string problem_file;                   ///< for messages
+  std::filesystem::path csv;                  ///< keeps every value; empty: nothing is kept
+  double before = 1, seconds = 3, after = 2;  ///< s recorded before, during and after the launches
+};
+
+struct RecordedTrace {
+  PreparedSession prepared;
+  Configuration configuration;
+  Measurement measurement;
+  std::optional<PowerTrace> trace;  ///< nullopt where the configuration does not work
+};
+
+/// Measures one configuration with the observer `trace`. Throws UserError for a device that is not here, Error when
+/// interrupted.
+RecordedTrace record_trace(ProblemFile problem, SetupOptions setup, const TraceRequest& request);
+
+// Of a trace that is there.
+nlohmann::ordered_json trace_document(const RecordedTrace& recorded);
+Chart trace_chart(const RecordedTrace& recorded);
+
+}  // namespace ergotune

@@ -1,0 +1,129 @@
+#include "report/power_study.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "ergotune/error.hpp"
+#include "report/result_json.hpp"
+#include "tune/plans/device_model.hpp"
+
+namespace ergotune {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const Estimate& estimate) {
+  return {{"value", number_or_null(estimate.value)},
+          {"low", number_or_null(estimate.low)},
+          {"high", number_or_null(estimate.high)}};
+}
+
+Json ridges_document(const RidgeComparison& ridges) {
+  return {{"from_voltage_mhz", ridges.from_voltage ? to_json(*ridges.from_voltage) : Json(nullptr)},
+          {"from_power_mhz", ridges.from_power ? to_json(*ridges.from_power) : Json(nullptr)}};
+}
+
+}  // namespace
+
+PowerStudy study_power(PowerSampling sampling, PowerModel model, double share) {
+  if (!(share > 0 && share < 1)) throw UserError("the suggested range is a share between 0 and 1, such as 0.1");
+  PowerStudy study{std::move(sampling), std::move(model), {}, {}};
+  study.ridges = compare_ridges(study.sampling.samples);
+  if (study.model.usable) study.range = suggested_range(study.model, share, study.sampling.supported_mhz);
+  return study;
+}
+
+PowerStudy study_power(PowerSampling sampling, double share) {
+  PowerModel model = fit_samples(sampling);
+  return study_power(std::move(sampling), std::move(model), share);
+}
+
+std::string origin_of(Provenance provenance) {
+  return provenance == Provenance::replayed ? "recorded" : to_string(provenance);
+}
+
+Json power_document(const PowerStudy& study) {
+  const auto& [sampling, model, ridges, range] = study;
+  const auto best = model.usable ? best_clock(model, sampling.supported_mhz) : std::nullopt;
+  Json document{{"found", model.found},
+                {"ridge_mhz", model.found ? to_json(model.ridge_mhz) : Json(nullptr)},
+                {"optimal_clock_mhz", model.usable ? to_json(model.optimal_clock_mhz) : Json(nullptr)},
+                {"best_supported_clock_mhz", best ? Json(*best) : Json(nullptr)},
+                {"suggested_range_mhz", model.usable ? Json::array({range.low_mhz, range.high_mhz}) : Json(nullptr)},
+                {"removed_share", model.usable ? Json(range.removed_share) : Json(nullptr)}};
+  Json parameters = Json::object();
+  if (model.usable) {
+    parameters["idle_w"] = to_json(model.idle_w);
+    parameters["dynamic_w_per_mhz"] = to_json(model.dynamic_w_per_mhz);
+    if (model.curve.voltage_slope_per_mhz > 0)
+      parameters["voltage_slope_per_mhz"] = to_json(model.voltage_slope_per_mhz);
+    if (model.max_power_w) parameters["max_power_w"] = to_json(*model.max_power_w);
+    if (model.memory_w_per_mhz) parameters["memory_w_per_mhz"] = to_json(*model.memory_w_per_mhz);
+    if (model.temperature_w_per_c) parameters["temperature_w_per_c"] = to_json(*model.temperature_w_per_c);
+  }
+  document["parameters"] = std::move(parameters);
+  document["ridges"] = ridges_document(ridges);
+  document["why_not"] = model.why_not.empty() ? Json(nullptr) : Json(model.why_not);
+  document["relative_deviation"] = model.relative_deviation;
+  document["voltage_measured"] = model.voltage_measured;
+  document["source"] = sampling.source;
+  document["device"] = sampling.device;
+  document["provenance"] = to_string(sampling.provenance);
+  Json samples = Json::array();
+  for (std::size_t i = 0; i < sampling.samples.size(); ++i) {
+    const PowerSample& s = sampling.samples[i];
+    samples.push_back({{"clock_mhz", s.clock_mhz},
+                       {"power_w", s.power_w},
+                       {"time_s", number_or_null(sampling.time_s[i])},
+                       {"voltage_v", s.voltage_v ? Json(*s.voltage_v) : Json(nullptr)},
+                       {"modelled_power_w", model.usable ? Json(model.curve.power(s.clock_mhz)) : Json(nullptr)}});
+  }
+  document["samples"] = std::move(samples);
+  document["throttled"] = Json::array();
+  for (const PowerSample& s : sampling.throttled)
+    document["throttled"].push_back({{"clock_mhz", s.clock_mhz}, {"power_w", s.power_w}});
+  Json notes = sampling.notes;
+  for (const std::string& note : model.notes) notes.push_back(note);
+  document["notes"] = std::move(notes);
+  return document;
+}
+
+Chart power_chart(const PowerStudy& study) {
+  const PowerSampling& sampling = study.sampling;
+  const PowerModel& model = study.model;
+  Chart chart;
+  chart.title = "Power and energy over the core clock" + (sampling.device.empty() ? "" : ": " + sampling.device);
+  chart.x_label = "core clock (MHz)";
+  chart.y_label = "power (W)";
+  chart.right_label = "energy per 10^6 cycles (J)";
+  chart.note = fmt::format("points: {}; lines: modelled", origin_of(sampling.provenance));
+  ChartSeries power{"power", {}, {}, false, false, {}}, energy{"energy per work", {}, {}, false, true, {}};
+  for (const PowerSample& s : sampling.samples) {
+    power.x.push_back(s.clock_mhz);
+    power.y.push_back(s.power_w);
+    energy.x.push_back(s.clock_mhz);
+    energy.y.push_back(s.power_w / s.clock_mhz);
+  }
+  const auto ends = std::minmax_element(power.x.begin(), power.x.end());
+  const double low = *ends.first, high = *ends.second;
+  chart.series = {std::move(power), std::move(energy)};
+  if (model.usable) {
+    ChartSeries curve{"modelled power", {}, {}, true, false, {}}, cost{"modelled energy", {}, {}, true, true, {}};
+    constexpr int kPoints = 120;
+    for (int i = 0; i <= kPoints; ++i) {
+      const double f = low + (high - low) * i / kPoints;
+      curve.x.push_back(f);
+      curve.y.push_back(model.curve.power(f));
+      cost.x.push_back(f);
+      cost.y.push_back(model.curve.energy_per_megacycle(f));
+    }
+    chart.series.push_back(std::move(curve));
+    chart.series.push_back(std::move(cost));
+    if (model.found) chart.bands.push_back({model.ridge_mhz.low, model.ridge_mhz.high, "ridge"});
+  }
+  return chart;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,69 @@
+"""Functions that are verbs of the command: the same documents, without starting it, and the same mistakes."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import ergotune
+
+ROOT = Path(__file__).parents[2]
+GEMM = ROOT / "examples/clocks/simulated_gemm.toml"
+
+
+@pytest.fixture
+def command(tmp_path):
+    program = os.environ.get("ERGOTUNE_COMMAND", str(ROOT / "build/release/ergotune"))
+
+    def run(*arguments):
+        done = subprocess.run([program, *map(str, arguments)], cwd=tmp_path, capture_output=True, text=True)
+        return done.returncode, json.loads(done.stdout) if done.returncode == 0 and "--json" in arguments else done.stderr
+
+    return run
+
+
+def test_model_of_a_device_and_of_a_file(command, tmp_path):
+    lines = []
+    figure = tmp_path / "power.svg"
+    document = ergotune.model("sim:a100", clocks=6, figure=figure, progress=lines.append)
+    assert document == command("model", "--device", "sim:a100", "--clocks", "6", "--json")[1]
+    assert document["provenance"] == "simulated" and document["optimal_clock_mhz"]["value"] > 0
+    assert figure.read_text().startswith("<svg") or "<svg" in figure.read_text()
+    samples = tmp_path / "samples.csv"
+    samples.write_text("clock_mhz,power_w\n" + "".join(f"{s['clock_mhz']},{s['power_w']}\n" for s in document["samples"]))
+    fitted = ergotune.model(from_file=samples, share=0.2)
+    assert fitted == command("model", "--from", samples, "--range", "0.2", "--json")[1]
+    with pytest.raises(ergotune.UserError):
+        ergotune.model(from_file=samples, share=2)
+    with pytest.raises(ergotune.UserError):
+        ergotune.model("sim:a100", clocks=2)
+    with pytest.raises(TypeError):
+        ergotune.model("sim:a100", from_file=samples)
+
+
+def test_trace_and_calibrate_refuse_what_the_command_refuses(command):
+    assert command("trace", GEMM, "--device", "sim:a100", "--json")[0] == 2
+    with pytest.raises(ergotune.UserError, match="no power over time"):
+        ergotune.trace(GEMM, {"tile": 2}, device="sim:a100")
+    with pytest.raises(TypeError, match="seconds"):
+        ergotune.trace(GEMM, second=2)
+    assert command("calibrate", "--sensor", "nothing:here", "--json")[0] == 2
+    with pytest.raises(ergotune.UserError):
+        ergotune.calibrate("nothing:here")
+
+
+def test_a_recording_is_a_problem_where_it_is_replayed(command, tmp_path):
+    store = tmp_path / "r.db"
+    ergotune.tune(GEMM, device="sim:a100", budget=20, store=store)
+    recording = tmp_path / "r.json"
+    assert command("export", store, "--format", "t4", "-o", recording)[0] == 0
+    document = command("tune", recording, "--device", f"replay:{recording}", "--budget", "8", "--no-store", "--json")[1]
+    result = ergotune.tune(recording, device=f"replay:{recording}", budget=8)
+    assert result.best == document["best"]["configuration"]
+    assert result.document["provenance"] == "replayed"
+    one = ergotune.measure(recording, result.best, device=f"replay:{recording}")
+    assert one["status"] == "ok"
+    with pytest.raises(ergotune.UserError):
+        ergotune.tune(recording, device="sim:a100")
