@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import inspect
 import os
@@ -17,6 +18,8 @@ from ._watch import in_notebook
 from ._watch import watch as show_page
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from typing_extensions import Unpack
 
     from ._settings import AllSettings, Settings
@@ -68,7 +71,7 @@ def tune(
     verify: Union[Callable[[Row, Row], bool], bool, None] = None, observers: Sequence[Any] = (),
     metrics: Optional[Mapping[str, Callable[[Row], float]]] = None, resume: bool = True, take_over: bool = False,
     in_process: bool = False, progress: Optional[Progress] = None, quiet: Optional[bool] = None, devices: Sequence[str] = (),
-    watch: bool = False, **settings: Unpack[Settings],
+    watch: bool = False, executor: Optional[Executor] = None, workers: Optional[int] = None, **settings: Unpack[Settings],
 ) -> Result:
     """Tunes a problem and returns a :class:`ergotune.Result`.
 
@@ -86,6 +89,9 @@ def tune(
         quiet: prints no progress and no notes; without it they are printed on a terminal and in a notebook.
         devices: several of one kind that share the work: ["cuda:0", "cuda:1"]; with node_commands= or nodes= those of each node.
         watch: shows the page on the session while it runs (:func:`ergotune.watch`); needs ``store``.
+        executor: any ``concurrent.futures.Executor`` whose workers measure (:mod:`ergotune.engines`): processes, Dask, Ray, mpi4py,
+            Parsl. ``device`` names the device of each worker.
+        workers: how many of the executor's workers take part (default: all).
         settings: what a problem file may say under [tune], by the same names; they win over the file.
 
     What the problem file says under [tune] and [execution] holds as it does for the command. Callables (verify,
@@ -124,9 +130,18 @@ def tune(
     if quiet is None:
         quiet = not (sys.stderr.isatty() or in_notebook())
     plain.update(seconds=seconds, resume=resume, take_over=take_over, in_process=in_process, quiet=quiet)
-    raw = run_problem(problem, plain, verify=callback, observers=observers, metrics=_si_metrics(metrics) if metrics else None,
-                      metric_names=list(metrics or ()), progress=progress,
-                      taken=_objective_check(settings.get("objective")))
+    if workers is not None and executor is None:
+        raise TypeError("workers is a number of workers of an executor: give executor=, or devices= for devices of this machine")
+    with contextlib.ExitStack() as nodes:
+        if executor is not None:
+            if plain.get("node_commands") or plain.get("nodes"):
+                raise TypeError("executor and node_commands or nodes exclude each other: give one of them")
+            from .engines import Workers
+
+            plain["node_commands"] = nodes.enter_context(Workers(executor, workers))
+        raw = run_problem(problem, plain, verify=callback, observers=observers, metrics=_si_metrics(metrics) if metrics else None,
+                          metric_names=list(metrics or ()), progress=progress,
+                          taken=_objective_check(settings.get("objective")))
     result = Result(raw)
     result.page = page
     return result
