@@ -27,13 +27,14 @@ from ._results import Result
 from ._online import Session, measure, measure_apart
 from ._power import calibrate, model, trace
 from ._session import compare_plans, devices, tune
+from ._stored import compare, doctor, export_results, import_results
 from ._watch import Watch, watch
 from ._study import temperature
 from .observers import Observer
 
 __all__ = [
     "Error", "Observer", "Problem", "Recording", "Result", "SearchSpace", "Session", "Strategy", "UserError", "Watch", "analyse",
-    "calibrate", "compare_plans", "devices",
+    "calibrate", "compare", "compare_plans", "devices", "doctor", "export_results", "import_results",
     "load_problem", "load_recording", "measure", "measure_apart", "model", "parse_problem", "quantities", "register_strategy", "strategies", "temperature",
     "trace", "tune", "watch", "write_report",
 ]

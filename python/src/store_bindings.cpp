@@ -1,8 +1,11 @@
 // Recorded results as NumPy columns.
 #include <nlohmann/json.hpp>
 
+#include "api/diagnosis.hpp"
+#include "api/exchange.hpp"
 #include "base/files.hpp"
 #include "bindings.hpp"
+#include "report/comparison_json.hpp"
 #include "report/recording_analysis.hpp"
 #include "report/report.hpp"
 #include "store/formats/recording.hpp"
@@ -74,6 +77,52 @@ void bind_store(py::module_& module) {
         return from_json(document);
       },
       py::arg("file"), py::arg("session"), py::arg("peaks"), py::arg("figure"));
+  module.def(
+      "compare",
+      [](const std::vector<std::string>& sources, const std::optional<std::string>& objective) {
+        const auto document = [&] {
+          py::gil_scoped_release released;
+          const ComparedFiles compared = compare_files(sources, objective);
+          return comparison_json(sources, compared.sessions, compared.comparison);
+        }();
+        return from_json(document);
+      },
+      py::arg("sources"), py::arg("objective"));
+  module.def(
+      "export_results",
+      [](const std::filesystem::path& source, const std::filesystem::path& output, const std::string& format,
+         std::int64_t session, const std::optional<std::string>& objective) {
+        const auto document = [&] {
+          py::gil_scoped_release released;
+          std::vector<std::string> warnings;
+          auto exported = export_results({source, format, session, objective}, output, warnings);
+          exported["warnings"] = warnings;
+          return exported;
+        }();
+        return from_json(document);
+      },
+      py::arg("source"), py::arg("output"), py::arg("format"), py::arg("session"), py::arg("objective"));
+  module.def(
+      "import_results",
+      [](const std::filesystem::path& file, const std::filesystem::path& store, const std::string& name,
+         const std::string& device) {
+        const auto document = [&] {
+          py::gil_scoped_release released;
+          return import_results(file, store, name, device);
+        }();
+        return from_json(document);
+      },
+      py::arg("file"), py::arg("store"), py::arg("name"), py::arg("device"));
+  module.def(
+      "doctor",
+      [](const std::string& command) {
+        const auto document = [&] {
+          py::gil_scoped_release released;
+          return diagnosis_document(diagnose(command));
+        }();
+        return from_json(document);
+      },
+      py::arg("command"));
   module.def(
       "write_report",
       [](const std::filesystem::path& source, const std::filesystem::path& output, std::int64_t session) {

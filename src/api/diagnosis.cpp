@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/files.hpp"
@@ -221,6 +222,17 @@ Diagnosis diagnose(const std::string& command) {
     look_at_folder(diagnosis, cache, "compiled code", "XDG_CACHE_HOME names another folder");
   look_at_load(diagnosis);
   return diagnosis;
+}
+
+nlohmann::ordered_json diagnosis_document(const Diagnosis& diagnosis) {
+  nlohmann::ordered_json findings = nlohmann::ordered_json::array();
+  for (const Finding& finding : diagnosis.findings)
+    findings.push_back({{"area", finding.area},
+                        {"subject", finding.subject},
+                        {"state", to_string(finding.state)},
+                        {"message", finding.message},
+                        {"remedy", finding.remedy}});
+  return {{"can_tune", diagnosis.can_tune()}, {"findings", std::move(findings)}};
 }
 
 }  // namespace ergotune

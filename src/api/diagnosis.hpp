@@ -1,6 +1,7 @@
 // What works on this machine, what does not, and what to do about it: `ergotune doctor`.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -30,5 +31,7 @@ struct Diagnosis {
 /// session left behind, writable folders and load. Changes no setting; takes some seconds. `command` is the
 /// `ergotune` command whose workers compile and run; files are looked for from the current folder.
 Diagnosis diagnose(const std::string& command);
+/// The document of `ergotune doctor --json`.
+nlohmann::ordered_json diagnosis_document(const Diagnosis& diagnosis);
 
 }  // namespace ergotune

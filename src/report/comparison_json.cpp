@@ -1,9 +1,23 @@
 #include "report/comparison_json.hpp"
 
+#include <charconv>
 #include <nlohmann/json.hpp>
+
+#include "ergotune/error.hpp"
 
 namespace ergotune {
 namespace {
+
+/// "results.db:2" is session 2 of results.db, should no file have that whole name.
+std::pair<std::filesystem::path, std::int64_t> source_of(const std::string& text) {
+  std::error_code error;
+  const std::size_t colon = text.rfind(':');
+  if (colon == text.npos || std::filesystem::exists(text, error)) return {text, 0};
+  std::int64_t session = 0;
+  const auto [end, bad] = std::from_chars(text.data() + colon + 1, text.data() + text.size(), session);
+  if (bad != std::errc() || end != text.data() + text.size() || session <= 0) return {text, 0};
+  return {text.substr(0, colon), session};
+}
 
 using Json = nlohmann::ordered_json;
 
@@ -56,6 +70,21 @@ Json comparison_json(const std::vector<std::string>& names, const std::vector<Co
   json["points"] = Json::array();
   for (const auto& [a, b] : comparison.points) json["points"].push_back({a, b});
   return json;
+}
+
+ComparedFiles compare_files(const std::vector<std::string>& names, const std::optional<std::string>& objective) {
+  if (names.size() < 2) throw UserError("name two sessions or more: ergotune compare before.db after.db");
+  ComparedFiles compared;
+  for (const std::string& text : names) {
+    const auto [file, session] = source_of(text);
+    compared.sources.push_back(open_report_source(file, session));
+    const Recording& recording = compared.sources.back().recording;
+    compared.warnings.emplace_back(file, recording.warnings);
+    compared.objectives.push_back(report_objective(recording, objective));
+    compared.sessions.push_back({&recording, &compared.objectives.back()});
+  }
+  compared.comparison = compare_sessions(compared.sessions);
+  return compared;
 }
 
 }  // namespace ergotune

@@ -67,3 +67,40 @@ def test_a_recording_is_a_problem_where_it_is_replayed(command, tmp_path):
     assert one["status"] == "ok"
     with pytest.raises(ergotune.UserError):
         ergotune.tune(recording, device="sim:a100")
+
+
+def test_stored_results_are_compared_exported_and_imported(command, tmp_path):
+    store = tmp_path / "r.db"
+    for seed in (1, 2):
+        ergotune.tune(GEMM, device="sim:a100", budget=10, store=store, seed=seed, strategy="random")
+    sessions = f"{store}:1", f"{store}:2"
+    assert ergotune.compare(*sessions) == command("compare", *sessions, "--json")[1]
+    by_time = command("compare", *sessions, "--objective", "time", "--json")[1]
+    assert ergotune.compare(*sessions, objective="time") == by_time
+    with pytest.raises(ergotune.UserError):
+        ergotune.compare(store)
+    for format in ("kt", "t4", "csv", "header"):
+        ours, theirs = tmp_path / f"ours.{format}", tmp_path / f"theirs.{format}"
+        said = ergotune.export_results(store, ours, format=format)
+        document = command("export", store, "--format", format, "-o", theirs, "--json")[1]
+        assert ours.read_text() == theirs.read_text()
+        assert said["format"] == document["format"] and said.get("rows") == document.get("rows")
+    wisdom = ergotune.export_results(store, tmp_path / "wisdom", format="wisdom")
+    assert len(wisdom["files"]) == 1 and Path(wisdom["files"][0]["file"]).exists()
+    with pytest.raises(ergotune.UserError, match="format"):
+        ergotune.export_results(store, tmp_path / "x", format="xml")
+    copy = tmp_path / "copy.db"
+    added = ergotune.import_results(tmp_path / "ours.t4", copy, device="mine")
+    assert added["device"] == "mine" and added["added"] == added["rows"] > 0
+    assert command("import", tmp_path / "ours.t4", "--store", copy, "--device", "mine", "--json")[1]["added"] == 0
+    with pytest.raises(ergotune.UserError):
+        ergotune.import_results(store, copy)
+
+
+def test_doctor_finds_what_the_command_finds(command):
+    code, document = command("doctor", "--json")
+    ours = ergotune.doctor()
+    assert set(ours) == {"can_tune", "findings"} and ours["findings"]
+    if code == 0:
+        assert ours["can_tune"] == document["can_tune"]
+        assert {f["area"] for f in ours["findings"]} == {f["area"] for f in document["findings"]}

@@ -1,18 +1,14 @@
 // ergotune compare: sessions side by side.
 #include <fmt/format.h>
 
-#include <charconv>
-#include <deque>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "analysis/comparison.hpp"
 #include "cli/command.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/table.hpp"
 #include "ergotune/error.hpp"
 #include "report/comparison_json.hpp"
-#include "report/document.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -22,17 +18,6 @@ struct CompareArguments {
   std::optional<std::string> objective;
   bool json = false;
 };
-
-/// "results.db:2" is session 2 of results.db, should no file have that whole name.
-std::pair<std::filesystem::path, std::int64_t> source_of(const std::string& text) {
-  std::error_code error;
-  const std::size_t colon = text.rfind(':');
-  if (colon == text.npos || std::filesystem::exists(text, error)) return {text, 0};
-  std::int64_t session = 0;
-  const auto [end, bad] = std::from_chars(text.data() + colon + 1, text.data() + text.size(), session);
-  if (bad != std::errc() || end != text.data() + text.size() || session <= 0) return {text, 0};
-  return {text.substr(0, colon), session};
-}
 
 std::string loss_text(const std::optional<double>& loss, double error) {
   if (!loss) return "not measured there";
@@ -75,19 +60,10 @@ void print(const std::vector<std::string>& names, const std::vector<ComparedSess
 
 void compare(const CompareArguments& arguments) {
   if (arguments.sources.size() < 2) throw UserError("name two sessions or more: ergotune compare before.db after.db");
-  std::deque<ReportSource> sources;
-  std::deque<Objective> objectives;
-  std::vector<ComparedSession> sessions;
-  for (const std::string& text : arguments.sources) {
-    const auto [file, session] = source_of(text);
-    sources.push_back(open_report_source(file, session));
-    print_warnings(file, sources.back().recording.warnings);
-    objectives.push_back(report_objective(sources.back().recording, arguments.objective));
-    sessions.push_back({&sources.back().recording, &objectives.back()});
-  }
-  const Comparison comparison = compare_sessions(sessions);
-  if (arguments.json) return print_json(comparison_json(arguments.sources, sessions, comparison));
-  print(arguments.sources, sessions, comparison);
+  const ComparedFiles compared = compare_files(arguments.sources, arguments.objective);
+  for (const auto& [file, warnings] : compared.warnings) print_warnings(file, warnings);
+  if (arguments.json) return print_json(comparison_json(arguments.sources, compared.sessions, compared.comparison));
+  print(arguments.sources, compared.sessions, compared.comparison);
 }
 
 }  // namespace

@@ -21,14 +21,7 @@ void add_doctor_command(Verb app) {
   verb.callback([json] {
     const Diagnosis diagnosis = diagnose(own_program());
     if (*json) {
-      nlohmann::ordered_json findings = nlohmann::ordered_json::array();
-      for (const Finding& finding : diagnosis.findings)
-        findings.push_back({{"area", finding.area},
-                            {"subject", finding.subject},
-                            {"state", to_string(finding.state)},
-                            {"message", finding.message},
-                            {"remedy", finding.remedy}});
-      print_json({{"can_tune", diagnosis.can_tune()}, {"findings", std::move(findings)}});
+      print_json(diagnosis_document(diagnosis));
     } else {
       std::string area;
       for (const Finding& finding : diagnosis.findings) {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "api/exchange.hpp"
 #include "cli/command.hpp"
-#include "evaluate/recorded/import_recording.hpp"
 
 namespace ergotune::cli {
 
@@ -18,29 +18,13 @@ struct ImportOptions {
 };
 
 void import_file(const ImportOptions& options) {
-  if (is_store(options.file)) {
-    throw UserError("this is a store already; use it as it is", {options.file, 0, 0});
-  }
-  Recording recording = load_recording(options.file);
-  print_warnings(options.file, recording.warnings);
-  if (!options.name.empty()) recording.name = options.name;
-  if (!options.device.empty()) recording.device = options.device;
-  Store store = Store::open(options.store);
-  const ImportedSession imported = import_recording(store, recording);
-  if (options.json) {
-    print_json({{"store", options.store},
-                {"session", imported.session},
-                {"problem", recording.name},
-                {"device", recording.device},
-                {"rows", recording.size()},
-                {"added", imported.added},
-                {"restrictions_known", recording.restrictions_known},
-                {"warnings", recording.warnings}});
-    return;
-  }
-  fmt::print("{} on {}: {} rows, {} new, in {} (session {})\n", recording.name,
-             recording.device.empty() ? "an unnamed device" : recording.device, recording.size(), imported.added,
-             options.store, imported.session);
+  const nlohmann::ordered_json document = import_results(options.file, options.store, options.name, options.device);
+  print_warnings(options.file, document["warnings"].get<std::vector<std::string>>());
+  if (options.json) return print_json(document);
+  const std::string device = document["device"];
+  fmt::print("{} on {}: {} rows, {} new, in {} (session {})\n", document["problem"].get<std::string>(),
+             device.empty() ? "an unnamed device" : device, document["rows"].get<std::size_t>(),
+             document["added"].get<std::size_t>(), options.store, document["session"].get<std::int64_t>());
 }
 
 }  // namespace

@@ -1,0 +1,109 @@
+#include "api/exchange.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "api/wisdom_records.hpp"
+#include "base/files.hpp"
+#include "ergotune/error.hpp"
+#include "evaluate/recorded/import_recording.hpp"
+#include "report/ranked_results.hpp"
+
+namespace ergotune {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void add(std::vector<std::string>& to, const std::vector<std::string>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+/// Headers hold the best of every session (or of the one asked for).
+ExportedText header_text(const ExportRequest& request) {
+  ExportedText exported;
+  std::vector<BestResult> best;
+  // The latest session first: for a device tuned twice its result holds.
+  auto all = load_all_ranked(request.source, request.session, request.objective);
+  for (auto ranked = all.rbegin(); ranked != all.rend(); ++ranked) {
+    add(exported.warnings, ranked->results.warnings);
+    if (auto entry = ranked->winner()) best.push_back(std::move(*entry));
+  }
+  if (best.empty())
+    throw UserError("nothing has worked in these results, so there is no best to export",
+                    {request.source.string(), 0, 0});
+  exported.count = best.size();
+  exported.text = to_c_header(best);
+  return exported;
+}
+
+ExportedText wisdom_text(const ExportRequest& request) {
+  const auto wisdom = wisdom_of(request.source, request.session, request.objective);
+  if (wisdom.size() > 1)
+    throw UserError(fmt::format(
+        "these results are of {} kernels, and each has a file of its own: name a folder with -o", wisdom.size()));
+  return {to_text({wisdom.begin()->first, wisdom.begin()->second, {}}), wisdom.begin()->second.size(), {}};
+}
+
+}  // namespace
+
+const std::vector<std::string>& export_formats() {
+  static const std::vector<std::string> formats{"kt", "t4", "csv", "wisdom", "header"};
+  return formats;
+}
+
+ExportedText export_text(const ExportRequest& request) {
+  const auto& known = export_formats();
+  if (std::find(known.begin(), known.end(), request.format) == known.end())
+    throw UserError(fmt::format("unknown format \"{}\"{}", request.format, suggestion(request.format, known)));
+  if (request.format == "header") return header_text(request);
+  if (request.format == "wisdom") return wisdom_text(request);
+  ResultSet results = load_results(request.source, request.session);
+  if (request.objective) results.objective = *request.objective;
+  ExportedText exported{{}, results.rows.size(), results.warnings};
+  exported.text = request.format == "kt"    ? to_kernel_tuner_cache(results)
+                  : request.format == "csv" ? to_csv(results)
+                                            : to_t4_results(results);
+  return exported;
+}
+
+Json export_results(const ExportRequest& request, const std::filesystem::path& output,
+                    std::vector<std::string>& warnings) {
+  if (request.format == "wisdom") {
+    Json files = Json::array();
+    for (const WrittenWisdom& written :
+         write_wisdom(output, wisdom_of(request.source, request.session, request.objective)))
+      files.push_back({{"file", written.file.string()},
+                       {"kernel", written.kernel},
+                       {"records", written.records},
+                       {"added", written.added}});
+    return {{"format", "wisdom"}, {"folder", output.string()}, {"files", std::move(files)}};
+  }
+  const ExportedText exported = export_text(request);
+  add(warnings, exported.warnings);
+  write_named_file(output, exported.text);
+  return {{"file", output.string()},
+          {"format", request.format},
+          {request.format == "header" ? "entries" : "rows", exported.count}};
+}
+
+Json import_results(const std::filesystem::path& file, const std::filesystem::path& store_file, const std::string& name,
+                    const std::string& device) {
+  if (is_store(file)) throw UserError("this is a store already; use it as it is", {file.string(), 0, 0});
+  Recording recording = load_recording(file);
+  if (!name.empty()) recording.name = name;
+  if (!device.empty()) recording.device = device;
+  Store store = Store::open(store_file);
+  const ImportedSession imported = import_recording(store, recording);
+  return {{"store", store_file.string()},
+          {"session", imported.session},
+          {"problem", recording.name},
+          {"device", recording.device},
+          {"rows", recording.size()},
+          {"added", imported.added},
+          {"restrictions_known", recording.restrictions_known},
+          {"warnings", recording.warnings}};
+}
+
+}  // namespace ergotune
