@@ -119,6 +119,36 @@ def test_fortran_is_c_in_kernel_tuner(given, tmp_path):
         assert {row["turn"]: row["time"] for row in results} == {2: 6.0, 1: 3.0} and env["best_config"]["turn"] == 1
 
 
+OPENMP = """
+module turns
+  use iso_c_binding
+  use omp_lib
+contains
+function threads(seen) result(time)
+  integer(c_int), intent(out) :: seen
+  real(c_float) :: time
+  call omp_set_num_threads(NTHREADS)
+  !$OMP parallel
+  !$OMP master
+  seen = omp_get_num_threads()
+  !$OMP end master
+  !$OMP end parallel
+  time = seen
+end function threads
+end module turns
+"""
+
+
+@pytest.mark.skipif(not shutil.which("gfortran"), reason="no Fortran compiler")
+@pytest.mark.parametrize("options", [None, ["-fopenmp"]], ids=str)
+def test_fortran_that_uses_openmp_needs_no_option(options, tmp_path):
+    file = tmp_path / "turns.F90"
+    file.write_text(OPENMP)
+    results, _ = kt.tune_kernel("threads", str(file), 1, [np.zeros(1, np.int32)], {"NTHREADS": [1, 2]}, lang="C", compiler="gfortran",
+                                compiler_options=options, block_size_names=["NTHREADS"], quiet=True, iterations=2)
+    assert {row["NTHREADS"]: row["time"] for row in results} == {1: 1.0, 2: 2.0}
+
+
 def test_a_c_file_is_c_whatever_compiles_it(tmp_path):
     file = tmp_path / "f.c"
     file.write_text('void f(int* x) { x[0] = 5; }')

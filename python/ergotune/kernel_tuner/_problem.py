@@ -24,6 +24,7 @@ _CTYPES = {"int8": "signed char", "uint8": "unsigned char", "int16": "short", "u
 
 #: What the text of a kernel has and the name of a file has not, in any of the languages.
 _CODE = re.compile(r"[(){};\n]")
+_OPENMP = re.compile(r"^\s*use\b.*\bomp_lib\b", re.I | re.M)
 _FORTRAN_FILE = re.compile(r"\.f(or|tn|90|95|03|08|18)?$", re.I)
 _FORTRAN_COMPILER = re.compile(r"(fortran|flang|\bftn|\bifort|\bifx|\bg?f(77|90|95))[-\d.]*$", re.I)
 
@@ -71,6 +72,7 @@ class Builder:
         first = {name: values[0] for name, values in self.tune_params.items() if values}
         self.language = language_of(lang, self.source(first) if callable(self.source) and not lang else str(self.source), self.file,
                                     compiler)
+        self.compiler = compiler
         self.kernel_name = kernel_name
         self.block_size_names = block_size_names
         self.problem = _core.Problem(kernel_name)
@@ -214,6 +216,8 @@ class Builder:
 
     def add_options(self, compiler_options, defines, block, grid):
         options = list(compiler_options or [])
+        if self.language == "fortran" and _OPENMP.search(str(self.source)) and not any("openmp" in o or o == "-mp" for o in options):
+            options.append("-mp" if "nvfortran" in str(self.compiler) else "-fopenmp")  # the module omp_lib needs its library
         if defines is None:
             if self.language not in ("cpp", "fortran"):
                 options += [f"-Dgrid_size_{axis}={{{{int({size})}}}}" for axis, size in zip("xyz", grid)]
