@@ -58,7 +58,7 @@ std::unique_ptr<Subject> prepare(Device& device, Compiler& compiler, const std::
   return subject;
 }
 
-/// The method in common use: the mean time of seven runs, then the median of the board's power readings over
+/// The method in common use: the mean time of seven runs, then the median of the GPU's power readings over
 /// a second.
 void naive(Device& device, Subject& subject, Sensor& power, Run& run) {
   MarkerPool markers(device);

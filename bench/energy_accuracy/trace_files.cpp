@@ -56,7 +56,7 @@ std::string to_string(RunKind kind) {
 void write_traces(const std::filesystem::path& folder, const std::vector<Run>& runs) {
   std::filesystem::create_directories(folder);
   File sensors(folder / "sensors.csv"), readings(folder / "readings.csv"), marks(folder / "marks.csv"),
-      board(folder / "board.csv"), all(folder / "runs.csv");
+      gpu(folder / "board.csv"), all(folder / "runs.csv");
   fmt::print(sensors.handle, "sensor,kind,unit_step,update_period,window,lag,gain,offset,repeatability\n");
   // A naive run reads no sensor of the meter.
   const auto traced = std::find_if(runs.begin(), runs.end(), [](const Run& r) { return !r.trace.sensors.empty(); });
@@ -67,7 +67,7 @@ void write_traces(const std::filesystem::path& folder, const std::vector<Run>& r
                  s.info.repeatability);
   fmt::print(readings.handle, "run,sensor,time_s,value\n");
   fmt::print(marks.handle, "run,host_time_s,host_late_s,device_s,launches\n");
-  fmt::print(board.handle, "run,time_s,core_clock_mhz,memory_clock_mhz,temperature_c,power_w,power_limit_w,reasons\n");
+  fmt::print(gpu.handle, "run,time_s,core_clock_mhz,memory_clock_mhz,temperature_c,power_w,power_limit_w,reasons\n");
   fmt::print(all.handle, "run,kernel,kind,started_s,queued_at_s,settled_at_s,naive_power_w,naive_time_s\n");
   for (const auto& run : runs) {
     fmt::print(all.handle, "{},{},{},{:.6f},{:.6f},{:.6f},{:.6g},{:.9g}\n", run.id, run.kernel, to_string(run.kind),
@@ -84,10 +84,10 @@ void write_traces(const std::filesystem::path& folder, const std::vector<Run>& r
     for (const auto& m : run.trace.stream.marks)
       fmt::print(marks.handle, "{},{:.7f},{:.7f},{:.9f},{}\n", run.id, m.host_time, m.host_late, m.device_seconds,
                  m.launches);
-    for (const auto& [time, state] : run.trace.board) {
+    for (const auto& [time, state] : run.trace.gpu) {
       std::string reasons;
       for (const auto& reason : state.clock_reasons) reasons += (reasons.empty() ? "" : "+") + reason;
-      fmt::print(board.handle, "{},{:.4f},{},{},{},{:.5g},{:.5g},{}\n", run.id, time, state.core_clock_mhz.value_or(0),
+      fmt::print(gpu.handle, "{},{:.4f},{},{},{},{:.5g},{:.5g},{}\n", run.id, time, state.core_clock_mhz.value_or(0),
                  state.memory_clock_mhz.value_or(0), state.temperature_c.value_or(0), state.power_w.value_or(0),
                  state.power_limit_w.value_or(0), reasons);
     }
@@ -141,7 +141,7 @@ std::vector<Run> read_traces(const std::filesystem::path& folder) {
       std::istringstream reasons(row[7]);
       for (std::string reason; std::getline(reasons, reason, '+');) state.clock_reasons.push_back(reason);
     }
-    runs[at.at(std::stoi(row.at(0)))].trace.board.emplace_back(number(row.at(1)), state);
+    runs[at.at(std::stoi(row.at(0)))].trace.gpu.emplace_back(number(row.at(1)), state);
   }
   return runs;
 }

@@ -1,4 +1,4 @@
-// Raw traces as CSV, so that estimators can be judged again without the board.
+// Raw traces as CSV, so that estimators can be judged again without the GPU.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +24,7 @@ struct Run {
   double naive_power = 0, naive_time = 0;
 };
 
-/// Writes sensors.csv, readings.csv, marks.csv, board.csv, runs.csv into a folder.
+/// Writes sensors.csv, readings.csv, marks.csv, GPU.csv, runs.csv into a folder.
 void write_traces(const std::filesystem::path& folder, const std::vector<Run>& runs);
 std::vector<Run> read_traces(const std::filesystem::path& folder);
 

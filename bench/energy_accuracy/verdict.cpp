@@ -16,7 +16,7 @@ EnergyTrace cut(const EnergyTrace& trace, double end) {
   EnergyTrace part = trace;
   std::erase_if(part.stream.marks, [&](const LaunchMark& m) { return m.host_time > end; });
   for (auto& sensor : part.sensors) std::erase_if(sensor.readings, [&](const Reading& r) { return r.time > end; });
-  std::erase_if(part.board, [&](const auto& b) { return b.first > end; });
+  std::erase_if(part.gpu, [&](const auto& b) { return b.first > end; });
   return part;
 }
 

@@ -39,7 +39,7 @@ Measurement a_measurement(std::uint64_t id) {
 /// All nodes' simulated devices, in one thread: each answers what it is asked at once.
 class Devices {
  public:
-  explicit Devices(int boards) : boards_(boards), thread_([this] { serve(); }) {}
+  explicit Devices(int gpus) : gpus_(gpus), thread_([this] { serve(); }) {}
   ~Devices() {
     stop_ = true;
     thread_.join();
@@ -55,8 +55,8 @@ class Devices {
     agents::Opened opened;
     opened.problem = serialise(Problem());
     opened.compiler = "bench";
-    opened.capacity = static_cast<std::uint64_t>(4 * boards_);
-    for (int b = 0; b < boards_; ++b) {
+    opened.capacity = static_cast<std::uint64_t>(4 * gpus_);
+    for (int b = 0; b < gpus_; ++b) {
       DeviceInfo device;
       device.id = fmt::format("bench:{}", b);
       device.name = "Bench";
@@ -80,7 +80,7 @@ class Devices {
               stream.post(agents::Started{ask->request.id, 0});
               stream.post(
                   agents::Answer{ask->request.id, a_measurement(ask->request.id),
-                                 fmt::format("GPU-{}-{}", i, ask->request.id % static_cast<std::uint64_t>(boards_))});
+                                 fmt::format("GPU-{}-{}", i, ask->request.id % static_cast<std::uint64_t>(gpus_))});
             }
           }
           stream.flush();
@@ -91,7 +91,7 @@ class Devices {
     }
   }
 
-  int boards_;
+  int gpus_;
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
   std::vector<std::unique_ptr<agents::Stream>> streams_;
@@ -109,13 +109,17 @@ void drive(Evaluates& evaluator, std::size_t devices, std::uint64_t results, con
            const char* name) {
   const double own_before = own(), began = host_seconds();
   double memory = 0;
-  std::uint64_t asked = 0, done = 0;
+  std::uint64_t requested = 0, done = 0;
   while (done < results) {
     const std::size_t capacity = evaluator.capacity();
-    while (asked < results && asked - done < capacity) {
-      ++asked;
-      evaluator.submit(
-          {asked, asked, {Value(static_cast<std::int64_t>(asked)), Value(std::string("float"))}, false, 1e300, "time"});
+    while (requested < results && requested - done < capacity) {
+      ++requested;
+      evaluator.submit({requested,
+                        requested,
+                        {Value(static_cast<std::int64_t>(requested)), Value(std::string("float"))},
+                        false,
+                        1e300,
+                        "time"});
     }
     done += evaluator.wait(1).has_value();
     if (done == results / 4) memory = resident_megabytes();
@@ -216,10 +220,10 @@ pid_t last_thread() {
 
 int cost(int count, char** arguments) {
   const auto nodes = static_cast<std::size_t>(std::stoul(option(count, arguments, "nodes", "200")));
-  const int boards = std::stoi(option(count, arguments, "boards", "1"));
+  const int gpus = std::stoi(option(count, arguments, "boards", "1"));
   const std::uint64_t results = std::stoull(option(count, arguments, "results", "20000"));
   {
-    Devices devices(boards);
+    Devices devices(gpus);
     ClusterOptions options;
     options.version = "bench";
     for (std::size_t i = 0; i < nodes; ++i) {
@@ -230,9 +234,9 @@ int cost(int count, char** arguments) {
       });
     }
     Cluster cluster(Problem(), options);
-    while (cluster.boards().size() < nodes * static_cast<std::size_t>(boards)) ::usleep(1000);
+    while (cluster.gpus().size() < nodes * static_cast<std::size_t>(gpus)) ::usleep(1000);
     drive(
-        cluster, nodes * static_cast<std::size_t>(boards), results, [&] { return cluster.own_seconds(); }, "cluster");
+        cluster, nodes * static_cast<std::size_t>(gpus), results, [&] { return cluster.own_seconds(); }, "cluster");
   }
   Workers workers;
   Problem problem;

@@ -1,6 +1,6 @@
 // Many slots: what dispatching costs, and what a search loses when it hands out many at a time.
 //
-//   bench_nodes cost [--nodes 200] [--boards 1] [--results 20000]
+//   bench_nodes cost [--nodes 200] [--GPUs 1] [--results 20000]
 //     a cluster of nodes that answer at once: processor time of the cluster's thread per result, and its memory; the
 //     live evaluator over as many devices
 //   bench_nodes parallel RECORDING,... [--slots 1,2,4,8,16,64] [--repeats 20] [--evaluations 150] [--strategy auto]

@@ -35,11 +35,11 @@ Search search(const ScoredSpace& space, const std::string& strategy_name, std::s
   std::priority_queue<Running, std::vector<Running>, std::greater<>> running;
   Search result;
   double now = 0, best = std::numeric_limits<double>::infinity();
-  for (std::size_t asked = 0;;) {
-    const std::size_t room = std::min(slots - running.size(), evaluations - asked);
+  for (std::size_t requested = 0;;) {
+    const std::size_t room = std::min(slots - running.size(), evaluations - requested);
     for (const ConfigurationIndex index : room > 0 ? strategy->ask(room) : std::vector<ConfigurationIndex>()) {
       running.emplace(now + std::max(1e-3, space.state().table.seconds(index)), index);
-      ++asked;
+      ++requested;
     }
     if (running.empty()) break;
     const auto [at, index] = running.top();
@@ -115,7 +115,7 @@ int parallel(int count, char** arguments) {
         space_one += alone;
         space_sum += here;
         found += best_of(runs[s][space][r]) <= answer * (1 + 1e-9);
-        // what it has when it has spent as much board time as the one slot's whole search
+        // what it has when it has spent as much GPU time as the one slot's whole search
         double best = std::numeric_limits<double>::infinity();
         for (const Point& point : runs[s][space][r].improvements)
           if (point.at * static_cast<double>(slots[s]) <= one.end * (1 + 1e-9)) best = point.best;
@@ -129,7 +129,7 @@ int parallel(int count, char** arguments) {
     fmt::print("{:>6} {:>12.3f} (median {:.3f}) {:>20.2f} {:>11.0f} % {:>20.2f} (mean) {:.2f} (median)\n", slots[s],
                sum / one_sum, median(shares), one_sum / sum, 100 * found / static_cast<double>(shares.size()),
                mean(losses), median(losses));
-    for (const std::string& words : by_space) fmt::print("         {}\n", words);
+    for (const std::string& message : by_space) fmt::print("         {}\n", message);
   }
   return 0;
 }

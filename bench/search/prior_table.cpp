@@ -42,13 +42,13 @@ std::size_t evaluations_to_one_percent(const ScoredSpace& target, const Priors& 
   context.priors = priors;
   const auto strategy = make_strategy(options.strategy, context);
   for (std::size_t done = 1; done <= options.evaluations; ++done) {
-    const auto asked = strategy->ask(1);
-    if (asked.empty()) break;
-    const double value = target.state().values[asked.front()];
+    const auto requested = strategy->ask(1);
+    if (requested.empty()) break;
+    const double value = target.state().values[requested.front()];
     Outcome outcome;
     outcome.ok = std::isfinite(value);
     if (outcome.ok) outcome.values = {value};
-    strategy->tell(asked.front(), outcome);
+    strategy->tell(requested.front(), outcome);
     arrived = value <= target.optimum() + 0.01 * std::abs(target.optimum());
     if (arrived) return done;
   }

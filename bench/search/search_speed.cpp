@@ -76,15 +76,15 @@ double own_microseconds(const SearchSpace& space, const std::string& name, std::
   const auto strategy = make_strategy(name, context);
   std::size_t done = 0;
   while (done < evaluations) {
-    const auto asked = strategy->ask(1);
-    if (asked.empty()) break;
+    const auto requested = strategy->ask(1);
+    if (requested.empty()) break;
     own += cpu_seconds() - mark;
     Outcome outcome;
     outcome.ok = true;
-    outcome.values = {synthetic(space, asked.front(), positions)};
+    outcome.values = {synthetic(space, requested.front(), positions)};
     outcome.seconds = seconds;
     mark = cpu_seconds();
-    strategy->tell(asked.front(), outcome);
+    strategy->tell(requested.front(), outcome);
     ++done;
   }
   return 1e6 * (own + cpu_seconds() - mark) / static_cast<double>(std::max<std::size_t>(1, done));
@@ -107,9 +107,9 @@ double replay_rate(const ReplayTable& table, const std::string& name) {
     Outcome outcome;
     outcome.values = {0.0};
     for (;;) {
-      const auto asked = strategy->ask(16);
-      if (asked.empty()) break;
-      for (const ConfigurationIndex index : asked) {
+      const auto requested = strategy->ask(16);
+      if (requested.empty()) break;
+      for (const ConfigurationIndex index : requested) {
         outcome.ok = table.status(index) == Status::ok && std::isfinite(values[index]);
         outcome.values[0] = values[index];
         strategy->tell(index, outcome);

@@ -52,15 +52,15 @@ class Session {
     std::unique_ptr<Strategy> strategy;
     think(run, [&] { strategy = make_strategy(name, context); });
     for (;;) {
-      std::vector<ConfigurationIndex> asked;
-      think(run, [&] { asked = strategy->ask(options_.jobs + kAhead - waiting_.size()); });
-      for (const ConfigurationIndex index : asked) compile(index);
+      std::vector<ConfigurationIndex> requested;
+      think(run, [&] { requested = strategy->ask(options_.jobs + kAhead - waiting_.size()); });
+      for (const ConfigurationIndex index : requested) compile(index);
       if (waiting_.empty()) break;
       const ConfigurationIndex index = measure();
       while (run.loss.size() < options_.looks.size() && now_ >= options_.looks[run.loss.size()])
         run.loss.push_back(best / scored_.optimum() - 1);
       if (now_ >= end) break;
-      const Outcome outcome = told(index);
+      const Outcome outcome = reported(index);
       ++run.evaluations;
       if (outcome.ok && outcome.values.front() < best * 0.999) {
         run.best_at = now_;
@@ -106,7 +106,7 @@ class Session {
     return index;
   }
 
-  Outcome told(ConfigurationIndex index) {
+  Outcome reported(ConfigurationIndex index) {
     const double value = scored_.state().values[index];
     const Measurement m = recorded(index);
     Outcome outcome;

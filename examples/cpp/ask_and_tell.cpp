@@ -23,9 +23,9 @@ int main() {
   const auto strategy = ergotune::make_strategy("auto", context);
   ergotune::ConfigurationIndex best = 0;
   for (int evaluated = 0; evaluated < 40;) {
-    const auto asked = strategy->ask(1);
-    if (asked.empty()) break;
-    for (const auto index : asked) {
+    const auto requested = strategy->ask(1);
+    if (requested.empty()) break;
+    for (const auto index : requested) {
       strategy->tell(index, {true, {cost(space.configuration(index))}, {}});
       if (evaluated++ == 0 || cost(space.configuration(index)) < cost(space.configuration(best))) best = index;
     }

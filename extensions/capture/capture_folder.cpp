@@ -213,7 +213,7 @@ class Writer {
       notes_.push_back(
           "the source has barriers, local memory or a demanded size: the work-group stays as it is; make parameters of "
           "what the source defines to tune more");
-    else if (use == BlockUse::asked)
+    else if (use == BlockUse::requested)
       notes_.push_back(
           "the source asks for its place in the work-group: sizes that give other results are refused by verification");
     if (launch_.block_was_open && !launch_.compiled)
@@ -305,7 +305,7 @@ BlockUse block_use(const CapturedLaunch& launch) {
   BlockUse use = BlockUse::none;
   for (const std::string& word : kernel_source::identifiers_of_kernel(launch.source, launch.kernel)) {
     if (kernel_source::relies_on_block(word)) return BlockUse::relied_on;
-    if (kernel_source::asks_for_block(word)) use = BlockUse::asked;
+    if (kernel_source::asks_for_block(word)) use = BlockUse::requested;
   }
   return use;
 }

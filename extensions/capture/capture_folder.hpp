@@ -64,9 +64,9 @@ struct CapturedLaunch {
 
 /// Whether the size of a block may be another: it follows from the source alone.
 enum class BlockUse {
-  none,      ///< nothing in the source asks for it
-  asked,     ///< get_local_id() and its like: results tell whether another size is right
-  relied_on  ///< shared memory, barriers, a size that the source demands: it stays
+  none,       ///< nothing in the source asks for it
+  requested,  ///< get_local_id() and its like: results tell whether another size is right
+  relied_on   ///< shared memory, barriers, a size that the source demands: it stays
 };
 BlockUse block_use(const CapturedLaunch& launch);
 

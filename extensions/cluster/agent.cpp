@@ -51,7 +51,7 @@ class Agent : private RunJournal {
   void about_to_run(const EvaluationRequest& request, std::size_t device) override {
     transport_.send(Started{request.id, device});
   }
-  void open(const Open& asked);
+  void open(const Open& requested);
   void fetch(InputFolder& inputs, const std::vector<InputFile>& list);
   Opened opened() const;
   void serve();
@@ -79,22 +79,22 @@ void Agent::fetch(InputFolder& inputs, const std::vector<InputFile>& list) {
   }
 }
 
-void Agent::open(const Open& asked) {
-  transport_.keep_beating(asked.silence);
+void Agent::open(const Open& requested) {
+  transport_.keep_beating(requested.silence);
   transport_.allow(kOpening);
-  ProblemFile problem = deserialise(asked.problem);
+  ProblemFile problem = deserialise(requested.problem);
   InputFolder inputs(CompileCache::default_folder().parent_path() / "inputs");
-  fetch(inputs, asked.inputs);
-  inputs.settle(problem, asked.inputs);
+  fetch(inputs, requested.inputs);
+  inputs.settle(problem, requested.inputs);
   transport_.allow(kOpening);
   SetupOptions options;
   options.run = problem.run;
   options.run.node_commands.clear();
   options.run.nodes.clear();
   options.run.occupancy = 0;  // the session's
-  options.energy = options.energy || asked.energy;
-  options.take_over = asked.take_over;
-  options.further_metrics = asked.further_metrics;
+  options.energy = options.energy || requested.energy;
+  options.take_over = requested.take_over;
+  options.further_metrics = requested.further_metrics;
   options.interrupted = options_.interrupted;
   options.tell = [this](const std::string& text) { transport_.send(Note{text}); };
   if (options.run.device.empty()) options.run.device = all_of_the_best(problem);
@@ -116,16 +116,16 @@ Opened Agent::opened() const {
     opened.compiler = target_->live->compiler_identity();
   } else {
     opened.devices = {target_->device};
-    const auto shares = target_->evaluator->boards();
+    const auto shares = target_->evaluator->gpus();
     if (!shares.empty()) opened.devices.clear();
     for (const DeviceShare& share : shares) {
       opened.devices.push_back(target_->device);
-      opened.devices.back().id = share.board;
+      opened.devices.back().id = share.gpu;
     }
     opened.compiler = target_->conditions;
   }
   opened.description = target_->evaluator->description();
-  opened.board_key = target_->board_key;
+  opened.gpu_key = target_->gpu_key;
   opened.base_clock_mhz = target_->base_clock_mhz;
   opened.notes = target_->notes;
   opened.capacity = target_->evaluator->capacity();
@@ -151,8 +151,8 @@ bool Agent::take(const Message& message) {
 
 void Agent::answer(EvaluationResult result) {
   // A simulated device that works alone has no name of its own.
-  if (result.board.empty() && !target_->live) result.board = target_->device.id;
-  transport_.send(Answer{result.id, std::move(result.measurement), std::move(result.board), result.disturbed});
+  if (result.gpu.empty() && !target_->live) result.gpu = target_->device.id;
+  transport_.send(Answer{result.id, std::move(result.measurement), std::move(result.gpu), result.disturbed});
 }
 
 void Agent::serve() {

@@ -5,10 +5,8 @@
 namespace ergotune {
 
 static auto fields(EvaluationRequest& request) {
-  auto& [id, index, configuration, repeat, give_up_above, objective_quantity, resources_only, board, reference] =
-      request;
-  return std::tie(id, index, configuration, repeat, give_up_above, objective_quantity, resources_only, board,
-                  reference);
+  auto& [id, index, configuration, repeat, give_up_above, objective_quantity, resources_only, gpu, reference] = request;
+  return std::tie(id, index, configuration, repeat, give_up_above, objective_quantity, resources_only, gpu, reference);
 }
 namespace agents {
 
@@ -38,8 +36,8 @@ static auto fields(Piece& piece) {
   return std::tie(hash, bytes, last);
 }
 static auto fields(Opened& opened) {
-  auto& [problem, devices, compiler, description, board_key, base_clock_mhz, notes, capacity, measured] = opened;
-  return std::tie(problem, devices, compiler, description, board_key, base_clock_mhz, notes, capacity, measured);
+  auto& [problem, devices, compiler, description, gpu_key, base_clock_mhz, notes, capacity, measured] = opened;
+  return std::tie(problem, devices, compiler, description, gpu_key, base_clock_mhz, notes, capacity, measured);
 }
 static auto fields(Refused& refused) {
   auto& [user_error, message] = refused;
@@ -58,8 +56,8 @@ static auto fields(Started& started) {
   return std::tie(id, device);
 }
 static auto fields(Answer& answer) {
-  auto& [id, measurement, board, disturbed] = answer;
-  return std::tie(id, measurement, board, disturbed);
+  auto& [id, measurement, gpu, disturbed] = answer;
+  return std::tie(id, measurement, gpu, disturbed);
 }
 static auto fields(Establish& establish) {
   auto& [candidates] = establish;

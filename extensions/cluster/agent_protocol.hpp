@@ -56,7 +56,7 @@ struct Piece {
 struct Opened {
   std::string problem;  ///< with execution parameters resolved
   std::vector<DeviceInfo> devices;
-  std::string compiler, description, board_key;
+  std::string compiler, description, gpu_key;
   std::optional<double> base_clock_mhz;
   std::vector<std::string> notes;
   std::uint64_t capacity = 1;
@@ -83,7 +83,7 @@ struct Started {
 struct Answer {
   std::uint64_t id = 0;
   Measurement measurement;
-  std::string board;
+  std::string gpu;
   bool disturbed = false;
 };
 /// Session: as LiveDevice::establish_reference().

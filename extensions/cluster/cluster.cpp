@@ -122,7 +122,7 @@ std::size_t Cluster::capacity() const {
   return std::max<std::size_t>(1, room_);
 }
 
-std::vector<DeviceShare> Cluster::boards() const {
+std::vector<DeviceShare> Cluster::gpus() const {
   std::vector<DeviceShare> all;
   call([&] {
     for (const auto& node : nodes_)
@@ -286,9 +286,9 @@ void Cluster::take_answer(Node& node, Answer answer) {
     ++strays_;
     return;
   }
-  const std::string board = node.our_device(answer.board);
-  node.count(board, answer.measurement);
-  deliver({request->id, request->index, std::move(answer.measurement), board, answer.disturbed});
+  const std::string gpu = node.our_device(answer.gpu);
+  node.count(gpu, answer.measurement);
+  deliver({request->id, request->index, std::move(answer.measurement), gpu, answer.disturbed});
 }
 
 void Cluster::lose(Node& node, const std::string& why, bool lost, bool for_good) {
@@ -321,7 +321,7 @@ void Cluster::hand_out() {
     EvaluationRequest& request = next->second;
     Node& node =
         **std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& n) { return n->ready() && n->life() == life; });
-    request.board = node.own_device(request.board);
+    request.gpu = node.own_device(request.gpu);
     node.stream().post(Ask{std::move(request)});
   }
 }

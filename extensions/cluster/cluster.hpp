@@ -59,7 +59,7 @@ class Cluster : public AsyncEvaluator, public LiveDevice {
   std::string description() const override;
   Provenance provenance() const override { return opened_.measured ? Provenance::measured : Provenance::simulated; }
   std::size_t capacity() const override;
-  std::vector<DeviceShare> boards() const override;
+  std::vector<DeviceShare> gpus() const override;
   /// Waits also until no node runs anything of it any more; one that does not answer is lost soon.
   void cancel() override;
 

@@ -45,10 +45,10 @@ void ClusterNode::open(const Opened& opened, std::size_t life) {
   for (Share& share : shares_) share.total.lost = true;
   for (const DeviceInfo& device : opened.devices) {
     const std::string id = fmt::format("{}/{}", name(), device.id), ours = device.uuid.empty() ? id : device.uuid;
-    renamed_[board_of(device)] = ours;
+    renamed_[gpu_of(device)] = ours;
     devices_.push_back(ours);
     const auto former =
-        std::find_if(shares_.begin(), shares_.end(), [&](const Share& share) { return share.total.board == ours; });
+        std::find_if(shares_.begin(), shares_.end(), [&](const Share& share) { return share.total.gpu == ours; });
     if (former == shares_.end()) {
       shares_.push_back({{ours, id, device.name, 0, 0, 0, false}, 0});
     } else {
@@ -131,7 +131,7 @@ std::string ClusterNode::own_device(const std::string& ours) const {
 
 void ClusterNode::count(const std::string& our_device, const Measurement& measurement) {
   for (Share& share : shares_) {
-    if (our_device.empty() || share.total.board != our_device) continue;
+    if (our_device.empty() || share.total.gpu != our_device) continue;
     ++share.total.results;
     share.total.busy_seconds += measurement.verify_seconds + measurement.measure_seconds;
   }

@@ -66,7 +66,7 @@ class ClusterNode {
   void cancelled(std::uint64_t number) { cancelled_ = number; }
   bool cancels(std::uint64_t number) const { return ready() && cancelled_ < number; }
 
-  /// Our name (EvaluationResult::board) of one of its devices, and its own name of it; empty for an unknown one.
+  /// Our name (EvaluationResult::GPU) of one of its devices, and its own name of it; empty for an unknown one.
   std::string our_device(const std::string& own) const;
   std::string own_device(const std::string& ours) const;
   void count(const std::string& our_device, const Measurement& measurement);

@@ -16,13 +16,13 @@ void Dispatch::enqueue(std::uint64_t id, bool first) {
   EvaluationRequest& request = tasks_.at(id).request;
   const auto has = [&](const auto& entry) {
     const auto& devices = entry.second.devices;
-    return std::find(devices.begin(), devices.end(), request.board) != devices.end();
+    return std::find(devices.begin(), devices.end(), request.gpu) != devices.end();
   };
-  if (!request.board.empty() && !nodes_.empty() && std::none_of(nodes_.begin(), nodes_.end(), has)) {
+  if (!request.gpu.empty() && !nodes_.empty() && std::none_of(nodes_.begin(), nodes_.end(), has)) {
     // All of them to the same one: they are to be compared with each other.
-    request.board = nodes_.begin()->second.devices.empty() ? std::string() : nodes_.begin()->second.devices.front();
+    request.gpu = nodes_.begin()->second.devices.empty() ? std::string() : nodes_.begin()->second.devices.front();
   }
-  auto& queue = queues_[request.board];
+  auto& queue = queues_[request.gpu];
   first ? queue.push_front(id) : queue.push_back(id);
 }
 

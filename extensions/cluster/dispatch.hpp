@@ -57,7 +57,7 @@ class Dispatch {
 
   std::unordered_map<std::uint64_t, Task> tasks_;
   std::map<Node, Place> nodes_;
-  /// By the device that is asked for; under "" what any may run.
+  /// By the device that is requested; under "" what any may run.
   std::map<std::string, std::deque<std::uint64_t>> queues_;
 };
 

@@ -67,7 +67,7 @@ void open_nodes(Target& target, const SetupOptions& options) {
   const agents::Opened& opened = cluster->opened();
   target.live = cluster.get();
   target.device = opened.devices.front();
-  target.board_key = opened.board_key;
+  target.gpu_key = opened.gpu_key;
   target.base_clock_mhz = opened.base_clock_mhz;
   target.notes = opened.notes;
   const bool measured = opened.measured;

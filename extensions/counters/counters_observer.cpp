@@ -128,20 +128,20 @@ class CountersObserver : public Observer {
 
 }  // namespace
 
-void check_counter_names(const std::vector<std::string>& asked) {
-  for (const std::string& name : asked)
+void check_counter_names(const std::vector<std::string>& requested) {
+  for (const std::string& name : requested)
     if (!counter_info(name) && !is_chip_metric(name))
       throw UserError(
           fmt::format("unknown counter \"{}\"{}, or a metric of the chip as CUPTI names it (dram__bytes_read.sum)",
                       name, suggestion(name, names_of_ours())));
 }
 
-CounterPlan plan_counters(std::vector<std::string> asked, const std::string& chip,
+CounterPlan plan_counters(std::vector<std::string> requested, const std::string& chip,
                           std::span<const std::uint8_t> availability) {
-  check_counter_names(asked);
-  if (asked.empty()) asked = usual_counters();
+  check_counter_names(requested);
+  if (requested.empty()) requested = usual_counters();
   std::vector<std::string> all;
-  for (const std::string& counter : asked)
+  for (const std::string& counter : requested)
     for (std::string& metric : metrics_behind(counter))
       if (std::find(all.begin(), all.end(), metric) == all.end()) all.push_back(std::move(metric));
   const std::vector<std::string> lacking = cupti::lacking(chip, all, availability);
@@ -150,7 +150,7 @@ CounterPlan plan_counters(std::vector<std::string> asked, const std::string& chi
   };
 
   CounterPlan plan;
-  for (const std::string& counter : asked) {
+  for (const std::string& counter : requested) {
     const std::vector<std::string> metrics = metrics_behind(counter);
     if (std::any_of(metrics.begin(), metrics.end(), lacks)) {
       if (!counter_info(counter)) refuse_metric(chip, counter);
@@ -181,9 +181,9 @@ std::string to_string(const CounterPlan& plan, const std::string& chip) {
   return text;
 }
 
-std::shared_ptr<Observer> make_counters_observer(const std::vector<std::string>& asked, const DeviceInfo& device,
+std::shared_ptr<Observer> make_counters_observer(const std::vector<std::string>& requested, const DeviceInfo& device,
                                                  std::vector<std::string>* notes) {
-  check_counter_names(asked);
+  check_counter_names(requested);
   if (device.backend != "cuda")
     throw UserError(
         fmt::format("observer \"counters\" reads NVIDIA's hardware counters through CUDA, and {} is no CUDA device{}",
@@ -193,7 +193,7 @@ std::shared_ptr<Observer> make_counters_observer(const std::vector<std::string>&
                                                 "configuration from outside (docs/counters.md)"
                                               : ""));
   cupti::ProfiledDevice profiled(cuda::find_device(device.id).device);
-  CounterPlan plan = plan_counters(asked, profiled.chip(), profiled.availability());
+  CounterPlan plan = plan_counters(requested, profiled.chip(), profiled.availability());
   if (notes) notes->push_back(to_string(plan, profiled.chip()));
   return std::make_shared<CountersObserver>(std::move(profiled), std::move(plan));
 }

@@ -11,7 +11,7 @@
 namespace ergotune::cupti {
 namespace {
 
-/// A host object, ended with this one. One that was asked for a metric that does not exist answers nothing any more.
+/// A host object, ended with this one. One that was requested a metric that does not exist answers nothing any more.
 class Host {
  public:
   Host(const std::string& chip, std::span<const std::uint8_t> availability) {
@@ -40,11 +40,11 @@ class Host {
 };
 
 Result add(HostObject* host, const char** names, std::size_t count) {
-  auto asked = block(&HostAddMetrics::count);
-  asked.host = host;
-  asked.names = names;
-  asked.count = count;
-  return api().cuptiProfilerHostConfigAddMetrics(&asked);
+  auto requested = block(&HostAddMetrics::count);
+  requested.host = host;
+  requested.names = names;
+  requested.count = count;
+  return api().cuptiProfilerHostConfigAddMetrics(&requested);
 }
 
 }  // namespace
@@ -90,11 +90,11 @@ std::vector<std::string> base_metrics(const std::string& chip, int kind) {
 
 std::string describe(const std::string& chip, const std::string& metric) {
   const Host host(chip, {});
-  auto asked = block(&HostProperties::type);
-  asked.host = host.get();
-  asked.name = metric.c_str();
-  if (api().cuptiProfilerHostGetMetricProperties(&asked) != kSuccess || !asked.description) return {};
-  return asked.description;
+  auto requested = block(&HostProperties::type);
+  requested.host = host.get();
+  requested.name = metric.c_str();
+  if (api().cuptiProfilerHostGetMetricProperties(&requested) != kSuccess || !requested.description) return {};
+  return requested.description;
 }
 
 MetricSet::MetricSet(const std::string& chip, std::vector<std::string> metrics,
@@ -129,15 +129,15 @@ MetricSet::~MetricSet() { Host::end(host_); }
 
 std::vector<double> MetricSet::evaluate(std::span<const std::uint8_t> data, std::size_t range) const {
   std::vector<double> values(names_.size());
-  auto asked = block(&HostEvaluate::values);
-  asked.host = host_;
-  asked.data = data.data();
-  asked.bytes = data.size();
-  asked.range = range;
-  asked.names = names_.data();
-  asked.count = names_.size();
-  asked.values = values.data();
-  check(api().cuptiProfilerHostEvaluateToGpuValues(&asked), "cuptiProfilerHostEvaluateToGpuValues");
+  auto requested = block(&HostEvaluate::values);
+  requested.host = host_;
+  requested.data = data.data();
+  requested.bytes = data.size();
+  requested.range = range;
+  requested.names = names_.data();
+  requested.count = names_.size();
+  requested.values = values.data();
+  check(api().cuptiProfilerHostEvaluateToGpuValues(&requested), "cuptiProfilerHostEvaluateToGpuValues");
   return values;
 }
 

@@ -29,7 +29,7 @@ class ProfiledDevice {
   void* context_ = nullptr;
 };
 
-/// The counters of one configuration's rounds. From its first pass until values() the board is watched, which changes
+/// The counters of one configuration's rounds. From its first pass until values() the GPU is watched, which changes
 /// how it runs; before and after that nothing of it remains.
 class CountedIterations {
  public:

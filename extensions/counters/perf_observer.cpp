@@ -166,17 +166,17 @@ class PerfObserver : public Observer {
 
 }  // namespace
 
-void check_perf_names(const std::vector<std::string>& asked) {
+void check_perf_names(const std::vector<std::string>& requested) {
   std::vector<std::string> known;
   for (const PerfCounterInfo& counter : perf_counter_names()) known.emplace_back(counter.name);
-  for (const std::string& name : asked)
+  for (const std::string& name : requested)
     if (std::find(known.begin(), known.end(), name) == known.end())
       throw UserError(fmt::format("observer \"perf\": unknown counter \"{}\"{}", name, suggestion(name, known)));
 }
 
-std::shared_ptr<Observer> make_perf_observer(const std::vector<std::string>& asked, const DeviceInfo& device,
+std::shared_ptr<Observer> make_perf_observer(const std::vector<std::string>& requested, const DeviceInfo& device,
                                              std::vector<std::string>* notes) {
-  check_perf_names(asked);
+  check_perf_names(requested);
   if (!device.is_cpu)
     throw UserError(fmt::format("observer \"perf\" counts events of a CPU, and {} is none{}",
                                 device.id.empty() ? "this" : device.id,
@@ -185,8 +185,8 @@ std::shared_ptr<Observer> make_perf_observer(const std::vector<std::string>& ask
   std::vector<std::string> missing;
   int trouble = 0;
   for (const PerfCounterInfo& info : perf_counter_names()) {
-    const bool named = std::find(asked.begin(), asked.end(), info.name) != asked.end();
-    if (!asked.empty() && !named) continue;
+    const bool named = std::find(requested.begin(), requested.end(), info.name) != requested.end();
+    if (!requested.empty() && !named) continue;
     Counter counter{std::string(info.name), info.hardware, perf_events_of(info.name)};
     const int code = trouble_with(counter);
     if (code == 0) {

@@ -96,7 +96,7 @@ BuildOutcome ProgramBuilds::make(const ProgramTemplates& texts, const fs::path& 
     outcome.stopped = result.stopped;
     if (result.ok()) continue;
     const std::string step = fmt::format("build step {} ({})", i + 1, fmt::join(run.arguments, " "));
-    const std::string words = last_words(result.out, result.err);
+    const std::string words = output_tail(result.out, result.err);
     throw_if_machines_fault(i, step, words, result);
     outcome.status = Status::compile_error;
     if (!result.not_started.empty()) {

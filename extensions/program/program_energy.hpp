@@ -16,9 +16,9 @@ struct EnergyOfRuns {
   double relative_half_width = 0;  ///< of the 95 % interval of the energy, over it
 };
 
-/// Several sensors are of different parts (processor and board), and their energies are added. `runs` lie in each span.
+/// Several sensors are of different parts (processor and GPU), and their energies are added. `runs` lie in each span.
 /// The standard error is the larger of what samples scatter and what the edges of the sensors leave open, with the
-/// boards' repeatability and what their calibrations leave open.
+/// GPUs' repeatability and what their calibrations leave open.
 EnergyOfRuns energy_of_runs(const std::vector<SensorTrace>& traces, const std::vector<TimeSpan>& spans,
                             std::size_t runs);
 

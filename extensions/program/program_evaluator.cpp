@@ -53,7 +53,7 @@ void ProgramEvaluator::advance() {
   dropped_ = false;
   running_ = true;
   try {
-    deliver(serial_.measure(request, board_of(device_), run, [this] { return dropped_.load(); }));
+    deliver(serial_.measure(request, gpu_of(device_), run, [this] { return dropped_.load(); }));
   } catch (...) {
     running_ = false;
     if (!dropped_) throw;

@@ -11,7 +11,7 @@ namespace {
 
 /// The standard library's matcher goes as deep as a line is long.
 constexpr std::size_t kLongestLine = 1024;
-constexpr std::size_t kLastWords = 1500;
+constexpr std::size_t kOutputTail = 1500;
 
 /// Calls `each` for every line until it returns true, from the last one on; whether it did.
 template <class F>
@@ -153,10 +153,10 @@ std::string difference(std::string_view actual, std::string_view expected, std::
   return tolerant ? std::string() : "it ends otherwise";
 }
 
-std::string last_words(const std::string& out, const std::string& err) {
+std::string output_tail(const std::string& out, const std::string& err) {
   std::string text = err.find_first_not_of(" \t\r\n") == err.npos ? out : err;
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ' || text.back() == '\r')) text.pop_back();
-  if (text.size() > kLastWords) text = "... " + text.substr(text.size() - kLastWords);
+  if (text.size() > kOutputTail) text = "... " + text.substr(text.size() - kOutputTail);
   return as_text(std::move(text));
 }
 

@@ -35,6 +35,6 @@ std::string difference(std::string_view actual, std::string_view expected, std::
                        std::optional<double> relative);
 
 /// The last lines of what a program said, for messages: standard error, else standard output.
-std::string last_words(const std::string& out, const std::string& err);
+std::string output_tail(const std::string& out, const std::string& err);
 
 }  // namespace ergotune

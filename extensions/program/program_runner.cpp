@@ -125,28 +125,28 @@ SupervisedResult ProgramRunner::run_first(bool checked, Here& here) {
 
 /// What its end says.
 bool ProgramRunner::judge(const SupervisedResult& result, Here& here) const {
-  const auto with_words = [&](std::string message) {
-    const std::string words = last_words(result.out, result.err);
-    return words.empty() ? message : message + ":\n" + words;
+  const auto with_output = [&](std::string message) {
+    const std::string description = output_tail(result.out, result.err);
+    return description.empty() ? message : message + ":\n" + description;
   };
   if (!result.not_started.empty())
     return fail(here.result, Status::launch_error, "the program cannot be started: " + result.not_started);
   if (result.stopped) return fail(here.result, Status::timeout, "ended with the session");
   if (result.timed_out)
-    return fail(here.result, Status::timeout, with_words(fmt::format("ended after {:g} s (time_limit)", time_limit_)));
+    return fail(here.result, Status::timeout, with_output(fmt::format("ended after {:g} s (time_limit)", time_limit_)));
   if (result.signal != 0)
     return fail(here.result, Status::runtime_error,
-                with_words(fmt::format("ended by signal {} ({})", result.signal, ::strsignal(result.signal))));
+                with_output(fmt::format("ended by signal {} ({})", result.signal, ::strsignal(result.signal))));
   if (result.exit_code == 0) return true;
   const auto said = program_.exit_status.find(result.exit_code);
   if (said == program_.exit_status.end()) {
-    const std::string full = full_disk_in(last_words(result.out, result.err), "the program");
+    const std::string full = full_disk_in(output_tail(result.out, result.err), "the program");
     if (!full.empty()) throw UserError(full, program_.place);
   }
   const Status status = said == program_.exit_status.end() ? Status::runtime_error
                                                            : status_from(said->second).value_or(Status::runtime_error);
   if (status == Status::ok) return true;
-  return fail(here.result, status, with_words(fmt::format("exit code {}", result.exit_code)));
+  return fail(here.result, status, with_output(fmt::format("exit code {}", result.exit_code)));
 }
 
 bool ProgramRunner::check_file(Here& here) const {
@@ -158,20 +158,21 @@ bool ProgramRunner::check_file(Here& here) const {
   if (!expected)
     throw UserError(fmt::format("the reference {} cannot be read any more", compare.reference.string()),
                     program_.place);
-  const std::string words = difference(*actual, *expected, compare.absolute_tolerance, compare.relative_tolerance);
-  if (words.empty()) return true;
+  const std::string description =
+      difference(*actual, *expected, compare.absolute_tolerance, compare.relative_tolerance);
+  if (description.empty()) return true;
   return fail(here.result, Status::wrong_result,
               fmt::format("{} differs from {}: {}", name.empty() ? "the output" : name,
-                          compare.reference.filename().string(), words));
+                          compare.reference.filename().string(), description));
 }
 
 /// Whether what it did is right.
 bool ProgramRunner::check(const SupervisedResult& result, Here& here) {
   if (!patterns_.right(result.out, result.err)) {
-    const std::string words = last_words(result.out, result.err);
+    const std::string description = output_tail(result.out, result.err);
     return fail(here.result, Status::wrong_result,
                 fmt::format("no line of the output matches '{}' (check){}", program_.check_pattern,
-                            words.empty() ? "" : ":\n" + words));
+                            description.empty() ? "" : ":\n" + description));
   }
   if (program_.compare && !check_file(here)) return false;
   if (program_.check_command.empty()) return true;
@@ -184,7 +185,7 @@ bool ProgramRunner::check(const SupervisedResult& result, Here& here) {
     throw UserError(fmt::format("the output for the check, {}: {}", seen.string(), error.message()), program_.place);
   const SupervisedResult checked = supervisor_.run(run);
   if (checked.ok()) return true;
-  const std::string words = last_words(checked.out, checked.err);
+  const std::string description = output_tail(checked.out, checked.err);
   const std::string command = fmt::format("{}", fmt::join(run.arguments, " "));
   if (!checked.not_started.empty())
     throw UserError(fmt::format("the check cannot be started: {}", checked.not_started), program_.place);
@@ -193,7 +194,7 @@ bool ProgramRunner::check(const SupervisedResult& result, Here& here) {
                           checked.timed_out     ? fmt::format("took more than {:g} s", time_limit_)
                           : checked.signal != 0 ? fmt::format("ended by signal {}", checked.signal)
                                                 : fmt::format("ended with exit code {}", checked.exit_code),
-                          words.empty() ? "" : ":\n" + words));
+                          description.empty() ? "" : ":\n" + description));
 }
 
 /// Several runs one after the other where one is too short for the sensor.
@@ -388,7 +389,7 @@ Measurement ProgramRunner::run(const Configuration& configuration, const RunOpti
                        here.samples.size() * here.runs_per_sample, 100 * precision_));
     }
     note_energy(here);
-    watch_.note(result, options.asked_clock_mhz, options.clock_tolerance);
+    watch_.note(result, options.requested_clock_mhz, options.clock_tolerance);
   } catch (const UserError&) {
     throw;
   } catch (const NoProcess& error) {

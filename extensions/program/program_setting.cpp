@@ -38,7 +38,7 @@ class SettingSource : public Source {
     if (under_way_) return {};
     const auto setting = choose();
     if (!setting) return {};
-    asked_.insert(*setting);
+    requested_.insert(*setting);
     under_way_ = setting;
     ConfigurationRequest wanted;
     wanted.index = by_setting_.at(*setting);
@@ -73,7 +73,7 @@ class SettingSource : public Source {
       first_.pop_back();
       return setting;
     }
-    if (points_.size() < 2 || asked_.size() >= std::min(options_.most, all_.size())) return std::nullopt;
+    if (points_.size() < 2 || requested_.size() >= std::min(options_.most, all_.size())) return std::nullopt;
     const PowerModel fitted = model();
     const auto promised = fitted.usable ? promised_best(fitted) : std::nullopt;
     if (promised) return is_known(*promised) ? std::nullopt : promised;
@@ -90,7 +90,7 @@ class SettingSource : public Source {
   /// One a small step away teaches nothing that its error does not hide.
   bool is_known(double setting) const {
     const double near = (all_.back() - all_.front()) / 50;
-    return std::any_of(asked_.begin(), asked_.end(),
+    return std::any_of(requested_.begin(), requested_.end(),
                        [&](double other) { return std::abs(setting - other) < std::max(near, 1e-9); });
   }
 
@@ -123,9 +123,9 @@ class SettingSource : public Source {
     std::optional<double> chosen;
     double widest = 0;
     for (const double setting : all_) {
-      if (is_known(setting) || asked_.contains(setting)) continue;
-      const auto above = asked_.upper_bound(setting), below = asked_.lower_bound(setting);
-      if (above == asked_.end() || below == asked_.begin()) continue;
+      if (is_known(setting) || requested_.contains(setting)) continue;
+      const auto above = requested_.upper_bound(setting), below = requested_.lower_bound(setting);
+      if (above == requested_.end() || below == requested_.begin()) continue;
       const double low = *std::prev(below), high = *above;
       if (low != at && high != at) continue;
       const double room = std::min(setting - low, high - setting);
@@ -139,7 +139,7 @@ class SettingSource : public Source {
   const SettingSearchOptions& options_;
   std::function<void(ConfigurationIndex)> see_;
   std::vector<double> all_, first_;
-  std::set<double> asked_;
+  std::set<double> requested_;
   std::map<double, Point> points_;
   std::optional<double> under_way_;
 };

@@ -48,7 +48,7 @@ ObjectiveSpec setting_objective(double max_slowdown);
 
 /// Searches the one execution parameter of a prepared session with several values. Clocks are spread over the range,
 /// power is fitted over the clock (model/power_model.hpp) and time over its inverse; the setting of which they promise
-/// least energy is measured and fitted again, until it is one that was measured. Limits, and boards that the model does
+/// least energy is measured and fitted again, until it is one that was measured. Limits, and GPUs that the model does
 /// not fit, are halved around the best. The best and the unchanged are confirmed side by side. Throws UserError where
 /// there is nothing to search.
 SettingChoice choose_setting(PreparedSession& prepared, const SettingSearchOptions& options);

@@ -47,15 +47,15 @@ std::string ProgramTemplates::text(const Template& text) const {
 }
 
 std::vector<std::string> ProgramTemplates::texts(const std::vector<Template>& list) const {
-  std::vector<std::string> words;
-  for (const Template& item : list) words.push_back(text(item));
-  return words;
+  std::vector<std::string> strings;
+  for (const Template& item : list) strings.push_back(text(item));
+  return strings;
 }
 
 std::map<std::string, std::string> ProgramTemplates::texts(const std::map<std::string, Template>& map) const {
-  std::map<std::string, std::string> words;
-  for (const auto& [name, item] : map) words[name] = text(item);
-  return words;
+  std::map<std::string, std::string> strings;
+  for (const auto& [name, item] : map) strings[name] = text(item);
+  return strings;
 }
 
 void ProgramTemplates::write(const std::vector<ProgramFile>& files, const std::filesystem::path& folder) const {

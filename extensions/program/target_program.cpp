@@ -39,7 +39,7 @@ std::vector<std::unique_ptr<Sensor>> sensors_of(const Target& target, const Live
   std::vector<std::unique_ptr<Sensor>> sensors;
   if (!live.energy) return sensors;
   if (live.sensors.empty() && control && control->id() != "cpufreq") {
-    // The best one of the board whose clocks are set.
+    // The best one of the GPU whose clocks are set.
     sensors.push_back(open_sensor(control->id()));
     return sensors;
   }
@@ -119,7 +119,7 @@ void open_program(Target& target, const SetupOptions& options) {
   target.constants = target.problem.constants_for(target.device.name, target.device.properties);
   std::unique_ptr<Control> control = find_control(target, target.device, options, named);
   if (control) {
-    target.board_key = control->device_key();
+    target.gpu_key = control->device_key();
     target.base_clock_mhz = base_clock_of(target.device.name, *control);
     resolve_execution_parameters(target.problem, *control, options.suggested);
   }

@@ -53,10 +53,10 @@ SimulatedRun simulate(const ScoredSpace& scored, const std::string& strategy_nam
   const auto strategy = make_strategy(strategy_name, context);
   std::vector<bool> seen(scored.space().size(), false);
   while (clock + own < state.baseline.budget) {
-    const auto asked = strategy->ask(1);
+    const auto requested = strategy->ask(1);
     own += lap();
-    if (asked.empty()) break;
-    for (const ConfigurationIndex index : asked) {
+    if (requested.empty()) break;
+    for (const ConfigurationIndex index : requested) {
       clock += seen[index] ? state.repeat_seconds(index) : state.seconds(index);
       seen[index] = true;
       Outcome outcome;

@@ -85,9 +85,9 @@ StrategyTuning tune_strategy(const std::string& strategy, const std::vector<Scor
   tuning.default_score = tuning.best_score;
   const auto search = make_strategy("auto", context);
   while (tuning.trials.size() < trials) {
-    const auto asked = search->ask(1);
-    if (asked.empty()) break;
-    search->tell(asked.front(), score(asked.front()));
+    const auto requested = search->ask(1);
+    if (requested.empty()) break;
+    search->tell(requested.front(), score(requested.front()));
   }
   return tuning;
 }

@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The same configuration again and again, with rests in which the board cools, until there are enough, or time is up.
+/// The same configuration again and again, with rests in which the GPU cools, until there are enough, or time is up.
 class Repeated : public Source {
  public:
   Repeated(ConfigurationIndex index, const TemperatureOptions& options)
@@ -90,12 +90,12 @@ std::string csv_of(const TemperatureStudy& study, std::optional<double> at) {
   std::string text = "finished_at,temperature_c,energy_j,energy_standard_error_j,power_w,time_s,core_clock_hz";
   text += at ? ",corrected_energy_j\n" : "\n";
   for (const Measurement& run : study.runs) {
-    const auto told = [&](const char* name) {
+    const auto reported = [&](const char* name) {
       const auto value = run.value(name);
       return value ? fmt::format("{:.9g}", *value) : std::string();
     };
-    text += fmt::format("{:.3f},{},{},{:.4g},{},{},{}", run.finished_at, told("temperature"), told("energy"),
-                        run.standard_error("energy"), told("power"), told("time"), told("core_clock"));
+    text += fmt::format("{:.3f},{},{},{:.4g},{},{},{}", run.finished_at, reported("temperature"), reported("energy"),
+                        run.standard_error("energy"), reported("power"), reported("time"), reported("core_clock"));
     text += at ? fmt::format(",{:.9g}\n", energy_at(study, run, *at)) : "\n";
   }
   return text;
@@ -135,7 +135,7 @@ Chart chart_of(const PreparedSession& prepared, const TemperatureStudy& study, s
   return chart;
 }
 
-/// The change of power with temperature belongs to the board, not to this kernel: it is kept for corrected_energy.
+/// The change of power with temperature belongs to the GPU, not to this kernel: it is kept for corrected_energy.
 std::filesystem::path keep(const PreparedSession& prepared, const std::vector<std::string>& sensors,
                            const TemperatureStudy& study) {
   const DeviceInfo& device = prepared.device;
@@ -152,7 +152,7 @@ PreparedSession prepare(Problem problem, SetupOptions setup, const TemperatureOp
     throw UserError("temperature measures a device that is here; a simulation or a recording has no temperature");
   setup.energy = true;
   setup.run.jobs = 1;
-  // Worker processes keep a board warm between configurations, which is what a rest is not for.
+  // Worker processes keep a GPU warm between configurations, which is what a rest is not for.
   setup.in_process = setup.in_process || options.rest > 0;
   setup.interrupted = options.interrupted;
   return prepare_session(std::move(problem), setup);

@@ -11,7 +11,7 @@ namespace ergotune {
 namespace {
 
 constexpr std::size_t kFewest = 8;
-/// A slope from less than this says more of the noise than of the board.
+/// A slope from less than this says more of the noise than of the GPU.
 constexpr double kLeastSpan = 3;  // °C
 /// Chips tell whole degrees.
 constexpr double kResolution = 1;

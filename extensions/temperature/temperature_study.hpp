@@ -41,9 +41,9 @@ struct TemperatureStudy {
   double coolest = 0, hottest = 0;  ///< °C, of the runs' means
   /// By quantity: energy, power, time, core_clock; those that were measured in all runs.
   std::map<std::string, TemperatureSlope> slopes;
-  /// A power limit held the board in some of the runs: power then cannot show what the temperature does.
+  /// A power limit held the GPU in some of the runs: power then cannot show what the temperature does.
   bool capped = false;
-  /// Why the change of power is not that of the board, and not to be kept; empty where it is.
+  /// Why the change of power is not that of the GPU, and not to be kept; empty where it is.
   std::string why_not;
 };
 

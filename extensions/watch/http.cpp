@@ -79,8 +79,8 @@ void send_answer(evhttp_request* request, const Answer& answer) {
   evbuffer_free(body);
 }
 
-void send_words(evhttp_request* request, int status, const std::string& words) {
-  send_answer(request, {status, "text/plain; charset=utf-8", words + "\n"});
+void send_text(evhttp_request* request, int status, const std::string& message) {
+  send_answer(request, {status, "text/plain; charset=utf-8", message + "\n"});
 }
 
 void rest(evconnlistener* listener, void*) {

@@ -18,7 +18,7 @@ Request read(evhttp_request* from);
 void add_headers(evhttp_request* request, const std::string& type);
 void send_answer(evhttp_request* request, const Answer& answer);
 /// As plain text.
-void send_words(evhttp_request* request, int status, const std::string& words);
+void send_text(evhttp_request* request, int status, const std::string& message);
 /// A listener's error callback: it listens again after a second. No descriptor or memory is there for who knocks; the
 /// knock stays, and would be heard again at once and for ever.
 void rest(evconnlistener* listener, void*);

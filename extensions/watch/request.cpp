@@ -68,9 +68,9 @@ Route session_route(const std::vector<std::string>& parts, bool post, const std:
   if (const auto objective = value("objective"); !objective.empty()) route.objective = objective;
   using Kind = Route::Kind;
   const std::string what = parts.size() > 3 ? parts[3] : "";
-  constexpr std::array<std::string_view, 4> kAsked{"stop", "pause", "resume", "confirm"};
+  constexpr std::array<std::string_view, 4> kRequested{"stop", "pause", "resume", "confirm"};
   if (post) {
-    if (parts.size() == 4 && std::find(kAsked.begin(), kAsked.end(), what) != kAsked.end()) {
+    if (parts.size() == 4 && std::find(kRequested.begin(), kRequested.end(), what) != kRequested.end()) {
       route.kind = Kind::control;
       route.ask = what;
     }

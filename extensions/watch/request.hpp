@@ -42,7 +42,7 @@ struct Refusal {
   std::string words;
 };
 /// Why this request is not answered: a name of this machine that is not its own (a page from elsewhere whose name was
-/// pointed here), no token, or a change asked for from another origin.
+/// pointed here), no token, or a change requested from another origin.
 std::optional<Refusal> refusal(const Request& request, std::string_view token);
 
 /// The name of the cookie that holds the token, by the Host that a browser sees ("ergotune-8080"): browsers share

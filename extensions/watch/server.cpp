@@ -171,13 +171,13 @@ void WatchServer::State::handle(evhttp_request* from) {
   try {
     take(from);
   } catch (const std::exception& error) {  // libevent is C: nothing may be thrown through it
-    send_words(from, 500, error.what());
+    send_text(from, 500, error.what());
   }
 }
 
 void WatchServer::State::take(evhttp_request* from) {
   const Request request = read(from);
-  if (const auto refused = refusal(request, token)) return send_words(from, refused->status, refused->words);
+  if (const auto refused = refusal(request, token)) return send_text(from, refused->status, refused->words);
   const Route route = route_of(request);
   if (route.kind == Route::Kind::page) return send_page(from);
   if (route.kind == Route::Kind::events) return open_stream(from, route);

@@ -72,7 +72,7 @@ std::string SessionView::results(std::int64_t after, std::size_t limit, std::int
   const bool more = begin + static_cast<std::ptrdiff_t>(count) != log_.end();
   return fmt::format("{{\"after\":{},\"last\":{},\"more\":{},\"total\":{},\"results\":{}}}", after, last, more, size(),
                      columns_json(source_.recording, *objective_, {changed.begin(), changed.end()},
-                                  {.seconds = &source_.seconds, .stages = &stages_, .boards = &boards_}));
+                                  {.seconds = &source_.seconds, .stages = &stages_, .gpus = &gpus_}));
 }
 
 std::optional<std::string> SessionView::worked_out(Work& work, const std::optional<std::string>& objective,
@@ -133,7 +133,7 @@ std::string SessionView::configuration(std::size_t row) {
                  {"kind", to_string(one.kind)},
                  {"run", one.run},
                  {"stage", one.stage},
-                 {"board", one.board},
+                 {"board", one.gpu},
                  {"finished_at", one.measurement.finished_at},
                  {"compile_seconds", one.measurement.compile_seconds},
                  {"verify_seconds", one.measurement.verify_seconds},
@@ -149,7 +149,7 @@ std::string SessionView::configuration(std::size_t row) {
                          {"launches", trace->launches},
                          {"power", Object::array()},
                          {"board", Object::array()}};
-    for (const auto& [where, list] : {std::pair("power", &trace->power), std::pair("board", &trace->board)})
+    for (const auto& [where, list] : {std::pair("power", &trace->power), std::pair("board", &trace->gpu)})
       for (const TraceSeries& series : *list)
         document["trace"][where].push_back({{"name", series.name}, {"time", series.time}, {"value", series.value}});
   }
@@ -160,8 +160,8 @@ std::string SessionView::configuration(std::size_t row) {
       code[recording.parameters[p].name] = to_json(configuration[p]);
   document["command"] = nullptr;
   if (problem_ && !problem_->file.empty())
-    document["command"] = shell_words({"ergotune", "measure", problem_->file.string(), "--device",
-                                       device_id(recording.device), "--config", text_of(code)});
+    document["command"] = shell_command({"ergotune", "measure", problem_->file.string(), "--device",
+                                         device_id(recording.device), "--config", text_of(code)});
   return text_of(document);
 }
 

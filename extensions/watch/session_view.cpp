@@ -139,7 +139,7 @@ std::size_t SessionView::row_of(const LeanRow& lean) {
   if (first_at_ == 0) first_at_ = lean.finished_at;
   source_.seconds.push_back(lean.finished_at - first_at_);
   stages_.push_back(lean.stage);
-  boards_.push_back(lean.board);
+  gpus_.push_back(lean.gpu);
   counted_.emplace_back();
   return row;
 }

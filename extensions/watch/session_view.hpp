@@ -41,7 +41,7 @@ class SessionView {
   std::string configuration(std::size_t row);
   /// {"live", "run", "rows", "last"}: what changes from moment to moment.
   std::string state();
-  /// Samples of boards from number `next` on; empty where there are none.
+  /// Samples of GPUs from number `next` on; empty where there are none.
   std::string samples(std::uint64_t& next) const;
   /// Lines of the log from number `next` on, as JSON; empty where there are none.
   std::string log(std::uint64_t& next) const;
@@ -90,7 +90,7 @@ class SessionView {
   std::unordered_map<std::string, std::size_t> row_of_;  ///< by the configuration's text
   std::vector<std::map<Value, std::uint32_t>> value_of_;
   std::vector<Counted> counted_;
-  std::vector<std::string> stages_, boards_;
+  std::vector<std::string> stages_, gpus_;
   std::vector<std::pair<std::int64_t, std::size_t>> log_;  ///< row of the store, row of the recording; in order
   std::int64_t scanned_ = 0;                               ///< the last row of the store that was looked at
   std::unordered_map<std::string, std::size_t> column_of_;

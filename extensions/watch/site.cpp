@@ -22,8 +22,8 @@ constexpr std::size_t kMostViews = 64;
 
 std::string text_of(const Object& json) { return json.dump(-1, ' ', false, Object::error_handler_t::replace); }
 
-Answer failure(int status, const std::string& words) {
-  return {status, "application/json", text_of({{"error", words}})};
+Answer failure(int status, const std::string& message) {
+  return {status, "application/json", text_of({{"error", message}})};
 }
 
 }  // namespace

@@ -9,13 +9,13 @@ namespace {
 
 /// As the observer calls it: workers know no names of execution parameters.
 std::string called(const std::vector<Parameter>& parameters, const Configuration& configuration, bool all_names) {
-  std::string words;
+  std::string message;
   for (std::size_t i = 0; i < configuration.size(); ++i) {
-    if (i > 0) words += ',';
-    if (all_names || parameters[i].kind == ParameterKind::code) words += parameters[i].name + "=";
-    words += configuration[i].to_string();
+    if (i > 0) message += ',';
+    if (all_names || parameters[i].kind == ParameterKind::code) message += parameters[i].name + "=";
+    message += configuration[i].to_string();
   }
-  return words;
+  return message;
 }
 
 }  // namespace

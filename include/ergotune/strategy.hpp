@@ -49,7 +49,7 @@ struct StrategyContext {
   std::size_t objectives = 1;
   /// Hyperparameters by name; the rest take their documented defaults.
   std::map<std::string, Value> options;
-  /// Outcomes known before the search (a resumed session): given to tell() as if they had been asked for.
+  /// Outcomes known before the search (a resumed session): given to tell() as if they had been requested.
   std::vector<std::pair<ConfigurationIndex, Outcome>> known;
   /// Outcomes from elsewhere. They are checked against what is found here.
   std::vector<PriorResults> priors;
@@ -71,9 +71,9 @@ class Strategy {
   virtual void tell(ConfigurationIndex index, const Outcome& outcome) = 0;
   /// Why it does what it does ("auto" names the strategy that it chose); may be empty.
   virtual std::string explanation() const { return {}; }
-  /// Chance that what it asked for last is better than the best by over 1 %, as its model has it; nullopt without one.
+  /// Chance that what it requested last is better than the best by over 1 %, as its model has it; nullopt without one.
   virtual std::optional<double> prospect() const { return std::nullopt; }
-  /// True for one whose search may end when nothing better is likely; those that sample, enumerate or were asked for by
+  /// True for one whose search may end when nothing better is likely; those that sample, enumerate or were requested by
   /// name for their own sake go on.
   virtual bool ends_early() const { return false; }
 };

@@ -33,11 +33,11 @@ PYBIND11_MODULE(_core, module) {
     try {
       if (failure) std::rethrow_exception(failure);
     } catch (const py::cast_error& error) {
-      const std::string words = error.what();
-      const auto begin = words.find("<class"), end = words.find('>', begin);
+      const std::string message = error.what();
+      const auto begin = message.find("<class"), end = message.find('>', begin);
       PyErr_SetString(PyExc_TypeError,
                       ("a value of another type is expected here" +
-                       (end == std::string::npos ? "" : ", not one of " + words.substr(begin, end + 1 - begin)))
+                       (end == std::string::npos ? "" : ", not one of " + message.substr(begin, end + 1 - begin)))
                           .c_str());
     }
   });

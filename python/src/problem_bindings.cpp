@@ -42,11 +42,11 @@ std::shared_ptr<const std::vector<std::uint8_t>> bytes_of(const py::array& array
 }
 
 /// How verification gets an argument back (hooks.cpp reads it): "float32 C 3 4"; empty for what its type says alone.
-std::string seen_as_words(const std::string& type, const std::vector<std::int64_t>& shape, bool in_c_order) {
+std::string seen_as_text(const std::string& type, const std::vector<std::int64_t>& shape, bool in_c_order) {
   if (shape.size() < 2) return element_type(type) ? "" : type;
-  std::string words = type + (in_c_order ? " C" : " F");
-  for (const std::int64_t extent : shape) words += " " + std::to_string(extent);
-  return words;
+  std::string message = type + (in_c_order ? " C" : " F");
+  for (const std::int64_t extent : shape) message += " " + std::to_string(extent);
+  return message;
 }
 
 Argument buffer_argument(const std::string& name, const py::object& object, const std::string& access) {
@@ -63,7 +63,7 @@ Argument buffer_argument(const std::string& name, const py::object& object, cons
   const std::vector<std::int64_t> shape =
       tensor ? tensor->shape : std::vector<std::int64_t>(array.shape(), array.shape() + array.ndim());
   const bool in_c_order = tensor ? tensor->order == "C" : (array.flags() & py::array::c_style) != 0;
-  argument.seen_as = seen_as_words(seen_as, shape, in_c_order);
+  argument.seen_as = seen_as_text(seen_as, shape, in_c_order);
   const std::int64_t count = (tensor ? tensor->count : static_cast<std::int64_t>(array.size())) * per_element;
   argument.count = Expression::constant(count);
   if (!tensor) {

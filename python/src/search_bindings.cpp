@@ -17,9 +17,9 @@ class PythonStrategy : public Strategy {
   std::string name() const override { return name_; }
   std::vector<ConfigurationIndex> ask(std::size_t count) override {
     py::gil_scoped_acquire gil;
-    const py::object asked = object_->attr("ask")(count);
+    const py::object requested = object_->attr("ask")(count);
     std::vector<ConfigurationIndex> indices;
-    for (const auto& item : asked) {
+    for (const auto& item : requested) {
       const long long index =
           PyLong_Check(item.ptr()) || PyIndex_Check(item.ptr()) ? PyNumber_AsSsize_t(item.ptr(), nullptr) : kNoIndex;
       if (index == kNoIndex)
@@ -122,10 +122,10 @@ double run_strategy(HeldStrategy& held, const py::function& evaluate, std::uint6
   };
   for (std::uint64_t done = 0; done < evaluations;) {
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    std::vector<ConfigurationIndex> asked;
-    timed([&] { asked = held.strategy->ask(1); });
-    if (asked.empty()) break;
-    for (const ConfigurationIndex index : asked) {
+    std::vector<ConfigurationIndex> requested;
+    timed([&] { requested = held.strategy->ask(1); });
+    if (requested.empty()) break;
+    for (const ConfigurationIndex index : requested) {
       held.space->values_at(index, positions);
       py::tuple configuration(parameters.size());
       for (std::size_t p = 0; p < parameters.size(); ++p) configuration[p] = values[p][positions[p]];

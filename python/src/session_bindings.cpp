@@ -65,7 +65,7 @@ GivenValue given_by(const py::handle& object) {
   return values;
 }
 
-/// Observers asked for by name; the objects among them are for open_evaluator.
+/// Observers requested by name; the objects among them are for open_evaluator.
 py::list take_named(const py::list& observers, Problem& problem) {
   py::list objects;
   for (const auto& observer : observers) {
@@ -90,9 +90,10 @@ SetupOptions setup_of(const ProblemFile& problem, const py::dict& settings, cons
   options.resume = setting<bool>(settings, "resume", true);
   options.take_over = setting<bool>(settings, "take_over", false);
   options.in_process = setting<bool>(settings, "in_process", false);
-  options.announce = [](const std::string& words) {
+  options.announce = [](const std::string& wording) {
     py::gil_scoped_acquire gil;
-    py::print("ergotune:", words, py::arg("file") = py::module_::import("sys").attr("stderr"), py::arg("flush") = true);
+    py::print("ergotune:", wording, py::arg("file") = py::module_::import("sys").attr("stderr"),
+              py::arg("flush") = true);
   };
   if (options.run.device.empty()) options.run.device = problem.device_of_foreign_memory();
   take(settings, "worker_command", options.worker_command);
@@ -205,7 +206,7 @@ py::dict result_dict(const PreparedSession& prepared, const TunedSession& tuned)
 struct RestoreWarning {
   ~RestoreWarning() {
     for (const RestoreReport& report : take_failed_restores())
-      if (PyErr_WarnEx(PyExc_RuntimeWarning, words_of(report).c_str(), 1) != 0) PyErr_WriteUnraisable(Py_None);
+      if (PyErr_WarnEx(PyExc_RuntimeWarning, description_of(report).c_str(), 1) != 0) PyErr_WriteUnraisable(Py_None);
   }
 };
 
@@ -240,7 +241,7 @@ py::dict run_plans(ProblemFile problem, const py::dict& settings, std::string pl
   const std::string added = prepare_for_plans(problem, setup, plans);
   SessionOptions options = session_options(problem.run, settings);
   options.interrupted = setup.interrupted = &interrupted;
-  const auto told = python_progress(progress);
+  const auto reported = python_progress(progress);
   PreparedSession prepared;
   PlanComparison comparison;
   const InterruptGuard guard;
@@ -248,7 +249,7 @@ py::dict run_plans(ProblemFile problem, const py::dict& settings, std::string pl
   if (!added.empty()) prepared.notes.push_back(added);
   {
     py::gil_scoped_release released;
-    comparison = ergotune::run_plans(prepared, plans, options, told);
+    comparison = ergotune::run_plans(prepared, plans, options, reported);
   }
   return from_json(plans_document(prepared, comparison));
 }
@@ -358,9 +359,9 @@ py::object calibrate(const std::string& sensor, const std::string& device, const
                      const py::object& tell) {
   std::string document;
   {
-    const auto told = python_tell(tell);
+    const auto reported = python_tell(tell);
     const py::gil_scoped_release released;
-    const Calibration found = calibrate_sensor(sensor, device, meter, told);
+    const Calibration found = calibrate_sensor(sensor, device, meter, reported);
     if (kept) store_calibration(found);
     document = to_json(found);
   }

@@ -85,7 +85,7 @@ void raise_peaks(Roofline& roofline, const Recording& recording) {
   }
 }
 
-std::string in_words(double rate, const char* unit) {
+std::string as_text(double rate, const char* unit) {
   static constexpr std::array<std::pair<double, const char*>, 4> scales{
       {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}}};
   for (const auto& [factor, prefix] : scales)
@@ -105,8 +105,8 @@ std::string of_fastest(const Roofline& roofline, std::size_t fastest) {
       "The fastest does {:.3g} operations per byte of device memory; the two roofs meet at {:.3g}, so {} bounds it: it "
       "reaches "
       "{:.0f} % of {} and {:.0f} % of {} ({}).",
-      found->intensity, ridge, memory ? "memory" : "arithmetic", 100 * of_rate, in_words(roofline.peak_rate, "FLOP/s"),
-      100 * of_bandwidth, in_words(roofline.peak_bandwidth, "B/s"), roofline.peaks);
+      found->intensity, ridge, memory ? "memory" : "arithmetic", 100 * of_rate, as_text(roofline.peak_rate, "FLOP/s"),
+      100 * of_bandwidth, as_text(roofline.peak_bandwidth, "B/s"), roofline.peaks);
   if (std::max(of_rate, of_bandwidth) < 0.6)
     text += " It is near neither roof: latency, shared memory or the issue of instructions holds it back.";
   return text;
@@ -168,7 +168,7 @@ std::string against_fastest(const Recording& recording, const Tradeoff& tradeoff
 
 double Roofline::roof(double intensity) const { return std::min(peak_rate, intensity * peak_bandwidth); }
 /// Energy of an operation and of a byte add up: 1 / (1 / per_joule + 1 / (intensity * bytes_per_joule)) would be their
-/// arch; the peaks were measured with all of the board's power in them, so that the roof is the lower of the two.
+/// arch; the peaks were measured with all of the GPU's power in them, so that the roof is the lower of the two.
 double Roofline::energy_roof(double intensity) const {
   return std::min(peak_per_joule, intensity * peak_bytes_per_joule);
 }

@@ -20,7 +20,7 @@ void add(std::vector<std::string>& to, const std::vector<std::string>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-/// Headers hold the best of every session (or of the one asked for).
+/// Headers hold the best of every session (or of the one requested).
 ExportedText header_text(const ExportRequest& request) {
   ExportedText exported;
   std::vector<BestResult> best;

@@ -9,14 +9,14 @@
 namespace ergotune {
 
 std::optional<DynamicLibrary> DynamicLibrary::open(const std::vector<std::string>& names, std::string* reason) {
-  std::string words;
+  std::string message;
   for (const auto& name : names) {
     if (void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL)) return DynamicLibrary(handle, name);
-    if (!words.empty()) words += "; ";
+    if (!message.empty()) message += "; ";
     const char* error = dlerror();
-    words += error ? error : name + ": cannot be opened";
+    message += error ? error : name + ": cannot be opened";
   }
-  if (reason) *reason = words;
+  if (reason) *reason = message;
   return std::nullopt;
 }
 

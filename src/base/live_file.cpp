@@ -26,7 +26,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<dou
 struct LiveFile::Layout {
   std::atomic<std::uint64_t> magic;
   std::atomic<std::int64_t> owner;
-  std::atomic<std::uint32_t> asked, state_length;
+  std::atomic<std::uint32_t> requested, state_length;
   std::atomic<std::uint64_t> state_version;  ///< odd while the words change
   std::atomic<double> window_since;          ///< s since the epoch; 0: no measurement
   std::atomic<std::uint64_t> next;
@@ -123,9 +123,9 @@ bool LiveFile::measuring() const {
   return since > 0 && wall_seconds() - since < kForgotten;
 }
 
-void LiveFile::ask(std::uint32_t requests) { layout_->asked.fetch_or(requests); }
-void LiveFile::take_back(std::uint32_t requests) { layout_->asked.fetch_and(~requests); }
-std::uint32_t LiveFile::asked() const { return layout_->asked.load(std::memory_order_relaxed); }
+void LiveFile::ask(std::uint32_t requests) { layout_->requested.fetch_or(requests); }
+void LiveFile::take_back(std::uint32_t requests) { layout_->requested.fetch_and(~requests); }
+std::uint32_t LiveFile::requested() const { return layout_->requested.load(std::memory_order_relaxed); }
 
 long LiveFile::owner() const { return static_cast<long>(layout_->owner.load()); }
 bool LiveFile::owner_lives() const {

@@ -15,7 +15,7 @@ namespace ergotune {
 /// Requests of the web page to a session; bits.
 enum LiveRequest : std::uint32_t { kStopAfterCurrent = 1, kPause = 2, kConfirmNow = 4 };
 
-/// A board at one moment, as the energy meter has read it anyway. NaN: not read.
+/// A GPU at one moment, as the energy meter has read it anyway. NaN: not read.
 struct LiveSample {
   double time = 0;  ///< s since the epoch
   float power_w = 0, core_mhz = 0, memory_mhz = 0, temperature_c = 0;
@@ -52,7 +52,7 @@ class LiveFile {
 
   void ask(std::uint32_t requests);
   void take_back(std::uint32_t requests);
-  std::uint32_t asked() const;
+  std::uint32_t requested() const;
 
   /// The process that made it, and whether it is there.
   long owner() const;

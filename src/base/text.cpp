@@ -27,7 +27,7 @@ std::string shell_word(const std::string& word) {
   return quoted + "'";
 }
 
-std::string shell_words(const std::vector<std::string>& words) {
+std::string shell_command(const std::vector<std::string>& words) {
   std::string line;
   for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
   return line;

@@ -15,6 +15,6 @@ std::string_view trimmed(std::string_view text);
 /// The word as a POSIX shell takes it: in single quotes where that is needed.
 std::string shell_word(const std::string& word);
 /// A line that a shell takes as these words.
-std::string shell_words(const std::vector<std::string>& words);
+std::string shell_command(const std::vector<std::string>& words);
 
 }  // namespace ergotune

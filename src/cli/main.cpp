@@ -103,7 +103,7 @@ int with_losses(int code) {
         "ergotune: {}: the store was removed or replaced while it was written; this run's results are not in it\n",
         store.string());
   const auto reports = ergotune::take_failed_restores();
-  for (const auto& report : reports) fmt::print(stderr, "ergotune: {}\n", ergotune::words_of(report));
+  for (const auto& report : reports) fmt::print(stderr, "ergotune: {}\n", ergotune::description_of(report));
   return (reports.empty() && lost.empty()) || code != 0 ? code : 1;
 }
 

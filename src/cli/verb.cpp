@@ -90,14 +90,14 @@ namespace {
 std::vector<std::string> marked_rest;
 
 /// Takes it off the words.
-void keep_marked_rest(const CLI::App& app, std::vector<std::string>& words) {
+void keep_marked_rest(const CLI::App& app, std::vector<std::string>& strings) {
   const auto verbs = app.get_subcommands([&](const CLI::App* verb) {
-    return !words.empty() && verb->get_name() == words.front() && verb->get_prefix_command();
+    return !strings.empty() && verb->get_name() == strings.front() && verb->get_prefix_command();
   });
   if (verbs.empty()) return;
-  const auto mark = std::find(words.begin(), words.end(), "--");
-  marked_rest.assign(mark, words.end());
-  words.erase(mark, words.end());
+  const auto mark = std::find(strings.begin(), strings.end(), "--");
+  marked_rest.assign(mark, strings.end());
+  strings.erase(mark, strings.end());
 }
 
 }  // namespace
@@ -126,7 +126,7 @@ void refuse_unknown_verb(const CLI::App& app, const std::string& word) {
 namespace {
 
 /// With the nearest option to one that there is not.
-std::string words_of(const CLI::App& whole, const CLI::App& verb, const CLI::Error& error) {
+std::string description_of(const CLI::App& whole, const CLI::App& verb, const CLI::Error& error) {
   const auto below = verb.get_subcommands([](const CLI::App* app) { return !app->get_group().empty(); });
   const auto is = [&](CLI::ExitCodes code) { return error.get_exit_code() == static_cast<int>(code); };
   if (is(CLI::ExitCodes::RequiredError) && !below.empty()) {
@@ -200,8 +200,8 @@ int run_command(const std::string& description, const std::function<void(Verb)>&
       verb = verb->get_subcommands().front();
       path += verb->get_name() + " ";
     }
-    return fmt::format("ergotune: {}\n\"ergotune {}--help\" shows how to use it.\n", words_of(*failed, *verb, error),
-                       path);
+    return fmt::format("ergotune: {}\n\"ergotune {}--help\" shows how to use it.\n",
+                       description_of(*failed, *verb, error), path);
   });
   app.formatter(std::make_shared<HelpFormatter>());
   add_verbs(Verb(app));
@@ -209,18 +209,18 @@ int run_command(const std::string& description, const std::function<void(Verb)>&
   CLI::App* manual = app.add_subcommand("manual", "Write man pages and shell completion")->group("");
   manual->add_option("FOLDER", folder, "The share/ folder of a prefix")->required();
   manual->callback([&] { write_manual(app, folder); });
-  std::vector<std::string> words(argv + 1, argv + argc);
-  if (!words.empty() && words.front() == "--version") words.front() = "version";
+  std::vector<std::string> strings(argv + 1, argv + argc);
+  if (!strings.empty() && strings.front() == "--version") strings.front() = "version";
   // "ergotune help wisdom why" is "ergotune wisdom why --help"
-  if (!words.empty() && words.front() == "help") {
-    words.erase(words.begin());
-    words.push_back("--help");
+  if (!strings.empty() && strings.front() == "help") {
+    strings.erase(strings.begin());
+    strings.push_back("--help");
   }
-  if (!words.empty()) refuse_unknown_verb(app, words.front());
-  keep_marked_rest(app, words);
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  if (!strings.empty()) refuse_unknown_verb(app, strings.front());
+  keep_marked_rest(app, strings);
+  std::reverse(strings.begin(), strings.end());  // as CLI11 takes them
   try {
-    app.parse(words);
+    app.parse(strings);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const Exit& exit) {

@@ -42,11 +42,11 @@ WatchChild::WatchChild(const std::filesystem::path& store, std::int64_t session)
     throw;
   }
   ::close(ends[1]);
-  const auto told = nlohmann::json::parse(first_line(ends[0]), nullptr, false);
+  const auto reported = nlohmann::json::parse(first_line(ends[0]), nullptr, false);
   ::close(ends[0]);
-  if (!told.is_object() || !told.contains("url"))
+  if (!reported.is_object() || !reported.contains("url"))
     throw Error("the page's server did not begin: try \"ergotune watch\" on its own");
-  url_ = told["url"].get<std::string>();
+  url_ = reported["url"].get<std::string>();
 }
 
 WatchChild::~WatchChild() {

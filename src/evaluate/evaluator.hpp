@@ -26,8 +26,8 @@ struct EvaluationRequest {
   /// Only what its compiled code needs is wanted (registers, shared memory, occupancy): nothing runs. Such a request is
   /// of no ledger, and its index means nothing.
   bool resources_only = false;
-  /// The one device (EvaluationResult::board) that may run it; empty: any.
-  std::string board = {};
+  /// The one device (EvaluationResult::GPU) that may run it; empty: any.
+  std::string gpu = {};
   /// Devices are compared by it, and the conditions of other measurements with its conditions.
   bool reference = false;
 };
@@ -38,17 +38,17 @@ struct EvaluationResult {
   Measurement measurement;
   /// UUID, else id, of the device that ran it: filled by live evaluators; empty where nothing ran (a configuration that
   /// does not compile).
-  std::string board = {};
-  /// The device ran under another setting than was asked for, however often it was set: a failure of the device's
+  std::string gpu = {};
+  /// The device ran under another setting than was requested, however often it was set: a failure of the device's
   /// conditions, which is not kept as a property of the configuration.
   bool disturbed = false;
 };
 
 /// One of several devices that an evaluator shares its requests among.
 struct DeviceShare {
-  std::string board;  ///< as in EvaluationResult
-  std::string id;     ///< for people: "cuda:1", with its node before it where that is another ("n1/cuda:1")
-  std::string name;   ///< "NVIDIA H200"
+  std::string gpu;   ///< as in EvaluationResult
+  std::string id;    ///< for people: "cuda:1", with its node before it where that is another ("n1/cuda:1")
+  std::string name;  ///< "NVIDIA H200"
   std::uint64_t results = 0;
   double busy_seconds = 0, idle_seconds = 0;  ///< since it came: measuring, and waiting for something to measure
   bool lost = false;
@@ -75,7 +75,7 @@ class Evaluator {
   /// How many requests it can usefully hold at once (compiling runs ahead of measuring).
   virtual std::size_t capacity() const { return 1; }
   /// Where requests are shared among devices: all of them, those that were lost too. Empty for the rest.
-  virtual std::vector<DeviceShare> boards() const { return {}; }
+  virtual std::vector<DeviceShare> gpus() const { return {}; }
   /// Takes a request; never blocks for long.
   virtual void submit(EvaluationRequest request) = 0;
   /// The next finished result, in any order; nullopt after `seconds` without one.

@@ -112,7 +112,7 @@ class IterationWalk {
     variables_[step.variable] = Value(0);
   }
 
-  /// Branches are worked out as they are written, and queued in the order that is asked for.
+  /// Branches are worked out as they are written, and queued in the order that is requested.
   void concurrent(const Step& step) {
     ++section_;
     std::vector<std::vector<Placed>> branches(step.steps.size());
@@ -282,8 +282,8 @@ std::vector<std::string> race_notes(const Problem& problem) {
   return notes;
 }
 
-std::string about_kernel(const Kernel& kernel, const std::string& words) {
-  return kernel.name.empty() ? words : fmt::format("kernel \"{}\": {}", kernel.name, words);
+std::string about_kernel(const Kernel& kernel, const std::string& message) {
+  return kernel.name.empty() ? message : fmt::format("kernel \"{}\": {}", kernel.name, message);
 }
 
 }  // namespace ergotune

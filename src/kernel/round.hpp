@@ -52,6 +52,6 @@ std::vector<std::pair<std::string, std::string>> swapped_buffers(const Problem& 
 std::vector<std::string> race_notes(const Problem& problem);
 
 /// `kernel "blur": ` before words about a kernel that has a name.
-std::string about_kernel(const Kernel& kernel, const std::string& words);
+std::string about_kernel(const Kernel& kernel, const std::string& message);
 
 }  // namespace ergotune

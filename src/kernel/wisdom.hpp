@@ -87,7 +87,7 @@ std::string to_kernel_launcher(const Wisdom& wisdom, std::vector<std::string>& n
 std::size_t add_to_wisdom(const std::filesystem::path& folder, const std::string& kernel,
                           const std::vector<WisdomRecord>& records);
 
-/// How near a record is to what was asked for, nearest first.
+/// How near a record is to what was requested, nearest first.
 enum class WisdomMatch { exact, near_size, architecture, vendor, none };
 std::string to_string(WisdomMatch match);
 
@@ -121,7 +121,7 @@ struct WisdomChoice {
 double size_distance(const std::vector<std::int64_t>& request, const std::vector<std::int64_t>& record);
 
 /// The one choice: this device before its architecture before its vendor; the nearest size; measured before simulated;
-/// the objective asked for; the best score; the newest. A function of its arguments alone, whatever the order of the
+/// the objective requested; the best score; the newest. A function of its arguments alone, whatever the order of the
 /// records.
 WisdomChoice select_wisdom(const std::vector<WisdomRecord>& records, const WisdomRequest& request);
 

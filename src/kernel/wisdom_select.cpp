@@ -18,16 +18,17 @@ double doublings(std::int64_t from, std::int64_t to) {
 bool both(const std::string& a, const std::string& b) { return !a.empty() && a == b; }
 
 /// How near the devices are; exact stands for this device whatever the size.
-WisdomMatch device_match(const WisdomDevice& asked, const WisdomDevice& known) {
-  if (both(asked.name, known.name)) return WisdomMatch::exact;
-  if (both(asked.architecture, known.architecture) && asked.vendor == known.vendor) return WisdomMatch::architecture;
-  return both(asked.vendor, known.vendor) ? WisdomMatch::vendor : WisdomMatch::none;
+WisdomMatch device_match(const WisdomDevice& requested, const WisdomDevice& known) {
+  if (both(requested.name, known.name)) return WisdomMatch::exact;
+  if (both(requested.architecture, known.architecture) && requested.vendor == known.vendor)
+    return WisdomMatch::architecture;
+  return both(requested.vendor, known.vendor) ? WisdomMatch::vendor : WisdomMatch::none;
 }
 
 /// 0 for the same class of memory, 1 for another: the next model of an architecture is often the same with less of it.
-int memory_class(const WisdomDevice& asked, const WisdomDevice& known) {
-  if (asked.memory_bytes <= 0 || known.memory_bytes <= 0) return 0;
-  return std::abs(doublings(asked.memory_bytes, known.memory_bytes)) <= 0.5 ? 0 : 1;
+int memory_class(const WisdomDevice& requested, const WisdomDevice& known) {
+  if (requested.memory_bytes <= 0 || known.memory_bytes <= 0) return 0;
+  return std::abs(doublings(requested.memory_bytes, known.memory_bytes)) <= 0.5 ? 0 : 1;
 }
 
 int provenance_rank(const std::string& provenance) {

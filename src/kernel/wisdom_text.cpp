@@ -251,8 +251,8 @@ Wisdom parse_wisdom(std::string_view text, const std::string& name) {
       }
       wisdom.records.push_back(header->of_kernel_launcher ? header->other.record(json) : record_in(json));
     } catch (const std::exception& error) {
-      const std::string words = error.what();
-      wisdom.warnings.push_back(fmt::format("{}: this line is left out: {}", place, words));
+      const std::string message = error.what();
+      wisdom.warnings.push_back(fmt::format("{}: this line is left out: {}", place, message));
       if (!header) header.emplace();
     }
   }

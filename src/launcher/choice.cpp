@@ -22,7 +22,7 @@ std::shared_ptr<const std::vector<WisdomRecord>> TunedKernel::read_all_wisdom() 
 void TunedKernel::reload() {
   {
     const std::lock_guard lock(mutex_);
-    told_.clear();
+    reported_.clear();
   }
   auto fresh = read_all_wisdom();
   std::vector<Site*> sites;
@@ -41,7 +41,7 @@ void TunedKernel::reload() {
 void TunedKernel::warn_once(const std::string& message) const {
   {
     const std::lock_guard lock(mutex_);
-    if (!told_.insert(message).second) return;
+    if (!reported_.insert(message).second) return;
   }
   warn(message);
 }

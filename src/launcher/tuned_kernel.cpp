@@ -16,12 +16,12 @@
 namespace ergotune::launcher {
 namespace {
 
-/// Of several kinds the one that was asked for; else the only one that the kernel has a source for.
-std::string backend_of(const Kernel& kernel, const std::string& asked) {
-  if (!asked.empty()) {
-    (void)native_for(asked);
-    (void)source_for_device(kernel, asked);
-    return asked;
+/// Of several kinds the one that was requested; else the only one that the kernel has a source for.
+std::string backend_of(const Kernel& kernel, const std::string& requested) {
+  if (!requested.empty()) {
+    (void)native_for(requested);
+    (void)source_for_device(kernel, requested);
+    return requested;
   }
   std::vector<std::string> found;
   const std::pair<const char*, Language> kinds[] = {
@@ -130,7 +130,7 @@ int TunedKernel::launch_captured(LaunchEntry& entry, const Decision& decision, v
         value_of(all[position].type, bits_of(all[position].type, arguments[positions_[position]].address));
   launch.arguments.resize(all.size());
   std::string trouble;
-  // Whatever is in the way of a capture, the application gets the launch that it asked for.
+  // Whatever is in the way of a capture, the application gets the launch that it requested.
   const auto attempt = [&](const auto& step) {
     try {
       if (trouble.empty()) step();

@@ -141,7 +141,7 @@ class TunedKernel {
   mutable std::mutex mutex_;  ///< of the sites, of what they know, and of the wisdom
   std::map<std::pair<void*, void*>, std::unique_ptr<Site>> sites_;
   std::shared_ptr<const std::vector<WisdomRecord>> wisdom_;
-  mutable std::set<std::string> told_;
+  mutable std::set<std::string> reported_;
   std::mutex storing_;  ///< of what the cache knows of itself
   CompileCache cache_;
   CaptureSettings capture_;

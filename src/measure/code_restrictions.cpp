@@ -20,17 +20,17 @@ std::optional<std::string> broken_code_restriction(const Problem& problem, const
     for (std::size_t i = 0; i < parameters.size() && i < configuration.size(); ++i)
       values.insert_or_assign(parameters[i].name, configuration[i]);
     std::vector<std::string> found;
-    bool told = true;
+    bool reported = true;
     for (const std::string& name : of_code) {
       const auto quantity = quantities.find(name);
-      told = told && quantity != quantities.end();
-      if (!told) break;
+      reported = reported && quantity != quantities.end();
+      if (!reported) break;
       const double value = quantity->second.value;
       const bool whole = value == std::floor(value) && std::abs(value) < 1e15;
       values.insert_or_assign(name, whole ? Value(static_cast<std::int64_t>(value)) : Value(value));
       found.push_back(fmt::format("{} is {:.6g}", name, quantity->second.value));
     }
-    if (!told) continue;
+    if (!reported) continue;
     const Scope scope = [&](std::string_view name) -> const Value* {
       const auto value = values.find(name);
       return value == values.end() ? nullptr : &value->second;

@@ -24,7 +24,7 @@ namespace ergotune {
 MeasureOptions MeasureOptions::from(const RunConfig& settings) {
   MeasureOptions options;
   static_cast<MeasureSettings&>(options) = settings;
-  // The stream must not end before what was asked for.
+  // The stream must not end before what was requested.
   options.stream_seconds_limit =
       std::max({options.stream_seconds_limit, settings.energy_seconds + 1, settings.reference_seconds + 1});
   return options;
@@ -219,24 +219,24 @@ void Runner::State::observe(Workload& workload, const TimingResult& timing, Meas
   observation.collect(result, timing.gave_up);
 }
 
-/// Rounds for as long as `least` at least, and until the board was looked at so often, or for as long as `most`, s.
+/// Rounds for as long as `least` at least, and until the GPU was looked at so often, or for as long as `most`, s.
 void Runner::State::run_watched(Workload& workload, std::size_t looks, double least, double most) {
   const double begin = host_seconds();
   for (double since = 0; since < least || (watch.looks() < looks && since < most); since = host_seconds() - begin)
     timer.once(workload);
 }
 
-/// Rounds until the board runs at the clock that it was set to: a change takes its time, and some boards change only
+/// Rounds until the GPU runs at the clock that it was set to: a change takes its time, and some GPUs change only
 /// under load. One that is held down for another reason never will.
 void Runner::State::wait_for_clock(Workload& workload, const RunOptions& run, Measurement& result) {
-  if (!watch.watching() || run.asked_clock_mhz <= 0) return;
+  if (!watch.watching() || run.requested_clock_mhz <= 0) return;
   constexpr double kUsual = 0.5;  // s; 0.2 s and less were seen on several generations
   const double begin = host_seconds();
   bool seen_otherwise = false;
   while (host_seconds() - begin < clock_patience) {
     const DeviceState state = watch.look();
     if (!state.core_clock_mhz) return;
-    if (same_clock(run.asked_clock_mhz, *state.core_clock_mhz, run.clock_tolerance)) {
+    if (same_clock(run.requested_clock_mhz, *state.core_clock_mhz, run.clock_tolerance)) {
       if (seen_otherwise && run.set_at > 0)
         result.quantities["clock_latency"] = {host_seconds() - run.set_at,  0,  1,
                                               "device monitor, under load", {}, Provenance::measured};
@@ -277,7 +277,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   watch.open(run.watched);
   if (run.look_only) {
     watch.begin();
-    run_watched(round.workload(), 5, 0.25, 1);  // what a board shows only under load, it shows then
+    run_watched(round.workload(), 5, 0.25, 1);  // what a GPU shows only under load, it shows then
     watch.end();
     return watch.note(result, 0, run.clock_tolerance, true);
   }
@@ -302,11 +302,11 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
     if (buffers.has_in_out()) buffers.restore();
     measure_mix(device, round, problem, std::min(options.max_seconds, kMixSeconds), result);
   }
-  // A short kernel is over before the board was looked at.
+  // A short kernel is over before the GPU was looked at.
   if (watch.watching()) run_watched(round.workload(), 4, 0, 0.15 - timing.estimate.value);
   observe(round.workload(), timing, result);
   watch.end();
-  watch.note(result, run.asked_clock_mhz, run.clock_tolerance);
+  watch.note(result, run.requested_clock_mhz, run.clock_tolerance);
   result.times = std::move(timing.samples);
   // A later launch may do what the first did not: the next configuration must not be blamed for it.
   if (outputs.wanted() && !outputs.memory_intact(result)) {

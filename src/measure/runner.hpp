@@ -30,7 +30,7 @@ struct MeasureOptions : MeasureSettings {
   static MeasureOptions from(const RunConfig& settings);
 };
 
-/// One measurement that is asked for.
+/// One measurement that is requested.
 struct RunOptions {
   double give_up_above = 1e300;
   std::string objective_quantity = "time";
@@ -40,14 +40,14 @@ struct RunOptions {
   bool resources_only = false;
   /// The control (its reopen_id()) whose device is watched meanwhile; empty: none.
   std::string watched;
-  /// MHz that the core clock was set to; 0: it was not. Measuring begins when the board runs at it, or has been under
+  /// MHz that the core clock was set to; 0: it was not. Measuring begins when the GPU runs at it, or has been under
   /// load for long enough to.
-  double asked_clock_mhz = 0;
+  double requested_clock_mhz = 0;
   /// How far a clock that runs as asked may be read from it, relative.
   double clock_tolerance = 0.01;
   /// Host time of a change of clocks that was not seen in force yet; 0: none.
   double set_at = 0;
-  /// Only run it for a moment and say what the watched board does: nothing is verified, timed or observed.
+  /// Only run it for a moment and say what the watched GPU does: nothing is verified, timed or observed.
   bool look_only = false;
 };
 

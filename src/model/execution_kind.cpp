@@ -8,8 +8,8 @@
 namespace ergotune {
 namespace {
 
-bool holds_any(const std::string& text, std::initializer_list<const char*> words) {
-  return std::any_of(words.begin(), words.end(),
+bool holds_any(const std::string& text, std::initializer_list<const char*> strings) {
+  return std::any_of(strings.begin(), strings.end(),
                      [&](const char* word) { return text.find(word) != std::string::npos; });
 }
 

@@ -112,7 +112,7 @@ std::vector<double> spaced_clocks(std::span<const double> candidates, std::size_
   if (sorted.size() <= count || count < 2) return sorted;
   std::vector<double> out;
   for (std::size_t i = 0; i < count; ++i) {
-    // Even in the clock, not in its position: the supported clocks of some boards are spaced unevenly.
+    // Even in the clock, not in its position: the supported clocks of some GPUs are spaced unevenly.
     const double wanted =
         sorted.front() + (sorted.back() - sorted.front()) * static_cast<double>(i) / static_cast<double>(count - 1);
     const double nearest = *std::min_element(

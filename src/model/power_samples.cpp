@@ -100,10 +100,10 @@ class RecordedPower {
         temperature_(recording.column("temperature")),
         voltage_(recording.column("core_voltage")) {
     for (std::size_t i = 0; i < recording.parameters.size(); ++i) {
-      if (is_core_clock(recording.parameters[i])) asked_ = i;
+      if (is_core_clock(recording.parameters[i])) requested_ = i;
     }
     const SourcePlace file{recording.file.string(), 0, 0};
-    if (!asked_ && ran_ == nullptr) {
+    if (!requested_ && ran_ == nullptr) {
       throw UserError("has no clock: a parameter such as nvml_gr_clock or core_clock_mhz, or a recorded core_freq",
                       file);
     }
@@ -113,11 +113,11 @@ class RecordedPower {
   }
 
   /// The clock's parameter.
-  const Parameter* asked() const { return asked_ ? &recording_.parameters[*asked_] : nullptr; }
+  const Parameter* requested() const { return requested_ ? &recording_.parameters[*requested_] : nullptr; }
 
   /// MHz.
   double clock(std::size_t row) const {
-    const double wanted = asked_ ? asked()->values[recording_.position(row)[*asked_]].as_real() : kNone;
+    const double wanted = requested_ ? requested()->values[recording_.position(row)[*requested_]].as_real() : kNone;
     const double real = at(ran_, row) * 1e-6;
     // A clock read in another unit or while idle is not the clock that ran.
     if (std::isfinite(real) && (!std::isfinite(wanted) || (real > 0.2 * wanted && real < 1.1 * wanted))) return real;
@@ -145,7 +145,7 @@ class RecordedPower {
  private:
   const Recording& recording_;
   const RecordedColumn *power_, *energy_, *time_, *ran_, *memory_, *temperature_, *voltage_;
-  std::optional<std::size_t> asked_;
+  std::optional<std::size_t> requested_;
 };
 
 /// The rows of one code configuration: the same load at different clocks.
@@ -199,8 +199,8 @@ PowerSampling samples_of(const Recording& recording) {
     out.time_s.push_back(recorded.time(row));
   }
   note_range(out);
-  if (const Parameter* asked = recorded.asked()) {
-    for (const Value& value : asked->values) {
+  if (const Parameter* requested = recorded.requested()) {
+    for (const Value& value : requested->values) {
       out.low_mhz = std::min(out.low_mhz, value.as_real());
       out.high_mhz = std::max(out.high_mhz, value.as_real());
     }

@@ -18,14 +18,14 @@ struct PowerSampling {
   std::string device;
   Provenance provenance = Provenance::replayed;
   std::vector<PowerSample> samples;
-  /// Those that ran slower than was asked for (a power cap, heat): they say where the board throttles, and are not
+  /// Those that ran slower than was requested (a power cap, heat): they say where the GPU throttles, and are not
   /// fitted.
   std::vector<PowerSample> throttled;
   /// Time of a launch where it is known, in the order of the samples; NaN elsewhere.
   std::vector<double> time_s;
-  /// The clocks that can be asked for, where they are known: what suggested_range() snaps to.
+  /// The clocks that can be requested, where they are known: what suggested_range() snaps to.
   std::vector<double> supported_mhz;
-  /// The range of clocks that were asked for, up to where the board throttles.
+  /// The range of clocks that were requested, up to where the GPU throttles.
   double low_mhz = 0, high_mhz = 0;
   std::vector<std::string> notes;
 };

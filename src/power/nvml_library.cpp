@@ -66,16 +66,16 @@ bool Library::start(std::string* reason) {
   if (const int code = f.device_count(&count); code != kOk)
     return fail(fmt::format("{}: {}", f.device_count.symbol(), error(code)));
   for (unsigned i = 0; i < count; ++i) {
-    NvmlDevice board;
-    board.index = i;
-    // A board that is lost must not hide the others.
-    if (f.handle_by_index(i, &board.handle) != kOk) continue;
-    if (f.uuid(board.handle, text, sizeof text) == kOk) board.uuid = text;
-    if (f.name(board.handle, text, sizeof text) == kOk) board.name = text;
+    NvmlDevice gpu;
+    gpu.index = i;
+    // A GPU that is lost must not hide the others.
+    if (f.handle_by_index(i, &gpu.handle) != kOk) continue;
+    if (f.uuid(gpu.handle, text, sizeof text) == kOk) gpu.uuid = text;
+    if (f.name(gpu.handle, text, sizeof text) == kOk) gpu.name = text;
     PciInfo pci{};
-    if (f.pci_info && f.pci_info(board.handle, &pci) == kOk) board.pci_address = normalise_pci_address(pci.bus_id);
-    if (f.architecture && f.architecture(board.handle, &board.architecture) != kOk) board.architecture = 0;
-    boards_.push_back(std::move(board));
+    if (f.pci_info && f.pci_info(gpu.handle, &pci) == kOk) gpu.pci_address = normalise_pci_address(pci.bus_id);
+    if (f.architecture && f.architecture(gpu.handle, &gpu.architecture) != kOk) gpu.architecture = 0;
+    gpus_.push_back(std::move(gpu));
   }
   return true;
 }
@@ -85,34 +85,34 @@ Library::~Library() {
 }
 
 std::string Library::error(int code) const {
-  const char* words = functions_.usable() ? functions_.error_string(code) : nullptr;
-  return fmt::format("{} (NVML code {})", words && *words ? words : "unknown error", code);
+  const char* message = functions_.usable() ? functions_.error_string(code) : nullptr;
+  return fmt::format("{} (NVML code {})", message && *message ? message : "unknown error", code);
 }
 
 const NvmlDevice* Library::find(const std::string& name) const {
   if (!name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c); })) {
-    for (const auto& board : boards_)
-      if (std::to_string(board.index) == name) return &board;
+    for (const auto& gpu : gpus_)
+      if (std::to_string(gpu.index) == name) return &gpu;
     return nullptr;
   }
-  if (const NvmlDevice* board = match(name, name)) return board;
+  if (const NvmlDevice* gpu = match(name, name)) return gpu;
   const NvmlDevice* found = nullptr;
-  for (const auto& board : boards_) {
-    if (name.size() < 8 || !board.uuid.starts_with(name)) continue;
+  for (const auto& gpu : gpus_) {
+    if (name.size() < 8 || !gpu.uuid.starts_with(name)) continue;
     if (found) return nullptr;
-    found = &board;
+    found = &gpu;
   }
   return found;
 }
 
 const NvmlDevice* Library::match(const std::string& uuid, const std::string& pci_address) const {
   if (!uuid.empty())
-    for (const auto& board : boards_)
-      if (board.uuid == uuid) return &board;
+    for (const auto& gpu : gpus_)
+      if (gpu.uuid == uuid) return &gpu;
   const std::string pci = normalise_pci_address(pci_address);
   if (!pci.empty())
-    for (const auto& board : boards_)
-      if (board.pci_address == pci) return &board;
+    for (const auto& gpu : gpus_)
+      if (gpu.pci_address == pci) return &gpu;
   return nullptr;
 }
 

@@ -161,7 +161,7 @@ int call(const EntryPoint<int(P...)>& function, A... arguments) {
   return function ? function(arguments...) : static_cast<int>(kFunctionNotFound);
 }
 
-/// A board as NVML names it. The NVML index is not the CUDA index: meet by UUID or PCI address.
+/// A GPU as NVML names it. The NVML index is not the CUDA index: meet by UUID or PCI address.
 struct NvmlDevice {
   unsigned index = 0;
   Handle handle = nullptr;
@@ -186,8 +186,8 @@ class Library {
   const Functions* operator->() const { return &functions_; }
   std::string error(int code) const;
   const std::string& driver_version() const { return driver_version_; }
-  /// Every board that answers, in NVML's order.
-  const std::vector<NvmlDevice>& boards() const { return boards_; }
+  /// Every GPU that answers, in NVML's order.
+  const std::vector<NvmlDevice>& gpus() const { return gpus_; }
   /// By index ("0"), UUID ("GPU-...", a unique beginning is enough) or PCI address; nullptr when there is
   /// none.
   const NvmlDevice* find(const std::string& name) const;
@@ -199,7 +199,7 @@ class Library {
   bool start(std::string* reason);
   Functions functions_;
   std::string driver_version_;
-  std::vector<NvmlDevice> boards_;
+  std::vector<NvmlDevice> gpus_;
   bool started_ = false;
 };
 

@@ -1,4 +1,4 @@
-// What an NVIDIA board is doing beside its power: clocks, temperature, limits, why it is slowed, who else is
+// What an NVIDIA GPU is doing beside its power: clocks, temperature, limits, why it is slowed, who else is
 // on it.
 #include <unistd.h>
 
@@ -28,15 +28,15 @@ constexpr Reason kReasons[] = {{0x1, "idle"},
 
 class NvmlMonitor : public DeviceMonitor {
  public:
-  NvmlMonitor(std::shared_ptr<const nvml::Library> library, const nvml::NvmlDevice& board)
-      : library_(std::move(library)), board_(board) {}
+  NvmlMonitor(std::shared_ptr<const nvml::Library> library, const nvml::NvmlDevice& gpu)
+      : library_(std::move(library)), gpu_(gpu) {}
 
   DeviceState read() override {
     DeviceState state;
     const auto& nvml = library_->functions();
     auto value = [&](auto function, auto... arguments) -> std::optional<double> {
       unsigned number = 0;
-      if (!function || function(board_.handle, arguments..., &number) != nvml::kOk) return std::nullopt;
+      if (!function || function(gpu_.handle, arguments..., &number) != nvml::kOk) return std::nullopt;
       return static_cast<double>(number);
     };
     state.core_clock_mhz = value(nvml.clock_info, static_cast<int>(nvml::kSmClock));
@@ -47,7 +47,7 @@ class NvmlMonitor : public DeviceMonitor {
     if (const auto milliwatts = value(nvml.power_usage); milliwatts && *milliwatts > 0)
       state.power_w = *milliwatts * 1e-3;
     unsigned long long bits = 0;
-    if (nvml.event_reasons && nvml.event_reasons(board_.handle, &bits) == nvml::kOk)
+    if (nvml.event_reasons && nvml.event_reasons(gpu_.handle, &bits) == nvml::kOk)
       for (const auto& reason : kReasons)
         if (bits & reason.bit) state.clock_reasons.emplace_back(reason.name);
     state.foreign_processes = foreign();
@@ -59,9 +59,9 @@ class NvmlMonitor : public DeviceMonitor {
   std::optional<double> temperature() const {
     const auto& nvml = library_->functions();
     nvml::Temperature versioned{nvml::kTemperatureVersion1};
-    if (nvml.temperature_v && nvml.temperature_v(board_.handle, &versioned) == nvml::kOk) return versioned.temperature;
+    if (nvml.temperature_v && nvml.temperature_v(gpu_.handle, &versioned) == nvml::kOk) return versioned.temperature;
     unsigned celsius = 0;
-    if (nvml.temperature && nvml.temperature(board_.handle, 0, &celsius) == nvml::kOk) return celsius;
+    if (nvml.temperature && nvml.temperature(gpu_.handle, 0, &celsius) == nvml::kOk) return celsius;
     return std::nullopt;
   }
 
@@ -72,11 +72,11 @@ class NvmlMonitor : public DeviceMonitor {
     if (!nvml.compute_processes) return std::nullopt;
     std::vector<nvml::ProcessInfo> processes(16);
     auto count = static_cast<unsigned>(processes.size());
-    int code = nvml.compute_processes(board_.handle, &count, processes.data());
+    int code = nvml.compute_processes(gpu_.handle, &count, processes.data());
     if (code == nvml::kInsufficientSize) {
       processes.resize(count + 8);
       count = static_cast<unsigned>(processes.size());
-      code = nvml.compute_processes(board_.handle, &count, processes.data());
+      code = nvml.compute_processes(gpu_.handle, &count, processes.data());
     }
     if (code != nvml::kOk) return std::nullopt;
     std::vector<int> others;
@@ -117,23 +117,23 @@ class NvmlMonitor : public DeviceMonitor {
   }
 
   std::shared_ptr<const nvml::Library> library_;
-  nvml::NvmlDevice board_;
+  nvml::NvmlDevice gpu_;
 };
 
 }  // namespace
 
 std::unique_ptr<DeviceMonitor> make_nvml_monitor(const std::string& name) {
   auto library = nvml::Library::open();
-  const nvml::NvmlDevice* board = library ? library->find(name) : nullptr;
-  return board ? std::make_unique<NvmlMonitor>(library, *board) : nullptr;
+  const nvml::NvmlDevice* gpu = library ? library->find(name) : nullptr;
+  return gpu ? std::make_unique<NvmlMonitor>(library, *gpu) : nullptr;
 }
 
 std::unique_ptr<DeviceMonitor> make_nvml_monitor(const std::string& uuid, const std::string& pci_address) {
   auto library = nvml::Library::open();
   if (!library) return nullptr;
-  const nvml::NvmlDevice* board = library->match(uuid, pci_address);
-  if (!board) return nullptr;
-  return std::make_unique<NvmlMonitor>(library, *board);
+  const nvml::NvmlDevice* gpu = library->match(uuid, pci_address);
+  if (!gpu) return nullptr;
+  return std::make_unique<NvmlMonitor>(library, *gpu);
 }
 
 }  // namespace ergotune

@@ -48,7 +48,8 @@ ProblemFile parse_problem(const std::string& text, const std::filesystem::path& 
   if (first == std::string::npos) {
     throw UserError("the problem file is empty; docs/problem-file.md shows a complete one", {file.string(), 0, 0});
   }
-  if (const std::string words = something_else(text); !words.empty()) throw UserError(words, {file.string(), 0, 0});
+  if (const std::string message = something_else(text); !message.empty())
+    throw UserError(message, {file.string(), 0, 0});
   // A TOML file may begin with '[' (a table), but never with '{'.
   return text[first] == '{' ? load_json_problem(text, file) : load_toml_problem(text, file);
 }

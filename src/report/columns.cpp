@@ -38,7 +38,7 @@ void write_number(Out out, double value) {
 }
 
 /// Words that repeat: {"names": [...], "of": [position by row]}.
-void add_words(std::string& out, const std::string& name, const Rows& rows, const std::vector<std::string>& words) {
+void add_names(std::string& out, const std::string& name, const Rows& rows, const std::vector<std::string>& words) {
   std::map<std::string, std::size_t> number;
   std::vector<std::string> names;
   std::vector<std::size_t> of;
@@ -89,7 +89,7 @@ std::string columns_json(const Recording& recording, const Objective& objective,
   out += "],";
   std::vector<std::string> statuses(recording.size());
   for (const std::size_t row : rows) statuses[row] = to_string(recording.statuses[row]);
-  add_words(out, "status", rows, statuses);
+  add_names(out, "status", rows, statuses);
   out += ',';
   const ObjectiveSpec& wanted = objective.spec();
   add_list(out, "confirmed", rows, [&](auto to, std::size_t row) {
@@ -105,9 +105,9 @@ std::string columns_json(const Recording& recording, const Objective& objective,
     add_list(out, "seconds", rows, [&](auto to, std::size_t row) { write_number(to, (*extra.seconds)[row]); });
     out += ',';
   }
-  for (const auto& [name, words] : {std::pair("stage", extra.stages), std::pair("board", extra.boards)}) {
+  for (const auto& [name, words] : {std::pair("stage", extra.stages), std::pair("board", extra.gpus)}) {
     if (!words) continue;
-    add_words(out, name, rows, *words);
+    add_names(out, name, rows, *words);
     out += ',';
   }
   add_columns(out, recording, rows);

@@ -51,7 +51,7 @@ nlohmann::ordered_json report_findings(const ReportSource& source, const RankedR
 struct ColumnsExtra {
   const std::vector<double>* seconds = nullptr;      ///< since the session's beginning, by row of the recording
   const std::vector<std::string>* stages = nullptr;  ///< by row
-  const std::vector<std::string>* boards = nullptr;  ///< by row
+  const std::vector<std::string>* gpus = nullptr;    ///< by row
 };
 std::string columns_json(const Recording& recording, const Objective& objective, const std::vector<std::size_t>& rows,
                          const ColumnsExtra& extra);

@@ -97,8 +97,7 @@ Json trace_document(const RecordedTrace& recorded) {
   for (const char* key : {"power", "board", "reasons"}) document[key] = Json::array();
   for (const TraceSeries& series : trace.power)
     document["power"].push_back(series_document(series, trace.load_seconds));
-  for (const TraceSeries& series : trace.board)
-    document["board"].push_back(series_document(series, trace.load_seconds));
+  for (const TraceSeries& series : trace.gpu) document["board"].push_back(series_document(series, trace.load_seconds));
   for (const auto& reason : trace.reasons)
     document["reasons"].push_back({{"reason", reason.name}, {"from", reason.from}, {"to", reason.to}});
   return document;

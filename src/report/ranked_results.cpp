@@ -68,7 +68,7 @@ ResultSet results_of(const PreparedSession& prepared, Ledger& ledger) {
     StoredRow& row = results.rows.emplace_back();
     row.configuration = prepared.space->configuration(entry.index);
     row.measurement = std::move(entry.measurement);
-    row.board = std::move(entry.board);
+    row.gpu = std::move(entry.gpu);
     row.rounds = entry.rounds;
     row.confirmed_for = std::move(entry.confirmed_for);
     row.certainty = entry.certainty;

@@ -21,15 +21,15 @@ Json or_null(const std::optional<T>& value) {
 
 Json device_shares_document(const SessionResult& result) {
   Json list = Json::array();
-  for (const DeviceResult& board : result.boards) {
-    Json document{{"board", board.board},
-                  {"id", board.id},
-                  {"name", board.name},
-                  {"lost", board.lost},
-                  {"measured", board.results},
-                  {"busy_seconds", board.busy_seconds},
-                  {"idle_seconds", board.idle_seconds}};
-    for (const auto& [name, factor] : board.factors)
+  for (const DeviceResult& gpu : result.gpus) {
+    Json document{{"board", gpu.gpu},
+                  {"id", gpu.id},
+                  {"name", gpu.name},
+                  {"lost", gpu.lost},
+                  {"measured", gpu.results},
+                  {"busy_seconds", gpu.busy_seconds},
+                  {"idle_seconds", gpu.idle_seconds}};
+    for (const auto& [name, factor] : gpu.factors)
       document["factors"][name] = {{"value", factor.value}, {"standard_error", factor.standard_error}, {"n", factor.n}};
     list.push_back(std::move(document));
   }
@@ -72,7 +72,7 @@ Json plan_document(const PlanResult& result, const std::vector<Parameter>& param
   };
   Json document{{"plan", result.plan},
                 {"summary", result.summary},
-                {"asked", result.asked},
+                {"asked", result.requested},
                 {"evaluated", result.evaluated},
                 {"known", result.known},
                 {"cost_seconds", result.seconds},
@@ -93,7 +93,7 @@ Json plan_document(const PlanResult& result, const std::vector<Parameter>& param
                                   {"objective", stage.objective},
                                   {"strategy", stage.strategy},
                                   {"space", stage.space},
-                                  {"asked", stage.asked},
+                                  {"asked", stage.requested},
                                   {"evaluated", stage.evaluated},
                                   {"best", point(stage.best)},
                                   {"by_setting", std::move(settings)}});
@@ -121,7 +121,7 @@ Json row_document(const RankedResults& ranked, std::size_t row) {
       document["half_width"] = number_or_null(half_width);
   }
   document["confirmation_repeats"] = result.rounds;
-  if (!result.board.empty()) document["board"] = result.board;
+  if (!result.gpu.empty()) document["board"] = result.gpu;
   if (const auto behind = ranked.unconfirmed(row))
     document["unconfirmed"] = {{"expected", behind->expected}, {"expected_gain", behind->expected_gain}};
   return document;
@@ -168,7 +168,7 @@ Json result_document(const TunedSession& tuned) {
   document["resumed"] = run.resumed;
   document["retried"] = run.retried;
   document["disturbed"] = run.disturbed;
-  if (!run.boards.empty()) document["boards"] = device_shares_document(run);
+  if (!run.gpus.empty()) document["boards"] = device_shares_document(run);
   document["strategy"] = run.strategy;
   if (!run.explanation.empty()) document["explanation"] = run.explanation;
   document["stopped_because"] = run.stopped_because;

@@ -61,9 +61,9 @@ class Auto : public Strategy {
       for (const auto& [index, outcome] : told_) strategy_->tell(index, outcome);
       told_.clear();
     }
-    auto asked = strategy_->ask(count);
-    outstanding_.insert(asked.begin(), asked.end());
-    return asked;
+    auto requested = strategy_->ask(count);
+    outstanding_.insert(requested.begin(), requested.end());
+    return requested;
   }
   void tell(ConfigurationIndex index, const Outcome& outcome) override {
     outstanding_.erase(index);

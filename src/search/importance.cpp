@@ -44,7 +44,7 @@ std::optional<SearchSpace> combinations(const std::vector<Parameter>& parameters
 
 /// Combinations and what a model predicts for them.
 struct Sample {
-  std::vector<ConfigurationIndex> asked;
+  std::vector<ConfigurationIndex> requested;
   std::size_t width = 0;
   double left_out = 0;  ///< share of all combinations
   std::vector<std::uint32_t> positions;
@@ -56,11 +56,11 @@ Sample draw(const SearchSpace& space) {
   Random random(20261122);
   Sample sample;
   sample.width = space.dimensions();
-  sample.asked = space.sample_distinct(kSample, random);
-  sample.left_out = 1 - static_cast<double>(sample.asked.size()) / static_cast<double>(space.size());
-  sample.positions.resize(sample.asked.size() * sample.width);
-  for (std::size_t i = 0; i < sample.asked.size(); ++i)
-    space.values_at(sample.asked[i], std::span(sample.positions).subspan(i * sample.width, sample.width));
+  sample.requested = space.sample_distinct(kSample, random);
+  sample.left_out = 1 - static_cast<double>(sample.requested.size()) / static_cast<double>(space.size());
+  sample.positions.resize(sample.requested.size() * sample.width);
+  for (std::size_t i = 0; i < sample.requested.size(); ++i)
+    space.values_at(sample.requested[i], std::span(sample.positions).subspan(i * sample.width, sample.width));
   return sample;
 }
 
@@ -86,7 +86,7 @@ void predict(Sample& sample, const SearchSpace& space, const Known& known, std::
     model.fit();
     scales = model.scales();
   }
-  model.set_pool(sample.asked);
+  model.set_pool(sample.requested);
   std::vector<float> mean, deviation;
   model.predict(mean, deviation);
   sample.predictions.assign(mean.begin(), mean.end());

@@ -73,7 +73,7 @@ struct Objective::State {
   std::vector<std::string> quantities;
   /// Names that appear directly.
   std::vector<std::string> names;
-  /// Names asked for by best(NAME).
+  /// Names requested by best(NAME).
   std::vector<std::string> bests;
   /// best(NAME) so far.
   std::map<std::string, double> best;

@@ -60,7 +60,7 @@ class Objective {
   /// winners.
   Outcome outcome(const Measurement& measurement);
   /// Grows when what is known changes what earlier measurements are worth: a better best(NAME), a new first
-  /// level of a lexicographic objective. Outcomes may then be asked for again, and told again
+  /// level of a lexicographic objective. Outcomes may then be requested again, and told again
   /// (ergotune/strategy.hpp).
   std::uint64_t revision() const;
   /// Forgets every measurement, and with them best(NAME) and the bands of a lexicographic objective.

@@ -12,7 +12,7 @@
 namespace ergotune {
 namespace {
 
-/// Whether a power limit held the clock below the one asked for ("asked 1410 MHz, ran 1275 MHz, power cap").
+/// Whether a power limit held the clock below the one requested ("asked 1410 MHz, ran 1275 MHz, power cap").
 bool was_held_down(const Measurement& measurement) {
   return std::any_of(measurement.warnings.begin(), measurement.warnings.end(), [](const std::string& warning) {
     return warning.starts_with("asked ") && warning.ends_with("power cap");

@@ -27,7 +27,7 @@ struct Ranked {
 /// `confirmed` says of a position that its value is the mean of confirmation rounds made for this objective. The best
 /// of those leads, whatever the others read: a value that won a search was picked for its luck as well. Behind it all
 /// stand by their values. A front has no leader. Of those as good as the leader within their intervals one that ran at
-/// the clock asked for comes before one that a power limit held down.
+/// the clock requested comes before one that a power limit held down.
 std::vector<Ranked> rank(Objective& objective, std::span<const Measurement* const> measurements,
                          const std::function<bool(std::size_t)>& confirmed = {});
 

@@ -32,12 +32,12 @@ StrategyBase::StrategyBase(std::string name, const StrategyContext& context)
 }
 
 std::vector<ConfigurationIndex> StrategyBase::ask(std::size_t count) {
-  std::vector<ConfigurationIndex> asked;
-  asked.reserve(std::min<std::size_t>(count, 64));
-  while (asked.size() < count) {
+  std::vector<ConfigurationIndex> requested;
+  requested.reserve(std::min<std::size_t>(count, 64));
+  while (requested.size() < count) {
     if (queue_.empty()) {
       if (memory_.fresh_count() == 0 || (outstanding_ > 0 && !concurrent())) break;
-      advance(count - asked.size());
+      advance(count - requested.size());
       if (queue_.empty()) {
         const auto any = memory_.random_fresh(random_);
         if (!any) break;
@@ -47,16 +47,16 @@ std::vector<ConfigurationIndex> StrategyBase::ask(std::size_t count) {
     const ConfigurationIndex index = queue_.front();
     queue_.pop_front();
     if (memory_.state(index) != EvaluationCache::State::queued) continue;  // told meanwhile, unasked
-    memory_.set_state(index, EvaluationCache::State::asked);
+    memory_.set_state(index, EvaluationCache::State::requested);
     ++outstanding_;
-    asked.push_back(index);
+    requested.push_back(index);
   }
-  return asked;
+  return requested;
 }
 
 void StrategyBase::tell(ConfigurationIndex index, const Outcome& outcome) {
   if (index >= memory_.size()) return;
-  if (memory_.state(index) == EvaluationCache::State::asked) --outstanding_;
+  if (memory_.state(index) == EvaluationCache::State::requested) --outstanding_;
   const bool revised = memory_.known(index);
   double value = scalar_value(outcome);
   const bool ok = outcome.ok && std::isfinite(value);

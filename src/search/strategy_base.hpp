@@ -19,7 +19,7 @@ namespace ergotune::search {
 /// An array per configuration where the space is small enough for that, a hash table where it is not.
 class EvaluationCache {
  public:
-  enum class State : std::uint8_t { fresh, queued, asked, ok, failed };
+  enum class State : std::uint8_t { fresh, queued, requested, ok, failed };
 
   explicit EvaluationCache(std::uint64_t size);
 

@@ -29,7 +29,7 @@ TEST(LiveFileTest, WhatOneWritesTheOtherReads) {
     EXPECT_EQ(reader->state(), "some words") << "what does not fit is left out";
     reader->ask(kPause | kConfirmNow);
     session->take_back(kConfirmNow);
-    EXPECT_EQ(session->asked(), kPause);
+    EXPECT_EQ(session->requested(), kPause);
     EXPECT_TRUE(reader->owner_lives());
     EXPECT_EQ(reader->owner(), ::getpid());
   }

@@ -53,9 +53,9 @@ TEST(Processes, CollectBothStreamsAndTheExitCode) {
 }
 
 TEST(Processes, AShellTakesQuotedWordsAsTheyAre) {
-  EXPECT_EQ(shell_words({"ergotune", "a=b", "x y", ""}), "ergotune a=b 'x y' ''");
-  const std::string words = "it's \"$HOME\" `;*\n~";
-  EXPECT_EQ(run_process({"sh", "-c", "printf %s " + shell_word(words)}).out, words);
+  EXPECT_EQ(shell_command({"ergotune", "a=b", "x y", ""}), "ergotune a=b 'x y' ''");
+  const std::string message = "it's \"$HOME\" `;*\n~";
+  EXPECT_EQ(run_process({"sh", "-c", "printf %s " + shell_word(message)}).out, message);
 }
 
 TEST(Processes, AreKilledWithTheirChildrenAtTheTimeLimit) {

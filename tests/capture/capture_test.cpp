@@ -99,7 +99,7 @@ TEST(Blocks, OnlyWordsOutsideOfCommentsTellThatTheBlockStays) {
       "// barrier(\n/* __local */ __kernel void f(__global int* x) { x[get_global_id(0)] = 1; printf(\"barrier\"); }";
   EXPECT_EQ(block_use(launch), BlockUse::none);
   launch.source += " int g() { int work_group_start = 0; return get_local_id(0) + work_group_start; }";
-  EXPECT_EQ(block_use(launch), BlockUse::asked);
+  EXPECT_EQ(block_use(launch), BlockUse::requested);
   launch.source += " void h() { barrier(1); }";
   EXPECT_EQ(block_use(launch), BlockUse::relied_on);
 }
@@ -125,7 +125,7 @@ __kernel void asking(__global int* x)
     return block_use(launch);
   };
   EXPECT_EQ(use("plain"), BlockUse::none);
-  EXPECT_EQ(use("asking"), BlockUse::asked);
+  EXPECT_EQ(use("asking"), BlockUse::requested);
   for (const char* kernel : {"fixed", "locals", "synced", "unknown"})
     EXPECT_EQ(use(kernel), BlockUse::relied_on) << kernel;
   launch.source =

@@ -31,7 +31,7 @@ using ::testing::UnorderedElementsAre;
 struct ClusterTest : ::testing::Test {
   std::vector<std::unique_ptr<NodeScript>> scripts;
   ClusterOptions options;
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   std::mutex mutex;
   std::unique_ptr<Cluster> cluster;
 
@@ -39,9 +39,9 @@ struct ClusterTest : ::testing::Test {
     options.version = "test";
     options.open.silence = 10;
     options.retry = 0.05;
-    options.tell = [this](const std::string& words) {
+    options.tell = [this](const std::string& description) {
       const std::lock_guard lock(mutex);
-      told.push_back(words);
+      reported.push_back(description);
     };
   }
   ~ClusterTest() override { cluster.reset(); }
@@ -49,11 +49,11 @@ struct ClusterTest : ::testing::Test {
   void start(std::size_t ready = 0) {
     for (auto& script : scripts) options.starts.push_back(script->starter());
     cluster = std::make_unique<Cluster>(Problem(), options);
-    for (int i = 0; i < 2000 && cluster->boards().size() < ready; ++i) ::usleep(5000);
+    for (int i = 0; i < 2000 && cluster->gpus().size() < ready; ++i) ::usleep(5000);
   }
-  void ask(std::uint64_t id, const std::string& board = {}) {
-    EvaluationRequest request{id, 100 + id, {Value(static_cast<int>(id))}, !board.empty(), 1e300, "time"};
-    request.board = board;
+  void ask(std::uint64_t id, const std::string& gpu = {}) {
+    EvaluationRequest request{id, 100 + id, {Value(static_cast<int>(id))}, !gpu.empty(), 1e300, "time"};
+    request.gpu = gpu;
     cluster->submit(request);
   }
   /// Every result, by id; fails on one that comes twice.
@@ -69,52 +69,52 @@ struct ClusterTest : ::testing::Test {
     return results;
   }
   /// What was told with a word in it, once it was.
-  std::string told_with(const std::string& word) {
+  std::string reported_with(const std::string& word) {
     for (int i = 0; i < 4000; ++i) {
       {
         const std::lock_guard lock(mutex);
-        for (const std::string& words : told)
-          if (words.find(word) != std::string::npos) return words;
+        for (const std::string& description : reported)
+          if (description.find(word) != std::string::npos) return description;
       }
       ::usleep(5000);
     }
     return {};
   }
-  std::string all_told() {
+  std::string all_reported() {
     const std::lock_guard lock(mutex);
     std::string text;
-    for (const std::string& words : told) text += words + "\n";
+    for (const std::string& description : reported) text += description + "\n";
     return text;
   }
 };
 
-TEST_F(ClusterTest, NodesShareTheWorkAndRowsSayTheirBoard) {
+TEST_F(ClusterTest, NodesShareTheWorkAndRowsSayTheirGpu) {
   node("n1");
   node("n2");
-  scripts[1]->opened.devices.front().uuid.clear();  // a board without a number of its own goes by its node
+  scripts[1]->opened.devices.front().uuid.clear();  // a GPU without a number of its own goes by its node
   // each so fast that it could take all before the other is heard of
-  std::atomic<bool> asked_of[2] = {false, false};
+  std::atomic<bool> requested_of[2] = {false, false};
   for (const std::size_t own : {0, 1})
-    scripts[own]->ask = [&asked_of, own, answer = scripts[own]->ask](const agents::Ask& asked) {
-      asked_of[own] = true;
-      for (int i = 0; i < 5000 && !asked_of[1 - own]; ++i) ::usleep(1000);
-      return answer(asked);
+    scripts[own]->ask = [&requested_of, own, answer = scripts[own]->ask](const agents::Ask& requested) {
+      requested_of[own] = true;
+      for (int i = 0; i < 5000 && !requested_of[1 - own]; ++i) ::usleep(1000);
+      return answer(requested);
     };
   start(2);
   EXPECT_EQ(cluster->capacity(), 8u);
   for (std::uint64_t id = 1; id <= 40; ++id) ask(id);
-  std::map<std::string, int> boards;
+  std::map<std::string, int> gpus;
   for (const auto& [id, result] : collect(40)) {
     EXPECT_EQ(result.index, 100 + id);
-    ++boards[result.board];
+    ++gpus[result.gpu];
   }
-  EXPECT_EQ(boards.size(), 2u);
-  EXPECT_GT(boards["GPU-n1"], 0);
-  EXPECT_EQ(boards.count("n2/scripted:0"), 0u) << "the script answers with another name";
-  EXPECT_EQ(cluster->boards().at(1).board, "n2/scripted:0");
+  EXPECT_EQ(gpus.size(), 2u);
+  EXPECT_GT(gpus["GPU-n1"], 0);
+  EXPECT_EQ(gpus.count("n2/scripted:0"), 0u) << "the script answers with another name";
+  EXPECT_EQ(cluster->gpus().at(1).gpu, "n2/scripted:0");
 }
 
-TEST_F(ClusterTest, TheJournalIsToldOfEachRunAsItWasAsked) {
+TEST_F(ClusterTest, TheJournalIsReportedOfEachRunAsItWasRequested) {
   node("n1");
   start(1);
   test::ListJournal journal;
@@ -133,14 +133,14 @@ TEST_F(ClusterTest, TheJournalIsToldOfEachRunAsItWasAsked) {
   EXPECT_EQ(seen[2].index, 102u);
 }
 
-// Boards without a number of their own go by their node's name.
+// GPUs without a number of their own go by their node's name.
 TEST_F(ClusterTest, ANodeThatComesBackHasItsNameAndItsResultsStill) {
-  std::vector<std::atomic<int>> asked(2);
+  std::vector<std::atomic<int>> requested(2);
   for (std::size_t i = 0; i < 2; ++i) {
     NodeScript& script = node("host");
     script.opened.devices.front().uuid.clear();
     script.ask = [&, i](const agents::Ask& a) -> std::vector<agents::Message> {
-      if (++asked[i] == 3) return {agents::Stop{}};
+      if (++requested[i] == 3) return {agents::Stop{}};
       agents::Answer answer{a.request.id, {}, "scripted:0"};
       answer.measurement.measure_seconds = 1e-3;
       return {NodeScript::begun(a), answer};
@@ -149,7 +149,7 @@ TEST_F(ClusterTest, ANodeThatComesBackHasItsNameAndItsResultsStill) {
   start(2);
   const auto names = [&] {
     std::vector<std::string> names;
-    for (const DeviceShare& board : cluster->boards()) names.push_back(board.board);
+    for (const DeviceShare& gpu : cluster->gpus()) names.push_back(gpu.gpu);
     return names;
   };
   const auto before = names();
@@ -157,17 +157,17 @@ TEST_F(ClusterTest, ANodeThatComesBackHasItsNameAndItsResultsStill) {
   for (std::uint64_t id = 1; id <= 20; ++id) ask(id, before[id % 2]);
   collect(20);
   const auto all_there = [&] {
-    const auto boards = cluster->boards();
-    return scripts[0]->started == 2 && scripts[1]->started == 2 && !boards[0].lost && !boards[1].lost;
+    const auto gpus = cluster->gpus();
+    return scripts[0]->started == 2 && scripts[1]->started == 2 && !gpus[0].lost && !gpus[1].lost;
   };
   for (int i = 0; i < 4000 && !all_there(); ++i) ::usleep(5000);
   EXPECT_TRUE(all_there());
   EXPECT_EQ(names(), before);
   std::uint64_t results = 0;
   double busy = 0;
-  for (const DeviceShare& board : cluster->boards()) {
-    results += board.results;
-    busy += board.busy_seconds;
+  for (const DeviceShare& gpu : cluster->gpus()) {
+    results += gpu.results;
+    busy += gpu.busy_seconds;
   }
   EXPECT_EQ(results, 20u) << "what was measured before the loss counts";
   EXPECT_NEAR(busy, 20e-3, 1e-9);
@@ -177,18 +177,18 @@ TEST_F(ClusterTest, AnAgentOfAnotherVersionIsRefused) {
   node("n1");
   node("n2").version = "0.0.9";
   start(1);
-  EXPECT_THAT(told_with("0.0.9"), HasSubstr("0.0.9"));
+  EXPECT_THAT(reported_with("0.0.9"), HasSubstr("0.0.9"));
   ask(1);
-  EXPECT_EQ(collect(1).at(1).board, "GPU-n1");
-  EXPECT_EQ(cluster->boards().size(), 1u);
+  EXPECT_EQ(collect(1).at(1).gpu, "GPU-n1");
+  EXPECT_EQ(cluster->gpus().size(), 1u);
 }
 
-TEST_F(ClusterTest, WhatAskedForABoardRunsThereAndElsewhereWhenItIsLost) {
+TEST_F(ClusterTest, WhatRequestedForABoardRunsThereAndElsewhereWhenItIsLost) {
   node("n1");
   node("n2");
-  std::atomic<int> asked{0};
+  std::atomic<int> requested{0};
   scripts[1]->ask = [&](const agents::Ask& a) -> std::vector<agents::Message> {
-    if (++asked > 3) {
+    if (++requested > 3) {
       scripts[1]->gone = true;
       return {agents::Stop{}};
     }
@@ -196,10 +196,10 @@ TEST_F(ClusterTest, WhatAskedForABoardRunsThereAndElsewhereWhenItIsLost) {
   };
   start(2);
   for (std::uint64_t id = 1; id <= 8; ++id) ask(id, "GPU-n2");
-  std::map<std::string, int> boards;
-  for (const auto& [id, result] : collect(8)) ++boards[result.board];
-  EXPECT_EQ(boards["GPU-n2"], 3);
-  EXPECT_EQ(boards["GPU-n1"], 5);
+  std::map<std::string, int> gpus;
+  for (const auto& [id, result] : collect(8)) ++gpus[result.gpu];
+  EXPECT_EQ(gpus["GPU-n2"], 3);
+  EXPECT_EQ(gpus["GPU-n1"], 5);
 }
 
 TEST_F(ClusterTest, ALostNodeGivesItsWorkBackOnceAndTheSecondLossMarksIt) {
@@ -236,10 +236,10 @@ TEST_F(ClusterTest, NodesComeWhileTheSessionRuns) {
   options.commands_file = file;
   node("n1");
   start(1);
-  EXPECT_EQ(cluster->boards().size(), 1u);
+  EXPECT_EQ(cluster->gpus().size(), 1u);
   std::ofstream(file) << "printf 'no agent at all'\n";  // a command that is none: told, not fatal
-  for (int i = 0; i < 1500 && all_told().find("its agent ended") == std::string::npos; ++i) ::usleep(5000);
-  EXPECT_THAT(all_told(), HasSubstr("printf"));
+  for (int i = 0; i < 1500 && all_reported().find("its agent ended") == std::string::npos; ++i) ::usleep(5000);
+  EXPECT_THAT(all_reported(), HasSubstr("printf"));
   ask(1);
   collect(1);
   std::filesystem::remove(file);
@@ -249,8 +249,8 @@ TEST_F(ClusterTest, OfAnotherKindIsRefusedAndSaysWhy) {
   node("n1");
   node("n2").opened.devices.front().name = "Another Board";
   start(1);
-  for (int i = 0; i < 1000 && all_told().find("another kind") == std::string::npos; ++i) ::usleep(5000);
-  EXPECT_THAT(all_told(), HasSubstr("another kind"));
+  for (int i = 0; i < 1000 && all_reported().find("another kind") == std::string::npos; ++i) ::usleep(5000);
+  EXPECT_THAT(all_reported(), HasSubstr("another kind"));
 }
 
 TEST_F(ClusterTest, InputsTravelInPiecesByTheirHash) {
@@ -380,9 +380,10 @@ struct SimulatedFleet {
   }
   /// Measures configurations, as many as are wanted, until the time is over and all have come.
   void run(std::uint64_t wanted) {
-    std::uint64_t asked = 0;
+    std::uint64_t requested = 0;
     while (results.size() < wanted) {
-      while (asked < wanted && dispatch.pending() < nodes * slots) dispatch.add({++asked, asked, {Value(1)}});
+      while (requested < wanted && dispatch.pending() < nodes * slots)
+        dispatch.add({++requested, requested, {Value(1)}});
       largest = std::max(largest, dispatch.pending());
       hand_out();
       const Event event = events.top();
@@ -440,7 +441,7 @@ TEST(SimulatedFleet, AnyOrderOfComingAndGoingAnswersEachOnce) {
     for (const int step : steps) {
       if (step < 30) {
         EvaluationRequest request{++next_id, next_id, {Value(1)}};
-        if (step < 8) request.board = "b" + std::to_string(step);
+        if (step < 8) request.gpu = "b" + std::to_string(step);
         dispatch.add(request);
         open.insert(next_id);
       } else if (step < 40) {

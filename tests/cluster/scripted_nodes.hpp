@@ -51,7 +51,7 @@ struct NodeScript {
   agents::Message answer(const agents::Ask& a) const {
     agents::Answer answer;
     answer.id = a.request.id;
-    answer.board = opened.devices.front().uuid;
+    answer.gpu = opened.devices.front().uuid;
     answer.measurement.quantities["time"] = {
         static_cast<double>(a.request.index), 0, 1, "script", "", Provenance::measured};
     return answer;
@@ -104,14 +104,14 @@ class ScriptedAgent final : public NodeTransport {
       if (piece->last && piece->hash == script.needs.back()) session.post(script.opened);
     } else if (const auto* cancel = std::get_if<agents::Cancel>(&message)) {
       session.post(agents::Cancelled{cancel->number});
-    } else if (const auto* asked = std::get_if<agents::Ask>(&message)) {
+    } else if (const auto* requested = std::get_if<agents::Ask>(&message)) {
       if (script.bytes) {
-        if (const std::string bytes = script.bytes(*asked); !bytes.empty()) {
+        if (const std::string bytes = script.bytes(*requested); !bytes.empty()) {
           (void)!::write(session.out(), bytes.data(), bytes.size());
           return false;
         }
       }
-      for (const agents::Message& said : script.ask(*asked)) {
+      for (const agents::Message& said : script.ask(*requested)) {
         if (std::holds_alternative<agents::Stop>(said)) return false;  // it dies
         session.post(said);
       }

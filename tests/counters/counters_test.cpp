@@ -134,7 +134,7 @@ TEST_F(Counters, TheUsualTwentyTakeTwoLaunchesAfterTheTime) {
           "20 hardware counters of GH100: 2 further launches of each configuration, after its time and energy"));
 }
 
-TEST_F(Counters, NamesOfPapersAndOfTheChipAreToldAsAsked) {
+TEST_F(Counters, NamesOfPapersAndOfTheChipAreReportedAsRequested) {
   const Measurement found = measure({"ipc", "dram__bytes_read.sum", "l2_tex_read_hit_rate", "issued_ipc"});
   // the fake's metrics are worth the length of their names
   EXPECT_EQ(found.quantities.at("dram__bytes_read.sum").value, std::string("dram__bytes_read.sum").size());
@@ -195,7 +195,7 @@ TEST_F(Counters, WhatAChipLacksIsSaidOnceAndNeverANumber) {
   EXPECT_THAT(refusal({"dram_read_bytes"}, "cuda:1"), HasSubstr("GB202"));
 }
 
-TEST_F(Counters, WhoMayNotCountIsToldBeforeAnythingRuns) {
+TEST_F(Counters, WhoMayNotCountIsReportedBeforeAnythingRuns) {
   const struct {
     const char* fail;
     const char* words;

@@ -98,7 +98,7 @@ TEST(ObserverRegistry, MetricsThatAreNamedTakeThePlaceOfTheUsual) {
   EXPECT_THAT(quantities_of({"perf", {{"metrics", {"cycles"}}}, {}}), ElementsAre("cycles"));
 }
 
-TEST(ObserverRegistry, WhatIsAskedForTakesThePlaceOfWhatTheProblemSays) {
+TEST(ObserverRegistry, WhatIsRequestedForTakesThePlaceOfWhatTheProblemSays) {
   std::vector<ObserverSpec> observers{{"launches", {}, {}}, {"host_time", {{"passes", {7}}}, {}}};
   ask_for_observer(observers, "host_time:passes=2");
   ASSERT_EQ(observers.size(), 2u);

@@ -38,8 +38,8 @@ class PerfCounting : public testing::Test {
     device.is_cpu = true;
     return device;
   }
-  std::shared_ptr<Observer> observer(const std::vector<std::string>& asked) {
-    const auto made = make_perf_observer(asked, processor(), &notes);
+  std::shared_ptr<Observer> observer(const std::vector<std::string>& requested) {
+    const auto made = make_perf_observer(requested, processor(), &notes);
     made->register_configuration({});
     events.opened.clear();
     return made;
@@ -101,10 +101,10 @@ TEST_F(PerfCounting, FourOfTheProcessorInAPassAndTheSystemsWithTheFirst) {
   const std::vector<std::string> hardware{"cycles",   "instructions",  "cache_references", "cache_misses",
                                           "branches", "branch_misses", "l1d_misses",       "dtlb_misses"};
   for (const std::size_t count : {1, 4, 5, 8}) {
-    std::vector<std::string> asked(hardware.begin(), hardware.begin() + static_cast<std::ptrdiff_t>(count));
-    asked.insert(asked.end(), {"task_clock", "page_faults"});
-    const auto found = counted(*observer(asked));
-    EXPECT_EQ(found.size(), asked.size());
+    std::vector<std::string> requested(hardware.begin(), hardware.begin() + static_cast<std::ptrdiff_t>(count));
+    requested.insert(requested.end(), {"task_clock", "page_faults"});
+    const auto found = counted(*observer(requested));
+    EXPECT_EQ(found.size(), requested.size());
     EXPECT_EQ(passes.size(), (count + 3) / 4);
     std::size_t left = count;
     for (std::size_t pass = 0; pass < passes.size(); ++pass) {

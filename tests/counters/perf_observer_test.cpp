@@ -22,9 +22,9 @@ DeviceInfo processor() {
   return device;
 }
 
-std::string refusal(const std::vector<std::string>& asked, const DeviceInfo& device = processor()) {
+std::string refusal(const std::vector<std::string>& requested, const DeviceInfo& device = processor()) {
   try {
-    make_perf_observer(asked, device, nullptr);
+    make_perf_observer(requested, device, nullptr);
   } catch (const UserError& error) {
     return error.what();
   }
@@ -53,7 +53,7 @@ void spin(double seconds) {
 class Perf : public testing::Test {
  protected:
   void SetUp() override {
-    if (const std::string words = refusal({"task_clock", "page_faults"}); words != "none") GTEST_SKIP() << words;
+    if (const std::string message = refusal({"task_clock", "page_faults"}); message != "none") GTEST_SKIP() << message;
   }
 };
 

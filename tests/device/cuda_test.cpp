@@ -158,7 +158,7 @@ TEST_F(CudaTest, ARefusedLaunchLeavesNoCaptureOpen) {
   EXPECT_EQ(download<int>(*device_, *x, 1)[0], 1000);
 }
 
-TEST_F(CudaTest, DynamicSharedMemoryAbove48KiBIsAskedFor) {
+TEST_F(CudaTest, DynamicSharedMemoryAbove48KiBIsRequestedFor) {
   const auto kernel = load("big_shared");
   kernel->bind({{1, 1, 1}, {32, 1, 1}, 100000}, {});
   device_->launch(*kernel);

@@ -30,7 +30,7 @@ class HiprtcTest : public testing::Test {
   static Binary compile(const CompileJob& job, const char* device = "hip:gfx90a") {
     return open_compiler(device)->compile(job);
   }
-  static std::string words_of(const CompileJob& job) {
+  static std::string description_of(const CompileJob& job) {
     try {
       compile(job);
     } catch (const DeviceError& error) {
@@ -97,18 +97,18 @@ TEST_F(HiprtcTest, TemplatesAndPlainKernelsAreFoundUnderTheNamesThatTheCodeHas) 
 }
 
 TEST_F(HiprtcTest, CompileErrorsCarryTheCompilersWordsAndPlace) {
-  const std::string words = words_of(job("__global__ void f(int* x) {\n  x[0] = undeclared_name;\n}\n", "f"));
-  EXPECT_THAT(words, testing::StartsWith("kernel.hip:2:10: error:"));
-  EXPECT_THAT(words, HasSubstr("undeclared_name"));
-  EXPECT_THAT(words, testing::Not(HasSubstr("comgr-"))) << "the folder of that time makes every failure another";
-  EXPECT_THAT(words_of(job("__global__ void f() {}", "g<3>")), HasSubstr("undeclared identifier 'g'"));
+  const std::string message = description_of(job("__global__ void f(int* x) {\n  x[0] = undeclared_name;\n}\n", "f"));
+  EXPECT_THAT(message, testing::StartsWith("kernel.hip:2:10: error:"));
+  EXPECT_THAT(message, HasSubstr("undeclared_name"));
+  EXPECT_THAT(message, testing::Not(HasSubstr("comgr-"))) << "the folder of that time makes every failure another";
+  EXPECT_THAT(description_of(job("__global__ void f() {}", "g<3>")), HasSubstr("undeclared identifier 'g'"));
 }
 
 TEST_F(HiprtcTest, TooMuchStaticSharedMemoryIsACompileFault) {
   const char* source =
       "__global__ void f(int* x) { __shared__ int room[20000]; room[threadIdx.x] = x[threadIdx.x]; "
       "__syncthreads();\n  x[threadIdx.x] = room[19999 - threadIdx.x]; }";
-  EXPECT_THAT(words_of(job(source, "f")), HasSubstr("local memory"));
+  EXPECT_THAT(description_of(job(source, "f")), HasSubstr("local memory"));
 }
 
 TEST_F(HiprtcTest, ArgumentsThatTheKernelDoesNotTakeAreRefused) {
@@ -118,14 +118,14 @@ TEST_F(HiprtcTest, ArgumentsThatTheKernelDoesNotTakeAreRefused) {
   const ArgumentSignature narrow{Argument::Kind::scalar, ElementType::float32, "a"};
   const ArgumentSignature room{Argument::Kind::local_memory, ElementType::float32, "room"};
   f.arguments = {x, room, a};
-  EXPECT_EQ(words_of(f), "it compiles");
+  EXPECT_EQ(description_of(f), "it compiles");
   f.arguments = {x};
-  EXPECT_EQ(words_of(f), "the kernel f takes 2 arguments, and the problem gives it 1");
+  EXPECT_EQ(description_of(f), "the kernel f takes 2 arguments, and the problem gives it 1");
   f.arguments = {x, narrow};
-  EXPECT_EQ(words_of(f),
+  EXPECT_EQ(description_of(f),
             "argument 2 of the kernel f (\"a\") is a value of 8 bytes, and the problem gives it a value of 4");
   f.arguments = {x, x};
-  EXPECT_THAT(words_of(f), HasSubstr("the problem gives it a buffer of 8"));
+  EXPECT_THAT(description_of(f), HasSubstr("the problem gives it a buffer of 8"));
 }
 
 TEST_F(HiprtcTest, AnArchitectureThatItDoesNotKnowIsSaidBeforehand) {

@@ -133,8 +133,8 @@ std::string refusal_of_fortran(const std::string& dummies, const std::string& de
   try {
     open_compiler("host")->compile(fortran);
   } catch (const DeviceError& error) {
-    const std::string words = error.what();
-    return words.substr(0, words.find('\n'));
+    const std::string message = error.what();
+    return message.substr(0, message.find('\n'));
   }
   return {};
 }
@@ -244,7 +244,7 @@ int kernels_mapped() {
 }
 
 TEST_F(HostTest, WhatMayHaveStartedThreadsStaysLoaded) {
-  // a machine with one core has a team of one: two are asked for
+  // a machine with one core has a team of one: two are requested
   auto parallel = job(Language::c,
                       "void f(int* x) {\n#pragma omp parallel for num_threads(2)\n"
                       "  for (int i = 0; i < 100; ++i) x[i] += i;\n}\n",
@@ -263,7 +263,7 @@ TEST_F(HostTest, WhatMayHaveStartedThreadsStaysLoaded) {
 }
 
 /// What a compilation says; empty when it works.
-std::string words_of(const CompileJob& job) {
+std::string description_of(const CompileJob& job) {
   try {
     open_compiler("host")->compile(job);
   } catch (const DeviceError& error) {
@@ -276,8 +276,8 @@ std::string words_of(const CompileJob& job) {
 TEST_F(HostTest, ABufferOfOtherNumbersThanTheFunctionTakesIsACompileFault) {
   for (const auto language : {Language::c, Language::cpp}) {
     const auto with = [&](const char* taken, ElementType declared) {
-      return words_of(job(language, fmt::format("void f(int n, const {} x) {{}}", taken), "f",
-                          {{Kind::scalar, ElementType::int32, "n"}, {Kind::buffer, declared, "x"}}));
+      return description_of(job(language, fmt::format("void f(int n, const {} x) {{}}", taken), "f",
+                                {{Kind::scalar, ElementType::int32, "n"}, {Kind::buffer, declared, "x"}}));
     };
     EXPECT_THAT(with("double*", ElementType::float32), HasSubstr("error: ")) << "the kernel would read beyond its end";
     EXPECT_THAT(with("double*", ElementType::float32), HasSubstr("argument 'x' is declared float32"));
@@ -295,10 +295,10 @@ TEST_F(HostTest, ABufferOfOtherNumbersThanTheFunctionTakesIsACompileFault) {
       std::string text = taken, before;
       if (text.starts_with("struct")) before = "typedef struct { float re, im; } pair;\n", text = "pair*";
       const bool rows = text.find("(*)") != std::string::npos;
-      EXPECT_EQ(
-          words_of(job(language, before + (rows ? "void f(float (*x)[4]) {}" : fmt::format("void f({} x) {{}}", text)),
-                       "f", {{Kind::buffer, declared, "x"}})),
-          "")
+      EXPECT_EQ(description_of(
+                    job(language, before + (rows ? "void f(float (*x)[4]) {}" : fmt::format("void f({} x) {{}}", text)),
+                        "f", {{Kind::buffer, declared, "x"}})),
+                "")
           << taken;
     }
   }
@@ -318,8 +318,8 @@ TEST_F(HostTest, AFunctionThatIsNotThereIsNamedAlone) {
 
 TEST_F(HostTest, AScalarWhereTheFunctionTakesAPointerIsACompileFault) {
   for (const auto language : {Language::c, Language::cpp}) {
-    EXPECT_NE(words_of(job(language, "void f(int* x) {}", "f", {{Kind::scalar, ElementType::int32, "x"}})), "");
-    EXPECT_NE(words_of(job(language, "void f(int x) {}", "f", {{Kind::buffer, ElementType::int32, "x"}})), "");
+    EXPECT_NE(description_of(job(language, "void f(int* x) {}", "f", {{Kind::scalar, ElementType::int32, "x"}})), "");
+    EXPECT_NE(description_of(job(language, "void f(int x) {}", "f", {{Kind::buffer, ElementType::int32, "x"}})), "");
   }
 }
 

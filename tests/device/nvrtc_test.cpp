@@ -48,7 +48,7 @@ TEST_F(NvrtcTest, CompilesToABinaryWithMacros) {
 }
 
 // It takes longer to start than most kernels take to compile.
-TEST_F(NvrtcTest, TheDisassemblerIsStartedOnlyWhereInstructionsAreAskedFor) {
+TEST_F(NvrtcTest, TheDisassemblerIsStartedOnlyWhereInstructionsAreRequestedFor) {
   const fs::path folder = fs::temp_directory_path() / ("ergotune-nvdisasm-" + std::to_string(::getpid()));
   fs::create_directories(folder);
   const fs::path program = folder / "nvdisasm", started = folder / "started";

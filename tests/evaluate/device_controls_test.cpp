@@ -91,7 +91,7 @@ TEST_F(DeviceControlsTest, TheClockThatRanIsCompared) {
   EXPECT_THAT(right.warnings, SizeIs(0));
 }
 
-TEST_F(DeviceControlsTest, APowerCapIsAPartOfTheSettingAndTold) {
+TEST_F(DeviceControlsTest, APowerCapIsAPartOfTheSettingAndReported) {
   ASSERT_FALSE(apply(at(1020)));
   Measurement capped = that_ran_at(900, {"power cap"});
   EXPECT_FALSE(judge(at(1020), capped, false));
@@ -215,8 +215,8 @@ TEST_F(SerialDeviceTest, OneConfigurationIsMeasuredAgainWhereItRanElsewhere) {
 TEST_F(SerialDeviceTest, OfAQueueTheSettingInForceComesFirst) {
   ran = 1020;
   ASSERT_EQ(measure(1020, 1020).status, Status::ok);
-  const double asked[] = {306, 1020, 306, 1020};
-  for (std::uint64_t id = 0; id < 4; ++id) device.add({id, id, {Value(asked[id]), Value(1)}});
+  const double requested[] = {306, 1020, 306, 1020};
+  for (std::uint64_t id = 0; id < 4; ++id) device.add({id, id, {Value(requested[id]), Value(1)}});
   std::vector<std::uint64_t> taken;
   while (device.waiting() > 0) taken.push_back(device.take_next().id);
   EXPECT_THAT(taken, ElementsAre(1u, 3u, 0u, 2u));
@@ -279,7 +279,7 @@ TEST_F(TunedDevice, SetsTheClockBeforeTheRunAndBatchesByClock) {
                                "1020.0 at 1020000000", "1300.5 at 1300500000"));
 }
 
-TEST_F(TunedDevice, TheJournalIsToldOfEveryRunAndTheClockIsSetByThen) {
+TEST_F(TunedDevice, TheJournalIsReportedOfEveryRunAndTheClockIsSetByThen) {
   evaluator->set_journal(&journal);
   std::map<std::uint64_t, std::string> clock_then;
   journal.also = [&](const EvaluationRequest& request) { clock_then[request.id] = clock(); };
@@ -337,12 +337,12 @@ TEST_F(TunedDevice, ASettingIsNotLeftWhileOneOfItIsBeingCompiled) {
 TEST_F(TunedDevice, NobodyIsPassedByForEver) {
   // A strategy that asks for another at the setting in force as soon as it gets an answer; on a slow machine too.
   Gate first;
-  std::atomic<std::size_t> asked{0};
+  std::atomic<std::size_t> requested{0};
   script.run = [&](const protocol::Run& request) {
     if (log.empty()) {
       EXPECT_TRUE(first.pass());
     }
-    for (int turn = 0; turn < 5000 && asked < log.size(); ++turn) ::usleep(1000);
+    for (int turn = 0; turn < 5000 && requested < log.size(); ++turn) ::usleep(1000);
     return run(request);
   };
   for (std::uint64_t id = 0; id < 4; ++id) ask(id, 306, static_cast<int>(id));
@@ -356,7 +356,7 @@ TEST_F(TunedDevice, NobodyIsPassedByForEver) {
     answered = result->id == 1000;
     ++next;
     if (!answered) ask(next, 306, static_cast<int>(next));
-    ++asked;
+    ++requested;
   }
   EXPECT_GT(answers, 8u) << "clocks are changed seldom";
   EXPECT_LT(answers, 40u) << "and the strategy is still followed";
@@ -381,7 +381,7 @@ TEST_F(TunedDevice, CancelDropsWhatHasNotStarted) {
   EXPECT_FALSE(evaluator->wait(0.05));
 }
 
-/// Two boards, each with controls of its own.
+/// Two GPUs, each with controls of its own.
 struct TwoTunedDevices : TegraTest {
   control_trees::Tree second_tree, second_state;
   Script script;
@@ -408,9 +408,9 @@ struct TwoTunedDevices : TegraTest {
     environment.state_folder = second_state.root() / "state";
     evaluator->set_controls(ControlSession::open(open_control("tegra", environment)), parameters, 1);
   }
-  void ask(std::uint64_t id, const std::string& board) {
+  void ask(std::uint64_t id, const std::string& gpu) {
     EvaluationRequest request{id, id, {Value(1020.0), Value(16)}, false, 1e300, "time"};
-    request.board = board;
+    request.gpu = gpu;
     evaluator->submit(request);
   }
 };
@@ -436,10 +436,10 @@ TEST_F(TwoTunedDevices, ABoardRefusesForItselfAlone) {
     results[result->id] = std::move(*result);
   }
   EXPECT_EQ(results[1].measurement.status, Status::launch_error);
-  EXPECT_EQ(results[1].board, "GPU-0");
+  EXPECT_EQ(results[1].gpu, "GPU-0");
   for (const std::uint64_t id : {2, 3}) {
     EXPECT_EQ(results[id].measurement.status, Status::ok) << id << results[id].measurement.message;
-    EXPECT_EQ(results[id].board, "GPU-1");
+    EXPECT_EQ(results[id].gpu, "GPU-1");
   }
 }
 
@@ -483,15 +483,15 @@ source.c.text = "void work(float* b) { for (int i = 0; i < 100; ++i) b[i] = i; }
     evaluator.set_controls(session(), problem.parameters);
     evaluator.set_journal(&journal);
     EXPECT_THAT(evaluator.description(), HasSubstr("clocks set through tegra"));
-    const double asked[] = {1020, 999, 306, 1020};
+    const double requested[] = {1020, 999, 306, 1020};
     for (std::uint64_t id = 0; id < 4; ++id)
-      evaluator.submit({id, id, {Value(asked[id]), Value(1)}, false, 1e300, "time"});
+      evaluator.submit({id, id, {Value(requested[id]), Value(1)}, false, 1e300, "time"});
     std::map<std::uint64_t, EvaluationResult> results;
     while (auto result = evaluator.wait(0)) results[result->id] = std::move(*result);
     ASSERT_THAT(results, SizeIs(4));
     EXPECT_EQ(results.at(1).measurement.status, Status::unsupported);
     EXPECT_TRUE(usable(results.at(0).measurement.status)) << results.at(0).measurement.message;
-    EXPECT_EQ(results.at(0).board, "host");
+    EXPECT_EQ(results.at(0).gpu, "host");
     EXPECT_THAT(journal.noted, ElementsAre(0u, 3u, 2u));
     EXPECT_THAT(clocks, ElementsAre("1020000000", "1020000000", "306000000"));
   }

@@ -1,4 +1,4 @@
-// Clocks, live on a fake board: kernels on the host whose time follows the board's clock (tests/fakes/nvml/work.cpp),
+// Clocks, live on a fake GPU: kernels on the host whose time follows the GPU's clock (tests/fakes/nvml/work.cpp),
 // set through the real control, watched through the real monitor.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ void work(float* b) {
 '''
 )toml";
 
-struct LiveBoard : ::testing::Test {
+struct LiveGpu : ::testing::Test {
   fake_nvml::FakeNvml nvml{"generation=hopper"};
   control_trees::Tree place;
   Problem problem = parse_problem(kProblem, "/nowhere/cycles.toml");
@@ -81,7 +81,7 @@ struct LiveBoard : ::testing::Test {
   }
 };
 
-TEST_F(LiveBoard, RunsAsAskedAndSaysSo) {
+TEST_F(LiveGpu, RunsAsRequestedAndSaysSo) {
   const auto evaluator = open();
   const Measurement slow = measure(*evaluator, 600), fast = measure(*evaluator, 1980);
   ASSERT_TRUE(usable(slow.status)) << slow.message;
@@ -93,7 +93,7 @@ TEST_F(LiveBoard, RunsAsAskedAndSaysSo) {
   EXPECT_TRUE(slow.value("clock_latency") || fast.value("clock_latency")) << "how long a change took is told";
 }
 
-TEST_F(LiveBoard, ADriverThatTakesAClockAndIgnoresItGivesAStatus) {
+TEST_F(LiveGpu, ADriverThatTakesAClockAndIgnoresItGivesAStatus) {
   const auto evaluator = open();
   nvml.add_fault("nvmlDeviceSetGpuLockedClocks", -1);
   const Measurement measurement = measure(*evaluator, 990);
@@ -102,7 +102,7 @@ TEST_F(LiveBoard, ADriverThatTakesAClockAndIgnoresItGivesAStatus) {
   EXPECT_FALSE(measurement.value("time"));
 }
 
-TEST_F(LiveBoard, ADriverThatTakesALimitAndIgnoresItGivesAStatus) {
+TEST_F(LiveGpu, ADriverThatTakesALimitAndIgnoresItGivesAStatus) {
   const auto evaluator = open();
   nvml.add_fault("nvmlDeviceSetPowerManagementLimit", -1);
   const Measurement measurement = measure(*evaluator, 990, 300);
@@ -110,12 +110,12 @@ TEST_F(LiveBoard, ADriverThatTakesALimitAndIgnoresItGivesAStatus) {
   EXPECT_THAT(measurement.message, HasSubstr("power limit 300 W was set, but it is 700 W"));
 }
 
-TEST_F(LiveBoard, ALockThatSomebodyResetsIsSetAgainAndTheRunRepeated) {
+TEST_F(LiveGpu, ALockThatSomebodyResetsIsSetAgainAndTheRunRepeated) {
   const auto evaluator = open();
   ASSERT_TRUE(usable(measure(*evaluator, 990).status));
   int runs = 0;
   journal.also = [&](const EvaluationRequest&) {
-    if (runs++ == 0) nvml.board().locked = 0;
+    if (runs++ == 0) nvml.gpu().locked = 0;
   };
   const auto before = locks_taken();
   const Measurement measurement = measure(*evaluator, 990);
@@ -125,33 +125,33 @@ TEST_F(LiveBoard, ALockThatSomebodyResetsIsSetAgainAndTheRunRepeated) {
   EXPECT_EQ(locks_taken(), before + 1);
 }
 
-TEST_F(LiveBoard, WhoeverResetsItAgainAndAgainLeavesAStatus) {
+TEST_F(LiveGpu, WhoeverResetsItAgainAndAgainLeavesAStatus) {
   const auto evaluator = open();
   ASSERT_TRUE(usable(measure(*evaluator, 990).status));
-  journal.also = [&](const EvaluationRequest&) { nvml.board().locked = 0; };
+  journal.also = [&](const EvaluationRequest&) { nvml.gpu().locked = 0; };
   EXPECT_EQ(measure(*evaluator, 990).status, Status::unsupported);
 }
 
-TEST_F(LiveBoard, ALimitThatSomebodyChangesIsReadBack) {
+TEST_F(LiveGpu, ALimitThatSomebodyChangesIsReadBack) {
   const auto evaluator = open();
   int runs = 0;
   journal.also = [&](const EvaluationRequest&) {
-    if (++runs == 2) nvml.board().power_limit_mw = 500'000;  // the first run is a look at the board
+    if (++runs == 2) nvml.gpu().power_limit_mw = 500'000;  // the first run is a look at the GPU
   };
   const Measurement once = measure(*evaluator, 990, 300);
   ASSERT_TRUE(usable(once.status)) << once.message;
   EXPECT_EQ(runs, 3);
-  EXPECT_EQ(nvml.board().power_limit_mw, 300'000u);
-  journal.also = [&](const EvaluationRequest&) { nvml.board().power_limit_mw = 500'000; };
+  EXPECT_EQ(nvml.gpu().power_limit_mw, 300'000u);
+  journal.also = [&](const EvaluationRequest&) { nvml.gpu().power_limit_mw = 500'000; };
   const Measurement always = measure(*evaluator, 990, 300);
   EXPECT_EQ(always.status, Status::unsupported);
   EXPECT_THAT(always.message, HasSubstr("it is 500 W"));
 }
 
-TEST_F(LiveBoard, ALockThatShowsUnderLoadOnlyIsSeenBeforeAnythingIsSet) {
-  auto& board = nvml.board();
-  board.locked = 1;
-  board.locked_min = board.locked_max = 900;
+TEST_F(LiveGpu, ALockThatShowsUnderLoadOnlyIsSeenBeforeAnythingIsSet) {
+  auto& gpu = nvml.gpu();
+  gpu.locked = 1;
+  gpu.locked_min = gpu.locked_max = 900;
   auto evaluator = open();  // at rest the driver says no more than "idle"
   evaluator->submit({1, 1, {Value(990.0), Value(700.0)}, false, 1e300, "time"});
   try {
@@ -163,13 +163,13 @@ TEST_F(LiveBoard, ALockThatShowsUnderLoadOnlyIsSeenBeforeAnythingIsSet) {
   }
   evaluator.reset();
   EXPECT_EQ(locks_taken(), 0u);
-  EXPECT_EQ(board.locked, 1);
-  EXPECT_EQ(board.locked_max, 900u) << "it is still the user's own";
+  EXPECT_EQ(gpu.locked, 1);
+  EXPECT_EQ(gpu.locked_max, 900u) << "it is still the user's own";
 }
 
-TEST_F(LiveBoard, ALockThatShowsUnderLoadOnlyIsTakenOverWhereThatIsAskedFor) {
-  nvml.board().locked = 1;
-  nvml.board().locked_min = nvml.board().locked_max = 900;
+TEST_F(LiveGpu, ALockThatShowsUnderLoadOnlyIsTakenOverWhereThatIsRequestedFor) {
+  nvml.gpu().locked = 1;
+  nvml.gpu().locked_min = nvml.gpu().locked_max = 900;
   const auto evaluator = open(true);
   const Measurement measurement = measure(*evaluator, 990);
   ASSERT_TRUE(usable(measurement.status)) << measurement.message;
@@ -178,9 +178,9 @@ TEST_F(LiveBoard, ALockThatShowsUnderLoadOnlyIsTakenOverWhereThatIsAskedFor) {
 }
 
 // B6
-TEST_F(LiveBoard, ALowerLimitThatIsEnforcedElsewhereGivesAStatus) {
+TEST_F(LiveGpu, ALowerLimitThatIsEnforcedElsewhereGivesAStatus) {
   const auto evaluator = open();
-  nvml.board().outer_limit_mw = 400'000;
+  nvml.gpu().outer_limit_mw = 400'000;
   evaluator->submit({1, 1, {Value(990.0), Value(700.0)}, false, 1e300, "time"});
   const auto above = evaluator->wait(0);
   EXPECT_FALSE(usable(above->measurement.status));
@@ -189,7 +189,7 @@ TEST_F(LiveBoard, ALowerLimitThatIsEnforcedElsewhereGivesAStatus) {
 }
 
 // B1: no configuration’s status.
-TEST_F(LiveBoard, ALostDeviceEndsTheSession) {
+TEST_F(LiveGpu, ALostDeviceEndsTheSession) {
   const auto evaluator = open();
   ASSERT_TRUE(usable(measure(*evaluator, 990).status));
   nvml.add_fault("*", 15);
@@ -200,8 +200,8 @@ TEST_F(LiveBoard, ALostDeviceEndsTheSession) {
   nvml.clear_faults();
 }
 
-TEST_F(LiveBoard, APowerCapIsToldAndKeepsItsNumbers) {
-  nvml.board().full_power = 3000;
+TEST_F(LiveGpu, APowerCapIsReportedAndKeepsItsNumbers) {
+  nvml.gpu().full_power = 3000;
   const auto evaluator = open();
   measure(*evaluator, 1980, 300);
   const Measurement measurement = measure(*evaluator, 1980, 300);

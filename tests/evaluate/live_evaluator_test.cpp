@@ -54,7 +54,7 @@ struct LiveEvaluatorTest : ::testing::Test {
   }
 };
 
-TEST_F(LiveEvaluatorTest, ResultsCarryTheirBoardAndWhatTheyCost) {
+TEST_F(LiveEvaluatorTest, ResultsCarryTheirGpuAndWhatTheyCost) {
   script.compile = [](const protocol::Compile& request) {
     auto answer = Script::compiled(request);
     if (request.configuration[0] == Value(13)) answer.status = Status::compile_error;
@@ -67,10 +67,10 @@ TEST_F(LiveEvaluatorTest, ResultsCarryTheirBoardAndWhatTheyCost) {
   const auto results = collect(2);
   ASSERT_THAT(results, SizeIs(2));
   EXPECT_EQ(results.at(1).measurement.status, Status::ok);
-  EXPECT_EQ(results.at(1).board, "GPU-scripted");
+  EXPECT_EQ(results.at(1).gpu, "GPU-scripted");
   EXPECT_EQ(results.at(1).measurement.compile_seconds, 0.5);
   EXPECT_EQ(results.at(2).measurement.status, Status::compile_error);
-  EXPECT_EQ(results.at(2).board, "") << "it ran nowhere";
+  EXPECT_EQ(results.at(2).gpu, "") << "it ran nowhere";
   EXPECT_EQ(evaluator->pending(), 0u);
   EXPECT_THAT(evaluator->notes(), ElementsAre("a note"));
 }
@@ -313,11 +313,11 @@ TEST_F(LiveEvaluatorTest, OnOneProcessorTheRunnerCompilesAsWell) {
   EXPECT_THAT(journal.noted, SizeIs(4));
 }
 
-/// Four boards; a run takes its name from the setup, so that rows say which it was.
-struct SeveralBoards : LiveEvaluatorTest {
+/// Four GPUs; a run takes its name from the setup, so that rows say which it was.
+struct SeveralGpus : LiveEvaluatorTest {
   std::atomic<int> running{0}, most{0};
 
-  SeveralBoards() {
+  SeveralGpus() {
     options.devices = {"scripted:0", "scripted:1", "scripted:2", "scripted:3"};
     script.ready = [this](const protocol::Setup& setup) {
       DeviceInfo device = script.device;
@@ -334,45 +334,45 @@ struct SeveralBoards : LiveEvaluatorTest {
   }
 };
 
-TEST_F(SeveralBoards, ShareTheWorkAndOneCompileFarm) {
+TEST_F(SeveralGpus, ShareTheWorkAndOneCompileFarm) {
   start();
   EXPECT_THAT(evaluator->devices(), SizeIs(4));
   EXPECT_THAT(evaluator->notes(), ElementsAre("a note")) << "told once, not by each board";
   for (std::uint64_t id = 1; id <= 40; ++id) ask(id, static_cast<int>(id));
-  std::map<std::string, int> by_board;
-  for (const auto& [id, result] : collect(40)) ++by_board[result.board];
-  EXPECT_THAT(by_board, SizeIs(4));
+  std::map<std::string, int> by_gpu;
+  for (const auto& [id, result] : collect(40)) ++by_gpu[result.gpu];
+  EXPECT_THAT(by_gpu, SizeIs(4));
   EXPECT_GT(most, 1) << "boards measure side by side";
   EXPECT_LE(script.started, 4 + options.jobs) << "a runner for each board, and one farm";
-  std::uint64_t told = 0;
-  for (const DeviceShare& board : evaluator->boards()) {
-    told += board.results;
-    EXPECT_EQ(board.results, static_cast<std::uint64_t>(by_board.at(board.board)));
-    EXPECT_GT(board.busy_seconds, 0);
+  std::uint64_t reported = 0;
+  for (const DeviceShare& gpu : evaluator->gpus()) {
+    reported += gpu.results;
+    EXPECT_EQ(gpu.results, static_cast<std::uint64_t>(by_gpu.at(gpu.gpu)));
+    EXPECT_GT(gpu.busy_seconds, 0);
   }
-  EXPECT_EQ(told, 40u);
+  EXPECT_EQ(reported, 40u);
 }
 
-TEST_F(SeveralBoards, WhatIsAskedOfOneBoardRunsThere) {
+TEST_F(SeveralGpus, WhatIsRequestedOfOneGpuRunsThere) {
   start();
   for (std::uint64_t id = 1; id <= 12; ++id) {
     EvaluationRequest request{id, id, {Value(static_cast<int>(id))}, true, 1e300, "time"};
-    request.board = id % 2 ? "GPU-2" : "GPU-3";
+    request.gpu = id % 2 ? "GPU-2" : "GPU-3";
     evaluator->submit(request);
   }
   EvaluationRequest nowhere{13, 13, {Value(13)}, true, 1e300, "time"};
-  nowhere.board = "GPU-9";
+  nowhere.gpu = "GPU-9";
   evaluator->submit(nowhere);
   const auto results = collect(13);
   ASSERT_THAT(results, SizeIs(13));
   for (const auto& [id, result] : results)
     if (id < 13) {
-      EXPECT_EQ(result.board, id % 2 ? "GPU-2" : "GPU-3");
+      EXPECT_EQ(result.gpu, id % 2 ? "GPU-2" : "GPU-3");
     }
   EXPECT_THAT(results.at(13).measurement.message, HasSubstr("GPU-9"));
 }
 
-TEST_F(SeveralBoards, AQuietNodeMeasuresOnOneAtATime) {
+TEST_F(SeveralGpus, AQuietNodeMeasuresOnOneAtATime) {
   options.quiet_node = true;
   start();
   for (std::uint64_t id = 1; id <= 20; ++id) ask(id, static_cast<int>(id));
@@ -380,7 +380,7 @@ TEST_F(SeveralBoards, AQuietNodeMeasuresOnOneAtATime) {
   EXPECT_EQ(most, 1);
 }
 
-TEST_F(SeveralBoards, WhatRanUnderConditionsThatTheReferenceLacksIsMeasuredOnceMore) {
+TEST_F(SeveralGpus, WhatRanUnderConditionsThatTheReferenceLacksIsMeasuredOnceMore) {
   std::map<std::string, int> runs;
   std::mutex mutex;
   script.run = [&](const protocol::Run& request) {
@@ -394,9 +394,9 @@ TEST_F(SeveralBoards, WhatRanUnderConditionsThatTheReferenceLacksIsMeasuredOnceM
     return answer;
   };
   start();
-  for (std::uint64_t id = 1; id <= 4; ++id) {  // the reference, on each board
+  for (std::uint64_t id = 1; id <= 4; ++id) {  // the reference, on each GPU
     EvaluationRequest request{id, id, {Value(1)}, true, 1e300, "time"};
-    request.board = "GPU-" + std::to_string(id - 1);
+    request.gpu = "GPU-" + std::to_string(id - 1);
     request.reference = true;
     evaluator->submit(request);
   }
@@ -410,24 +410,24 @@ TEST_F(SeveralBoards, WhatRanUnderConditionsThatTheReferenceLacksIsMeasuredOnceM
   EXPECT_EQ(runs["9"], 1) << "a kernel that draws the board's limit meets it each time";
 }
 
-TEST_F(SeveralBoards, WhatACrashCostIsTheBoardsTime) {
+TEST_F(SeveralGpus, WhatACrashCostIsTheGpusTime) {
   script.run = [](const protocol::Run&) -> protocol::Message {
     ::usleep(20'000);
     return protocol::Stop{};
   };
   start();
   EvaluationRequest request{1, 1, {Value(1)}, false, 1e300, "time"};
-  request.board = "GPU-2";
+  request.gpu = "GPU-2";
   evaluator->submit(request);
   const EvaluationResult result = next();
   EXPECT_EQ(result.measurement.status, Status::runtime_error);
   EXPECT_GE(result.measurement.measure_seconds, 0.02);
-  const DeviceShare board = evaluator->boards().at(2);
-  EXPECT_EQ(board.results, 1u) << "it is a row like others";
-  EXPECT_GE(board.busy_seconds, 0.02);
+  const DeviceShare gpu = evaluator->gpus().at(2);
+  EXPECT_EQ(gpu.results, 1u) << "it is a row like others";
+  EXPECT_GE(gpu.busy_seconds, 0.02);
 }
 
-TEST_F(SeveralBoards, OneThatCrashesLeavesTheOthersAlone) {
+TEST_F(SeveralGpus, OneThatCrashesLeavesTheOthersAlone) {
   script.run = [](const protocol::Run& request) -> protocol::Message {
     if (request.configuration[0] == Value(5)) return protocol::Stop{};  // no answer to what was asked: damaged
     return Script::ran(request);

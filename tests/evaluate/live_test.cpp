@@ -264,9 +264,9 @@ TEST_F(LiveTest, WhatRunsWasWrittenDownOnceBefore) {
 
 TEST_F(LiveTest, InProcessWithAVerifierOfOnesOwn) {
   InProcessEvaluator evaluator(problem, options);
-  int asked = 0;
+  int requested = 0;
   evaluator.runner().set_verifier([&](const std::vector<OutputView>& outputs, std::string& message, double&) {
-    ++asked;
+    ++requested;
     const float* b = reinterpret_cast<const float*>(outputs.at(0).actual.data());
     message = "element 3 is 77";
     return b[3] != 77;
@@ -277,7 +277,7 @@ TEST_F(LiveTest, InProcessWithAVerifierOfOnesOwn) {
   EXPECT_TRUE(usable(results.at(1).status)) << results.at(1).message;
   EXPECT_EQ(results.at(2).status, Status::wrong_result);
   EXPECT_EQ(results.at(2).message, "element 3 is 77");
-  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(requested, 2);
 }
 
 }  // namespace

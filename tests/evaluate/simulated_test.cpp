@@ -124,7 +124,7 @@ TEST(SimulatedDevice, EverythingItSaysIsSimulated) {
 
 TEST(SimulatedDevice, ListsTheProfilesClocksAndLimits) {
   const DeviceProfile profile = load_device_profile("h100");
-  EXPECT_EQ(core_clocks(profile).size(), 110u);  // 345-1980 MHz in steps of 15, as the board lists them
+  EXPECT_EQ(core_clocks(profile).size(), 110u);  // 345-1980 MHz in steps of 15, as the GPU lists them
   Problem problem;
   ExecutionParameterSpec clock;
   clock.kind = ParameterKind::core_clock_mhz;

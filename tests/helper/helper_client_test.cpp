@@ -72,7 +72,7 @@ struct HelperClient : ::testing::Test {
   control_trees::Tree tree, state;
   ControlEnvironment environment;
   std::string reason;
-  std::atomic<std::size_t> asked = 0;
+  std::atomic<std::size_t> requested = 0;
   std::atomic<bool> gone = false;
   std::unique_ptr<Service> service;
   std::uint64_t number = 0;
@@ -93,7 +93,7 @@ struct HelperClient : ::testing::Test {
     std::string hello;
     number = service->connect({::getpid(), ::geteuid(), {}}, 77, hello);
     listen(hello, [this](std::string_view bytes) {
-      ++asked;
+      ++requested;
       return gone ? std::string() : service->handle(number, bytes, 1000);
     });
   }

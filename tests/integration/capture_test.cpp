@@ -294,7 +294,7 @@ TEST_F(CaptureCuda, AProgramThatLaunchesNothingMayBeOneOfOpenCL) {
 }
 
 // Nothing that nvcc had built in could be captured: the driver loads it while we ask for the kernel's arguments.
-TEST_F(CaptureCuda, CodeThatIsLoadedWhenItIsAskedForIsSeen) {
+TEST_F(CaptureCuda, CodeThatIsLoadedWhenItIsRequestedForIsSeen) {
   ::setenv("FAKE_CUDA_LAZY", "1", 1);
   const auto captured = capture({"-o", "c"});
   ::unsetenv("FAKE_CUDA_LAZY");

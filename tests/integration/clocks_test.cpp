@@ -90,7 +90,7 @@ TEST_F(Clocks, StatusShowsARunningSession) {
   EXPECT_EQ(journal.at("command"), "ergotune tune a.toml");
   EXPECT_EQ(journal.at("session_alive"), true);
   EXPECT_EQ(ergotune({"clocks", "restore"}).exit_code, 0);
-  EXPECT_EQ(nvml.board(1).locked, 1) << "a living session's settings are its own";
+  EXPECT_EQ(nvml.gpu(1).locked, 1) << "a living session's settings are its own";
 }
 
 TEST_F(Clocks, RestoreReplaysAStaleJournal) {
@@ -148,11 +148,11 @@ TEST_F(Clocks, RestoreWaitsForAGuardianThatWasKilledAMomentAgo) {
 }
 
 TEST_F(Clocks, StatusTellsWhatRunsAndNoApplicationClockThatNobodySet) {
-  // A board with application clocks at their default, locked by somebody, at rest.
+  // A GPU with application clocks at their default, locked by somebody, at rest.
   fake_nvml::FakeNvml ampere("generation=ga100");
   for (const auto& [name, value] : ampere.environment()) options.environment[name] = value;
-  ampere.board().locked = 1;
-  ampere.board().locked_min = ampere.board().locked_max = 900;
+  ampere.gpu().locked = 1;
+  ampere.gpu().locked_min = ampere.gpu().locked_max = 900;
   usleep(20000);
   const auto core = json::parse(ergotune({"clocks", "status", "--json"}).out).at("devices").at(0);
   EXPECT_TRUE(core.at("core_clock_mhz").at("set").is_null()) << core.dump(1);
@@ -244,7 +244,7 @@ TEST_F(TunedClocks, AreSetAndPutBack) {
   EXPECT_EQ(tree.contents(), before);
 }
 
-TEST_F(TunedClocks, APlainMistakeIsToldBeforeAnythingIsSet) {
+TEST_F(TunedClocks, APlainMistakeIsReportedBeforeAnythingIsSet) {
   const auto result = ergotune(tune(2, "[800, 2100]"));
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("2100"));

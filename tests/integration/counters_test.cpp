@@ -65,11 +65,11 @@ class CuptiHostSide : public testing::Test {
     if (library_.empty())
       GTEST_SKIP() << "needs CUPTI: pip package nvidia-cuda-cupti-cu12==12.9.* in " << packages.string();
   }
-  ProcessResult ask(std::vector<std::string> words) const {
-    words.insert(words.begin(), {ERGOTUNE_BINARY_DIR "/ergotune", "counters"});
+  ProcessResult ask(std::vector<std::string> strings) const {
+    strings.insert(strings.begin(), {ERGOTUNE_BINARY_DIR "/ergotune", "counters"});
     ProcessOptions options;
     options.environment = {{"ERGOTUNE_CUPTI", library_}, {"ERGOTUNE_CUDA", "/nonexistent/libcuda.so.1"}};
-    return run_process(words, options);
+    return run_process(strings, options);
   }
   std::string library_;
 };

@@ -177,7 +177,7 @@ TEST_F(Ergotuned, ASecondSessionIsRefused) {
   }
 }
 
-TEST_F(Ergotuned, AUserWhoIsNotInThePolicyIsTold) {
+TEST_F(Ergotuned, AUserWhoIsNotInThePolicyIsReported) {
   std::ofstream(policy) << "[[allow]]\nusers = [4242]\ndevices = [\"*\"]\ncore_clock_mhz = [400, 1100]\n";
   start();
   std::string reason;
@@ -223,10 +223,10 @@ TEST_F(Ergotuned, SurvivesGarbageOversizedAndReplayedMessages) {
 }
 
 TEST_F(Ergotuned, RefusesFoldersAndFilesThatOthersCouldHaveMade) {
-  const auto refused = [&](const char* words) {
+  const auto refused = [&](const char* description) {
     const auto result = run_process(arguments(), {.environment = {}, .folder = "", .input = "", .timeout = 20});
     EXPECT_EQ(result.exit_code, 2);
-    EXPECT_THAT(result.err, HasSubstr(words));
+    EXPECT_THAT(result.err, HasSubstr(description));
   };
   chmod(policy.c_str(), 0666);
   refused("written by others");

@@ -36,7 +36,7 @@ std::vector<Configuration> some_configurations(const Problem& problem, const Con
   return chosen;
 }
 
-std::string words(const Problem& problem, const Configuration& configuration) {
+std::string description(const Problem& problem, const Configuration& configuration) {
   return describe(problem.parameters, configuration);
 }
 
@@ -114,7 +114,7 @@ TEST_P(RunningExample, RandomConfigurationsGiveVerifiedResults) {
     const auto binary = compiler->compile(runner.compile_job(configuration));
     const Measurement measurement = runner.run(configuration, binary);
     EXPECT_TRUE(usable(measurement.status))
-        << words(problem, configuration) << ": " << to_string(measurement.status) << " " << measurement.message;
+        << description(problem, configuration) << ": " << to_string(measurement.status) << " " << measurement.message;
   }
 }
 
@@ -141,7 +141,7 @@ TEST_P(CudaExample, RandomConfigurationsAndTheReferenceCompile) {
     EXPECT_NO_THROW({
       const auto binary = compiler->compile(make_compile_job(problem, kernel, h100, constants, configuration));
       EXPECT_FALSE(binary.bytes.empty());
-    }) << words(problem, configuration);
+    }) << description(problem, configuration);
   };
   const auto configurations = some_configurations(problem, constants, GetParam().compiles);
   for (const auto& configuration : configurations) compile(problem.kernel(), configuration);
@@ -182,21 +182,21 @@ TEST_P(HipExample, ItsCudaSourceCompilesAsHipAndItsResourcesAreKnown) {
   targets.erase(targets.begin() + static_cast<std::ptrdiff_t>(GetParam().size() % 2));  // one of them
 #endif
   for (const std::string& target : targets) {
-    DeviceInfo board;
-    board.backend = "hip";
-    board.name = "AMD " + target;
+    DeviceInfo gpu;
+    gpu.backend = "hip";
+    gpu.name = "AMD " + target;
     const int lanes = target.starts_with("gfx9") ? 64 : 32;
-    board.properties = {{"device.name", board.name},
-                        {"device.max_threads_per_block", 1024},
-                        {"device.max_threads_per_multiprocessor", 2048},
-                        {"device.shared_memory_per_block", 65536},
-                        {"device.shared_memory_per_multiprocessor", 65536},
-                        {"device.registers_per_block", 65536},
-                        {"device.registers_per_multiprocessor", 131072},
-                        {"device.multiprocessors", 104},
-                        {"device.multiprocessor_unit", 1},
-                        {"device.warp_size", lanes}};
-    const Constants constants = problem.constants_for(board.name, board.properties);
+    gpu.properties = {{"device.name", gpu.name},
+                      {"device.max_threads_per_block", 1024},
+                      {"device.max_threads_per_multiprocessor", 2048},
+                      {"device.shared_memory_per_block", 65536},
+                      {"device.shared_memory_per_multiprocessor", 65536},
+                      {"device.registers_per_block", 65536},
+                      {"device.registers_per_multiprocessor", 131072},
+                      {"device.multiprocessors", 104},
+                      {"device.multiprocessor_unit", 1},
+                      {"device.warp_size", lanes}};
+    const Constants constants = problem.constants_for(gpu.name, gpu.properties);
     const auto compiler = open_compiler("hip:" + target);
     const Configuration configuration = some_configurations(problem, constants, 1).at(0);
     for (const Kernel& kernel : problem.kernels) {
@@ -205,8 +205,8 @@ TEST_P(HipExample, ItsCudaSourceCompilesAsHipAndItsResourcesAreKnown) {
       one_block.block = kernel.launch.block;
       const LaunchGeometry geometry = make_geometry(one_block, names.scope());
       Binary binary;
-      ASSERT_NO_THROW(binary = compiler->compile(make_compile_job(problem, kernel, board, constants, configuration)))
-          << target << " " << words(problem, configuration);
+      ASSERT_NO_THROW(binary = compiler->compile(make_compile_job(problem, kernel, gpu, constants, configuration)))
+          << target << " " << description(problem, configuration);
       const auto code = hip::read_code_object(binary.bytes);
       ASSERT_TRUE(code);
       const auto found = std::find_if(code->kernels.begin(), code->kernels.end(),

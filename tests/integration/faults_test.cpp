@@ -194,10 +194,10 @@ TEST_F(Faults, StreamsThatTakeNothingEndNoWork) {
   for (const char* stream : {"2>/dev/full", "2>&-", ">/dev/full", ">&-"}) {
     std::filesystem::remove(folder.path() / "p.db");
     const ProcessResult result = shell(tune + "p.db --wisdom w " + stream);
-    const bool told = std::string(stream).starts_with("2");
+    const bool reported = std::string(stream).starts_with("2");
     EXPECT_EQ(result.signal, 0) << stream << result.err;
-    EXPECT_EQ(result.exit_code, told ? 0 : 1) << stream << result.err;
-    EXPECT_EQ(told, !result.out.empty()) << stream;
+    EXPECT_EQ(result.exit_code, reported ? 0 : 1) << stream << result.err;
+    EXPECT_EQ(reported, !result.out.empty()) << stream;
     EXPECT_EQ(stored_rows(folder.path() / "p.db").size(), std::size_t{kConfigurations}) << stream;
     EXPECT_TRUE(std::filesystem::exists(folder.path() / "w" / "work.wisdom")) << stream;
     std::filesystem::remove_all(folder.path() / "w");

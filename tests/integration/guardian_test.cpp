@@ -77,7 +77,7 @@ struct World {
   FakeNvml nvml{"generation=hopper"};
   control_trees::Tree tree, state;
   World() {
-    nvml.board().power_limit_mw = 600000;  // not the default
+    nvml.gpu().power_limit_mw = 600000;  // not the default
     control_trees::add_tegra(tree);
     control_trees::add_amdgpu(tree);
     control_trees::add_instinct(tree);
@@ -93,7 +93,7 @@ struct World {
   // Everything a session can change.
   std::map<std::string, std::string> settings() {
     auto all = control_trees::amdgpu_state(tree);
-    const auto& b = nvml.board();
+    const auto& b = nvml.gpu();
     const auto put = [&](const char* name, long long value) { all[name] = std::to_string(value); };
     put("locked", b.locked);
     put("memory_locked", b.memory_locked);
@@ -130,15 +130,15 @@ bool eventually(Condition condition, double seconds) {
 
 std::string difference(const std::map<std::string, std::string>& before,
                        const std::map<std::string, std::string>& after) {
-  std::string words;
+  std::string message;
   for (const auto& [name, value] : before) {
     const auto found = after.find(name);
     if (found == after.end())
-      words += name + " is gone; ";
+      message += name + " is gone; ";
     else if (found->second != value)
-      words += name + ": \"" + value + "\" became \"" + found->second + "\"; ";
+      message += name + ": \"" + value + "\" became \"" + found->second + "\"; ";
   }
-  return words;
+  return message;
 }
 
 TEST(Guardian, RestoresAfterAKillAtARandomMoment) {

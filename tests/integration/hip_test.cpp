@@ -1,5 +1,5 @@
-// The command on an AMD board, end to end: hiprtc's own code, a fake run time at the real boundary (tests/fakes/hip),
-// and a gpu_metrics file that counts what the board draws.
+// The command on an AMD GPU, end to end: hiprtc's own code, a fake run time at the real boundary (tests/fakes/hip),
+// and a gpu_metrics file that counts what the GPU draws.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
-/// A board with a card in a tree of sysfs, and a problem of the kernel that tests/fakes/hip/kernels.cpp runs.
+/// A GPU with a card in a tree of sysfs, and a problem of the kernel that tests/fakes/hip/kernels.cpp runs.
 struct HipCommand : ::testing::Test {
   SysfsTree tree;
   TemporaryFolder folder;
@@ -25,7 +25,7 @@ struct HipCommand : ::testing::Test {
     if (!hiprtc::api().usable()) GTEST_SKIP() << "no hiprtc: " << hiprtc::api().problem();
     const std::string card = "/sys/class/drm/card0/device";
     tree.put(card + "/uevent", "DRIVER=amdgpu\nPCI_SLOT_NAME=0000:1b:00.0\n");
-    std::string table(120, '\xff');  // until the board writes it
+    std::string table(120, '\xff');  // until the GPU writes it
     table.replace(0, 4, std::string("\x78\0\1\3", 4));
     table.replace(24, 8, std::string("\1\0\0\0\0\0\0\0", 8));
     tree.put(card + "/gpu_metrics", table);
@@ -106,7 +106,7 @@ TEST_F(QuietHipCommand, TunesEnergyAndGoesOnAfterEveryKindOfFault) {
   EXPECT_THAT(status_of("128"), ::testing::AnyOf("ok", "not_converged"));
 }
 
-TEST_F(HipCommand, EnergyIsWhatTheBoardCountedAndResourcesWhatTheCodeSays) {
+TEST_F(HipCommand, EnergyIsWhatTheGpuCountedAndResourcesWhatTheCodeSays) {
   write_problem("128");
   const Json best = tune()["best"];
   const Json& quantities = best["quantities"];
@@ -167,7 +167,7 @@ TEST_F(HipCommand, CountersSayThatTheyAreNotReadOfAmd) {
   }
 }
 
-TEST_F(HipCommand, DevicesShowsTheBoardWithItsSensor) {
+TEST_F(HipCommand, DevicesShowsTheGpuWithItsSensor) {
   const ProcessResult result = ergotune(folder, {"devices"}, 60);
   EXPECT_THAT(result.out, HasSubstr("hip:0"));
   EXPECT_THAT(result.out, HasSubstr("AMD Instinct MI250X"));

@@ -109,12 +109,12 @@ struct KillOnABoard : ::testing::Test {
   }
   /// Who set what, for what went wrong.
   std::string last_calls() {
-    std::string words = "\nlast calls of setters:";
+    std::string message = "\nlast calls of setters:";
     const auto calls = nvml.setter_calls();
     for (std::size_t i = calls.size() > 12 ? calls.size() - 12 : 0; i < calls.size(); ++i)
-      words += fmt::format("\n  {:.3f} pid {} {}({}, {}) = {}", calls[i].time, calls[i].pid, calls[i].function,
-                           calls[i].a, calls[i].b, calls[i].result);
-    return words + fmt::format("\n  now {:.3f}", nvml.now());
+      message += fmt::format("\n  {:.3f} pid {} {}({}, {}) = {}", calls[i].time, calls[i].pid, calls[i].function,
+                             calls[i].a, calls[i].b, calls[i].result);
+    return message + fmt::format("\n  now {:.3f}", nvml.now());
   }
 };
 
@@ -132,7 +132,7 @@ using QuietKillOnABoard = KillOnABoard;
 // is not the default. Where plans have come to their end the next kill meets them in a new store. scripts/kill-plans
 // runs 500.
 TEST_F(QuietKillOnABoard, HoweverAPlanIsKilledTheUsersOwnSettingsComeBack) {
-  nvml.board().power_limit_mw = 650'000;
+  nvml.gpu().power_limit_mw = 650'000;
   std::string problem = kClockedProblem;
   problem.insert(problem.find("[kernel]"), "power_limit_w = [300, 500]\n");
   folder.write("p.toml", problem);
@@ -144,7 +144,7 @@ TEST_F(QuietKillOnABoard, HoweverAPlanIsKilledTheUsersOwnSettingsComeBack) {
         "--sensor", "nvml:0",         "--control", "nvml:0", "--precision", "10",
         "--store",  store().string(), "--quiet"};
   };
-  const auto set = [&] { return nvml.board().locked != 0 || nvml.board().power_limit_mw != 650'000; };
+  const auto set = [&] { return nvml.gpu().locked != 0 || nvml.gpu().power_limit_mw != 650'000; };
   const char* seed = std::getenv("ERGOTUNE_KILL_SEED");
   Random random(seed ? static_cast<std::uint64_t>(std::atoll(seed)) : 20261122);
   Rows known;
@@ -171,10 +171,10 @@ TEST_F(QuietKillOnABoard, HoweverAPlanIsKilledTheUsersOwnSettingsComeBack) {
     }
     const double deadline = host_seconds() + 30;
     while (set() && host_seconds() < deadline) ::usleep(20'000);
-    EXPECT_FALSE(set()) << "kill " << kill << ", way " << way << ": locked " << nvml.board().locked << ", limit "
-                        << nvml.board().power_limit_mw << "; session " << session.pid()
-                        << (had_ended ? " had ended" : "") << ", children " << ::testing::PrintToString(children)
-                        << ", restore said: " << said << last_calls();
+    EXPECT_FALSE(set()) << "kill " << kill << ", way " << way << ": locked " << nvml.gpu().locked << ", limit "
+                        << nvml.gpu().power_limit_mw << "; session " << session.pid() << (had_ended ? " had ended" : "")
+                        << ", children " << ::testing::PrintToString(children) << ", restore said: " << said
+                        << last_calls();
     if (!std::filesystem::exists(store())) continue;
     Rows now = stored_rows(store());
     expect_nothing_lost(known, now, kill);
@@ -190,7 +190,7 @@ TEST_F(QuietKillOnABoard, HoweverAPlanIsKilledTheUsersOwnSettingsComeBack) {
   const auto document = json_of(ergotune(folder, json, 240));
   for (const auto& plan : document["plans"])
     EXPECT_FALSE(plan.contains("why_not")) << plan << ::testing::PrintToString(stored_rows(store()));
-  EXPECT_EQ(nvml.board().power_limit_mw, 650'000u);
+  EXPECT_EQ(nvml.gpu().power_limit_mw, 650'000u);
   std::fprintf(
       stderr,
       "%d kills, %d of sessions at work, settings were changed at the moment of %d; %d sessions got on between two "

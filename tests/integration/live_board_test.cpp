@@ -1,6 +1,6 @@
-// A fake board as a live one: the command sets its clocks through the driver's interface, the kernel's time follows
+// A fake GPU as a live one: the command sets its clocks through the driver's interface, the kernel's time follows
 // them, and the physics are known (tests/fakes/nvml/live_kernel.hpp). Everything here runs in real time, so it is
-// short: the same boards in virtual time are in tests/tune/random_boards_test.cpp, and scripts/live-boards runs ten of
+// short: the same GPUs in virtual time are in tests/tune/random_boards_test.cpp, and scripts/live-GPUs runs ten of
 // them live.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -26,9 +26,9 @@ namespace {
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
-/// One board, a folder, and the environment that points the command at them. (Quiet: ctest runs few others beside
+/// One GPU, a folder, and the environment that points the command at them. (Quiet: ctest runs few others beside
 /// these.)
-struct QuietLiveBoard : ::testing::Test {
+struct QuietLiveGpu : ::testing::Test {
   fake_nvml::FakeNvml nvml{"generation=ga100 devices=1"};
   TemporaryFolder folder;
   std::map<std::string, std::string> environment;
@@ -40,12 +40,12 @@ struct QuietLiveBoard : ::testing::Test {
     environment["ERGOTUNE_HELPER_SOCKET"] = "/nowhere";
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
     // A quick counter, so that a configuration takes half a second.
-    nvml.board().counter.period = 0.002;
-    nvml.board().counter.sleeps = 0;
-    nvml.board().power_limit_mw = nvml.board().default_power_limit_mw = nvml.board().max_power_limit_mw = 600'000;
-    nvml.restart_boards();
+    nvml.gpu().counter.period = 0.002;
+    nvml.gpu().counter.sleeps = 0;
+    nvml.gpu().power_limit_mw = nvml.gpu().default_power_limit_mw = nvml.gpu().max_power_limit_mw = 600'000;
+    nvml.restart_gpus();
   }
-  /// Kernels and sensors run in real time, as on a board of their own, but hardly need the processor: they come before
+  /// Kernels and sensors run in real time, as on a GPU of their own, but hardly need the processor: they come before
   /// whatever else the machine does, where we may say so. (Niceness would count within one group of processes only.)
   /// Not for the model's load, which is the processor's own.
   static void come_first() {
@@ -59,19 +59,19 @@ struct QuietLiveBoard : ::testing::Test {
   }
   /// `count` clocks down from 1410 MHz.
   void give_clocks(int count, int step) {
-    auto& b = nvml.board();
+    auto& b = nvml.gpu();
     b.graphics_clock_count = count;
     for (int i = 0; i < count; ++i) b.graphics_clocks[i] = static_cast<std::uint32_t>(1410 - i * step);
     b.application_graphics = b.default_application_graphics = b.graphics_clocks[0];
-    nvml.restart_boards();
+    nvml.restart_gpus();
   }
   std::vector<std::string> with(std::vector<std::string> arguments) const {
     for (const char* more : {"--sensor", "nvml:0/energy", "--control", "nvml:0"}) arguments.emplace_back(more);
     return arguments;
   }
-  /// J of a launch in the long run, from the board's own law.
+  /// J of a launch in the long run, from the GPU's own law.
   double true_energy(double mhz, double mega_cycles, double seconds, double activity) {
-    auto& b = nvml.board();
+    auto& b = nvml.gpu();
     double temperature = b.ambient, power = 0;
     for (int i = 0; i < 30; ++i) {
       power = fake_nvml::power_at(b, activity, mhz, temperature);
@@ -82,9 +82,9 @@ struct QuietLiveBoard : ::testing::Test {
 };
 
 // Nobody has fitted a model yet: it is fitted first, kept, and used by the next command without a measurement.
-TEST_F(QuietLiveBoard, ModelInAProblemFileIsFittedOnceAndKept) {
+TEST_F(QuietLiveGpu, ModelInAProblemFileIsFittedOnceAndKept) {
   give_clocks(6, 200);
-  nvml.board().knee_mhz = 1010;
+  nvml.gpu().knee_mhz = 1010;
   nvml.set_activity(1);
   fake_nvml::LiveLoad load;
   load.mega_cycles = "15";
@@ -97,7 +97,7 @@ TEST_F(QuietLiveBoard, ModelInAProblemFileIsFittedOnceAndKept) {
   EXPECT_EQ(found["best"]["configuration"]["core_clock_mhz"], 1010) << found;
   EXPECT_EQ(stored_rows(folder.path() / "p.db").size(), 2u) << "only the clocks around the optimum";
   EXPECT_TRUE(
-      std::filesystem::exists(folder.path() / "data/calibration" / (std::string(nvml.board().uuid) + ".model.json")));
+      std::filesystem::exists(folder.path() / "data/calibration" / (std::string(nvml.gpu().uuid) + ".model.json")));
   const ProcessResult again = ergotune(folder, tune, 60);
   EXPECT_THAT(again.err, HasSubstr("clocks by the model of this"));
   EXPECT_THAT(again.err, ::testing::Not(HasSubstr("fitting")));
@@ -111,25 +111,25 @@ TEST_F(QuietLiveBoard, ModelInAProblemFileIsFittedOnceAndKept) {
                                          60);
   const Json plan = json_of(planned)["plans"][0];
   EXPECT_EQ(plan["best"]["configuration"]["core_clock_mhz"], 1010) << plan;
-  EXPECT_EQ(nvml.board().locked, 0);
+  EXPECT_EQ(nvml.gpu().locked, 0);
 }
 
-// The core voltage, where nvidia-smi prints one, and a board that throttles over a third of its clocks.
-TEST_F(QuietLiveBoard, TheModelReadsVoltagesAndStopsWhereTheBoardThrottles) {
+// The core voltage, where nvidia-smi prints one, and a GPU that throttles over a third of its clocks.
+TEST_F(QuietLiveGpu, TheModelReadsVoltagesAndStopsWhereTheGpuThrottles) {
   give_clocks(40, 30);
-  auto& b = nvml.board();
+  auto& b = nvml.gpu();
   b.knee_mhz = 700;
   nvml.set_activity(1);
   b.power_limit_mw = b.default_power_limit_mw = static_cast<std::uint32_t>(1000 * power_at(b, 1, 1020, 45));
-  nvml.restart_boards();
+  nvml.restart_gpus();
   // The voltage at the clock that is locked, from the state file itself.
-  const auto at = [](std::size_t offset) { return offsetof(fake_nvml::State, boards) + offset; };
+  const auto at = [](std::size_t offset) { return offsetof(fake_nvml::State, gpus) + offset; };
   const auto smi = folder.write(
       "smi",
       fmt::format("#!/usr/bin/env python3\nimport struct\ns = open('{}', 'rb')\ndef d(at):\n  s.seek(at)\n  return "
                   "struct.unpack('d', s.read(8))[0]\nf = d({})\nv = 0.72 + (1.05 - 0.72) * max(0, f - 700) / "
                   "(1410 - 700)\nprint('        Graphics                          : %.3f mV' % (1000 * v))\n",
-                  nvml.path(), at(offsetof(fake_nvml::Board, clock_mhz))));
+                  nvml.path(), at(offsetof(fake_nvml::Gpu, clock_mhz))));
   ::chmod(smi.c_str(), 0755);
   setenv("ERGOTUNE_NVIDIA_SMI", smi.c_str(), 1);
   const ProcessResult result =
@@ -142,28 +142,28 @@ TEST_F(QuietLiveBoard, TheModelReadsVoltagesAndStopsWhereTheBoardThrottles) {
   EXPECT_GE(document["throttled"].size(), 1u);
   EXPECT_LE(document["throttled"].size(), 3u) << "what lies above a throttled clock is not asked";
   for (const Json& sample : document["samples"]) EXPECT_LE(sample["clock_mhz"].get<double>(), 1080);
-  EXPECT_EQ(nvml.board().locked, 0);
+  EXPECT_EQ(nvml.gpu().locked, 0);
 }
 
-TEST_F(QuietLiveBoard, PlansFindTheOptimumOfAKernelWhoseTimeFollowsTheClock) {
+TEST_F(QuietLiveGpu, PlansFindTheOptimumOfAKernelWhoseTimeFollowsTheClock) {
   come_first();
   const char* text = std::getenv("ERGOTUNE_LIVE_BOARDS");
-  const int boards = text ? std::atoi(text) : 1;
-  for (int number = 0; number < boards; ++number) {
+  const int gpus = text ? std::atoi(text) : 1;
+  for (int number = 0; number < gpus; ++number) {
     // ridge low, middle, high, none; capped
     Random random(11 + static_cast<std::uint64_t>(number));
     const int kind = (number + 1) % 5;
     const bool all = text != nullptr;
     const int clocks = all ? 30 : 4, step = all ? 40 : 300;
     give_clocks(clocks, step);
-    auto& b = nvml.board();
+    auto& b = nvml.gpu();
     const double bottom = 1410 - step * (clocks - 1);
     b.knee_mhz = bottom + (kind == 0 ? 0.25 : kind == 2 ? 0.8 : 0.5) * (1410 - bottom) + 20 * random.uniform();
     b.v_max = kind == 3 ? b.v_min : 1.0 + 0.2 * random.uniform();
     const double limit = kind == 4 ? 0.65 * b.full_power : 2 * b.full_power;
     b.power_limit_mw = b.default_power_limit_mw = static_cast<std::uint32_t>(1000 * limit);
     b.max_power_limit_mw = std::max(b.power_limit_mw, 600'000u);
-    nvml.restart_boards();
+    nvml.restart_gpus();
     fake_nvml::LiveLoad load;
     load.mega_cycles = "(12.0 + 3.0 * (tile - 2) * (tile - 2))";
     load.seconds = "0.001";
@@ -205,12 +205,12 @@ TEST_F(QuietLiveBoard, PlansFindTheOptimumOfAKernelWhoseTimeFollowsTheClock) {
     if (all) {
       EXPECT_LE(evaluated_by_model, 0.2 * evaluated_by_global);
     }
-    EXPECT_EQ(nvml.board().locked, 0);
+    EXPECT_EQ(nvml.gpu().locked, 0);
   }
 }
 
 // Power follows the load within the sensor's window; what is recorded is in the file, the figure and the document.
-TEST_F(QuietLiveBoard, TraceShowsTheLoad) {
+TEST_F(QuietLiveGpu, TraceShowsTheLoad) {
   come_first();
   give_clocks(6, 200);
   folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1]", "core_clock_mhz = \"all\""));
@@ -223,25 +223,25 @@ TEST_F(QuietLiveBoard, TraceShowsTheLoad) {
   const Json document = json_of(result);
   EXPECT_NEAR(document["load_seconds"].get<double>(), 1.5, 0.4);
   const Json& power = document["power"][0];
-  EXPECT_GT(power["final"].get<double>(), 1.5 * nvml.board().p0) << document;
-  EXPECT_NEAR(power["final"].get<double>(), fake_nvml::power_at(nvml.board(), 1, 1010, 45), 30);
+  EXPECT_GT(power["final"].get<double>(), 1.5 * nvml.gpu().p0) << document;
+  EXPECT_NEAR(power["final"].get<double>(), fake_nvml::power_at(nvml.gpu(), 1, 1010, 45), 30);
   EXPECT_NEAR(document["board"][0]["final"].get<double>(), 1010, 1) << document["board"];
   std::ifstream csv(folder.path() / "t.csv"), svg(folder.path() / "t.svg");
   const std::string rows((std::istreambuf_iterator<char>(csv)), {}), figure((std::istreambuf_iterator<char>(svg)), {});
   EXPECT_THAT(rows, HasSubstr("temperature_c"));
   EXPECT_THAT(rows, HasSubstr("launches"));
   EXPECT_THAT(figure, HasSubstr("nvml:0/energy"));
-  EXPECT_EQ(nvml.board().locked, 0);
+  EXPECT_EQ(nvml.gpu().locked, 0);
 }
 
-// The same configuration warm and cool: its slope is the board's, it is kept, and energies are told at one temperature.
-TEST_F(QuietLiveBoard, EnergyOverTemperatureIsFoundKeptAndUsed) {
+// The same configuration warm and cool: its slope is the GPU's, it is kept, and energies are told at one temperature.
+TEST_F(QuietLiveGpu, EnergyOverTemperatureIsFoundKeptAndUsed) {
   come_first();
   give_clocks(4, 200);
-  auto& b = nvml.board();
+  auto& b = nvml.gpu();
   b.leakage = 2;  // W per °C
   b.thermal_tau = 1;
-  nvml.restart_boards();
+  nvml.restart_gpus();
   folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1]", "core_clock_mhz = [1010]"));
   const auto measured = with({"measure", "p.toml", "--device", "host", "--objective", "corrected_energy", "--json"});
   const ProcessResult before = ergotune(folder, measured);
@@ -273,11 +273,11 @@ TEST_F(QuietLiveBoard, EnergyOverTemperatureIsFoundKeptAndUsed) {
               energy["value"].get<double>() - coefficient["watts_per_degree"].get<double>() * degrees *
                                                   found["quantities"]["time"]["value"].get<double>(),
               1e-6);
-  EXPECT_EQ(nvml.board().locked, 0);
+  EXPECT_EQ(nvml.gpu().locked, 0);
 }
 
-// Nothing is calibrated: a pause before the first configuration finds what the idle board uses at that clock.
-TEST_F(QuietLiveBoard, IdlePowerIsMeasuredAndSubtracted) {
+// Nothing is calibrated: a pause before the first configuration finds what the idle GPU uses at that clock.
+TEST_F(QuietLiveGpu, IdlePowerIsMeasuredAndSubtracted) {
   come_first();
   give_clocks(6, 200);
   folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1]", "core_clock_mhz = [1010]"));
@@ -285,7 +285,7 @@ TEST_F(QuietLiveBoard, IdlePowerIsMeasuredAndSubtracted) {
                                                     "idle_subtracted_energy", "--precision", "0.05", "--json"})));
   const Json& quantities = found["quantities"];
   ASSERT_TRUE(quantities.contains("idle_subtracted_energy")) << found;
-  const double idle = fake_nvml::power_at(nvml.board(), 0, 1010, nvml.board().ambient + 5);
+  const double idle = fake_nvml::power_at(nvml.gpu(), 0, 1010, nvml.gpu().ambient + 5);
   const double taken =
       quantities["energy"]["value"].get<double>() - quantities["idle_subtracted_energy"]["value"].get<double>();
   EXPECT_NEAR(taken / quantities["time"]["value"].get<double>(), idle, 0.08 * idle);
@@ -293,7 +293,7 @@ TEST_F(QuietLiveBoard, IdlePowerIsMeasuredAndSubtracted) {
 }
 
 // B1: a device that is lost is no configuration's status, and takes nothing from what was measured.
-TEST_F(QuietLiveBoard, ADeviceThatIsLostEndsTheSessionAndTheSameCommandGoesOn) {
+TEST_F(QuietLiveGpu, ADeviceThatIsLostEndsTheSessionAndTheSameCommandGoesOn) {
   come_first();
   give_clocks(6, 200);
   folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1, 2, 3, 4, 5, 6]", "core_clock_mhz = [1010]"));
@@ -308,7 +308,7 @@ TEST_F(QuietLiveBoard, ADeviceThatIsLostEndsTheSessionAndTheSameCommandGoesOn) {
   ::sleep(4);
   nvml.clear_faults();
   ASSERT_TRUE(session.wait(60));
-  EXPECT_EQ(nvml.board().locked, 0) << "put back once it was there again (B13)";
+  EXPECT_EQ(nvml.gpu().locked, 0) << "put back once it was there again (B13)";
   for (const auto& [configuration, statuses] : stored_rows(store))
     for (const std::string& status : statuses)
       EXPECT_TRUE(status == "ok" || status == "not_converged") << configuration << status;
@@ -320,12 +320,12 @@ TEST_F(QuietLiveBoard, ADeviceThatIsLostEndsTheSessionAndTheSameCommandGoesOn) {
 }
 
 // D21: what a session of ours has set is no foreign setting.
-TEST_F(QuietLiveBoard, TheLockOfASessionIsItsOwn) {
+TEST_F(QuietLiveGpu, TheLockOfASessionIsItsOwn) {
   give_clocks(6, 200);
   folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1]", "core_clock_mhz = [610, 810, 1010]"));
   ChildProcess session = start_ergotune(folder, with({"tune", "p.toml", "--device", "host", "--no-store"}));
   const double deadline = host_seconds() + 60;
-  while (host_seconds() < deadline && !nvml.board().locked) ::usleep(20'000);
+  while (host_seconds() < deadline && !nvml.gpu().locked) ::usleep(20'000);
   for (int i = 0; i < 3; ++i) {
     const Json status = json_of(ergotune(folder, {"clocks", "status", "--json"}))["devices"][0];
     EXPECT_FALSE(status["journal"].is_null());
@@ -335,15 +335,15 @@ TEST_F(QuietLiveBoard, TheLockOfASessionIsItsOwn) {
   ::kill(session.pid(), SIGINT);
   ASSERT_TRUE(session.wait(60));
   const fake_nvml::Lock lock(nvml.state());
-  EXPECT_EQ(nvml.board().locked, 0);
+  EXPECT_EQ(nvml.gpu().locked, 0);
 }
 
 // M1: a load that runs elsewhere leaves the device nearly idle, and is no measure of its power over its clock.
-TEST_F(QuietLiveBoard, AModelOfALoadThatRanElsewhereIsNotKept) {
+TEST_F(QuietLiveGpu, AModelOfALoadThatRanElsewhereIsNotKept) {
   give_clocks(6, 200);
-  auto& b = nvml.board();
+  auto& b = nvml.gpu();
   b.power_limit_mw = b.default_power_limit_mw = 290'000;
-  nvml.restart_boards();
+  nvml.restart_gpus();
   folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1, 2]", "core_clock_mhz = \"model\""));
   const ProcessResult result =
       ergotune(folder, with({"tune", "p.toml", "--device", "host", "--no-store", "--json"}), 240);
@@ -353,7 +353,7 @@ TEST_F(QuietLiveBoard, AModelOfALoadThatRanElsewhereIsNotKept) {
 }
 
 // Ctrl-C in a plan: nothing more is measured, no further stage begins, and it does not take long.
-TEST_F(QuietLiveBoard, APlanEndsSoonAfterCtrlC) {
+TEST_F(QuietLiveGpu, APlanEndsSoonAfterCtrlC) {
   come_first();
   give_clocks(40, 30);
   folder.write("p.toml", fake_nvml::live_problem({}, "tile = [1, 2, 3]", "core_clock_mhz = \"all\""));
@@ -370,10 +370,10 @@ TEST_F(QuietLiveBoard, APlanEndsSoonAfterCtrlC) {
     ASSERT_TRUE(session.wait(6)) << "Ctrl-C does not end it";
     EXPECT_LE(stored_rows(store).size(), rows + 1) << "what was pending was measured all the same";
     std::ifstream out(folder.path() / "out");
-    const std::string words((std::istreambuf_iterator<char>(out)), {});
-    EXPECT_THAT(words, HasSubstr("interrupted in stage"));
-    EXPECT_THAT(words, ::testing::Not(HasSubstr("global_energy"))) << "the next plan began";
-    EXPECT_EQ(nvml.board().locked, 0);
+    const std::string message((std::istreambuf_iterator<char>(out)), {});
+    EXPECT_THAT(message, HasSubstr("interrupted in stage"));
+    EXPECT_THAT(message, ::testing::Not(HasSubstr("global_energy"))) << "the next plan began";
+    EXPECT_EQ(nvml.gpu().locked, 0);
   }
 }
 

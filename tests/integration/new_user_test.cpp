@@ -71,7 +71,7 @@ TEST(NewUser, WhatNobodySaysIsNoObjective) {
       0);
 }
 
-TEST(NewUser, WhatFailedIsToldByTheLineThatSaysWhy) {
+TEST(NewUser, WhatFailedIsReportedByTheLineThatSaysWhy) {
   TemporaryFolder folder;
   folder.write("p.toml",
                host_problem("void work(int n, const float* a, float* b) {\n  b[0] = nonesuch;\n  b[1] = a[n];\n}\n"));
@@ -87,7 +87,7 @@ TEST(NewUser, WhatFailedIsToldByTheLineThatSaysWhy) {
   EXPECT_THAT(page_of(folder), HasSubstr("nonesuch"));
 }
 
-TEST(NewUser, MistakesOfTheCommandLineAreTold) {
+TEST(NewUser, MistakesOfTheCommandLineAreReported) {
   TemporaryFolder folder;
   folder.write("p.toml", host_problem(kCopies));
   const auto says = [&](const std::vector<std::string>& arguments, const std::string& words) {

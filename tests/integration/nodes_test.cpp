@@ -116,13 +116,13 @@ struct Nodes : ::testing::Test {
     EXPECT_EQ(Store::open(store, true).sessions().front().provenance, Provenance::simulated)
         << "on the device that was named";
   }
-  std::set<std::string> boards() const {
-    std::set<std::string> boards;
+  std::set<std::string> gpus() const {
+    std::set<std::string> gpus;
     Store stored = Store::open(store, true);
-    for (const StoredRow& row : stored.rows(stored.sessions().front().id)) boards.insert(row.board);
-    return boards;
+    for (const StoredRow& row : stored.rows(stored.sessions().front().id)) gpus.insert(row.gpu);
+    return gpus;
   }
-  std::string words() const { return read_file(folder.path() / "err").value_or(""); }
+  std::string message() const { return read_file(folder.path() / "err").value_or(""); }
 };
 
 TEST_F(Nodes, LoseAndDoubleNothingWhateverFailsInTheirPipes) {
@@ -167,7 +167,7 @@ TEST_F(Nodes, ShareASessionAndAShellThatGreetsDoesNoHarm) {
   EXPECT_EQ(document.at("evaluated"), kConfigurations);
   EXPECT_EQ(document.at("boards").size(), 2u) << result.err;
   expect_each_once();
-  EXPECT_EQ(boards().size(), 2u);
+  EXPECT_EQ(gpus().size(), 2u);
   const auto again = json_of(ergotune(folder, command({agent(3)})));
   EXPECT_EQ(again.at("evaluated"), 0) << "another node knows the session";
   EXPECT_EQ(again.at("resumed"), kConfigurations);
@@ -193,9 +193,9 @@ TEST_F(Nodes, ACommandThatStartsNothingIsTheEndAndSaysWhy) {
 TEST_F(Nodes, ControlCEndsTheWaitForTheFirstNode) {
   ChildProcess session = start_ergotune(folder, command({"kill -INT $PPID; exec sleep 300"}));
   const auto status = session.wait(60);
-  ASSERT_TRUE(status && WIFEXITED(*status)) << words();
+  ASSERT_TRUE(status && WIFEXITED(*status)) << message();
   EXPECT_EQ(WEXITSTATUS(*status), 1);
-  EXPECT_THAT(words(), HasSubstr("interrupted before a node was ready"));
+  EXPECT_THAT(message(), HasSubstr("interrupted before a node was ready"));
 }
 
 TEST_F(Nodes, ALoginThatNeverAnswersIsReportedAndGivenUp) {
@@ -208,36 +208,36 @@ TEST_F(Nodes, ALoginThatNeverAnswersIsReportedAndGivenUp) {
 
 TEST_F(Nodes, AnAgentThatIsKilledGivesItsWorkBack) {
   ChildProcess session = start_ergotune(folder, command({agent(1), agent(2)}));
-  ASSERT_TRUE(eventually([&] { return rows() > 8; })) << words();
+  ASSERT_TRUE(eventually([&] { return rows() > 8; })) << message();
   for (const pid_t agent : agents_named(tag + "-1")) ::kill(agent, SIGKILL);
-  EXPECT_EQ(session.wait(100), 0) << words();
+  EXPECT_EQ(session.wait(100), 0) << message();
   expect_each_once();
-  EXPECT_THAT(words(), HasSubstr("its agent ended"));
+  EXPECT_THAT(message(), HasSubstr("its agent ended"));
 }
 
 TEST_F(Nodes, AnAgentThatIsStoppedIsGivenUpByItsSilence) {
   ChildProcess session = start_ergotune(folder, command({agent(1), agent(2)}));
-  ASSERT_TRUE(eventually([&] { return rows() > 8; })) << words();
+  ASSERT_TRUE(eventually([&] { return rows() > 8; })) << message();
   const auto agents = agents_named(tag + "-2");
   for (const pid_t agent : agents) ::kill(agent, SIGSTOP);
-  EXPECT_EQ(session.wait(100), 0) << words();
+  EXPECT_EQ(session.wait(100), 0) << message();
   expect_each_once();
-  EXPECT_THAT(words(), HasSubstr("sent nothing"));
+  EXPECT_THAT(message(), HasSubstr("sent nothing"));
 }
 
-TEST_F(Nodes, AnAgentThatIsToldToGoHandsBack) {
+TEST_F(Nodes, AnAgentThatIsReportedToGoHandsBack) {
   ChildProcess session = start_ergotune(folder, command({agent(1), agent(2)}));
-  ASSERT_TRUE(eventually([&] { return rows() > 8; })) << words();
+  ASSERT_TRUE(eventually([&] { return rows() > 8; })) << message();
   for (const pid_t agent : agents_named(tag + "-1")) ::kill(agent, SIGTERM);
-  EXPECT_EQ(session.wait(100), 0) << words();
+  EXPECT_EQ(session.wait(100), 0) << message();
   expect_each_once();
-  EXPECT_THAT(words(), HasSubstr("SIGTERM"));
+  EXPECT_THAT(message(), HasSubstr("SIGTERM"));
 }
 
 TEST_F(Nodes, AKilledSessionGoesOnWithOtherNodes) {
   {
     ChildProcess session = start_ergotune(folder, command({agent(1), agent(2)}));
-    ASSERT_TRUE(eventually([&] { return rows() > 15; })) << words();
+    ASSERT_TRUE(eventually([&] { return rows() > 15; })) << message();
     session.kill(SIGKILL);
     session.wait();
   }
@@ -354,7 +354,7 @@ struct Slurm : Nodes {
 TEST_F(Slurm, ASessionOverTwoNodesThatAreKilledStoppedAndCutOff) {
   const auto whole = json_of(ergotune(folder, over_slurm()));
   EXPECT_EQ(whole.at("boards").size(), 2u);
-  EXPECT_EQ(boards().size(), 2u);
+  EXPECT_EQ(gpus().size(), 2u);
   expect_each_once();
   const auto listed = json_of(ergotune(folder, {"devices", "--json", "--nodes", "slurm"}));
   EXPECT_EQ(listed.at("nodes").at(0).at("node"), "n1");
@@ -392,11 +392,11 @@ TEST_F(Slurm, ASessionOverTwoNodesThatAreKilledStoppedAndCutOff) {
     fs::remove(store);
     for (const char* more : {"s.db-wal", "s.db-shm"}) fs::remove(folder.path() / more);
     ChildProcess session = start_ergotune(folder, over_slurm());
-    ASSERT_TRUE(eventually([&] { return rows() > 10; })) << words();
+    ASSERT_TRUE(eventually([&] { return rows() > 10; })) << message();
     harm.done();
-    EXPECT_EQ(session.wait(100), 0) << words();
+    EXPECT_EQ(session.wait(100), 0) << message();
     expect_each_once();
-    EXPECT_THAT(words(), HasSubstr(harm.said));
+    EXPECT_THAT(message(), HasSubstr(harm.said));
     for (const pid_t pid : agents_of("n2")) ::kill(pid, SIGCONT);
   }
 }

@@ -172,7 +172,7 @@ class Objectives : public ::testing::TestWithParam<std::tuple<Place, Case>> {
   TemporaryFolder folder;
 };
 
-TEST_P(Objectives, AreToldAlikeByEveryVerb) {
+TEST_P(Objectives, AreReportedAlikeByEveryVerb) {
   Json tuned;
   with_patience("what runs beside it can make a launch's energy drift", [&] {
     for (const char* file : {"s.db", "s.db-wal", "s.db-shm"}) std::filesystem::remove(folder.path() / file);

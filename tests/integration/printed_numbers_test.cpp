@@ -74,9 +74,9 @@ TEST(PrintedNumbers, AFrontShowsBothObjectivesAndAWinnerWhatWasOptimised) {
   const std::vector<std::string> common{"--no-store",    "--no-confirm", "--precision", "10",
                                         "--max-seconds", "0.01",         "-q"};
   const auto tune = [&](const std::string& objective) {
-    std::vector<std::string> words{"tune", "s.toml", "--objective", objective};
-    words.insert(words.end(), common.begin(), common.end());
-    return ergotune(folder, words).out;
+    std::vector<std::string> strings{"tune", "s.toml", "--objective", objective};
+    strings.insert(strings.end(), common.begin(), common.end());
+    return ergotune(folder, strings).out;
   };
   EXPECT_THAT(line_with(tune("max score"), "score  "), HasSubstr("107"));
   EXPECT_THAT(line_with(tune("max 2 * score"), "2 * score"), HasSubstr("214"));
@@ -88,9 +88,9 @@ TEST(PrintedNumbers, AFrontShowsBothObjectivesAndAWinnerWhatWasOptimised) {
 TEST(PrintedNumbers, TheEnergiesOfAPlanTableGoWithTheirPercentages) {
   TemporaryFolder folder;
   const std::string file = std::string(ERGOTUNE_SOURCE_DIR) + "/examples/clocks/simulated_capping.toml";
-  const std::vector<std::string> words{
+  const std::vector<std::string> strings{
       "tune", file, "--device", "sim:rtx_a4000", "--plan", "code_and_limits,race_to_idle", "--no-store", "-q"};
-  std::vector<std::string> as_json = words;
+  std::vector<std::string> as_json = strings;
   as_json.push_back("--json");
   const auto document = json_of(ergotune(folder, as_json, 120));
   const double optimum = document["optimum_energy"].get<double>();

@@ -1,4 +1,4 @@
-// Whole programs, from outside: real programs of this system, a compiler, a fake board, a fake counter of energy.
+// Whole programs, from outside: real programs of this system, a compiler, a fake GPU, a fake counter of energy.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -276,8 +276,8 @@ TEST(Program, EnergyIsThatOfTheProcessor) {
   }
 }
 
-/// A program that uses the fake board: so many cycles of its core clock, and a part that no clock makes faster.
-const char* const kBoardApp = R"c(
+/// A program that uses the fake GPU: so many cycles of its core clock, and a part that no clock makes faster.
+const char* const kGpuApp = R"c(
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -308,7 +308,7 @@ struct ProgramOnABoard : ::testing::Test {
     environment["ERGOTUNE_STATE_DIR"] = (folder.path() / "state").string();
     environment["ERGOTUNE_HELPER_SOCKET"] = "/nowhere";
     for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
-    folder.write("app.c", kBoardApp);
+    folder.write("app.c", kGpuApp);
     const ProcessResult built = run_process({"cc", "-o", app(), (folder.path() / "app.c").string(), "-ldl"});
     ASSERT_EQ(built.exit_code, 0) << built.err;
   }
@@ -318,7 +318,7 @@ struct ProgramOnABoard : ::testing::Test {
       unsetenv(name);
   }
   std::string app() const { return (folder.path() / fmt::format("app-{}", ::getpid())).string(); }
-  bool is_restored() const { return const_cast<fake_nvml::FakeNvml&>(nvml).board().locked == 0; }
+  bool is_restored() const { return const_cast<fake_nvml::FakeNvml&>(nvml).gpu().locked == 0; }
 };
 
 TEST_F(ProgramOnABoard, FindsTheClockWithLeastEnergyWithinTheSlowdown) {
@@ -368,7 +368,7 @@ TEST_F(ProgramOnABoard, FindsTheClockWithLeastEnergyWithinTheSlowdown) {
 }
 
 // On a machine with one GPU, no meter of the processor and no right to set clocks, nothing was said of energy.
-TEST_F(ProgramOnABoard, ItsEnergyIsToldWhereClocksMayNotBeSet) {
+TEST_F(ProgramOnABoard, ItsEnergyIsReportedWhereClocksMayNotBeSet) {
   setenv("ERGOTUNE_FORBID_CONTROLS", "1", 1);
   const ProcessResult result = ergotune(
       folder,
@@ -439,7 +439,7 @@ TEST_F(ProgramOnABoard, HoweverItIsKilledSettingsComeBackAndNothingRuns) {
     ChildProcess session = start_ergotune(folder, {"program", "--control", "nvml:0", "--sensor", "nvml:0/samples",
                                                    "--no-store", "--", app(), "200", "0.1"});
     std::this_thread::sleep_for(std::chrono::duration<double>(0.4 + 2.5 * random.uniform()));
-    changed += nvml.board().locked != 0;
+    changed += nvml.gpu().locked != 0;
     ran += some_process_mentions(app());
     std::ifstream in(fmt::format("/proc/{0}/task/{0}/children", session.pid()));
     std::vector<pid_t> children;

@@ -76,8 +76,8 @@ TEST_F(Results, WhatMattersIsTheSameEverywhere) {
   }
   EXPECT_EQ(document({"show", "sim.db"})["importance"], tuned["importance"]);
   const ProcessResult page = ergotune({"report", "sim.db", "-o", "-"});
-  const std::string told = "\"importance\":";
-  const std::size_t at = page.out.find(told);
+  const std::string reported = "\"importance\":";
+  const std::size_t at = page.out.find(reported);
   ASSERT_NE(at, std::string::npos);
   EXPECT_NE(page.out.find(tuned["importance"]["shares"][0]["share"].dump(), at), std::string::npos);
   EXPECT_THAT(ergotune({"show", "sim.db"}).out, HasSubstr("What matters"));
@@ -125,11 +125,11 @@ TEST_F(Results, AFullStandardOutputIsAFailure) {
 }
 
 TEST_F(Results, MistakesAreSaidInOneLine) {
-  const auto says = [&](const std::vector<std::string>& arguments, const std::string& words) {
+  const auto says = [&](const std::vector<std::string>& arguments, const std::string& message) {
     const ProcessResult result = ergotune(arguments);
-    EXPECT_EQ(result.exit_code, 2) << words;
-    EXPECT_EQ(result.out, "") << words;
-    EXPECT_THAT(result.err, HasSubstr(words));
+    EXPECT_EQ(result.exit_code, 2) << message;
+    EXPECT_EQ(result.out, "") << message;
+    EXPECT_THAT(result.err, HasSubstr(message));
   };
   says({"show", "missing.db"}, "missing.db: there is no store here");
   says({"show"}, "ergotune.db: there is no store here");

@@ -70,7 +70,7 @@ TEST(Resume, VerificationAgainstTheFirstCorrectOutputsHoldsAcrossSessions) {
   EXPECT_EQ(json_of(ergotune(folder, second))["statuses"]["wrong_result"], 1);
 }
 
-TEST(Resume, ASecondSessionOnTheSameResultsIsToldWhoHoldsThem) {
+TEST(Resume, ASecondSessionOnTheSameResultsIsReportedWhoHoldsThem) {
   TemporaryFolder folder;
   folder.write("c.toml", counting_problem(500));
   const auto tune = [&](const char* budget) {
@@ -96,7 +96,7 @@ TEST(Resume, ASecondSessionOnTheSameResultsIsToldWhoHoldsThem) {
   EXPECT_EQ(integrity(store), "ok");
 }
 
-TEST(Resume, FailuresAreTriedAgainWhenAskedFor) {
+TEST(Resume, FailuresAreTriedAgainWhenRequestedFor) {
   TemporaryFolder folder;
   std::string text = faults_problem();
   const std::size_t from = text.find("mode = ["), to = text.find(']', from);

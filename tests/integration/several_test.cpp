@@ -28,7 +28,7 @@ std::string contents(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-TEST(Several, APipelineIsTunedAndToldTheSameEverywhere) {
+TEST(Several, APipelineIsTunedAndReportedTheSameEverywhere) {
   if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
   const TemporaryFolder folder;
   const std::string cache = (folder.path() / "code").string();
@@ -77,24 +77,24 @@ TEST(Several, KernelsAreMeasuredApart) {
   EXPECT_LT(rounds[2]["quantities"]["time"]["value"], rounds[1]["quantities"]["time"]["value"]);
 }
 
-TEST(Several, WhatKernelsOweIsToldByCommandAndReport) {
+TEST(Several, WhatKernelsOweIsReportedByCommandAndReport) {
   if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
   const TemporaryFolder folder;
-  const Json told =
+  const Json reported =
       json_of(ergotune(folder, {"measure", kExamples + "pipeline.toml", "--device", "opencl", "--precision", "0.3",
                                 "--attribute", "shapley", "--store", "s.db", "--json"}));
   double sum = 0;
-  for (const Json& kernel : told["attribution"]["kernels"]) {
+  for (const Json& kernel : reported["attribution"]["kernels"]) {
     sum += kernel["time"]["value"].get<double>();
     EXPECT_EQ(kernel["time"]["provenance"], "modelled");
   }
-  EXPECT_NEAR(sum / told["rounds"][0]["quantities"]["time"]["value"].get<double>(), 1, 1e-9);
+  EXPECT_NEAR(sum / reported["rounds"][0]["quantities"]["time"]["value"].get<double>(), 1, 1e-9);
   // The round as given is what the store's latest session tells of, with the shares beside it.
   ASSERT_EQ(ergotune(folder, {"report", "s.db", "-o", "r.html"}).exit_code, 0);
   EXPECT_THAT(contents(folder.path() / "r.html"),
               HasSubstr("\"attribution\":{\"method\":\"shapley\",\"provenance\":\"modelled\""));
   EXPECT_EQ(json_of(ergotune(folder, {"show", "s.db", "--json"}))["best"]["quantities"]["time"]["value"],
-            told["rounds"][0]["quantities"]["time"]["value"]);
+            reported["rounds"][0]["quantities"]["time"]["value"]);
 }
 
 TEST(Several, ThePapersSetsAreRight) {
@@ -137,10 +137,10 @@ TEST(Several, OccupancyReducesAsInThePaper) {
   folder.write("p.toml", "[execution]\ncore_clock_mhz = \"all\"\n" + kernels + "[workload]\nsteps = [{ concurrent = [" +
                              names + "] }]\n");
   const auto space_of = [&](const std::string& store, std::vector<std::string> more) {
-    std::vector<std::string> words{"tune",   "p.toml",       "--device", "sim:k40c", "--objective",
-                                   "energy", "--no-confirm", "--store",  store,      "--json"};
-    words.insert(words.end(), more.begin(), more.end());
-    return json_of(ergotune(folder, words));
+    std::vector<std::string> strings{"tune",   "p.toml",       "--device", "sim:k40c", "--objective",
+                                     "energy", "--no-confirm", "--store",  store,      "--json"};
+    strings.insert(strings.end(), more.begin(), more.end());
+    return json_of(ergotune(folder, strings));
   };
   EXPECT_EQ(space_of("a.db", {"--budget", "1"})["space"], 9000);
   const Json reduced = space_of("b.db", {"--occupancy", "0.8", "--strategy", "coordinate"});

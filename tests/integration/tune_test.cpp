@@ -129,7 +129,7 @@ TEST(Tune, ObserversOfTheProblemFileTakePartInTheWorkers) {
   EXPECT_GT(quantities["launches"]["value"].get<double>(), 2);
 }
 
-TEST(Tune, ObserversCanBeAskedForOnTheCommandLine) {
+TEST(Tune, ObserversCanBeRequestedForOnTheCommandLine) {
   TemporaryFolder folder;
   folder.write("c.toml", counting_problem(2));
   std::vector<std::string> command{"measure", "c.toml", "--device", "host", "--store", "m.db", "--json"};
@@ -275,7 +275,7 @@ TEST(Tune, MistakesAreOneMessageAndExitCodeTwo) {
   refuse({"--device", "host", "--precision", "0"}, "precision");
 }
 
-TEST(Tune, BoardsOfDifferentKindsAreASessionEachAndNeverRanked) {
+TEST(Tune, GpusOfDifferentKindsAreASessionEachAndNeverRanked) {
   TemporaryFolder folder;
   const std::string gemm = ERGOTUNE_SOURCE_DIR "/examples/gemm/gemm.toml";
   const auto document = json_of(ergotune(folder, {"tune", gemm, "--device", "sim:a100,sim:h100,sim:a100", "--budget",

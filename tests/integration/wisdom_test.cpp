@@ -50,9 +50,9 @@ struct Tuned : testing::Test {
     best = json_of(result)["best"]["configuration"];
   }
   nlohmann::json why(std::vector<std::string> more) {
-    std::vector<std::string> words{"wisdom", "why", "w", "scale", "--json"};
-    words.insert(words.end(), more.begin(), more.end());
-    return json_of(ergotune(folder, words));
+    std::vector<std::string> strings{"wisdom", "why", "w", "scale", "--json"};
+    strings.insert(strings.end(), more.begin(), more.end());
+    return json_of(ergotune(folder, strings));
   }
   nlohmann::json best;
 };

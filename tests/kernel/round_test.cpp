@@ -150,7 +150,7 @@ TEST(Round, OneThatNeverEndsIsRefused) {
       HasSubstr("never ends"));
 }
 
-TEST(Round, DeclaredRacesAreTold) {
+TEST(Round, DeclaredRacesAreReported) {
   EXPECT_THAT(race_notes(problem_with("{ concurrent = [\"a\", \"b\"] }")), ElementsAre(HasSubstr("\"y\"")));
   EXPECT_THAT(race_notes(problem_with("{ kernel = \"a\" }, { kernel = \"b\" }")), IsEmpty());
 }

@@ -101,7 +101,7 @@ TEST(WisdomSelection, StaleAndRefusedRecordsAreNeverUsedAndAreCounted) {
   EXPECT_THAT(choice.reason, HasSubstr("block has no value 2"));
 }
 
-TEST(WisdomSelection, TheObjectiveAskedForAndItsDirectionDecide) {
+TEST(WisdomSelection, TheObjectiveRequestedForAndItsDirectionDecide) {
   std::vector<WisdomRecord> records{record(kH100, {64}, 1, 3), record(kH100, {64}, 2, 2), record(kH100, {64}, 3, 100),
                                     record(kH100, {64}, 4, 200)};
   for (const int i : {2, 3}) {
@@ -170,7 +170,7 @@ TEST(WisdomSelection, IsTheSameWhateverTheOrderAndNeverWorseThanAnyOther) {
   }));
 }
 
-// Adding what is not asked for (another vendor's, stale ones) changes nothing.
+// Adding what is not requested (another vendor's, stale ones) changes nothing.
 TEST(WisdomSelection, WhatIsNotMeantChangesNothing) {
   EXPECT_TRUE(rc::check([] {
     auto records = *rc::gen::container<std::vector<WisdomRecord>>(any_record());

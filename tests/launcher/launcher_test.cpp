@@ -331,8 +331,8 @@ TEST_F(Application, ADeviceIsPretended) {
   ::unsetenv("ERGOTUNE_DEVICE_NAME");
 }
 
-TEST_F(Application, MistakesAreToldInWords) {
-  const auto words_of = [](const auto& call) {
+TEST_F(Application, MistakesAreReportedInWords) {
+  const auto description_of = [](const auto& call) {
     try {
       call();
     } catch (const LaunchError& error) {
@@ -340,15 +340,15 @@ TEST_F(Application, MistakesAreToldInWords) {
     }
     return std::string("nothing");
   };
-  EXPECT_THAT(words_of([&] { Kernel("/nowhere/k.toml"); }), HasSubstr("/nowhere/k.toml: cannot be read"));
+  EXPECT_THAT(description_of([&] { Kernel("/nowhere/k.toml"); }), HasSubstr("/nowhere/k.toml: cannot be read"));
   const Kernel kernel(file(), options());
   const cl_mem memory = nullptr;
-  EXPECT_THAT(words_of([&] { kernel(queue, 1024, memory); }), HasSubstr("3 arguments"));
-  EXPECT_THAT(words_of([&] { kernel(queue, 1024L, 0, memory); }), HasSubstr("argument 1"));
-  EXPECT_THAT(words_of([&] { kernel(nullptr, 1024, 0, memory); }), HasSubstr("no command queue"));
+  EXPECT_THAT(description_of([&] { kernel(queue, 1024, memory); }), HasSubstr("3 arguments"));
+  EXPECT_THAT(description_of([&] { kernel(queue, 1024L, 0, memory); }), HasSubstr("argument 1"));
+  EXPECT_THAT(description_of([&] { kernel(nullptr, 1024, 0, memory); }), HasSubstr("no command queue"));
   Options given = options();
   given.constants = "m=3";
-  EXPECT_THAT(words_of([&] { Kernel(file(), given); }), HasSubstr("no constant \"m\""));
+  EXPECT_THAT(description_of([&] { Kernel(file(), given); }), HasSubstr("no constant \"m\""));
 }
 
 // The description in code, and the source's macros for a size that no argument says.

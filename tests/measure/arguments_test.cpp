@@ -94,9 +94,9 @@ TEST(Fill, MoreThanTheMachineHasIsRefusedBeforeItIsTried) {
     ADD_FAILURE();
   } catch (const UserError& error) {
     const double memory = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-    const std::string words =
+    const std::string message =
         fmt::format("8388608.0 GiB; this machine has {:.1f} GiB of memory", memory / (1024.0 * 1024 * 1024));
-    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << error.what();
   }
 }
 

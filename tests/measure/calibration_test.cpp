@@ -1,4 +1,4 @@
-// Calibration on simulated boards of known semantics: period, window and lag come back within 10 %.
+// Calibration on simulated GPUs of known semantics: period, window and lag come back within 10 %.
 #include "measure/calibration/calibration.hpp"
 
 #include <gmock/gmock.h>
@@ -16,22 +16,22 @@ namespace {
 
 using fake_nvml::PowerSensorModel;
 
-/// A rig in virtual time: the load is the fake board's background activity.
+/// A rig in virtual time: the load is the fake GPU's background activity.
 class VirtualRig : public CalibrationRig {
  public:
   enum class Reads { counter, power, samples };
-  VirtualRig(const std::string& generation, Reads reads, std::function<void(fake_nvml::Board&)> change = {})
+  VirtualRig(const std::string& generation, Reads reads, std::function<void(fake_nvml::Gpu&)> change = {})
       : state_(std::make_unique<fake_nvml::State>()), reads_(reads), random_(5) {
     fake_nvml::initialise(*state_, "virtual=1 generation=" + generation);
     state_->virtual_time += 0.0137;
-    if (change) change(board());
-    fake_nvml::start(board(), state_->virtual_time);
+    if (change) change(gpu());
+    fake_nvml::start(gpu(), state_->virtual_time);
     info_.id = "nvml:0/fake";
     info_.uuid = "GPU-fake";
     info_.driver = "1.2";
     info_.kind = reads == Reads::counter ? SensorKind::cumulative_energy : SensorKind::windowed_power;
   }
-  fake_nvml::Board& board() { return state_->boards[0]; }
+  fake_nvml::Gpu& gpu() { return state_->gpus[0]; }
   const SensorInfo& sensor() const override { return info_; }
   std::vector<double> read_costs() override { return std::vector<double>(20, 40e-6); }
   bool has_meter() const override { return meter_gain_ != 0; }
@@ -45,24 +45,24 @@ class VirtualRig : public CalibrationRig {
       due += on_off[i];
       if (on_off[i] <= 0) continue;
       const bool busy = i % 2 == 0;
-      board().background_activity = busy ? 0.6 : 0.0;
+      gpu().background_activity = busy ? 0.6 : 0.0;
       const double start = now();
       while (now() < due) {
         state_->virtual_time += std::min(due - now() + 1e-6, 5e-4 + 3e-4 * random_.uniform());
-        fake_nvml::advance(*state_, board(), now());
+        fake_nvml::advance(*state_, gpu(), now());
         poll(trace, last_sample);
-        if (meter && meter_gain_ != 0) meter->push_back({now(), (board().power - meter_offset_) / meter_gain_});
+        if (meter && meter_gain_ != 0) meter->push_back({now(), (gpu().power - meter_offset_) / meter_gain_});
       }
       if (busy) trace.busy.push_back({start, now()});
     }
-    board().background_activity = 0;
+    gpu().background_activity = 0;
     return trace;
   }
 
  private:
   double now() const { return state_->virtual_time; }
   void poll(CalibrationTrace& trace, double& last_sample) {
-    auto& b = board();
+    auto& b = gpu();
     if (reads_ == Reads::counter) {
       trace.readings.push_back({now(), b.counter_energy});
     } else if (reads_ == Reads::power) {
@@ -88,7 +88,7 @@ struct Case {
   const char* name;
   const char* generation;
   VirtualRig::Reads reads;
-  std::function<void(fake_nvml::Board&)> change;
+  std::function<void(fake_nvml::Gpu&)> change;
   double period, window, lag;
   SensorKind kind;
 };
@@ -171,7 +171,7 @@ TEST(Calibration, ASensorThatDoesNotFollowTheLoadIsAnError) {
   EXPECT_THROW(calibrate(rig), Error);
 }
 
-TEST(Calibration, IsFoundAgainBySensorsOfTheSameBoardAndDriver) {
+TEST(Calibration, IsFoundAgainBySensorsOfTheSameGpuAndDriver) {
   const auto folder = std::filesystem::temp_directory_path() / ("ergotune-calibrate-" + std::to_string(getpid()));
   setenv("ERGOTUNE_DATA_DIR", folder.c_str(), 1);
   VirtualRig rig("hopper", VirtualRig::Reads::power);

@@ -1,4 +1,4 @@
-// The clock that is watched while a configuration runs: what looks at a board say, and what the runner does about it.
+// The clock that is watched while a configuration runs: what looks at a GPU say, and what the runner does about it.
 #include "measure/energy/clock_watch.hpp"
 
 #include "base/clock.hpp"
@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Le;
 
-/// Looks at boards, as they are noted where 2100 MHz were asked for.
+/// Looks at GPUs, as they are noted where 2100 MHz were requested.
 struct Looks {
   std::vector<DeviceState> all;
   Looks& add(double core_mhz, std::vector<std::string> reasons = {}) {
@@ -26,9 +26,9 @@ struct Looks {
     all.back().clock_reasons = std::move(reasons);
     return *this;
   }
-  Measurement noted(double asked = 2100, bool all_reasons = false) const {
+  Measurement noted(double requested = 2100, bool all_reasons = false) const {
     Measurement measurement;
-    note_looks(all, measurement, asked, 0.01, all_reasons);
+    note_looks(all, measurement, requested, 0.01, all_reasons);
     return measurement;
   }
 };
@@ -54,7 +54,7 @@ TEST(LooksAtABoard, ThatRestsDoNotCount) {
   EXPECT_THAT(m.warnings, IsEmpty());
 }
 
-TEST(LooksAtABoard, ReasonsAreToldOnceAndNotThatAClockWasAskedFor) {
+TEST(LooksAtABoard, ReasonsAreReportedOnceAndNotThatAClockWasRequestedFor) {
   const auto looks = Looks().add(2100, {"application_clocks", "hardware_slowdown"}).add(2100, {"hardware_slowdown"});
   EXPECT_THAT(looks.noted().warnings, ElementsAre("hardware slowdown"));
   EXPECT_THAT(looks.noted(2100, true).warnings, ElementsAre("application clocks", "hardware slowdown"))
@@ -96,14 +96,14 @@ TEST(LooksAtABoard, ASingleOneOnAnEdgeIsNoChange) {
   EXPECT_THAT(looks.noted().warnings, ElementsAre(HasSubstr("from 2100 to 1500 MHz"))) << "halves, not a third";
 }
 
-/// Kernels on a board whose clock the test sets, also while they run.
+/// Kernels on a GPU whose clock the test sets, also while they run.
 struct WatchedRuns : RunnerTest {
   AmdgpuTree tree;
   RunOptions run;
   const std::string hwmon = "/sys/class/drm/card0/device/hwmon/hwmon3/";
   WatchedRuns() {
     run.watched = "amdgpu:card0";
-    run.asked_clock_mhz = 2100;
+    run.requested_clock_mhz = 2100;
     run.set_at = host_seconds() - 100;
     options.min_repeats = options.max_repeats = 2;
     options.min_sample_seconds = 0;
@@ -122,7 +122,7 @@ struct WatchedRuns : RunnerTest {
     Runner runner(device, problem, options);
     return measure(runner, 32, run);
   }
-  /// The first look, a warm-up, two samples: what a board takes that runs at the clock.
+  /// The first look, a warm-up, two samples: what a GPU takes that runs at the clock.
   static constexpr std::size_t kUsual = 4;
 };
 

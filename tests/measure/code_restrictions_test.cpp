@@ -42,7 +42,7 @@ TEST_F(CodeRestrictions, ComparesWithParametersAndConstants) {
   EXPECT_EQ(broken("block_size_x > 64", {}), std::nullopt) << "that is the space's matter";
 }
 
-TEST_F(CodeRestrictions, AreEachTriedByWhatIsTold) {
+TEST_F(CodeRestrictions, AreEachTriedByWhatIsReported) {
   const auto words = [&](const char* text, double value) {
     return broken(text, {{"registers", {value}}, {"shared_bytes", {7}}});
   };

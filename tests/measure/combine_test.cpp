@@ -1,4 +1,4 @@
-// Several of one thing as one: rounds of a confirmation, sensors of a board, inputs of a metric; and what no
+// Several of one thing as one: rounds of a confirmation, sensors of a GPU, inputs of a metric; and what no
 // sensor can say.
 #include "measure/combine.hpp"
 

@@ -1,4 +1,4 @@
-// Readings of an NVIDIA board that are wrong, through the whole path from the driver's library to the estimate: a
+// Readings of an NVIDIA GPU that are wrong, through the whole path from the driver's library to the estimate: a
 // status with words, or the right number from what is left, never a wrong one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ const std::vector<Reader>& readers() {
   return all;
 }
 
-/// A steady load on a board in virtual time, watched by sensors that are opened before anything goes wrong.
+/// A steady load on a GPU in virtual time, watched by sensors that are opened before anything goes wrong.
 class Bench {
  public:
   Bench(const std::string& generation, const std::vector<std::string>& ids)
@@ -89,7 +89,7 @@ class Bench {
       for (std::size_t s = 0; s < sensors_.size(); ++s) {
         std::vector<Reading> fresh;
         const auto status = sensors_[s]->read(fresh);
-        // Sensors stamp with the host's time; buffered samples come with the board's own.
+        // Sensors stamp with the host's time; buffered samples come with the GPU's own.
         const bool stamped = sensors_[s]->info().id.ends_with("samples");
         for (Reading& reading : fresh) reading.time = stamped ? reading.time + wall : nvml_.now();
         auto& readings = trace.sensors[s].readings;
@@ -151,7 +151,7 @@ TEST(CorruptedReadings, OfOneSensorDoNotSpoilTheOthers) {
 
 TEST(CorruptedReadings, TwoSensorsThatContradictEachOtherAreBothNotBelieved) {
   Bench bench("hopper", {"nvml:0/energy", "nvml:0/instant"});
-  bench.nvml().board().counter.gain = 0.5;
+  bench.nvml().gpu().counter.gain = 0.5;
   const EnergyResult result = bench.measure();
   EXPECT_EQ(result.status, Status::unsupported);
   EXPECT_THAT(result.message, testing::HasSubstr("neither is credible"));
@@ -160,8 +160,8 @@ TEST(CorruptedReadings, TwoSensorsThatContradictEachOtherAreBothNotBelieved) {
 TEST(CorruptedReadings, AnIntervalThatCouldHoldAnythingIsNoResult) {
   // Power that swings so far that a second of it says nothing.
   Bench bench("hopper", {"nvml:0/energy"});
-  bench.nvml().board().noise = 6;
-  bench.nvml().board().noise_time = 1;
+  bench.nvml().gpu().noise = 6;
+  bench.nvml().gpu().noise_time = 1;
   const EnergyResult result = bench.measure();
   EXPECT_EQ(result.status, Status::unsupported) << result.quantities.at("energy").value << " +- " << result.half_width;
   EXPECT_FALSE(result.quantities.contains("energy"));

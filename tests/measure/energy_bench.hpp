@@ -1,4 +1,4 @@
-// A board of the fake NVML in virtual time, with a stream of launches on it and its sensors polled as
+// A GPU of the fake NVML in virtual time, with a stream of launches on it and its sensors polled as
 // EnergyMeter polls them: hundreds of measurements with known truth in a second or two.
 #pragma once
 
@@ -21,13 +21,13 @@ class EnergyBench {
     state_->device_count = 1;
     state_->virtual_time += random_.uniform();  // any phase against the sensors
   }
-  fake_nvml::Board& board() { return state_->boards[0]; }
-  /// After the test changed the board.
-  void start() { fake_nvml::start(board(), now()); }
+  fake_nvml::Gpu& gpu() { return state_->gpus[0]; }
+  /// After the test changed the GPU.
+  void start() { fake_nvml::start(gpu(), now()); }
   double now() const { return state_->virtual_time; }
   void pass(double seconds) {
     state_->virtual_time += seconds;
-    fake_nvml::advance(*state_, board(), now());
+    fake_nvml::advance(*state_, gpu(), now());
   }
 
   /// Sensors to be polled, with the semantics that the estimators are told.
@@ -40,18 +40,18 @@ class EnergyBench {
   void set_kernel(double clocked_seconds, double fixed_seconds, double activity, double activity_low = -1,
                   double high_fraction = 1) {
     item_ = {};
-    item_.mega_cycles = clocked_seconds * fake_nvml::top_clock(board());
+    item_.mega_cycles = clocked_seconds * fake_nvml::top_clock(gpu());
     item_.seconds = fixed_seconds;
     item_.activity = activity;
     item_.activity_low = activity_low < 0 ? activity : activity_low;
     item_.high_fraction = high_fraction;
   }
 
-  /// Keeps the board busy with the kernel for a while, unobserved.
+  /// Keeps the GPU busy with the kernel for a while, unobserved.
   void warm_up(double seconds) {
-    const double each = fake_nvml::launch_seconds(item_, fake_nvml::top_clock(board()));
+    const double each = fake_nvml::launch_seconds(item_, fake_nvml::top_clock(gpu()));
     item_.count = static_cast<std::uint64_t>(std::max(1.0, seconds / each));
-    fake_nvml::enqueue(*state_, board(), item_);
+    fake_nvml::enqueue(*state_, gpu(), item_);
     pass(seconds);
   }
 
@@ -60,12 +60,12 @@ class EnergyBench {
   EnergyTrace run(const EnergyOptions& options, double budget, bool stop_early = true) {
     EnergyTrace trace;
     for (const auto& info : infos_) trace.sensors.push_back({info, {}, {}});
-    const double each = fake_nvml::launch_seconds(item_, fake_nvml::top_clock(board()));
+    const double each = fake_nvml::launch_seconds(item_, fake_nvml::top_clock(gpu()));
     item_.count = static_cast<std::uint64_t>(std::max(1.0, std::round(0.005 / each)));
     trace.stream.queued_at = now();
     trace.stream.marks.push_back({now(), 0, 0, 0});
     std::vector<std::uint64_t> pending;
-    for (int i = 0; i < 3; ++i) pending.push_back(fake_nvml::enqueue(*state_, board(), item_));
+    for (int i = 0; i < 3; ++i) pending.push_back(fake_nvml::enqueue(*state_, gpu(), item_));
     const double start = now();
     double next_look = 0, pause_at = 0;
     bool settled = false;
@@ -75,20 +75,20 @@ class EnergyBench {
     while (more || !pending.empty()) {
       pass(0.001 + 0.0003 * random_.uniform());
       for (std::size_t i = 0; i < infos_.size(); ++i) poll(i, trace.sensors[i], last_sample[i]);
-      if (trace.board.empty() || now() - trace.board.back().first > 0.1) {
+      if (trace.gpu.empty() || now() - trace.gpu.back().first > 0.1) {
         DeviceState state;
-        state.core_clock_mhz = board().clock_mhz;
-        state.temperature_c = board().temperature;
-        trace.board.emplace_back(now(), state);
+        state.core_clock_mhz = gpu().clock_mhz;
+        state.temperature_c = gpu().temperature;
+        trace.gpu.emplace_back(now(), state);
       }
-      while (!pending.empty() && pending.front() < board().queue_head) {
-        const auto& done = board().queue[pending.front() % fake_nvml::kQueue];
+      while (!pending.empty() && pending.front() < gpu().queue_head) {
+        const auto& done = gpu().queue[pending.front() % fake_nvml::kQueue];
         const double late = 20e-6 + 100e-6 * random_.uniform();
         trace.stream.marks.push_back(
             {done.end + late, late, done.end - start, trace.stream.marks.back().launches + done.count});
         pending.erase(pending.begin());
         if (more && !(jitter > 0 && pause_at > 0 && now() > pause_at))
-          pending.push_back(fake_nvml::enqueue(*state_, board(), item_));
+          pending.push_back(fake_nvml::enqueue(*state_, gpu(), item_));
       }
       if (more && pending.empty() && jitter > 0) {  // the pause
         const double until = now() + jitter * random_.uniform();
@@ -97,7 +97,7 @@ class EnergyBench {
           for (std::size_t i = 0; i < infos_.size(); ++i) poll(i, trace.sensors[i], last_sample[i]);
         }
         trace.stream.marks.push_back({now() + 2e-5, 0, now() - start, trace.stream.marks.back().launches});
-        for (int i = 0; i < 3; ++i) pending.push_back(fake_nvml::enqueue(*state_, board(), item_));
+        for (int i = 0; i < 3; ++i) pending.push_back(fake_nvml::enqueue(*state_, gpu(), item_));
         pause_at = now() + 0.2 + 0.2 * random_.uniform();
       }
       if (!more || now() - start < next_look) continue;
@@ -124,7 +124,7 @@ class EnergyBench {
 
  private:
   void poll(std::size_t i, SensorTrace& trace, double& last_sample) {
-    auto& b = board();
+    auto& b = gpu();
     auto power = [&](const fake_nvml::PowerSensorModel& model) {
       const double tick = fake_nvml::last_tick(model.phase, model.period, b.time);
       trace.readings.push_back({now(), fake_nvml::power_reading(b, model, tick)});

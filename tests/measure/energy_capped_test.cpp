@@ -1,4 +1,4 @@
-// A board that hunts for its power limit: short windows must tell what it settles at.
+// A GPU that hunts for its power limit: short windows must tell what it settles at.
 #include "measure/energy/energy_capped.hpp"
 
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ EnergyTrace hunt(double seconds, double phase, double swing, double noise, std::
   DeviceState state;
   state.power_limit_w = kLimit;
   state.clock_reasons = {"power_cap"};
-  for (double t = 0; t <= seconds; t += 0.1) trace.board.emplace_back(t, state);
+  for (double t = 0; t <= seconds; t += 0.1) trace.gpu.emplace_back(t, state);
   return trace;
 }
 
@@ -111,7 +111,7 @@ std::optional<CappedEstimate> capped(const std::vector<double>& launches, double
   }
   return estimate_capped(sensor, {0, 100}, LaunchAxis(stream), limit);
 }
-/// A host that launches by itself is no steady one: its rate moves by some per cent, and the board's power does not
+/// A host that launches by itself is no steady one: its rate moves by some per cent, and the GPU's power does not
 /// follow.
 TEST(PowerCap, ABoardBelowItsLimitIsTakenAsItIsHoweverUnsteadyItsHost) {
   for (const double level : {0.94, 0.979}) {
@@ -128,14 +128,14 @@ TEST(PowerCap, ABoardBelowItsLimitIsTakenAsItIsHoweverUnsteadyItsHost) {
   }
 }
 
-/// Looks at a board every 0.1 s: where its power limit (700 W, or what is said) holds it down.
+/// Looks at a GPU every 0.1 s: where its power limit (700 W, or what is said) holds it down.
 std::optional<double> binds(const std::vector<int>& capped, TimeSpan span = {0, 10}, double watts = kLimit) {
   EnergyTrace trace;
   for (std::size_t i = 0; i < capped.size(); ++i) {
     DeviceState state;
     state.power_limit_w = watts;
     if (capped[i]) state.clock_reasons = {"thermal", "power_cap"};
-    trace.board.emplace_back(static_cast<double>(i), state);
+    trace.gpu.emplace_back(static_cast<double>(i), state);
   }
   return binding_power_limit(trace, span);
 }
@@ -153,9 +153,9 @@ TEST(PowerCap, BindsWhereHalfOfTheLooksAndTheLastSaySo) {
   EXPECT_EQ(binds({1, 1}, {0, 10}, 0), std::nullopt) << "no limit";
 }
 
-TEST(Repeatability, WidensTheIntervalButIsNotAskedForPrecision) {
+TEST(Repeatability, WidensTheIntervalButIsNotRequestedForPrecision) {
   auto trace = hunt(1.0, 0, 0, 0.001, 5);
-  for (auto& [when, state] : trace.board) state.clock_reasons.clear();
+  for (auto& [when, state] : trace.gpu) state.clock_reasons.clear();
   const auto plain = estimate_energy(trace, {});
   trace.sensors.front().info.repeatability = 0.009;
   const auto whole = estimate_energy(trace, {});
@@ -167,7 +167,7 @@ TEST(Repeatability, WidensTheIntervalButIsNotAskedForPrecision) {
 
 TEST(Gain, ItsUncertaintyIsAPartOfTheInterval) {
   auto trace = hunt(1.0, 0, 0, 0.001, 5);
-  for (auto& [when, state] : trace.board) state.clock_reasons.clear();
+  for (auto& [when, state] : trace.gpu) state.clock_reasons.clear();
   const auto plain = estimate_energy(trace, {});
   auto& info = trace.sensors.front().info;
   info.gain_error = 0.03;

@@ -93,12 +93,12 @@ TEST(LaunchAxis, PausesAreSeenAndLeftOut) {
 // A launch of 100 ms whose first half draws far more than its second, seen by a sensor that looks at 25 of
 // every 100 ms: without jitter it sees one part only, and says so; with it the interval covers the truth.
 TEST(PhaseJitter, ASleepingSensorSeesEveryPartOfALongLaunch) {
-  int covered = 0, warned = 0, told = 0;
+  int covered = 0, warned = 0, reported = 0;
   const int runs = 20;
   for (int run = 0; run < runs; ++run) {
     auto measure = [&](double jitter) {
       EnergyBench bench("hopper", static_cast<std::uint64_t>(100 + run));
-      bench.board().leakage = 0;
+      bench.gpu().leakage = 0;
       bench.start();
       bench.add(EnergyBench::Source::instant, sensor_info("instant", SensorKind::windowed_power, 0.1, 0.025));
       bench.set_kernel(0, 0.1, 0.6, 0.1, 0.5);
@@ -107,19 +107,19 @@ TEST(PhaseJitter, ASleepingSensorSeesEveryPartOfALongLaunch) {
       EnergyOptions options;
       const EnergyTrace trace = bench.run(options, 8.0, false);
       const double truth =
-          0.1 * fake_nvml::power_at(bench.board(), 0.35, fake_nvml::top_clock(bench.board()), bench.board().ambient);
+          0.1 * fake_nvml::power_at(bench.gpu(), 0.35, fake_nvml::top_clock(bench.gpu()), bench.gpu().ambient);
       return std::pair(estimate_energy(trace, options), truth);
     };
     const auto [locked, truth] = measure(0);
     for (const auto& warning : locked.warnings) warned += warning.find("same part") != std::string::npos;
     const auto [jittered, same] = measure(0.1);
     if (!jittered.quantities.contains("energy")) continue;  // known too badly to be told
-    ++told;
+    ++reported;
     covered += std::abs(jittered.quantities.at("energy").value - truth) <= jittered.half_width;
   }
   EXPECT_EQ(warned, runs);
-  EXPECT_GE(told, runs / 2);
-  EXPECT_GE(covered, told * 8 / 10);
+  EXPECT_GE(reported, runs / 2);
+  EXPECT_GE(covered, reported * 8 / 10);
 }
 
 TEST(Precision, WhatMissesItIsNotConvergedAndKeepsItsValue) {

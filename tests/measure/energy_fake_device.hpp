@@ -1,4 +1,4 @@
-// A device whose kernels run on a board of the fake NVML: launches heat it, its sensors see them, markers
+// A device whose kernels run on a GPU of the fake NVML: launches heat it, its sensors see them, markers
 // pass in order.
 #pragma once
 
@@ -9,25 +9,25 @@
 
 namespace ergotune {
 
-class BoardKernel : public LoadedKernel {
+class GpuKernel : public LoadedKernel {
  public:
-  explicit BoardKernel(const fake_nvml::WorkItem& item) : item(item) {}
+  explicit GpuKernel(const fake_nvml::WorkItem& item) : item(item) {}
   Resources resources() const override { return {}; }
   void bind(const LaunchGeometry&, const std::vector<KernelArgument>&) override {}
   fake_nvml::WorkItem item;
 };
 
-class BoardMarker : public Marker {
+class GpuMarker : public Marker {
  public:
   std::uint64_t id = 0;
   mutable double time = -1;
 };
 
-class BoardDevice : public Device {
+class GpuDevice : public Device {
  public:
-  explicit BoardDevice(fake_nvml::FakeNvml& nvml) : nvml_(nvml) {
+  explicit GpuDevice(fake_nvml::FakeNvml& nvml) : nvml_(nvml) {
     info_.id = "fake:0";
-    info_.uuid = nvml.board().uuid;
+    info_.uuid = nvml.gpu().uuid;
   }
   const DeviceInfo& info() const override { return info_; }
   std::unique_ptr<Compiler> make_compiler() override { return nullptr; }
@@ -39,41 +39,41 @@ class BoardDevice : public Device {
   std::unique_ptr<LoadedKernel> load(const Binary&) override { return nullptr; }
 
   /// A kernel of so many seconds at the top clock, split in a clock-bound and a fixed part.
-  BoardKernel kernel(double clocked_seconds, double fixed_seconds, double activity) {
+  GpuKernel kernel(double clocked_seconds, double fixed_seconds, double activity) {
     fake_nvml::WorkItem item{};
     item.count = 1;
-    item.mega_cycles = clocked_seconds * fake_nvml::top_clock(nvml_.board());
+    item.mega_cycles = clocked_seconds * fake_nvml::top_clock(nvml_.gpu());
     item.seconds = fixed_seconds;
     item.activity = item.activity_low = activity;
     item.high_fraction = 1;
-    return BoardKernel(item);
+    return GpuKernel(item);
   }
   void launch(LoadedKernel& kernel, std::size_t count, Queue*) override {
-    fake_nvml::WorkItem item = static_cast<BoardKernel&>(kernel).item;
+    fake_nvml::WorkItem item = static_cast<GpuKernel&>(kernel).item;
     item.count = count;
     enqueue(item);
   }
-  std::unique_ptr<Marker> make_marker() override { return std::make_unique<BoardMarker>(); }
+  std::unique_ptr<Marker> make_marker() override { return std::make_unique<GpuMarker>(); }
   void record(Marker& marker, Queue* = nullptr) override {
-    auto& m = static_cast<BoardMarker&>(marker);
+    auto& m = static_cast<GpuMarker&>(marker);
     m.id = enqueue(fake_nvml::WorkItem{});
     m.time = -1;
   }
   bool passed(const Marker& marker) override {
-    const auto& m = static_cast<const BoardMarker&>(marker);
+    const auto& m = static_cast<const GpuMarker&>(marker);
     fake_nvml::Lock lock(nvml_.state());
-    fake_nvml::advance(nvml_.state(), nvml_.board(), nvml_.now());
-    if (nvml_.board().queue_head <= m.id) return false;
-    if (m.time < 0) m.time = nvml_.board().queue[m.id % fake_nvml::kQueue].end;
+    fake_nvml::advance(nvml_.state(), nvml_.gpu(), nvml_.now());
+    if (nvml_.gpu().queue_head <= m.id) return false;
+    if (m.time < 0) m.time = nvml_.gpu().queue[m.id % fake_nvml::kQueue].end;
     return true;
   }
   double seconds_between(const Marker& start, const Marker& stop) override {
     passed(start);
     passed(stop);
-    return static_cast<const BoardMarker&>(stop).time - static_cast<const BoardMarker&>(start).time;
+    return static_cast<const GpuMarker&>(stop).time - static_cast<const GpuMarker&>(start).time;
   }
   void synchronise() override {
-    BoardMarker last;
+    GpuMarker last;
     record(last);
     while (!passed(last)) {
       const timespec nap{0, 200000};
@@ -84,7 +84,7 @@ class BoardDevice : public Device {
  private:
   std::uint64_t enqueue(const fake_nvml::WorkItem& item) {
     fake_nvml::Lock lock(nvml_.state());
-    return fake_nvml::enqueue(nvml_.state(), nvml_.board(), item);
+    return fake_nvml::enqueue(nvml_.state(), nvml_.gpu(), item);
   }
   fake_nvml::FakeNvml& nvml_;
   DeviceInfo info_;

@@ -1,4 +1,4 @@
-// The power of a board at rest, as the energy meter measures it before the first configuration; and what it shows of
+// The power of a GPU at rest, as the energy meter measures it before the first configuration; and what it shows of
 // itself.
 #include <unistd.h>
 
@@ -84,8 +84,8 @@ struct EnergyShown : test::VirtualMeter {
   std::vector<LiveSample> shown() { return session->samples(next); }
 };
 
-TEST_F(EnergyShown, IsTheBoardWhileItIsMeasuredAndThatItHasEnded) {
-  board = [] {
+TEST_F(EnergyShown, IsTheGpuWhileItIsMeasuredAndThatItHasEnded) {
+  gpu = [] {
     DeviceState state;
     state.core_clock_mhz = 1500;
     state.memory_clock_mhz = 2600;

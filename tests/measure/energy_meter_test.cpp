@@ -21,7 +21,7 @@ using test::with_patience;
 using testing::Contains;
 using testing::HasSubstr;
 
-class EnergyOnFakeBoard : public testing::Test {
+class EnergyOnFakeGpu : public testing::Test {
  protected:
   void SetUp() override { setenv("ERGOTUNE_DATA_DIR", "/nonexistent", 1); }
   static FakeNvml& fake(const std::string& description) { return FakeNvml::shared(description); }
@@ -32,7 +32,7 @@ class EnergyOnFakeBoard : public testing::Test {
     double truth = 0;  ///< J per launch over what was measured
     double seconds = 0;
   };
-  static Outcome measure(FakeNvml& nvml, BoardDevice& device, BoardKernel& kernel, EnergyOptions options = {},
+  static Outcome measure(FakeNvml& nvml, GpuDevice& device, GpuKernel& kernel, EnergyOptions options = {},
                          const std::vector<std::string>& ids = {}, double give_up_above = 1e300) {
     auto sources = energy_sources(ids, "fake", device.info().uuid, "", false);
     auto meter = std::make_shared<EnergyMeter>(std::move(sources.sensors), std::move(sources.monitor), options);
@@ -41,7 +41,7 @@ class EnergyOnFakeBoard : public testing::Test {
     ObservedConfiguration observed;
     observed.give_up_above = give_up_above;
     observed.objective_quantity = "energy";
-    observed.expected_launch_seconds = fake_nvml::launch_seconds(kernel.item, fake_nvml::top_clock(nvml.board()));
+    observed.expected_launch_seconds = fake_nvml::launch_seconds(kernel.item, fake_nvml::top_clock(nvml.gpu()));
     meter->register_configuration(observed);
     Outcome out;
     KernelWorkload workload(device, kernel);
@@ -61,14 +61,14 @@ class EnergyOnFakeBoard : public testing::Test {
 constexpr const char* kBusy =
     "the queue of launches ran empty, or a sensor was read late, where the processor was elsewhere";
 
-using QuietEnergyOnFakeBoard = EnergyOnFakeBoard;
+using QuietEnergyOnFakeGpu = EnergyOnFakeGpu;
 
 // A host that comes back late finds the device idle: that gap belongs to no launch. (Before, time and energy of a
 // launch were those of the idling too.)
-TEST_F(EnergyOnFakeBoard, WhatTheDeviceIdledBecauseTheHostWasBusyIsAPause) {
+TEST_F(EnergyOnFakeGpu, WhatTheDeviceIdledBecauseTheHostWasBusyIsAPause) {
   auto& nvml = fake("generation=hopper");
-  BoardDevice device(nvml);
-  BoardKernel kernel = device.kernel(1e-3, 0, 0.8);
+  GpuDevice device(nvml);
+  GpuKernel kernel = device.kernel(1e-3, 0, 0.8);
   KernelWorkload workload(device, kernel);
   LaunchStreamer streamer(device, workload, 0.005, 1e-3);
   streamer.begin();
@@ -87,10 +87,10 @@ TEST_F(EnergyOnFakeBoard, WhatTheDeviceIdledBecauseTheHostWasBusyIsAPause) {
   EXPECT_NEAR(static_cast<double>(per.launches), axis.launches().back(), 0.5);
 }
 
-TEST_F(QuietEnergyOnFakeBoard, EnergyPowerTimeAndBoardComeFromTheSameLaunches) {
+TEST_F(QuietEnergyOnFakeGpu, EnergyPowerTimeAndGpuComeFromTheSameLaunches) {
   with_patience(kBusy, [&] {
     auto& nvml = fake("generation=hopper");
-    BoardDevice device(nvml);
+    GpuDevice device(nvml);
     auto kernel = device.kernel(1e-3, 1e-3, 0.5);
     measure(nvml, device, kernel);  // warm
     EnergyOptions options;
@@ -112,10 +112,10 @@ TEST_F(QuietEnergyOnFakeBoard, EnergyPowerTimeAndBoardComeFromTheSameLaunches) {
   });
 }
 
-TEST_F(QuietEnergyOnFakeBoard, ShortKernelsAreBatched) {
+TEST_F(QuietEnergyOnFakeGpu, ShortKernelsAreBatched) {
   with_patience(kBusy, [&] {
     auto& nvml = fake("generation=hopper");
-    BoardDevice device(nvml);
+    GpuDevice device(nvml);
     auto kernel = device.kernel(10e-6, 10e-6, 0.3);
     EnergyOptions options;
     options.precision = 0.03;
@@ -125,10 +125,10 @@ TEST_F(QuietEnergyOnFakeBoard, ShortKernelsAreBatched) {
   });
 }
 
-TEST_F(QuietEnergyOnFakeBoard, PowerCapIsSaidAndTheValueIsValid) {
+TEST_F(QuietEnergyOnFakeGpu, PowerCapIsSaidAndTheValueIsValid) {
   with_patience(kBusy, [&] {
     auto& nvml = fake("generation=hopper");
-    BoardDevice device(nvml);
+    GpuDevice device(nvml);
     auto kernel = device.kernel(2e-3, 0, 1.1);
     EnergyOptions options;
     options.precision = 0.05;
@@ -139,10 +139,10 @@ TEST_F(QuietEnergyOnFakeBoard, PowerCapIsSaidAndTheValueIsValid) {
   });
 }
 
-TEST_F(QuietEnergyOnFakeBoard, RacingStopsWhatCanNoLongerWin) {
+TEST_F(QuietEnergyOnFakeGpu, RacingStopsWhatCanNoLongerWin) {
   with_patience(kBusy, [&] {
     auto& nvml = fake("generation=hopper");
-    BoardDevice device(nvml);
+    GpuDevice device(nvml);
     auto kernel = device.kernel(1e-3, 0, 0.5);
     EnergyOptions options;
     options.precision = 1e-6;  // would use the whole budget
@@ -154,9 +154,9 @@ TEST_F(QuietEnergyOnFakeBoard, RacingStopsWhatCanNoLongerWin) {
   });
 }
 
-TEST_F(EnergyOnFakeBoard, AWholeBudgetIsUsedWhateverThePrecisionAndTheOthers) {
+TEST_F(EnergyOnFakeGpu, AWholeBudgetIsUsedWhateverThePrecisionAndTheOthers) {
   auto& nvml = fake("generation=hopper");
-  BoardDevice device(nvml);
+  GpuDevice device(nvml);
   auto kernel = device.kernel(1e-3, 0, 0.5);
   EnergyOptions options;
   options.precision = 0.5;  // met at once
@@ -167,9 +167,9 @@ TEST_F(EnergyOnFakeBoard, AWholeBudgetIsUsedWhateverThePrecisionAndTheOthers) {
   EXPECT_GE(out.seconds, 1.5);
 }
 
-TEST_F(EnergyOnFakeBoard, BudgetIsACeilingAndTheValueIsKept) {
+TEST_F(EnergyOnFakeGpu, BudgetIsACeilingAndTheValueIsKept) {
   auto& nvml = fake("generation=hopper");
-  BoardDevice device(nvml);
+  GpuDevice device(nvml);
   auto kernel = device.kernel(1e-3, 0, 0.5);
   EnergyOptions options;
   options.precision = 1e-6;
@@ -180,9 +180,9 @@ TEST_F(EnergyOnFakeBoard, BudgetIsACeilingAndTheValueIsKept) {
   EXPECT_THAT(out.result.message, HasSubstr("was asked"));
 }
 
-TEST_F(EnergyOnFakeBoard, ASensorThatFailsGivesAStatusNeverANumber) {
+TEST_F(EnergyOnFakeGpu, ASensorThatFailsGivesAStatusNeverANumber) {
   auto& nvml = fake("generation=hopper");
-  BoardDevice device(nvml);
+  GpuDevice device(nvml);
   auto kernel = device.kernel(1e-3, 0, 0.5);
   nvml.add_fault("nvmlDeviceGetTotalEnergyConsumption", 15, 20);
   const Outcome out = measure(nvml, device, kernel, {}, {"nvml:0/energy"});
@@ -191,18 +191,18 @@ TEST_F(EnergyOnFakeBoard, ASensorThatFailsGivesAStatusNeverANumber) {
   EXPECT_THAT(out.result.message, HasSubstr("GPU is lost"));
 }
 
-TEST_F(EnergyOnFakeBoard, ACounterThatStandsStillGivesAStatus) {
+TEST_F(EnergyOnFakeGpu, ACounterThatStandsStillGivesAStatus) {
   auto& nvml = fake("generation=hopper");
-  BoardDevice device(nvml);
+  GpuDevice device(nvml);
   auto kernel = device.kernel(1e-3, 0, 0.5);
-  nvml.board().counter.gain = 0;
+  nvml.gpu().counter.gain = 0;
   const Outcome out = measure(nvml, device, kernel, {}, {"nvml:0/energy"});
   EXPECT_EQ(out.result.status, Status::unsupported);
   EXPECT_FALSE(out.result.quantities.contains("energy"));
   EXPECT_THAT(out.result.message, HasSubstr("did not move"));
 }
 
-TEST_F(EnergyOnFakeBoard, NoSensorIsOneMessageThatNamesWhatWasLookedFor) {
+TEST_F(EnergyOnFakeGpu, NoSensorIsOneMessageThatNamesWhatWasLookedFor) {
   fake("generation=hopper");
   try {
     energy_sources({}, "Some GPU", "GPU-unknown", "", false);

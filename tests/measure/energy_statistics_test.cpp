@@ -30,7 +30,7 @@ std::vector<Case> cases() {
        [](EnergyBench& b) { b.add(Source::counter, sensor_info("counter", SensorKind::cumulative_energy, 0.1, 0)); }},
       {"counter_with_lag", "ampere",
        [](EnergyBench& b) {
-         b.board().counter.lag = 0.06;
+         b.gpu().counter.lag = 0.06;
          b.start();
          b.add(Source::counter, sensor_info("counter", SensorKind::cumulative_energy, 0.1, 0, 0.06));
        }},
@@ -40,27 +40,27 @@ std::vector<Case> cases() {
        }},
       {"counter_1ms_coarse_step", "volta",
        [](EnergyBench& b) {  // RAPL-like
-         b.board().counter.period = 0.001;
-         b.board().counter.step = 0.015;
+         b.gpu().counter.period = 0.001;
+         b.gpu().counter.step = 0.015;
          b.start();
          b.add(Source::counter, sensor_info("counter", SensorKind::cumulative_energy, 0.001, 0, 0, 0.015));
        }},
       {"instant_25_of_100ms", "hopper",
-       [](EnergyBench& b) { use(b, Source::instant, SensorKind::windowed_power, b.board().instant); }},
+       [](EnergyBench& b) { use(b, Source::instant, SensorKind::windowed_power, b.gpu().instant); }},
       {"instant_100_of_100ms", "ampere",
-       [](EnergyBench& b) { use(b, Source::instant, SensorKind::windowed_power, b.board().instant); }},
+       [](EnergyBench& b) { use(b, Source::instant, SensorKind::windowed_power, b.gpu().instant); }},
       {"usage_10_of_20ms", "volta",
-       [](EnergyBench& b) { use(b, Source::instant, SensorKind::windowed_power, b.board().usage); }},
+       [](EnergyBench& b) { use(b, Source::instant, SensorKind::windowed_power, b.gpu().usage); }},
       {"sample_buffer_20ms", "hopper",
-       [](EnergyBench& b) { use(b, Source::samples, SensorKind::windowed_power, b.board().samples); }},
+       [](EnergyBench& b) { use(b, Source::samples, SensorKind::windowed_power, b.gpu().samples); }},
       {"average_1s", "ampere",
-       [](EnergyBench& b) { use(b, Source::average, SensorKind::windowed_power, b.board().average); }, 2.5},
+       [](EnergyBench& b) { use(b, Source::average, SensorKind::windowed_power, b.gpu().average); }, 2.5},
       {"exponential_830ms", "kepler",
-       [](EnergyBench& b) { use(b, Source::instant, SensorKind::exponential_power, b.board().usage); }, 1.5},
+       [](EnergyBench& b) { use(b, Source::instant, SensorKind::exponential_power, b.gpu().usage); }, 1.5},
       {"counter_and_samples", "hopper",
        [](EnergyBench& b) {
          b.add(Source::counter, sensor_info("counter", SensorKind::cumulative_energy, 0.1, 0));
-         use(b, Source::samples, SensorKind::windowed_power, b.board().samples);
+         use(b, Source::samples, SensorKind::windowed_power, b.gpu().samples);
        }},
   };
 }
@@ -81,7 +81,7 @@ TEST_P(EnergyStatistics, IsUnbiasedAndCoversTheTruth) {
   for (int run = 0; run < n; ++run) {
     auto measure = [&](double noise, EnergyResult* result, double* length) {
       EnergyBench bench(c.generation, static_cast<std::uint64_t>(run));
-      bench.board().noise = noise;
+      bench.gpu().noise = noise;
       bench.start();
       c.prepare(bench);
       // Launches of 3 us to 30 ms, compute- and memory-bound, below the power cap.
@@ -94,13 +94,13 @@ TEST_P(EnergyStatistics, IsUnbiasedAndCoversTheTruth) {
       const LaunchAxis axis(trace.stream);
       const TimeSpan span{trace.settled_at, axis.end()};
       if (length) *length = axis.end() - trace.stream.queued_at;
-      return (fake_nvml::energy_at(bench.board(), span.to) - fake_nvml::energy_at(bench.board(), span.from)) /
+      return (fake_nvml::energy_at(bench.gpu(), span.to) - fake_nvml::energy_at(bench.gpu(), span.from)) /
              (axis.launches_at(span.to) - axis.launches_at(span.from));
     };
     EnergyResult result;
     double length = 0;
     measure(0.02, &result, &length);
-    // The truth: what the same launches take on the same board without the noise.
+    // The truth: what the same launches take on the same GPU without the noise.
     const double truth = measure(0, nullptr, nullptr);
     ASSERT_TRUE(result.quantities.contains("energy")) << run << ": " << result.message;
     const Quantity& energy = result.quantities.at("energy");

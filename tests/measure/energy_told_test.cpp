@@ -1,4 +1,4 @@
-// What is told of a measurement of energy beside the number itself: at a power limit, of a board that warms, and when
+// What is told of a measurement of energy beside the number itself: at a power limit, of a GPU that warms, and when
 // it has settled.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,10 +52,10 @@ EnergyTrace steady(double relative_noise = 0.01) {
 void look(EnergyTrace& trace, double when, const std::function<void(DeviceState&)>& change) {
   DeviceState state;
   change(state);
-  trace.board.emplace_back(when, state);
+  trace.gpu.emplace_back(when, state);
 }
 
-TEST(EnergyTold, OfIdlePowerAndTemperatureIsWhatTheyTakeInALaunch) {
+TEST(EnergyReported, OfIdlePowerAndTemperatureIsWhatTheyTakeInALaunch) {
   EnergyTrace trace = steady();
   look(trace, 0.5, [](DeviceState& state) { state.temperature_c = 60; });
   look(trace, 2.5, [](DeviceState& state) { state.temperature_c = 62; });
@@ -77,7 +77,7 @@ TEST(EnergyTold, OfIdlePowerAndTemperatureIsWhatTheyTakeInALaunch) {
   EXPECT_THAT(corrected.method, HasSubstr("at 51 °C by 0.5 W per °C"));
 }
 
-TEST(EnergyTold, ADriftIsSaidAndHalfOfItBelongsToTheInterval) {
+TEST(EnergyReported, ADriftIsSaidAndHalfOfItBelongsToTheInterval) {
   const auto drifting = [](double by) {
     EnergyTrace trace = steady(0);
     for (std::size_t i = 0; i < trace.sensors[0].readings.size(); ++i)

@@ -80,7 +80,7 @@ TEST_F(Outputs, ThatDependOnTheConfigurationAreKnownOneAfterTheOther) {
   EXPECT_THAT(measure(later, 64).message, StartsWith("output \"c\""));
 }
 
-TEST_F(Outputs, ThoseThatAreAskedForAreCompared) {
+TEST_F(Outputs, ThoseThatAreRequestedForAreCompared) {
   auto c = problem.kernel().arguments[2];
   c.name = "c";
   problem.kernel().arguments.push_back(c);

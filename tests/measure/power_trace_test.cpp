@@ -65,7 +65,7 @@ TEST(PowerTraces, LinesThatAreNoneAreNamed) {
       "time_s,series,value\n1,temperature_c,50\n1,memory_clock_mhz,5\n1,core_voltage_v,1\n2,a,7\n"
       "1,reason:x,1\n4,reason:x,0\n",
       {});
-  EXPECT_EQ(trace.board.size(), 3u);
+  EXPECT_EQ(trace.gpu.size(), 3u);
   EXPECT_EQ(trace.power.size(), 1u);
   EXPECT_EQ(trace.reasons.at(0).name, "x");
   EXPECT_EQ(trace.reasons.at(0).from, 1);
@@ -76,7 +76,7 @@ TEST(PowerTraces, LinesThatAreNoneAreNamed) {
 TEST(PowerTraces, AreTheSameFromTheirFile) {
   PowerTrace trace;
   trace.power.push_back({"command:echo 1,2", {-0.5, 0.25}, {50.5, 250}});
-  trace.board.push_back({"core_clock_mhz", {0.5}, {1410}});
+  trace.gpu.push_back({"core_clock_mhz", {0.5}, {1410}});
   trace.reasons.push_back({"power_cap", 0.1, 2.5});
   trace.load_seconds = 2.75;
   trace.launches = 321;
@@ -85,7 +85,7 @@ TEST(PowerTraces, AreTheSameFromTheirFile) {
   EXPECT_EQ(again.power[0].name, "command:echo 1,2");
   EXPECT_EQ(again.power[0].time, trace.power[0].time);
   EXPECT_EQ(again.power[0].value, trace.power[0].value);
-  EXPECT_EQ(again.find("core_clock_mhz")->value, trace.board[0].value);
+  EXPECT_EQ(again.find("core_clock_mhz")->value, trace.gpu[0].value);
   ASSERT_EQ(again.reasons.size(), 1u);
   EXPECT_EQ(again.reasons[0].to, 2.5);
   EXPECT_EQ(again.load_seconds, 2.75);

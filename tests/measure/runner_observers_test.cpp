@@ -76,10 +76,10 @@ TEST_F(RunnerTest, AnObserverThatThrowsIsTheConfigurationsRuntimeError) {
 
 struct StreamObserver : Observer {
   LaunchStream stream;
-  int asked = 0;
+  int requested = 0;
   std::string name() const override { return "stream"; }
   ObserverPhase phase() const override { return ObserverPhase::stream; }
-  bool wants_more(const LaunchStream&) override { return ++asked < 20; }
+  bool wants_more(const LaunchStream&) override { return ++requested < 20; }
   void finished(const LaunchStream& s) override { stream = s; }
   std::map<std::string, Quantity> results() override { return {}; }
 };

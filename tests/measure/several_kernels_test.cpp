@@ -122,7 +122,7 @@ TEST_F(SeveralKernels, AFailureNamesItsKernel) {
   EXPECT_THAT(result.message, StartsWith("kernel \"third\": no such function"));
 }
 
-TEST_F(SeveralKernels, OnlyResourcesAreAskedForWithoutALaunch) {
+TEST_F(SeveralKernels, OnlyResourcesAreRequestedForWithoutALaunch) {
   const Problem problem = two_kernels("{ kernel = \"twice\" }, { kernel = \"third\" }");
   Runner runner(device, problem, options);
   RunOptions only;

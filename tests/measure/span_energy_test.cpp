@@ -45,7 +45,7 @@ double relative_error(const SensorTrace& trace, TimeSpan span) {
 }
 
 TEST(SpanEnergy, IsTheIntegralOfPower) {
-  // A processor's counter, a board's, a sensor of power and one that averages, each with its lag.
+  // A processor's counter, a GPU's, a sensor of power and one that averages, each with its lag.
   EXPECT_LT(std::abs(relative_error(trace_of(SensorKind::cumulative_energy, 1e-3, 0, 0, 0, 4, 5e-4), {0.51, 1.27})),
             2e-3);
   EXPECT_LT(std::abs(relative_error(trace_of(SensorKind::cumulative_energy, 1e-3, 0, 0, 0, 4, 2e-2), {0.51, 1.27})),
@@ -132,7 +132,7 @@ std::unique_ptr<SensorRecorder> recorder_of(Sensors*... sensors) {
 
 constexpr double kEver = 1e6;  ///< s of patience, where none is wanted
 
-TEST(SensorRecorder, KeepsWhatEachSensorSaysUntilItIsToldToForget) {
+TEST(SensorRecorder, KeepsWhatEachSensorSaysUntilItIsReportedToForget) {
   auto* a = new ScriptedSensor(slow_sensor("a"), {{{101, 5}}, {{102, 6}, {103, 7}}});
   auto* b = new ScriptedSensor(slow_sensor("b"), {{}, {{101, 8}}, {{102, 9}}});
   const auto recorder = recorder_of(a, b);

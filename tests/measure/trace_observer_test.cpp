@@ -1,4 +1,4 @@
-// The observer "trace": what it writes of sensors and a board that say what the test tells them to.
+// The observer "trace": what it writes of sensors and a GPU that say what the test tells them to.
 #include "measure/observers/trace_observer.hpp"
 
 #include <gmock/gmock.h>
@@ -44,10 +44,10 @@ class Trace : public testing::Test {
     last_sensor = sensor.get();
     sources.sensors.push_back(std::move(sensor));
   }
-  void add_board(std::vector<DeviceState> states) {
+  void add_gpu(std::vector<DeviceState> states) {
     looks = states.size();
     auto monitor = std::make_unique<ScriptedMonitor>(std::move(states));
-    board = monitor.get();
+    gpu = monitor.get();
     sources.monitor = std::move(monitor);
   }
   /// What a stream of this configuration leaves behind.
@@ -56,7 +56,7 @@ class Trace : public testing::Test {
     observer->register_configuration({&names, &values});
     observer->before_start();
     if (last_sensor) last_sensor->reads.wait_for(1);
-    if (board) board->reads.wait_for(looks);
+    if (gpu) gpu->reads.wait_for(looks);
     observer->after_finish();
     observer->finished(stream);
     std::ifstream in(folder / file);
@@ -68,7 +68,7 @@ class Trace : public testing::Test {
   TraceOptions options;
   EnergySources sources;
   ScriptedSensor* last_sensor = nullptr;
-  ScriptedMonitor* board = nullptr;
+  ScriptedMonitor* gpu = nullptr;
   std::size_t looks = 0;
   std::vector<std::string> names{"a"};
   Configuration values{Value(1)};
@@ -87,10 +87,10 @@ TEST_F(Trace, TimesAreFromTheFirstLaunchAndRepeatedValuesAreOne) {
   EXPECT_THAT(found.power[0].value, ElementsAre(50, 200, 50));
   EXPECT_EQ(found.load_seconds, 2.5);
   EXPECT_EQ(found.launches, 99u);
-  EXPECT_TRUE(found.board.empty());
+  EXPECT_TRUE(found.gpu.empty());
 }
 
-TEST_F(Trace, HoldsWhatTheBoardSaysAndWhyItsClocksAreSoFromWhenUntilWhen) {
+TEST_F(Trace, HoldsWhatTheGpuSaysAndWhyItsClocksAreSoFromWhenUntilWhen) {
   const auto state = [](std::vector<std::string> reasons, double clock) {
     DeviceState made;
     made.core_clock_mhz = clock;
@@ -102,7 +102,7 @@ TEST_F(Trace, HoldsWhatTheBoardSaysAndWhyItsClocksAreSoFromWhenUntilWhen) {
   states[1].temperature_c = 61;
   states[2].memory_clock_mhz = 1593;
   states[3].core_voltage_v = 0.75;
-  add_board(states);
+  add_gpu(states);
   const double before = host_seconds();
   const PowerTrace found = traced();
   ASSERT_NE(found.find("core_clock_mhz"), nullptr);

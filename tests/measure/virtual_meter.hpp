@@ -42,8 +42,8 @@ class VirtualMeter : public testing::Test {
   EnergyMeter& make() {
     std::vector<std::unique_ptr<Sensor>> handles;
     for (auto& sensor : sensors) handles.push_back(std::make_unique<Handle>(*sensor, *this));
-    meter = std::make_unique<EnergyMeter>(std::move(handles), board ? std::make_unique<Monitor>(*this) : nullptr,
-                                          options, MeterTime{[this] { return now; }, [this](double s) { sleep(s); }});
+    meter = std::make_unique<EnergyMeter>(std::move(handles), gpu ? std::make_unique<Monitor>(*this) : nullptr, options,
+                                          MeterTime{[this] { return now; }, [this](double s) { sleep(s); }});
     return *meter;
   }
   void sleep(double seconds) {
@@ -74,8 +74,8 @@ class VirtualMeter : public testing::Test {
   double now = 1024, began = 0, completed = 0;
   double step = 0;  ///< s that every sleep takes; 0: as long as it is asked to
   std::function<double(double since)> rate = [](double) { return 1000.0; };  ///< launches per s
-  std::function<DeviceState()> board;
-  int board_looks = 0;
+  std::function<DeviceState()> gpu;
+  int gpu_looks = 0;
   EnergyOptions options;
   std::vector<std::unique_ptr<SensorScript>> sensors;
   std::unique_ptr<EnergyMeter> meter;
@@ -101,8 +101,8 @@ class VirtualMeter : public testing::Test {
     VirtualMeter& of;
     explicit Monitor(VirtualMeter& m) : of(m) {}
     DeviceState read() override {
-      ++of.board_looks;
-      return of.board();
+      ++of.gpu_looks;
+      return of.gpu();
     }
   };
 };

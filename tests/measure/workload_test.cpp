@@ -22,7 +22,7 @@ class RecordingDevice : public test::FakeDevice {
     std::vector<LoadedKernel*> kernels;
   };
   std::unique_ptr<LaunchGraph> record_graph(const std::function<void()>& work) override {
-    ++asked;
+    ++requested;
     if (!takes_down) return nullptr;
     auto graph = std::make_unique<Graph>();
     recording = graph.get();
@@ -42,7 +42,7 @@ class RecordingDevice : public test::FakeDevice {
   }
   void hold() override { log.emplace_back("hold"); }
   void release() override { log.emplace_back("release"); }
-  int asked = 0;
+  int requested = 0;
   bool takes_down = false;
   std::vector<std::size_t> graphs;  ///< kernels of each that was launched
   std::vector<std::size_t> counts;  ///< of every launch that was queued by itself
@@ -120,12 +120,12 @@ TEST_F(TakenDown, IsEachRoundButTheFirst) {
   KernelWorkload workload = make(2);
   workload.launch(1);
   EXPECT_THAT(graphs(), ElementsAre());
-  EXPECT_EQ(device.asked, 0) << "drivers load code with its first launch";
+  EXPECT_EQ(device.requested, 0) << "drivers load code with its first launch";
   workload.launch(3);
   EXPECT_THAT(graphs(), ElementsAre(2, 2, 2));
   workload.launch(1);
   EXPECT_THAT(graphs(), ElementsAre(2));
-  EXPECT_EQ(device.asked, 1);
+  EXPECT_EQ(device.requested, 1);
   EXPECT_EQ(ran, "ababababab");
 }
 

@@ -12,7 +12,7 @@
 namespace ergotune {
 namespace {
 
-/// A made-up board: its true curve, and the clocks it is sampled at.
+/// A made-up GPU: its true curve, and the clocks it is sampled at.
 struct Truth {
   const char* name;
   double low, high;
@@ -20,7 +20,7 @@ struct Truth {
   PowerCurve curve;
 };
 
-// Twelve ranges of real boards; two start high.
+// Twelve ranges of real GPUs; two start high.
 std::vector<Truth> truths() {
   const auto curve = [](double idle, double dynamic, double slope, double ridge) {
     PowerCurve c;
@@ -236,7 +236,7 @@ TEST(PowerModelCampaign, FindsTheRidgeOfTwelveRangesAndItsIntervalsCover) {
           ++found, ++range_found;
           range_errors.push_back(std::abs(model.curve.ridge_mhz / curve.ridge_mhz - 1));
           if (noise == 0) {
-            // Throttled, some of these boards leave a single sample between ridge and cap: slope and ridge
+            // Throttled, some of these GPUs leave a single sample between ridge and cap: slope and ridge
             // are then not determined even by exact data.
             EXPECT_LT(range_errors.back(), throttled ? 0.02 : 0.002) << truth.name;
             continue;  // an exact fit covers always

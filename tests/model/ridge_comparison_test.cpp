@@ -9,7 +9,7 @@
 namespace ergotune {
 namespace {
 
-/// Samples of a board with its ridge at 1000 MHz, clocks from 200 to 1600.
+/// Samples of a GPU with its ridge at 1000 MHz, clocks from 200 to 1600.
 std::vector<PowerSample> samples(bool volts, double noise) {
   Random random(3);
   std::vector<PowerSample> out;
@@ -42,8 +42,8 @@ TEST(Ridges, AVoltageThatStaysHasNone) {
   EXPECT_FALSE(ridge_from_voltage(samples(false, 0)));
 }
 
-// A board that did behave as printed: v = 1 below 600 MHz, then 0.002 (f - 600).
-TEST(Ridges, OfTheBoardsClocksTheCheapestIsTaken) {
+// A GPU that did behave as printed: v = 1 below 600 MHz, then 0.002 (f - 600).
+TEST(Ridges, OfTheGpusClocksTheCheapestIsTaken) {
   const PowerModel model = fit_power_model(samples(false, 0));
   ASSERT_TRUE(model.found);
   const std::vector<double> clocks{400, 700, 980, 1060, 1300};

@@ -1,4 +1,4 @@
-// The amdgpu control at its edges: which boards have a ceiling, what a cap must be, what is still set, what a step may
+// The amdgpu control at its edges: which GPUs have a ceiling, what a cap must be, what is still set, what a step may
 // write.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

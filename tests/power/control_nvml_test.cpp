@@ -1,4 +1,4 @@
-// The NVML control over the fake library: locked clocks, application clocks on old boards, limits,
+// The NVML control over the fake library: locked clocks, application clocks on old GPUs, limits,
 // persistence mode, and every call failing in every way.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,10 +25,10 @@ constexpr auto kCore = ControlQuantity::core_clock_mhz;
 constexpr auto kMemory = ControlQuantity::memory_clock_mhz;
 constexpr auto kPower = ControlQuantity::power_limit_w;
 
-TEST_F(NvmlControls, ListWhatTheBoardSupports) {
+TEST_F(NvmlControls, ListWhatTheGpuSupports) {
   auto control = open_control("nvml:1", environment);
   EXPECT_EQ(control->id(), "nvml:1");
-  EXPECT_EQ(control->device_key(), fake().board(1).uuid);
+  EXPECT_EQ(control->device_key(), fake().gpu(1).uuid);
   EXPECT_EQ(open_control(control->reopen_id(), environment)->id(), "nvml:1");
   const auto core = control->range(kCore);
   EXPECT_EQ(core.values.size(), 110u);
@@ -44,29 +44,29 @@ TEST_F(NvmlControls, ListWhatTheBoardSupports) {
 }
 
 TEST_F(NvmlControls, SetAndPutBackEverything) {
-  fake().board().power_limit_mw = 650000;  // not the default: it must be 650 W again, not 700
-  const auto before = settings(fake().board());
+  fake().gpu().power_limit_mw = 650000;  // not the default: it must be 650 W again, not 700
+  const auto before = settings(fake().gpu());
   auto session = open();
   ASSERT_TRUE(session->apply({{kCore, 1410}, {kMemory, 1593}, {kPower, 300}}).ok());
-  EXPECT_EQ(fake().board().locked_min, 1410u);
-  EXPECT_EQ(fake().board().locked_max, 1410u);
-  EXPECT_EQ(fake().board().memory_locked_max, 1593u);
-  EXPECT_EQ(fake().board().power_limit_mw, 300000u);
-  EXPECT_EQ(fake().board().persistence, 1) << "the driver must not forget the settings between two clients";
+  EXPECT_EQ(fake().gpu().locked_min, 1410u);
+  EXPECT_EQ(fake().gpu().locked_max, 1410u);
+  EXPECT_EQ(fake().gpu().memory_locked_max, 1593u);
+  EXPECT_EQ(fake().gpu().power_limit_mw, 300000u);
+  EXPECT_EQ(fake().gpu().persistence, 1) << "the driver must not forget the settings between two clients";
   EXPECT_TRUE(session->finish().complete);
-  EXPECT_EQ(settings(fake().board()), before);
+  EXPECT_EQ(settings(fake().gpu()), before);
 }
 
 TEST_F(NvmlControls, ALockOfOthersOnAQuantityWeDoNotTouchStays) {
-  fake().board().locked = 1;
-  fake().board().locked_min = fake().board().locked_max = 1200;
+  fake().gpu().locked = 1;
+  fake().gpu().locked_min = fake().gpu().locked_max = 1200;
   ASSERT_TRUE(open()->set(kPower, 300).ok());  // idle: the lock does not show, so the session opens
-  EXPECT_EQ(fake().board().locked, 1);
+  EXPECT_EQ(fake().gpu().locked, 1);
 }
 
 TEST_F(NvmlControls, ALockInForceIsRefusedUnlessTheUserInsists) {
-  fake().board().locked = 1;
-  fake().board().locked_min = fake().board().locked_max = 1200;
+  fake().gpu().locked = 1;
+  fake().gpu().locked_min = fake().gpu().locked_max = 1200;
   fake().set_activity(0.3);
   usleep(50000);
   try {
@@ -75,7 +75,7 @@ TEST_F(NvmlControls, ALockInForceIsRefusedUnlessTheUserInsists) {
   } catch (const UserError& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("locked"), HasSubstr("--take-over")));
   }
-  EXPECT_EQ(fake().board().locked, 1);
+  EXPECT_EQ(fake().gpu().locked, 1);
   EXPECT_THAT(open(true)->notes(), SizeIs(1));
 }
 
@@ -85,43 +85,43 @@ TEST_F(NvmlControls, AnInvalidPairIsAResult) {
   const auto result = session->apply({{kCore, 1410}, {kMemory, 405}});
   EXPECT_EQ(result.status, ControlStatus::invalid_value);
   EXPECT_THAT(result.message, AllOf(HasSubstr("1410"), HasSubstr("405"), HasSubstr("420")));
-  EXPECT_EQ(fake().board().locked, 0) << "nothing is set of a pair that is refused";
-  EXPECT_EQ(fake().board().memory_locked, 0);
+  EXPECT_EQ(fake().gpu().locked, 0) << "nothing is set of a pair that is refused";
+  EXPECT_EQ(fake().gpu().memory_locked, 0);
   EXPECT_TRUE(session->apply({{kCore, 420}, {kMemory, 405}}).ok());
 }
 
-TEST_F(NvmlControls, OldBoardsUseApplicationClocks) {
+TEST_F(NvmlControls, OldGpusUseApplicationClocks) {
   start("pascal");
-  fake().board().application_graphics = 1200;  // set by the administrator
-  fake().board().application_clocks_set = 1;
-  const auto before = settings(fake().board());
+  fake().gpu().application_graphics = 1200;  // set by the administrator
+  fake().gpu().application_clocks_set = 1;
+  const auto before = settings(fake().gpu());
   auto session = open();
   ASSERT_TRUE(session->set(kCore, 1005).ok());
-  EXPECT_EQ(fake().board().application_graphics, 1005u);
-  EXPECT_EQ(fake().board().locked, 0);
+  EXPECT_EQ(fake().gpu().application_graphics, 1005u);
+  EXPECT_EQ(fake().gpu().locked, 0);
   EXPECT_TRUE(session->finish().complete);
-  EXPECT_EQ(settings(fake().board()), before);
+  EXPECT_EQ(settings(fake().gpu()), before);
 }
 
 TEST_F(NvmlControls, MemoryOfATuringFallsBackWhileItsCoreIsLocked) {
   start("turing");
-  const auto before = settings(fake().board());
+  const auto before = settings(fake().gpu());
   auto session = open();
   ASSERT_TRUE(session->apply({{kCore, 900}, {kMemory, 405}}).ok()) << "the fake has no bound for this pair";
-  EXPECT_EQ(fake().board().locked_max, 900u);
-  EXPECT_EQ(fake().board().application_memory, 405u);
+  EXPECT_EQ(fake().gpu().locked_max, 900u);
+  EXPECT_EQ(fake().gpu().application_memory, 405u);
   EXPECT_TRUE(session->finish().complete);
-  EXPECT_EQ(settings(fake().board()), before);
+  EXPECT_EQ(settings(fake().gpu()), before);
 }
 
 TEST_F(NvmlControls, WithoutPermissionTheStatusSaysWhatIsMissing) {
   fake().state().permitted = 0;
-  const auto before = settings(fake().board());
+  const auto before = settings(fake().gpu());
   auto session = open();
   const auto result = session->set(kCore, 1410);
   EXPECT_EQ(result.status, ControlStatus::no_permission);
   EXPECT_THAT(result.message, AllOf(HasSubstr("core clock 1410 MHz"), HasSubstr("ergotuned")));
-  EXPECT_EQ(settings(fake().board()), before);
+  EXPECT_EQ(settings(fake().gpu()), before);
 }
 
 TEST_F(NvmlControls, ASetterThatPretendsIsFoundOutWhenItIsPutBack) {
@@ -130,7 +130,7 @@ TEST_F(NvmlControls, ASetterThatPretendsIsFoundOutWhenItIsPutBack) {
   fake().add_fault("nvmlDeviceSetPowerManagementLimit", -1, 0, 1);  // once: success, and nothing done
   const auto report = session->finish();
   EXPECT_TRUE(report.complete) << "verified, tried again";
-  EXPECT_EQ(fake().board().power_limit_mw, 700000u);
+  EXPECT_EQ(fake().gpu().power_limit_mw, 700000u);
 }
 
 TEST_F(NvmlControls, AStepThatFailsDoesNotKeepTheOthersFromBeingPutBack) {
@@ -141,30 +141,30 @@ TEST_F(NvmlControls, AStepThatFailsDoesNotKeepTheOthersFromBeingPutBack) {
   fake().add_fault("nvmlDeviceResetGpuLockedClocks", 999);  // the first step of all
   const auto report = session->finish();
   EXPECT_FALSE(report.complete);
-  EXPECT_EQ(fake().board().locked, 1);
-  EXPECT_EQ(fake().board().memory_locked, 0);
-  EXPECT_EQ(fake().board().power_limit_mw, 700000u);
-  EXPECT_EQ(fake().board().persistence, 0);
+  EXPECT_EQ(fake().gpu().locked, 1);
+  EXPECT_EQ(fake().gpu().memory_locked, 0);
+  EXPECT_EQ(fake().gpu().power_limit_mw, 700000u);
+  EXPECT_EQ(fake().gpu().persistence, 0);
   ASSERT_THAT(list_journals(environment), SizeIs(1)) << "what could not be done waits";
   session.reset();
   fake().clear_faults();
   EXPECT_TRUE(replay_stale_journals(environment).at(0).complete);
-  EXPECT_EQ(fake().board().locked, 0);
+  EXPECT_EQ(fake().gpu().locked, 0);
 }
 
 // B6: a BMC or a module may hold a device to less than the driver's limit.
 TEST_F(NvmlControls, ALowerLimitThatIsEnforcedElsewhereIsNoLimitThatWasSet) {
   auto session = open();
-  fake().board().outer_limit_mw = 400'000;
+  fake().gpu().outer_limit_mw = 400'000;
   EXPECT_FALSE(session->set(kPower, 500).ok());
   EXPECT_TRUE(session->set(kPower, 350).ok());
   EXPECT_TRUE(session->check().ok());
-  fake().board().outer_limit_mw = 300'000;
+  fake().gpu().outer_limit_mw = 300'000;
   EXPECT_FALSE(session->check().ok()) << "also one that comes later";
 }
 
 // B1
-TEST_F(NvmlControls, ALostDeviceIsToldFromASettingThatFails) {
+TEST_F(NvmlControls, ALostDeviceIsReportedFromASettingThatFails) {
   const auto control = open_control("nvml:0", environment);
   EXPECT_EQ(control->lost(), "");
   fake().add_fault("nvmlDeviceSetGpuLockedClocks", 999);
@@ -187,35 +187,35 @@ TEST_F(NvmlControls, ADeviceThatIsLostWhenItsSessionEndsIsPutBackOnceItIsBack) {
   });
   EXPECT_TRUE(session->finish().complete);
   back.join();
-  EXPECT_EQ(fake().board().locked, 0);
-  EXPECT_EQ(fake().board().persistence, 0);
+  EXPECT_EQ(fake().gpu().locked, 0);
+  EXPECT_EQ(fake().gpu().persistence, 0);
 }
 
 // B15: what was there before cannot be known, but no lock of ours stays.
 TEST_F(NvmlControls, LocksOfADamagedJournalAreReset) {
   const auto leave_damaged = [&] {
     const auto folder = StateFolder::open(environment.state_folder);
-    const auto file = folder.journal_file(fake().board().uuid);
+    const auto file = folder.journal_file(fake().gpu().uuid);
     std::ofstream(file) << "no journal";
     ::chmod(file.c_str(), 0600);
-    fake().board().locked = fake().board().memory_locked = 1;
+    fake().gpu().locked = fake().gpu().memory_locked = 1;
   };
   leave_damaged();
   const auto reports = replay_stale_journals(environment);
   ASSERT_THAT(reports, SizeIs(1));
   EXPECT_FALSE(reports[0].complete) << "the limit is still to be looked at";
-  EXPECT_EQ(fake().board().locked, 0);
-  EXPECT_EQ(fake().board().memory_locked, 0);
+  EXPECT_EQ(fake().gpu().locked, 0);
+  EXPECT_EQ(fake().gpu().memory_locked, 0);
   leave_damaged();
   EXPECT_THROW(open(), UserError);
-  EXPECT_EQ(fake().board().locked, 0);
+  EXPECT_EQ(fake().gpu().locked, 0);
   EXPECT_NO_THROW(open());
 }
 
 TEST_F(NvmlControls, ForgedStepsAreRefused) {
   auto control = open_control("nvml:0", environment);
-  const std::string uuid = fake().board().uuid;
-  EXPECT_FALSE(control->restore({"nvml-power-limit", fake().board(1).uuid, "300000"}).ok()) << "another board";
+  const std::string uuid = fake().gpu().uuid;
+  EXPECT_FALSE(control->restore({"nvml-power-limit", fake().gpu(1).uuid, "300000"}).ok()) << "another board";
   EXPECT_FALSE(control->restore({"nvml-power-limit", uuid, "all of it"}).ok());
   EXPECT_FALSE(control->restore({"nvml-fan", uuid, "0"}).ok());
   EXPECT_FALSE(control->restore({"sysfs", "/etc/passwd", "x"}).ok());
@@ -232,8 +232,8 @@ struct NvmlFaults : NvmlControls, ::testing::WithParamInterface<std::string> {
     SCOPED_TRACE(testing::Message() << GetParam() << " code " << code << " after " << healthy_calls << " calls, "
                                     << generation);
     start(generation);
-    fake().board().power_limit_mw = fake().board().max_power_limit_mw - 10000;
-    const auto before = settings(fake().board());
+    fake().gpu().power_limit_mw = fake().gpu().max_power_limit_mw - 10000;
+    const auto before = settings(fake().gpu());
     fake().add_fault(GetParam(), code, healthy_calls);
     try {
       ControlSessionOptions options;
@@ -252,20 +252,20 @@ struct NvmlFaults : NvmlControls, ::testing::WithParamInterface<std::string> {
     }
     fake().clear_faults();
     for (const auto& report : replay_stale_journals(environment)) EXPECT_TRUE(report.complete) << report.summary;
-    EXPECT_EQ(settings(fake().board()), before);
+    EXPECT_EQ(settings(fake().gpu()), before);
     EXPECT_THAT(list_journals(environment), SizeIs(0));
   }
 };
 
 // CI takes each function and code from its first call on; ERGOTUNE_ALL_FAULTS=1 also lets the fault begin
-// later, on both kinds of boards.
+// later, on both kinds of GPUs.
 TEST_P(NvmlFaults, NothingIsLeftBehind) {
   const bool all = std::getenv("ERGOTUNE_ALL_FAULTS") != nullptr;
-  const bool of_old_boards = GetParam().find("Applications") != std::string::npos;
+  const bool of_old_gpus = GetParam().find("Applications") != std::string::npos;
   constexpr std::array codes = {4, 15, 3, 10, 999};  // NO_PERMISSION, GPU_IS_LOST, NOT_SUPPORTED, TIMEOUT, UNKNOWN
   for (const int code : codes) {
-    if (!of_old_boards || all) run("hopper", code, 0);
-    if (of_old_boards || all) run("pascal", code, 0);
+    if (!of_old_gpus || all) run("hopper", code, 0);
+    if (of_old_gpus || all) run("pascal", code, 0);
     if (!all) continue;
     for (const std::uint64_t healthy_calls : {1, 2, 3}) {
       run("hopper", code, healthy_calls);

@@ -117,7 +117,7 @@ struct EnergyTree : AmdgpuTree {
   }
 };
 
-TEST(AmdgpuEnergy, CountsAsTheBoardDrawsAndComesBeforePower) {
+TEST(AmdgpuEnergy, CountsAsTheGpuDrawsAndComesBeforePower) {
   EnergyTree tree;
   const PowerCurve curve{200, 80, 0.3};
   const double begin = host_seconds();

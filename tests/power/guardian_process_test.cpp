@@ -64,15 +64,15 @@ struct Spoken {
   std::optional<ChildProcess> process;
   Spoken(const Guardians& test, pid_t session, const std::string& key, const std::string& attempts = "1") {
     const SocketPair sockets = make_socket_pair();
-    const std::vector<std::string> words{own_program(),     "test-guardian",
-                                         "--session",       std::to_string(session),
-                                         "--session-ticks", std::to_string(process_start_ticks(session)),
-                                         "--control",       "tegra",
-                                         "--key",           key,
-                                         "--state",         test.environment.state_folder.string(),
-                                         "--sysfs-root",    test.environment.sysfs_root.string(),
-                                         "--attempts",      attempts};
-    process = ChildProcess::start(words, {}, sockets.theirs);
+    const std::vector<std::string> strings{own_program(),     "test-guardian",
+                                           "--session",       std::to_string(session),
+                                           "--session-ticks", std::to_string(process_start_ticks(session)),
+                                           "--control",       "tegra",
+                                           "--key",           key,
+                                           "--state",         test.environment.state_folder.string(),
+                                           "--sysfs-root",    test.environment.sysfs_root.string(),
+                                           "--attempts",      attempts};
+    process = ChildProcess::start(strings, {}, sockets.theirs);
     ::close(sockets.theirs);
     stream.emplace(guardian::kKind, sockets.ours, sockets.ours);
   }

@@ -228,7 +228,7 @@ TEST(GuardianReport, SurvivesTheSocket) {
   EXPECT_EQ(read.outcomes[0].result.status, ControlStatus::timeout);
 }
 
-TEST_F(Sessions, WhatCouldNotBePutBackIsToldAtTheEndOfTheProcess) {
+TEST_F(Sessions, WhatCouldNotBePutBackIsReportedAtTheEndOfTheProcess) {
   take_failed_restores();
   {
     ControlSessionOptions options;
@@ -240,8 +240,8 @@ TEST_F(Sessions, WhatCouldNotBePutBackIsToldAtTheEndOfTheProcess) {
   }
   const auto reports = take_failed_restores();
   ASSERT_THAT(reports, SizeIs(1));
-  EXPECT_THAT(words_of(reports.front()), HasSubstr("min_freq"));
-  EXPECT_THAT(words_of(reports.front()), HasSubstr("ergotune clocks restore"));
+  EXPECT_THAT(description_of(reports.front()), HasSubstr("min_freq"));
+  EXPECT_THAT(description_of(reports.front()), HasSubstr("ergotune clocks restore"));
   EXPECT_THAT(take_failed_restores(), SizeIs(0)) << "told once";
 }
 

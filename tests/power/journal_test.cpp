@@ -156,7 +156,7 @@ TEST_F(Replay, AfterARestartTheJournalIsClearedAndNothingIsWritten) {
   EXPECT_THAT(list_journals(environment), SizeIs(0));
 }
 
-TEST_F(Replay, AfterARestartFilesArePutBackWhenAsked) {
+TEST_F(Replay, AfterARestartFilesArePutBackWhenRequested) {
   leave_behind("another boot");
   EXPECT_TRUE(replay_stale_journals(environment, true).at(0).complete);
   EXPECT_EQ(max_frequency(), "1300500000");

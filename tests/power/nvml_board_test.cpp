@@ -1,4 +1,4 @@
-// NVIDIA boards by name, what is known of their kind, what their monitor and sensors say at the bounds.
+// NVIDIA GPUs by name, what is known of their kind, what their monitor and sensors say at the bounds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-struct NvmlBoards : ::testing::Test {
+struct NvmlGpus : ::testing::Test {
   fake_nvml::FakeNvml nvml{"generation=hopper devices=2"};
   void SetUp() override {
     nvml.use_here();
@@ -27,24 +27,24 @@ struct NvmlBoards : ::testing::Test {
   }
 };
 
-TEST_F(NvmlBoards, ALostOneHidesNoOther) {
+TEST_F(NvmlGpus, ALostOneHidesNoOther) {
   nvml.add_fault("nvmlDeviceGetHandleByIndex_v2", 15, 0, 1);
   const auto library = nvml::Library::open();
   ASSERT_TRUE(library);
-  ASSERT_EQ(library->boards().size(), 1u);
-  EXPECT_EQ(library->boards()[0].index, 1u);
-  EXPECT_EQ(library->boards()[0].uuid, nvml.board(1).uuid);
-  EXPECT_EQ(library->boards()[0].architecture, 9u);
+  ASSERT_EQ(library->gpus().size(), 1u);
+  EXPECT_EQ(library->gpus()[0].index, 1u);
+  EXPECT_EQ(library->gpus()[0].uuid, nvml.gpu(1).uuid);
+  EXPECT_EQ(library->gpus()[0].architecture, 9u);
   EXPECT_EQ(library->driver_version(), "580.159.00");
 }
 
-TEST_F(NvmlBoards, OfAnUnknownGenerationAreAskedForEverything) {
+TEST_F(NvmlGpus, OfAnUnknownGenerationAreRequestedForEverything) {
   nvml.add_fault("nvmlDeviceGetArchitecture", 3);
-  EXPECT_THAT(sensors_of(nvml.board().uuid),
+  EXPECT_THAT(sensors_of(nvml.gpu().uuid),
               ElementsAre("nvml:0/energy", "nvml:0/samples", "nvml:0/instant", "nvml:0/average"));
   EXPECT_EQ(info("instant").kind, SensorKind::windowed_power);
   EXPECT_EQ(info("instant").window, 0.1);
-  EXPECT_THAT(sensors_of(nvml.board().uuid, true), IsEmpty()) << "a board is no CPU";
+  EXPECT_THAT(sensors_of(nvml.gpu().uuid, true), IsEmpty()) << "a board is no CPU";
   nvml.add_fault("field:185", 3);
   std::vector<Reading> out;
   EXPECT_EQ(open_sensor("nvml:0/average")->read(out), ReadStatus::ok) << "the plain call averages too";
@@ -53,7 +53,7 @@ TEST_F(NvmlBoards, OfAnUnknownGenerationAreAskedForEverything) {
   EXPECT_NO_THROW(open_sensor("nvml:0/instant")) << "a field of its own";
 }
 
-TEST_F(NvmlBoards, ACallThatLostTheProcessorIsNoReadingButASlowDriverIsRead) {
+TEST_F(NvmlGpus, ACallThatLostTheProcessorIsNoReadingButASlowDriverIsRead) {
   for (const char* role : {"energy", "instant"}) {
     const auto sensor = open_sensor(std::string("nvml:0/") + role);
     std::vector<Reading> out;

@@ -1,4 +1,4 @@
-// A board behind the fake NVML whose settings a test changes and compares.
+// A GPU behind the fake NVML whose settings a test changes and compares.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,8 +31,8 @@ struct NvmlControls : ::testing::Test {
   void start(const std::string& generation) {
     fake().clear_faults();
     fake().state().permitted = 1;
-    for (int i = 0; i < 2; ++i) fake_nvml::preset(fake().board(i), generation, i);
-    fake().restart_boards();
+    for (int i = 0; i < 2; ++i) fake_nvml::preset(fake().gpu(i), generation, i);
+    fake().restart_gpus();
   }
   std::unique_ptr<ControlSession> open(bool take_over = false) {
     ControlSessionOptions options;
@@ -40,7 +40,7 @@ struct NvmlControls : ::testing::Test {
     return ControlSession::open(open_control("nvml:0", environment), options);
   }
   // What a client can leave set.
-  static auto settings(const fake_nvml::Board& b) {
+  static auto settings(const fake_nvml::Gpu& b) {
     return std::array<std::uint32_t, 11>{static_cast<std::uint32_t>(b.locked),
                                          b.locked_min,
                                          b.locked_max,

@@ -34,7 +34,7 @@ class Nvml : public testing::Test {
   }
 };
 
-TEST_F(Nvml, ListsEverySensorOfEveryBoard) {
+TEST_F(Nvml, ListsEverySensorOfEveryGpu) {
   fake();
   std::vector<std::string> ids;
   for (const auto& info : list_sensors()) ids.push_back(info.id);
@@ -44,7 +44,7 @@ TEST_F(Nvml, ListsEverySensorOfEveryBoard) {
 
 TEST_F(Nvml, DeviceMeetsItsSensorsByUuidOrPciAddress) {
   auto& nvml = fake();
-  const std::string uuid = nvml.board(1).uuid;
+  const std::string uuid = nvml.gpu(1).uuid;
   auto by_uuid = sensors_for_device(uuid, "", false);
   ASSERT_EQ(by_uuid.size(), 4u);
   EXPECT_EQ(by_uuid[0]->info().id, "nvml:1/energy");
@@ -57,7 +57,7 @@ TEST_F(Nvml, DeviceMeetsItsSensorsByUuidOrPciAddress) {
   EXPECT_EQ(open_sensor("nvml:0000:1B:00.0")->info().id, "nvml:0/energy");
 }
 
-TEST_F(Nvml, UnknownBoardOrSensorIsOneMessageThatNamesWhatThereIs) {
+TEST_F(Nvml, UnknownGpuOrSensorIsOneMessageThatNamesWhatThereIs) {
   fake();
   std::vector<std::string> notes;
   EXPECT_TRUE(sensors_for_device("GPU-somebody-else", "", false, &notes).empty());
@@ -81,7 +81,7 @@ TEST_F(Nvml, GenerationsOfferWhatTheyHave) {
   auto roles = [&](const char* description) {
     fake(description);
     std::vector<std::string> names;
-    for (const auto& sensor : sensors_for_device(fake_nvml::FakeNvml().board().uuid, "", false))
+    for (const auto& sensor : sensors_for_device(fake_nvml::FakeNvml().gpu().uuid, "", false))
       names.push_back(sensor_role(sensor->info()));
     return names;
   };
@@ -167,19 +167,19 @@ TEST_F(Nvml, FailuresAreNeverANumber) {
 
 TEST_F(Nvml, AZeroReadingIsAFailure) {
   auto& nvml = fake("generation=ampere");
-  nvml.board().instant.gain = 0;
+  nvml.gpu().instant.gain = 0;
   std::vector<Reading> out;
   std::vector<std::string> notes;
-  for (const auto& sensor : sensors_for_device(nvml.board().uuid, "", false, &notes))
+  for (const auto& sensor : sensors_for_device(nvml.gpu().uuid, "", false, &notes))
     EXPECT_NE(sensor_role(sensor->info()), "instant");
   EXPECT_THAT(notes, ElementsAre(HasSubstr("0 W")));
 }
 
-TEST_F(Nvml, MonitorReadsTheBoard) {
+TEST_F(Nvml, MonitorReadsTheGpu) {
   auto& nvml = fake("generation=hopper");
   nvml.set_activity(1.0);
   wait_for(0.3);
-  auto monitor = monitor_for_device(nvml.board().uuid, "");
+  auto monitor = monitor_for_device(nvml.gpu().uuid, "");
   ASSERT_TRUE(monitor);
   auto state = monitor->read();
   EXPECT_NEAR(*state.core_clock_mhz, 1740, 60);  // the power cap holds it below 1980
@@ -199,14 +199,14 @@ TEST_F(Nvml, MonitorReadsTheBoard) {
 
 TEST_F(Nvml, ForeignProcessesAreSeenAndOurOwnAreNot) {
   auto& nvml = fake();
-  auto monitor = monitor_for_device(nvml.board().uuid, "");
-  nvml.board().process_count = 2;
-  nvml.board().processes[0] = static_cast<std::uint32_t>(getpid());
+  auto monitor = monitor_for_device(nvml.gpu().uuid, "");
+  nvml.gpu().process_count = 2;
+  nvml.gpu().processes[0] = static_cast<std::uint32_t>(getpid());
   const Stranger stranger;
-  nvml.board().processes[1] = static_cast<std::uint32_t>(stranger.pid());
+  nvml.gpu().processes[1] = static_cast<std::uint32_t>(stranger.pid());
   EXPECT_THAT(*monitor->read().foreign_processes, ElementsAre(stranger.pid()));
-  nvml.board().process_count = 1;
-  nvml.board().processes[0] = 4194303;  // a number of the host's that means nothing here: may be ourselves
+  nvml.gpu().process_count = 1;
+  nvml.gpu().processes[0] = 4194303;  // a number of the host's that means nothing here: may be ourselves
   EXPECT_FALSE(monitor->read().foreign_processes);
 }
 
@@ -222,7 +222,7 @@ TEST_F(Nvml, MissingDriverIsANoteNotAnError) {
   setenv("ERGOTUNE_NVML", FakeNvml::library().c_str(), 1);
 }
 
-TEST_F(Nvml, StoredCalibrationHoldsForItsBoardAndDriver) {
+TEST_F(Nvml, StoredCalibrationHoldsForItsGpuAndDriver) {
   fake();
   const auto folder = std::filesystem::temp_directory_path() / ("ergotune-calibration-" + std::to_string(getpid()));
   setenv("ERGOTUNE_DATA_DIR", folder.c_str(), 1);

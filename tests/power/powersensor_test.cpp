@@ -198,7 +198,7 @@ TEST(Powersensor3, MarkersComeBackWithTheirTime) {
   FakePowersensor3 device(with_curve(kCurve));
   const auto sensor = open_powersensor3(device.path());
   usleep(300000);
-  const double asked = host_seconds();
+  const double requested = host_seconds();
   sensor->mark();
   std::vector<double> markers;
   for (int i = 0; i < 500 && markers.empty(); ++i) {
@@ -206,7 +206,7 @@ TEST(Powersensor3, MarkersComeBackWithTheirTime) {
     markers = sensor->take_markers();
   }
   ASSERT_EQ(markers.size(), 1u);
-  EXPECT_GT(markers[0], asked - 0.02);
+  EXPECT_GT(markers[0], requested - 0.02);
   EXPECT_LT(markers[0], host_seconds() + 0.02);
 }
 

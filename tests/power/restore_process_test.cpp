@@ -24,7 +24,7 @@ struct RestoreApart : ::testing::Test {
   ControlEnvironment environment;
   std::filesystem::path file;
 
-  // A board with everything changed, and the journal that a session left.
+  // A GPU with everything changed, and the journal that a session left.
   void SetUp() override {
     nvml.use_here();
     environment.nvml_library = fake_nvml::FakeNvml::library();
@@ -60,10 +60,10 @@ struct RestoreApart : ::testing::Test {
 
 TEST_F(RestoreApart, PutsEverythingBack) {
   const auto report = restore();
-  EXPECT_TRUE(report.complete) << words_of(report);
-  EXPECT_EQ(nvml.board().locked, 0);
-  EXPECT_EQ(nvml.board().memory_locked, 0);
-  EXPECT_EQ(nvml.board().power_limit_mw, 700000u);
+  EXPECT_TRUE(report.complete) << description_of(report);
+  EXPECT_EQ(nvml.gpu().locked, 0);
+  EXPECT_EQ(nvml.gpu().memory_locked, 0);
+  EXPECT_EQ(nvml.gpu().power_limit_mw, 700000u);
   EXPECT_FALSE(std::filesystem::exists(file));
   for (const auto& call : nvml.setter_calls())
     if (std::string(call.function).find("Reset") != std::string::npos) {
@@ -85,23 +85,23 @@ TEST_F(RestoreApart, WithoutAProcessItIsDoneHere) {
   }
   const auto other = ChildProcess::start({"/bin/sleep", "100"});
   const auto report = restore();
-  EXPECT_TRUE(report.complete) << words_of(report);
-  EXPECT_EQ(nvml.board().locked, 0);
+  EXPECT_TRUE(report.complete) << description_of(report);
+  EXPECT_EQ(nvml.gpu().locked, 0);
 }
 
 TEST_F(RestoreApart, ACallThatAbortsCostsItsStepOnly) {
   nvml.add_fault("nvmlDeviceResetGpuLockedClocks", -2);
   const auto report = restore();
   EXPECT_FALSE(report.complete);
-  ASSERT_THAT(failed(report), SizeIs(1)) << words_of(report);
-  EXPECT_THAT(words_of(report), HasSubstr("ended the process"));
-  EXPECT_EQ(nvml.board().locked, 1);
-  EXPECT_EQ(nvml.board().memory_locked, 0);
-  EXPECT_EQ(nvml.board().power_limit_mw, 700000u);
+  ASSERT_THAT(failed(report), SizeIs(1)) << description_of(report);
+  EXPECT_THAT(description_of(report), HasSubstr("ended the process"));
+  EXPECT_EQ(nvml.gpu().locked, 1);
+  EXPECT_EQ(nvml.gpu().memory_locked, 0);
+  EXPECT_EQ(nvml.gpu().power_limit_mw, 700000u);
   EXPECT_TRUE(std::filesystem::exists(file)) << "what is left is still known";
   nvml.clear_faults();
   EXPECT_TRUE(restore().complete);
-  EXPECT_EQ(nvml.board().locked, 0);
+  EXPECT_EQ(nvml.gpu().locked, 0);
 }
 
 TEST_F(RestoreApart, ACallThatHangsCostsItsStepOnlyAndLittleTime) {
@@ -110,13 +110,13 @@ TEST_F(RestoreApart, ACallThatHangsCostsItsStepOnlyAndLittleTime) {
   const auto report = restore();
   EXPECT_LT(host_seconds() - begin, 20);
   EXPECT_FALSE(report.complete);
-  ASSERT_THAT(failed(report), SizeIs(1)) << words_of(report);
-  EXPECT_THAT(words_of(report), HasSubstr("did not return"));
+  ASSERT_THAT(failed(report), SizeIs(1)) << description_of(report);
+  EXPECT_THAT(description_of(report), HasSubstr("did not return"));
   while (::waitpid(-1, nullptr, 0) > 0) {  // what hung is not left behind
   }
-  EXPECT_THAT(words_of(report), HasSubstr("ergotune clocks restore"));
-  EXPECT_EQ(nvml.board().memory_locked, 0);
-  EXPECT_EQ(nvml.board().power_limit_mw, 700000u);
+  EXPECT_THAT(description_of(report), HasSubstr("ergotune clocks restore"));
+  EXPECT_EQ(nvml.gpu().memory_locked, 0);
+  EXPECT_EQ(nvml.gpu().power_limit_mw, 700000u);
 }
 
 TEST_F(RestoreApart, ADriverThatDoesNotOpenAtAllIsSaid) {
@@ -125,7 +125,7 @@ TEST_F(RestoreApart, ADriverThatDoesNotOpenAtAllIsSaid) {
   const auto report = restore();
   EXPECT_LT(host_seconds() - begin, 20);
   EXPECT_FALSE(report.complete);
-  EXPECT_THAT(words_of(report), HasSubstr("does not open"));
+  EXPECT_THAT(description_of(report), HasSubstr("does not open"));
   EXPECT_TRUE(std::filesystem::exists(file));
 }
 

@@ -19,16 +19,16 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 constexpr auto kCore = ControlQuantity::core_clock_mhz;
 
-TEST_F(Sessions, TheSecondIsRefusedAndToldAboutTheFirst) {
+TEST_F(Sessions, TheSecondIsRefusedAndReportedAboutTheFirst) {
   ControlSessionOptions options;
   options.command = "ergotune tune first.toml";
   const auto first = open(options);
   options.wait_for_guardian = 1e6;
-  const std::string words = refusal(options);
-  EXPECT_THAT(words, HasSubstr(std::to_string(getpid())));
-  EXPECT_THAT(words, HasSubstr("ergotune tune first.toml"));
-  EXPECT_THAT(words, HasSubstr("since 20"));
-  EXPECT_THAT(words, HasSubstr("two sessions on one device")) << "at once: one that lives is not waited for";
+  const std::string message = refusal(options);
+  EXPECT_THAT(message, HasSubstr(std::to_string(getpid())));
+  EXPECT_THAT(message, HasSubstr("ergotune tune first.toml"));
+  EXPECT_THAT(message, HasSubstr("since 20"));
+  EXPECT_THAT(message, HasSubstr("two sessions on one device")) << "at once: one that lives is not waited for";
 }
 
 TEST(GuardianProgram, IsTheCommandBesideTheLibraryWhereTheProgramIsNone) {

@@ -163,7 +163,7 @@ TEST(Amdgpu, ASleepingCardIsAFailure) {
   EXPECT_TRUE(out.empty());
 }
 
-TEST(Amdgpu, TheMonitorReadsTheBoard) {
+TEST(Amdgpu, TheMonitorReadsTheGpu) {
   AmdgpuTree tree;
   const auto monitor = monitor_for_device("", "0000:03:00.0");
   ASSERT_NE(monitor, nullptr);
@@ -245,15 +245,15 @@ TEST(Rapl, CountersThatOnlyRootReadsSaySo) {
   if (root) {  // who reads everything
     ASSERT_EQ(seteuid(kNobody), 0);
   }
-  const std::string words = refusal("rapl:package-0");
+  const std::string message = refusal("rapl:package-0");
   std::vector<std::string> notes;
   const auto sensors = sensors_for_device("", "", true, &notes);
   if (root) {
     ASSERT_EQ(seteuid(0), 0);
   }
-  EXPECT_THAT(words, HasSubstr("root only"));
-  EXPECT_THAT(words, HasSubstr("chmod a+r"));
-  EXPECT_THAT(words, HasSubstr("/intel-rapl:0/energy_uj")) << "the first of them";
+  EXPECT_THAT(message, HasSubstr("root only"));
+  EXPECT_THAT(message, HasSubstr("chmod a+r"));
+  EXPECT_THAT(message, HasSubstr("/intel-rapl:0/energy_uj")) << "the first of them";
   EXPECT_TRUE(sensors.empty());
   EXPECT_THAT(notes, testing::Contains(HasSubstr("root only")));
 }

@@ -131,7 +131,7 @@ TEST_F(ProgramFileTest, IdentityFollowsTheContentsOfFiles) {
   }
 }
 
-TEST_F(ProgramFileTest, MistakesAreToldWithTheirPlace) {
+TEST_F(ProgramFileTest, MistakesAreReportedWithTheirPlace) {
   EXPECT_THAT(mistake("comand = [\"a\"]"), AllOf(StartsWith("p.toml:5:1:"), HasSubstr("did you mean \"command\"?")));
   EXPECT_THAT(mistake("environment = {}"), HasSubstr("\"command\""));
   EXPECT_THAT(mistake("command = \"./app --tile\""),

@@ -23,7 +23,7 @@ class Draw {
   explicit Draw(std::uint64_t seed) : random_(seed) {}
 
   /// Text with quotes, braces and line ends: what names and descriptions may hold.
-  std::string words() { return text("abZ_9 \"\\\n{"); }
+  std::string message() { return text("abZ_9 \"\\\n{"); }
   /// Each once, as names are in a file.
   std::string identifier() { return "p" + text("abX_7") + "_" + std::to_string(++count_); }
   Value value() {
@@ -35,7 +35,7 @@ class Draw {
       case 2:
         return Value(real());
       default:
-        return Value(words());
+        return Value(message());
     }
   }
   ProblemFile problem();
@@ -62,7 +62,7 @@ class Draw {
 Parameter Draw::parameter() {
   Parameter parameter;
   parameter.name = identifier();
-  parameter.place = {words(), static_cast<int>(random_.below(99)), static_cast<int>(random_.below(99))};
+  parameter.place = {message(), static_cast<int>(random_.below(99)), static_cast<int>(random_.below(99))};
   if (random_.chance(0.5)) {
     parameter.range = DependentRange{Expression::parse("1"), Expression::parse("n*2 + 1"), Expression::parse("3")};
   } else {
@@ -88,30 +88,30 @@ Argument Draw::argument() {
 
 ProblemFile Draw::problem() {
   ProblemFile problem;
-  problem.name = words();
-  problem.description = words();
+  problem.name = message();
+  problem.description = message();
   problem.file = identifier();
   for (std::size_t n = few(); n > 0; --n) problem.constants[identifier()] = value();
-  problem.constants_by_device[words()] = {{"n", value()}};
+  problem.constants_by_device[message()] = {{"n", value()}};
   for (std::size_t n = 1 + few(); n > 0; --n) problem.parameters.push_back(parameter());
   Restriction restriction;
   restriction.expression = Expression::parse(one_of({"a % 2 == 0", "a in (1, 2) and not b < 3", "'x' == c"}));
-  restriction.name = words();
+  restriction.name = message();
   restriction.restriction_class = one_of({RestrictionClass::device_limit, RestrictionClass::performance});
   problem.restrictions.push_back(restriction);
   problem.kernel().arguments.push_back(argument());
-  problem.kernel().sources.push_back({Language::hip, "f.cpp", words(), {"/a", "/b c"}});
+  problem.kernel().sources.push_back({Language::hip, "f.cpp", message(), {"/a", "/b c"}});
   problem.kernel().function = Template::parse("gemm<{{TILE}}, float>");
   problem.kernel().options["cuda"] = {Template::parse("-DX={{a+1}}")};
   problem.kernel().launch.block = {Expression::parse("a"), Expression::parse("b")};
   problem.verification.kind = Verification::Kind::kernel;
   problem.verification.reference = std::make_shared<Kernel>(problem.kernel());
-  problem.objective = {words(), Direction::maximise, {"f", 1, 2}};
-  problem.plans.push_back({words(), {{words(), {"code"}, {{"x", value()}}, "time", "random", "25", {"f", 3, 4}}}});
+  problem.objective = {message(), Direction::maximise, {"f", 1, 2}};
+  problem.plans.push_back({message(), {{message(), {"code"}, {{"x", value()}}, "time", "random", "25", {"f", 3, 4}}}});
   problem.run.seed = random_() >> 1;
   problem.run.strategy_options["x"] = value();
   problem.run.cold_cache = random_.chance(0.5);
-  problem.run.sensors = {words()};
+  problem.run.sensors = {message()};
   return problem;
 }
 

@@ -93,15 +93,15 @@ TEST(Settings, EveryRowIsReadFromTheWordsOfACommandLine) {
     if (setting.is_flag()) continue;
     RunConfig settings;
     const GivenValue value = another(setting);
-    std::vector<std::string> words;
+    std::vector<std::string> strings;
     if (const auto* list = std::get_if<std::vector<Value>>(&value)) {
-      for (const Value& v : *list) words.push_back(v.to_string());
+      for (const Value& v : *list) strings.push_back(v.to_string());
     } else if (setting.is_list()) {
-      words = {"population=20"};
+      strings = {"population=20"};
     } else {
-      words = {std::get<Value>(value).to_string()};
+      strings = {std::get<Value>(value).to_string()};
     }
-    parse_setting(settings, setting, words, "--it");
+    parse_setting(settings, setting, strings, "--it");
     EXPECT_EQ(value_of(settings, setting), value) << setting.name;
   }
 }

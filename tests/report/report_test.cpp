@@ -110,10 +110,10 @@ TEST_F(Report, TellsFailuresInTheirWordsAndApart) {
     Store store = Store::open(file);
     const auto session =
         store.session(SessionIdentity{.problem = "p"}, {"x"}, "time", R"({"configurations": 40})", "{}");
-    const auto add = [&](int x, Status status, const std::string& words) {
+    const auto add = [&](int x, Status status, const std::string& description) {
       Measurement m;
       m.status = status;
-      m.message = words;
+      m.message = description;
       if (usable(status)) m.quantities["time"].value = 0.01;
       store.add(session, {x}, m);
     };
@@ -149,7 +149,7 @@ TEST_F(Report, TellsFailuresInTheirWordsAndApart) {
   EXPECT_LT(document["convergence_range"][1], 0.02);
 }
 
-TEST_F(Report, RanksByWhatIsAskedForAndElseByTheLastRun) {
+TEST_F(Report, RanksByWhatIsRequestedForAndElseByTheLastRun) {
   const auto file = stored(folder_ / "two.db", "time", {{1, 20}, {2, 10}});
   write_report(file, 0, folder_ / "report.html", "energy");
   EXPECT_DOUBLE_EQ(data()["best"]["objective"].get<double>(), 10);

@@ -17,7 +17,7 @@ using search_tests::line_recording;
 
 /// What the strategies of these tests were given.
 struct Seen {
-  std::vector<std::uint64_t> seeds, sizes, budgets, told;
+  std::vector<std::uint64_t> seeds, sizes, budgets, reported;
   std::vector<double> seconds;
   std::map<std::string, Value> options;
 };
@@ -45,7 +45,7 @@ class Ordered : public Strategy {
   }
   void tell(ConfigurationIndex index, const Outcome& outcome) override {
     const std::lock_guard lock(seeing);
-    seen.told.push_back(index);
+    seen.reported.push_back(index);
     seen.seconds.push_back(outcome.seconds);
   }
 

@@ -7,7 +7,7 @@
 namespace ergotune {
 namespace {
 
-TEST(Cliffs, AreTheSameForASeedAndAsTheyWereAskedFor) {
+TEST(Cliffs, AreTheSameForASeedAndAsTheyWereRequestedFor) {
   cliffs::Options options;
   options.seed = 5;
   options.failing = 0.5;

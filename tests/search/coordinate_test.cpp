@@ -27,10 +27,10 @@ std::vector<std::string> visits(const SearchSpace& space, const Costs& cost, dou
   const auto strategy = make_strategy("coordinate", context);
   std::vector<std::string> list;
   while (true) {
-    const auto asked = strategy->ask(4);
-    if (asked.empty()) return list;
-    EXPECT_EQ(asked.size(), 1u);
-    const Configuration configuration = space.configuration(asked.front());
+    const auto requested = strategy->ask(4);
+    if (requested.empty()) return list;
+    EXPECT_EQ(requested.size(), 1u);
+    const Configuration configuration = space.configuration(requested.front());
     std::string text;
     for (const Value& value : configuration) text += (text.empty() ? "" : " ") + value.to_string();
     list.push_back(text);
@@ -42,7 +42,7 @@ std::vector<std::string> visits(const SearchSpace& space, const Costs& cost, dou
       outcome.degrees = {degrees};
     }
     outcome.kernel_times = kernel_times;
-    strategy->tell(asked.front(), outcome);
+    strategy->tell(requested.front(), outcome);
     EXPECT_LE(list.size(), 100u);
     if (list.size() > 100) return list;
   }

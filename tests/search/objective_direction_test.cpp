@@ -36,7 +36,7 @@ TEST(ObjectiveDirection, FollowsFromTheUnit) {
     EXPECT_EQ(direction_of(less), Direction::minimise) << less;
 }
 
-TEST(ObjectiveDirection, IsAskedForWhereNothingSaysIt) {
+TEST(ObjectiveDirection, IsRequestedForWhereNothingSaysIt) {
   for (const std::string name : {"score", "share", "occupancy", "registers", "achieved_occupancy"}) {
     EXPECT_THROW(direction_of(name), UserError) << name;
     EXPECT_EQ(direction_of("max " + name), Direction::maximise) << name;

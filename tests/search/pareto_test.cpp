@@ -189,7 +189,7 @@ TEST(Pareto, Nsga2BeatsRandomSampling) {
   EXPECT_GT(nsga, random);
 }
 
-// Share of the front's volume after 100 evaluations with so many slots, which stay busy; none is asked for twice.
+// Share of the front's volume after 100 evaluations with so many slots, which stay busy; none is requested twice.
 double share_with(std::size_t slots) {
   const TradeOff data = trade_off();
   StrategyContext c;
@@ -197,11 +197,11 @@ double share_with(std::size_t slots) {
   c.objectives = 2;
   const auto strategy = make_strategy("auto", c);
   std::deque<ConfigurationIndex> under_way;
-  std::set<ConfigurationIndex> asked;
+  std::set<ConfigurationIndex> requested;
   Points front, seen;
   while (seen.size() < 100) {
     for (const ConfigurationIndex index : strategy->ask(slots - under_way.size())) {
-      EXPECT_TRUE(asked.insert(index).second);
+      EXPECT_TRUE(requested.insert(index).second);
       under_way.push_back(index);
     }
     EXPECT_EQ(under_way.size(), slots) << "after " << seen.size();

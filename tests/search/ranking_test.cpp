@@ -48,7 +48,7 @@ TEST(Ranking, BestFirstFailuresLeftOutEqualsInTheirOrder) {
 
 // What a power limit held down keeps its numbers: the same setting gives the same clock again. But it never wins by
 // that.
-TEST(Ranking, OfEqualsOneThatRanAsAskedLeads) {
+TEST(Ranking, OfEqualsOneThatRanAsRequestedLeads) {
   std::vector<Measurement> list{measured(1, 100), measured(1, 101), measured(1, 110), measured(1, 100.5)};
   for (Measurement& m : list) m.quantities["energy"].standard_error = 0.8;
   list[0].warnings = list[3].warnings = {"asked 1410 MHz, ran 1275 MHz, power cap"};

@@ -28,12 +28,12 @@ class EveryStrategy : public testing::TestWithParam<std::string> {
   }
 
   /// "coordinate" ends where no coordinate gets better; all others go on until the space is used up.
-  void expect_all(std::size_t asked, std::size_t all) const {
+  void expect_all(std::size_t requested, std::size_t all) const {
     if (GetParam() == "coordinate") {
-      EXPECT_GE(asked, 1u);
-      EXPECT_LE(asked, all);
+      EXPECT_GE(requested, 1u);
+      EXPECT_LE(requested, all);
     } else {
-      EXPECT_EQ(asked, all);
+      EXPECT_EQ(requested, all);
     }
   }
 
@@ -42,17 +42,17 @@ class EveryStrategy : public testing::TestWithParam<std::string> {
   template <class Value>
   std::vector<ConfigurationIndex> run(Strategy& strategy, const SearchSpace& space, std::size_t batch, Value value,
                                       std::size_t limit = 100000) {
-    std::vector<ConfigurationIndex> asked;
+    std::vector<ConfigurationIndex> requested;
     std::set<ConfigurationIndex> seen;
     std::vector<ConfigurationIndex> outstanding;
-    while (asked.size() < limit) {
+    while (requested.size() < limit) {
       const auto next = strategy.ask(batch - outstanding.size());
       EXPECT_LE(next.size(), batch - outstanding.size());
       if (next.empty() && outstanding.empty()) break;
       for (const ConfigurationIndex index : next) {
         EXPECT_LT(index, space.size());
         EXPECT_TRUE(seen.insert(index).second) << "asked twice: " << index;
-        asked.push_back(index);
+        requested.push_back(index);
         outstanding.push_back(index);
       }
       // the newest result first, so that old ones stay outstanding for a while
@@ -60,7 +60,7 @@ class EveryStrategy : public testing::TestWithParam<std::string> {
       outstanding.pop_back();
       strategy.tell(done, value(done));
     }
-    return asked;
+    return requested;
   }
 };
 
@@ -68,8 +68,9 @@ TEST_P(EveryStrategy, EndsOnTinySpacesHavingTriedAll) {
   for (const int size : {1, 2, 3}) {
     const SearchSpace space = line_space(size);
     const auto strategy = make_strategy(GetParam(), context(space));
-    const auto asked = run(*strategy, space, 1, [](auto index) { return success(1.0 + static_cast<double>(index)); });
-    expect_all(asked.size(), static_cast<std::size_t>(size));
+    const auto requested =
+        run(*strategy, space, 1, [](auto index) { return success(1.0 + static_cast<double>(index)); });
+    expect_all(requested.size(), static_cast<std::size_t>(size));
     EXPECT_TRUE(strategy->ask(1).empty());
   }
 }
@@ -78,17 +79,17 @@ TEST_P(EveryStrategy, VisitsAWholeRestrictedSpaceOnceAndNothingElse) {
   const SearchSpace space = restricted_space();
   for (const std::size_t batch : {std::size_t{1}, std::size_t{5}}) {
     const auto strategy = make_strategy(GetParam(), context(space));
-    const auto asked = run(*strategy, space, batch, [&](auto index) { return success(landscape(space, index)); });
+    const auto requested = run(*strategy, space, batch, [&](auto index) { return success(landscape(space, index)); });
     SCOPED_TRACE(batch);
-    expect_all(asked.size(), space.size());
+    expect_all(requested.size(), space.size());
   }
 }
 
 TEST_P(EveryStrategy, SurvivesASpaceWhereEverythingFails) {
   const SearchSpace space = restricted_space();
   const auto strategy = make_strategy(GetParam(), context(space));
-  const auto asked = run(*strategy, space, 1, [](auto) { return Outcome{}; });
-  expect_all(asked.size(), space.size());
+  const auto requested = run(*strategy, space, 1, [](auto) { return Outcome{}; });
+  expect_all(requested.size(), space.size());
 }
 
 TEST_P(EveryStrategy, SurvivesNegativeEqualAndMixedValues) {
@@ -124,9 +125,9 @@ TEST_P(EveryStrategy, NeverAsksForWhatIsKnown) {
     known.insert(i);
   }
   const auto strategy = make_strategy(GetParam(), c);
-  const auto asked = run(*strategy, space, 1, [&](auto index) { return success(landscape(space, index)); });
-  for (const ConfigurationIndex index : asked) EXPECT_EQ(known.count(index), 0u);
-  expect_all(asked.size() + known.size(), space.size());
+  const auto requested = run(*strategy, space, 1, [&](auto index) { return success(landscape(space, index)); });
+  for (const ConfigurationIndex index : requested) EXPECT_EQ(known.count(index), 0u);
+  expect_all(requested.size() + known.size(), space.size());
 }
 
 TEST_P(EveryStrategy, TakesAPriorAndSeveralObjectives) {
@@ -157,10 +158,10 @@ TEST_P(EveryStrategy, TakesRevisedOutcomes) {
   const auto strategy = make_strategy(GetParam(), context(space));
   std::set<ConfigurationIndex> seen;
   for (int n = 0; n < 60; ++n) {
-    const auto asked = strategy->ask(1);
-    if (asked.empty()) break;
-    EXPECT_TRUE(seen.insert(asked.front()).second);
-    strategy->tell(asked.front(), success(landscape(space, asked.front())));
+    const auto requested = strategy->ask(1);
+    if (requested.empty()) break;
+    EXPECT_TRUE(seen.insert(requested.front()).second);
+    strategy->tell(requested.front(), success(landscape(space, requested.front())));
     if (n % 20 == 19)
       for (const ConfigurationIndex index : seen) strategy->tell(index, success(3 * landscape(space, index)));
   }
@@ -197,10 +198,10 @@ TEST(Strategies, ModelBasedOnesNeedFarFewerEvaluationsThanRandom) {
       c.seed = seed;
       const auto strategy = make_strategy(name, c);
       for (;;) {
-        const auto asked = strategy->ask(1);
-        if (asked.empty()) break;
-        const double value = landscape(space, asked.front());
-        strategy->tell(asked.front(), success(value));
+        const auto requested = strategy->ask(1);
+        if (requested.empty()) break;
+        const double value = landscape(space, requested.front());
+        strategy->tell(requested.front(), success(value));
         sum += 1;
         if (value <= 1.01 * optimum) break;
       }
@@ -245,9 +246,9 @@ class Reverse : public Strategy {
   explicit Reverse(const StrategyContext& c) : next_(c.space->size()) {}
   std::string name() const override { return "reverse"; }
   std::vector<ConfigurationIndex> ask(std::size_t count) override {
-    std::vector<ConfigurationIndex> asked;
-    while (asked.size() < count && next_ > 0) asked.push_back(--next_);
-    return asked;
+    std::vector<ConfigurationIndex> requested;
+    while (requested.size() < count && next_ > 0) requested.push_back(--next_);
+    return requested;
   }
   void tell(ConfigurationIndex index, const Outcome&) override { told.push_back(index); }
 

@@ -304,7 +304,7 @@ TEST(Sessions, WhatEndedIsNotUnfinishedAndRowsSayWhereTheyAreFrom) {
   row.configuration = first;
   row.run = 7;
   row.stage = "plan/one";
-  row.board = "GPU-1";
+  row.gpu = "GPU-1";
   for (const RowKind kind : {RowKind::search, RowKind::confirmation, RowKind::confirmed, RowKind::reference}) {
     row.kind = kind;
     row.measurement.compile_seconds = 1;
@@ -314,7 +314,7 @@ TEST(Sessions, WhatEndedIsNotUnfinishedAndRowsSayWhereTheyAreFrom) {
     const StoredRow back = store.rows(id).back();
     EXPECT_EQ(back.kind, kind);
     EXPECT_EQ(back.run, 7);
-    EXPECT_EQ(back.stage + back.board, "plan/oneGPU-1");
+    EXPECT_EQ(back.stage + back.gpu, "plan/oneGPU-1");
     EXPECT_EQ(back.measurement.compile_seconds, 1);
     EXPECT_EQ(back.measurement.verify_seconds, 2);
     EXPECT_EQ(back.measurement.measure_seconds, 3);

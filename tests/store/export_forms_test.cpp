@@ -33,7 +33,7 @@ ResultSet one_result() {
 
 json entry_of(const ResultSet& results) { return json::parse(to_kernel_tuner_cache(results))["cache"].front(); }
 
-TEST(ExportForms, ASensorIsToldByTheNameOfItsQuantity) {
+TEST(ExportForms, ASensorIsReportedByTheNameOfItsQuantity) {
   const std::pair<const char*, const char*> names[] = {
       {"nvml:0", "nvml_"}, {"powersensor3:0", "ps_"}, {"powersensor2:1", "ps_"}, {"rapl", ""}, {"", ""}};
   for (const auto& [sensor, prefix] : names) {

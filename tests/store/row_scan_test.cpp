@@ -27,7 +27,7 @@ class Scan : public testing::Test {
     row.kind = RowKind::confirmed;
     row.run = 7;
     row.stage = "one";
-    row.board = "GPU-1";
+    row.gpu = "GPU-1";
     Measurement& m = row.measurement;
     m.message = "wide";
     m.status = Status::not_converged;
@@ -59,7 +59,7 @@ TEST_F(Scan, ALeanRowSaysWhatTheWholeOneSays) {
     EXPECT_EQ(row.configuration, R"([1,"a"])");
     EXPECT_EQ(row.status, Status::not_converged);
     EXPECT_EQ(row.kind, RowKind::confirmed);
-    EXPECT_EQ(row.message + row.stage + row.board, "wideoneGPU-1");
+    EXPECT_EQ(row.message + row.stage + row.gpu, "wideoneGPU-1");
     EXPECT_EQ(row.run, 7);
     EXPECT_EQ(row.finished_at, 1.75e9);
     EXPECT_THAT((std::vector{row.compile_seconds, row.verify_seconds, row.measure_seconds, row.tuner_seconds}),
@@ -82,7 +82,7 @@ TEST_F(Scan, ALeanRowSaysWhatTheWholeOneSays) {
   EXPECT_EQ(seen, 1);
 }
 
-TEST_F(Scan, RowsComeFromARowOnAndNoMoreThanAsked) {
+TEST_F(Scan, RowsComeFromARowOnAndNoMoreThanRequested) {
   EXPECT_THAT(ids(0, 100), ElementsAre(2, 3, 4, 5, 6));
   EXPECT_THAT(ids(0, 2), ElementsAre(2, 3));
   EXPECT_THAT(ids(3, 2), ElementsAre(4, 5));

@@ -12,8 +12,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Runs of a board that heats up and rests: 60 W + 0.5 W per degree, 10 ms, with scatter that lasts (`correlation`).
-std::vector<Measurement> runs_of_a_board(Random& random, std::size_t count, double relative, double correlation = 0) {
+/// Runs of a GPU that heats up and rests: 60 W + 0.5 W per degree, 10 ms, with scatter that lasts (`correlation`).
+std::vector<Measurement> runs_of_a_gpu(Random& random, std::size_t count, double relative, double correlation = 0) {
   std::vector<Measurement> runs;
   double scatter = random.normal();
   for (std::size_t i = 0; i < count; ++i) {
@@ -33,7 +33,7 @@ std::vector<Measurement> runs_of_a_board(Random& random, std::size_t count, doub
 
 TEST(TemperatureStudy, SlopesOfWhatChangesAndOfWhatDoesNot) {
   Random random(1);
-  const TemperatureStudy study = study_temperature(runs_of_a_board(random, 300, 0.01));
+  const TemperatureStudy study = study_temperature(runs_of_a_gpu(random, 300, 0.01));
   EXPECT_TRUE(study.why_not.empty()) << study.why_not;
   EXPECT_NEAR(study.slopes.at("power").slope, 0.5, 0.03);
   EXPECT_TRUE(study.slopes.at("power").significant());
@@ -55,7 +55,7 @@ TEST(TemperatureStudy, IntervalsHoldTheTruth) {
     constexpr int kDraws = 400;
     for (int draw = 0; draw < kDraws; ++draw) {
       std::vector<double> celsius, power;
-      for (const Measurement& run : runs_of_a_board(random, 200, 0.01, correlation)) {
+      for (const Measurement& run : runs_of_a_gpu(random, 200, 0.01, correlation)) {
         celsius.push_back(*run.value("temperature"));
         power.push_back(*run.value("power"));
       }
@@ -76,9 +76,9 @@ TEST(TemperatureStudy, ACoarseThermometerWidensTheInterval) {
   EXPECT_NEAR(slope_over_temperature(celsius, power, 1)->standard_error, std::sqrt(2.0 / 12) / 9, 1e-9);
 }
 
-TEST(TemperatureStudy, WhatIsNotTheBoardsOwnIsNotKept) {
+TEST(TemperatureStudy, WhatIsNotTheGpusOwnIsNotKept) {
   Random random(3);
-  std::vector<Measurement> runs = runs_of_a_board(random, 60, 0.01);
+  std::vector<Measurement> runs = runs_of_a_gpu(random, 60, 0.01);
   runs[30].warnings = {"asked 1410 MHz, ran 1275 MHz, power cap"};
   EXPECT_THAT(study_temperature(runs).why_not, HasSubstr("power limit"));
   for (Measurement& run : runs) run.warnings.clear();

@@ -1,5 +1,5 @@
-// Measures on a fake board in virtual time: its physics (tests/fakes/nvml/board_model.hpp) under the clocks and limits
-// of a configuration, with the noise of a good sensor. Beside it the truth: where the board comes to rest in the end.
+// Measures on a fake GPU in virtual time: its physics (tests/fakes/nvml/board_model.hpp) under the clocks and limits
+// of a configuration, with the noise of a good sensor. Beside it the truth: where the GPU comes to rest in the end.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@
 namespace ergotune::test {
 
 /// What a launch of a configuration is.
-struct BoardLoad {
+struct GpuLoad {
   double mega_cycles = 20, seconds = 0, activity = 1;
 };
-using LoadOf = std::function<BoardLoad(const Configuration&)>;
+using LoadOf = std::function<GpuLoad(const Configuration&)>;
 
-class BoardEvaluator : public Evaluator {
+class GpuEvaluator : public Evaluator {
  public:
-  BoardEvaluator(fake_nvml::FakeNvml& nvml, std::vector<Parameter> parameters, LoadOf load, std::uint64_t seed)
+  GpuEvaluator(fake_nvml::FakeNvml& nvml, std::vector<Parameter> parameters, LoadOf load, std::uint64_t seed)
       : nvml_(nvml), parameters_(std::move(parameters)), load_(std::move(load)), random_(seed) {}
 
   std::string description() const override { return "fake board"; }
@@ -44,26 +44,26 @@ class BoardEvaluator : public Evaluator {
 
   Measurement measure(const Configuration& configuration) {
     set(configuration);
-    const BoardLoad load = load_(configuration);
-    auto& board = nvml_.board();
+    const GpuLoad load = load_(configuration);
+    auto& gpu = nvml_.gpu();
     fake_nvml::WorkItem work{};
     work.count = 1'000'000'000;
     work.mega_cycles = load.mega_cycles;
     work.seconds = load.seconds;
     work.activity = load.activity;
     work.high_fraction = 1;
-    enqueue(nvml_.state(), board, work);
+    enqueue(nvml_.state(), gpu, work);
     nvml_.pass(0.6);  // settles
-    const double energy = board.true_energy, done = board.work_done, began = nvml_.now();
+    const double energy = gpu.true_energy, done = gpu.work_done, began = nvml_.now();
     double clock = 0, span = 0;
     for (int i = 0; i < 20; ++i) {
       nvml_.pass(0.03);
-      clock += board.clock_mhz / 20;
+      clock += gpu.clock_mhz / 20;
     }
     span = nvml_.now() - began;
-    const double launches = board.work_done - done;
-    const double joules = (board.true_energy - energy) / launches * (1 + kNoise * random_.normal());
-    board.queue_head = board.queue_tail;
+    const double launches = gpu.work_done - done;
+    const double joules = (gpu.true_energy - energy) / launches * (1 + kNoise * random_.normal());
+    gpu.queue_head = gpu.queue_tail;
     Measurement m;
     const auto quantity = [](double value, double error) {
       return Quantity{value, error, 10, "fake board", "", Provenance::measured};
@@ -72,25 +72,25 @@ class BoardEvaluator : public Evaluator {
     m.quantities["time"] = quantity(span / launches, 1e-4 * span / launches);
     m.quantities["power"] = quantity(joules * launches / span, kNoise * joules * launches / span);
     m.quantities["core_clock"] = quantity(clock * 1e6, 0);
-    m.quantities["temperature"] = quantity(board.temperature, 0);
-    if (tells_voltage) m.quantities["core_voltage"] = quantity(voltage(board, board.clock_mhz), 0);
+    m.quantities["temperature"] = quantity(gpu.temperature, 0);
+    if (tells_voltage) m.quantities["core_voltage"] = quantity(voltage(gpu, gpu.clock_mhz), 0);
     return m;
   }
 
-  /// J of a launch once the board has come to rest: its temperature follows its power, and a limit its clock.
+  /// J of a launch once the GPU has come to rest: its temperature follows its power, and a limit its clock.
   double true_energy(const Configuration& configuration) {
     set(configuration);
-    const BoardLoad load = load_(configuration);
-    auto& board = nvml_.board();
-    double clock = requested_clock(board), power = 0;
-    const double grid = board.graphics_clocks[0] - board.graphics_clocks[1];
+    const GpuLoad load = load_(configuration);
+    auto& gpu = nvml_.gpu();
+    double clock = requested_clock(gpu), power = 0;
+    const double grid = gpu.graphics_clocks[0] - gpu.graphics_clocks[1];
     for (;;) {
-      double temperature = board.ambient;
+      double temperature = gpu.ambient;
       for (int i = 0; i < 30; ++i) {
-        power = power_at(board, load.activity, clock, temperature);
-        temperature = board.ambient + board.thermal_resistance * power;
+        power = power_at(gpu, load.activity, clock, temperature);
+        temperature = gpu.ambient + gpu.thermal_resistance * power;
       }
-      if (power <= board.power_limit_mw * 1e-3 || clock - grid < bottom_clock(board)) break;
+      if (power <= gpu.power_limit_mw * 1e-3 || clock - grid < bottom_clock(gpu)) break;
       clock -= grid;
     }
     return power * (load.mega_cycles / clock + load.seconds);
@@ -102,14 +102,14 @@ class BoardEvaluator : public Evaluator {
   static constexpr double kNoise = 0.003;
 
   void set(const Configuration& configuration) {
-    auto& board = nvml_.board();
+    auto& gpu = nvml_.gpu();
     for (const auto& [quantity, value] : setting_of(parameters_, configuration)) {
       const auto number = static_cast<std::uint32_t>(std::llround(value));
       if (quantity == ControlQuantity::core_clock_mhz) {
-        board.locked = 1;
-        board.locked_min = board.locked_max = number;
+        gpu.locked = 1;
+        gpu.locked_min = gpu.locked_max = number;
       }
-      if (quantity == ControlQuantity::power_limit_w) board.power_limit_mw = number * 1000;
+      if (quantity == ControlQuantity::power_limit_w) gpu.power_limit_mw = number * 1000;
     }
   }
 

@@ -1,4 +1,4 @@
-// Several boards of one kind: how they compare, and an answer that does not depend on who measured what.
+// Several GPUs of one kind: how they compare, and an answer that does not depend on who measured what.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ Measurement reading(double time, double energy, double error = 1e-3) {
   return m;
 }
 
-TEST(DeviceFactors, AreRatiosToTheMeanBoard) {
+TEST(DeviceFactors, AreRatiosToTheMeanGpu) {
   DeviceFactors factors;
   factors.add("a", 0, reading(1.0, 2.0));
   EXPECT_FALSE(factors.several());
@@ -50,7 +50,7 @@ TEST(DeviceFactors, AreRatiosToTheMeanBoard) {
 // What the interval says holds: over many drawn sessions it covers the true factor about as often as it claims.
 TEST(DeviceFactors, IntervalsCoverTheTruth) {
   Random random(11);
-  int covered = 0, asked = 0;
+  int covered = 0, requested = 0;
   for (int trial = 0; trial < 400; ++trial) {
     DeviceFactors factors;
     const double truth[] = {0.03, -0.01, 0.02, 0.0};
@@ -64,20 +64,20 @@ TEST(DeviceFactors, IntervalsCoverTheTruth) {
       const auto factor = factors.factor(std::string(1, static_cast<char>('a' + b)), "time");
       covered +=
           std::abs(std::log(factor->value) - (truth[b] - centre)) < 1.96 * factor->standard_error / factor->value;
-      ++asked;
+      ++requested;
     }
   }
-  EXPECT_GT(covered, 0.93 * asked);
-  EXPECT_LT(covered, 0.995 * asked) << "an interval that always covers says nothing";
+  EXPECT_GT(covered, 0.93 * requested);
+  EXPECT_LT(covered, 0.995 * requested) << "an interval that always covers says nothing";
 }
 
-/// Boards that share the work, each a factor away from what a configuration takes.
-class FakeBoards : public Evaluator {
+/// GPUs that share the work, each a factor away from what a configuration takes.
+class FakeGpus : public Evaluator {
  public:
   std::map<std::string, double> factors{{"A", 0.94}, {"B", 1.0}, {"C", 1.06}};
-  std::map<std::string, std::map<std::string, int>> runs;  ///< kind -> board -> count
+  std::map<std::string, std::map<std::string, int>> runs;  ///< kind -> GPU -> count
   std::set<std::string> lost;
-  std::function<void(FakeBoards&, const EvaluationRequest&)> before;
+  std::function<void(FakeGpus&, const EvaluationRequest&)> before;
 
   std::string description() const override { return "fake boards"; }
   Provenance provenance() const override { return Provenance::measured; }
@@ -85,10 +85,10 @@ class FakeBoards : public Evaluator {
   void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
   std::size_t pending() const override { return queue_.size(); }
   void cancel() override { queue_.clear(); }
-  std::vector<DeviceShare> boards() const override {
+  std::vector<DeviceShare> gpus() const override {
     std::vector<DeviceShare> shares;
-    for (const auto& [board, factor] : factors)
-      shares.push_back({board, "fake:" + board, "Fake", 0, 1, 0, lost.contains(board)});
+    for (const auto& [gpu, factor] : factors)
+      shares.push_back({gpu, "fake:" + gpu, "Fake", 0, 1, 0, lost.contains(gpu)});
     return shares;
   }
   std::optional<EvaluationResult> wait(double) override {
@@ -96,19 +96,19 @@ class FakeBoards : public Evaluator {
     const EvaluationRequest request = std::move(queue_.front());
     queue_.pop_front();
     if (before) before(*this, request);
-    std::string board = request.board;
-    if (board.empty() || lost.contains(board)) {
+    std::string gpu = request.gpu;
+    if (gpu.empty() || lost.contains(gpu)) {
       auto next = std::next(factors.begin(), static_cast<long>(turn_++ % factors.size()));
       while (lost.contains(next->first)) next = std::next(factors.begin(), static_cast<long>(turn_++ % factors.size()));
-      board = next->first;
+      gpu = next->first;
     }
-    ++runs[request.reference ? "reference" : request.repeat ? "confirmation" : "search"][board];
+    ++runs[request.reference ? "reference" : request.repeat ? "confirmation" : "search"][gpu];
     const double x = request.configuration[0].as_real();
-    // 7 is best, by 2 %: less than the boards differ
-    const double time = 1e-3 * (x == 7 ? 0.98 : 1 + 0.0005 * x) * factors.at(board) * (1 + 2e-4 * random_.normal());
+    // 7 is best, by 2 %: less than the GPUs differ
+    const double time = 1e-3 * (x == 7 ? 0.98 : 1 + 0.0005 * x) * factors.at(gpu) * (1 + 2e-4 * random_.normal());
     EvaluationResult result{request.id, request.index, {}};
     result.measurement = reading(time, time * 300, 2e-4);
-    result.board = board;
+    result.gpu = gpu;
     return result;
   }
 
@@ -118,8 +118,8 @@ class FakeBoards : public Evaluator {
   std::size_t turn_ = 0;
 };
 
-struct BoardsSession : ::testing::Test {
-  FakeBoards evaluator;
+struct GpusSession : ::testing::Test {
+  FakeGpus evaluator;
   SearchSpace space = [] {
     Parameter x;
     x.name = "x";
@@ -131,11 +131,11 @@ struct BoardsSession : ::testing::Test {
   std::filesystem::path file =
       std::filesystem::path(::testing::TempDir()) / ("boards-" + std::to_string(::getpid()) + ".db");
 
-  BoardsSession() {
+  GpusSession() {
     options.strategy = "brute_force";
     std::filesystem::remove(file);
   }
-  ~BoardsSession() override { std::filesystem::remove(file); }
+  ~GpusSession() override { std::filesystem::remove(file); }
   std::int64_t session(Store& store) {
     SessionIdentity identity;
     identity.problem = "boards";
@@ -144,7 +144,7 @@ struct BoardsSession : ::testing::Test {
   }
 };
 
-TEST_F(BoardsSession, TheReferenceRunsOnEachAndTheAnswerIsConfirmedOnOne) {
+TEST_F(GpusSession, TheReferenceRunsOnEachAndTheAnswerIsConfirmedOnOne) {
   Store store = Store::open(file);
   const auto id = session(store);
   const SessionResult result = run_session(space, objective, evaluator, &store, id, options);
@@ -154,41 +154,41 @@ TEST_F(BoardsSession, TheReferenceRunsOnEachAndTheAnswerIsConfirmedOnOne) {
   EXPECT_EQ(result.evaluated, 30u) << "references count for themselves";
   EXPECT_THAT(evaluator.runs["reference"], SizeIs(3));
   EXPECT_THAT(evaluator.runs["confirmation"], SizeIs(1));
-  ASSERT_THAT(result.boards, SizeIs(3));
-  for (const DeviceResult& board : result.boards) {
-    const auto& factor = board.factors.at("time");
+  ASSERT_THAT(result.gpus, SizeIs(3));
+  for (const DeviceResult& gpu : result.gpus) {
+    const auto& factor = gpu.factors.at("time");
     const double centre = std::cbrt(0.94 * 1.06);
-    EXPECT_NEAR(factor.value, evaluator.factors.at(board.board) / centre, 4 * factor.standard_error + 1e-4);
+    EXPECT_NEAR(factor.value, evaluator.factors.at(gpu.gpu) / centre, 4 * factor.standard_error + 1e-4);
   }
   int references = 0;
   for (const StoredRow& row : store.rows(id)) {
-    EXPECT_FALSE(row.board.empty()) << "every row says its board";
+    EXPECT_FALSE(row.gpu.empty()) << "every row says its board";
     references += row.kind == RowKind::reference;
   }
   EXPECT_EQ(references, 3);
   EXPECT_THAT(store.results(id), SizeIs(30)) << "a reference is no result of the search";
-  EXPECT_EQ(result.best.front().board, evaluator.runs["confirmation"].begin()->first);
+  EXPECT_EQ(result.best.front().gpu, evaluator.runs["confirmation"].begin()->first);
 }
 
-TEST_F(BoardsSession, AResumedSessionKnowsTheFactors) {
+TEST_F(GpusSession, AResumedSessionKnowsTheFactors) {
   Store store = Store::open(file);
   const auto id = session(store);
   options.budget.evaluations = 10;
   run_session(space, objective, evaluator, &store, id, options);
-  FakeBoards later;
-  later.factors = {{"C", 1.06}, {"D", 0.9}};  // one board is the same, one is new
+  FakeGpus later;
+  later.factors = {{"C", 1.06}, {"D", 0.9}};  // one GPU is the same, one is new
   options.budget.evaluations = 30;
   const SessionResult result = run_session(space, objective, later, &store, id, options);
   EXPECT_EQ(result.resumed, 10u);
   EXPECT_EQ(space.configuration(result.best.front().index)[0], Value(7));
-  EXPECT_TRUE(result.boards.at(1).factors.contains("time"));
+  EXPECT_TRUE(result.gpus.at(1).factors.contains("time"));
 }
 
-TEST_F(BoardsSession, ReferencesComeAgainAndOnBoardsThatComeLater) {
+TEST_F(GpusSession, ReferencesComeAgainAndOnGpusThatComeLater) {
   options.reference_every = 0.4;
   options.confirm = false;
-  evaluator.before = [](FakeBoards& boards, const EvaluationRequest& request) {
-    if (request.index == 5) boards.factors["D"] = 1.0;
+  evaluator.before = [](FakeGpus& gpus, const EvaluationRequest& request) {
+    if (request.index == 5) gpus.factors["D"] = 1.0;
     if (request.index > 5 && !request.reference) ::usleep(70'000);
   };
   run_session(space, objective, evaluator, nullptr, 0, options);
@@ -196,10 +196,10 @@ TEST_F(BoardsSession, ReferencesComeAgainAndOnBoardsThatComeLater) {
   EXPECT_GE(evaluator.runs["reference"]["D"], 1);
 }
 
-TEST_F(BoardsSession, ABoardThatIsLostWhileItConfirmsTakesItsRoundsWithIt) {
+TEST_F(GpusSession, ABoardThatIsLostWhileItConfirmsTakesItsRoundsWithIt) {
   int rounds = 0;
-  evaluator.before = [&](FakeBoards& boards, const EvaluationRequest& request) {
-    if (request.repeat && !request.reference && ++rounds == 4) boards.lost.insert("A");
+  evaluator.before = [&](FakeGpus& gpus, const EvaluationRequest& request) {
+    if (request.repeat && !request.reference && ++rounds == 4) gpus.lost.insert("A");
   };
   Store store = Store::open(file);
   const auto id = session(store);
@@ -207,7 +207,7 @@ TEST_F(BoardsSession, ABoardThatIsLostWhileItConfirmsTakesItsRoundsWithIt) {
   EXPECT_EQ(space.configuration(result.best.front().index)[0], Value(7));
   std::set<std::string> confirmed;
   for (const StoredRow& row : store.rows(id))
-    if (row.kind == RowKind::confirmed) confirmed.insert(row.board);
+    if (row.kind == RowKind::confirmed) confirmed.insert(row.gpu);
   EXPECT_THAT(confirmed, SizeIs(1)) << "a mean over rounds of one board";
   EXPECT_FALSE(confirmed.contains("A"));
 }

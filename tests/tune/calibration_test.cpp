@@ -45,7 +45,7 @@ class SyntheticDevices : public Evaluator {
   void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
   std::size_t pending() const override { return queue_.size(); }
   void cancel() override { queue_.clear(); }
-  std::vector<DeviceShare> boards() const override {
+  std::vector<DeviceShare> gpus() const override {
     std::vector<DeviceShare> shares;
     for (std::size_t d = 0; factor_.size() > 1 && d < factor_.size(); ++d)
       shares.push_back({std::to_string(d), "synthetic:" + std::to_string(d), "Synthetic", 0, 1, 0, false});
@@ -56,14 +56,14 @@ class SyntheticDevices : public Evaluator {
     const EvaluationRequest request = std::move(queue_.front());
     queue_.pop_front();
     if (request.repeat && !request.reference) confirmed.insert(request.index);
-    const std::size_t device = request.board.empty() ? turn_++ % factor_.size() : std::stoul(request.board);
+    const std::size_t device = request.gpu.empty() ? turn_++ % factor_.size() : std::stoul(request.gpu);
     EvaluationResult result{request.id, request.index, {}};
     const double time = truth_[request.index] * factor_[device] * noise(device);
     // The scatter within a measurement is part of that between measurements.
     result.measurement.quantities["time"] = {time, 0.3 * level_ * time, 7, "synthetic", "", Provenance::measured};
     result.measurement.measure_seconds = 1;
     result.measurement.finished_at = 1e9 + static_cast<double>(++measured_[device]);
-    if (factor_.size() > 1) result.board = std::to_string(device);
+    if (factor_.size() > 1) result.gpu = std::to_string(device);
     return result;
   }
 
@@ -130,13 +130,13 @@ std::vector<double> draw_truth(Random& random, const SearchSpace& space, bool cr
 }
 
 struct Tally {
-  double told = 0, won = 0, told_loss = 0, lost = 0, lost_squares = 0, won_all = 0, lost_all = 0, rounds = 0;
+  double reported = 0, won = 0, reported_loss = 0, lost = 0, lost_squares = 0, won_all = 0, lost_all = 0, rounds = 0;
   int n = 0;
   void add(double probability, bool is_best, double loss, double lost_now) {
     ++n;
-    told += probability;
+    reported += probability;
     won += is_best;
-    told_loss += loss;
+    reported_loss += loss;
     lost += lost_now;
     lost_squares += lost_now * lost_now;
   }
@@ -176,7 +176,7 @@ void calibrate(bool crowded) {
       "| sessions | n | told probability | was best | told loss % | lost % | best of all | lost of all % | rounds |\n";
   const auto line = [&](const std::string& name, const Tally& t) {
     table += fmt::format("| {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.3f} | {:.1f} |\n", name, t.n,
-                         t.mean(t.told), t.mean(t.won), 100 * t.mean(t.told_loss), 100 * t.mean(t.lost),
+                         t.mean(t.reported), t.mean(t.won), 100 * t.mean(t.reported_loss), 100 * t.mean(t.lost),
                          t.mean(t.won_all), 100 * t.mean(t.lost_all), t.mean(t.rounds));
   };
   for (std::size_t kind = 0; kind < 4; ++kind)
@@ -188,11 +188,11 @@ void calibrate(bool crowded) {
   // Within five points, and what chance alone makes of so few sessions.
   for (const Tally& bin : bins) {
     if (bin.n == 0 || crowded) continue;
-    const double chance = 2 * std::sqrt(std::max(0.01, bin.mean(bin.told) * (1 - bin.mean(bin.told))) / bin.n);
-    EXPECT_NEAR(bin.mean(bin.won), bin.mean(bin.told), 0.05 + chance) << table;
+    const double chance = 2 * std::sqrt(std::max(0.01, bin.mean(bin.reported) * (1 - bin.mean(bin.reported))) / bin.n);
+    EXPECT_NEAR(bin.mean(bin.won), bin.mean(bin.reported), 0.05 + chance) << table;
   }
   const double chance = 2 * std::sqrt(all.mean(all.lost_squares) / all.n);
-  EXPECT_LT(all.mean(all.lost), all.mean(all.told_loss) + (wanted ? 0 : chance)) << table;
+  EXPECT_LT(all.mean(all.lost), all.mean(all.reported_loss) + (wanted ? 0 : chance)) << table;
 }
 
 TEST(Calibration, ProbabilityAndLossHold) { calibrate(false); }

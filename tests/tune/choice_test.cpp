@@ -37,7 +37,7 @@ double truth(const Configuration& c) {
 
 TEST(Choice, UnderNoiseLosesLittleAndSaysHowMuch) {
   const SearchSpace space = make_space(24, 16);
-  double lost = 0, told = 0, lost_without = 0;
+  double lost = 0, reported = 0, lost_without = 0;
   constexpr int kSeeds = 8;
   for (int seed = 1; seed <= kSeeds; ++seed) {
     Random random(static_cast<std::uint64_t>(100 + seed));
@@ -58,7 +58,7 @@ TEST(Choice, UnderNoiseLosesLittleAndSaysHowMuch) {
       if (!request.repeat) best = std::min(best, truth(request.configuration));
     lost += truth(space.configuration(result.best.front().index)) / best - 1;
     ASSERT_TRUE(result.expected_loss);
-    told += *result.expected_loss;
+    reported += *result.expected_loss;
 
     options.confirm = false;
     Objective again = Objective::parse({}, {});
@@ -73,8 +73,8 @@ TEST(Choice, UnderNoiseLosesLittleAndSaysHowMuch) {
   }
   EXPECT_LT(lost / kSeeds, 0.02);
   EXPECT_LT(lost, 0.6 * lost_without);
-  EXPECT_LT(told / kSeeds, 0.02);
-  EXPECT_GT(told, 0);
+  EXPECT_LT(reported / kSeeds, 0.02);
+  EXPECT_GT(reported, 0);
 }
 
 TEST(Racing, FollowsAMetricBackToTheTime) {

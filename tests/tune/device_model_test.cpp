@@ -53,7 +53,7 @@ TEST_F(DeviceModels, WhatIsKeptIsTheSameFitAgain) {
   EXPECT_EQ(suggested_clocks(*stored.model), suggested_clocks(model));
 }
 
-TEST_F(DeviceModels, SuggestsTheBoardsClocksAroundItsOptimum) {
+TEST_F(DeviceModels, SuggestsTheGpusClocksAroundItsOptimum) {
   const auto clocks = suggested_clocks(model);
   ASSERT_GE(clocks.size(), 3u);
   EXPECT_GE(clocks.front(), 0.9 * 900 - 30);

@@ -69,7 +69,7 @@ TEST_F(PlanConfirmation, WhoReadsWellByLuckLosesWhenItIsMeasuredAgain) {
   EXPECT_GE(measured(4, 600), 4);
   EXPECT_GE(measured(2, 900), 4);
   EXPECT_EQ(measured(1, 1200), 1) << "no rival";
-  EXPECT_EQ(result.asked, 20u) << "confirmation is no evaluation";
+  EXPECT_EQ(result.requested, 20u) << "confirmation is no evaluation";
   // What is told of a setting is what was confirmed there.
   for (const PlanPoint& point : result.stages.back().by_setting) {
     if (point.configuration[1] != Value(900)) continue;
@@ -169,7 +169,7 @@ TEST_F(PlanConfirmation, EveryPlaceTellsTheSameNumber) {
       return compare_plans(find_plans("energy_then_clocks,global_energy", problem), problem, ledger);
     };
     const PlanComparison comparison = compare();
-    const std::size_t asked = evaluator.requests.size();
+    const std::size_t requested = evaluator.requests.size();
     for (const PlanResult& plan : comparison.plans) {
       ASSERT_TRUE(plan.best);
       EXPECT_EQ(plan.best->configuration, at(2, 900));
@@ -180,14 +180,14 @@ TEST_F(PlanConfirmation, EveryPlaceTellsTheSameNumber) {
       }
     }
     const PlanComparison again = compare();
-    EXPECT_EQ(evaluator.requests.size(), asked);
+    EXPECT_EQ(evaluator.requests.size(), requested);
     for (std::size_t i = 0; i < 2; ++i) {
       EXPECT_EQ(again.plans[i].best->measurement.value("energy"),
                 comparison.plans[i].best->measurement.value("energy"));
       EXPECT_EQ(again.plans[i].stages.front().best->configuration,
                 comparison.plans[i].stages.front().best->configuration);
-      EXPECT_EQ(again.plans[i].asked, comparison.plans[i].asked);
-      EXPECT_EQ(again.plans[i].known, again.plans[i].asked);
+      EXPECT_EQ(again.plans[i].requested, comparison.plans[i].requested);
+      EXPECT_EQ(again.plans[i].known, again.plans[i].requested);
       EXPECT_EQ(again.plans[i].evaluated, 0u) << "measured in this run";
       EXPECT_EQ(again.plans[i].stages.front().evaluated, 0u);
     }

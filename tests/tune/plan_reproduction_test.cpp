@@ -24,26 +24,26 @@ Problem with_clocks(Problem problem, double low, double high, int count) {
 // Going Green, Section V-E: 82.4, 78.9, 77.8 and 80.0 % on A100, RTX A4000, Titan RTX and V100. The ranges
 // are those of its figures, up to the advertised turbo clock.
 TEST(GoingGreen, TheModelRemovesFourFifthsOfTheClocks) {
-  struct Board {
+  struct Gpu {
     const char* profile;
     double low, high, paper;
   };
-  for (const Board& board : {Board{"a100", 210, 1410, 0.824}, Board{"rtx_a4000", 210, 1560, 0.789},
-                             Board{"titan_rtx", 495, 1770, 0.778}, Board{"v100", 135, 1380, 0.800}}) {
-    const DeviceProfile profile = load_device_profile(board.profile);
-    const Problem problem = with_clocks(full_load_problem(), board.low, board.high, 60);
+  for (const Gpu& gpu : {Gpu{"a100", 210, 1410, 0.824}, Gpu{"rtx_a4000", 210, 1560, 0.789},
+                         Gpu{"titan_rtx", 495, 1770, 0.778}, Gpu{"v100", 135, 1380, 0.800}}) {
+    const DeviceProfile profile = load_device_profile(gpu.profile);
+    const Problem problem = with_clocks(full_load_problem(), gpu.low, gpu.high, 60);
     const SearchSpace space = problem.build_space(problem.constants_for(profile.name, profile.properties));
     const auto evaluator = make_simulated(profile, problem, space);
     Ledger ledger(space, *evaluator, {});
     const PowerSampling sampling = sample_clocks(ledger);
     const PowerModel model = fit_power_model(sampling.samples);
-    ASSERT_TRUE(model.found) << board.profile << ": " << model.why_not;
+    ASSERT_TRUE(model.found) << gpu.profile << ": " << model.why_not;
     const ClockRange range = suggested_range(model);
-    EXPECT_GE(range.removed_share, 0.77) << board.profile;
-    EXPECT_LE(range.removed_share, 0.84) << board.profile;
-    EXPECT_NEAR(range.removed_share, board.paper, 0.05) << board.profile;
-    printf("%s: ridge %.0f MHz, optimum %.0f MHz, removed %.1f %% (paper %.1f %%)\n", board.profile,
-           model.ridge_mhz.value, model.optimal_clock_mhz.value, 100 * range.removed_share, 100 * board.paper);
+    EXPECT_GE(range.removed_share, 0.77) << gpu.profile;
+    EXPECT_LE(range.removed_share, 0.84) << gpu.profile;
+    EXPECT_NEAR(range.removed_share, gpu.paper, 0.05) << gpu.profile;
+    printf("%s: ridge %.0f MHz, optimum %.0f MHz, removed %.1f %% (paper %.1f %%)\n", gpu.profile,
+           model.ridge_mhz.value, model.optimal_clock_mhz.value, 100 * range.removed_share, 100 * gpu.paper);
   }
 }
 
@@ -68,28 +68,28 @@ std::map<std::string, PlanResult> run(const std::string& profile_name, const Pro
 // close.
 TEST(GoingGreen, RaceToIdleIsNeverLeastAndTwoStagesComeClose) {
   Problem gemm = load_problem(ERGOTUNE_SOURCE_DIR "/examples/clocks/simulated_gemm.toml");
-  struct Board {
+  struct Gpu {
     const char* profile;
     double low, high;
   };
-  for (const Board& board : {Board{"a100", 210, 1410}, Board{"rtx_a4000", 210, 1560}, Board{"rtx_a6000", 210, 1800},
-                             Board{"titan_rtx", 495, 1770}}) {
+  for (const Gpu& gpu : {Gpu{"a100", 210, 1410}, Gpu{"rtx_a4000", 210, 1560}, Gpu{"rtx_a6000", 210, 1800},
+                         Gpu{"titan_rtx", 495, 1770}}) {
     std::uint64_t size = 0;
-    auto results = run(board.profile, with_clocks(gemm, board.low, board.high, 7),
+    auto results = run(gpu.profile, with_clocks(gemm, gpu.low, gpu.high, 7),
                        "race_to_idle,energy_at_max_clock,race_to_idle_then_clocks,energy_then_clocks,global_energy,"
                        "model_steered",
                        size);
     for (const auto& [name, result] : results) {
       ASSERT_TRUE(result.best) << name << ": " << result.why_not;
-      printf("%s %s: +%.2f %%, %lu of %lu asked\n", board.profile, name.c_str(), *result.above_optimum_percent,
-             static_cast<unsigned long>(result.asked), static_cast<unsigned long>(size));
+      printf("%s %s: +%.2f %%, %lu of %lu asked\n", gpu.profile, name.c_str(), *result.above_optimum_percent,
+             static_cast<unsigned long>(result.requested), static_cast<unsigned long>(size));
     }
-    EXPECT_GT(*results.at("race_to_idle").above_optimum_percent, 5) << board.profile;
+    EXPECT_GT(*results.at("race_to_idle").above_optimum_percent, 5) << gpu.profile;
     EXPECT_GT(*results.at("energy_at_max_clock").above_optimum_percent,
               *results.at("energy_then_clocks").above_optimum_percent);
-    EXPECT_LT(*results.at("race_to_idle_then_clocks").above_optimum_percent, 5) << board.profile;
-    EXPECT_LT(*results.at("energy_then_clocks").above_optimum_percent, 5) << board.profile;
-    EXPECT_LT(*results.at("model_steered").above_optimum_percent, 2) << board.profile;
+    EXPECT_LT(*results.at("race_to_idle_then_clocks").above_optimum_percent, 5) << gpu.profile;
+    EXPECT_LT(*results.at("energy_then_clocks").above_optimum_percent, 5) << gpu.profile;
+    EXPECT_LT(*results.at("model_steered").above_optimum_percent, 2) << gpu.profile;
   }
 }
 
@@ -118,12 +118,12 @@ TEST(Thesis, StagePlansComeWithinFivePercentAtAFifthOfTheEvaluations) {
   for (const auto& [name, result] : results) {
     ASSERT_TRUE(result.best) << name << ": " << result.why_not;
     printf("jetson %s: +%.2f %%, %lu of %lu asked, %g MHz\n", name.c_str(), *result.above_optimum_percent,
-           static_cast<unsigned long>(result.asked), static_cast<unsigned long>(size),
+           static_cast<unsigned long>(result.requested), static_cast<unsigned long>(size),
            result.best->configuration.back().as_real());
   }
   for (const char* name : {"block_to_freq", "freq_to_block"}) {
     EXPECT_LE(*results.at(name).above_optimum_percent, 5) << name;
-    EXPECT_LE(results.at(name).asked, size / 5 + 1) << name;
+    EXPECT_LE(results.at(name).requested, size / 5 + 1) << name;
   }
   EXPECT_GT(*results.at("race_to_idle").above_optimum_percent, 20);
   const double best = results.at("global_energy").best->configuration.back().as_real();

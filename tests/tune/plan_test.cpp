@@ -86,7 +86,7 @@ TEST_P(PlansFindTheOptimum, WhereverItLies) {
   const PlanResult& global = results.at("global_energy");
   ASSERT_TRUE(global.best);
   EXPECT_NEAR(*global.above_optimum_percent, 0, 1e-9);
-  EXPECT_EQ(global.asked, bench.space.size());
+  EXPECT_EQ(global.requested, bench.space.size());
   const double best_clock = bench.clock_of(global);
   switch (c.optimum) {
     case Case::Optimum::inside:
@@ -105,10 +105,10 @@ TEST_P(PlansFindTheOptimum, WhereverItLies) {
     const PlanResult& result = results.at(name);
     ASSERT_TRUE(result.best) << name << ": " << result.why_not;
     EXPECT_LE(*result.above_optimum_percent, 5.0) << name;
-    EXPECT_LT(result.asked, bench.space.size() / 3) << name;
+    EXPECT_LT(result.requested, bench.space.size() / 3) << name;
   }
   EXPECT_LE(*results.at("model_steered").above_optimum_percent, 2.0);
-  EXPECT_EQ(results.at("energy_then_clocks").asked, bench.space.size() / c.clocks.size() + c.clocks.size() - 1);
+  EXPECT_EQ(results.at("energy_then_clocks").requested, bench.space.size() / c.clocks.size() + c.clocks.size() - 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(, PlansFindTheOptimum,
@@ -156,7 +156,7 @@ TEST(Plans, ModelSteeredSearchesOnlyAroundTheModelsClock) {
   ASSERT_EQ(result.stages.size(), 3u);
   EXPECT_GE(bench.clock_of(result), result.model_range->low_mhz - 100);
   EXPECT_LE(bench.clock_of(result), result.model_range->high_mhz + 100);
-  EXPECT_LT(result.asked, bench.space.size() / 5);
+  EXPECT_LT(result.requested, bench.space.size() / 5);
 }
 
 TEST(Plans, PowerCappingVariesTheLimit) {
@@ -237,10 +237,10 @@ TEST(Plans, AUsersPlanMayNameParametersValuesStrategiesAndBudgets) {
   const PlanResult result = run_plan(find_plan("mine", bench.problem), bench.problem, bench.space, *bench.evaluator);
   ASSERT_TRUE(result.best) << result.why_not;
   ASSERT_EQ(result.stages.size(), 2u);
-  EXPECT_EQ(result.stages[0].asked, 12u);
+  EXPECT_EQ(result.stages[0].requested, 12u);
   EXPECT_EQ(result.stages[0].best->configuration[0].as_integer(), 64);
   EXPECT_EQ(result.stages[0].best->configuration.back().as_real(), 210);
-  EXPECT_LE(result.stages[1].asked, 40u);
+  EXPECT_LE(result.stages[1].requested, 40u);
   EXPECT_EQ(result.best->configuration[2], result.stages[0].best->configuration[2]);
 }
 

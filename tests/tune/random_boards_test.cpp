@@ -1,4 +1,4 @@
-// Ten boards whose power law is known, drawn at random: the ridge low, in the middle, high, nowhere, and under a power
+// Ten GPUs whose power law is known, drawn at random: the ridge low, in the middle, high, nowhere, and under a power
 // cap. Plans and model find the true optimum. ERGOTUNE_BOARDS says how many (10).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -12,17 +12,17 @@
 namespace ergotune {
 namespace {
 
-int boards() {
+int gpus() {
   const char* text = std::getenv("ERGOTUNE_BOARDS");
   return text ? std::atoi(text) : 10;
 }
 
 const char* const kKinds[] = {"low ridge", "middle ridge", "high ridge", "no ridge", "capped"};
 
-/// The physics of board `number`, over 24 clocks.
-void draw_board(fake_nvml::FakeNvml& nvml, int number) {
+/// The physics of GPU `number`, over 24 clocks.
+void draw_gpu(fake_nvml::FakeNvml& nvml, int number) {
   Random random(77 + static_cast<std::uint64_t>(number));
-  auto& b = nvml.board();
+  auto& b = nvml.gpu();
   const double top = 1200 + 900 * random.uniform(), bottom = 250 + 150 * random.uniform();
   b.graphics_clock_count = 24;
   const double step = (top - bottom) / 23;
@@ -38,26 +38,26 @@ void draw_board(fake_nvml::FakeNvml& nvml, int number) {
   const double limit = kind == 4 ? (0.55 + 0.15 * random.uniform()) * b.full_power : 3 * b.full_power;
   b.power_limit_mw = b.default_power_limit_mw = static_cast<std::uint32_t>(limit * 1000);
   b.slowdown_temperature = 0;
-  nvml.restart_boards();
+  nvml.restart_gpus();
 }
 
-/// Twelve variants of a kernel: some wait for memory, some keep more of the board busy.
-test::BoardLoad load_of(const Configuration& configuration) {
+/// Twelve variants of a kernel: some wait for memory, some keep more of the GPU busy.
+test::GpuLoad load_of(const Configuration& configuration) {
   const double tile = configuration[0].as_real(), unroll = configuration[1].as_real();
-  test::BoardLoad load;
+  test::GpuLoad load;
   load.mega_cycles = 20 * (1 + 0.12 * std::abs(tile - 3) + 0.06 * std::abs(unroll - 2));
   load.seconds = 1e-3 * (0.4 + 0.2 * std::abs(tile - 2));
   load.activity = 0.75 + 0.05 * tile + 0.02 * unroll;
   return load;
 }
 
-struct RandomBoard {
-  explicit RandomBoard(int number) : kind(kKinds[number % 5]) {
-    draw_board(nvml, number);
+struct RandomGpu {
+  explicit RandomGpu(int number) : kind(kKinds[number % 5]) {
+    draw_gpu(nvml, number);
     problem.name = "twelve variants";
     std::vector<Value> clocks;
-    for (int i = nvml.board().graphics_clock_count; i-- > 0;)
-      clocks.emplace_back(static_cast<std::int64_t>(nvml.board().graphics_clocks[i]));
+    for (int i = nvml.gpu().graphics_clock_count; i-- > 0;)
+      clocks.emplace_back(static_cast<std::int64_t>(nvml.gpu().graphics_clocks[i]));
     problem.parameters = {parameter("tile", {1, 2, 3, 4}, ParameterKind::code),
                           parameter("unroll", {1, 2, 4}, ParameterKind::code),
                           parameter("core_clock_mhz", clocks, ParameterKind::core_clock_mhz)};
@@ -105,59 +105,59 @@ struct RandomBoard {
   Problem problem;
   double step = 0;
   std::optional<SearchSpace> space;
-  std::optional<test::BoardEvaluator> evaluator;
+  std::optional<test::GpuEvaluator> evaluator;
 };
 
-class RandomBoards : public ::testing::TestWithParam<int> {};
+class RandomGpus : public ::testing::TestWithParam<int> {};
 
-TEST_P(RandomBoards, PlansFindTheOptimum) {
-  RandomBoard board(GetParam());
-  const ConfigurationIndex best = board.optimum();
+TEST_P(RandomGpus, PlansFindTheOptimum) {
+  RandomGpu gpu(GetParam());
+  const ConfigurationIndex best = gpu.optimum();
   std::uint64_t evaluated_by_global = 0, evaluated_by_model = 0;
   for (const char* name : {"global_energy", "model_steered", "energy_then_clocks", "race_to_idle_then_clocks",
                            "block_to_freq", "freq_to_block"}) {
-    const PlanResult result = run_plan(find_plan(name, board.problem), board.problem, *board.space, *board.evaluator);
-    ASSERT_TRUE(result.best) << name << " on a board with " << board.kind << ": " << result.why_not;
+    const PlanResult result = run_plan(find_plan(name, gpu.problem), gpu.problem, *gpu.space, *gpu.evaluator);
+    ASSERT_TRUE(result.best) << name << " on a board with " << gpu.kind << ": " << result.why_not;
     const ConfigurationIndex found = result.best->index;
-    SCOPED_TRACE(fmt::format("{} on a board with {}: {:.0f} MHz, truth {:.0f}", name, board.kind, board.clock(found),
-                             board.clock(best)));
-    const double above = board.energy(found) / board.energy(best) - 1;
+    SCOPED_TRACE(fmt::format("{} on a board with {}: {:.0f} MHz, truth {:.0f}", name, gpu.kind, gpu.clock(found),
+                             gpu.clock(best)));
+    const double above = gpu.energy(found) / gpu.energy(best) - 1;
     // A plan that chooses its code at another clock may end with other code: its clock is the best for that.
     const bool whole = std::string(name) == "global_energy" || std::string(name) == "model_steered";
     EXPECT_LE(above, whole ? 0.02 : 0.06);
     // Where energy hardly depends on the clock, noise decides on it.
-    const double best_clock = board.best_clock_for(found);
-    EXPECT_TRUE(std::abs(board.clock(found) - best_clock) <= 1.01 * board.step ||
-                board.energy(found) <= 1.02 * board.evaluator->true_energy(board.at_clock(found, best_clock)))
-        << "best clock for this code: " << board.best_clock_for(found);
+    const double best_clock = gpu.best_clock_for(found);
+    EXPECT_TRUE(std::abs(gpu.clock(found) - best_clock) <= 1.01 * gpu.step ||
+                gpu.energy(found) <= 1.02 * gpu.evaluator->true_energy(gpu.at_clock(found, best_clock)))
+        << "best clock for this code: " << gpu.best_clock_for(found);
     if (std::string(name) == "global_energy") evaluated_by_global = result.evaluated;
     if (std::string(name) == "model_steered") evaluated_by_model = result.evaluated;
   }
-  EXPECT_EQ(evaluated_by_global, board.space->size());
-  EXPECT_LE(evaluated_by_model, evaluated_by_global / 5) << board.kind;
+  EXPECT_EQ(evaluated_by_global, gpu.space->size());
+  EXPECT_LE(evaluated_by_model, evaluated_by_global / 5) << gpu.kind;
 }
 
-/// The model of one kernel that keeps the whole board busy, against the physics.
-TEST_P(RandomBoards, TheModelFindsTheOptimalClock) {
-  RandomBoard board(GetParam());
-  board.problem.parameters[0].values = {Value(3)};
-  board.problem.parameters[1].values = {Value(2)};
-  const SearchSpace space = board.problem.build_space({});
-  const auto full = [](const Configuration&) { return test::BoardLoad{20, 0, 1}; };
+/// The model of one kernel that keeps the whole GPU busy, against the physics.
+TEST_P(RandomGpus, TheModelFindsTheOptimalClock) {
+  RandomGpu gpu(GetParam());
+  gpu.problem.parameters[0].values = {Value(3)};
+  gpu.problem.parameters[1].values = {Value(2)};
+  const SearchSpace space = gpu.problem.build_space({});
+  const auto full = [](const Configuration&) { return test::GpuLoad{20, 0, 1}; };
   for (const bool volts : {false, true}) {
-    test::BoardEvaluator evaluator(board.nvml, space.parameters(), full, 9);
+    test::GpuEvaluator evaluator(gpu.nvml, space.parameters(), full, 9);
     evaluator.tells_voltage = volts;
     Ledger ledger(space, evaluator, {});
     DeviceModel model;
     model.sampling = sample_clocks(ledger);
     model.model = fit_samples(model.sampling);
-    ASSERT_TRUE(model.model.usable) << board.kind;
+    ASSERT_TRUE(model.model.usable) << gpu.kind;
     double best = 0, least = 1e300;
     for (ConfigurationIndex i = 0; i < space.size(); ++i) {
       const double energy = evaluator.true_energy(space.configuration(i));
       if (energy < 0.9999 * least) least = energy, best = space.configuration(i).back().as_real();
     }
-    SCOPED_TRACE(fmt::format("board with {}: {:.0f} [{:.0f}, {:.0f}] MHz, truth {:.0f}", board.kind,
+    SCOPED_TRACE(fmt::format("board with {}: {:.0f} [{:.0f}, {:.0f}] MHz, truth {:.0f}", gpu.kind,
                              model.model.optimal_clock_mhz.value, model.model.optimal_clock_mhz.low,
                              model.model.optimal_clock_mhz.high, best));
     const std::vector<double> suggested = suggested_clocks(model);
@@ -166,15 +166,15 @@ TEST_P(RandomBoards, TheModelFindsTheOptimalClock) {
     for (ConfigurationIndex i = 0; i < space.size(); ++i)
       if (space.configuration(i).back().as_real() == optimal_clock(model))
         found = evaluator.true_energy(space.configuration(i));
-    EXPECT_TRUE(std::abs(optimal_clock(model) - best) <= 1.01 * board.step || found <= 1.01 * least);
+    EXPECT_TRUE(std::abs(optimal_clock(model) - best) <= 1.01 * gpu.step || found <= 1.01 * least);
     EXPECT_LE(found / least, 1.02) << "at the model's clock";
     // Within +-10 % of it lies the best.
-    EXPECT_LE(suggested.front(), best + 1.01 * board.step);
-    EXPECT_GE(suggested.back(), best - 1.01 * board.step);
+    EXPECT_LE(suggested.front(), best + 1.01 * gpu.step);
+    EXPECT_GE(suggested.back(), best - 1.01 * gpu.step);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, RandomBoards, ::testing::Range(0, boards()));
+INSTANTIATE_TEST_SUITE_P(, RandomGpus, ::testing::Range(0, gpus()));
 
 }  // namespace
 }  // namespace ergotune

@@ -243,7 +243,7 @@ TEST_F(SessionTest, WhatRanWhenTheSessionWasKilledOnceHasASecondChance) {
   EXPECT_TRUE(store.note_deaths(id).empty()) << "it has ended well";
 }
 
-TEST_F(SessionTest, WhatOnlyTheCompilerIsAskedIsNoRowAndNoCulprit) {
+TEST_F(SessionTest, WhatOnlyTheCompilerIsRequestedIsNoRowAndNoCulprit) {
   struct Asks : Source {
     std::vector<ConfigurationRequest> left{2};
     std::vector<Measurement> taken;
@@ -508,9 +508,9 @@ TEST_F(SessionTest, WhatIsConfirmedIsNotMeasuredAgainByTheSameCommand) {
   Store store = open_store();
   const std::int64_t id = session_of(store);
   const SessionResult first = run(&store, id);
-  const std::size_t asked = evaluator.requests.size();
+  const std::size_t requested = evaluator.requests.size();
   const SessionResult again = run(&store, id);
-  EXPECT_EQ(evaluator.requests.size(), asked);
+  EXPECT_EQ(evaluator.requests.size(), requested);
   EXPECT_EQ(again.evaluated, 0u);
   EXPECT_EQ(again.best[0].index, first.best[0].index);
   EXPECT_EQ(again.best[0].measurement.value("time"), first.best[0].measurement.value("time"));

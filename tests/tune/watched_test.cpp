@@ -108,7 +108,7 @@ TEST_F(WatchedTest, ConfirmNowEndsTheSearchAndConfirms) {
   const SessionResult result = run();
   EXPECT_LT(result.evaluated, 10u);
   EXPECT_GE(result.confirmation_repeats, 3);
-  EXPECT_EQ(reader->asked(), 0u) << "done once";
+  EXPECT_EQ(reader->requested(), 0u) << "done once";
 }
 
 TEST_F(WatchedTest, APauseHandsNothingOutAndCountsForNoBudget) {

@@ -145,7 +145,7 @@ TEST_F(SiteTest, WhoComesBackGetsWhatChangedSince) {
   EXPECT_EQ(ask(site, "/api/session/1/results?after=11")["results"]["rows"], Json::array());
 }
 
-TEST_F(SiteTest, AConfigurationIsToldWithAllItsMeasurements) {
+TEST_F(SiteTest, AConfigurationIsReportedWithAllItsMeasurements) {
   Site site(folder / "s.db");
   add(7, 0.5);
   add(7, 0.4, RowKind::confirmation);
@@ -236,7 +236,7 @@ TEST_F(SiteTest, ComparedSessionsHaveTheirRows) {
   EXPECT_EQ(both["sessions"][0]["usable"], 2) << both;
 }
 
-TEST_F(SiteTest, WhatASessionShowsIsSeenAndWhatIsAskedReachesIt) {
+TEST_F(SiteTest, WhatASessionShowsIsSeenAndWhatIsRequestedReachesIt) {
   add(1, 0.5);
   Site site(folder / "s.db");
   SessionView* view = site.view("1");
@@ -248,10 +248,10 @@ TEST_F(SiteTest, WhatASessionShowsIsSeenAndWhatIsAskedReachesIt) {
   EXPECT_FALSE(view->ask("stop")) << "another session's";
   live->set_state(R"({"session": 1, "on_cpu": true, "state": "running"})");
   EXPECT_TRUE(view->ask("pause"));
-  EXPECT_EQ(live->asked(), kPause);
+  EXPECT_EQ(live->requested(), kPause);
   EXPECT_TRUE(view->ask("resume"));
   EXPECT_TRUE(view->ask("confirm"));
-  EXPECT_EQ(live->asked(), kConfirmNow);
+  EXPECT_EQ(live->requested(), kConfirmNow);
   EXPECT_EQ(Json::parse(view->state())["live"]["state"], "running");
   EXPECT_FALSE(site.quiet());
   LiveSample sample;

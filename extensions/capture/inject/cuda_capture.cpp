@@ -36,7 +36,7 @@ Address address_in(const ArgumentBytes& bytes, std::size_t at = 0) {
   return address;
 }
 
-std::string size_words(std::size_t bytes) {
+std::string size_text(std::size_t bytes) {
   if (bytes >= std::size_t{1} << 20) return std::to_string(bytes >> 20) + " MiB";
   return bytes >= 1024 ? std::to_string(bytes >> 10) + " KiB" : std::to_string(bytes) + " bytes";
 }
@@ -69,23 +69,23 @@ std::vector<ArgumentBytes> arguments_of(const Call& call) {
   return arguments;
 }
 
-std::string words_of(const std::vector<ArgumentBytes>& arguments) {
-  std::string words;
+std::string description_of(const std::vector<ArgumentBytes>& arguments) {
+  std::string message;
   for (const ArgumentBytes& bytes : arguments) {
-    if (!words.empty()) words += ", ";
+    if (!message.empty()) message += ", ";
     const Address value = address_in(bytes);
     const auto allocation = bytes.size() == sizeof value ? allocation_of(value) : std::nullopt;
     if (allocation) {
-      words += hexadecimal(value) + " (" + size_words(allocation->begin + allocation->bytes - value) + " from there)";
+      message += hexadecimal(value) + " (" + size_text(allocation->begin + allocation->bytes - value) + " from there)";
     } else if (bytes.size() <= sizeof value) {
       Address small = 0;
       std::memcpy(&small, bytes.data(), bytes.size());
-      words += std::to_string(bytes.size()) + " bytes " + hexadecimal(small);
+      message += std::to_string(bytes.size()) + " bytes " + hexadecimal(small);
     } else {
-      words += "structure of " + size_words(bytes.size());
+      message += "structure of " + size_text(bytes.size());
     }
   }
-  return words;
+  return message;
 }
 
 CudaCapture::CudaCapture(const Call& call) {
@@ -98,7 +98,7 @@ CudaCapture::CudaCapture(const Call& call) {
   const kernel_source::Demangled name = kernel_source::demangled(call.symbol);
   launch_.language = "cuda";
   launch_.kernel = name.name;
-  launch_.program = program_words();
+  launch_.program = program_command();
   launch_.dimensions = call.shape.dimensions;
   launch_.global = call.shape.global;
   launch_.block = call.shape.block;
@@ -163,7 +163,7 @@ void CudaCapture::take_arguments(const Call& call, const kernel_source::Demangle
       argument.type = known[i].type;
       argument.constant = known[i].pointer && known[i].constant;
     }
-    const std::string words = "its argument " + (argument.name.empty() ? std::to_string(i) : argument.name);
+    const std::string message = "its argument " + (argument.name.empty() ? std::to_string(i) : argument.name);
     const bool may_point = values[i].size() == sizeof(Address) && (known.empty() || known[i].pointer);
     const auto allocation = may_point ? allocation_of(address_in(values[i])) : std::nullopt;
     if (allocation) {
@@ -174,7 +174,7 @@ void CudaCapture::take_arguments(const Call& call, const kernel_source::Demangle
       for (std::size_t at = 0; values[i].size() > sizeof(Address) && at + sizeof(Address) <= values[i].size();
            at += sizeof(Address))
         if (allocation_of(address_in(values[i], at)))
-          throw std::runtime_error(words + " is a structure that holds addresses of device memory");
+          throw std::runtime_error(message + " is a structure that holds addresses of device memory");
       argument.kind = CapturedArgument::Kind::scalar;
       argument.bytes = values[i];
       if (!known.empty() && known[i].pointer) argument.type.clear();  // a null pointer, or one of the host
@@ -194,7 +194,7 @@ void CudaCapture::part_regions() {
     bytes += region.bytes;
   }
   if (bytes > Session::get().wishes().most_bytes)
-    throw std::runtime_error("its memory has " + size_words(bytes) + " (--most-memory)");
+    throw std::runtime_error("its memory has " + size_text(bytes) + " (--most-memory)");
 }
 
 std::vector<std::byte> CudaCapture::read(const Region& region) {

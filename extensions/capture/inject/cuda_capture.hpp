@@ -30,7 +30,7 @@ using ArgumentBytes = std::vector<std::byte>;
 /// All arguments; empty where this driver does not tell their sizes (before CUDA 12.4).
 std::vector<ArgumentBytes> arguments_of(const Call& call);
 /// "0x7f2a00000000 (2 MiB from there), 4 bytes 0x00010000": for a list.
-std::string words_of(const std::vector<ArgumentBytes>& arguments);
+std::string description_of(const std::vector<ArgumentBytes>& arguments);
 
 class CudaCapture {
  public:

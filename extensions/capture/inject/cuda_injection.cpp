@@ -167,7 +167,7 @@ void before_launch(std::uint32_t callback, const CallbackData& data) {
   KernelLog& log = KernelLog::get();
   const bool first = in_flight->entry->launches == 0;
   const std::uint64_t launch =
-      log.count(*in_flight->entry, call.shape, first ? words_of(arguments_of(call)) : std::string());
+      log.count(*in_flight->entry, call.shape, first ? description_of(arguments_of(call)) : std::string());
   if (log.claims(*in_flight->entry, launch)) {
     try {
       in_flight->capture.emplace(call);

@@ -10,7 +10,7 @@
 
 namespace ergotune::inject {
 
-std::string words_of(const LaunchShape& shape) {
+std::string description_of(const LaunchShape& shape) {
   const auto sizes = [&](const std::array<std::size_t, 3>& extents) {
     std::string text = std::to_string(extents[0]);
     for (std::size_t d = 1; d < shape.dimensions; ++d) text += "x" + std::to_string(extents[d]);
@@ -43,7 +43,7 @@ std::uint64_t KernelLog::count(Entry& entry, const LaunchShape& shape, const std
   const std::uint64_t launch = entry.launches++;
   if (launch > 0) return launch;
   const std::lock_guard lock(mutex_);
-  entry.first_shape = words_of(shape);
+  entry.first_shape = description_of(shape);
   entry.arguments = arguments;
   return launch;
 }

@@ -20,7 +20,7 @@ struct LaunchShape {
   bool block_is_open = false;
 };
 /// "1024x768 in blocks of 16x16".
-std::string words_of(const LaunchShape& shape);
+std::string description_of(const LaunchShape& shape);
 
 class KernelLog {
  public:

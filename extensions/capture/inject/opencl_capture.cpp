@@ -133,7 +133,7 @@ void OpenclCapture::choose_block(const std::array<std::size_t, 3>& demanded) {
 }
 
 void OpenclCapture::take_code(const KernelState& kernel) {
-  launch_.program = program_words();
+  launch_.program = program_command();
   launch_.device = text_info(At::GetDeviceInfo, device_, CL_DEVICE_NAME);
   launch_.source = kernel.program->source;
   const std::vector<std::string> words = capture::split_options(kernel.program->options);

@@ -60,7 +60,7 @@ std::shared_ptr<TunedLaunch> ask(cl_command_queue queue, cl_device_id device, co
                                  const LaunchShape& shape) {
   auto tuned = std::make_shared<TunedLaunch>();
   tuned->device = device;
-  tuned->asked = shape;
+  tuned->requested = shape;
   if (!kernel.program->without_source.empty()) return tuned;
   capture::Message question{"launch", kernel.name, kernel.program->source, kernel.program->options,
                             device_text(device, CL_DEVICE_NAME)};
@@ -83,7 +83,7 @@ std::shared_ptr<TunedLaunch> tuned_for(cl_command_queue queue, KernelState& kern
   const auto device = info_of<cl_device_id>(At::GetCommandQueueInfo, queue, kQueueDevice);
   const std::lock_guard lock(kernel.mutex);
   for (const auto& known : kernel.tuned)
-    if (known->device == device && same(known->asked, shape)) return known;
+    if (known->device == device && same(known->requested, shape)) return known;
   // a program that never launches twice alike is not worth asking for each
   constexpr std::size_t kMostShapes = 64;
   if (kernel.tuned.size() >= kMostShapes) return nullptr;
@@ -105,12 +105,12 @@ bool set_arguments(TunedLaunch& tuned, const KernelState& kernel) {
   return true;
 }
 
-struct Told {
+struct Reported {
   std::mutex mutex;
   std::vector<std::pair<std::string, std::shared_ptr<TunedLaunch>>> used;
 };
-Told& told() {
-  static Told* const list = new Told;
+Reported& reported() {
+  static Reported* const list = new Reported;
   return *list;
 }
 
@@ -134,8 +134,8 @@ std::optional<cl_int> launch_tuned(cl_command_queue queue, KernelState& kernel, 
         tuned->shape.block.data(), waits, waits_for, event);
     if (code == CL_SUCCESS) {
       if (tuned->launches++ == 0) {
-        const std::lock_guard list(told().mutex);
-        told().used.emplace_back(kernel.name, tuned);
+        const std::lock_guard list(reported().mutex);
+        reported().used.emplace_back(kernel.name, tuned);
       }
       return code;
     }
@@ -146,11 +146,11 @@ std::optional<cl_int> launch_tuned(cl_command_queue queue, KernelState& kernel, 
 }
 
 void report_tuned() {
-  const std::lock_guard lock(told().mutex);
-  for (const auto& [name, tuned] : told().used) {
+  const std::lock_guard lock(reported().mutex);
+  for (const auto& [name, tuned] : reported().used) {
     const std::lock_guard of_it(tuned->mutex);
     if (tuned->launches)
-      Session::get().tell({"used", name, tuned->words, words_of(tuned->shape), std::to_string(tuned->launches)});
+      Session::get().tell({"used", name, tuned->words, description_of(tuned->shape), std::to_string(tuned->launches)});
     tuned->launches = 0;
   }
 }

@@ -17,7 +17,7 @@ namespace ergotune::inject {
 struct TunedLaunch {
   // asked with
   cl_device_id device = nullptr;
-  LaunchShape asked;
+  LaunchShape requested;
   // answered
   bool use = false;
   LaunchShape shape;

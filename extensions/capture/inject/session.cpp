@@ -38,7 +38,7 @@ void Session::connect() {
   stream_.emplace(capture::kKind, socket, socket);
   // wishes, protocol, mode, kernel, skip, folder, most bytes, rounding
   const capture::Message reply =
-      exchange({"hello", capture::kProtocol, interface_name(), std::to_string(process_), program_words()}, true);
+      exchange({"hello", capture::kProtocol, interface_name(), std::to_string(process_), program_command()}, true);
   if (reply.size() != 8 || reply[0] != "wishes" || reply[1] != capture::kProtocol) return stream_.reset();
   using Mode = CaptureRequest::Mode;
   wishes_.mode = reply[2] == "capture" ? Mode::capture
@@ -86,7 +86,7 @@ capture::Message Session::ask(const capture::Message& message) {
   return exchange(message, true);
 }
 
-std::string program_words() {
+std::string program_command() {
   std::string words;
   if (std::FILE* file = std::fopen("/proc/self/cmdline", "rb")) {
     char bytes[400];

@@ -57,6 +57,6 @@ class Session {
 };
 
 /// The program as the command's user knows it: its arguments, shortened.
-std::string program_words();
+std::string program_command();
 
 }  // namespace ergotune::inject

@@ -207,7 +207,7 @@ Json document_of(Seen& seen, const std::vector<std::string>& program, const Prog
 }
 
 /// Why there is nothing, and what to do.
-std::string nothing_words(Seen& seen, const CaptureArguments& arguments) {
+std::string nothing_message(Seen& seen, const CaptureArguments& arguments) {
   constexpr const char* kLoaders =
       "OpenCL through a loader that knows layers (Debian's ocl-icd from 2.3, the Khronos loader from 2020.12)";
   if (seen.interfaces.empty())
@@ -286,7 +286,8 @@ void run(const CaptureArguments& arguments, const std::vector<std::string>& rest
   }
   if (!arguments.list) fs::remove_all(room, failed);
   if (!arguments.list && fs::is_empty(output, failed)) fs::remove(output, failed);
-  if (const std::string words = words_of(end); !words.empty()) fmt::print(stderr, "ergotune: {}\n", words);
+  if (const std::string description = description_of(end); !description.empty())
+    fmt::print(stderr, "ergotune: {}\n", description);
   if (arguments.json) {
     print_json(document_of(seen, program, end));
   } else if (!seen.kernels.empty()) {
@@ -294,7 +295,7 @@ void run(const CaptureArguments& arguments, const std::vector<std::string>& rest
     print_captured(captured);
   }
   const bool nothing = arguments.list ? seen.kernels.empty() : captured.empty();
-  if (nothing) fmt::print(stderr, "ergotune: {}\n", nothing_words(seen, arguments));
+  if (nothing) fmt::print(stderr, "ergotune: {}\n", nothing_message(seen, arguments));
   if (end.exit_code != 0) throw Exit{end.exit_code};
   if (nothing) throw Exit{kNoAnswer};
 }

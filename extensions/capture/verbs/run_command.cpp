@@ -25,7 +25,7 @@ struct RunArguments {
 };
 
 /// What became of a program's launches.
-struct Told {
+struct Reported {
   std::set<std::string> interfaces;
   struct Used {
     std::string kernel, configuration, geometry;
@@ -37,15 +37,15 @@ struct Told {
 
 std::uint64_t number(const std::string& text) { return std::strtoull(text.c_str(), nullptr, 10); }
 
-capture::Message answer_launch(TunedProblems& problems, Told& told, const capture::Message& m) {
-  RequestedLaunch asked{m[1], m[2], m[3], m[4], number(m[5]), {}, {}};
+capture::Message answer_launch(TunedProblems& problems, Reported& reported, const capture::Message& m) {
+  RequestedLaunch requested{m[1], m[2], m[3], m[4], number(m[5]), {}, {}};
   for (std::size_t d = 0; d < 3; ++d) {
-    asked.global[d] = number(m[6 + d]);
-    asked.block[d] = number(m[9 + d]);
+    requested.global[d] = number(m[6 + d]);
+    requested.block[d] = number(m[9 + d]);
   }
-  const ReplacementLaunch given = problems.answer(asked);
+  const ReplacementLaunch given = problems.answer(requested);
   if (!given.use) {
-    if (!given.words.empty()) told.left[asked.kernel] = given.words;
+    if (!given.words.empty()) reported.left[requested.kernel] = given.words;
     return {"leave"};
   }
   capture::Message reply{"use", given.words, given.source, given.options, given.function};
@@ -54,44 +54,44 @@ capture::Message answer_launch(TunedProblems& problems, Told& told, const captur
   return reply;
 }
 
-capture::Message answer(TunedProblems& problems, Told& told, const capture::Message& m) {
+capture::Message answer(TunedProblems& problems, Reported& reported, const capture::Message& m) {
   if (m[0] == "hello" && m.size() > 2) {
-    told.interfaces.insert(m[2]);
+    reported.interfaces.insert(m[2]);
     return {"wishes", capture::kProtocol, "run", "", "0", "", "0", "0"};
   }
-  if (m[0] == "launch" && m.size() == 12) return answer_launch(problems, told, m);
+  if (m[0] == "launch" && m.size() == 12) return answer_launch(problems, reported, m);
   if (m[0] == "used" && m.size() == 5) {
-    Told::Used& used = told.used[m[1] + '\n' + m[2] + '\n' + m[3]];
+    Reported::Used& used = reported.used[m[1] + '\n' + m[2] + '\n' + m[3]];
     used = {m[1], m[2], m[3], used.launches + number(m[4])};
   }
-  if (m[0] == "failed" && m.size() == 4) told.left[m[1]] = fmt::format("{}: {}", m[2], m[3]);
+  if (m[0] == "failed" && m.size() == 4) reported.left[m[1]] = fmt::format("{}: {}", m[2], m[3]);
   return {};
 }
 
-Json document_of(const Told& told, const std::vector<std::string>& program, const ProgramEnd& end,
+Json document_of(const Reported& reported, const std::vector<std::string>& program, const ProgramEnd& end,
                  const TunedProblems& problems) {
   Json used = Json::array(), left = Json::array();
-  for (const auto& [key, one] : told.used)
+  for (const auto& [key, one] : reported.used)
     used.push_back({{"kernel", one.kernel},
                     {"configuration", one.configuration},
                     {"geometry", one.geometry},
                     {"launches", one.launches}});
-  for (const auto& [kernel, why] : told.left) left.push_back({{"kernel", kernel}, {"why", why}});
+  for (const auto& [kernel, why] : reported.left) left.push_back({{"kernel", kernel}, {"why", why}});
   return {
       {"program", program}, {"exit_code", end.exit_code}, {"tuned", used}, {"left", left}, {"notes", problems.notes()}};
 }
 
-void tell(const Told& told) {
-  for (const auto& [key, one] : told.used)
+void tell(const Reported& reported) {
+  for (const auto& [key, one] : reported.used)
     fmt::print(stderr, "ergotune: {} ran tuned {}: {}, {}\n", one.kernel,
                one.launches == 1 ? "once" : fmt::format("{} times", one.launches), one.configuration, one.geometry);
-  for (const auto& [kernel, why] : told.left) fmt::print(stderr, "ergotune: {} ran as it is: {}\n", kernel, why);
-  if (told.interfaces.empty())
+  for (const auto& [kernel, why] : reported.left) fmt::print(stderr, "ergotune: {} ran as it is: {}\n", kernel, why);
+  if (reported.interfaces.empty())
     fmt::print(stderr,
                "ergotune: the program ran as it is: it used no OpenCL through a loader that knows layers (Debian's "
                "ocl-icd from "
                "2.3, the Khronos loader from 2020.12)\n");
-  else if (told.used.empty() && told.left.empty())
+  else if (reported.used.empty() && reported.left.empty())
     fmt::print(stderr, "ergotune: the program ran as it is: it launched none of the captured kernels\n");
 }
 
@@ -100,15 +100,15 @@ void run(const RunArguments& arguments, const std::vector<std::string>& rest) {
   TunedProblems problems(arguments.wisdom, arguments.problems);
   if (!arguments.quiet && !arguments.json)
     for (const std::string& note : problems.notes()) fmt::print(stderr, "note: {}\n", note);
-  Told told;
+  Reported reported;
   WatchedProgram watched{program, layer_environment(true), arguments.json, {}};
-  watched.answer = [&](const capture::Message& message) { return answer(problems, told, message); };
+  watched.answer = [&](const capture::Message& message) { return answer(problems, reported, message); };
   const ProgramEnd end = run_watched(watched);
-  if (const std::string words = words_of(end); !words.empty()) fmt::print(stderr, "ergotune: {}\n", words);
+  if (const std::string words = description_of(end); !words.empty()) fmt::print(stderr, "ergotune: {}\n", words);
   if (arguments.json)
-    print_json(document_of(told, program, end, problems));
+    print_json(document_of(reported, program, end, problems));
   else if (!arguments.quiet)
-    tell(told);
+    tell(reported);
   if (end.exit_code != 0) throw Exit{end.exit_code};
 }
 

@@ -28,13 +28,13 @@ std::array<std::uint64_t, 3> global_of(const LaunchGeometry& geometry) {
 }
 
 /// The problem's constants on a device, with this launch's sizes in place of the captured ones.
-Constants constants_of(const Problem& problem, const DeviceInfo& device, const RequestedLaunch& asked) {
+Constants constants_of(const Problem& problem, const DeviceInfo& device, const RequestedLaunch& requested) {
   Constants constants = problem.constants_for(device.name, device.properties);
-  for (std::size_t d = 0; d < asked.dimensions; ++d) {
+  for (std::size_t d = 0; d < requested.dimensions; ++d) {
     const std::string name = fmt::format("GLOBAL_SIZE_{}", "XYZ"[d]);
     for (auto& [known, value] : constants)
       if (known == name || (known.starts_with("ERGOTUNE_") && known.ends_with(name)))
-        value = Value(static_cast<std::int64_t>(asked.global[d]));
+        value = Value(static_cast<std::int64_t>(requested.global[d]));
   }
   return constants;
 }
@@ -46,10 +46,11 @@ LaunchGeometry geometry_of(const Problem& problem, const Constants& constants, c
 
 /// The problem with its defaults is the program's own launch; what is not the same launch is none that was tuned.
 /// Empty, or what differs.
-std::string difference(const RequestedLaunch& asked, const LaunchGeometry& own) {
-  if (global_of(own) != asked.global) return "its global size does not follow from the problem file's launch";
+std::string difference(const RequestedLaunch& requested, const LaunchGeometry& own) {
+  if (global_of(own) != requested.global) return "its global size does not follow from the problem file's launch";
   for (std::size_t d = 0; d < 3; ++d)
-    if (asked.block[d] != 0 && asked.block[d] != own.block[d]) return "its work-group differs from the captured one";
+    if (requested.block[d] != 0 && requested.block[d] != own.block[d])
+      return "its work-group differs from the captured one";
   return {};
 }
 
@@ -111,17 +112,17 @@ const DeviceInfo* TunedProblems::device_named(const std::string& name) {
   return nullptr;
 }
 
-ReplacementLaunch TunedProblems::choose(const Tuned& tuned, const RequestedLaunch& asked) {
+ReplacementLaunch TunedProblems::choose(const Tuned& tuned, const RequestedLaunch& requested) {
   ReplacementLaunch given;
-  const DeviceInfo* device = device_named(asked.device);
+  const DeviceInfo* device = device_named(requested.device);
   if (!device) {
-    given.words = fmt::format("the device {} is not known here", asked.device);
+    given.words = fmt::format("the device {} is not known here", requested.device);
     return given;
   }
   const Problem& problem = tuned.problem;
-  const Constants constants = constants_of(problem, *device, asked);
+  const Constants constants = constants_of(problem, *device, requested);
   const Configuration own = default_values(problem);
-  given.words = difference(asked, geometry_of(problem, constants, own));
+  given.words = difference(requested, geometry_of(problem, constants, own));
   if (!given.words.empty()) return given;
   WisdomRequest request;
   request.device = wisdom_device(*device);
@@ -158,17 +159,17 @@ ReplacementLaunch TunedProblems::choose(const Tuned& tuned, const RequestedLaunc
   return given;
 }
 
-ReplacementLaunch TunedProblems::answer(const RequestedLaunch& asked) {
+ReplacementLaunch TunedProblems::answer(const RequestedLaunch& requested) {
   ReplacementLaunch given;
-  const std::string hash = capture::source_hash(asked.source);
+  const std::string hash = capture::source_hash(requested.source);
   for (const Tuned& tuned : tuned_) {
-    if (tuned.kernel != asked.kernel || tuned.source_hash != hash) continue;
-    if (tuned.options != asked.options) {
+    if (tuned.kernel != requested.kernel || tuned.source_hash != hash) continue;
+    if (tuned.options != requested.options) {
       given.words = "it is compiled with other options than the captured one";
       continue;
     }
     try {
-      given = choose(tuned, asked);
+      given = choose(tuned, requested);
     } catch (const std::exception& error) {
       given = {};
       given.words = error.what();

@@ -36,7 +36,7 @@ class TunedProblems {
   /// Captures (folders with problem.toml and capture.json) in `folder`, in folders below it and at `others`, with the
   /// wisdom in `folder`. Throws UserError where there is none.
   TunedProblems(const std::filesystem::path& folder, const std::vector<std::string>& others);
-  ReplacementLaunch answer(const RequestedLaunch& asked);
+  ReplacementLaunch answer(const RequestedLaunch& requested);
   /// What its user should know of the files.
   const std::vector<std::string>& notes() const { return notes_; }
 
@@ -48,7 +48,7 @@ class TunedProblems {
   };
   void add(const std::filesystem::path& folder, const std::filesystem::path& wisdom);
   const DeviceInfo* device_named(const std::string& name);
-  ReplacementLaunch choose(const Tuned& tuned, const RequestedLaunch& asked);
+  ReplacementLaunch choose(const Tuned& tuned, const RequestedLaunch& requested);
 
   std::vector<Tuned> tuned_;
   std::vector<std::string> notes_;

@@ -58,15 +58,15 @@ class Listener {
   int socket_ = -1;
 };
 
-volatile std::sig_atomic_t asked_to_end = 0;
-extern "C" void note_end(int signal) { asked_to_end = signal; }
+volatile std::sig_atomic_t end_signal = 0;
+extern "C" void note_end(int signal) { end_signal = signal; }
 
 /// While it runs, signals are for the program: what is typed (Ctrl-C) reaches it anyway, and what asks this process to
 /// end is passed on. When the program has ended this process tells what it has.
 class SignalGuard {
  public:
   SignalGuard() {
-    asked_to_end = 0;
+    end_signal = 0;
     for (std::size_t i = 0; i < 4; ++i) former_[i] = ::signal(kSignals[i], i < 2 ? SIG_IGN : note_end);
     for (std::size_t i = 2; i < 4; ++i)
       if (former_[i] == SIG_IGN) ::signal(kSignals[i], SIG_IGN);  // who started us with nohup wants it ignored
@@ -77,9 +77,9 @@ class SignalGuard {
   SignalGuard(const SignalGuard&) = delete;
   SignalGuard& operator=(const SignalGuard&) = delete;
   /// The signal that came since the last question; 0: none.
-  static int asked() {
-    const int signal = asked_to_end;
-    asked_to_end = 0;
+  static int requested() {
+    const int signal = end_signal;
+    end_signal = 0;
     return signal;
   }
 
@@ -163,7 +163,7 @@ ProgramEnd run_watched(const WatchedProgram& program) {
   Connections connections;
   int status = 0;
   while (::waitpid(pid, &status, WNOHANG) == 0) {
-    if (const int signal = aside.asked()) ::kill(pid, signal);
+    if (const int signal = aside.requested()) ::kill(pid, signal);
     serve_all(listener.get(), connections, program, 20);
   }
   // what it said last; children that outlive it are not waited for
@@ -220,7 +220,7 @@ std::map<std::string, std::string> layer_environment(bool replaces) {
   return environment;
 }
 
-std::string words_of(const ProgramEnd& end) {
+std::string description_of(const ProgramEnd& end) {
   if (end.signal) return fmt::format("the program was ended by signal {} ({})", end.signal, ::strsignal(end.signal));
   return end.exit_code ? fmt::format("the program ended with {}", end.exit_code) : std::string();
 }

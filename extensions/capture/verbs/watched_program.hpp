@@ -43,6 +43,6 @@ std::filesystem::path layer_library(const std::string& interface);
 std::map<std::string, std::string> layer_environment(bool replaces = false);
 
 /// How the program ended, if not well: a sentence for standard error, or nothing.
-std::string words_of(const ProgramEnd& end);
+std::string description_of(const ProgramEnd& end);
 
 }  // namespace ergotune::cli

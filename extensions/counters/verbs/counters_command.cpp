@@ -179,16 +179,16 @@ using Answer = Json (*)(const CountersArguments&);
 
 /// The same command in a process of its own, whose document comes back.
 Json ask_in_child(const std::string& verb, const CountersArguments& arguments) {
-  std::vector<std::string> words{own_program(), "counters", verb};
-  words.insert(words.end(), arguments.names.begin(), arguments.names.end());
-  if (!arguments.device.empty()) words.insert(words.end(), {"--device", arguments.device});
-  if (!arguments.search.empty()) words.insert(words.end(), {"--search", arguments.search});
-  if (arguments.all) words.emplace_back("--all");
-  words.emplace_back("--json");
+  std::vector<std::string> strings{own_program(), "counters", verb};
+  strings.insert(strings.end(), arguments.names.begin(), arguments.names.end());
+  if (!arguments.device.empty()) strings.insert(strings.end(), {"--device", arguments.device});
+  if (!arguments.search.empty()) strings.insert(strings.end(), {"--search", arguments.search});
+  if (arguments.all) strings.emplace_back("--all");
+  strings.emplace_back("--json");
   ProcessOptions options;
   options.environment[kChild] = "1";
   options.timeout = 60;
-  const ProcessResult result = run_process(words, options);
+  const ProcessResult result = run_process(strings, options);
   if (result.ok()) return Json::parse(result.out);
   if (result.exit_code > 0) {
     std::string message = result.err;

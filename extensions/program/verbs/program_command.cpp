@@ -51,8 +51,8 @@ double share_of(std::string text) {
   return percent ? number / 100 : number;
 }
 
-/// The part of an id that says which board: "nvml:0" of "nvml:0/energy"; all of the processor's are one.
-std::string board_of(const std::string& id) {
+/// The part of an id that says which GPU: "nvml:0" of "nvml:0/energy"; all of the processor's are one.
+std::string gpu_of(const std::string& id) {
   return id.starts_with("rapl") || id == "cpufreq" ? "processor" : id.substr(0, id.find('/'));
 }
 
@@ -75,7 +75,7 @@ std::unique_ptr<Control> choose_control(const ProgramArguments& arguments, std::
       auto control = usable_control(id, &why);
       const bool wanted =
           arguments.sensors.empty() || std::any_of(arguments.sensors.begin(), arguments.sensors.end(),
-                                                   [&](const auto& s) { return board_of(s) == board_of(id); });
+                                                   [&](const auto& s) { return gpu_of(s) == gpu_of(id); });
       if (control && wanted) usable.push_back(std::move(control));
     } catch (const UserError& error) {
       why = error.what();
@@ -112,22 +112,22 @@ std::optional<ExecutionParameterSpec> what_to_set(Control& control) {
   return spec;
 }
 
-/// A sensor for the energy of this program, as far as one is here: the control's board, the processor, else the one
-/// board there is, which then is named.
+/// A sensor for the energy of this program, as far as one is here: the control's GPU, the processor, else the one
+/// GPU there is, which then is named.
 bool has_sensor(ProgramArguments& arguments, const Control* control, std::vector<std::string>& why_not) {
   if (!arguments.sensors.empty() || (control && control->id() != "cpufreq")) return true;
   std::vector<std::string> looked_for;
   if (!sensors_for_device({}, {}, true, &looked_for).empty()) return true;
-  std::set<std::string> boards;
+  std::set<std::string> gpus;
   for (const SensorInfo& sensor : list_sensors())
-    if (sensor.scope == SensorScope::board && !control) boards.insert(board_of(sensor.id));
-  if (boards.size() == 1) {
-    arguments.sensors.push_back(*boards.begin());
+    if (sensor.scope == SensorScope::gpu && !control) gpus.insert(gpu_of(sensor.id));
+  if (gpus.size() == 1) {
+    arguments.sensors.push_back(*gpus.begin());
     return true;
   }
-  if (!boards.empty())
-    why_not.push_back(fmt::format("energy can be read of {}: name with --sensor those that the program uses",
-                                  fmt::join(boards, ", ")));
+  if (!gpus.empty())
+    why_not.push_back(
+        fmt::format("energy can be read of {}: name with --sensor those that the program uses", fmt::join(gpus, ", ")));
   else
     why_not.push_back("no sensor of energy can be read here");
   why_not.insert(why_not.end(), looked_for.begin(), looked_for.end());
@@ -161,7 +161,7 @@ SetupOptions setup_of(const ProgramArguments& arguments) {
   setup.run.store = arguments.no_store ? std::string() : arguments.store.value_or(kDefaultStore);
   setup.resume = !arguments.no_resume;
   setup.interrupted = interruption();
-  setup.announce = [](const std::string& words) { fmt::print(stderr, "note: {}\n", words); };
+  setup.announce = [](const std::string& description) { fmt::print(stderr, "note: {}\n", description); };
   return setup;
 }
 

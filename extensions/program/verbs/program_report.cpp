@@ -20,7 +20,7 @@ std::string unit_of_setting(const SettingChoice& choice) { return choice.name ==
 /// The command that runs the program at a setting.
 std::string run_with(const ProgramFinding& finding, double setting) {
   return fmt::format("ergotune program --control {} --at {:g} -- {}", finding.control, setting,
-                     shell_words(finding.command));
+                     shell_command(finding.command));
 }
 
 Json ratio_document(const std::optional<Ratio>& ratio) {
@@ -106,11 +106,11 @@ void print_choice(const ProgramFinding& finding) {
 
 std::vector<std::string> setting_commands(const std::string& control, const std::string& parameter, double setting) {
   if (control.starts_with("nvml:")) {
-    const std::string board = control.substr(5);
+    const std::string gpu = control.substr(5);
     if (parameter == "core_clock_mhz")
-      return {fmt::format("nvidia-smi -i {0} --lock-gpu-clocks={1:g},{1:g}", board, setting),
-              fmt::format("nvidia-smi -i {} --reset-gpu-clocks", board)};
-    return {fmt::format("nvidia-smi -i {} --power-limit={:g}", board, setting)};
+      return {fmt::format("nvidia-smi -i {0} --lock-gpu-clocks={1:g},{1:g}", gpu, setting),
+              fmt::format("nvidia-smi -i {} --reset-gpu-clocks", gpu)};
+    return {fmt::format("nvidia-smi -i {} --power-limit={:g}", gpu, setting)};
   }
   if (control == "cpufreq" && parameter == "core_clock_mhz")
     return {fmt::format("cpupower frequency-set --min {0:g}MHz --max {0:g}MHz", setting)};
@@ -150,7 +150,7 @@ Json document_of(const ProgramFinding& finding) {
 }
 
 void print_finding(const ProgramFinding& finding) {
-  fmt::print("{}\n", shell_words(finding.command));
+  fmt::print("{}\n", shell_command(finding.command));
   if (finding.choice) return print_choice(finding);
   const Measurement& m = *finding.measured;
   if (!usable(m.status)) {

@@ -9,11 +9,13 @@ namespace ergotune {
 
 /// How a process ended.
 struct ProcessEnding {
-  std::string words;       ///< "signal 11 (Segmentation fault)", "exit code 3"
-  int signal = 0;          ///< 0: it ended by itself
-  std::string last_words;  ///< the end of its standard error, as far as it is about the last request
+  std::string words;        ///< "signal 11 (Segmentation fault)", "exit code 3"
+  int signal = 0;           ///< 0: it ended by itself
+  std::string output_tail;  ///< the end of its standard error, as far as it is about the last request
   /// `message` with the last words below it.
-  std::string added_to(std::string message) const { return last_words.empty() ? message : message + "\n" + last_words; }
+  std::string added_to(std::string message) const {
+    return output_tail.empty() ? message : message + "\n" + output_tail;
+  }
 };
 
 /// A child's standard error: memory, so that a crash in the middle of a word loses nothing.

@@ -1,4 +1,4 @@
-// What `devices` tells, as a document: also what a node's agent is asked for.
+// What `devices` tells, as a document: also what a node's agent is requested.
 #pragma once
 
 #include <nlohmann/json.hpp>

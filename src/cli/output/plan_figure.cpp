@@ -20,7 +20,7 @@ std::optional<double> energy_of(const Measurement& measurement) {
 
 namespace {
 
-/// How much each plan asked for, and the energy that it found.
+/// How much each plan requested, and the energy that it found.
 Chart energies(const PlanComparison& comparison) {
   Chart chart;
   chart.title = fmt::format("Energy found by each plan: {}", comparison.problem);
@@ -30,12 +30,13 @@ Chart energies(const PlanComparison& comparison) {
                            to_string(comparison.provenance));
   for (const PlanResult& result : comparison.plans) {
     const auto energy = result.best ? energy_of(result.best->measurement) : std::nullopt;
-    if (energy) chart.series.push_back({result.plan, {static_cast<double>(result.asked)}, {*energy}, false, false, {}});
+    if (energy)
+      chart.series.push_back({result.plan, {static_cast<double>(result.requested)}, {*energy}, false, false, {}});
   }
   return chart;
 }
 
-/// The clock that ran, MHz; else the one that was asked for.
+/// The clock that ran, MHz; else the one that was requested.
 std::optional<double> clock_of(const PlanPoint& point, const std::vector<Parameter>& parameters) {
   if (const auto ran = point.measurement.value("core_clock")) return *ran * 1e-6;
   for (std::size_t i = 0; i < parameters.size(); ++i)

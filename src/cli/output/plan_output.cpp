@@ -37,7 +37,7 @@ void print_plans(const PlanComparison& comparison, const std::vector<Parameter>&
     const double energy = result.true_energy ? *result.true_energy : energy_of(result.best->measurement).value_or(0);
     const auto time = result.best->measurement.value("time");
     fmt::print("{:<{}} {:>12} {:>11} {:>10} {:>12} {:>14}  {}\n", result.plan, width, human(energy, "J"),
-               time ? human(*time, "s") : "none", result.asked, human_duration(result.seconds),
+               time ? human(*time, "s") : "none", result.requested, human_duration(result.seconds),
                result.above_optimum_percent ? fmt::format("{:.2f} %", *result.above_optimum_percent) : "unknown",
                std::string(static_cast<std::size_t>(largest > 0 ? 24 * energy / largest : 0), '#'));
   }
@@ -71,14 +71,14 @@ void print_settings(const PlanComparison& comparison, const std::vector<Paramete
         if (kind == ParameterKind::power_limit_w) limit = fmt::format("{} W", point.configuration[i].to_string());
       }
       const Measurement& m = point.measurement;
-      const auto told = [&](const char* name, double scale, const char* unit) {
+      const auto reported = [&](const char* name, double scale, const char* unit) {
         const auto value = m.value(name);
         return value ? fmt::format("{:.4g} {}", *value * scale, unit) : std::string("-");
       };
       const auto time = m.value("time");
-      fmt::print("  {:>10} {:>10} {:>12} {:>10} {:>9} {:>12} {:>11}\n", clock, limit, told("core_clock", 1e-6, "MHz"),
-                 told("core_voltage", 1, "V"), told("power", 1, "W"), human(energy_of(m).value_or(0), "J"),
-                 time ? human(*time, "s") : "-");
+      fmt::print("  {:>10} {:>10} {:>12} {:>10} {:>9} {:>12} {:>11}\n", clock, limit,
+                 reported("core_clock", 1e-6, "MHz"), reported("core_voltage", 1, "V"), reported("power", 1, "W"),
+                 human(energy_of(m).value_or(0), "J"), time ? human(*time, "s") : "-");
     }
   }
 }

@@ -64,18 +64,18 @@ std::string fitting(std::vector<std::pair<int, std::string>> parts, std::size_t 
 
 namespace {
 
-/// "4 boards, 3 % idle", "3 of 4 boards, 12 % idle".
-std::string device_shares_text(const std::vector<DeviceShare>& boards) {
+/// "4 GPUs, 3 % idle", "3 of 4 GPUs, 12 % idle".
+std::string device_shares_text(const std::vector<DeviceShare>& gpus) {
   double busy = 0, idle = 0;
   std::size_t there = 0;
-  for (const DeviceShare& board : boards) {
-    busy += board.busy_seconds;
-    idle += board.idle_seconds;
-    there += !board.lost;
+  for (const DeviceShare& gpu : gpus) {
+    busy += gpu.busy_seconds;
+    idle += gpu.idle_seconds;
+    there += !gpu.lost;
   }
-  const std::string lost = there == boards.size() ? "" : fmt::format("{} of ", there);
+  const std::string lost = there == gpus.size() ? "" : fmt::format("{} of ", there);
   const std::string waiting = idle > 0 ? fmt::format(", {:.0f} % idle", 100 * idle / (busy + idle)) : "";
-  return fmt::format("{}{} devices{}", lost, boards.size(), waiting);
+  return fmt::format("{}{} devices{}", lost, gpus.size(), waiting);
 }
 
 std::size_t terminal_columns() {
@@ -138,7 +138,7 @@ void ProgressPrinter::operator()(const SessionProgress& progress) {
   if (rate > 0 && !progress.phase.starts_with("confirming"))
     parts.emplace_back(
         2, rate >= 1 ? fmt::format(", {:.1f} a second", rate) : fmt::format(", {:.1f} a minute", rate * 60));
-  if (!progress.boards.empty()) parts.emplace_back(3, ", " + device_shares_text(progress.boards));
+  if (!progress.gpus.empty()) parts.emplace_back(3, ", " + device_shares_text(progress.gpus));
   const bool own = !progress.objective.empty();
   if (progress.best)
     parts.emplace_back(8, fmt::format(", best {} {}", own ? progress.objective : objective_,

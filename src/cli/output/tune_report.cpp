@@ -22,7 +22,7 @@ std::optional<double> gain(double best, double other, Direction direction) {
 }
 
 /// with_interval(), and the provenance of a value that was not measured.
-std::string told(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics) {
+std::string reported(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics) {
   std::string text = with_interval(measurement, name, metrics);
   const auto quantity = measurement.quantities.find(name);
   if (quantity != measurement.quantities.end() && quantity->second.provenance != Provenance::measured) {
@@ -93,7 +93,7 @@ void print_best(const RankedResults& ranked) {
   if (value && ranked.objective.quantity().empty())
     fmt::print("  {:<12} {}\n", ranked.objective.name(), human(*value, ranked.objective.unit()));
   for (const std::string& name : shown_names(ranked, best, {"time", "energy", "power", "core_clock", "temperature"})) {
-    if (best.value(name)) fmt::print("  {:<12} {}\n", name, told(best, name, ranked.results.metrics));
+    if (best.value(name)) fmt::print("  {:<12} {}\n", name, reported(best, name, ranked.results.metrics));
   }
   for (const std::string& warning : best.warnings) fmt::print("  note: {}\n", warning);
   if (value) print_gains(ranked, *value);
@@ -124,38 +124,37 @@ void print_front(const RankedResults& ranked) {
     for (const std::string& name : shown_names(ranked, measurement, {})) {
       if (!measurement.value(name)) continue;
       values +=
-          fmt::format("{}{} {}", values.empty() ? "" : ", ", name, told(measurement, name, ranked.results.metrics));
+          fmt::format("{}{} {}", values.empty() ? "" : ", ", name, reported(measurement, name, ranked.results.metrics));
     }
     fmt::print("  {}  {}\n", values, ranked.configuration_text(row));
   }
 }
 
-/// "x1.013 ±0.2 %": what a board takes of a quantity where the mean board takes 1.
+/// "x1.013 ±0.2 %": what a GPU takes of a quantity where the mean GPU takes 1.
 std::string factor_text(const DeviceFactors::Factor& factor) {
   return fmt::format("x{:.4f} ±{:.2f} %", factor.value,
                      100 * half_width_95(factor.standard_error, factor.n - 1) / factor.value);
 }
 
 void print_device_shares(const SessionResult& result) {
-  if (result.boards.empty()) return;
+  if (result.gpus.empty()) return;
   fmt::print("\nBoards, compared by the default on each of them (1: their mean):\n");
-  for (const DeviceResult& board : result.boards) {
-    const double rate =
-        60 * static_cast<double>(board.results) / std::max(1e-9, board.busy_seconds + board.idle_seconds);
-    fmt::print("  {}{}  {} measured, {:.1f} a minute, {:.0f} % idle", board.id, board.lost ? " (lost)" : "",
-               board.results, rate, 100 * board.idle_seconds / std::max(1e-9, board.busy_seconds + board.idle_seconds));
+  for (const DeviceResult& gpu : result.gpus) {
+    const double rate = 60 * static_cast<double>(gpu.results) / std::max(1e-9, gpu.busy_seconds + gpu.idle_seconds);
+    fmt::print("  {}{}  {} measured, {:.1f} a minute, {:.0f} % idle", gpu.id, gpu.lost ? " (lost)" : "", gpu.results,
+               rate, 100 * gpu.idle_seconds / std::max(1e-9, gpu.busy_seconds + gpu.idle_seconds));
     for (const char* name : {"time", "energy"})
-      if (const auto factor = board.factors.find(name); factor != board.factors.end())
+      if (const auto factor = gpu.factors.find(name); factor != gpu.factors.end())
         fmt::print("  {} {}", name, factor_text(factor->second));
     fmt::print("\n");
   }
 }
 
 /// Nothing keeps them: all that the compiler or driver said, up to a screen.
-void print_text(const std::string& words) {
-  if (words.find('\n') == std::string::npos) return;  // the telling line was all
+void print_text(const std::string& description) {
+  if (description.find('\n') == std::string::npos) return;  // the telling line was all
   constexpr std::size_t kLines = 30;
-  std::istringstream lines(words);
+  std::istringstream lines(description);
   std::size_t shown = 0;
   for (std::string line; std::getline(lines, line); ++shown) {
     if (shown == kLines) {

@@ -1,4 +1,4 @@
-// ergotune calibrate: what a sensor's readings mean on the board at hand.
+// ergotune calibrate: what a sensor's readings mean on the GPU at hand.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ struct CalibrateArguments {
   bool json = false, dry = false;
 };
 
-std::string in_words(const Calibrated& c, double scale, const char* unit) {
+std::string as_text(const Calibrated& c, double scale, const char* unit) {
   return fmt::format("{:.4g} {} ({:.4g} to {:.4g})", c.value * scale, unit, c.low * scale, c.high * scale);
 }
 
@@ -22,16 +22,16 @@ void print_text(const Calibration& c, const std::filesystem::path& file) {
   fmt::print("{} ({})\n", c.sensor.id, c.sensor.name);
   fmt::print("  kind           {}, explains {:.1f} % of the readings (the other shape {:.1f} %)\n",
              to_string(c.sensor.kind), 100 * c.explained, 100 * c.explained_other);
-  fmt::print("  update period  {}\n", in_words(c.update_period, 1e3, "ms"));
-  fmt::print("  window         {}\n", in_words(c.window, 1e3, "ms"));
-  fmt::print("  lag            {}\n", in_words(c.lag, 1e3, "ms"));
-  fmt::print("  read cost      {}\n", in_words(c.read_cost, 1e6, "us"));
-  fmt::print("  idle power     {}\n", in_words(c.idle_power, 1, "W"));
+  fmt::print("  update period  {}\n", as_text(c.update_period, 1e3, "ms"));
+  fmt::print("  window         {}\n", as_text(c.window, 1e3, "ms"));
+  fmt::print("  lag            {}\n", as_text(c.lag, 1e3, "ms"));
+  fmt::print("  read cost      {}\n", as_text(c.read_cost, 1e6, "us"));
+  fmt::print("  idle power     {}\n", as_text(c.idle_power, 1, "W"));
   if (c.counter_step) fmt::print("  counter step   {:.4g} mJ\n", *c.counter_step * 1e3);
-  if (c.counter_loss) fmt::print("  missed at the start of a load  {}\n", in_words(*c.counter_loss, 1, "J"));
+  if (c.counter_loss) fmt::print("  missed at the start of a load  {}\n", as_text(*c.counter_loss, 1, "J"));
   if (c.meter)
-    fmt::print("  against {}: gain {}, offset {}\n", c.meter->sensor, in_words(c.meter->gain, 1, ""),
-               in_words(c.meter->offset, 1, "W"));
+    fmt::print("  against {}: gain {}, offset {}\n", c.meter->sensor, as_text(c.meter->gain, 1, ""),
+               as_text(c.meter->offset, 1, "W"));
   for (const auto& note : c.notes) fmt::print("  note: {}\n", note);
   fmt::print("Measurements shorter than {:.2f} s cannot be trusted with this sensor.\n", c.shortest_measurement);
   if (!file.empty()) fmt::print("Kept for this device and driver in {}\n", file.string());

@@ -111,7 +111,7 @@ std::string range_text(const ControlRange& range, const std::string& unit, doubl
   return words + runs;
 }
 
-std::string journal_words(const JournalStatus& journal) {
+std::string journal_text(const JournalStatus& journal) {
   if (!journal.damaged.empty()) return journal.damaged;
   return fmt::format("{} session pid {} (\"{}\", since {}): {} settings to restore{}",
                      journal.session.alive ? "running" : "ended", journal.session.pid, journal.session.command,
@@ -131,7 +131,7 @@ void print_status(const DeviceStatus& status) {
   }
   fmt::print("  {:<17} {}\n", "permission", status.permission ? "yes" : "no");
   if (!status.foreign.empty()) fmt::print("  {:<17} {}\n", "foreign setting", status.foreign);
-  if (status.journal) fmt::print("  {:<17} {}\n", "journal", journal_words(*status.journal));
+  if (status.journal) fmt::print("  {:<17} {}\n", "journal", journal_text(*status.journal));
   if (!status.problem.empty()) fmt::print("  {:<17} {}\n", "note", status.problem);
 }
 
@@ -198,7 +198,7 @@ void run_restore(bool json) {
   for (const auto& report : reports) {
     complete = complete && report.complete;
     devices.push_back(report_document(report));
-    fmt::print(stderr, "{}\n", words_of(report));
+    fmt::print(stderr, "{}\n", description_of(report));
   }
   Json running = Json::array(), restoring = Json::array();
   for (const auto& journal : list_journals()) {

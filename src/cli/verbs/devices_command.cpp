@@ -59,7 +59,7 @@ Json to_json(const DeviceLine& line) {
   return device;
 }
 
-/// What measures or controls something that is no device here: a board that only its driver's management library shows,
+/// What measures or controls something that is no device here: a GPU that only its driver's management library shows,
 /// a node's meter. It is used by its id, with --sensor or --control.
 struct Others {
   std::vector<SensorInfo> sensors;
@@ -147,7 +147,7 @@ struct NodeOptions {
   bool any() const { return !commands.empty() || !nodes.empty(); }
 };
 
-std::vector<std::string> words_in(const Json& list) {
+std::vector<std::string> strings_in(const Json& list) {
   std::vector<std::string> words;
   for (const Json& word : list) words.push_back(word.get<std::string>());
   return words;
@@ -175,8 +175,8 @@ void list_cluster(const NodeOptions& options, bool json) {
       DeviceLine line;
       line.info.id = fmt::format("{}/{}", node.at("node").get<std::string>(), device.at("id").get<std::string>());
       line.info.name = device.at("name").get<std::string>();
-      line.sensors = words_in(device.at("sensors"));
-      line.controls = words_in(device.at("controls"));
+      line.sensors = strings_in(device.at("sensors"));
+      line.controls = strings_in(device.at("controls"));
       lines.push_back(std::move(line));
     }
   }

@@ -130,10 +130,10 @@ void print_rounds(const std::vector<IterationVariant>& rounds, const std::vector
   Table table({"round", "time", "energy", "overlap", ""});
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     const Measurement& m = measurements[i];
-    const auto told = [&](const char* quantity) {
+    const auto reported = [&](const char* quantity) {
       return m.quantities.contains(quantity) ? with_interval(m, quantity, metrics) : std::string("-");
     };
-    table.add({rounds[i].name, told("time"), told("energy"), told("overlap"),
+    table.add({rounds[i].name, reported("time"), reported("energy"), reported("overlap"),
                m.ok() ? "" : fmt::format("{}: {}", to_string(m.status), m.message)});
   }
   table.align_left(0);

@@ -35,7 +35,7 @@ DeviceModel measure(const ModelArguments& arguments) {
   setup.run.controls = arguments.controls;
   setup.run.sensors = arguments.sensors;
   setup.run.seed = arguments.seed;
-  // A sweep on a real board takes minutes: what it has measured is kept.
+  // A sweep on a real GPU takes minutes: what it has measured is kept.
   if (arguments.store) setup.run.store = *arguments.store;
   const bool simulated = setup.run.device.starts_with("sim:");
   if (setup.run.store.empty() && !simulated) setup.run.store = kDefaultStore;

@@ -43,11 +43,11 @@ void print_for_people(const PreparedSession& prepared, const Configuration& conf
   fmt::print("{} on {}: {}\n  {} launches in {:.2f} s\n", prepared.problem.name, prepared.device.name,
              describe(prepared.space->parameters(), configuration), trace.launches, trace.load_seconds);
   for (const TraceSeries& series : trace.power) print_series(series, trace.load_seconds, "W");
-  for (const TraceSeries& series : trace.board) print_series(series, trace.load_seconds, unit_of_device(series.name));
+  for (const TraceSeries& series : trace.gpu) print_series(series, trace.load_seconds, unit_of_device(series.name));
   for (const auto& reason : trace.reasons) {
-    std::string words = reason.name;
-    std::replace(words.begin(), words.end(), '_', ' ');
-    fmt::print("  {:<24} {:.2f} to {:.2f} s\n", words, reason.from, reason.to);
+    std::string text = reason.name;
+    std::replace(text.begin(), text.end(), '_', ' ');
+    fmt::print("  {:<24} {:.2f} to {:.2f} s\n", text, reason.from, reason.to);
   }
   fmt::print("Times count from the first launch; what a sensor shows includes its own window and lag.\n");
 }

@@ -77,22 +77,22 @@ std::exception_ptr write_winners(const TuneArguments& arguments, const std::vect
 }
 
 /// What the command says of a problem and a run, mistakes told.
-struct Asked {
+struct Requested {
   ProblemFile problem;
   SetupOptions setup;
   SessionOptions options;
 };
 
-Asked read(const TuneArguments& arguments) {
-  Asked asked{load_with(arguments), {}, {}};
-  ProblemFile& problem = asked.problem;
-  SetupOptions& setup = asked.setup = setup_with(arguments, problem.run);
+Requested read(const TuneArguments& arguments) {
+  Requested requested{load_with(arguments), {}, {}};
+  ProblemFile& problem = requested.problem;
+  SetupOptions& setup = requested.setup = setup_with(arguments, problem.run);
   if (setup.run.store.empty()) setup.run.store = "ergotune.db";
   if (arguments.no_store) setup.run.store.clear();
   if (arguments.watch && arguments.no_store)
     throw UserError("--watch shows what the store holds; leave --no-store away");
   setup.resume = !arguments.no_resume;
-  SessionOptions& options = asked.options = SessionOptions::from(problem.run);
+  SessionOptions& options = requested.options = SessionOptions::from(problem.run);
   if (options.budget.joules > 0) setup.energy = true;  // without a sensor it would never be spent: that is refused
   if (arguments.retry) options.retry = statuses_to_retry(*arguments.retry);
   const std::string plan = problem.run.plan;
@@ -108,15 +108,15 @@ Asked read(const TuneArguments& arguments) {
   }
   options.interrupted = setup.interrupted = interruption();
   if (!arguments.quiet) setup.tell = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
-  return asked;
+  return requested;
 }
 
 /// A session for each kind of the named devices. They share problem, store and compile workers.
-std::vector<PreparedSession> prepare(const Asked& asked, bool quiet) {
-  const std::vector<std::string> kinds = devices_by_kind(asked.setup.run.device, asked.problem);
-  if (kinds.size() > 1 && !asked.problem.run.plan.empty())
+std::vector<PreparedSession> prepare(const Requested& requested, bool quiet) {
+  const std::vector<std::string> kinds = devices_by_kind(requested.setup.run.device, requested.problem);
+  if (kinds.size() > 1 && !requested.problem.run.plan.empty())
     throw UserError("plans are compared on devices of one kind: name one kind with --device");
-  SetupOptions setup = asked.setup;
+  SetupOptions setup = requested.setup;
   if (kinds.size() > 1) {
     const int cores = static_cast<int>(std::max(2u, std::thread::hardware_concurrency()));
     setup.compile_share = std::make_shared<CompileShare>(setup.run.jobs > 0 ? setup.run.jobs : cores - 1);
@@ -124,7 +124,7 @@ std::vector<PreparedSession> prepare(const Asked& asked, bool quiet) {
   std::vector<PreparedSession> sessions;
   for (const std::string& kind : kinds) {
     setup.run.device = kind;
-    const PreparedSession& prepared = sessions.emplace_back(prepare_session(asked.problem, setup));
+    const PreparedSession& prepared = sessions.emplace_back(prepare_session(requested.problem, setup));
     if (quiet) continue;
     fmt::print(stderr, "Tuning {} on {}: {}\n", prepared.problem.name, prepared.evaluator->description(),
                counted(prepared.space->size(), "configuration"));
@@ -138,8 +138,8 @@ std::function<void(const SessionProgress&)> progress_with_hint(ProgressPrinter& 
                                                                bool quiet) {
   const bool bounded = options.budget.evaluations > 0 || options.budget.seconds > 0 || options.budget.joules > 0;
   const bool ends = options.early_stop && options.strategy == "auto";
-  return [&progress, ends, told = bounded || quiet](const SessionProgress& p) mutable {
-    if (!told && p.evaluated >= 2 && p.seconds_left.value_or(0) > kLong) {
+  return [&progress, ends, reported = bounded || quiet](const SessionProgress& p) mutable {
+    if (!reported && p.evaluated >= 2 && p.seconds_left.value_or(0) > kLong) {
       progress.finish();
       fmt::print(stderr,
                  "note: without a budget {} {} configurations, {} {} more; Ctrl-C ends it with the best so far and "
@@ -147,13 +147,13 @@ std::function<void(const SessionProgress&)> progress_with_hint(ProgressPrinter& 
                  "result, and the next time --budget 10min bounds it\n",
                  ends ? "the search goes on until nothing better is likely among" : "all are measured of", p.total,
                  ends ? "at most" : "about", human_duration(*p.seconds_left));
-      told = true;
+      reported = true;
     }
     progress(p);
   };
 }
 
-/// The page, where it was asked for; its link is printed even with --quiet. Without a page it is tuned as well.
+/// The page, where it was requested; its link is printed even with --quiet. Without a page it is tuned as well.
 std::unique_ptr<WatchChild> watch(const TuneArguments& arguments, const PreparedSession& prepared) {
   if (!arguments.watch) return nullptr;
   try {
@@ -224,13 +224,13 @@ void tune(const TuneArguments& arguments) {
   if (arguments.wisdom && arguments.no_store)
     throw UserError("--wisdom is written from what is stored; leave out --no-store");
   if (arguments.wisdom) refuse_unwritable(*arguments.wisdom);
-  Asked asked = read(arguments);
-  std::vector<PreparedSession> sessions = prepare(asked, arguments.quiet);
+  Requested requested = read(arguments);
+  std::vector<PreparedSession> sessions = prepare(requested, arguments.quiet);
   const auto watched = watch(arguments, sessions.front());  // it shows all sessions of the store
-  if (const std::string plan = asked.problem.run.plan; !plan.empty()) {
+  if (const std::string plan = requested.problem.run.plan; !plan.empty()) {
     PreparedSession& prepared = sessions.front();
     ProgressPrinter progress(arguments.quiet, prepared.objective->name(), prepared.objective->unit());
-    tune_by_plans(prepared, plan, asked.options, progress, arguments.json, arguments.figure);
+    tune_by_plans(prepared, plan, requested.options, progress, arguments.json, arguments.figure);
     if (prepared.store) prepared.store->flush();
     ResultSet session;
     session.store = prepared.store ? prepared.store->file() : std::filesystem::path();
@@ -238,7 +238,7 @@ void tune(const TuneArguments& arguments) {
     if (const auto unwritten = write_winners(arguments, {&session})) std::rethrow_exception(unwritten);
     return;
   }
-  const std::vector<TunedSession> tuned = search(sessions, asked.options, arguments.quiet);
+  const std::vector<TunedSession> tuned = search(sessions, requested.options, arguments.quiet);
   std::vector<const ResultSet*> answered;
   for (const TunedSession& one : tuned)
     if (!one.ranked.best.empty()) answered.push_back(&one.ranked.results);

@@ -12,10 +12,10 @@ const Api& api() {
 
 std::string Api::error_text(CUresult code) const {
   const char* name = hipGetErrorName ? hipGetErrorName(code) : nullptr;
-  const char* words = hipGetErrorString ? hipGetErrorString(code) : nullptr;
+  const char* message = hipGetErrorString ? hipGetErrorString(code) : nullptr;
   if (cuGetErrorName) cuGetErrorName(code, &name);
-  if (cuGetErrorString) cuGetErrorString(code, &words);
-  return fmt::format("{} ({}){}{}", name ? name : "error", code, words ? ": " : "", words ? words : "");
+  if (cuGetErrorString) cuGetErrorString(code, &message);
+  return fmt::format("{} ({}){}{}", name ? name : "error", code, message ? ": " : "", message ? message : "");
 }
 
 void check(CUresult code, DeviceFault fault, const char* what) { api().check(code, fault, what); }

@@ -113,7 +113,7 @@ struct Api : DriverTable {
   EntryPoint<CUresult(int*)> cuDeviceGetCount{this, "cuDeviceGetCount"};
   EntryPoint<CUresult(CUdevice*, int)> cuDeviceGet{this, "cuDeviceGet"};
   EntryPoint<CUresult(char*, int, CUdevice)> cuDeviceGetName{this, "cuDeviceGetName"};
-  /// Gives the UUID of a MIG instance where the device is one; without it the whole board's.
+  /// Gives the UUID of a MIG instance where the device is one; without it the whole GPU's.
   EntryPoint<CUresult(CUuuid*, CUdevice)> cuDeviceGetUuid_v2{this, "cuDeviceGetUuid_v2", Need::optional};
   EntryPoint<CUresult(CUuuid*, CUdevice)> cuDeviceGetUuid{this, "cuDeviceGetUuid"};
   EntryPoint<CUresult(char*, int, CUdevice)> cuDeviceGetPCIBusId{this, "cuDeviceGetPCIBusId"};

@@ -30,7 +30,7 @@ class GreenContext {
   CUgreenCtx context_ = nullptr;
 };
 
-/// The multiprocessors of one device, taken apart when first asked for.
+/// The multiprocessors of one device, taken apart when first requested.
 class MultiprocessorParts {
  public:
   explicit MultiprocessorParts(CUdevice device) : device_(device) {}

@@ -18,7 +18,7 @@ std::map<std::string, double> mix_of_sass(std::string_view text, std::string_vie
 /// looked for in ERGOTUNE_NVDISASM ("off": nowhere), in the PATH, in CUDA toolkits and in Python's NVIDIA packages.
 std::string disassemble(const std::string& cubin);
 
-/// Fills the mix of one function: of SASS where that is asked for, the code is a cubin and nvdisasm is there (which
+/// Fills the mix of one function: of SASS where that is requested, the code is a cubin and nvdisasm is there (which
 /// takes 0.4 s to start), else of `ptx`, which may be empty.
 void note_instructions(PackedCode& packed, std::string_view function, std::string_view ptx, bool disassembled);
 

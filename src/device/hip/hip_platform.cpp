@@ -34,7 +34,7 @@ std::string target_of(int device) {
   return target.starts_with("gfx") ? target : std::string();
 }
 
-/// "GPU-" and the sixteen digits of the board's unique number, as ROCR_VISIBLE_DEVICES has it; empty where it has none.
+/// "GPU-" and the sixteen digits of the GPU's unique number, as ROCR_VISIBLE_DEVICES has it; empty where it has none.
 std::string uuid_of(int device) {
   cuda::CUuuid uuid{};
   if (api().cuDeviceGetUuid(&uuid, device) != cuda::CUDA_SUCCESS) return {};
@@ -93,7 +93,7 @@ DeviceEntry describe(int device, int number, int version) {
     const std::int64_t value = attribute(which);
     return Value(value > 0 ? value : device::kNoLimit);
   };
-  // All of it is there for dynamic memory as for static: nothing has to be asked for.
+  // All of it is there for dynamic memory as for static: nothing has to be requested.
   entry.shared_plain = entry.shared_most = static_cast<int>(limit(MAX_SHARED_MEMORY_PER_BLOCK).as_integer());
   std::size_t memory = 0;
   api().cuDeviceTotalMem(&memory, device);

@@ -140,7 +140,7 @@ std::vector<std::string> remarks_on_check(const std::string& log) {
   return remarks;
 }
 
-std::string name_in_words(const CompileJob& job, std::size_t argument) {
+std::string name_as_text(const CompileJob& job, std::size_t argument) {
   const std::string& name = job.arguments[argument].name;
   return name.empty() ? std::to_string(argument + 1) : "'" + name + "'";
 }
@@ -174,7 +174,7 @@ std::string refusal_of_check(const CompileJob& job, const std::string& log) {
     const auto place = std::find(procedure.dummies.begin(), procedure.dummies.end(), lower(name[1]));
     const auto i = static_cast<std::size_t>(place - procedure.dummies.begin());
     if (i >= passed_arguments(job) || job.arguments[i].bytes > 0 || !is_compared(job.arguments[i].type)) continue;
-    return fmt::format("argument {} is declared {}, but the procedure takes {}", name_in_words(job, i),
+    return fmt::format("argument {} is declared {}, but the procedure takes {}", name_as_text(job, i),
                        to_string(job.arguments[i].type), lower(wanted[1]));
   }
   return {};

@@ -217,7 +217,7 @@ std::vector<RefusedPointer> refused_pointers(const CompileJob& job, const std::s
   return refused;
 }
 
-std::string mismatch_words(const CompileJob& job, const RefusedPointer& pointer) {
+std::string mismatch_message(const CompileJob& job, const RefusedPointer& pointer) {
   const ArgumentSignature& argument = job.arguments[pointer.argument];
   return fmt::format("argument {} is declared {}, but the function takes {}", name_of(job, pointer.argument),
                      to_string(argument.type), pointer.wanted);

@@ -28,7 +28,7 @@ struct RefusedPointer {
 };
 std::vector<RefusedPointer> refused_pointers(const CompileJob& job, const std::string& words);
 /// "argument 'x' is declared float32, but the function takes const double *".
-std::string mismatch_words(const CompileJob& job, const RefusedPointer& pointer);
+std::string mismatch_message(const CompileJob& job, const RefusedPointer& pointer);
 
 /// The C type of an element.
 const char* c_type(ElementType type);

@@ -102,7 +102,7 @@ class HostCompiler : public Compiler {
       for (const RefusedPointer& pointer : refused) {
         if (pointer.mismatch)
           throw DeviceError(DeviceFault::compile,
-                            fmt::format("error: {}\n{}", mismatch_words(job, pointer), error.what()),
+                            fmt::format("error: {}\n{}", mismatch_message(job, pointer), error.what()),
                             error.native_code());
         untyped.insert(pointer.argument);
       }

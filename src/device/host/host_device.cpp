@@ -55,12 +55,12 @@ struct HostMarker : Marker {
 };
 
 /// The loader's message begins with the name of a temporary file.
-std::string why_not_loaded(const std::string& words) {
+std::string why_not_loaded(const std::string& message) {
   constexpr std::string_view kMissing = "undefined symbol: ";
-  const std::size_t at = words.find(kMissing);
-  if (at == std::string::npos) return words;
+  const std::size_t at = message.find(kMissing);
+  if (at == std::string::npos) return message;
   return fmt::format("error: neither the source nor what it is linked with has a function or variable \"{}\"",
-                     words.substr(at + kMissing.size()));
+                     message.substr(at + kMissing.size()));
 }
 
 /// A shared object with its function, open as long as some kernel is made of it.
@@ -75,9 +75,9 @@ class Library {
     close(descriptor);
     std::ofstream(path, std::ios::binary) << binary.bytes;
     library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    const char* words = library_ ? nullptr : dlerror();
+    const char* message = library_ ? nullptr : dlerror();
     unlink(path.c_str());
-    if (!library_) throw DeviceError(DeviceFault::compile, why_not_loaded(words ? words : "dlopen failed"));
+    if (!library_) throw DeviceError(DeviceFault::compile, why_not_loaded(message ? message : "dlopen failed"));
     call_ = reinterpret_cast<void (*)(void**)>(dlsym(library_, binary.entry.c_str()));
     auto* found = reinterpret_cast<int (*)()>(dlsym(library_, "ergotune_found"));
     if (!call_ || (found && !found())) {

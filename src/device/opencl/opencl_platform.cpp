@@ -93,8 +93,8 @@ DeviceInfo describe(cl_device_id device, int platform_number, int device_number)
   info.name = trimmed(device_text(device, CL_DEVICE_NAME));
   const std::string extensions = device_text(device, CL_DEVICE_EXTENSIONS);
   if (has_extension(extensions, "cl_amd_device_attribute_query")) {
-    const std::string board(trimmed(device_text(device, CL_DEVICE_BOARD_NAME_AMD)));  // the name is just "gfx90a"
-    if (!board.empty()) info.name = board;
+    const std::string gpu(trimmed(device_text(device, CL_DEVICE_BOARD_NAME_AMD)));  // the name is just "gfx90a"
+    if (!gpu.empty()) info.name = gpu;
   }
   info.driver_version = device_text(device, CL_DRIVER_VERSION);
   info.is_cpu = (device_value<cl_bitfield>(device, CL_DEVICE_TYPE).value_or(0) & CL_DEVICE_TYPE_CPU) != 0;

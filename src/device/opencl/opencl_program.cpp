@@ -49,11 +49,11 @@ class IncludeOptions {
   }
   const std::string& text() const { return text_; }
   /// A compiler's words about links as words about the folders.
-  std::string named_by_folders(std::string words) const {
+  std::string named_by_folders(std::string message) const {
     for (const auto& [link, folder] : links_)
-      for (std::size_t at = 0; (at = words.find(link, at)) != std::string::npos; at += folder.size())
-        words.replace(at, link.size(), folder);
-    return words;
+      for (std::size_t at = 0; (at = message.find(link, at)) != std::string::npos; at += folder.size())
+        message.replace(at, link.size(), folder);
+    return message;
   }
 
  private:

@@ -142,7 +142,7 @@ std::optional<CompileFarm::Failure> CompileFarm::take(WorkerHandle& handle, Comp
   const JobPointer job = clear(worker);
   const std::string key = job->code_keys[worker.kernel];
   job->compile_seconds += compiled.seconds;
-  job->ours += std::max(0.0, handle.since_asked() - compiled.seconds);
+  job->ours += std::max(0.0, handle.since_request() - compiled.seconds);
   if (compiled.status != Status::ok) return Failure{job, compiled.status, std::move(compiled.message)};
   const auto code = job->code[worker.kernel] = std::make_shared<const Binary>(std::move(compiled.binary));
   keep(key, code);
@@ -158,7 +158,7 @@ std::optional<CompileFarm::Failure> CompileFarm::take(WorkerHandle& handle, cons
   if (lost.why == Lost::Why::late)
     return Failure{job, Status::timeout, fmt::format("the compiler was stopped after {:g} s", time_limit_)};
   if ((!worker.own || lost.killed()) && !std::exchange(job->compiled_again, true)) return std::nullopt;
-  return Failure{job, Status::compile_error, lost.in_words("the compiler")};
+  return Failure{job, Status::compile_error, lost.as_text("the compiler")};
 }
 
 void CompileFarm::cancel() {

@@ -18,7 +18,7 @@ bool Lost::killed() const {
   return why == Why::ended && std::find(kSent.begin(), kSent.end(), ending.signal) != kSent.end();
 }
 
-std::string Lost::in_words(const std::string& who) const {
+std::string Lost::as_text(const std::string& who) const {
   if (why == Why::damaged) return "the worker was damaged: " + damage;
   if (ending.signal == SIGKILL)
     return ending.added_to("the system killed the process, most likely because memory ran out");
@@ -31,7 +31,7 @@ void WorkerHandle::start() {
   } catch (const Error& error) {
     throw Error(fmt::format("a worker cannot be started: {}", error.what()));
   }
-  ready_ = asked_ = false;
+  ready_ = requested_ = false;
   deadline_ = host_seconds() + kStartSeconds;
 }
 
@@ -57,14 +57,14 @@ Ready WorkerHandle::start_and_wait(const char* what) {
 
 void WorkerHandle::clear() {
   transport_.reset();
-  ready_ = asked_ = false;
+  ready_ = requested_ = false;
   deadline_ = 0;
 }
 
 void WorkerHandle::send(Message request, double seconds) {
-  asked_ = true;
-  asked_at_ = host_seconds();
-  deadline_ = asked_at_ + seconds;
+  requested_ = true;
+  requested_at_ = host_seconds();
+  deadline_ = requested_at_ + seconds;
   transport_->begin_request();
   try {
     transport_->stream().send(request);
@@ -73,7 +73,7 @@ void WorkerHandle::send(Message request, double seconds) {
   }
 }
 
-double WorkerHandle::since_asked() const { return host_seconds() - asked_at_; }
+double WorkerHandle::since_request() const { return host_seconds() - requested_at_; }
 
 std::optional<std::variant<Message, Lost>> WorkerHandle::next() {
   if (!transport_) return std::nullopt;
@@ -98,16 +98,16 @@ void WorkerHandle::check(const Message& answer) {
   const auto* compiled = std::get_if<Compiled>(&answer);
   const auto* ran = std::get_if<Ran>(&answer);
   const bool awaited = !ready_     ? std::holds_alternative<Ready>(answer)
-                       : compiles_ ? asked_ && compiled && compiled->id == asked_id_
-                                   : asked_ && ran && ran->id == asked_id_;
+                       : compiles_ ? requested_ && compiled && compiled->id == requested_id_
+                                   : requested_ && ran && ran->id == requested_id_;
   if (!awaited) throw FormatError("an unexpected answer");
   ready_ = true;
-  asked_ = false;
+  requested_ = false;
   deadline_ = 0;
 }
 
 Lost WorkerHandle::lose(Lost::Why why, std::string damage) {
-  Lost lost{why, ready_, asked_, transport_->end(), std::move(damage)};
+  Lost lost{why, ready_, requested_, transport_->end(), std::move(damage)};
   clear();
   return lost;
 }

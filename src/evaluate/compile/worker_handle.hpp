@@ -16,15 +16,15 @@ namespace ergotune {
 /// A worker process is gone.
 struct Lost {
   enum class Why { ended, late, damaged } why = Why::ended;
-  bool served = false;  ///< it had come as far as being ready
-  bool asked = false;   ///< it was asked for something, which will get no answer
+  bool served = false;     ///< it had come as far as being ready
+  bool requested = false;  ///< it was requested something, which will get no answer
   ProcessEnding ending;
   std::string damage;  ///< Why::damaged: what was wrong with its messages
 
   /// By a signal that other processes or the system send, not by a fault of what it ran.
   bool killed() const;
   /// How `who` ended, with its last words.
-  std::string in_words(const std::string& who) const;
+  std::string as_text(const std::string& who) const;
 };
 
 class WorkerHandle {
@@ -45,8 +45,8 @@ class WorkerHandle {
 
   bool empty() const { return transport_ == nullptr; }
   /// Ready to be asked.
-  bool idle() const { return ready_ && !asked_; }
-  bool asked() const { return asked_; }
+  bool idle() const { return ready_ && !requested_; }
+  bool requested() const { return requested_; }
   bool starting() const { return transport_ && !ready_; }
   /// To poll for input; -1 when empty.
   int descriptor() const { return transport_ ? transport_->stream().in() : -1; }
@@ -63,7 +63,7 @@ class WorkerHandle {
   /// Sends a request to an idle worker, to be answered within `seconds`.
   template <class Request>
   void ask(Request request, double seconds) {
-    asked_id_ = request.id;
+    requested_id_ = request.id;
     compiles_ = std::is_same_v<Request, protocol::Compile>;
     send(std::move(request), seconds);
   }
@@ -71,7 +71,7 @@ class WorkerHandle {
   /// nullopt when nothing has. Does not block.
   std::optional<std::variant<protocol::Message, Lost>> next();
   /// s since the last request was sent.
-  double since_asked() const;
+  double since_request() const;
 
  private:
   void send(protocol::Message request, double seconds);
@@ -81,9 +81,9 @@ class WorkerHandle {
   StartWorker start_;
   protocol::Setup setup_;
   std::unique_ptr<WorkerTransport> transport_;
-  bool ready_ = false, asked_ = false, compiles_ = false;
-  std::uint64_t asked_id_ = 0;
-  double deadline_ = 0, asked_at_ = 0;
+  bool ready_ = false, requested_ = false, compiles_ = false;
+  std::uint64_t requested_id_ = 0;
+  double deadline_ = 0, requested_at_ = 0;
 };
 
 }  // namespace ergotune

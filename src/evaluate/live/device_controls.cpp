@@ -18,8 +18,8 @@ constexpr auto kCore = ControlQuantity::core_clock_mhz;
 constexpr auto kMemory = ControlQuantity::memory_clock_mhz;
 
 Status status_of(ControlStatus status) {
-  const bool asked_too_much = status == ControlStatus::invalid_value || status == ControlStatus::not_supported;
-  return asked_too_much ? Status::unsupported : Status::launch_error;
+  const bool refused_value = status == ControlStatus::invalid_value || status == ControlStatus::not_supported;
+  return refused_value ? Status::unsupported : Status::launch_error;
 }
 
 // Warnings by which a measurement says why its clock was what it was (DeviceState::clock_reasons as words).
@@ -58,7 +58,8 @@ std::optional<Measurement> DeviceControls::begin(const ControlSetting& setting, 
   run.clock_tolerance = session_->control().clock_tolerance();
   if (run.look_only) return std::nullopt;
   run.set_at = set_at_;
-  if (const auto asked = setting.find(kCore); asked != setting.end()) run.asked_clock_mhz = asked->second;
+  if (const auto requested = setting.find(kCore); requested != setting.end())
+    run.requested_clock_mhz = requested->second;
   return std::nullopt;
 }
 
@@ -101,14 +102,14 @@ std::optional<Measurement> DeviceControls::apply(const ControlSetting& setting) 
 void DeviceControls::await(const ControlSetting& setting) {
   latency_.reset();
   set_at_ = 0;
-  const auto asked = setting.find(kCore);
-  if (asked == setting.end() || !monitor_) return;
+  const auto requested = setting.find(kCore);
+  if (requested == setting.end() || !monitor_) return;
   constexpr double kLongest = 0.1;  // s
   const double begin = host_seconds();
   do {
     const auto now = monitor_->read().core_clock_mhz;
     if (!now) return;
-    if (same_clock(asked->second, *now, session_->control().clock_tolerance())) {
+    if (same_clock(requested->second, *now, session_->control().clock_tolerance())) {
       latency_ = host_seconds() - begin;
       return;
     }
@@ -137,11 +138,11 @@ void DeviceControls::look(const Measurement& under_load) {
 }
 
 // A driver may take a limit, read it back, and ignore it: the power that was measured shows that.
-std::string DeviceControls::above_limit(const ControlSetting& asked, const Measurement& measurement) const {
+std::string DeviceControls::above_limit(const ControlSetting& requested, const Measurement& measurement) const {
   constexpr double kOvershoot = 1.15;  // before the device has settled, and as far as its own sensors disagree
-  const auto limit = asked.find(ControlQuantity::power_limit_w);
+  const auto limit = requested.find(ControlQuantity::power_limit_w);
   const auto power = measurement.quantities.find("power");
-  if (limit == asked.end() || power == measurement.quantities.end()) return {};
+  if (limit == requested.end() || power == measurement.quantities.end()) return {};
   const double watts = power->second.value, error = power->second.standard_error;
   // Another meter may see more than this device.
   if (!power->second.sensor.starts_with(id() + "/") || watts - 2 * error <= kOvershoot * limit->second) return {};
@@ -150,12 +151,12 @@ std::string DeviceControls::above_limit(const ControlSetting& asked, const Measu
 
 // Nothing reads back whether another program has locked the memory clock that the driver chooses: the same setting then
 // runs at another one than before.
-std::string DeviceControls::other_memory_clock(const ControlSetting& asked, Measurement& measurement) {
+std::string DeviceControls::other_memory_clock(const ControlSetting& requested, Measurement& measurement) {
   constexpr double kStep = 0.1;  // levels of the memory clock are further apart, and its mean may contain a ramp
   const auto ran = measurement.value("memory_clock");
   if (!ran) return {};
   const double mhz = *ran * 1e-6;
-  const auto [known, is_new] = memory_ran_.try_emplace(asked, mhz);
+  const auto [known, is_new] = memory_ran_.try_emplace(requested, mhz);
   if (is_new) return {};
   if (mhz < (1 - kStep) * known->second)
     return fmt::format("memory clock: ran at {:.0f} MHz, where the same setting ran at {:.0f} MHz before", mhz,
@@ -170,14 +171,14 @@ std::string DeviceControls::other_memory_clock(const ControlSetting& asked, Meas
 }
 
 /// What it ran at instead, in words; empty where it ran as asked or as its own power limit made it.
-std::string DeviceControls::ran_elsewhere(const ControlSetting& asked, Measurement& measurement) {
+std::string DeviceControls::ran_elsewhere(const ControlSetting& requested, Measurement& measurement) {
   if (const ControlResult set = session_->check(); !set.ok()) return set.message;
   const double tolerance = session_->control().clock_tolerance();
   const std::vector<std::string> reasons = reasons_in(measurement);
-  const auto clock = asked.find(kCore);
+  const auto clock = requested.find(kCore);
   const auto ran = measurement.value("core_clock");
   std::string capped;
-  if (clock != asked.end() && ran) {
+  if (clock != requested.end() && ran) {
     const double mhz = *ran * 1e-6;
     capped = describe_clock_outcome(clock->second, mhz, reasons, tolerance);
     // A power limit that binds is a part of the setting: the same setting gives the same clock again.
@@ -185,23 +186,23 @@ std::string DeviceControls::ran_elsewhere(const ControlSetting& asked, Measureme
   }
   for (const std::string& warning : measurement.warnings)
     if (warning.starts_with(ClockWatch::kChanged) || warning.starts_with(ClockWatch::kHeldDown)) return warning;
-  if (const std::string words = above_limit(asked, measurement); !words.empty()) return words;
+  if (const std::string text = above_limit(requested, measurement); !text.empty()) return text;
   if (!capped.empty()) measurement.warnings.push_back(std::move(capped));
-  const auto memory = asked.find(kMemory);
-  if (const auto mhz = measurement.value("memory_clock"); memory != asked.end() && mhz) {
-    const std::string words = describe_clock_outcome(memory->second, *mhz * 1e-6, reasons, tolerance);
-    if (!words.empty()) return "memory clock: " + words;
-  } else if (memory == asked.end()) {
-    if (std::string words = other_memory_clock(asked, measurement); !words.empty()) return words;
+  const auto memory = requested.find(kMemory);
+  if (const auto mhz = measurement.value("memory_clock"); memory != requested.end() && mhz) {
+    const std::string text = describe_clock_outcome(memory->second, *mhz * 1e-6, reasons, tolerance);
+    if (!text.empty()) return "memory clock: " + text;
+  } else if (memory == requested.end()) {
+    if (std::string text = other_memory_clock(requested, measurement); !text.empty()) return text;
   }
-  if (clock != asked.end() && !ran && !noted_unwatched_) {
+  if (clock != requested.end() && !ran && !noted_unwatched_) {
     noted_unwatched_ = true;
     measurement.warnings.push_back("no clock can be read here: the clock that ran is not checked");
   }
   return {};
 }
 
-bool DeviceControls::judge(const ControlSetting& asked, Measurement& measurement, bool again) {
+bool DeviceControls::judge(const ControlSetting& requested, Measurement& measurement, bool again) {
   require_device();
   const auto notes = session_->notes();
   for (; notes_seen_ < notes.size(); ++notes_seen_) measurement.warnings.push_back(notes[notes_seen_]);
@@ -212,14 +213,14 @@ bool DeviceControls::judge(const ControlSetting& asked, Measurement& measurement
   }
   set_at_ = 0;
   if (!usable(measurement.status)) return false;
-  const std::string words = ran_elsewhere(asked, measurement);
-  if (words.empty()) return false;
+  const std::string text = ran_elsewhere(requested, measurement);
+  if (text.empty()) return false;
   in_force_.reset();
   session_->doubt();
   if (!again) return true;
   disturbed_ = true;
   measurement.status = Status::unsupported;
-  measurement.message = fmt::format("{}, and so again after it was set once more", words);
+  measurement.message = fmt::format("{}, and so again after it was set once more", text);
   std::erase_if(measurement.quantities, [](const auto& entry) {
     return entry.first != "core_clock" && entry.first != "memory_clock" && entry.first != "temperature";
   });

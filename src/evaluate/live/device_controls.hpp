@@ -40,7 +40,7 @@ class DeviceControls {
   /// hardware refuses the setting: the status of every configuration that asks for it (unsupported for an invalid value
   /// or pair; launch_error for the rest, which is disturbed()). Throws UserError when nothing can be set any more.
   std::optional<Measurement> begin(const ControlSetting& setting, RunOptions& run);
-  /// Compares what was asked for with what is set and with the clocks that ran. True: it ran under another setting, or
+  /// Compares what was requested with what is set and with the clocks that ran. True: it ran under another setting, or
   /// this was the look, and it has to run (again). Once it was `repeated` it becomes a failure without numbers instead.
   /// A clock that the power limit holds down is a part of the setting and reported in a warning: "asked 1410 MHz, ran
   /// 1275 MHz, power cap". Adds also the session's notes since. Throws UserError when the device is lost, and for
@@ -52,12 +52,12 @@ class DeviceControls {
  private:
   std::optional<Measurement> apply(const ControlSetting& setting);
   void look(const Measurement& under_load);
-  bool judge(const ControlSetting& asked, Measurement& measurement, bool again);
+  bool judge(const ControlSetting& requested, Measurement& measurement, bool again);
   void await(const ControlSetting& setting);
   void require_device() const;
-  std::string ran_elsewhere(const ControlSetting& asked, Measurement& measurement);
-  std::string above_limit(const ControlSetting& asked, const Measurement& measurement) const;
-  std::string other_memory_clock(const ControlSetting& asked, Measurement& measurement);
+  std::string ran_elsewhere(const ControlSetting& requested, Measurement& measurement);
+  std::string above_limit(const ControlSetting& requested, const Measurement& measurement) const;
+  std::string other_memory_clock(const ControlSetting& requested, Measurement& measurement);
 
   std::unique_ptr<ControlSession> session_;
   std::vector<Parameter> parameters_;

@@ -31,8 +31,8 @@ std::vector<std::string> DeviceWorker::open() {
 }
 
 DeviceShare DeviceWorker::state() const {
-  const double busy = busy_ + (job_ ? handle_.since_asked() : 0);
-  return {board(), device_.id, device_.name, results_, busy, std::max(0.0, host_seconds() - opened_at_ - busy), false};
+  const double busy = busy_ + (job_ ? handle_.since_request() : 0);
+  return {gpu(), device_.id, device_.name, results_, busy, std::max(0.0, host_seconds() - opened_at_ - busy), false};
 }
 
 std::vector<JobPointer> DeviceWorker::in_order(const std::vector<JobPointer>& waiting) const {
@@ -83,13 +83,13 @@ void DeviceWorker::run(JobPointer job) {
 
 DeviceWorker::Finished DeviceWorker::take(Ran ran) {
   Finished finished{std::exchange(job_, nullptr), std::move(ran.measurement), false};
-  finished.job->ours += std::max(0.0, handle_.since_asked() - ran.seconds);
+  finished.job->ours += std::max(0.0, handle_.since_request() - ran.seconds);
   has_reference_ = ran.has_reference;
   if (sets_clocks(*finished.job)) {
     finished.wanted_again = controls_->end(finished.job->setting, options_, finished.measurement, finished.job->again);
     finished.disturbed = controls_->disturbed();
   }
-  busy_ += handle_.since_asked();
+  busy_ += handle_.since_request();
   if (!finished.wanted_again && disturbed(finished.job->request, finished.measurement))
     finished.wanted_again = !std::exchange(finished.job->disturbed, true);
   results_ += !finished.wanted_again && !finished.job->reference_only;
@@ -119,8 +119,8 @@ std::optional<DeviceWorker::Finished> DeviceWorker::take(const Lost& lost) {
       lost.why == Lost::Why::late
           ? failed_measurement(Status::timeout,
                                fmt::format("stopped after {:g} s on the device (--time-limit)", time_limit_))
-          : failed_measurement(Status::runtime_error, lost.in_words("the kernel's process"));
-  failed.measure_seconds = handle_.since_asked();  // a hang costs its time limit
+          : failed_measurement(Status::runtime_error, lost.as_text("the kernel's process"));
+  failed.measure_seconds = handle_.since_request();  // a hang costs its time limit
   busy_ += failed.measure_seconds;
   // It may have been killed for a reason of its own, or because another process needed the memory.
   const bool wanted_again = lost.killed() && !std::exchange(job_->killed, true);

@@ -37,8 +37,8 @@ class DeviceWorker {
   const DeviceInfo& device() const { return device_; }
   /// The identity of the compiler that its runner is as well; empty where it is none.
   const std::string& compiler() const { return compiler_; }
-  /// EvaluationResult::board of its results.
-  const std::string& board() const { return board_of(device_); }
+  /// EvaluationResult::GPU of its results.
+  const std::string& gpu() const { return gpu_of(device_); }
   /// What it has done so far, for users.
   DeviceShare state() const;
   /// There are outputs to compare with, or none are wanted.

@@ -61,7 +61,7 @@ std::optional<EvaluationResult> InProcessEvaluator::wait(double) {
   CompileOutcome compiled = compile(request.configuration, binaries);
   EvaluationResult result{request.id, request.index, {}, {}};
   if (compiled.status == Status::ok) {
-    result = serial_.measure(request, board_of(device()),
+    result = serial_.measure(request, gpu_of(device()),
                              [&](const RunOptions& options) { return run(request, binaries, options); });
   } else {
     result.measurement = failed_measurement(compiled.status, compiled.message);

@@ -1,4 +1,4 @@
-// Live measurements: what they are asked for, and what their evaluators offer beside results.
+// Live measurements: what they are requested, and what their evaluators offer beside results.
 #pragma once
 
 #include <atomic>
@@ -48,8 +48,8 @@ struct LiveOptions : LiveSettings {
 /// A measurement that failed now.
 Measurement failed_measurement(Status status, const std::string& message);
 
-/// What results name a device by (EvaluationResult::board): its UUID, else its id.
-inline const std::string& board_of(const DeviceInfo& device) { return device.uuid.empty() ? device.id : device.uuid; }
+/// What results name a device by (EvaluationResult::GPU): its UUID, else its id.
+inline const std::string& gpu_of(const DeviceInfo& device) { return device.uuid.empty() ? device.id : device.uuid; }
 
 /// The devices that a live evaluator found.
 class LiveDevice {
@@ -75,7 +75,7 @@ class ControlledDevice {
   /// From now on the execution parameters (those of `parameters`, the space's in their order, that are not code) are
   /// set through `session` right before a configuration runs, in an order that changes them as seldom as possible. A
   /// setting that the hardware refuses is that configuration's status (unsupported for an invalid value or pair,
-  /// launch_error for the rest). Where the clock that ran (quantity core_clock) is not the one asked for, the
+  /// launch_error for the rest). Where the clock that ran (quantity core_clock) is not the one requested, the
   /// measurement gets a warning "asked 1410 MHz, ran 1275 MHz, power cap". Everything goes back when the evaluator
   /// ends. Called before the first submit(), for each of LiveDevice::devices() by its position.
   virtual void set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters,

@@ -139,7 +139,7 @@ std::string LiveEvaluator::description() const {
                      set_through.empty() ? "" : ", clocks set through ", set_through);
 }
 
-std::vector<DeviceShare> LiveEvaluator::boards() const {
+std::vector<DeviceShare> LiveEvaluator::gpus() const {
   std::vector<DeviceShare> shares;
   if (workers_.size() < 2) return shares;
   call([&] {
@@ -199,11 +199,11 @@ void LiveEvaluator::accept(const JobPointer& job) {
   if (failed()) return;
   farm_->prepare(*job);
   farm_->fill(*job);
-  if (const std::string& board = job->request.board; !board.empty()) {
+  if (const std::string& gpu = job->request.gpu; !gpu.empty()) {
     const auto worker =
-        std::find_if(workers_.begin(), workers_.end(), [&](const DeviceWorker& w) { return w.board() == board; });
+        std::find_if(workers_.begin(), workers_.end(), [&](const DeviceWorker& w) { return w.gpu() == gpu; });
     if (worker == workers_.end())
-      return finish(*job, failed_measurement(Status::launch_error, "there is no device " + board), board);
+      return finish(*job, failed_measurement(Status::launch_error, "there is no device " + gpu), gpu);
     job->device = worker->number();
   }
   if (const DeviceControls* controls = workers_.front().controls(); controls && !job->reference_only)
@@ -260,7 +260,7 @@ void LiveEvaluator::refuse(const DeviceWorker& worker, const ControlSetting& set
     job->refused_by.insert(worker.number());
     if (std::ranges::any_of(workers_, [&](const DeviceWorker& other) { return other.may_run(*job); })) continue;
     remove(job);
-    finish(*job, refusal, worker.board(), worker.controls()->disturbed());
+    finish(*job, refusal, worker.gpu(), worker.controls()->disturbed());
   }
 }
 
@@ -295,7 +295,7 @@ void LiveEvaluator::react(const std::vector<pollfd>& polled, double overslept) {
 /// Throws when the work ends with this event.
 void LiveEvaluator::check(const Event& event) {
   if (const auto* lost = std::get_if<Lost>(&event)) {
-    if (const std::string full = full_disk_in(lost->ending.last_words); !full.empty()) throw UserError(full);
+    if (const std::string full = full_disk_in(lost->ending.output_tail); !full.empty()) throw UserError(full);
     if (!lost->served && ++failures_in_a_row_ >= kMostFailuresInARow)
       throw Error(
           lost->ending.added_to(fmt::format("{} workers in a row ended before they could serve, the last with {}",
@@ -325,7 +325,7 @@ void LiveEvaluator::handle(DeviceWorker& worker, Event event) {
   if (finished->wanted_again)
     waiting_.insert(waiting_.begin(), std::move(finished->job));
   else
-    finish(*finished->job, std::move(finished->measurement), worker.board(), finished->disturbed);
+    finish(*finished->job, std::move(finished->measurement), worker.gpu(), finished->disturbed);
 }
 
 void LiveEvaluator::handle(WorkerHandle& compiler, Event event) {
@@ -340,11 +340,11 @@ void LiveEvaluator::handle(WorkerHandle& compiler, Event event) {
   if (failure && remove(failure->job)) finish(*failure->job, failed_measurement(failure->status, failure->message), {});
 }
 
-void LiveEvaluator::finish(const Job& job, Measurement measurement, const std::string& board, bool disturbed) {
+void LiveEvaluator::finish(const Job& job, Measurement measurement, const std::string& gpu, bool disturbed) {
   if (job.reference_only) return update([this] { --references_pending_; });
   measurement.compile_seconds = job.compile_seconds;
   measurement.tuner_seconds = job.ours;
-  deliver({job.request.id, job.request.index, std::move(measurement), board, disturbed});
+  deliver({job.request.id, job.request.index, std::move(measurement), gpu, disturbed});
 }
 
 void LiveEvaluator::drop() {

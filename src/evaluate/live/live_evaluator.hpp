@@ -33,7 +33,7 @@ class LiveEvaluator : public AsyncEvaluator, public LiveDevice, public Controlle
   const DeviceInfo& device() const override { return devices_.front(); }
   std::vector<DeviceInfo> devices() const override { return devices_; }
   /// Empty where there is one device.
-  std::vector<DeviceShare> boards() const override;
+  std::vector<DeviceShare> gpus() const override;
   const std::string& compiler_identity() const override { return compiler_identity_; }
   bool establish_reference(const std::vector<Configuration>& candidates) override;
   std::vector<std::string> notes() const override { return notes_; }
@@ -77,7 +77,7 @@ class LiveEvaluator : public AsyncEvaluator, public LiveDevice, public Controlle
   /// True where it was still waiting.
   bool remove(const JobPointer& job) { return std::erase(waiting_, job) > 0; }
   void refuse(const DeviceWorker& worker, const ControlSetting& setting, const Measurement& refusal);
-  void finish(const Job& job, Measurement measurement, const std::string& board, bool disturbed = false);
+  void finish(const Job& job, Measurement measurement, const std::string& gpu, bool disturbed = false);
 
   // Set by the constructor.
   std::vector<DeviceInfo> devices_;

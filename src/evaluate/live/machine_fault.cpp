@@ -51,24 +51,24 @@ fs::path pocl_folder() {
 
 }  // namespace
 
-std::string full_disk_in(const std::string& words, const char* whose) {
+std::string full_disk_in(const std::string& message, const char* whose) {
   for (const int error : {ENOSPC, EDQUOT}) {
-    if (const char* sign = std::strerror(error); words.find(sign) != std::string::npos)
+    if (const char* sign = std::strerror(error); message.find(sign) != std::string::npos)
       return fmt::format(
           "{} has no room for its files ({}); make room, or set TMPDIR, or the folder of its cache, to a place that "
           "has; {}",
-          whose, words, kNoResult);
+          whose, message, kNoResult);
   }
   return {};
 }
 
-void throw_if_machines_fault(Status status, const std::string& words, const DeviceInfo& device) {
+void throw_if_machines_fault(Status status, const std::string& message, const DeviceInfo& device) {
   if (usable(status) || status == Status::wrong_result || status == Status::timeout) return;
-  if (const std::string full = full_disk_in(words); !full.empty()) throw UserError(full);
-  if (words.find(nvml::kLostSuffix) != std::string::npos)
+  if (const std::string full = full_disk_in(message); !full.empty()) throw UserError(full);
+  if (message.find(nvml::kLostSuffix) != std::string::npos)
     throw UserError(fmt::format(
         "{}; a reset of the GPU or a restart of the machine brings it back, and the same command goes on from here",
-        words));
+        message));
   const bool host = device.backend == "host";
   if (!host && !(device.backend == "opencl" && device.is_cpu)) return;
   const fs::path folder = host ? temporary_folder() : pocl_folder();

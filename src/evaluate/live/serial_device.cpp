@@ -22,10 +22,10 @@ EvaluationRequest SerialDevice::take_next() {
   return request;
 }
 
-EvaluationResult SerialDevice::measure(const EvaluationRequest& request, const std::string& board,
+EvaluationResult SerialDevice::measure(const EvaluationRequest& request, const std::string& gpu,
                                        const std::function<Measurement(const RunOptions&)>& run,
                                        const std::function<bool()>& dropped) {
-  EvaluationResult result{request.id, request.index, {}, board};
+  EvaluationResult result{request.id, request.index, {}, gpu};
   const bool sets = controls_ && !request.resources_only;
   const ControlSetting setting = sets ? controls_->setting_of(request.configuration) : ControlSetting();
   for (bool again = true, repeated = false; again;) {

@@ -34,9 +34,9 @@ class SerialDevice {
   /// The oldest of those that wait with the setting in force, while there are any. One has to wait.
   EvaluationRequest take_next();
   /// Sets, measures by `run` and judges, and again where it ran under another setting. `dropped`: the result is no
-  /// longer wanted. `board`: EvaluationResult::board. Throws as DeviceControls does, and what `run` throws.
+  /// longer wanted. `GPU`: EvaluationResult::GPU. Throws as DeviceControls does, and what `run` throws.
   EvaluationResult measure(
-      const EvaluationRequest& request, const std::string& board,
+      const EvaluationRequest& request, const std::string& gpu,
       const std::function<Measurement(const RunOptions&)>& run,
       const std::function<bool()>& dropped = [] { return false; });
 

@@ -33,31 +33,31 @@ class Simulated : public Evaluator {
       : device_(profile, problem, space.parameters(), options) {
     pace_ = std::strtod(environment_variable("ERGOTUNE_SIMULATED_PACE").c_str(), nullptr);
     Random random(options.seed);
-    for (int i = 0; i < options.boards; ++i) {
+    for (int i = 0; i < options.gpus; ++i) {
       const std::string id = fmt::format("sim:{}:{}", profile.name, i);
-      boards_.push_back({{id, id, profile.name, 0, 0, 0, false}, 1, 1});
+      gpus_.push_back({{id, id, profile.name, 0, 0, 0, false}, 1, 1});
       if (i == 0) continue;
-      boards_.back().time = std::exp(0.01 * random.normal());
-      boards_.back().power = std::exp(0.03 * random.normal());
+      gpus_.back().time = std::exp(0.01 * random.normal());
+      gpus_.back().power = std::exp(0.03 * random.normal());
     }
   }
 
   std::string description() const override {
-    const std::string words = fmt::format("simulated {}", device_.profile().name);
-    return boards_.size() > 1 ? fmt::format("{} devices of {}", boards_.size(), words) : words;
+    const std::string message = fmt::format("simulated {}", device_.profile().name);
+    return gpus_.size() > 1 ? fmt::format("{} devices of {}", gpus_.size(), message) : message;
   }
   Provenance provenance() const override { return Provenance::simulated; }
-  std::size_t capacity() const override { return boards_.size(); }
+  std::size_t capacity() const override { return gpus_.size(); }
   void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
   std::size_t pending() const override { return queue_.size(); }
   void cancel() override { queue_.clear(); }
 
   void set_journal(RunJournal* journal) override { journal_ = journal; }
 
-  std::vector<DeviceShare> boards() const override {
+  std::vector<DeviceShare> gpus() const override {
     std::vector<DeviceShare> shares;
-    if (boards_.size() < 2) return shares;
-    for (const SimulatedGpu& board : boards_) shares.push_back(board.share);
+    if (gpus_.size() < 2) return shares;
+    for (const SimulatedGpu& gpu : gpus_) shares.push_back(gpu.share);
     return shares;
   }
 
@@ -67,11 +67,11 @@ class Simulated : public Evaluator {
     queue_.pop_front();
     if (journal_) journal_->about_to_run(request, 0);
     if (pace_ > 0)
-      std::this_thread::sleep_for(std::chrono::duration<double>(pace_ / static_cast<double>(boards_.size())));
+      std::this_thread::sleep_for(std::chrono::duration<double>(pace_ / static_cast<double>(gpus_.size())));
     EvaluationResult result{request.id, request.index, {}};
     result.measurement = device_.measure(request.configuration, request.repeat ? ++repeats_ : 0);
     result.measurement.finished_at = wall_seconds();
-    if (boards_.size() > 1) result.board = ran_on(board_for(request), result.measurement);
+    if (gpus_.size() > 1) result.gpu = ran_on(gpu_for(request), result.measurement);
     return result;
   }
 
@@ -81,32 +81,32 @@ class Simulated : public Evaluator {
     double time = 1, power = 1;
   };
 
-  SimulatedGpu& board_for(const EvaluationRequest& request) {
-    for (SimulatedGpu& board : boards_)
-      if (board.share.board == request.board) return board;
-    return boards_[turn_++ % boards_.size()];
+  SimulatedGpu& gpu_for(const EvaluationRequest& request) {
+    for (SimulatedGpu& gpu : gpus_)
+      if (gpu.share.gpu == request.gpu) return gpu;
+    return gpus_[turn_++ % gpus_.size()];
   }
-  static std::string ran_on(SimulatedGpu& board, Measurement& measurement) {
+  static std::string ran_on(SimulatedGpu& gpu, Measurement& measurement) {
     const auto scale = [&](const char* name, double by) {
       const auto found = measurement.quantities.find(name);
       if (found == measurement.quantities.end()) return;
       found->second.value *= by;
       found->second.standard_error *= by;
     };
-    scale("time", board.time);
-    scale("power", board.power);
-    scale("energy", board.time * board.power);
-    ++board.share.results;
-    board.share.busy_seconds += measurement.verify_seconds + measurement.measure_seconds;
-    return board.share.board;
+    scale("time", gpu.time);
+    scale("power", gpu.power);
+    scale("energy", gpu.time * gpu.power);
+    ++gpu.share.results;
+    gpu.share.busy_seconds += measurement.verify_seconds + measurement.measure_seconds;
+    return gpu.share.gpu;
   }
 
   SimulatedDevice device_;
   std::deque<EvaluationRequest> queue_;
-  std::vector<SimulatedGpu> boards_;
+  std::vector<SimulatedGpu> gpus_;
   std::uint64_t repeats_ = 0, turn_ = 0;
   RunJournal* journal_ = nullptr;
-  double pace_ = 0;  ///< s that a configuration really takes a board, to try out what runs beside it
+  double pace_ = 0;  ///< s that a configuration really takes a GPU, to try out what runs beside it
 };
 
 class ProfileControl : public Control {

@@ -37,9 +37,9 @@ struct SimulationOptions {
   double compile_seconds = 1.0, energy_seconds = 1.0;
   /// Launches timed per evaluation.
   int launches = 32;
-  /// Boards that share the work. The first is as the profile says; the others differ from it, fixed by the seed, in
+  /// GPUs that share the work. The first is as the profile says; the others differ from it, fixed by the seed, in
   /// time by a percent and in power by three (relative standard deviations).
-  int boards = 1;
+  int gpus = 1;
 };
 
 /// A kernel on a simulated device.

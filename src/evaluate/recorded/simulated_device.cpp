@@ -37,9 +37,9 @@ double property(const DeviceProfile& profile, const std::string& key, double oth
   return it == profile.properties.end() ? otherwise : it->second.as_real();
 }
 
-/// The board's numbers, looked up once.
-struct Board {
-  explicit Board(const DeviceProfile& p)
+/// The GPU's numbers, looked up once.
+struct Gpu {
+  explicit Gpu(const DeviceProfile& p)
       : multiprocessors(property(p, "multiprocessors", 1)),
         warp(property(p, "warp_size", 32)),
         max_threads_per_block(property(p, "max_threads_per_block", 1024)),
@@ -67,8 +67,8 @@ struct Board {
 
   double voltage(double f) const { return 1 + slope * std::max(0.0, f - ridge); }
   /// What kernels see that are kept to so many multiprocessors: memory is everybody's.
-  Board part(double of) const {
-    Board some = *this;
+  Gpu part(double of) const {
+    Gpu some = *this;
     some.multiprocessors = of;
     some.flops_per_cycle *= of / multiprocessors;
     some.dynamic *= of / multiprocessors;
@@ -82,52 +82,51 @@ struct State {
 };
 
 /// Blocks of `work` that fit on one multiprocessor; 0 when none does.
-double resident_blocks(const Board& board, const Work& work) {
-  const double warps = std::ceil(work.threads / board.warp);
-  double blocks = std::min(board.max_blocks, std::floor(board.max_threads / board.warp / warps));
-  if (work.registers > 0)
-    blocks = std::min(blocks, std::floor(board.registers / (work.registers * warps * board.warp)));
-  if (work.shared_bytes > 0) blocks = std::min(blocks, std::floor(board.shared / work.shared_bytes));
+double resident_blocks(const Gpu& gpu, const Work& work) {
+  const double warps = std::ceil(work.threads / gpu.warp);
+  double blocks = std::min(gpu.max_blocks, std::floor(gpu.max_threads / gpu.warp / warps));
+  if (work.registers > 0) blocks = std::min(blocks, std::floor(gpu.registers / (work.registers * warps * gpu.warp)));
+  if (work.shared_bytes > 0) blocks = std::min(blocks, std::floor(gpu.shared / work.shared_bytes));
   return blocks;
 }
 
 /// Time and power at a core and a memory clock that are really running.
-State run(const Board& board, const Work& work, double resident, double core_mhz, double memory_mhz) {
-  const double warps = std::ceil(work.threads / board.warp);
+State run(const Gpu& gpu, const Work& work, double resident, double core_mhz, double memory_mhz) {
+  const double warps = std::ceil(work.threads / gpu.warp);
   // Short of blocks, some multiprocessors stay empty, and the last wave is not full.
-  const double places = resident * board.multiprocessors;
+  const double places = resident * gpu.multiprocessors;
   const double waves = std::ceil(work.blocks / places);
   const double filled = work.blocks / (waves * places);
-  const double occupancy = std::min(1.0, resident * warps * board.warp / board.max_threads);
-  const double full_warps = work.threads / (warps * board.warp);
-  const double clock = core_mhz / board.boost_mhz;
+  const double occupancy = std::min(1.0, resident * warps * gpu.warp / gpu.max_threads);
+  const double full_warps = work.threads / (warps * gpu.warp);
+  const double clock = core_mhz / gpu.boost_mhz;
 
   const double issue = work.efficiency * full_warps * filled * (1 + kComputeLatencyHiding) * occupancy /
                        (occupancy + kComputeLatencyHiding);
-  const double compute_seconds = work.flops / (board.flops_per_cycle * core_mhz * 1e6 * std::min(1.0, issue));
+  const double compute_seconds = work.flops / (gpu.flops_per_cycle * core_mhz * 1e6 * std::min(1.0, issue));
   // A slower core clock sends fewer requests: more warps are needed to keep the memory busy.
   const double requests = occupancy * clock * std::min(1.0, 0.25 + 0.75 * filled);
-  const double bandwidth = board.bandwidth * memory_mhz / board.memory_mhz * (1 + kMemoryLatencyHiding) * requests /
+  const double bandwidth = gpu.bandwidth * memory_mhz / gpu.memory_mhz * (1 + kMemoryLatencyHiding) * requests /
                            (requests + kMemoryLatencyHiding);
   const double memory_seconds = work.bytes / bandwidth;
   State state;
   state.seconds =
       kLaunchOverhead +
       std::pow(std::pow(compute_seconds, kSharpness) + std::pow(memory_seconds, kSharpness), 1 / kSharpness);
-  state.compute = work.flops / (board.flops_per_cycle * core_mhz * 1e6 * work.efficiency * full_warps);
-  state.memory = work.bytes / (board.bandwidth * memory_mhz / board.memory_mhz);
-  const double busy = work.flops / (board.flops_per_cycle * core_mhz * 1e6) / state.seconds;
-  const double moved = work.bytes / (board.bandwidth * state.seconds);
-  const double v = board.voltage(core_mhz);
+  state.compute = work.flops / (gpu.flops_per_cycle * core_mhz * 1e6 * work.efficiency * full_warps);
+  state.memory = work.bytes / (gpu.bandwidth * memory_mhz / gpu.memory_mhz);
+  const double busy = work.flops / (gpu.flops_per_cycle * core_mhz * 1e6) / state.seconds;
+  const double moved = work.bytes / (gpu.bandwidth * state.seconds);
+  const double v = gpu.voltage(core_mhz);
   const double activity = filled * kIdlingShare + (1 - kIdlingShare) * std::min(1.0, busy);
-  const double dynamic = board.dynamic * core_mhz * v * v * work.power * activity;
-  const double memory = board.memory_w * (moved + 0.1 * (memory_mhz / board.memory_mhz - 1));
+  const double dynamic = gpu.dynamic * core_mhz * v * v * work.power * activity;
+  const double memory = gpu.memory_w * (moved + 0.1 * (memory_mhz / gpu.memory_mhz - 1));
   // Leakage grows with the temperature that the power itself makes: two steps of the fixed point are plenty.
   // Idle power is given at 20 degrees above ambient.
-  state.watts = board.idle + dynamic + memory;
+  state.watts = gpu.idle + dynamic + memory;
   for (int i = 0; i < 2; ++i) {
-    state.temperature = board.ambient + board.resistance * state.watts;
-    state.watts = board.idle * (1 + board.leakage * (state.temperature - board.ambient - 20)) + dynamic + memory;
+    state.temperature = gpu.ambient + gpu.resistance * state.watts;
+    state.watts = gpu.idle * (1 + gpu.leakage * (state.temperature - gpu.ambient - 20)) + dynamic + memory;
   }
   return state;
 }
@@ -154,13 +153,13 @@ void put(Measurement& result, const std::string& name, double value) {
 
 class IterationModel {
  public:
-  IterationModel(const Board& board, std::size_t kernels) : board_(board), kernels_(kernels) {}
+  IterationModel(const Gpu& gpu, std::size_t kernels) : gpu_(gpu), kernels_(kernels) {}
 
   Round run_all(const std::vector<SimulatedLaunch>& launches, double core_mhz, double memory_mhz) {
     round_ = {};
     round_.kernel_seconds.resize(kernels_);
     if (launches.size() == 1 && launches.front().launch.launches == 1) {
-      static_cast<State&>(round_) = run(board_, launches.front().work, launches.front().resident, core_mhz, memory_mhz);
+      static_cast<State&>(round_) = run(gpu_, launches.front().work, launches.front().resident, core_mhz, memory_mhz);
       round_.kernel_seconds[launches.front().launch.kernel] = round_.seconds;
       return round_;
     }
@@ -168,8 +167,8 @@ class IterationModel {
       while (end < launches.size() && launches[end].launch.section == launches[begin].launch.section) ++end;
       section({launches.begin() + static_cast<std::ptrdiff_t>(begin), end - begin}, core_mhz, memory_mhz);
     }
-    round_.watts = board_.idle + above_idle_ / round_.seconds;
-    round_.temperature = board_.ambient + board_.resistance * round_.watts;
+    round_.watts = gpu_.idle + above_idle_ / round_.seconds;
+    round_.temperature = gpu_.ambient + gpu_.resistance * round_.watts;
     above_idle_ = 0;
     return round_;
   }
@@ -180,15 +179,15 @@ class IterationModel {
     std::vector<double> alone(kernels_, 0.0);
     double compute = 0, memory = 0;
     for (const SimulatedLaunch& launch : launches) {
-      const double share = launch.multiprocessors > 0 ? launch.multiprocessors / board_.multiprocessors : 1;
-      const State one = run(share < 1 ? board_.part(launch.multiprocessors) : board_, launch.work, launch.resident,
-                            core_mhz, memory_mhz);
+      const double share = launch.multiprocessors > 0 ? launch.multiprocessors / gpu_.multiprocessors : 1;
+      const State one =
+          run(share < 1 ? gpu_.part(launch.multiprocessors) : gpu_, launch.work, launch.resident, core_mhz, memory_mhz);
       const auto count = static_cast<double>(launch.launch.launches);
       lanes[launch.launch.queue] += count * one.seconds;
       alone[launch.launch.kernel] += count * one.seconds;
       compute += count * one.compute * share;  // of the whole device
       memory += count * one.memory;
-      above_idle_ += count * one.seconds * (one.watts - board_.idle);
+      above_idle_ += count * one.seconds * (one.watts - gpu_.idle);
     }
     std::vector<double> lengths;
     for (const auto& [queue, seconds] : lanes) lengths.push_back(seconds);
@@ -203,7 +202,7 @@ class IterationModel {
     round_.seconds += seconds;
   }
 
-  const Board& board_;
+  const Gpu& gpu_;
   std::size_t kernels_;
   Round round_;
   double above_idle_ = 0;  ///< J
@@ -212,8 +211,8 @@ class IterationModel {
 }  // namespace
 
 struct SimulatedDevice::State {
-  State(DeviceProfile p, const Problem& asked, std::vector<Parameter> parameters, const SimulationOptions& o)
-      : profile(std::move(p)), board(profile), problem(asked), options(o) {
+  State(DeviceProfile p, const Problem& requested, std::vector<Parameter> parameters, const SimulationOptions& o)
+      : profile(std::move(p)), gpu(profile), problem(requested), options(o) {
     problem.parameters = std::move(parameters);
     constants = problem.constants_for(profile.name, profile.properties);
     for (std::size_t k = 0; k < problem.kernels.size(); ++k) kernels.emplace_back(profile, problem, k);
@@ -223,7 +222,7 @@ struct SimulatedDevice::State {
   void note_kernels(const std::vector<SimulatedLaunch>& launches, const Round& round, Measurement& result) const;
 
   DeviceProfile profile;
-  Board board;
+  Gpu gpu;
   Problem problem;
   Constants constants;
   std::vector<KernelModel> kernels;
@@ -234,7 +233,7 @@ std::vector<SimulatedLaunch> SimulatedDevice::State::launches_of(const Configura
   std::vector<SimulatedLaunch> launches;
   const auto visit = [&](const IterationLaunch& launch, const Scope& scope, const BufferNames&) {
     SimulatedLaunch one{launch, kernels[launch.kernel].work(configuration, scope)};
-    one.resident = resident_blocks(board, one.work);
+    one.resident = resident_blocks(gpu, one.work);
     launches.push_back(one);
   };
   const IterationPlan plan = walk_iteration(problem, constants, configuration, visit);
@@ -242,7 +241,7 @@ std::vector<SimulatedLaunch> SimulatedDevice::State::launches_of(const Configura
     if (launch.launch.queue == 0) continue;
     const QueueOptions& queue = plan.queues[launch.launch.queue - 1];
     launch.multiprocessors = queue.multiprocessors;
-    if (queue.first_multiprocessor + queue.multiprocessors > board.multiprocessors) launch.resident = -1;  // refused
+    if (queue.first_multiprocessor + queue.multiprocessors > gpu.multiprocessors) launch.resident = -1;  // refused
   }
   return launches;
 }
@@ -252,15 +251,15 @@ std::string SimulatedDevice::State::refusal(const std::vector<SimulatedLaunch>& 
   for (const SimulatedLaunch& launch : launches) {
     const Work& work = launch.work;
     const Kernel& kernel = problem.kernels[launch.launch.kernel];
-    if (work.threads > board.max_threads_per_block)
+    if (work.threads > gpu.max_threads_per_block)
       return about_kernel(
-          kernel, fmt::format("{} threads per block, the device takes {}", work.threads, board.max_threads_per_block));
+          kernel, fmt::format("{} threads per block, the device takes {}", work.threads, gpu.max_threads_per_block));
     if (launch.resident < 0)
       return about_kernel(
-          kernel, fmt::format("there are {} SMs to partition, and the branches request more", board.multiprocessors));
+          kernel, fmt::format("there are {} SMs to partition, and the branches request more", gpu.multiprocessors));
     // registers and shared memory are given out in units, which no block may fit into where the plain sums say one does
     const auto occupancy = occupancy_of({work.threads, work.registers, work.shared_bytes}, profile.properties);
-    if (launch.resident < 1 || work.shared_bytes > board.shared_per_block || (occupancy && occupancy->share <= 0))
+    if (launch.resident < 1 || work.shared_bytes > gpu.shared_per_block || (occupancy && occupancy->share <= 0))
       return about_kernel(kernel, fmt::format("too many resources requested: {} registers per thread, {} bytes "
                                               "of shared memory, {} threads per block",
                                               work.registers, work.shared_bytes, work.threads));
@@ -297,7 +296,7 @@ SimulatedDevice::~SimulatedDevice() = default;
 const DeviceProfile& SimulatedDevice::profile() const { return state_->profile; }
 
 Measurement SimulatedDevice::truth(const Configuration& configuration) const {
-  const Board& board = state_->board;
+  const Gpu& gpu = state_->gpu;
   Measurement result;
   result.compile_seconds = state_->options.compile_seconds;
   const std::vector<SimulatedLaunch> launches = state_->launches_of(configuration);
@@ -306,11 +305,11 @@ Measurement SimulatedDevice::truth(const Configuration& configuration) const {
     result.message = std::move(refusal);
     return result;
   }
-  double asked = board.boost_mhz, memory = board.memory_mhz, limit = board.limit;
+  double requested = gpu.boost_mhz, memory = gpu.memory_mhz, limit = gpu.limit;
   for (std::size_t i = 0; i < configuration.size(); ++i) {
     switch (state_->problem.parameters[i].kind) {
       case ParameterKind::core_clock_mhz:
-        asked = configuration[i].as_real();
+        requested = configuration[i].as_real();
         break;
       case ParameterKind::memory_clock_mhz:
         memory = configuration[i].as_real();
@@ -322,18 +321,18 @@ Measurement SimulatedDevice::truth(const Configuration& configuration) const {
         break;
     }
   }
-  IterationModel model(board, state_->kernels.size());
-  double ran = asked;
+  IterationModel model(gpu, state_->kernels.size());
+  double ran = requested;
   Round round = model.run_all(launches, ran, memory);
   if (round.watts > limit) {
-    double low = 1, high = asked;
+    double low = 1, high = requested;
     for (int i = 0; i < 50; ++i) {
       const double middle = 0.5 * (low + high);
       (model.run_all(launches, middle, memory).watts > limit ? high : low) = middle;
     }
     ran = low;
     round = model.run_all(launches, ran, memory);
-    result.warnings.push_back(fmt::format("asked {:.0f} MHz, ran {:.0f} MHz, power cap", asked, ran));
+    result.warnings.push_back(fmt::format("asked {:.0f} MHz, ran {:.0f} MHz, power cap", requested, ran));
   }
   put(result, "time", round.seconds);
   put(result, "power", round.watts);

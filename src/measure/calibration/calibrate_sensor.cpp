@@ -6,7 +6,7 @@
 namespace ergotune {
 namespace {
 
-/// The device that heats the sensor's board: the named one, else the one with its UUID or PCI address.
+/// The device that heats the sensor's GPU: the named one, else the one with its UUID or PCI address.
 std::unique_ptr<Device> device_for(const std::string& named, const SensorInfo& sensor) {
   if (!named.empty()) return open_device(named);
   for (const auto& info : list_devices()) {

@@ -111,7 +111,7 @@ void find_counter_loss(CalibrationRig& rig, Calibration& out) {
     for (int b = 0; b < 2; ++b) {
       const CalibrationTrace trace = rig.drive({0.0, 1.2, lengths[b], 0.8}, nullptr);
       if (trace.readings.empty() || trace.busy.empty()) return;
-      // Energy at both ends of the burst from lines through the ticks before and after it: an idle board
+      // Energy at both ends of the burst from lines through the ticks before and after it: an idle GPU
       // draws more after a load than before.
       std::string trouble;
       std::vector<double> before_t, before_e, after_t, after_e;
@@ -301,7 +301,7 @@ Calibration calibrate(CalibrationRig& rig) {
   name_kind(fit.exponential, out);
   find_idle_power(rig, fit.exponential, out);
   if (counter) find_counter_loss(rig, out);
-  // Half a minute does not show every state that a board can be in: what is known of its type is the least.
+  // Half a minute does not show every state that a GPU can be in: what is known of its type is the least.
   const bool lags = fit.exponential && info.kind != SensorKind::instantaneous_power;
   if (!lags && out.window.value < 0.3) find_repeatability(rig, out, period, random);
   if (out.repeatability) info.repeatability = std::max(info.repeatability, out.repeatability->value);

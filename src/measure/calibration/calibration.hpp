@@ -1,4 +1,4 @@
-// What a sensor's readings mean on the board at hand: found by driving a known load and fitting. Read cost,
+// What a sensor's readings mean on the GPU at hand: found by driving a known load and fitting. Read cost,
 // update period, averaging window and lag, boxcar or exponential, counter step and loss, idle power; gain and
 // offset against an external meter.
 #pragma once
@@ -49,7 +49,7 @@ struct CalibrationTrace {
   std::vector<TimeSpan> busy;
 };
 
-/// Where calibration happens: a real device with a real sensor, or a simulated board in tests.
+/// Where calibration happens: a real device with a real sensor, or a simulated GPU in tests.
 class CalibrationRig {
  public:
   virtual ~CalibrationRig() = default;

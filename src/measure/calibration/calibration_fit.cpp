@@ -81,7 +81,7 @@ struct Prepared {
 };
 
 /// Residual sum of squares of all traces for one shape. Each trace has its own idle power, swing and drift: a
-/// board that was just busy draws more when idle than one that was not, and a warming one more from second to
+/// GPU that was just busy draws more when idle than one that was not, and a warming one more from second to
 /// second.
 double residual(const std::vector<Prepared>& traces, bool exponential, double window, double lag) {
   double total = 0;

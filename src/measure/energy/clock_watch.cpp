@@ -78,9 +78,9 @@ void ClockWatch::loop(double period) {
   }
 }
 
-void ClockWatch::note(Measurement& measurement, double asked_mhz, double tolerance, bool all_reasons) const {
+void ClockWatch::note(Measurement& measurement, double requested_mhz, double tolerance, bool all_reasons) const {
   const std::lock_guard lock(mutex_);
-  note_looks(states_, measurement, asked_mhz, tolerance, all_reasons);
+  note_looks(states_, measurement, requested_mhz, tolerance, all_reasons);
 }
 
 bool held_by_power_limit(const DeviceState& state) {
@@ -92,16 +92,17 @@ bool held_by_power_limit(const DeviceState& state) {
   return is_there("power_cap") && std::none_of(kOthers.begin(), kOthers.end(), is_there);
 }
 
-void note_looks(std::span<const DeviceState> looks, Measurement& measurement, double asked_mhz, double tolerance,
+void note_looks(std::span<const DeviceState> looks, Measurement& measurement, double requested_mhz, double tolerance,
                 bool all_reasons) {
   std::vector<double> core, memory, temperature, throttled;
   std::set<std::string> reasons;
-  RunningStatistics held_down;  ///< MHz, below the asked clock for another reason than the power limit
+  RunningStatistics held_down;  ///< MHz, below the requested clock for another reason than the power limit
   for (const DeviceState& state : looks) {
     if (rests(state)) continue;
     if (state.core_clock_mhz) {
       core.push_back(*state.core_clock_mhz);
-      const bool below = *state.core_clock_mhz < asked_mhz && !same_clock(asked_mhz, *state.core_clock_mhz, tolerance);
+      const bool below =
+          *state.core_clock_mhz < requested_mhz && !same_clock(requested_mhz, *state.core_clock_mhz, tolerance);
       if (below && !held_by_power_limit(state)) held_down.add(*state.core_clock_mhz);
     }
     if (state.memory_clock_mhz) memory.push_back(*state.memory_clock_mhz);
@@ -118,12 +119,12 @@ void note_looks(std::span<const DeviceState> looks, Measurement& measurement, do
     if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(std::move(warning));
   };
   for (std::string reason : reasons) {
-    // What we asked for ourselves is nothing to tell.
+    // What we requested ourselves is nothing to tell.
     if (!all_reasons && reason == "application_clocks") continue;
     std::replace(reason.begin(), reason.end(), '_', ' ');
     warn(reason);
   }
-  if (asked_mhz <= 0) return;
+  if (requested_mhz <= 0) return;
   // Clock and reasons are read one after the other: a look on an edge may fit neither.
   if (reasons.contains("power_cap")) {
     const auto share =

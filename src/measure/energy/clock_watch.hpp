@@ -1,4 +1,4 @@
-// The clock of a controlled board while a configuration runs.
+// The clock of a controlled GPU while a configuration runs.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace ergotune {
 
-/// Reads a board's state again and again from a thread of its own. Used by one thread at a time.
+/// Reads a GPU's state again and again from a thread of its own. Used by one thread at a time.
 class ClockWatch {
  public:
   ClockWatch() = default;
@@ -37,7 +37,7 @@ class ClockWatch {
   /// Forgets those so far.
   void forget();
   /// What note_looks() says of the looks since begin().
-  void note(Measurement& measurement, double asked_mhz, double tolerance, bool all_reasons = false) const;
+  void note(Measurement& measurement, double requested_mhz, double tolerance, bool all_reasons = false) const;
 
   /// What the warnings of a clock that changed, and of one that was held down by more than its power limit, begin with.
   static constexpr const char* kChanged = "the clock changed while it was measured";
@@ -61,7 +61,7 @@ bool held_by_power_limit(const DeviceState& state);
 /// core_clock, memory_clock and temperature, where the measurement has none yet, and the reasons for the clock among
 /// its warnings; of a clock that changed meanwhile by more than `tolerance` both values, and which share of the looks
 /// saw a clock below the asked one that the power limit does not explain. `asked_mhz` 0: none was asked.
-void note_looks(std::span<const DeviceState> looks, Measurement& measurement, double asked_mhz, double tolerance,
+void note_looks(std::span<const DeviceState> looks, Measurement& measurement, double requested_mhz, double tolerance,
                 bool all_reasons);
 
 }  // namespace ergotune

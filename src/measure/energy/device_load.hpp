@@ -1,4 +1,4 @@
-// A load of our own: chains of multiply-adds that keep a GPU busy, for calibration and for keeping a board
+// A load of our own: chains of multiply-adds that keep a GPU busy, for calibration and for keeping a GPU
 // warm.
 #pragma once
 

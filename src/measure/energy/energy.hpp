@@ -72,11 +72,11 @@ struct SlopeEstimate {
   std::int64_t n = 0;        ///< increments or independent readings used
   TimeSpan covered;          ///< true power over this span is what the readings speak of
   double drift = 0;          ///< relative change over the span where it is significant, else 0
-  double repeatability = 0;  ///< of the board, SensorInfo::repeatability; not in standard_error
+  double repeatability = 0;  ///< of the GPU, SensorInfo::repeatability; not in standard_error
   double systematic =
       0;                 ///< relative standard deviation that the calibration's gain leaves open; not in standard_error
   bool metered = false;  ///< its gain was taken from a better meter
-  SensorScope scope = SensorScope::board;
+  SensorScope scope = SensorScope::gpu;
   std::string method;
   std::string sensor;
   std::vector<std::string> warnings;
@@ -94,7 +94,7 @@ using EnergyAxis = std::function<double(double host_time)>;
 /// and increment mean are its two limits. Windowed: mean of readings whose window [t - lag - window, t - lag]
 /// lies inside the span; batch means, or where windows overlap the scatter of differences. Exponential:
 /// Guerreiro et al. (2015), eq. 6, first. Zero, negative, stopped or wrapped counters give no value, nor do readings
-/// that no such board can give (SensorInfo::least_power, most_power, never_still). Readings that speak of a pause are
+/// that no such GPU can give (SensorInfo::least_power, most_power, never_still). Readings that speak of a pause are
 /// left out.
 SlopeEstimate estimate_slope(const SensorTrace& trace, TimeSpan span, const EnergyAxis& axis,
                              const std::vector<TimeSpan>& pauses = {});
@@ -103,7 +103,7 @@ SlopeEstimate estimate_slope(const SensorTrace& trace, TimeSpan span, const Ener
 /// t_i-1), Guerreiro et al. (2015), eq. 6. The first and last reading are left out.
 std::vector<Reading> undo_exponential_lag(const std::vector<Reading>& readings, double constant);
 
-/// Estimates of one quantity by several sensors of one board: the mean of those that are precise enough, with
+/// Estimates of one quantity by several sensors of one GPU: the mean of those that are precise enough, with
 /// an interval that also covers their disagreement. Those whose gain was taken from a better meter stand alone. Where
 /// two that know it well say quite different things, none is believed.
 SlopeEstimate combine(const std::vector<SlopeEstimate>& estimates);
@@ -118,7 +118,7 @@ struct EnergyOptions {
   /// Seconds of launches per configuration at most, settling included; 0: 1 s, or what the sensor needs if
   /// longer.
   double budget = 0;
-  /// Use the whole budget whatever the precision, and call it ok: a reference. No model of a power-capped board
+  /// Use the whole budget whatever the precision, and call it ok: a reference. No model of a power-capped GPU
   /// shortens it: plain means only.
   bool whole_budget = false;
   double settle_at_least = 0.15;  ///< s
@@ -138,7 +138,7 @@ struct EnergyOptions {
   /// s of a pause before the first configuration in which idle power is measured, where it is not known; 0: none.
   double idle_pause = 0;
   bool keep_trace = false;
-  /// Also use other sensors of the same board where there are several.
+  /// Also use other sensors of the same GPU where there are several.
   bool combine_sensors = true;
 };
 
@@ -146,7 +146,7 @@ struct EnergyOptions {
 struct EnergyTrace {
   std::vector<SensorTrace> sensors;
   LaunchStream stream;
-  std::vector<std::pair<double, DeviceState>> board;
+  std::vector<std::pair<double, DeviceState>> gpu;
   double settled_at = 0;  ///< host time
 };
 
@@ -157,7 +157,7 @@ struct EnergyResult {
   std::vector<std::string> warnings;
   TimeSpan measured;
   bool settled = false;
-  /// J per launch, 95 %: what the reported interval is, the board's repeatability included.
+  /// J per launch, 95 %: what the reported interval is, the GPU's repeatability included.
   double half_width = 0;
   /// The part of it that measuring longer makes smaller; what a precision is asked of.
   double scatter_half_width = 0;
@@ -183,7 +183,7 @@ struct MeterTime {
   std::function<void(double seconds)> sleep = sleep_on_host;
 };
 
-/// Records sensors, board and launches of a stream and decides when there is enough. One per runner.
+/// Records sensors, GPU and launches of a stream and decides when there is enough. One per runner.
 class EnergyMeter : public Observer {
  public:
   EnergyMeter(std::vector<std::unique_ptr<Sensor>> sensors, std::unique_ptr<DeviceMonitor> monitor,
@@ -217,7 +217,7 @@ class EnergyMeter : public Observer {
   std::mutex mutex_;  ///< trace_ between the thread of during() and the measuring thread
   EnergyTrace trace_;
   EnergyResult result_;
-  double next_look_ = 0, next_board_ = 0, next_pause_ = 0;
+  double next_look_ = 0, next_gpu_ = 0, next_pause_ = 0;
   bool settled_ = false, gave_up_ = false;
   int looks_good_ = 0;
   std::uint64_t jitter_ = 0;

@@ -11,7 +11,7 @@ namespace ergotune {
 std::optional<double> binding_power_limit(const EnergyTrace& trace, TimeSpan span) {
   int states = 0, capped = 0;
   std::optional<double> limit;  // by the last look
-  for (const auto& [when, state] : trace.board) {
+  for (const auto& [when, state] : trace.gpu) {
     if (when < span.from || when > span.to) continue;
     ++states;
     const auto& reasons = state.clock_reasons;
@@ -60,7 +60,7 @@ std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpa
     }
     scatter = std::max(squares / static_cast<double>(n - 2), 1e-8);
   }
-  // Power that does not swing with the launch rate as far as the limit hunts for nothing: a board that sits below its
+  // Power that does not swing with the launch rate as far as the limit hunts for nothing: a GPU that sits below its
   // limit (a controller's dead band, clocks in steps), or whose cap bit is stuck, goes on as it does. Above its limit
   // none goes on.
   const double swing = xx > 0 ? std::abs(xy) / std::sqrt(xx * static_cast<double>(n)) : 0;

@@ -49,7 +49,7 @@ SlopeEstimate combine(const std::vector<SlopeEstimate>& estimates) {
   }
   SlopeEstimate out = *good.front();
   if (good.size() == 1) return out;
-  // Sensors of one board see the same power, so their errors go together: no gain in the standard error is
+  // Sensors of one GPU see the same power, so their errors go together: no gain in the standard error is
   // claimed, and half their difference is a part of it.
   const auto count = static_cast<double>(good.size());
   double value = 0, error = 0, low = INFINITY, high = -INFINITY, worst = 0;

@@ -139,7 +139,7 @@ std::optional<double> settled_from(const EnergyTrace& trace, const EnergyOptions
   }
   // Warming up quickly: degrees are coarse, so only what shows in a second counts.
   double low = INFINITY, high = -INFINITY;
-  for (const auto& [time, state] : trace.board) {
+  for (const auto& [time, state] : trace.gpu) {
     if (time < now - 1 || !state.temperature_c) continue;
     low = std::min(low, *state.temperature_c);
     high = std::max(high, *state.temperature_c);
@@ -157,10 +157,10 @@ bool precise_enough(const EnergyResult& result, const EnergyOptions& options) {
 }
 
 namespace {
-/// Degrees between the coolest and the hottest reading of the board inside a span; 0 where it tells none.
+/// Degrees between the coolest and the hottest reading of the GPU inside a span; 0 where it tells none.
 double temperature_change(const EnergyTrace& trace, TimeSpan span) {
   double coolest = INFINITY, hottest = -INFINITY;
-  for (const auto& [when, state] : trace.board) {
+  for (const auto& [when, state] : trace.gpu) {
     if (when < span.from || when > span.to || !state.temperature_c) continue;
     coolest = std::min(coolest, *state.temperature_c);
     hottest = std::max(hottest, *state.temperature_c);
@@ -201,14 +201,14 @@ EnergyAndPower slopes_over(const EnergyTrace& trace, TimeSpan span, const Launch
   return {combine(per_launch), combine(power)};
 }
 
-/// Where a power limit holds the board down: energy and power in the long run, instead. Time stays what was measured.
+/// Where a power limit holds the GPU down: energy and power in the long run, instead. Time stays what was measured.
 void take_capped(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis, const EnergyOptions& options,
                  EnergyAndPower& found) {
   const auto limit = binding_power_limit(trace, span);
   if (!limit || options.whole_budget) return;
   std::optional<CappedEstimate> best;
   for (const auto& sensor : trace.sensors) {
-    // The board holds the limit by its own sensor, which a meter may have corrected.
+    // The GPU holds the limit by its own sensor, which a meter may have corrected.
     const double true_limit = sensor.info.gain * *limit + sensor.info.offset;
     const auto one = estimate_capped(sensor, span, axis, true_limit);
     if (one && (!best || one->relative_error < best->relative_error)) best = one;
@@ -238,12 +238,12 @@ void note_energy(const EnergyTrace& trace, const EnergyOptions& options, const E
   const double z = normal_quantile(0.975);
   // Half a drift over the span belongs to the interval: what was measured is not quite what goes on.
   auto scatter = [](const SlopeEstimate& e) { return std::hypot(e.half_width(), 0.5 * e.drift * e.value); };
-  // Leakage: 0.3 to 0.6 % of the power per kelvin over six kernels and three H100 boards (docs/measurements).
+  // Leakage: 0.3 to 0.6 % of the power per kelvin over six kernels and three H100 GPUs (docs/measurements).
   // What has warmed or cooled by so much while it was measured will do so again.
   constexpr double kPowerPerKelvin = 0.0045;
   const double moving = kPowerPerKelvin * temperature_change(trace, result.measured);
   auto whole = [&](const SlopeEstimate& e) {
-    // Of a board whose states are not known nothing is claimed.
+    // Of a GPU whose states are not known nothing is claimed.
     const double state = e.repeatability > 0 ? std::hypot(e.repeatability, moving) : 0;
     return std::hypot(scatter(e), z * state * e.value, z * e.systematic * e.value);
   };
@@ -265,13 +265,13 @@ void note_energy(const EnergyTrace& trace, const EnergyOptions& options, const E
         fmt::format("energy per launch drifted by {:.1f} % while it was measured", 100 * energy.drift));
 }
 
-/// What the board did meanwhile.
-void note_board(const EnergyTrace& trace, EnergyResult& result) {
+/// What the GPU did meanwhile.
+void note_gpu(const EnergyTrace& trace, EnergyResult& result) {
   const TimeSpan span = result.measured;
   RunningStatistics core, memory, temperature, voltage;
   std::set<std::string> reasons;
   std::set<int> strangers;
-  for (const auto& [when, state] : trace.board) {
+  for (const auto& [when, state] : trace.gpu) {
     if (when < span.from || when > span.to) continue;
     if (state.core_clock_mhz) core.add(*state.core_clock_mhz * 1e6);
     if (state.memory_clock_mhz) memory.add(*state.memory_clock_mhz * 1e6);
@@ -301,7 +301,7 @@ void note_board(const EnergyTrace& trace, EnergyResult& result) {
     result.warnings.push_back(fmt::format("temperature changed by {:.0f} degrees while it was measured", change));
 }
 
-/// Leakage is a power that grows with temperature, whatever runs: modelled, by the board's own coefficient.
+/// Leakage is a power that grows with temperature, whatever runs: modelled, by the GPU's own coefficient.
 void note_corrected(const EnergyOptions& options, const LaunchAxis::PerLaunch& per, EnergyResult& result) {
   const auto temperature = result.quantities.find("temperature");
   if (!options.correction || per.launches <= 0 || temperature == result.quantities.end()) return;
@@ -334,7 +334,7 @@ EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& opti
   }
   take_capped(trace, span, axis, options, found);
   note_energy(trace, options, found, per, result);
-  note_board(trace, result);
+  note_gpu(trace, result);
   note_corrected(options, per, result);
   const double energy = found.energy.value;
   if (!(result.half_width <= kWidestInterval * energy)) {

@@ -38,19 +38,19 @@ double power_now(const SensorTrace& sensor) {
 }
 
 /// What is read anyway, for those who watch the session.
-void show_live(const EnergyTrace& trace, const DeviceState& board, bool settled) {
+void show_live(const EnergyTrace& trace, const DeviceState& gpu, bool settled) {
   LiveFile* live = live_file();
   if (!live) return;
   LiveSample sample;
   sample.time = wall_seconds();
   sample.power_w = static_cast<float>(trace.sensors.empty() ? NAN : power_now(trace.sensors.front()));
-  if (std::isnan(sample.power_w)) sample.power_w = static_cast<float>(board.power_w.value_or(NAN));
-  sample.core_mhz = static_cast<float>(board.core_clock_mhz.value_or(NAN));
-  sample.memory_mhz = static_cast<float>(board.memory_clock_mhz.value_or(NAN));
-  sample.temperature_c = static_cast<float>(board.temperature_c.value_or(NAN));
+  if (std::isnan(sample.power_w)) sample.power_w = static_cast<float>(gpu.power_w.value_or(NAN));
+  sample.core_mhz = static_cast<float>(gpu.core_clock_mhz.value_or(NAN));
+  sample.memory_mhz = static_cast<float>(gpu.memory_clock_mhz.value_or(NAN));
+  sample.temperature_c = static_cast<float>(gpu.temperature_c.value_or(NAN));
   sample.window = settled ? 1 : 0;
   sample.writer = static_cast<std::uint32_t>(::getpid());
-  const std::string reasons = fmt::format("{}", fmt::join(board.clock_reasons, ","));
+  const std::string reasons = fmt::format("{}", fmt::join(gpu.clock_reasons, ","));
   reasons.copy(sample.reasons, sizeof sample.reasons - 1);
   live->add(sample);
 }
@@ -78,7 +78,7 @@ EnergyMeter::EnergyMeter(std::vector<std::unique_ptr<Sensor>> sensors, std::uniq
 
 void EnergyMeter::register_configuration(const ObservedConfiguration& configuration) {
   configuration_ = configuration;
-  // Before this process has run anything on the board.
+  // Before this process has run anything on the GPU.
   if (!options_.idle_power) measure_idle_power();
 }
 
@@ -119,7 +119,7 @@ void EnergyMeter::before_start() {
   result_ = EnergyResult{};
   settled_ = gave_up_ = false;
   looks_good_ = 0;
-  next_look_ = next_board_ = next_pause_ = 0;
+  next_look_ = next_gpu_ = next_pause_ = 0;
   for (const auto& sensor : sensors_) {
     sensor->restart();
     trace_.sensors.push_back({sensor->info(), {}, {}});
@@ -138,13 +138,13 @@ void EnergyMeter::during() {
     trace.readings.insert(trace.readings.end(), fresh.begin(), fresh.end());
     if (status == ReadStatus::failed || status == ReadStatus::not_supported) trace.failure = sensors_[i]->last_error();
   }
-  if (start >= next_board_) {
-    next_board_ = start + options_.monitor_period;
+  if (start >= next_gpu_) {
+    next_gpu_ = start + options_.monitor_period;
     DeviceState state;
     if (monitor_) state = monitor_->read();
     const std::lock_guard lock(mutex_);
     show_live(trace_, state, settled_);
-    if (monitor_) trace_.board.emplace_back(start, std::move(state));
+    if (monitor_) trace_.gpu.emplace_back(start, std::move(state));
   }
   // Readings at least as far apart as they cost: the reader must not load the host that launches.
   const double used = time_.now() - start;
@@ -241,12 +241,12 @@ Status EnergyMeter::verdict(std::string& message) {
 EnergySources energy_sources(const std::vector<std::string>& ids, const std::string& device_name,
                              const std::string& uuid, const std::string& pci_address, bool is_cpu) {
   EnergySources sources;
-  std::string board_uuid = uuid, board_pci = pci_address;
+  std::string gpu_uuid = uuid, gpu_pci = pci_address;
   std::vector<std::string> looked_for;
   for (const auto& id : ids) {
     sources.sensors.push_back(open_sensor(id));
     const SensorInfo& info = sources.sensors.back()->info();
-    if (board_uuid.empty() && board_pci.empty()) board_uuid = info.uuid, board_pci = info.pci_address;
+    if (gpu_uuid.empty() && gpu_pci.empty()) gpu_uuid = info.uuid, gpu_pci = info.pci_address;
   }
   if (ids.empty()) {
     sources.sensors = sensors_for_device(uuid, pci_address, is_cpu, &looked_for);
@@ -256,7 +256,7 @@ EnergySources energy_sources(const std::vector<std::string>& ids, const std::str
                       "Looked for:\n  {}\nName one with --sensor (see \"ergotune devices\"), or tune for time.",
                       device_name, fmt::join(looked_for, "\n  ")));
   }
-  sources.monitor = monitor_for_device(board_uuid, board_pci);
+  sources.monitor = monitor_for_device(gpu_uuid, gpu_pci);
   return sources;
 }
 

@@ -1,4 +1,4 @@
-// Readings that no board can give, and what a calibration against a meter leaves open.
+// Readings that no GPU can give, and what a calibration against a meter leaves open.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace ergotune {
 
-/// Empty for a power that such a board can draw; else "it reads 4.29e+06 W, far above any limit of its board".
+/// Empty for a power that such a GPU can draw; else "it reads 4.29e+06 W, far above any limit of its GPU".
 std::string why_implausible(const SensorInfo& info, double watts);
 
-/// True when every reading is a number, and of a power sensor one that its board can draw. (A counter's increments are
+/// True when every reading is a number, and of a power sensor one that its GPU can draw. (A counter's increments are
 /// judged where they are formed.)
 bool plausible(const SensorTrace& trace);
 /// Leaves out the readings that are not. Where they are more than a tenth, what there is to say of one; else empty.

@@ -15,10 +15,10 @@ namespace {
 
 constexpr double kBand = 0.02;
 constexpr std::size_t kLeastValues = 6;
-// Names of series that are the board's; reasons and the load carry a prefix, everything else is a sensor's power.
+// Names of series that are the GPU's; reasons and the load carry a prefix, everything else is a sensor's power.
 constexpr const char* kReason = "reason:";
 constexpr const char* kLaunches = "launches";
-bool of_the_board(std::string_view name) {
+bool of_the_gpu(std::string_view name) {
   return name == "core_clock_mhz" || name == "memory_clock_mhz" || name == "temperature_c" || name == "core_voltage_v";
 }
 
@@ -44,7 +44,7 @@ double drift_over(const TraceSeries& series, double from, double to) {
 }  // namespace
 
 const TraceSeries* PowerTrace::find(std::string_view name) const {
-  for (const auto* list : {&power, &board})
+  for (const auto* list : {&power, &gpu})
     for (const TraceSeries& series : *list)
       if (series.name == name) return &series;
   return nullptr;
@@ -75,7 +75,7 @@ std::optional<Settling> settling_of(const TraceSeries& series, double load_secon
 
 std::string to_csv(const PowerTrace& trace) {
   std::string text = "time_s,series,value\n";
-  for (const auto* list : {&trace.power, &trace.board})
+  for (const auto* list : {&trace.power, &trace.gpu})
     for (const TraceSeries& series : *list)
       for (std::size_t i = 0; i < series.time.size(); ++i)
         text += fmt::format("{:.6f},{},{:.6g}\n", series.time[i], series.name, series.value[i]);
@@ -115,7 +115,7 @@ PowerTrace trace_from_csv(const std::string& text, SourcePlace place) {
       else if (!trace.reasons.empty())
         trace.reasons.back().to = time;
     } else {
-      auto& list = of_the_board(name) ? trace.board : trace.power;
+      auto& list = of_the_gpu(name) ? trace.gpu : trace.power;
       if (!known.contains(name)) {
         known[name] = list.size();
         list.push_back({name, {}, {}});

@@ -21,7 +21,7 @@ struct TraceSeries {
 
 struct PowerTrace {
   std::vector<TraceSeries> power;
-  std::vector<TraceSeries> board;
+  std::vector<TraceSeries> gpu;
   /// Why the clocks were what they were, as spans of time.
   struct Reason {
     std::string name;

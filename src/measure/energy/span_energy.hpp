@@ -23,7 +23,7 @@ struct SpanEnergy {
 
 /// The integral of a sensor's power over each span: of counters the difference between the ticks around its ends, of
 /// power sensors the trapezoids between the middles of what the readings speak of, lag taken off. A reading that no
-/// such board can give, a counter that stood still, and readings that do not reach both ends give no number.
+/// such GPU can give, a counter that stood still, and readings that do not reach both ends give no number.
 std::vector<SpanEnergy> energy_over(const SensorTrace& trace, const std::vector<TimeSpan>& spans);
 
 /// s before and after a span for which the sensor has to be read.

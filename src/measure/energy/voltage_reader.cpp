@@ -28,7 +28,7 @@ class VoltageReader : public Observer {
   void after_start() override {
     join();
     voltage_.reset();
-    if (nobody_tells_) return;
+    if (unavailable_) return;
     began_ = host_seconds();
     answered_ = ended_ = false;
     thread_ = std::thread([this] {
@@ -36,7 +36,7 @@ class VoltageReader : public Observer {
       const auto volts = read_core_voltage(uuid_);
       // Only what was read while the load was on.
       if (!ended_) voltage_ = volts;
-      nobody_tells_ = !volts;
+      unavailable_ = !volts;
       answered_ = true;
     });
   }
@@ -58,7 +58,7 @@ class VoltageReader : public Observer {
   }
   std::string uuid_;
   std::thread thread_;
-  std::atomic<bool> answered_, ended_, nobody_tells_;
+  std::atomic<bool> answered_, ended_, unavailable_;
   std::optional<double> voltage_;  ///< the thread's until it has been joined
   double began_ = 0;
 };

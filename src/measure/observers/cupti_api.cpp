@@ -104,9 +104,9 @@ std::string error_text(Result code) {
 
 void check(Result code, const char* what) {
   if (code == kSuccess) return;
-  const std::string words = fmt::format("{}: {}", what, error_text(code));
-  if (remedy(code)) throw UserError(words);
-  throw Error(words);
+  const std::string message = fmt::format("{}: {}", what, error_text(code));
+  if (remedy(code)) throw UserError(message);
+  throw Error(message);
 }
 
 std::string how_to_get_it() {

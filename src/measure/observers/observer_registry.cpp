@@ -21,7 +21,7 @@ namespace {
 using Type = ObserverOption::Type;
 using Options = ObserverOptions;
 
-/// Of the board of the first sensor. Throws UserError where its temperature coefficient is unknown.
+/// Of the GPU of the first sensor. Throws UserError where its temperature coefficient is unknown.
 EnergyOptions::TemperatureCorrection correction_to(double celsius, const EnergySources& sources) {
   const auto kept = kept_temperature_coefficient(sources.sensors.front()->info());
   if (!kept)
@@ -131,8 +131,8 @@ std::vector<ObserverEntry>& entries() {
         {"core_voltage"},
         {{"board", Type::text, false, "UUID of the GPU; empty: the device's own", {""}}}},
        [](const Options& options, const ObserverContext& context) {
-         const std::string board = options.at("board").front().as_string();
-         return make_voltage_reader(board.empty() ? context.device.uuid : board);
+         const std::string gpu = options.at("board").front().as_string();
+         return make_voltage_reader(gpu.empty() ? context.device.uuid : gpu);
        }},
       {{"trace",
         "Power, clocks, temperature and throttle reasons over time, around and during the launches, into a CSV file "
@@ -151,7 +151,7 @@ std::vector<ObserverEntry>& entries() {
   return all;
 }
 
-std::string words_for(const ObserverOption& option) {
+std::string expected_text(const ObserverOption& option) {
   const char* one = option.type == Type::boolean   ? "true or false"
                     : option.type == Type::integer ? "an integer"
                     : option.type == Type::number  ? "a number"
@@ -201,7 +201,7 @@ Options options_of(const ObserverSpec& spec, const ObserverDescription& descript
         (option->list || values.size() == 1) &&
         std::all_of(values.begin(), values.end(), [&](const Value& value) { return fits(value, option->type); });
     if (!right)
-      throw UserError(fmt::format("\"{}\" of observer \"{}\" must be {}", name, spec.name, words_for(*option)),
+      throw UserError(fmt::format("\"{}\" of observer \"{}\" must be {}", name, spec.name, expected_text(*option)),
                       spec.place);
     options[name] = values;
   }

@@ -1,4 +1,4 @@
-// The observers that can be asked for by name, declared once: what each is for, its options, and what it
+// The observers that can be requested by name, declared once: what each is for, its options, and what it
 // needs.
 #pragma once
 

@@ -44,7 +44,7 @@ void add(TraceSeries& series, double time, const std::optional<double>& value) {
   series.value.push_back(*value);
 }
 
-void note_board(const std::vector<std::pair<double, DeviceState>>& states, double zero, PowerTrace& trace) {
+void note_gpu(const std::vector<std::pair<double, DeviceState>>& states, double zero, PowerTrace& trace) {
   TraceSeries core{"core_clock_mhz", {}, {}}, memory{"memory_clock_mhz", {}, {}}, heat{"temperature_c", {}, {}},
       volts{"core_voltage_v", {}, {}};
   std::map<std::string, PowerTrace::Reason> open;
@@ -68,7 +68,7 @@ void note_board(const std::vector<std::pair<double, DeviceState>>& states, doubl
   }
   for (const auto& [name, reason] : open) trace.reasons.push_back(reason);
   for (TraceSeries* series : {&core, &memory, &heat, &volts})
-    if (!series->time.empty()) trace.board.push_back(std::move(*series));
+    if (!series->time.empty()) trace.gpu.push_back(std::move(*series));
 }
 
 class TraceObserver : public Observer {
@@ -83,11 +83,11 @@ class TraceObserver : public Observer {
   void register_configuration(const ObservedConfiguration& configuration) override {
     // A worker does not know the names of the execution parameters, which come last.
     const auto& names = *configuration.names;
-    std::string words;
+    std::string text;
     for (std::size_t i = 0; i < configuration.values->size(); ++i)
-      words += fmt::format("{}{}{}", i == 0 ? "" : ",", i < names.size() ? names[i] + "=" : std::string(),
-                           (*configuration.values)[i].to_string());
-    configuration_ = words;
+      text += fmt::format("{}{}{}", i == 0 ? "" : ",", i < names.size() ? names[i] + "=" : std::string(),
+                          (*configuration.values)[i].to_string());
+    configuration_ = text;
     settled_.reset();
   }
 
@@ -111,7 +111,7 @@ class TraceObserver : public Observer {
   void finished(const LaunchStream& stream) override {
     PowerTrace trace;
     for (const SensorTrace& sensor : recorded_) trace.power.push_back(as_power(sensor, stream.queued_at));
-    note_board(states_, stream.queued_at, trace);
+    note_gpu(states_, stream.queued_at, trace);
     if (!stream.marks.empty()) {
       trace.load_seconds = stream.marks.back().host_time - stream.queued_at;
       trace.launches = stream.marks.back().launches;

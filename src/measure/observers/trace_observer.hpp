@@ -1,4 +1,4 @@
-// The observer "trace": everything that sensors and board monitor say over time, into a file per configuration.
+// The observer "trace": everything that sensors and GPU monitor say over time, into a file per configuration.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@ struct TraceOptions {
   double before = 1, seconds = 2, after = 1;  ///< s
   /// Where traces go: this file (one configuration), else a file per configuration in this folder.
   std::filesystem::path file, folder;
-  double period = 0.005;  ///< s between looks at the board and at sensors that tell no period
+  double period = 0.005;  ///< s between looks at the GPU and at sensors that tell no period
 };
 
 /// The file of a configuration ("a=1,b=2") in the folder.

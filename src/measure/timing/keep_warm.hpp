@@ -1,4 +1,4 @@
-// Keeps a board warm between configurations: a GPU that idles for a moment drops its clocks, cools down, and
+// Keeps a GPU warm between configurations: a GPU that idles for a moment drops its clocks, cools down, and
 // then needs tenths of a second to find its steady state again.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace ergotune {
 
 class KeepWarm {
  public:
-  /// A board is not kept warm for longer than this without a configuration, s: then it may cool down.
+  /// A GPU is not kept warm for longer than this without a configuration, s: then it may cool down.
   static constexpr double kLongest = 5.0;
   /// nullptr where the device cannot run the load: it is a help, not a need.
   static std::unique_ptr<KeepWarm> make(Device& device);

@@ -52,7 +52,7 @@ bool LaunchStreamer::next_mark() {
   while (!device_.passed(marker)) {
     runs_beside_ = true;
     looked_ = host_seconds();
-    // Short naps: the mark's time must be known well, but a spinning host would add to the board's power.
+    // Short naps: the mark's time must be known well, but a spinning host would add to the GPU's power.
     const double nap = std::clamp(mark_seconds_ / 50, 5e-6, 2e-4);
     std::this_thread::sleep_for(std::chrono::duration<double>(nap));
   }

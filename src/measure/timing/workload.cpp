@@ -32,9 +32,9 @@ KernelWorkload::KernelWorkload(Device& device, std::vector<LoadedKernel*> kernel
   if (!queues_.empty()) fork_ = device_.make_marker();
   // Whether kernels that were taken down stay on the multiprocessors of their queue is not known of every driver: these
   // rounds are queued launch by launch.
-  asked_ =
+  requested_ =
       std::any_of(options.begin(), options.end(), [](const QueueOptions& queue) { return queue.multiprocessors > 0; });
-  recordable_ = !asked_;
+  recordable_ = !requested_;
   arrange();
 }
 
@@ -102,8 +102,8 @@ void KernelWorkload::launch_gated(std::size_t rounds) {
 /// True when nothing is left to queue. Not for the very first round: drivers load code with its first launch.
 bool KernelWorkload::launch_graphs(std::size_t& rounds) {
   if (!ran_ || steps_.size() > kMostGraphSteps) return false;
-  if (!asked_) {
-    asked_ = true;
+  if (!requested_) {
+    requested_ = true;
     graph_ = device_.record_graph([this] { launch_round(); });
   }
   if (!graph_) return false;

@@ -90,7 +90,7 @@ class KernelWorkload : public Workload {
   /// One round, and several, as the device has taken them down.
   std::unique_ptr<LaunchGraph> graph_, long_graph_;
   std::size_t rounds_of_long_ = 0, last_step_ = 0;
-  bool ran_ = false, asked_ = false, recordable_ = true;
+  bool ran_ = false, requested_ = false, recordable_ = true;
 };
 
 }  // namespace ergotune

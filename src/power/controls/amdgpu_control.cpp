@@ -1,5 +1,5 @@
 // AMD GPUs through the amdgpu driver's files. Clocks are levels: performance level "manual", then the number
-// of the one level that is allowed. Instinct boards from the MI200 on have a few levels, but any ceiling: performance
+// of the one level that is allowed. Instinct GPUs from the MI200 on have a few levels, but any ceiling: performance
 // level "perf_determinism", then the highest clock that the firmware may choose. The power cap is a hwmon file in
 // microwatts.
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ std::vector<Level> parse_levels(const std::string& text) {
   return levels;
 }
 
-/// MI200 and MI300 boards, which have performance determinism (AMD's device numbers).
+/// MI200 and MI300 GPUs, which have performance determinism (AMD's device numbers).
 bool has_ceiling(const Sysfs& sysfs, const DrmDevice& card) {
   const std::string text = sysfs.read(card.device / "uevent").value_or("");
   const auto at = text.find("PCI_ID=1002:");

@@ -64,10 +64,10 @@ std::string quantity_description(ControlQuantity quantity) {
 
 std::string quantity_unit(ControlQuantity quantity) { return quantity == ControlQuantity::power_limit_w ? "W" : "MHz"; }
 
-ControlResult changed_meanwhile(ControlQuantity quantity, double asked, double now) {
+ControlResult changed_meanwhile(ControlQuantity quantity, double requested, double now) {
   const auto unit = quantity_unit(quantity);
-  return {ControlStatus::failed,
-          fmt::format("{} {:g} {} was set, but it is {:g} {}", quantity_description(quantity), asked, unit, now, unit)};
+  return {ControlStatus::failed, fmt::format("{} {:g} {} was set, but it is {:g} {}", quantity_description(quantity),
+                                             requested, unit, now, unit)};
 }
 
 std::string error_description(ControlQuantity quantity, double value, const std::string& reason) {
@@ -139,21 +139,21 @@ ControlResult check_value(ControlQuantity quantity, const ControlRange& range, d
                                         range.values.size(), range.values.front(), range.values.back()))};
 }
 
-bool same_clock(double asked_mhz, double ran_mhz, double tolerance) {
+bool same_clock(double requested_mhz, double ran_mhz, double tolerance) {
   constexpr double kHalfStep = 7.5;  // NVIDIA clocks come in steps of 15 MHz
-  return std::abs(asked_mhz - ran_mhz) <= std::max(tolerance * asked_mhz, kHalfStep);
+  return std::abs(requested_mhz - ran_mhz) <= std::max(tolerance * requested_mhz, kHalfStep);
 }
 
-std::string describe_clock_outcome(double asked_mhz, double ran_mhz, const std::vector<std::string>& reasons,
+std::string describe_clock_outcome(double requested_mhz, double ran_mhz, const std::vector<std::string>& reasons,
                                    double tolerance) {
-  if (!(asked_mhz > 0) || !std::isfinite(ran_mhz) || same_clock(asked_mhz, ran_mhz, tolerance)) return {};
-  std::string words = fmt::format("asked {:.0f} MHz, ran {:.0f} MHz", asked_mhz, ran_mhz);
-  if (ran_mhz > asked_mhz) return words;
+  if (!(requested_mhz > 0) || !std::isfinite(ran_mhz) || same_clock(requested_mhz, ran_mhz, tolerance)) return {};
+  std::string description = fmt::format("asked {:.0f} MHz, ran {:.0f} MHz", requested_mhz, ran_mhz);
+  if (ran_mhz > requested_mhz) return description;
   for (auto reason : reasons) {
     std::replace(reason.begin(), reason.end(), '_', ' ');
-    words += ", " + reason;
+    description += ", " + reason;
   }
-  return words;
+  return description;
 }
 
 std::vector<std::string> list_controls() { return list_controls(ControlEnvironment::from_environment()); }

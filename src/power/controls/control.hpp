@@ -80,10 +80,10 @@ class Control {
   /// A sign that another process holds a lock or has changed a setting that cannot be read and so cannot be
   /// restored, in words; empty when none is seen.
   virtual std::string foreign_setting() = 0;
-  /// The same from what a board shows only under load: `reasons` (DeviceState::clock_reasons) and the clock that ran,
+  /// The same from what a GPU shows only under load: `reasons` (DeviceState::clock_reasons) and the clock that ran,
   /// seen before this control has set anything. Empty where that tells nothing.
   virtual std::string foreign_under_load(const std::vector<std::string>& reasons, std::optional<double> ran_mhz) const;
-  /// True where foreign_setting() may overlook a lock while the board is idle: then foreign_under_load() is to be asked
+  /// True where foreign_setting() may overlook a lock while the GPU is idle: then foreign_under_load() is to be asked
   /// before the first change.
   virtual bool may_hide_a_lock() const { return false; }
   /// Sets; the request is checked against range() first.
@@ -144,11 +144,11 @@ ControlResult check_value(ControlQuantity quantity, const ControlRange& range, d
 double nearest_value(const ControlRange& range, double value);
 
 /// True when they agree to `tolerance` or half a usual clock step (7.5 MHz), whichever is more.
-bool same_clock(double asked_mhz, double ran_mhz, double tolerance = 0.01);
-/// "asked 1410 MHz, ran 1275 MHz, power cap": the clock that was asked for against the one that was read
+bool same_clock(double requested_mhz, double ran_mhz, double tolerance = 0.01);
+/// "asked 1410 MHz, ran 1275 MHz, power cap": the clock that was requested against the one that was read
 /// under load; empty when it is the same_clock(). `reasons` are DeviceState::clock_reasons ("power_cap") or their
 /// words: why it ran slower. What ran faster was not throttled, and has none.
-std::string describe_clock_outcome(double asked_mhz, double ran_mhz, const std::vector<std::string>& reasons,
+std::string describe_clock_outcome(double requested_mhz, double ran_mhz, const std::vector<std::string>& reasons,
                                    double tolerance = 0.01);
 
 /// What is to be set together, by quantity.

@@ -19,7 +19,7 @@ std::string quantity_description(ControlQuantity quantity);
 /// "core clock 1410 MHz: <reason>".
 std::string error_description(ControlQuantity quantity, double value, const std::string& reason);
 /// What Control::check() says where it reads back something else.
-ControlResult changed_meanwhile(ControlQuantity quantity, double asked, double now);
+ControlResult changed_meanwhile(ControlQuantity quantity, double requested, double now);
 
 // Each opens or returns nullptr with the reason in words.
 std::unique_ptr<Control> open_nvml_control(const std::string& id, const ControlEnvironment& environment,

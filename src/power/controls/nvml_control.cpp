@@ -1,4 +1,4 @@
-// NVIDIA GPUs through NVML: locked clocks (application clocks where the board or driver has no locked ones),
+// NVIDIA GPUs through NVML: locked clocks (application clocks where the GPU or driver has no locked ones),
 // power limit. The driver forgets settings when its last client leaves unless persistence mode is on, so it
 // is switched on before the first change and put back with the rest.
 #include "power/controls/nvml_control.hpp"
@@ -74,22 +74,22 @@ std::vector<double> NvmlControl::list(Call call) {
 }
 
 NvmlControl::NvmlControl(ControlEnvironment environment, std::shared_ptr<const nvml::Library> library,
-                         const nvml::NvmlDevice& board)
-    : environment_(std::move(environment)), library_(std::move(library)), board_(board) {
+                         const nvml::NvmlDevice& gpu)
+    : environment_(std::move(environment)), library_(std::move(library)), gpu_(gpu) {
   memory_clocks_ = list([&](unsigned* count, unsigned* mhz) {
-    return nvml::call(library_->functions().supported_memory_clocks, board_.handle, count, mhz);
+    return nvml::call(library_->functions().supported_memory_clocks, gpu_.handle, count, mhz);
   });
 }
 
-std::string NvmlControl::id() const { return fmt::format("nvml:{}", board_.index); }
+std::string NvmlControl::id() const { return fmt::format("nvml:{}", gpu_.index); }
 
 ControlRange NvmlControl::limit_range() const {
   ControlRange range;
   const auto& f = library_->functions();
   unsigned low = 0, high = 0, now = 0, usual = 0;
-  int code = f.set_power_limit ? nvml::call(f.power_limit_range, board_.handle, &low, &high)
+  int code = f.set_power_limit ? nvml::call(f.power_limit_range, gpu_.handle, &low, &high)
                                : static_cast<int>(nvml::kFunctionNotFound);
-  if (code == nvml::kOk) code = nvml::call(f.power_limit, board_.handle, &now);
+  if (code == nvml::kOk) code = nvml::call(f.power_limit, gpu_.handle, &now);
   if (code != nvml::kOk) {
     range.why_not = library_->error(code);
     return range;
@@ -100,7 +100,7 @@ ControlRange NvmlControl::limit_range() const {
   range.high = high / 1e3;
   range.current = now / 1e3;
   range.default_value = range.high;
-  if (f.default_power_limit && f.default_power_limit(board_.handle, &usual) == nvml::kOk)
+  if (f.default_power_limit && f.default_power_limit(gpu_.handle, &usual) == nvml::kOk)
     range.default_value = usual / 1e3;
   return range;
 }
@@ -143,7 +143,7 @@ std::vector<double> NvmlControl::core_clocks_at(double memory_clock_mhz) {
   const unsigned memory = to_mhz(memory_clock_mhz);
   if (const auto known = core_clocks_.find(memory); known != core_clocks_.end()) return known->second;
   auto clocks = list(
-      [&](unsigned* count, unsigned* mhz) { return f.supported_graphics_clocks(board_.handle, memory, count, mhz); });
+      [&](unsigned* count, unsigned* mhz) { return f.supported_graphics_clocks(gpu_.handle, memory, count, mhz); });
   if (!clocks.empty()) core_clocks_[memory] = clocks;
   return clocks;
 }
@@ -152,8 +152,8 @@ bool NvmlControl::permitted() { return has_cap_sys_admin(); }
 
 int NvmlControl::application_clocks(const EntryPoint<int(nvml::Handle, int, unsigned*)>& get, unsigned& memory,
                                     unsigned& core) const {
-  const int code = nvml::call(get, board_.handle, nvml::kMemoryClock, &memory);
-  return code != nvml::kOk ? code : get(board_.handle, nvml::kGraphicsClock, &core);
+  const int code = nvml::call(get, gpu_.handle, nvml::kMemoryClock, &memory);
+  return code != nvml::kOk ? code : get(gpu_.handle, nvml::kGraphicsClock, &core);
 }
 
 bool NvmlControl::application_clocks_set(unsigned& memory, unsigned& core) const {
@@ -185,19 +185,19 @@ std::string NvmlControl::foreign_under_load(const std::vector<std::string>& reas
 std::string NvmlControl::foreign_setting() {
   const auto& f = library_->functions();
   unsigned long long bits = 0;
-  if (!f.event_reasons || f.event_reasons(board_.handle, &bits) != nvml::kOk) return {};
+  if (!f.event_reasons || f.event_reasons(gpu_.handle, &bits) != nvml::kOk) return {};
   std::vector<std::string> reasons;
   if (bits & kReasonApplicationClocks) reasons.emplace_back("application_clocks");
   unsigned mhz = 0;
-  const bool read = nvml::call(f.clock_info, board_.handle, nvml::kGraphicsClock, &mhz) == nvml::kOk;
+  const bool read = nvml::call(f.clock_info, gpu_.handle, nvml::kGraphicsClock, &mhz) == nvml::kOk;
   return foreign_under_load(reasons, read ? std::optional<double>(mhz) : std::nullopt);
 }
 
 ControlResult NvmlControl::outcome(ControlQuantity quantity, double value, int code) const {
   if (code == nvml::kOk) return {};
-  std::string words = library_->error(code);
-  if (code == nvml::kNoPermission) words += "; setting it needs root or the helper ergotuned";
-  return {status_of(code), error_description(quantity, value, words)};
+  std::string message = library_->error(code);
+  if (code == nvml::kNoPermission) message += "; setting it needs root or the helper ergotuned";
+  return {status_of(code), error_description(quantity, value, message)};
 }
 
 ControlResult NvmlControl::set_clock(ControlQuantity quantity, double value) {
@@ -208,17 +208,17 @@ ControlResult NvmlControl::set_clock(ControlQuantity quantity, double value) {
   const auto unlock = core ? f.reset_gpu_locked_clocks : f.reset_memory_locked_clocks;
   int code = nvml::kFunctionNotFound;
   if (lock && unlock) {
-    code = lock(board_.handle, mhz, mhz);
+    code = lock(gpu_.handle, mhz, mhz);
     if (code == nvml::kOk) lock_taken_.insert(quantity);
   }
   if (!missing(code) || !application_clocks_saved_ || !f.set_application_clocks) return outcome(quantity, value, code);
-  // Boards before Volta (memory: Ampere) have application clocks, always as a pair.
+  // GPUs before Volta (memory: Ampere) have application clocks, always as a pair.
   unsigned memory_now = 0, core_now = 0;
   code = application_clocks(f.application_clock, memory_now, core_now);
   if (code != nvml::kOk) return outcome(quantity, value, code);
   return outcome(quantity, value,
-                 core ? f.set_application_clocks(board_.handle, memory_now, mhz)
-                      : f.set_application_clocks(board_.handle, mhz, paired_core(mhz, core_now)));
+                 core ? f.set_application_clocks(gpu_.handle, memory_now, mhz)
+                      : f.set_application_clocks(gpu_.handle, mhz, paired_core(mhz, core_now)));
 }
 
 ControlResult NvmlControl::set(ControlQuantity quantity, double value) {
@@ -233,18 +233,18 @@ ControlResult NvmlControl::set(ControlQuantity quantity, double value) {
   if (!power_limit_saved_)
     return {ControlStatus::not_supported, error_description(quantity, value, "the limit of now could not be read")};
   return outcome(quantity, value,
-                 library_->functions().set_power_limit(board_.handle, static_cast<unsigned>(std::lround(value * 1e3))));
+                 library_->functions().set_power_limit(gpu_.handle, static_cast<unsigned>(std::lround(value * 1e3))));
 }
 
 ControlResult NvmlControl::check(ControlQuantity quantity, double value) {
   const auto& f = library_->functions();
   if (quantity == ControlQuantity::power_limit_w) {
     unsigned now = 0;
-    if (nvml::call(f.power_limit, board_.handle, &now) != nvml::kOk) return {};
+    if (nvml::call(f.power_limit, gpu_.handle, &now) != nvml::kOk) return {};
     if (std::abs(now * 1e-3 - value) > 0.5) return changed_meanwhile(quantity, value, now * 1e-3);
     // A BMC or a module may hold the device to less.
     unsigned enforced = 0;
-    if (nvml::call(f.enforced_power_limit, board_.handle, &enforced) != nvml::kOk || enforced == 0) return {};
+    if (nvml::call(f.enforced_power_limit, gpu_.handle, &enforced) != nvml::kOk || enforced == 0) return {};
     if (enforced * 1e-3 >= value - 0.5) return {};
     return {ControlStatus::failed,
             error_description(quantity, value,
@@ -261,7 +261,7 @@ ControlResult NvmlControl::check(ControlQuantity quantity, double value) {
 
 std::string NvmlControl::lost() const {
   unsigned mhz = 0;
-  const int code = nvml::call(library_->functions().clock_info, board_.handle, nvml::kGraphicsClock, &mhz);
+  const int code = nvml::call(library_->functions().clock_info, gpu_.handle, nvml::kGraphicsClock, &mhz);
   if (!nvml::lost(code)) return {};
   return fmt::format("the device is lost ({}); a reset of the GPU or a restart of the machine brings it back",
                      library_->error(code));
@@ -272,7 +272,7 @@ void NvmlControl::keep_settings() {
   const auto& f = library_->functions();
   if (persistence_on_ || !persistence_saved_ || !f.set_persistence_mode) return;
   int now = 0;
-  if (f.persistence_mode(board_.handle, &now) == nvml::kOk && now == 0) f.set_persistence_mode(board_.handle, 1);
+  if (f.persistence_mode(gpu_.handle, &now) == nvml::kOk && now == 0) f.set_persistence_mode(gpu_.handle, 1);
   persistence_on_ = true;
 }
 
@@ -287,24 +287,24 @@ std::unique_ptr<Control> open_nvml_control(const std::string& id, const ControlE
                                            std::string& reason) {
   const auto library = nvml::Library::open_file(environment.nvml_library, &reason);
   if (!library) return nullptr;
-  const nvml::NvmlDevice* board = library->find(id == "nvml" ? "0" : id.substr(id.find(':') + 1));
-  if (board && !board->uuid.empty()) return std::make_unique<NvmlControl>(environment, library, *board);
-  reason = board ? "the GPU does not report its UUID" : "NVML knows no such GPU";
+  const nvml::NvmlDevice* gpu = library->find(id == "nvml" ? "0" : id.substr(id.find(':') + 1));
+  if (gpu && !gpu->uuid.empty()) return std::make_unique<NvmlControl>(environment, library, *gpu);
+  reason = gpu ? "the GPU does not report its UUID" : "NVML knows no such GPU";
   return nullptr;
 }
 
 std::vector<std::string> list_nvml_controls(const ControlEnvironment& environment) {
   std::vector<std::string> ids;
   if (const auto library = nvml::Library::open_file(environment.nvml_library))
-    for (const auto& board : library->boards()) ids.push_back(fmt::format("nvml:{}", board.index));
+    for (const auto& gpu : library->gpus()) ids.push_back(fmt::format("nvml:{}", gpu.index));
   return ids;
 }
 
 std::string find_nvml_control(const std::string& uuid, const std::string& pci_address,
                               const ControlEnvironment& environment) {
   const auto library = nvml::Library::open_file(environment.nvml_library);
-  const nvml::NvmlDevice* board = library ? library->match(uuid, pci_address) : nullptr;
-  return board ? fmt::format("nvml:{}", board->index) : "";
+  const nvml::NvmlDevice* gpu = library ? library->match(uuid, pci_address) : nullptr;
+  return gpu ? fmt::format("nvml:{}", gpu->index) : "";
 }
 
 }  // namespace ergotune

@@ -1,4 +1,4 @@
-// The control of an NVIDIA board: nvml_control.cpp sets, nvml_restore.cpp remembers and puts back.
+// The control of an NVIDIA GPU: nvml_control.cpp sets, nvml_restore.cpp remembers and puts back.
 #pragma once
 
 #include <map>
@@ -15,18 +15,18 @@ namespace ergotune {
 class NvmlControl final : public Control {
  public:
   NvmlControl(ControlEnvironment environment, std::shared_ptr<const nvml::Library> library,
-              const nvml::NvmlDevice& board);
+              const nvml::NvmlDevice& gpu);
 
   std::string id() const override;
-  std::string reopen_id() const override { return "nvml:" + board_.uuid; }
-  std::string device_key() const override { return board_.uuid; }
+  std::string reopen_id() const override { return "nvml:" + gpu_.uuid; }
+  std::string device_key() const override { return gpu_.uuid; }
   ControlEnvironment environment() const override { return environment_; }
   ControlRange range(ControlQuantity quantity) override;
   std::vector<double> core_clocks_at(double memory_clock_mhz) override;
   bool permitted() override;
   std::string foreign_setting() override;
   std::string foreign_under_load(const std::vector<std::string>& reasons, std::optional<double> ran_mhz) const override;
-  /// The event reason of a lock gives way to "idle" on a board that rests.
+  /// The event reason of a lock gives way to "idle" on a GPU that rests.
   bool may_hide_a_lock() const override;
   ControlResult set(ControlQuantity quantity, double value) override;
   ControlResult check(ControlQuantity quantity, double value) override;
@@ -37,7 +37,7 @@ class NvmlControl final : public Control {
 
   /// The status of a driver's code.
   static ControlStatus status_of(int code);
-  /// The driver or the board has no such thing.
+  /// The driver or the GPU has no such thing.
   static bool missing(int code) { return status_of(code) == ControlStatus::not_supported; }
 
  private:
@@ -60,10 +60,10 @@ class NvmlControl final : public Control {
 
   ControlEnvironment environment_;
   std::shared_ptr<const nvml::Library> library_;
-  nvml::NvmlDevice board_;
+  nvml::NvmlDevice gpu_;
   std::vector<double> memory_clocks_;
   std::map<unsigned, std::vector<double>> core_clocks_;
-  int list_failure_ = nvml::kOk;  // of the last list that was asked for
+  int list_failure_ = nvml::kOk;  // of the last list that was requested
   bool application_clocks_saved_ = false, power_limit_saved_ = false, persistence_saved_ = false;
   bool persistence_on_ = false;
   std::set<ControlQuantity> lock_taken_;

@@ -130,19 +130,19 @@ int run_guardian(const std::vector<std::string>& arguments) {
     return 2;
   }
   guardian::answer(session, guardian::Ready{});
-  const bool asked = session_finishes(*task, session);
-  if (!asked) wait_until_gone(*task);
+  const bool requested = session_finishes(*task, session);
+  if (!requested) wait_until_gone(*task);
   const auto file = folder->journal_file(task->key);
   // An orphan has time: no process waits for it, and no other will restore.
   RestoreRound round;
-  round.attempts = asked ? task->attempts : task->attempts + 3;
+  round.attempts = requested ? task->attempts : task->attempts + 3;
   auto report = restore_apart(*folder, file, task->environment, round);
   // A device that is lost when its session ends may be back some seconds later.
-  if (asked && device_lost(report)) {
+  if (requested && device_lost(report)) {
     round.attempts += 3;
     report = restore_apart(*folder, file, task->environment, round);
   }
-  if (asked)
+  if (requested)
     guardian::answer(session, report);
   else if (!report.summary.empty())
     log(*task, report);

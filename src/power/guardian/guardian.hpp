@@ -104,7 +104,7 @@ class ControlSession {
 /// command names them at its end and exits with 1.
 std::vector<RestoreReport> take_failed_restores();
 /// Such a report for people: its summary, what failed and why, a line each.
-std::string words_of(const RestoreReport& report);
+std::string description_of(const RestoreReport& report);
 
 /// What `clocks status` shows of a device's journal.
 struct JournalStatus {

@@ -21,7 +21,7 @@ std::vector<RestoreReport> take_failed_restores() {
   return std::exchange(failed_restores, {});
 }
 
-std::string words_of(const RestoreReport& report) {
+std::string description_of(const RestoreReport& report) {
   std::string words = report.summary;
   for (const auto& outcome : report.outcomes)
     if (!outcome.result.ok()) words += "\n  " + (outcome.words.empty() ? outcome.result.message : outcome.words);

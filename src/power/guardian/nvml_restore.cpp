@@ -1,4 +1,4 @@
-// What an NVIDIA board must get back, and giving it back.
+// What an NVIDIA GPU must get back, and giving it back.
 #include <fmt/format.h>
 
 #include "ergotune/error.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kLockedCore = "nvml-locked-core-clocks";
 constexpr const char* kLockedMemory = "nvml-locked-memory-clocks";
-constexpr const char* kTaken = "taken";  // value of a locked-clocks step once the board took the lock
+constexpr const char* kTaken = "taken";  // value of a locked-clocks step once the GPU took the lock
 constexpr const char* kApplicationClocks = "nvml-application-clocks";
 constexpr const char* kPowerLimit = "nvml-power-limit";
 constexpr const char* kPersistence = "nvml-persistence-mode";
@@ -29,22 +29,21 @@ std::vector<RestoreStep> NvmlControl::snapshot() {
     throw UserError(fmt::format("{}: its {} cannot be read ({}), so it could not be restored: nothing is changed", id(),
                                 what, library_->error(code)));
   };
-  if (f.reset_gpu_locked_clocks) steps.push_back({kLockedCore, board_.uuid, "", ControlQuantity::core_clock_mhz});
-  if (f.reset_memory_locked_clocks)
-    steps.push_back({kLockedMemory, board_.uuid, "", ControlQuantity::memory_clock_mhz});
+  if (f.reset_gpu_locked_clocks) steps.push_back({kLockedCore, gpu_.uuid, "", ControlQuantity::core_clock_mhz});
+  if (f.reset_memory_locked_clocks) steps.push_back({kLockedMemory, gpu_.uuid, "", ControlQuantity::memory_clock_mhz});
   unsigned memory = 0, core = 0;
   const int clocks = application_clocks(f.application_clock, memory, core);
   application_clocks_saved_ = required(clocks, "application clocks");
   if (application_clocks_saved_)
     for (const auto quantity : {ControlQuantity::core_clock_mhz, ControlQuantity::memory_clock_mhz})
-      steps.push_back({kApplicationClocks, board_.uuid, fmt::format("{} {}", memory, core), quantity});
+      steps.push_back({kApplicationClocks, gpu_.uuid, fmt::format("{} {}", memory, core), quantity});
   unsigned limit = 0;
-  power_limit_saved_ = required(nvml::call(f.power_limit, board_.handle, &limit), "power limit");
-  if (power_limit_saved_) steps.push_back({kPowerLimit, board_.uuid, std::to_string(limit)});
+  power_limit_saved_ = required(nvml::call(f.power_limit, gpu_.handle, &limit), "power limit");
+  if (power_limit_saved_) steps.push_back({kPowerLimit, gpu_.uuid, std::to_string(limit)});
   int persistence = 0;
-  persistence_saved_ = required(nvml::call(f.persistence_mode, board_.handle, &persistence), "persistence mode");
+  persistence_saved_ = required(nvml::call(f.persistence_mode, gpu_.handle, &persistence), "persistence mode");
   // Last: with persistence off the driver may forget the rest at any time.
-  if (persistence_saved_) steps.push_back({kPersistence, board_.uuid, std::to_string(persistence)});
+  if (persistence_saved_) steps.push_back({kPersistence, gpu_.uuid, std::to_string(persistence)});
   return steps;
 }
 
@@ -58,10 +57,10 @@ template <class T>
 ControlResult NvmlControl::put_back(const RestoreStep& step, T wanted, const EntryPoint<int(nvml::Handle, T*)>& get,
                                     const EntryPoint<int(nvml::Handle, T)>& set) const {
   T now{};
-  if (nvml::call(get, board_.handle, &now) == nvml::kOk && now == wanted) return {};
-  if (const int code = nvml::call(set, board_.handle, wanted); code != nvml::kOk)
+  if (nvml::call(get, gpu_.handle, &now) == nvml::kOk && now == wanted) return {};
+  if (const int code = nvml::call(set, gpu_.handle, wanted); code != nvml::kOk)
     return {status_of(code), fmt::format("{}: {}", step.kind, library_->error(code))};
-  const int code = nvml::call(get, board_.handle, &now);
+  const int code = nvml::call(get, gpu_.handle, &now);
   if (code != nvml::kOk)
     return {status_of(code),
             fmt::format("{}: written, but it cannot be verified: {}", step.kind, library_->error(code))};
@@ -70,7 +69,7 @@ ControlResult NvmlControl::put_back(const RestoreStep& step, T wanted, const Ent
 }
 
 ControlResult NvmlControl::restore(const RestoreStep& step) {
-  if (step.target != board_.uuid)
+  if (step.target != gpu_.uuid)
     return {ControlStatus::invalid_value, fmt::format("{} {} is no step of this device", step.kind, step.target)};
   const auto& f = library_->functions();
   const auto result = [&](int code) -> ControlResult {
@@ -79,8 +78,8 @@ ControlResult NvmlControl::restore(const RestoreStep& step) {
   };
   if (step.kind == kLockedCore || step.kind == kLockedMemory) {
     const int code =
-        nvml::call(step.kind == kLockedCore ? f.reset_gpu_locked_clocks : f.reset_memory_locked_clocks, board_.handle);
-    // A board that knows no such lock has none in force; but one that took it must also let go of it.
+        nvml::call(step.kind == kLockedCore ? f.reset_gpu_locked_clocks : f.reset_memory_locked_clocks, gpu_.handle);
+    // A GPU that knows no such lock has none in force; but one that took it must also let go of it.
     return missing(code) && step.value != kTaken ? ControlResult{} : result(code);
   }
   if (step.kind == kPowerLimit) {
@@ -113,14 +112,14 @@ ControlResult NvmlControl::restore_application_clocks(const RestoreStep& step) {
   if (right()) return {};
   // A reset gives the driver the choice back, which setting the default values would not: it comes first,
   // and setting follows where the clocks are known to have been others.
-  const int reset = nvml::call(f.reset_application_clocks, board_.handle);
+  const int reset = nvml::call(f.reset_application_clocks, gpu_.handle);
   if (reset == nvml::kOk && right()) return {};
   if (read != nvml::kOk) return failure(read);
   unsigned usual_memory = 0, usual_core = 0;
   const int usual = application_clocks(f.default_application_clock, usual_memory, usual_core);
   const bool others = usual == nvml::kOk && (usual_memory != memory || usual_core != core);
   if (reset != nvml::kOk && !others && !(missing(reset) && missing(usual))) return failure(reset);
-  const int set = nvml::call(f.set_application_clocks, board_.handle, memory, core);
+  const int set = nvml::call(f.set_application_clocks, gpu_.handle, memory, core);
   if (set != nvml::kOk) return failure(set);
   if (right()) return {};
   if (read != nvml::kOk) return failure(read);

@@ -89,8 +89,8 @@ class Restorer {
   bool hung_ = false;
 };
 
-std::vector<std::string> words_for(const std::string& verb, const std::filesystem::path& file,
-                                   const ControlEnvironment& environment, const RestoreRound& round) {
+std::vector<std::string> command_line_for(const std::string& verb, const std::filesystem::path& file,
+                                          const ControlEnvironment& environment, const RestoreRound& round) {
   std::vector<std::string> words = {"ergotune-guardian",
                                     verb,
                                     kRestoreWord,
@@ -110,8 +110,8 @@ std::vector<std::string> words_for(const std::string& verb, const std::filesyste
 }  // namespace
 
 RestoreReport restore_apart(const StateFolder& folder, const std::filesystem::path& file,
-                            const ControlEnvironment& environment, const RestoreRound& asked) {
-  RestoreRound round = asked;
+                            const ControlEnvironment& environment, const RestoreRound& requested) {
+  RestoreRound round = requested;
   round.control = nullptr;
   std::size_t steps{};
   try {
@@ -127,7 +127,7 @@ RestoreReport restore_apart(const StateFolder& folder, const std::filesystem::pa
   there.state_folder = folder.path();
   double patience = round.patience;
   while (!program.empty() && round.left_out.size() < steps) {
-    Restorer restorer(program, words_for(verb, file, there, round));
+    Restorer restorer(program, command_line_for(verb, file, there, round));
     if (auto report = restorer.wait(patience)) return std::move(*report);
     if (!restorer.at()) break;  // a program that knows nothing of journals
     if (*restorer.at() < steps) {

@@ -88,7 +88,7 @@ std::unique_ptr<Powersensor> open_powersensor2(const std::string& path) {
   info.id = "powersensor2:" + path;
   info.name = "PowerSensor 2 at " + path;
   info.kind = SensorKind::cumulative_energy;
-  info.scope = SensorScope::board;
+  info.scope = SensorScope::gpu;
   info.driver = "powersensor2";
   info.update_period = 1e-3;
   return std::make_unique<Powersensor>(info, path, std::make_unique<Powersensor2Protocol>(path));

@@ -90,7 +90,7 @@ std::unique_ptr<Powersensor> open_powersensor3(const std::string& path) {
   info.id = "powersensor3:" + path;
   info.name = "PowerSensor 3 at " + path;
   info.kind = SensorKind::cumulative_energy;
-  info.scope = SensorScope::board;
+  info.scope = SensorScope::gpu;
   info.driver = "powersensor3";
   info.update_period = 1e-3;  // 20 kHz inside; joules are handed out every millisecond
   return std::make_unique<Powersensor>(info, path, std::make_unique<Powersensor3Protocol>(path));

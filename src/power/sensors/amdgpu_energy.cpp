@@ -111,7 +111,7 @@ std::vector<SensorInfo> list_amdgpu_energy(const Sysfs& sysfs, std::vector<std::
       info.id = "amdgpu:" + card.name + "/energy";
       info.name = fmt::format("amdgpu {} energy counter (gpu_metrics {})", card.name, metrics->revision);
       info.kind = SensorKind::cumulative_energy;
-      info.scope = SensorScope::board;
+      info.scope = SensorScope::gpu;
       info.pci_address = card.pci_address;
       info.driver = "amdgpu";
       info.unit_step = 1.0 / 65536;

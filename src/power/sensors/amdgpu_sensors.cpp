@@ -1,4 +1,4 @@
-// AMD GPUs through the amdgpu driver's files: power and the board's state in hwmon, energy in gpu_metrics.
+// AMD GPUs through the amdgpu driver's files: power and the GPU's state in hwmon, energy in gpu_metrics.
 #include <fmt/format.h>
 
 #include "base/pci_address.hpp"
@@ -88,7 +88,7 @@ SensorInfo describe(const Card& card) {
   info.name = "amdgpu " + card.name + " " + card.power_file;
   // the firmware averages over a time that differs by generation
   info.kind = card.power_file == "power1_average" ? SensorKind::windowed_power : SensorKind::instantaneous_power;
-  info.scope = SensorScope::board;
+  info.scope = SensorScope::gpu;
   info.pci_address = card.pci_address;
   info.driver = "amdgpu";
   info.unit_step = 1e-6;

@@ -10,7 +10,7 @@
 namespace ergotune {
 namespace {
 
-/// s; nvidia-smi may hang on a board that is lost.
+/// s; nvidia-smi may hang on a GPU that is lost.
 constexpr double kPatience = 3;
 
 std::optional<double> from_nvidia_smi(const std::string& uuid) {

@@ -1,4 +1,4 @@
-// The core voltage of a board, from a source other than the driver's library.
+// The core voltage of a GPU, from a source other than the driver's library.
 #pragma once
 
 #include <optional>
@@ -6,7 +6,7 @@
 
 namespace ergotune {
 
-/// V, now. NVIDIA: what `nvidia-smi -q -d VOLTAGE` prints (driver 510 and later, on some boards; there is no NVML
+/// V, now. NVIDIA: what `nvidia-smi -q -d VOLTAGE` prints (driver 510 and later, on some GPUs; there is no NVML
 /// call), $ERGOTUNE_NVIDIA_SMI names another program. Else the regulator of a Tegra's GPU. Takes some tens of
 /// milliseconds; nullopt where unknown. `uuid` may be empty.
 std::optional<double> read_core_voltage(const std::string& uuid);

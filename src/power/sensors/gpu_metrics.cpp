@@ -60,7 +60,7 @@ constexpr auto kLayouts = std::to_array<Layout>({
      .residency = 32},
 });
 
-/// A number of the table; nullopt where the board does not fill it.
+/// A number of the table; nullopt where the GPU does not fill it.
 template <class T>
 std::optional<T> field(std::string_view bytes, std::size_t offset) {
   T value;

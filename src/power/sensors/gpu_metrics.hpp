@@ -15,7 +15,7 @@ struct ThrottleResidency {
   std::uint32_t external = 0, power = 0, chip_thermal = 0, regulator_thermal = 0, memory_thermal = 0;
 };
 
-/// Fields that the board does not fill (all bits set) are absent.
+/// Fields that the GPU does not fill (all bits set) are absent.
 struct GpuMetrics {
   std::string revision;  ///< "1.3"
   /// Energy since the driver was loaded, in J; in steps of 2^-16 J.

@@ -1,4 +1,4 @@
-// What a board uses when nothing runs, as its calibration found it.
+// What a GPU uses when nothing runs, as its calibration found it.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace ergotune {
 struct IdlePower {
   double watts = 0, standard_error = 0;
 };
-/// From the stored calibration of the sensor's board under its driver; nullopt where there is none.
+/// From the stored calibration of the sensor's GPU under its driver; nullopt where there is none.
 std::optional<IdlePower> calibrated_idle_power(const SensorInfo& info);
 
 }  // namespace ergotune

@@ -1,4 +1,4 @@
-// The power and energy sensors of an NVIDIA board, through NVML.
+// The power and energy sensors of an NVIDIA GPU, through NVML.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -35,39 +35,39 @@ std::string name_of(Role role) {
   return {};
 }
 
-/// What is known of a board's generation before it has been calibrated. Windows differ from board to board,
+/// What is known of a GPU's generation before it has been calibrated. Windows differ from GPU to GPU,
 /// so these are only where to start.
-SensorInfo known_semantics(const Library& library, const NvmlDevice& board, Role role) {
+SensorInfo known_semantics(const Library& library, const NvmlDevice& gpu, Role role) {
   SensorInfo info;
-  info.id = fmt::format("nvml:{}/{}", board.index, name_of(role));
-  info.scope = SensorScope::board;
-  info.uuid = board.uuid;
-  info.pci_address = board.pci_address;
+  info.id = fmt::format("nvml:{}/{}", gpu.index, name_of(role));
+  info.scope = SensorScope::gpu;
+  info.uuid = gpu.uuid;
+  info.pci_address = gpu.pci_address;
   info.driver = library.driver_version();
-  const bool sleeps = board.architecture == nvml::kHopper || board.name.find("A100") != std::string::npos;
+  const bool sleeps = gpu.architecture == nvml::kHopper || gpu.name.find("A100") != std::string::npos;
   // Measured on an H100, docs/measurements; of other generations nothing is known before a calibration.
-  if (board.architecture == nvml::kHopper) info.repeatability = 0.009;
-  const bool quick = board.architecture == nvml::kPascal || board.architecture == nvml::kVolta;
+  if (gpu.architecture == nvml::kHopper) info.repeatability = 0.009;
+  const bool quick = gpu.architecture == nvml::kPascal || gpu.architecture == nvml::kVolta;
   switch (role) {
     case Role::energy:
-      info.name = fmt::format("{}, energy counter", board.name);
+      info.name = fmt::format("{}, energy counter", gpu.name);
       info.kind = SensorKind::cumulative_energy;
       info.unit_step = 1e-3;
       info.update_period = quick ? 0.02 : 0.1;
       break;
     case Role::samples:
-      info.name = fmt::format("{}, power sample buffer", board.name);
+      info.name = fmt::format("{}, power sample buffer", gpu.name);
       info.kind = SensorKind::windowed_power;
       info.unit_step = 1e-3;
       info.update_period = info.window = 0.02;
       break;
     case Role::instant:
-      info.name = fmt::format("{}, power", board.name);
+      info.name = fmt::format("{}, power", gpu.name);
       info.unit_step = 1e-3;
-      if (board.architecture != 0 && board.architecture <= nvml::kMaxwell) {
+      if (gpu.architecture != 0 && gpu.architecture <= nvml::kMaxwell) {
         info.kind = SensorKind::exponential_power;
         info.update_period = 0.015;
-        info.window = 0.83;  // K20c in Guerreiro et al. (2015); calibration fits the board's own
+        info.window = 0.83;  // K20c in Guerreiro et al. (2015); calibration fits the GPU's own
       } else {
         info.kind = SensorKind::windowed_power;
         info.update_period = quick ? 0.02 : 0.1;
@@ -75,19 +75,19 @@ SensorInfo known_semantics(const Library& library, const NvmlDevice& board, Role
       }
       break;
     case Role::average:
-      info.name = fmt::format("{}, power averaged over 1 s", board.name);
+      info.name = fmt::format("{}, power averaged over 1 s", gpu.name);
       info.kind = SensorKind::windowed_power;
       info.unit_step = 1e-3;
       info.update_period = 0.1;
       info.window = 1.0;
       break;
   }
-  // A board that works draws more than the least, less than thrice its highest limit, and never the same to the
+  // A GPU that works draws more than the least, less than thrice its highest limit, and never the same to the
   // milliwatt.
   unsigned low{}, high{};
   info.least_power = 0.1;
   info.most_power = 5000;
-  if (nvml::call(library.functions().power_limit_range, board.handle, &low, &high) == nvml::kOk && low > 1000 &&
+  if (nvml::call(library.functions().power_limit_range, gpu.handle, &low, &high) == nvml::kOk && low > 1000 &&
       high > low && high < 5'000'000) {
     info.least_power = std::max(info.least_power, 1e-5 * low);
     info.most_power = 3e-3 * high;
@@ -99,8 +99,8 @@ SensorInfo known_semantics(const Library& library, const NvmlDevice& board, Role
 /// Common to the four: who it is, and failures in words.
 class NvmlSensor : public Sensor {
  public:
-  NvmlSensor(std::shared_ptr<const Library> library, const NvmlDevice& board, SensorInfo info)
-      : library_(std::move(library)), board_(board), info_(std::move(info)) {}
+  NvmlSensor(std::shared_ptr<const Library> library, const NvmlDevice& gpu, SensorInfo info)
+      : library_(std::move(library)), gpu_(gpu), info_(std::move(info)) {}
   const SensorInfo& info() const override { return info_; }
   void set_info(const SensorInfo& info) override { info_ = info; }
   std::string last_error() const override { return error_; }
@@ -117,7 +117,7 @@ class NvmlSensor : public Sensor {
     return ReadStatus::not_supported;
   }
   double corrected(double value) const { return info_.gain * value + info_.offset; }
-  /// False, with words, for what no board can draw or for a value of a type that is no power's.
+  /// False, with words, for what no GPU can draw or for a value of a type that is no power's.
   bool plausible(double watts, unsigned type) {
     constexpr unsigned kUnsignedShort = 6;
     if (type >= kUnsignedShort) {
@@ -139,7 +139,7 @@ class NvmlSensor : public Sensor {
   }
 
   std::shared_ptr<const Library> library_;
-  NvmlDevice board_;
+  NvmlDevice gpu_;
   SensorInfo info_;
   std::string error_;
 
@@ -155,7 +155,7 @@ class EnergyCounter : public NvmlSensor {
     if (!(*library_)->total_energy) return missing((*library_)->total_energy.symbol());
     unsigned long long millijoules{};
     const double before = host_seconds();
-    const int code = (*library_)->total_energy(board_.handle, &millijoules);
+    const int code = (*library_)->total_energy(gpu_.handle, &millijoules);
     const double after = host_seconds();
     if (code != nvml::kOk) return failure((*library_)->total_energy.symbol(), code);
     if (came_late(after - before)) return ReadStatus::no_new_data;
@@ -206,13 +206,13 @@ class SampleBuffer : public NvmlSensor {
     int type{};
     unsigned count{};
     if (capacity_ == 0) {
-      const int code = (*library_)->samples(board_.handle, 0, 0, &type, &count, nullptr);
+      const int code = (*library_)->samples(gpu_.handle, 0, 0, &type, &count, nullptr);
       if (code != nvml::kOk) return code;
       capacity_ = std::max(count, 1u);
     }
     buffer_.assign(capacity_, nvml::Sample{});
     count = capacity_;
-    const int code = (*library_)->samples(board_.handle, 0, last_, &type, &count, buffer_.data());
+    const int code = (*library_)->samples(gpu_.handle, 0, last_, &type, &count, buffer_.data());
     type_ = static_cast<unsigned>(type);
     buffer_.resize(std::min(count, capacity_));
     return code;
@@ -222,11 +222,11 @@ class SampleBuffer : public NvmlSensor {
   std::vector<nvml::Sample> buffer_;
 };
 
-/// A power field (185 average, 186 instant), or nvmlDeviceGetPowerUsage where a board has no fields.
+/// A power field (185 average, 186 instant), or nvmlDeviceGetPowerUsage where a GPU has no fields.
 class PowerValue : public NvmlSensor {
  public:
-  PowerValue(std::shared_ptr<const Library> library, const NvmlDevice& board, SensorInfo info, std::uint32_t field)
-      : NvmlSensor(std::move(library), board, std::move(info)), field_(field) {}
+  PowerValue(std::shared_ptr<const Library> library, const NvmlDevice& gpu, SensorInfo info, std::uint32_t field)
+      : NvmlSensor(std::move(library), gpu, std::move(info)), field_(field) {}
   ReadStatus read(std::vector<Reading>& out) override {
     double watts{};
     unsigned type{};
@@ -235,7 +235,7 @@ class PowerValue : public NvmlSensor {
       if (!(*library_)->field_values) return missing((*library_)->field_values.symbol());
       nvml::FieldValue value{};
       value.field = field_;
-      if (const int code = (*library_)->field_values(board_.handle, 1, &value); code != nvml::kOk)
+      if (const int code = (*library_)->field_values(gpu_.handle, 1, &value); code != nvml::kOk)
         return failure((*library_)->field_values.symbol(), code);
       // The call succeeds even where the field does not exist: only the field's own code tells.
       if (value.result != nvml::kOk) return failure(fmt::format("NVML field {}", field_).c_str(), value.result);
@@ -244,7 +244,7 @@ class PowerValue : public NvmlSensor {
     } else {
       if (!(*library_)->power_usage) return missing((*library_)->power_usage.symbol());
       unsigned milliwatts{};
-      if (const int code = (*library_)->power_usage(board_.handle, &milliwatts); code != nvml::kOk)
+      if (const int code = (*library_)->power_usage(gpu_.handle, &milliwatts); code != nvml::kOk)
         return failure((*library_)->power_usage.symbol(), code);
       watts = 1e-3 * milliwatts;
     }
@@ -259,23 +259,23 @@ class PowerValue : public NvmlSensor {
   std::uint32_t field_;
 };
 
-std::unique_ptr<Sensor> make(const std::shared_ptr<const Library>& library, const NvmlDevice& board, Role role) {
-  SensorInfo info = known_semantics(*library, board, role);
+std::unique_ptr<Sensor> make(const std::shared_ptr<const Library>& library, const NvmlDevice& gpu, Role role) {
+  SensorInfo info = known_semantics(*library, gpu, role);
   switch (role) {
     case Role::energy:
-      return std::make_unique<EnergyCounter>(library, board, std::move(info));
+      return std::make_unique<EnergyCounter>(library, gpu, std::move(info));
     case Role::samples:
-      return std::make_unique<SampleBuffer>(library, board, std::move(info));
+      return std::make_unique<SampleBuffer>(library, gpu, std::move(info));
     case Role::instant: {
       // Before Ampere the plain power call is not averaged over a second, and the field does not exist.
-      const bool has_field = board.architecture == 0 || board.architecture >= nvml::kAmpere;
-      return std::make_unique<PowerValue>(library, board, std::move(info), has_field ? nvml::kFieldPowerInstant : 0);
+      const bool has_field = gpu.architecture == 0 || gpu.architecture >= nvml::kAmpere;
+      return std::make_unique<PowerValue>(library, gpu, std::move(info), has_field ? nvml::kFieldPowerInstant : 0);
     }
     case Role::average: {
-      auto field = std::make_unique<PowerValue>(library, board, info, nvml::kFieldPowerAverage);
+      auto field = std::make_unique<PowerValue>(library, gpu, info, nvml::kFieldPowerAverage);
       std::vector<Reading> probe;
       if (field->read(probe) == ReadStatus::ok) return field;
-      return std::make_unique<PowerValue>(library, board, std::move(info), 0);
+      return std::make_unique<PowerValue>(library, gpu, std::move(info), 0);
     }
   }
   return nullptr;
@@ -290,12 +290,12 @@ bool answers(Sensor& sensor, std::vector<std::string>& notes) {
   return false;
 }
 
-std::vector<std::unique_ptr<Sensor>> sensors_of(const std::shared_ptr<const Library>& library, const NvmlDevice& board,
+std::vector<std::unique_ptr<Sensor>> sensors_of(const std::shared_ptr<const Library>& library, const NvmlDevice& gpu,
                                                 std::vector<std::string>& notes) {
   std::vector<std::unique_ptr<Sensor>> sensors;
   for (const Role role : kRoles) {
-    if (role == Role::average && board.architecture != 0 && board.architecture < nvml::kAmpere) continue;
-    auto sensor = make(library, board, role);
+    if (role == Role::average && gpu.architecture != 0 && gpu.architecture < nvml::kAmpere) continue;
+    auto sensor = make(library, gpu, role);
     if (answers(*sensor, notes)) sensors.push_back(std::move(sensor));
   }
   return sensors;
@@ -313,8 +313,8 @@ class NvmlFamily : public SensorFamily {
       notes.push_back("NVML (NVIDIA GPUs): " + reason);
       return infos;
     }
-    for (const auto& board : library->boards())
-      for (const auto& sensor : sensors_of(library, board, notes)) infos.push_back(sensor->info());
+    for (const auto& gpu : library->gpus())
+      for (const auto& sensor : sensors_of(library, gpu, notes)) infos.push_back(sensor->info());
     return infos;
   }
 
@@ -324,17 +324,17 @@ class NvmlFamily : public SensorFamily {
     if (!library) throw UserError(fmt::format("sensor {}: NVML does not open: {}", id, reason));
     const std::string rest = id.find(':') == std::string::npos ? "" : id.substr(id.find(':') + 1);
     const std::string key = rest.substr(0, rest.find('/'));
-    const NvmlDevice* board = library->find(key);
-    if (!board) {
+    const NvmlDevice* gpu = library->find(key);
+    if (!gpu) {
       std::string there;
-      for (const auto& b : library->boards()) there += fmt::format("\n  nvml:{}  {}  {}", b.index, b.name, b.uuid);
+      for (const auto& b : library->gpus()) there += fmt::format("\n  nvml:{}  {}  {}", b.index, b.name, b.uuid);
       throw UserError(fmt::format("sensor {}: NVML knows no such GPU; it has{}", id, there.empty() ? " none" : there));
     }
     std::vector<std::string> notes;
     if (rest.find('/') == std::string::npos) {
-      auto sensors = sensors_of(library, *board, notes);
+      auto sensors = sensors_of(library, *gpu, notes);
       if (sensors.empty())
-        throw UserError(fmt::format("sensor {}: {} answers no power or energy question:\n  {}", id, board->name,
+        throw UserError(fmt::format("sensor {}: {} answers no power or energy question:\n  {}", id, gpu->name,
                                     fmt::join(notes, "\n  ")));
       return std::move(sensors.front());
     }
@@ -342,7 +342,7 @@ class NvmlFamily : public SensorFamily {
     std::vector<std::string> names;
     for (const Role r : kRoles) {
       if (name_of(r) == role) {
-        auto sensor = make(library, *board, r);
+        auto sensor = make(library, *gpu, r);
         if (answers(*sensor, notes)) return sensor;
         throw UserError(fmt::format("sensor {} is not available: {}", id, sensor->last_error()));
       }
@@ -360,13 +360,13 @@ class NvmlFamily : public SensorFamily {
       notes.push_back("NVML (NVIDIA GPUs): " + reason);
       return {};
     }
-    const NvmlDevice* board = library->match(uuid, pci_address);
-    if (!board) {
+    const NvmlDevice* gpu = library->match(uuid, pci_address);
+    if (!gpu) {
       notes.push_back(fmt::format("NVML (NVIDIA GPUs): none of its {} GPUs has this device's UUID or PCI address",
-                                  library->boards().size()));
+                                  library->gpus().size()));
       return {};
     }
-    return sensors_of(library, *board, notes);
+    return sensors_of(library, *gpu, notes);
   }
 
   std::unique_ptr<DeviceMonitor> monitor(const std::string& uuid, const std::string& pci_address) override {

@@ -113,7 +113,7 @@ SensorInfo describe(const std::string& id, const std::string& name) {
   info.kind = SensorKind::cumulative_energy;
   info.scope = SensorScope::package;
   info.driver = "powercap";
-  info.unit_step = 6.1e-5;    // the usual unit, 2^-14 J; calibration finds the board's
+  info.unit_step = 6.1e-5;    // the usual unit, 2^-14 J; calibration finds the GPU's
   info.update_period = 1e-3;  // Intel SDM vol. 3B, 14.9
   return info;
 }

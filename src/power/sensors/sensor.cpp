@@ -20,7 +20,7 @@ std::string to_string(SensorScope scope) {
   switch (scope) {
     case SensorScope::chip:
       return "chip";
-    case SensorScope::board:
+    case SensorScope::gpu:
       return "board";
     case SensorScope::module:
       return "module";

@@ -15,29 +15,29 @@ enum class SensorKind {
   cumulative_energy,    ///< a counter in joules; steps of `unit_step` every `update_period`
   instantaneous_power,  ///< P(t - lag) at each update
   windowed_power,       ///< mean of P over [t - lag - window, t - lag] (boxcar) at each update
-  exponential_power,    ///< first-order lag with time constant `window` (Kepler and Maxwell boards)
+  exponential_power,    ///< first-order lag with time constant `window` (Kepler and Maxwell GPUs)
 };
 std::string to_string(SensorKind kind);
 
 /// What the sensor's reading covers.
-enum class SensorScope { chip, board, module, rail, package, node };
+enum class SensorScope { chip, gpu, module, rail, package, node };
 std::string to_string(SensorScope scope);
 
 struct SensorInfo {
   std::string id;    ///< "nvml:0/energy", "rapl:package-0", "powersensor3:/dev/ttyACM0"
   std::string name;  ///< for people
   SensorKind kind = SensorKind::instantaneous_power;
-  SensorScope scope = SensorScope::board;
+  SensorScope scope = SensorScope::gpu;
   std::string uuid, pci_address;  ///< of the device it belongs to, where there is one
-  std::string driver;             ///< driver version: a calibration holds for one board under one driver
-  // Semantics: from calibration of this board where there is one, else what is known of the type. 0 means unknown.
+  std::string driver;             ///< driver version: a calibration holds for one GPU under one driver
+  // Semantics: from calibration of this GPU where there is one, else what is known of the type. 0 means unknown.
   double unit_step = 0;      ///< J for energy, W for power
   double update_period = 0;  ///< s
   double window = 0;         ///< s
   double lag = 0;            ///< s
   double read_cost = 0;      ///< s of host time per read
-  /// How far two measurements of the same load on this board differ though each is steady in itself: relative
-  /// standard deviation of one. Boards have states that last (temperature, the clock and voltage that adaptive
+  /// How far two measurements of the same load on this GPU differ though each is steady in itself: relative
+  /// standard deviation of one. GPUs have states that last (temperature, the clock and voltage that adaptive
   /// clocking finds), and no single measurement can see them.
   double repeatability = 0;
   double gain = 1, offset = 0;  ///< true = gain * reading + offset, from calibration with an external meter
@@ -76,7 +76,7 @@ class Sensor {
   virtual std::string last_error() const { return {}; }
 };
 
-/// What the board is doing beside its power: read along with every measurement.
+/// What the GPU is doing beside its power: read along with every measurement.
 struct DeviceState {
   std::optional<double> core_clock_mhz, memory_clock_mhz, temperature_c, core_voltage_v, power_w, power_limit_w;
   /// Why the clocks are what they are: power_cap, thermal, hardware_slowdown, power_brake, idle, sync_boost ...
@@ -95,7 +95,7 @@ class DeviceMonitor {
 
 /// Sensors that are here, by id; never throws.
 std::vector<SensorInfo> list_sensors();
-/// Opens by id; "nvml:0" or "nvml:GPU-<uuid>" picks the board's best sensor. Throws UserError naming what there is.
+/// Opens by id; "nvml:0" or "nvml:GPU-<uuid>" picks the GPU's best sensor. Throws UserError naming what there is.
 std::unique_ptr<Sensor> open_sensor(const std::string& id);
 /// The sensors of a device, best first (energy counter, sample buffer, instantaneous, averaged); empty when none.
 /// `looked_for`, when given, receives what was tried and why it is not there.

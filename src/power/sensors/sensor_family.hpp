@@ -39,7 +39,7 @@ std::unique_ptr<SensorFamily> make_nvml_family();
 std::unique_ptr<SensorFamily> make_command_family();
 /// The clock of the CPU; nullptr where there are no frequency policies.
 std::unique_ptr<DeviceMonitor> make_cpufreq_monitor();
-/// The monitor of an NVML board: by UUID or PCI address, or by name ("0", a UUID).
+/// The monitor of an NVML GPU: by UUID or PCI address, or by name ("0", a UUID).
 std::unique_ptr<DeviceMonitor> make_nvml_monitor(const std::string& name);
 std::unique_ptr<DeviceMonitor> make_nvml_monitor(const std::string& uuid, const std::string& pci_address);
 

@@ -24,8 +24,8 @@ std::filesystem::path calibration_file(const SensorInfo& info) {
 
 std::string sensor_role(const SensorInfo& info) {
   const auto slash = info.id.find('/');
-  const bool on_board = !info.uuid.empty() || !info.pci_address.empty();
-  return on_board && slash != std::string::npos ? info.id.substr(slash + 1) : info.id;
+  const bool on_gpu = !info.uuid.empty() || !info.pci_address.empty();
+  return on_gpu && slash != std::string::npos ? info.id.substr(slash + 1) : info.id;
 }
 
 namespace {

@@ -20,8 +20,8 @@ class SysfsSensor : public Sensor {
 
  protected:
   double corrected(double value) const { return info_.gain * value + info_.offset; }
-  ReadStatus fail(std::string words) {
-    error_ = std::move(words);
+  ReadStatus fail(std::string message) {
+    error_ = std::move(message);
     return ReadStatus::failed;
   }
   Sysfs sysfs_;

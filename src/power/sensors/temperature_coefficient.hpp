@@ -1,4 +1,4 @@
-// How a board's power changes with its temperature, as `ergotune temperature` found it: leakage. Kept per board and
+// How a GPU's power changes with its temperature, as `ergotune temperature` found it: leakage. Kept per GPU and
 // driver beside the calibration of its sensors.
 #pragma once
 
@@ -14,7 +14,7 @@ struct TemperatureCoefficient {
   double coolest = 0, hottest = 0;  ///< °C between which it was seen
 };
 
-/// Where it is kept; empty when there is no home for it (HOME, ERGOTUNE_DATA_DIR). `info`: any sensor of the board.
+/// Where it is kept; empty when there is no home for it (HOME, ERGOTUNE_DATA_DIR). `info`: any sensor of the GPU.
 std::filesystem::path temperature_coefficient_file(const SensorInfo& info);
 /// nullopt: none, or one of another driver.
 std::optional<TemperatureCoefficient> kept_temperature_coefficient(const SensorInfo& info);

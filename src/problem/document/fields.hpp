@@ -105,7 +105,7 @@ Row row_of(const Field<T>& field, Schema& schema) {
   return row;
 }
 
-/// Collects the sections while the types are asked for.
+/// Collects the sections while the types are requested.
 class Schema {
  public:
   /// A reference to the section of T, which is added where it is new.

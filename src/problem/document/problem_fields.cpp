@@ -239,7 +239,7 @@ ProblemFile deserialise(const std::string& document) {
 std::string identity_of(const Problem& problem) {
   Node node = write_fields(problem, Form::identity);
   node.set("identity", kVersion);
-  // Counts of instructions are those of another level of code where they are asked for.
+  // Counts of instructions are those of another level of code where they are requested.
   if (names_instructions(problem)) node.set("instructions", std::string("machine code"));
   return to_json(std::move(node)).dump(-1, ' ', false, Json::error_handler_t::replace);
 }

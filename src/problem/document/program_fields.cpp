@@ -28,14 +28,14 @@ Command read_command(const Node& node, const std::string& what) {
         node, what,
         R"(a list of the program and its arguments, ["./app", "--tile={{TILE}}"]; for a shell write ["sh", "-c", "..."])");
   }
-  Command words;
+  Command strings;
   for (const Node& word : *node.list()) {
     if (word.is_number())
-      words.push_back(Template::parse(value_of(word, what).to_string(), word.place));
+      strings.push_back(Template::parse(value_of(word, what).to_string(), word.place));
     else
-      words.push_back(template_of(word, "an argument of " + what));
+      strings.push_back(template_of(word, "an argument of " + what));
   }
-  return words;
+  return strings;
 }
 
 Json command_type() {
@@ -249,10 +249,10 @@ void add_contents(const std::filesystem::path& top, Node::List& list) {
 }
 
 /// The program itself, and files that are named among the arguments, "--input=data.bin" too.
-void add_named_files(const Command& words, const std::filesystem::path& folder, Node::List& list) {
+void add_named_files(const Command& strings, const std::filesystem::path& folder, Node::List& list) {
   std::error_code error;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string word = known_text(words[i], folder);
+  for (std::size_t i = 0; i < strings.size(); ++i) {
+    const std::string word = known_text(strings[i], folder);
     if (word.empty()) continue;
     if (const auto program = i == 0 ? find_program(word, folder) : std::filesystem::path(); !program.empty()) {
       list.push_back(contents_of(program));

@@ -35,15 +35,15 @@ Json object_of(const Section& section) {
 }
 
 /// "string", "number or [clocks]" ... of a type.
-std::string words_for(const Json& type) {
+std::string type_text(const Json& type) {
   if (type.contains("$ref")) {
     const auto name = type.at("$ref").get<std::string>();
     return name.substr(name.rfind('/') + 1);
   }
-  std::string words;
-  const auto add = [&](const std::string& word) { words += (words.empty() ? "" : " or ") + word; };
+  std::string message;
+  const auto add = [&](const std::string& word) { message += (message.empty() ? "" : " or ") + word; };
   if (type.contains("anyOf")) {
-    for (const Json& one : type.at("anyOf")) add(words_for(one));
+    for (const Json& one : type.at("anyOf")) add(type_text(one));
   } else if (type.contains("enum")) {
     for (const Json& one : type.at("enum")) add(fmt::format("`{}`", one.dump()));
   } else if (!type.contains("type")) {
@@ -51,14 +51,14 @@ std::string words_for(const Json& type) {
   } else if (type.at("type").is_array()) {
     for (const Json& one : type.at("type")) add(one);
   } else if (type.at("type") == "array") {
-    return "list of " + words_for(type.at("items"));
+    return "list of " + type_text(type.at("items"));
   } else if (type.at("type") == "object") {
     const auto values = type.find("additionalProperties");
-    return values == type.end() || values->is_boolean() ? "table" : "table of " + words_for(*values);
+    return values == type.end() || values->is_boolean() ? "table" : "table of " + type_text(*values);
   } else {
     return type.at("type");
   }
-  return words;
+  return message;
 }
 
 std::string cell(std::string_view text) {
@@ -97,7 +97,7 @@ std::string problem_tables() {
                         text.empty() ? "" : "\n", section.heading);
     for (const Row& row : section.rows)
       if (!row.by_programs)
-        text += fmt::format("| `{}` | {} | {} | {} |\n", row.name, cell(words_for(row.type)), cell(row.meaning),
+        text += fmt::format("| `{}` | {} | {} | {} |\n", row.name, cell(type_text(row.type)), cell(row.meaning),
                             row.required ? "required" : cell(row.otherwise));
   }
   return text;

@@ -136,7 +136,7 @@ DeviceProfile load_device_profile(const std::string& name_or_file) {
   const EmbeddedProfile* found = nullptr;
   for (const EmbeddedProfile& profile : embedded_profiles()) {
     if (plain(profile.name) == wanted) return parse(profile.text, fmt::format("{}.toml", profile.name));
-    // A board's full name ("NVIDIA A100-PCIE-40GB") or a short one ("a4000", "xavier nx") where it is not
+    // A GPU's full name ("NVIDIA A100-PCIE-40GB") or a short one ("a4000", "xavier nx") where it is not
     // ambiguous.
     const std::string full = plain(parse(profile.text, std::string(profile.name)).name);
     const bool near = full == wanted || (wanted.size() >= 4 && plain(profile.name).ends_with(wanted));

@@ -15,10 +15,10 @@ namespace ergotune {
 enum class Producer {
   device,        ///< its own events
   sensor,        ///< of power or energy
-  monitor,       ///< the board's state while the kernel runs
+  monitor,       ///< the GPU's state while the kernel runs
   compiler,      ///< a property of the compiled code: the same in every round
   verification,  ///< the comparison of the outputs
-  observer,      ///< one that was asked for
+  observer,      ///< one that was requested
   program,       ///< the system, of a whole program's run
 };
 std::string to_string(Producer producer);
@@ -36,7 +36,7 @@ struct QuantityInfo {
   /// Always a model's value, in a measured session, too.
   bool modelled = false;
 
-  /// Unavailable without a sensor or the board's monitor.
+  /// Unavailable without a sensor or the GPU's monitor.
   bool needs_sensor() const { return producer == Producer::sensor || producer == Producer::monitor; }
   /// False where the rounds of a confirmation have nothing to average.
   bool averaged() const { return producer != Producer::compiler; }

@@ -133,14 +133,14 @@ const std::array kTable{
          "none"}),
 };
 
-std::string words_for(const Value& value) {
+std::string type_name(const Value& value) {
   if (value.is_string()) return fmt::format("the string \"{}\"", value.as_string());
   if (value.is_bool()) return value.truthy() ? "true" : "false";
   if (value.is_integer()) return fmt::format("the integer {}", value.as_integer());
   return fmt::format("the number {}", value.as_real());
 }
-std::string words_for(const std::vector<Value>&) { return "a list"; }
-std::string words_for(const std::map<std::string, Value>&) { return "a table"; }
+std::string type_name(const std::vector<Value>&) { return "a list"; }
+std::string type_name(const std::map<std::string, Value>&) { return "a table"; }
 
 /// Gives one value to a member of its kind.
 class Setter {
@@ -223,7 +223,7 @@ class Setter {
   }
   [[noreturn]] void wrong_kind(const char* expected) const {
     complain(fmt::format("must be {}, not {}", expected,
-                         std::visit([](const auto& given) { return words_for(given); }, given_)));
+                         std::visit([](const auto& given) { return type_name(given); }, given_)));
   }
   [[noreturn]] void complain(const std::string& why) const { throw UserError(what_ + " " + why); }
 
@@ -260,17 +260,17 @@ std::optional<double> duration_from(std::string_view text) {
   return std::nullopt;
 }
 
-std::string words_of(const Value& value) {
+std::string text_of(const Value& value) {
   return value.is_real() ? fmt::format("{:g}", value.as_real()) : value.to_string();
 }
-std::string words_of(const std::vector<Value>& list) {
+std::string text_of(const std::vector<Value>& list) {
   std::vector<std::string> words;
-  for (const Value& value : list) words.push_back(words_of(value));
+  for (const Value& value : list) words.push_back(text_of(value));
   return fmt::format("{}", fmt::join(words, " "));
 }
-std::string words_of(const std::map<std::string, Value>& values) {
+std::string text_of(const std::map<std::string, Value>& values) {
   std::vector<std::string> words;
-  for (const auto& [name, value] : values) words.push_back(name + "=" + words_of(value));
+  for (const auto& [name, value] : values) words.push_back(name + "=" + text_of(value));
   return fmt::format("{}", fmt::join(words, " "));
 }
 
@@ -376,7 +376,7 @@ bool is_default(const RunConfig& settings, const Setting& setting) {
 std::string default_text(const Setting& setting) {
   if (!setting.otherwise.empty()) return std::string(setting.otherwise);
   const std::string words =
-      std::visit([](const auto& value) { return words_of(value); }, value_of(RunConfig(), setting));
+      std::visit([](const auto& value) { return text_of(value); }, value_of(RunConfig(), setting));
   return setting.unit.empty() ? words : fmt::format("{} {}", words, setting.unit);
 }
 
@@ -385,7 +385,7 @@ std::string conditions_of(const RunConfig& settings, bool energy) {
   for (const Setting& setting : kTable) {
     if (setting.determines != results || is_default(settings, setting)) continue;
     text += fmt::format(", {} {}", setting.name,
-                        std::visit([](const auto& value) { return words_of(value); }, value_of(settings, setting)));
+                        std::visit([](const auto& value) { return text_of(value); }, value_of(settings, setting)));
     if (!setting.unit.empty()) text += fmt::format(" {}", setting.unit);
   }
   return text;

@@ -20,7 +20,7 @@ using Positions = std::vector<std::uint32_t>;
 /// from the highest), until one is worse than the one before it by more than their intervals. Clocks are walked first
 /// and only ever fall; then the code parameters, those of the kernel that takes longest first; a change begins it all
 /// anew. The search is worked out from its beginning for every step: what is known costs nothing, and the first that is
-/// not is asked for.
+/// not is requested.
 class Coordinate : public Strategy {
  public:
   explicit Coordinate(const StrategyContext& context) : space_(*context.space) {

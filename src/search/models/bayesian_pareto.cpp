@@ -91,9 +91,9 @@ class BayesianPareto : public StrategyBase {
 
   /// Fills in what the models see, and the front of it; false where too little succeeded.
   bool transform() {
-    const auto told_well = std::count_if(observations_.begin(), observations_.end(),
-                                         [](auto& o) { return !o.pending && !o.values.empty(); });
-    if (told_well < 2) return false;
+    const auto reported_well = std::count_if(observations_.begin(), observations_.end(),
+                                             [](auto& o) { return !o.pending && !o.values.empty(); });
+    if (reported_well < 2) return false;
     views_.clear();
     for (std::size_t o = 0; o < models_.size(); ++o) views_.push_back(view_of(o));
     transformed_.clear();

@@ -24,7 +24,7 @@ std::optional<Status> status_from_cache(std::string_view text);
 std::string status_for_cache(Status status);
 
 /// Gives the columns our names: core_freq -> core_clock, nvml_energy -> energy. Where several could be the
-/// energy, the external meter goes before the board's own sensor and both before a user's metric; the others
+/// energy, the external meter goes before the GPU's own sensor and both before a user's metric; the others
 /// keep their names. Returns remarks for the user.
 std::vector<std::string> rename_columns(std::vector<RecordedColumn>& columns);
 

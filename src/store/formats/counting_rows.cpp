@@ -14,7 +14,7 @@ struct Found {
   StoredRow* search = nullptr;     ///< the best of its search rows
   StoredRow* confirmed = nullptr;  ///< the last, if nothing was searched since
   std::int64_t run = 0;            ///< that measured the last repeats of a confirmation, on this device
-  std::string_view board;
+  std::string_view gpu;
   int rounds = 0;
 };
 
@@ -47,9 +47,9 @@ std::vector<StoredRow> counting_rows(std::vector<StoredRow> rows, const std::vec
     if (added) found.emplace_back();
     Found& of = found[place->second];
     if (row.kind == RowKind::confirmation) {
-      if (of.run != row.run || of.board != row.board) of.rounds = 0;
+      if (of.run != row.run || of.gpu != row.gpu) of.rounds = 0;
       of.run = row.run;
-      of.board = row.board;
+      of.gpu = row.gpu;
       ++of.rounds;
       continue;
     }

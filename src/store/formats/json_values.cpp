@@ -81,10 +81,10 @@ Configuration configuration_from(const std::string& text) {
   return configuration;
 }
 
-std::vector<std::string> words_from(const std::string& text) {
-  std::vector<std::string> words;
-  undamaged(text, [&](const Json& json) { words = json.get<std::vector<std::string>>(); });
-  return words;
+std::vector<std::string> strings_from(const std::string& text) {
+  std::vector<std::string> strings;
+  undamaged(text, [&](const Json& json) { strings = json.get<std::vector<std::string>>(); });
+  return strings;
 }
 
 std::vector<double> times_from(const std::string& text) {

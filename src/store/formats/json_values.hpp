@@ -24,7 +24,7 @@ std::string dump(const Json& json);
 std::string configuration_text(const Configuration& configuration);
 /// Those that read a column of the store throw Error where it is damaged.
 Configuration configuration_from(const std::string& text);
-std::vector<std::string> words_from(const std::string& text);
+std::vector<std::string> strings_from(const std::string& text);
 std::vector<double> times_from(const std::string& text);
 
 std::string numbers_text(const std::map<std::string, double>& numbers);

@@ -40,11 +40,11 @@ std::size_t TextSource::read(char* buffer, std::size_t size) {
   const auto got = static_cast<std::size_t>(std::max(::gzread(stream, buffer, static_cast<unsigned>(size)), 0));
   total_ += got;
   int code = Z_OK;
-  const char* words = ::gzerror(stream, &code);
+  const char* message = ::gzerror(stream, &code);
   if (code == Z_BUF_ERROR) {
     cut_ = true;  // what could be read of it has been given
   } else if (code != Z_OK && code != Z_STREAM_END) {
-    throw UserError(fmt::format("the file is damaged ({})", words), {file_.string(), 0, 0});
+    throw UserError(fmt::format("the file is damaged ({})", message), {file_.string(), 0, 0});
   }
   if (total_ > kLargestRecording || (total_ > kAlwaysUnpacked && total_ > kMostUnpacked * file_size_))
     throw UserError(

@@ -66,7 +66,7 @@ Database::Database(const std::filesystem::path& file, bool read_only) : file_(fi
 }
 
 void Database::fail(int code, const std::string& doing) const {
-  const std::string words = handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code);
+  const std::string message = handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code);
   const SourcePlace place{file_.string(), 0, 0};
   switch (code & 0xff) {
     case SQLITE_CANTOPEN:
@@ -74,12 +74,12 @@ void Database::fail(int code, const std::string& doing) const {
         throw UserError(fmt::format("cannot open the store: its path has {} characters, and SQLite takes fewer than {}",
                                     std::filesystem::absolute(file_).native().size(), kMaxPath),
                         place);
-      throw UserError(fmt::format("cannot open the store ({}): does its folder exist, and may you write there?", words),
-                      place);
+      throw UserError(
+          fmt::format("cannot open the store ({}): does its folder exist, and may you write there?", message), place);
     case SQLITE_READONLY:
     case SQLITE_PERM:
       throw UserError(
-          fmt::format("the store cannot be written ({}): change its permissions or name another with --store", words),
+          fmt::format("the store cannot be written ({}): change its permissions or name another with --store", message),
           place);
     case SQLITE_NOTADB:
       throw UserError("this is not an ergotune store", place);
@@ -87,18 +87,18 @@ void Database::fail(int code, const std::string& doing) const {
       throw UserError(
           fmt::format("the store is damaged ({}); \"sqlite3 FILE .recover\" may save its rows, or begin a new "
                       "one with --store",
-                      words),
+                      message),
           place);
     case SQLITE_FULL:
     case SQLITE_IOERR:
       throw UserError(
           fmt::format("the store cannot be written ({}): is the disk full, or the size of files limited (ulimit -f)?",
-                      words),
+                      message),
           place);
     case SQLITE_BUSY:
       throw UserError("the store is locked by another process; wait for it, or name another store with --store", place);
     default:
-      throw Error(fmt::format("{}: cannot {} the store: {}", file_.string(), doing, words));
+      throw Error(fmt::format("{}: cannot {} the store: {}", file_.string(), doing, message));
   }
 }
 

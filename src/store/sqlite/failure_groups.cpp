@@ -55,17 +55,17 @@ std::vector<FailureGroup> FailureGroups::list() const {
   return list;
 }
 
-std::string telling_line(std::string_view words) {
+std::string telling_line(std::string_view description) {
   std::string_view first;
-  while (!words.empty()) {
-    const std::size_t end = std::min(words.find('\n'), words.size());
-    const std::string_view line = words.substr(0, end);
+  while (!description.empty()) {
+    const std::size_t end = std::min(description.find('\n'), description.size());
+    const std::string_view line = description.substr(0, end);
     if (line.find("error: ") != line.npos || line.find("Error: ") != line.npos || line.starts_with("error")) {
       first = line;
       break;
     }
     if (first.empty()) first = trimmed(line);
-    words.remove_prefix(std::min(end + 1, words.size()));
+    description.remove_prefix(std::min(end + 1, description.size()));
   }
   return std::string(trimmed(first));
 }

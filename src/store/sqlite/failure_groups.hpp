@@ -33,6 +33,6 @@ class FailureGroups {
 
 /// The line of a compiler's or driver's words that says most: the first that says "error", else the first that is not
 /// empty. gcc begins with "In function 'f':", ends with notes.
-std::string telling_line(std::string_view words);
+std::string telling_line(std::string_view description);
 
 }  // namespace ergotune

@@ -24,9 +24,9 @@ RowKind kind_named(const std::string& name) {
 double number(simdjson::dom::element element) {
   double value = 0;
   if (element.get_double().get(value) == simdjson::SUCCESS) return value;
-  std::string_view words;
-  if (element.get_string().get(words) != simdjson::SUCCESS) return NAN;
-  return words == "inf" ? INFINITY : words == "-inf" ? -INFINITY : NAN;
+  std::string_view description;
+  if (element.get_string().get(description) != simdjson::SUCCESS) return NAN;
+  return description == "inf" ? INFINITY : description == "-inf" ? -INFINITY : NAN;
 }
 
 /// The columns behind the quantities, which both kinds of rows have: in `seconds` what it took, in `row` where it
@@ -41,7 +41,7 @@ void take_rest(const Statement& from, Seconds& seconds, Row& row) {
   row.kind = kind_named(from.text(14));
   row.run = from.integer(15);
   row.stage = from.text(16);
-  row.board = from.text(17);
+  row.gpu = from.text(17);
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ StoredRow stored_row(const Statement& from) {
   quantities_from(from.text(4), m);
   m.metrics = numbers_from(from.text(5));
   metric_errors_from(from.text(6), m);
-  m.warnings = words_from(from.text(7));
+  m.warnings = strings_from(from.text(7));
   m.times = times_from(from.text(8));
   take_rest(from, m, row);
   return row;

@@ -35,7 +35,7 @@ struct LeanRow {
   std::string configuration;
   Status status = Status::ok;
   RowKind kind = RowKind::search;
-  std::string message, stage, board;
+  std::string message, stage, gpu;
   std::vector<Cell> cells;
   bool damaged = false;  ///< its status or quantities cannot be read
 };

@@ -106,7 +106,7 @@ SessionInfo session_row(const Statement& row) {
   info.identity_hash = row.text(4);
   info.provenance = provenance_named(row.text(5));
   info.created_at = row.real(6);
-  info.parameter_names = words_from(row.text(7));
+  info.parameter_names = strings_from(row.text(7));
   info.objective = objective_from(row.text(8), {});
   info.rows = static_cast<std::uint64_t>(row.integer(9));
   info.runs = static_cast<std::uint64_t>(row.integer(10));
@@ -247,7 +247,7 @@ void Store::State::insert(std::int64_t session, const StoredRow& stored) {
   row.bind(7, metric_errors_text(measurement)).bind(8, dump(Json(measurement.warnings)));
   row.bind(9, dump(times)).bind(10, measurement.compile_seconds).bind(11, measurement.verify_seconds);
   row.bind(12, measurement.measure_seconds).bind(13, measurement.tuner_seconds).bind(14, measurement.finished_at);
-  row.bind(15, to_string(stored.kind)).bind(16, stored.run).bind(17, stored.stage).bind(18, stored.board);
+  row.bind(15, to_string(stored.kind)).bind(16, stored.run).bind(17, stored.stage).bind(18, stored.gpu);
   row.run();
   delete_running->bind(1, session).bind(2, text);
   delete_running->run();

@@ -60,7 +60,7 @@ struct SessionInfo {
 };
 
 /// What a row is: measured on the way to the best; a round of the confirmation, side by side with its rivals; the mean
-/// of these rounds, with the metrics that follow from it; the default on one of several boards, which are compared by
+/// of these rounds, with the metrics that follow from it; the default on one of several GPUs, which are compared by
 /// it.
 enum class RowKind { search, confirmation, confirmed, reference };
 std::string to_string(RowKind kind);
@@ -72,7 +72,7 @@ struct StoredRow {
   RowKind kind = RowKind::search;
   std::int64_t run = 0;  ///< RunInfo::id; 0 where none is known
   std::string stage;     ///< "plan/stage"; empty outside of plans
-  std::string board;     ///< which device of several measured it: uuid or id; empty where it is the session's
+  std::string gpu;       ///< which device of several measured it: uuid or id; empty where it is the session's
   /// Of results(): the rounds of confirmation that the measurement is the mean of; 0: measured once.
   int rounds = 0;
   /// Of results(): what it was confirmed for.

@@ -10,7 +10,7 @@ const std::vector<std::string>& DeviceFactors::compared() {
   return names;
 }
 
-void DeviceFactors::add(const std::string& board, ConfigurationIndex configuration, const Measurement& baseline,
+void DeviceFactors::add(const std::string& gpu, ConfigurationIndex configuration, const Measurement& baseline,
                         const Measurement* searched) {
   if (!usable(baseline.status)) return;
   ++revision_;
@@ -19,21 +19,21 @@ void DeviceFactors::add(const std::string& board, ConfigurationIndex configurati
     if (!value || !(*value > 0)) return;
     const double error = measurement.standard_error(name) / *value;
     const Sample sample{std::log(*value), std::isfinite(error) ? error : 0};
-    drifts_[board][name].add({configuration, measurement.finished_at - measurement.measure_seconds / 2,
-                              measurement.verify_seconds + measurement.measure_seconds, sample.logarithm,
-                              sample.relative_error, is_searched});
-    if (is_searched || board.empty()) return;
-    if (std::find(order_.begin(), order_.end(), board) == order_.end()) order_.push_back(board);
-    samples_[configuration][board][name].push_back(sample);
+    drifts_[gpu][name].add({configuration, measurement.finished_at - measurement.measure_seconds / 2,
+                            measurement.verify_seconds + measurement.measure_seconds, sample.logarithm,
+                            sample.relative_error, is_searched});
+    if (is_searched || gpu.empty()) return;
+    if (std::find(order_.begin(), order_.end(), gpu) == order_.end()) order_.push_back(gpu);
+    samples_[configuration][gpu][name].push_back(sample);
   };
   for (const std::string& name : compared()) {
-    const bool known = drifts_[board][name].knows(configuration);
+    const bool known = drifts_[gpu][name].knows(configuration);
     if (!known && searched && usable(searched->status)) take(*searched, name, true);
     take(baseline, name, false);
   }
 }
 
-const DeviceFactors::Samples& DeviceFactors::of_most_boards() const {
+const DeviceFactors::Samples& DeviceFactors::of_most_gpus() const {
   static const Samples none;
   const Samples* most = &none;
   for (const auto& [configuration, samples] : samples_)
@@ -41,14 +41,14 @@ const DeviceFactors::Samples& DeviceFactors::of_most_boards() const {
   return *most;
 }
 
-const Drift* DeviceFactors::drift_of(const std::string& board, const std::string& quantity) const {
-  const auto quantities = drifts_.find(board);
+const Drift* DeviceFactors::drift_of(const std::string& gpu, const std::string& quantity) const {
+  const auto quantities = drifts_.find(gpu);
   if (quantities == drifts_.end()) return nullptr;
   const auto drift = quantities->second.find(quantity);
   return drift == quantities->second.end() ? nullptr : &drift->second;
 }
 
-/// The variance is that of what the measurements say of themselves, or of their scatter where that is larger: a board's
+/// The variance is that of what the measurements say of themselves, or of their scatter where that is larger: a GPU's
 /// state lasts, and no single measurement sees it.
 DeviceFactors::Mean DeviceFactors::mean_of(const std::vector<Sample>& samples) {
   Mean mean;
@@ -64,56 +64,55 @@ DeviceFactors::Mean DeviceFactors::mean_of(const std::vector<Sample>& samples) {
   return mean;
 }
 
-std::optional<DeviceFactors::Factor> DeviceFactors::factor(const std::string& board,
-                                                           const std::string& quantity) const {
+std::optional<DeviceFactors::Factor> DeviceFactors::factor(const std::string& gpu, const std::string& quantity) const {
   std::optional<Mean> own;
   double centre = 0, variance = 0;
-  int boards = 0;
-  for (const auto& [name, quantities] : of_most_boards()) {
+  int gpus = 0;
+  for (const auto& [name, quantities] : of_most_gpus()) {
     const auto found = quantities.find(quantity);
     if (found == quantities.end()) continue;
     const Mean mean = mean_of(found->second);
-    ++boards;
+    ++gpus;
     centre += mean.logarithm;
     variance += mean.variance;
-    if (name == board) own = mean;
+    if (name == gpu) own = mean;
   }
-  if (!own || boards < 2) return std::nullopt;
+  if (!own || gpus < 2) return std::nullopt;
   Factor factor;
-  factor.value = std::exp(own->logarithm - centre / boards);
+  factor.value = std::exp(own->logarithm - centre / gpus);
   // log f = x (1 - 1/B) - sum over the others / B
-  const double share = 1.0 / boards;
+  const double share = 1.0 / gpus;
   const double of_log = own->variance * (1 - share) * (1 - share) + (variance - own->variance) * share * share;
   factor.standard_error = factor.value * std::sqrt(std::max(0.0, of_log));
   factor.n = own->n;
   return factor;
 }
 
-bool DeviceFactors::level(Measurement& measurement, const std::string& board, bool drifts) const {
+bool DeviceFactors::level(Measurement& measurement, const std::string& gpu, bool drifts) const {
   bool changed = false;
   const double at = measurement.finished_at - measurement.measure_seconds / 2;
   for (const std::string& name : compared()) {
     const auto quantity = measurement.quantities.find(name);
     if (quantity == measurement.quantities.end()) continue;
-    const auto by = factor(board, name);
-    const Drift* drift = drifts ? drift_of(board, name) : nullptr;
+    const auto by = factor(gpu, name);
+    const Drift* drift = drifts ? drift_of(gpu, name) : nullptr;
     const auto effect = drift ? drift->at(at) : std::nullopt;
     if (!by && !effect) continue;
     Quantity& q = quantity->second;
     const double relative = q.value != 0 ? q.standard_error / q.value : 0;
-    const double of_board = by ? by->standard_error / by->value : 0, of_drift = effect ? effect->deviation : 0;
+    const double of_gpu = by ? by->standard_error / by->value : 0, of_drift = effect ? effect->deviation : 0;
     q.value /= (by ? by->value : 1) * (effect ? std::exp(effect->logarithm) : 1);
-    q.standard_error = std::abs(q.value) * std::hypot(relative, of_board, of_drift);
+    q.standard_error = std::abs(q.value) * std::hypot(relative, of_gpu, of_drift);
     changed = true;
   }
   return changed;
 }
 
-double DeviceFactors::doubt(const Measurement& measurement, const std::string& board) const {
+double DeviceFactors::doubt(const Measurement& measurement, const std::string& gpu) const {
   constexpr double kLeast = 0.01;
   double most = 0;
   for (const std::string& name : compared()) {
-    const Drift* drift = measurement.value(name) ? drift_of(board, name) : nullptr;
+    const Drift* drift = measurement.value(name) ? drift_of(gpu, name) : nullptr;
     const auto effect = drift ? drift->at(measurement.finished_at - measurement.measure_seconds / 2) : std::nullopt;
     if (effect && effect->deviation > kLeast) most = std::max(most, effect->deviation / drift->noise());
   }
@@ -122,7 +121,7 @@ double DeviceFactors::doubt(const Measurement& measurement, const std::string& b
 
 std::optional<Drift::Range> DeviceFactors::drift(const std::string& quantity) const {
   std::optional<Drift::Range> widest;
-  for (const auto& [board, quantities] : drifts_) {
+  for (const auto& [gpu, quantities] : drifts_) {
     const auto range = quantities.contains(quantity) ? quantities.at(quantity).range() : std::nullopt;
     if (range && (!widest || range->most - range->least > widest->most - widest->least)) widest = range;
   }

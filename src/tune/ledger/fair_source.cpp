@@ -23,7 +23,7 @@ double cost(const Measurement& measurement) { return measurement.verify_seconds 
 FairSource::FairSource(Source& search, const Ledger& ledger, std::optional<ConfigurationIndex> reference, double every)
     : search_(search), ledger_(ledger), reference_(reference), every_(every) {
   const bool measured = ledger.evaluator().provenance() == Provenance::measured;
-  if (!measured && ledger.evaluator().boards().empty()) reference_.reset();
+  if (!measured && ledger.evaluator().gpus().empty()) reference_.reset();
 }
 
 bool FairSource::is_due(const Device& device) const {
@@ -38,7 +38,7 @@ void FairSource::ask(std::vector<ConfigurationRequest>& list, const std::string&
   ConfigurationRequest wanted;
   wanted.index = index;
   wanted.kind = RowKind::reference;
-  wanted.board = name;
+  wanted.gpu = name;
   list.insert(list.end(), static_cast<std::size_t>(times), wanted);
   devices_[name].under_way += times;
 }
@@ -49,7 +49,7 @@ std::optional<ConfigurationIndex> FairSource::doubtful(Device& device) const {
   double most = kDoubt;
   auto found = device.gap.end();
   for (auto row = device.gap.begin(); row != device.gap.end(); ++row) {
-    const double doubt = ledger_.factors().doubt(row->measurement, row->board);
+    const double doubt = ledger_.factors().doubt(row->measurement, row->gpu);
     if (doubt > most) {
       most = doubt;
       found = row;
@@ -67,10 +67,10 @@ std::optional<ConfigurationIndex> FairSource::doubtful(Device& device) const {
 void FairSource::ask_for_baselines(std::vector<ConfigurationRequest>& list) {
   if (const double now = host_seconds(); now - looked_at_ >= std::min(kLook, every_ / 4)) {
     looked_at_ = now;
-    const std::vector<DeviceShare> shares = ledger_.evaluator().boards();
+    const std::vector<DeviceShare> shares = ledger_.evaluator().gpus();
     there_.clear();
     for (const DeviceShare& share : shares)
-      if (!share.lost) there_.push_back(share.board);
+      if (!share.lost) there_.push_back(share.gpu);
     if (shares.empty()) there_.emplace_back();
   }
   for (const std::string& name : there_) {
@@ -105,8 +105,8 @@ std::vector<ConfigurationRequest> FairSource::next(std::size_t room) {
 }
 
 void FairSource::take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) {
-  const bool several = devices_.contains(wanted.board);
-  Device& device = devices_[several ? wanted.board : std::string()];
+  const bool several = devices_.contains(wanted.gpu);
+  Device& device = devices_[several ? wanted.gpu : std::string()];
   if (fresh) {
     if (device.since == 0) device.since = measurement.finished_at - measurement.measure_seconds;
     device.now = measurement.finished_at;
@@ -114,7 +114,7 @@ void FairSource::take(const ConfigurationRequest& wanted, const Measurement& mea
   if (wanted.kind != RowKind::reference) {
     --under_way_;
     if (fresh && reference_ && usable(measurement.status) && wanted.kind == RowKind::search && !wanted.resources_of)
-      device.rows.push_back({wanted.index, wanted.board, measurement});
+      device.rows.push_back({wanted.index, wanted.gpu, measurement});
     return search_.take(wanted, measurement, fresh);
   }
   device.under_way = std::max(0, device.under_way - 1);  // of a device that was lost, another may run it

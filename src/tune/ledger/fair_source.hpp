@@ -31,7 +31,7 @@ class FairSource : public Source {
   static constexpr double kLook = 1;
   struct Searched {
     ConfigurationIndex index = 0;
-    std::string board;
+    std::string gpu;
     Measurement measurement;
   };
   /// Of one device; its clock is that of its measurements.
@@ -56,7 +56,7 @@ class FairSource : public Source {
   double every_;
   double looked_at_ = -1e300;
   std::vector<std::string> there_;         ///< devices that are not lost; one without a name where there is but one
-  std::map<std::string, Device> devices_;  ///< by the name that is asked for
+  std::map<std::string, Device> devices_;  ///< by the name that is requested
   std::size_t under_way_ = 0;              ///< of the search
   bool search_ended_ = false;
 };

@@ -74,20 +74,20 @@ void Ledger::load() {
       continue;
     }
     remember({*index, std::move(row.measurement), true, row.rounds, row.confirmed_for, row.certainty,
-              std::move(row.searched), std::move(row.board)});
+              std::move(row.searched), std::move(row.gpu)});
     ++resumed_;
   }
   for (const StoredRow& row : baselines)
-    if (const auto index = space_.index_of(row.configuration)) add_baseline(*index, row.board, row.measurement);
+    if (const auto index = space_.index_of(row.configuration)) add_baseline(*index, row.gpu, row.measurement);
 }
 
-void Ledger::add_baseline(ConfigurationIndex index, const std::string& board, const Measurement& baseline) {
+void Ledger::add_baseline(ConfigurationIndex index, const std::string& gpu, const Measurement& baseline) {
   const ConfigurationResult* known = find(index);
   const Measurement* searched = nullptr;
-  if (known && known->board == board) {
+  if (known && known->gpu == gpu) {
     searched = known->searched ? &*known->searched : known->rounds == 0 ? &known->measurement : nullptr;
   }
-  factors_.add(board, index, baseline, searched);
+  factors_.add(gpu, index, baseline, searched);
 }
 
 void Ledger::compute_metrics(Measurement& measurement, const Configuration& configuration) const {
@@ -104,7 +104,7 @@ void Ledger::compute_metrics(Measurement& measurement, const Configuration& conf
   if (options_.problem && !options_.problem->metrics.empty()) {
     const Measurement before = measurement;
     evaluate_metrics(measurement, options_.problem->metrics, space_.parameters(), configuration, options_.constants);
-    // What a recording holds besides is no worse for not being asked for.
+    // What a recording holds besides is no worse for not being requested.
     if (evaluator_.provenance() == Provenance::replayed) {
       for (const auto& [name, value] : before.metrics) {
         if (!measurement.metrics.emplace(name, value).second || !before.metric_errors.contains(name)) continue;
@@ -120,7 +120,7 @@ std::optional<Measurement> Ledger::levelled(const ConfigurationResult& entry) co
   if (factors_.revision() == 0 || !usable(entry.measurement.status)) return std::nullopt;
   Measurement level = entry.measurement;
   // The rounds of a confirmation are compared with each other: baseline runs of the search are not about their time.
-  if (!factors_.level(level, entry.board, entry.rounds == 0)) return std::nullopt;
+  if (!factors_.level(level, entry.gpu, entry.rounds == 0)) return std::nullopt;
   compute_metrics(level, space_.configuration(entry.index));
   return level;
 }
@@ -145,7 +145,7 @@ std::vector<ConfigurationResult> Ledger::take_entries() {
 }
 
 // Called by the evaluator's thread. A repetition is of a configuration that is known to run; where only resources are
-// asked for, nothing does.
+// requested, nothing does.
 void Ledger::about_to_run(const EvaluationRequest& request, std::size_t device) {
   if (!options_.store || request.repeat || request.resources_only) return;
   const std::lock_guard lock(mutex_);
@@ -177,8 +177,8 @@ void Ledger::submit(const ConfigurationRequest& wanted, bool again) {
   request.configuration = wanted.resources_of ? *wanted.resources_of : space_.configuration(wanted.index);
   request.resources_only = wanted.resources_of.has_value();
   request.repeat = wanted.kind != RowKind::search;
-  request.reference = wanted.kind == RowKind::reference && !wanted.board.empty();
-  request.board = wanted.board;
+  request.reference = wanted.kind == RowKind::reference && !wanted.gpu.empty();
+  request.gpu = wanted.gpu;
   request.give_up_above = wanted.give_up_above;
   request.objective_quantity = wanted.objective_quantity;
   {
@@ -220,31 +220,31 @@ bool Ledger::retry_disturbed() {
 }
 
 void Ledger::accept(EvaluationResult result, Source& source) {
-  Pending asked;
+  Pending requested;
   {
     const std::lock_guard lock(mutex_);
     const auto found = pending_.find(result.id);
     if (found == pending_.end()) return;  // from before a cancel
-    asked = std::move(found->second);
+    requested = std::move(found->second);
     pending_.erase(found);
   }
-  if (asked.wanted.resources_of) return source.take(asked.wanted, result.measurement, true);
+  if (requested.wanted.resources_of) return source.take(requested.wanted, result.measurement, true);
   if (result.disturbed) {
-    if (options_.store && asked.noted) {
+    if (options_.store && requested.noted) {
       const std::lock_guard lock(mutex_);
-      options_.store->withdraw(options_.session, asked.configuration);
+      options_.store->withdraw(options_.session, requested.configuration);
     }
     disturbed_at_ = host_seconds();
-    if (!asked.again) return disturbed_.push_back(std::move(asked.wanted));
+    if (!requested.again) return disturbed_.push_back(std::move(requested.wanted));
   }
   StoredRow row;
-  row.configuration = std::move(asked.configuration);
+  row.configuration = std::move(requested.configuration);
   row.measurement = std::move(result.measurement);
   if (row.measurement.finished_at == 0) row.measurement.finished_at = wall_seconds();
-  row.kind = asked.wanted.kind;
+  row.kind = requested.wanted.kind;
   row.run = run_;
   row.stage = stage_;
-  row.board = asked.wanted.board = std::move(result.board);
+  row.gpu = requested.wanted.gpu = std::move(result.gpu);
   compute_metrics(row.measurement, row.configuration);
   evaluators_own_ += row.measurement.tuner_seconds;
   if (options_.store && !result.disturbed) {
@@ -254,15 +254,15 @@ void Ledger::accept(EvaluationResult result, Source& source) {
   if (row.kind == RowKind::search) {
     ++evaluated_;
     ConfigurationResult entry;
-    entry.index = asked.wanted.index;
+    entry.index = requested.wanted.index;
     entry.measurement = row.measurement;
-    entry.board = row.board;
+    entry.gpu = row.gpu;
     entry.disturbed = result.disturbed;
     remember(std::move(entry));
   } else if (row.kind == RowKind::reference) {
-    add_baseline(asked.wanted.index, row.board, row.measurement);
+    add_baseline(requested.wanted.index, row.gpu, row.measurement);
   }
-  source.take(asked.wanted, row.measurement, true);
+  source.take(requested.wanted, row.measurement, true);
 }
 
 std::string Ledger::drive(Source& source) {
@@ -316,9 +316,9 @@ void Ledger::set_phase(const std::string& phase) {
 }
 
 void Ledger::confirm(ConfigurationIndex index, Measurement mean, int rounds, const ObjectiveSpec& objective,
-                     const std::string& board) {
+                     const std::string& gpu) {
   StoredRow row;
-  row.board = board;
+  row.gpu = gpu;
   row.configuration = space_.configuration(index);
   row.measurement = std::move(mean);
   row.kind = RowKind::confirmed;
@@ -330,7 +330,7 @@ void Ledger::confirm(ConfigurationIndex index, Measurement mean, int rounds, con
   if (!entry.searched) entry.searched = std::move(entry.measurement);
   entry.measurement = row.measurement;
   entry.rounds = rounds;
-  entry.board = board;
+  entry.gpu = gpu;
   entry.confirmed_for = objective;
   entry.certainty.reset();
   if (!options_.store || run_ == 0) return;

@@ -40,7 +40,7 @@ struct ConfigurationResult {
   /// Where it was confirmed: what it read when it was searched.
   std::optional<Measurement> searched;
   /// Which of several devices measured it; empty where it is the session's.
-  std::string board = {};
+  std::string gpu = {};
   /// It has no result, because the device was disturbed each time (EvaluationResult): not stored, and measured when it
   /// is wanted again.
   bool disturbed = false;
@@ -51,8 +51,8 @@ struct ConfigurationRequest {
   ConfigurationIndex index = 0;
   /// A confirmation, and a reference, is a measurement of its own, whether the configuration is known or not.
   RowKind kind = RowKind::search;
-  /// The one of several boards that is to measure it; empty: any. When it is taken: the one that did.
-  std::string board = {};
+  /// The one of several GPUs that is to measure it; empty: any. When it is taken: the one that did.
+  std::string gpu = {};
   /// Racing (EvaluationRequest).
   double give_up_above = 1e300;
   std::string objective_quantity = "time";
@@ -138,7 +138,7 @@ class Ledger : private RunJournal {
   void set_stage(std::string stage) { stage_ = std::move(stage); }
   /// The mean of a finished confirmation counts from now on, with its metrics.
   void confirm(ConfigurationIndex index, Measurement mean, int rounds, const ObjectiveSpec& objective,
-               const std::string& board = {});
+               const std::string& gpu = {});
   /// Adds a warning to what is known of a configuration in this run.
   void warn(ConfigurationIndex index, const std::string& warning) {
     entries_.at(index).measurement.warnings.push_back(warning);
@@ -171,7 +171,7 @@ class Ledger : private RunJournal {
   void note_dead();
   void compute_metrics(Measurement& measurement, const Configuration& configuration) const;
   void remember(ConfigurationResult entry);
-  void add_baseline(ConfigurationIndex index, const std::string& board, const Measurement& baseline);
+  void add_baseline(ConfigurationIndex index, const std::string& gpu, const Measurement& baseline);
   /// Asks the source and hands out; true while something happened.
   bool hand_out(Source& source);
   void submit(const ConfigurationRequest& wanted, bool again = false);
@@ -180,7 +180,7 @@ class Ledger : private RunJournal {
   /// some.
   bool retry_disturbed();
   void drop_outstanding();
-  /// Nothing is handed out: those who watch have asked for a pause, or for an end.
+  /// Nothing is handed out: those who watch have requested a pause, or for an end.
   bool held();
   void show(bool held);
   void rethrow_fault();
@@ -199,7 +199,7 @@ class Ledger : private RunJournal {
   double waited_ = 0, evaluators_own_ = 0, paused_ = 0;
   std::string phase_;
   bool stopped_ = false;
-  std::optional<std::set<std::uint64_t>> last_;  ///< what ran when the end was asked for
+  std::optional<std::set<std::uint64_t>> last_;  ///< what ran when the end was requested
 
   std::mutex mutex_;  ///< of the store and of what the evaluator's thread notes
   std::map<std::uint64_t, Pending> pending_;

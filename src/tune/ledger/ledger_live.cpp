@@ -6,8 +6,8 @@
 namespace ergotune {
 
 bool Ledger::held() {
-  const std::uint32_t asked = options_.live ? options_.live->asked() : 0;
-  if (asked & kStopAfterCurrent) {
+  const std::uint32_t requested = options_.live ? options_.live->requested() : 0;
+  if (requested & kStopAfterCurrent) {
     const std::lock_guard lock(mutex_);
     if (!last_) {
       last_.emplace();
@@ -17,11 +17,11 @@ bool Ledger::held() {
     std::erase_if(*last_, [&](std::uint64_t id) { return !pending_.contains(id); });
     stopped_ = last_->empty();
   }
-  return (asked & (kStopAfterCurrent | kPause)) != 0;
+  return (requested & (kStopAfterCurrent | kPause)) != 0;
 }
 
 bool Ledger::take_confirm_request() const {
-  if (!options_.live || !(options_.live->asked() & kConfirmNow)) return false;
+  if (!options_.live || !(options_.live->requested() & kConfirmNow)) return false;
   options_.live->take_back(kConfirmNow);
   return true;
 }
@@ -44,7 +44,7 @@ void Ledger::show(bool held) {
     if (pending == pending_.end() || !pending->second.noted) continue;
     now.slots.push_back({device, describe(space_.parameters(), pending->second.configuration), pending->second.since});
   }
-  const bool stopping = options_.live->asked() & kStopAfterCurrent;
+  const bool stopping = options_.live->requested() & kStopAfterCurrent;
   now.state = !held ? "running" : stopping ? "stopping" : pending_.empty() ? "paused" : "pausing";
   options_.live->show(now);
 }

@@ -74,7 +74,7 @@ void LiveSession::describe(std::int64_t session, bool on_cpu, std::vector<std::s
 void LiveSession::tell(const SessionProgress& progress) {
   progress_ = progress;
   progress_.last = nullptr;
-  told_ = true;
+  reported_ = true;
 }
 
 bool LiveSession::due() const { return file_ && host_seconds() - shown_at_ >= kPeriod; }
@@ -96,7 +96,7 @@ void LiveSession::show(const Now& now) {
                    {"known", now.known},
                    {"under_way", now.under_way},
                    {"slots", std::move(slots)},
-                   {"progress", told_ ? document(progress_) : Json(nullptr)},
+                   {"progress", reported_ ? document(progress_) : Json(nullptr)},
                    {"notes", notes_}};
   file_->set_state(words.dump(-1, ' ', false, Json::error_handler_t::replace));
 }

@@ -41,7 +41,7 @@ class LiveSession {
   bool due() const;
   void show(const Now& now);
 
-  std::uint32_t asked() const { return file_ ? file_->asked() : 0; }
+  std::uint32_t requested() const { return file_ ? file_->requested() : 0; }
   void take_back(std::uint32_t requests);
 
  private:
@@ -51,7 +51,7 @@ class LiveSession {
   bool on_cpu_ = false;
   std::vector<std::string> notes_;
   SessionProgress progress_;
-  bool told_ = false;
+  bool reported_ = false;
   double shown_at_ = 0;
 };
 

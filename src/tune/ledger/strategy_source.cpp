@@ -36,7 +36,7 @@ void StrategySource::begin() {
   if (whole()) context.priors = options_.priors;
   standing_.judge_again();
   for (const ConfigurationIndex index : standing_.order()) {
-    if (const auto part = part_index(index)) context.known.emplace_back(*part, told(index));
+    if (const auto part = part_index(index)) context.known.emplace_back(*part, reported(index));
   }
   strategy_ = make_strategy(options_.strategy, context);
   name_ = strategy_->name();
@@ -44,7 +44,7 @@ void StrategySource::begin() {
 
 bool StrategySource::measures() const { return standing_.ledger().evaluator().provenance() == Provenance::measured; }
 
-Outcome StrategySource::told(ConfigurationIndex index) const {
+Outcome StrategySource::reported(ConfigurationIndex index) const {
   Outcome outcome = standing_.outcome(index);
   const Measurement& m = standing_.measurement(index);
   const double measured = m.verify_seconds + m.measure_seconds;
@@ -112,10 +112,10 @@ void StrategySource::learn(const ConfigurationRequest& wanted, const Measurement
     // round.
     standing_.judge_again();
     for (const ConfigurationIndex index : standing_.order()) {
-      if (const auto part = strategy_ ? part_index(index) : std::nullopt) strategy_->tell(*part, told(index));
+      if (const auto part = strategy_ ? part_index(index) : std::nullopt) strategy_->tell(*part, reported(index));
     }
   } else if (strategy_) {
-    if (const auto part = part_index(wanted.index)) strategy_->tell(*part, told(wanted.index));
+    if (const auto part = part_index(wanted.index)) strategy_->tell(*part, reported(wanted.index));
   }
   if (report_) report_(*standing_.ledger().find(wanted.index), fresh);
 }
@@ -160,7 +160,7 @@ std::string StrategySource::why_finished() const {
 std::string StrategySource::explanation() const { return strategy_ ? strategy_->explanation() : std::string(); }
 
 // If configurations came in random order, the chance that the next n bring a new best would be n / (usable + n). They
-// do not, so that a count of its own is asked for as well: a search that stands in a basin finds its way out late (on
+// do not, so that a count of its own is requested as well: a search that stands in a basin finds its way out late (on
 // the recorded convolution of an MI250X after some 90 usable ones without a new best, and then half the time).
 bool StrategySource::improvement_unlikely() const {
   const std::size_t without = standing_.usable() - standing_.last_improvement();

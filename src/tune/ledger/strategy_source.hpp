@@ -54,7 +54,7 @@ class StrategySource : public Source {
   bool measures() const;
   RaceBound bound_of(ConfigurationIndex whole) const;
   /// The strategy's view of a configuration that was seen: with what evaluating it cost.
-  Outcome told(ConfigurationIndex index) const;
+  Outcome reported(ConfigurationIndex index) const;
   bool whole() const { return &space_ == &standing_.ledger().space(); }
 
   const SearchSpace& space_;
@@ -68,7 +68,7 @@ class StrategySource : public Source {
   std::deque<double> came_;
   std::size_t under_way_ = 0;
   double joules_ = 0;
-  std::size_t known_in_a_row_ = 0;  ///< asked for by the strategy since the last fresh result
+  std::size_t known_in_a_row_ = 0;  ///< requested by the strategy since the last fresh result
   double paused_before_ = 0;
 };
 

@@ -19,14 +19,14 @@ Problem load_for(const SetupOptions& setup) {
   Problem problem = full_load_problem();
   const bool live = !setup.run.device.starts_with("sim:") && !setup.run.device.starts_with("replay:");
   if (!live) return problem;
-  // The board whose clock is set need not be the device that the kernel runs on as far as that can tell.
-  std::string board;
+  // The GPU whose clock is set need not be the device that the kernel runs on as far as that can tell.
+  std::string gpu;
   if (!setup.run.controls.empty() && !controls_forbidden()) {
     std::string why_not;
-    if (const auto control = usable_control(setup.run.controls.front(), &why_not)) board = control->device_key();
+    if (const auto control = usable_control(setup.run.controls.front(), &why_not)) gpu = control->device_key();
   }
   ObserverSpec voltage{"core_voltage", {}, {}};
-  if (board.starts_with("GPU-")) voltage.options["board"] = {Value(board)};
+  if (gpu.starts_with("GPU-")) voltage.options["board"] = {Value(gpu)};
   problem.observers.push_back(voltage);
   return problem;
 }
@@ -97,13 +97,13 @@ std::vector<double> suggested_clocks(const DeviceModel& model, double share) {
   return clocks;
 }
 
-std::string driver_of_device(const std::string& board, const std::vector<std::string>& sensors) {
+std::string driver_of_device(const std::string& gpu, const std::vector<std::string>& sensors) {
   try {
     for (const std::string& id : sensors) {
       if (const auto sensor = open_sensor(id); !sensor->info().driver.empty()) return sensor->info().driver;
     }
     for (const SensorInfo& info : list_sensors()) {
-      if (info.uuid == board || info.pci_address == board) return info.driver;
+      if (info.uuid == gpu || info.pci_address == gpu) return info.driver;
     }
   } catch (const UserError&) {
     // whoever measures with it will say what is wrong with it
@@ -133,12 +133,12 @@ DeviceModel measure_device_model(const DeviceModelOptions& options) {
                             options.sampling.count, prepared.store ? "; the same command goes on from there" : ""));
   }
   model.sampling.device = prepared.device.name;
-  model.of.board = prepared.board_key.empty() ? prepared.device.id : prepared.board_key;
-  model.of.driver = driver_of_device(model.of.board, setup.run.sensors);
+  model.of.gpu = prepared.gpu_key.empty() ? prepared.device.id : prepared.gpu_key;
+  model.of.driver = driver_of_device(model.of.gpu, setup.run.sensors);
   model.made_at = last_measured(*ledger);
   model.model = fit_samples(model.sampling);
   constexpr double kFullLoad = 0.6;
-  const auto limit = power_limit_of(model.of.board);
+  const auto limit = power_limit_of(model.of.gpu);
   if (const std::string why = why_no_load(model.sampling, limit); !why.empty()) {
     model.model.usable = model.model.found = false;
     model.model.why_not = why;
@@ -149,13 +149,13 @@ DeviceModel measure_device_model(const DeviceModelOptions& options) {
   return model;
 }
 
-DeviceModel model_of_board(const SetupOptions& options, const std::string& device, Control& control,
-                           std::vector<std::string>& notes) {
+DeviceModel model_of_gpu(const SetupOptions& options, const std::string& device, Control& control,
+                         std::vector<std::string>& notes) {
   const ModelledDevice of{control.device_key(), driver_of_device(control.device_key(), options.run.sensors)};
   StoredDeviceModel stored = load_device_model(of, control.range(ControlQuantity::core_clock_mhz).values);
   if (!stored.note.empty()) notes.push_back(stored.note);
   if (stored.model) {
-    if (const std::string why = why_no_load(stored.model->sampling, power_limit_of(of.board)); !why.empty()) {
+    if (const std::string why = why_no_load(stored.model->sampling, power_limit_of(of.gpu)); !why.empty()) {
       notes.push_back("the model of this device is fitted again: " + why);
       stored.model.reset();
     }
@@ -175,7 +175,7 @@ DeviceModel model_of_board(const SetupOptions& options, const std::string& devic
   fresh.setup.run.use_cache = options.run.use_cache;
   fresh.setup.run.cache_folder = options.run.cache_folder;
   // Beside the fit itself: a sweep that is killed goes on.
-  const std::filesystem::path file = device_model_file(of.board);
+  const std::filesystem::path file = device_model_file(of.gpu);
   if (!file.empty()) {
     std::error_code trouble;
     std::filesystem::create_directories(file.parent_path(), trouble);

@@ -1,4 +1,4 @@
-// The power-frequency model of a board: measured once with a kernel that loads all of it, kept beside the board's
+// The power-frequency model of a GPU: measured once with a kernel that loads all of it, kept beside the GPU's
 // calibration, and used by every problem that says "model" (Going Green, Section V-D: the fit belongs to the GPU, not
 // to the kernel).
 #pragma once
@@ -18,10 +18,10 @@
 
 namespace ergotune {
 
-/// What a fit belongs to: it does not hold for another board, or under another driver.
+/// What a fit belongs to: it does not hold for another GPU, or under another driver.
 struct ModelledDevice {
-  std::string board;   ///< Control::device_key(): the UUID; a simulated device's or recording's name
-  std::string driver;  ///< of the board, as its sensors report it; empty where unknown
+  std::string gpu;     ///< Control::device_key(): the UUID; a simulated device's or recording's name
+  std::string driver;  ///< of the GPU, as its sensors report it; empty where unknown
 };
 
 struct DeviceModel {
@@ -32,7 +32,7 @@ struct DeviceModel {
   double made_at = 0;
 };
 
-/// The fit of these samples over the clocks that they were asked for.
+/// The fit of these samples over the clocks that they were requested.
 PowerModel fit_samples(const PowerSampling& sampling);
 
 /// The largest power of the samples, W: a model holds for kernels up to about that.
@@ -48,19 +48,19 @@ double optimal_clock(const DeviceModel& model);
 /// one nearest to the optimum is among them. Empty where the model is not usable.
 std::vector<double> suggested_clocks(const DeviceModel& model, double share = 0.1);
 
-/// Where the fit of a board is kept; empty when there is no home for it (HOME, ERGOTUNE_DATA_DIR).
-std::filesystem::path device_model_file(const std::string& board);
+/// Where the fit of a GPU is kept; empty when there is no home for it (HOME, ERGOTUNE_DATA_DIR).
+std::filesystem::path device_model_file(const std::string& gpu);
 /// Keeps samples and fit with its intervals; the file. Throws Error when that is impossible.
 std::filesystem::path store_device_model(const DeviceModel& model);
 
-/// What is kept of a board, and what is to be said of it.
+/// What is kept of a GPU, and what is to be said of it.
 struct StoredDeviceModel {
   /// nullopt: none, or one of another driver or of other clocks, which is not to be used.
   std::optional<DeviceModel> model;
   /// Why there is none, or that it is old; empty where all is well.
   std::string note;
 };
-/// `supported_mhz`: the clocks that the board lists now; empty: not compared.
+/// `supported_mhz`: the clocks that the GPU lists now; empty: not compared.
 StoredDeviceModel load_device_model(const ModelledDevice& of, const std::vector<double>& supported_mhz);
 
 struct DeviceModelOptions {
@@ -77,12 +77,12 @@ struct DeviceModelOptions {
 /// interrupted.
 DeviceModel measure_device_model(const DeviceModelOptions& options);
 
-/// The model of a target's board: the one that is kept, else measured now on `device` and kept. `notes` receives where
+/// The model of a target's GPU: the one that is kept, else measured now on `device` and kept. `notes` receives where
 /// it comes from, and that it is old.
-DeviceModel model_of_board(const SetupOptions& options, const std::string& device, Control& control,
-                           std::vector<std::string>& notes);
+DeviceModel model_of_gpu(const SetupOptions& options, const std::string& device, Control& control,
+                         std::vector<std::string>& notes);
 
-/// The driver that a board's own sensors name; empty where they name none. `sensors`: ids, or none for the board's own.
-std::string driver_of_device(const std::string& board, const std::vector<std::string>& sensors);
+/// The driver that a GPU's own sensors name; empty where they name none. `sensors`: ids, or none for the GPU's own.
+std::string driver_of_device(const std::string& gpu, const std::vector<std::string>& sensors);
 
 }  // namespace ergotune

@@ -1,4 +1,4 @@
-// The file of a board's power-frequency model, beside the board's calibration.
+// The file of a GPU's power-frequency model, beside the GPU's calibration.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// s; boards age, and are moved to other places. An old fit is used, and said to be old.
+/// s; GPUs age, and are moved to other places. An old fit is used, and said to be old.
 constexpr double kOld = 180 * 86400.0;
 
 Json to_json(const Estimate& e) { return {{"value", e.value}, {"low", e.low}, {"high", e.high}}; }
@@ -46,7 +46,7 @@ PowerSample sample_from(const Json& one) {
 }
 
 Json document_of(const DeviceModel& m) {
-  Json document{{"board", m.of.board},
+  Json document{{"board", m.of.gpu},
                 {"driver", m.of.driver},
                 {"device", m.sampling.device},
                 {"source", m.sampling.source},
@@ -95,17 +95,17 @@ bool same_clocks(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
-std::filesystem::path device_model_file(const std::string& board) {
+std::filesystem::path device_model_file(const std::string& gpu) {
   const std::filesystem::path folder = calibration_folder();
   if (folder.empty()) return {};
-  std::string name = board;
+  std::string name = gpu;
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '.') c = '_';
   return folder / (name + ".model.json");
 }
 
 std::filesystem::path store_device_model(const DeviceModel& model) {
-  const std::filesystem::path file = device_model_file(model.of.board);
+  const std::filesystem::path file = device_model_file(model.of.gpu);
   if (file.empty()) throw Error("nowhere to keep the model: HOME is not set (or give ERGOTUNE_DATA_DIR)");
   std::error_code trouble;
   std::filesystem::create_directories(file.parent_path(), trouble);
@@ -118,7 +118,7 @@ std::filesystem::path store_device_model(const DeviceModel& model) {
 
 StoredDeviceModel load_device_model(const ModelledDevice& of, const std::vector<double>& supported_mhz) {
   StoredDeviceModel out;
-  const std::filesystem::path file = device_model_file(of.board);
+  const std::filesystem::path file = device_model_file(of.gpu);
   const auto text = file.empty() ? std::nullopt : read_file(file);
   if (!text) {
     out.note = "there is no power-frequency model of this device yet";

@@ -80,7 +80,7 @@ class Probe : private Source {
     wanted_.clear();
     for (const Choice& choice : choices) wanted_.push_back(configuration(kernels, choice));
     results_.assign(wanted_.size(), {});
-    asked_ = 0;
+    requested_ = 0;
     ledger_.drive(*this);
     return results_;
   }
@@ -88,10 +88,10 @@ class Probe : private Source {
  private:
   std::vector<ConfigurationRequest> next(std::size_t room) override {
     std::vector<ConfigurationRequest> list;
-    for (; asked_ < wanted_.size() && list.size() < room; ++asked_) {
+    for (; requested_ < wanted_.size() && list.size() < room; ++requested_) {
       ConfigurationRequest wanted;
-      wanted.index = asked_;
-      wanted.resources_of = wanted_[asked_];
+      wanted.index = requested_;
+      wanted.resources_of = wanted_[requested_];
       list.push_back(std::move(wanted));
     }
     return list;
@@ -117,7 +117,7 @@ class Probe : private Source {
   Ledger& ledger_;
   std::vector<Configuration> wanted_;
   std::vector<Measurement> results_;
-  std::size_t asked_ = 0;
+  std::size_t requested_ = 0;
 };
 
 void take(std::vector<Candidates>& kernels, const Probe::Choice& choice, const Measurement& measurement) {
@@ -198,13 +198,13 @@ SearchSpace reduce_by_occupancy(const Problem& problem, const SearchSpace& space
   measure_occupancy(kernels, space, ledger);
   std::vector<Parameter> parameters = space.parameters();
   std::vector<std::set<Part>> kept(kernels.size());
-  std::string words;
+  std::string message;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     const std::vector<std::size_t> stay = promising(kernels[k], bound);
     for (const std::size_t i : stay) kept[k].insert(kernels[k].parts[i]);
     const std::string name = kernels[k].name.empty() ? "the kernel" : kernels[k].name;
-    words += fmt::format("{}{} {} of {}{}", words.empty() ? "" : ", ", name, stay.size(), kernels[k].parts.size(),
-                         kernels[k].known() ? "" : " (its occupancy is unknown here)");
+    message += fmt::format("{}{} {} of {}{}", message.empty() ? "" : ", ", name, stay.size(), kernels[k].parts.size(),
+                           kernels[k].known() ? "" : " (its occupancy is unknown here)");
     if (kernels[k].parameters.size() != 1) continue;
     Parameter& parameter = parameters[kernels[k].parameters.front()];
     parameter.values = ordered_values(kernels[k], stay, parameter);
@@ -222,7 +222,7 @@ SearchSpace reduce_by_occupancy(const Problem& problem, const SearchSpace& space
   }
   if (list.empty()) throw UserError("occupancy: no configuration of the space is left");
   notes.push_back(fmt::format("occupancy above {:g} %: {} of {} configurations are searched ({})", 100 * bound,
-                              list.size(), space.size(), words));
+                              list.size(), space.size(), message));
   return SearchSpace::from_configurations(std::move(parameters), list);
 }
 

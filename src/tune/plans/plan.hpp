@@ -32,7 +32,7 @@ struct PlanStage {
   /// Parameter names, or "code", "clocks" (core and memory clocks), "power", "all".
   std::vector<std::string> free;
   /// Values of parameters that are not free; for numbers "max", "min", "default", "base" (the maker's base clock; of
-  /// what has none the default), "model" (the best clock of the plan's own fit, else of the board's model). Parameters
+  /// what has none the default), "model" (the best clock of the plan's own fit, else of the GPU's model). Parameters
   /// in neither list keep the value that the stage before found, or their default.
   std::map<std::string, Value> fixed;
   /// Only clocks within the model's suggested range; the range grows where the best found lies at its end.
@@ -97,7 +97,7 @@ struct PlanPoint {
 struct StageResult {
   std::string name, objective, strategy;
   std::uint64_t space = 0;      ///< configurations it could choose from
-  std::uint64_t asked = 0;      ///< configurations that it asked for and no earlier stage had
+  std::uint64_t requested = 0;  ///< configurations that it requested and no earlier stage had
   std::uint64_t evaluated = 0;  ///< those of them that were measured in this run
   std::optional<PlanPoint> best;
   /// For each setting of clocks and limits that it tried, the best configuration there (Going Green, Figures 6 and 7:
@@ -112,8 +112,8 @@ struct PlanResult : Confidence {  // of best
   std::optional<PlanPoint> best;
   std::string why_not;
   std::vector<StageResult> stages;
-  /// Different configurations that its stages asked for: as many as it would measure if it started from nothing.
-  std::uint64_t asked = 0;
+  /// Different configurations that its stages requested: as many as it would measure if it started from nothing.
+  std::uint64_t requested = 0;
   /// What these cost, s: compilers, verification and measurement added up, as measured, recorded or modelled.
   double seconds = 0;
   /// Of the asked: measured in this run, and known before this plan began.
@@ -158,7 +158,7 @@ PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& prob
 
 /// Before prepare_session(): plans need energy, and clocks; a simulated device without any gets some of its profile.
 /// What was added, for the user; empty for nothing.
-/// `names`: the plans that are to be run; a model of the board is asked for where one of them needs it.
+/// `names`: the plans that are to be run; a model of the GPU is requested where one of them needs it.
 std::string prepare_for_plans(Problem& problem, SetupOptions& setup, const std::string& names);
 
 /// Runs the named plans ("a,b", "all") on a prepared session: the command's `tune --plan` and Python's.

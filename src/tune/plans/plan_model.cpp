@@ -13,7 +13,7 @@ namespace ergotune::plans {
 namespace {
 
 struct ClockPoint {
-  double asked_mhz = 0, energy = 0, time = 0;
+  double requested_mhz = 0, energy = 0, time = 0;
   PowerSample sample;
 };
 
@@ -25,10 +25,10 @@ class EnergyCurve {
  public:
   EnergyCurve(const PowerModel& model, std::vector<ClockPoint> points) : model_(model), points_(std::move(points)) {
     std::sort(points_.begin(), points_.end(),
-              [](const ClockPoint& a, const ClockPoint& b) { return a.asked_mhz < b.asked_mhz; });
+              [](const ClockPoint& a, const ClockPoint& b) { return a.requested_mhz < b.requested_mhz; });
     std::vector<double> x, y;
     for (const ClockPoint& p : points_) {
-      x.push_back(1 / p.asked_mhz);
+      x.push_back(1 / p.requested_mhz);
       y.push_back(p.time);
     }
     const LineFit line = fit_line(x, y);
@@ -41,10 +41,10 @@ class EnergyCurve {
  private:
   double shape(double f) const { return (model_.usable ? model_.curve.power(f) : 1.0) * (start_ + slope_ / f); }
   double correction(double f) const {
-    const auto ratio = [&](const ClockPoint& p) { return p.energy / shape(p.asked_mhz); };
-    if (f <= points_.front().asked_mhz) return ratio(points_.front());
+    const auto ratio = [&](const ClockPoint& p) { return p.energy / shape(p.requested_mhz); };
+    if (f <= points_.front().requested_mhz) return ratio(points_.front());
     for (std::size_t i = 1; i < points_.size(); ++i) {
-      const double low = points_[i - 1].asked_mhz, high = points_[i].asked_mhz;
+      const double low = points_[i - 1].requested_mhz, high = points_[i].requested_mhz;
       if (f > high) continue;
       const double share = high > low ? (f - low) / (high - low) : 0;
       return (1 - share) * ratio(points_[i - 1]) + share * ratio(points_[i]);
@@ -56,17 +56,17 @@ class EnergyCurve {
   double start_ = 0, slope_ = 0;
 };
 
-std::optional<ClockPoint> clock_point(const Measurement& m, double asked_mhz) {
+std::optional<ClockPoint> clock_point(const Measurement& m, double requested_mhz) {
   const auto energy = m.value("energy"), time = m.value("time");
   if (!usable(m.status) || !energy || !time || *energy <= 0 || *time <= 0) return std::nullopt;
   ClockPoint point;
-  point.asked_mhz = asked_mhz;
+  point.requested_mhz = requested_mhz;
   point.energy = *energy;
   point.time = *time;
   // The clock that ran, where it was recorded: throttled samples then lie on the curve.
-  point.sample.clock_mhz = m.value("core_clock") ? *m.value("core_clock") * 1e-6 : asked_mhz;
-  if (point.sample.clock_mhz < 0.2 * asked_mhz || point.sample.clock_mhz > 1.2 * asked_mhz)
-    point.sample.clock_mhz = asked_mhz;
+  point.sample.clock_mhz = m.value("core_clock") ? *m.value("core_clock") * 1e-6 : requested_mhz;
+  if (point.sample.clock_mhz < 0.2 * requested_mhz || point.sample.clock_mhz > 1.2 * requested_mhz)
+    point.sample.clock_mhz = requested_mhz;
   point.sample.power_w = *energy / *time;
   if (m.value("core_voltage")) point.sample.voltage_v = m.value("core_voltage");
   return point;
@@ -171,7 +171,7 @@ void PlanRun::fit_model(const PlanStage& stage) {
   StageResult result;
   result.name = stage.name;
   result.objective = "power over clock";
-  const std::uint64_t before = asked_.size(), measured_before = result_.evaluated;
+  const std::uint64_t before = requested_.size(), measured_before = result_.evaluated;
   const auto clock = core_clock();
   if (!clock) {
     // No clock to steer: the rest of the plan goes on with what there is to vary.
@@ -191,7 +191,7 @@ void PlanRun::fit_model(const PlanStage& stage) {
   if (!result_.why_not.empty()) return;
   result.space = space_.parameters()[*clock].values.size();
   result.strategy = fmt::format("{} clocks of one code configuration", result_.model->samples);
-  result.asked = asked_.size() - before;
+  result.requested = requested_.size() - before;
   result.evaluated = result_.evaluated - measured_before;
   result.best = best(indices, objective("energy"));
   result_.stages.push_back(std::move(result));

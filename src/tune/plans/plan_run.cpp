@@ -47,18 +47,18 @@ PlanResult PlanRun::run() {
     if (interrupted()) result_.why_not = fmt::format("interrupted in stage \"{}\"", stage.name);
   }
   ledger_.set_stage({});
-  result_.asked = asked_.size();
-  for (const ConfigurationIndex index : asked_) {
+  result_.requested = requested_.size();
+  for (const ConfigurationIndex index : requested_) {
     const Measurement& m = *find(index);
     result_.seconds += m.compile_seconds + m.verify_seconds + m.measure_seconds + m.tuner_seconds;
   }
-  result_.known = result_.asked - result_.evaluated;
+  result_.known = result_.requested - result_.evaluated;
   if (result_.why_not.empty() && !result_.stages.empty()) result_.best = result_.stages.back().best;
   return result_;
 }
 
-void PlanRun::note_asked(ConfigurationIndex index) {
-  if (asked_.insert(index).second) result_.evaluated += !known_before_.contains(index);
+void PlanRun::note_requested(ConfigurationIndex index) {
+  if (requested_.insert(index).second) result_.evaluated += !known_before_.contains(index);
 }
 
 const Measurement* PlanRun::find(ConfigurationIndex index) const {
@@ -73,7 +73,7 @@ void PlanRun::evaluate(const PlanStage& stage, std::vector<ConfigurationIndex> i
   began_ = host_seconds();
   ListSource list(std::move(indices),
                   [&](const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) {
-                    note_asked(wanted.index);
+                    note_requested(wanted.index);
                     tell(stage, wanted.index, measurement, fresh, progress);
                     return !each || each(wanted.index, measurement, fresh);
                   });
@@ -216,7 +216,7 @@ void PlanRun::tune(const PlanStage& stage) {
   StageResult result;
   result.name = stage.name;
   result.objective = stage.objective.empty() ? problem_.objective.text : stage.objective;
-  const std::uint64_t before = asked_.size(), measured_before = result_.evaluated;
+  const std::uint64_t before = requested_.size(), measured_before = result_.evaluated;
 
   std::size_t freed = 0;
   for (const std::string& name : stage.free) {
@@ -261,7 +261,7 @@ void PlanRun::tune(const PlanStage& stage) {
   }
   result.best = best;
   result.by_setting = by_setting(stage, seen);
-  result.asked = asked_.size() - before;
+  result.requested = requested_.size() - before;
   result.evaluated = result_.evaluated - measured_before;
   result_.stages.push_back(std::move(result));
   seen_before_ = std::move(seen);

@@ -26,7 +26,7 @@ class PlanRun {
   void fit_model(const PlanStage& stage);
   /// Configurations that differ from `code` in the clock alone, at the clocks that a model is fitted to.
   std::vector<ConfigurationIndex> at_spaced_clocks(std::size_t clock, ConfigurationIndex code) const;
-  /// The board's own model in the place of a fit of the plan's.
+  /// The GPU's own model in the place of a fit of the plan's.
   void use_device_model();
   void note_base_clock(const PlanStage& stage);
   /// The best of what was seen, for each setting of clocks and limits; what was confirmed comes first, with its mean.
@@ -40,8 +40,8 @@ class PlanRun {
   void evaluate(const PlanStage& stage, std::vector<ConfigurationIndex> indices, const Each& each = {});
   void tell(const PlanStage& stage, ConfigurationIndex index, const Measurement& measurement, bool fresh,
             SessionProgress& progress);
-  /// Counts a configuration as asked for, once.
-  void note_asked(ConfigurationIndex index);
+  /// Counts a configuration as requested, once.
+  void note_requested(ConfigurationIndex index);
   /// What it read when it was searched, whatever a confirmation has said since: a plan that goes on after a kill takes
   /// the same way as before.
   const Measurement* find(ConfigurationIndex index) const;
@@ -80,7 +80,7 @@ class PlanRun {
   const SearchSpace& space_;
   const PlanOptions& options_;
   std::vector<ParameterKind> kinds_;
-  std::set<ConfigurationIndex> asked_;
+  std::set<ConfigurationIndex> requested_;
   std::set<ConfigurationIndex> known_before_;
   StageState state_;
   /// What the stage before looked at, and its objective: for PlanStage::keep_within.

@@ -52,13 +52,13 @@ std::vector<ConfigurationIndex> PlanRun::searched_stage(const PlanStage& stage, 
   session.early_stop = false;  // plans are compared by what they spend
   std::set<ConfigurationIndex> seen;
   session.progress = [&](const SessionProgress& progress) {
-    SessionProgress told = progress;
-    told.objective = wanted.name();
-    told.unit = wanted.unit();
-    if (options_.progress) options_.progress(plan_.name, stage.name, told);
+    SessionProgress reported = progress;
+    reported.objective = wanted.name();
+    reported.unit = wanted.unit();
+    if (options_.progress) options_.progress(plan_.name, stage.name, reported);
     if (progress.last == nullptr) return;
     seen.insert(progress.last->index);
-    note_asked(progress.last->index);
+    note_requested(progress.last->index);
   };
   result.strategy = run_session(ledger_, part, wanted, session).strategy;
   return {seen.begin(), seen.end()};

@@ -14,7 +14,7 @@
 namespace ergotune {
 namespace {
 
-/// Of the clock that was asked for: less than this share, and than half a usual step, is no throttling.
+/// Of the clock that was requested: less than this share, and than half a usual step, is no throttling.
 constexpr double kSameClock = 0.01, kHalfStepMhz = 7.5;
 /// Clocks that turn out to be throttled cost as many further ones, up to so many.
 constexpr std::size_t kMostThrottled = 4;
@@ -33,7 +33,7 @@ class ClockSource : public Source {
     if (under_way_) return {};
     const auto clock = next_clock_to_try();
     if (!clock) return {};
-    asked_.insert(*clock);
+    requested_.insert(*clock);
     under_way_ = clock;
     ConfigurationRequest wanted;
     wanted.index = by_clock_.at(*clock);
@@ -42,20 +42,20 @@ class ClockSource : public Source {
   }
 
   void take(const ConfigurationRequest&, const Measurement& m, bool) override {
-    const double asked = *under_way_;
+    const double requested = *under_way_;
     under_way_.reset();
     const auto energy = m.value("energy"), time = m.value("time"), ran = m.value("core_clock");
     auto power = m.value("power");
     if (!power && energy && time && *time > 0) power = *energy / *time;
-    const bool told = ran && *ran * 1e-6 > 0.2 * asked && *ran * 1e-6 < 1.1 * asked;
-    const bool slower = told && *ran * 1e-6 < asked - std::max(kHalfStepMhz, kSameClock * asked);
-    // One that ran slower than asked counts as failed, but says where the board throttles.
+    const bool reported = ran && *ran * 1e-6 > 0.2 * requested && *ran * 1e-6 < 1.1 * requested;
+    const bool slower = reported && *ran * 1e-6 < requested - std::max(kHalfStepMhz, kSameClock * requested);
+    // One that ran slower than asked counts as failed, but says where the GPU throttles.
     if ((!usable(m.status) && !slower) || !power) {
-      out_.notes.push_back(fmt::format("{:.0f} MHz: {}", asked, m.message.empty() ? "no power" : m.message));
+      out_.notes.push_back(fmt::format("{:.0f} MHz: {}", requested, m.message.empty() ? "no power" : m.message));
       return;
     }
     PowerSample sample;
-    sample.clock_mhz = told ? *ran * 1e-6 : asked;
+    sample.clock_mhz = reported ? *ran * 1e-6 : requested;
     sample.power_w = *power;
     sample.power_error_w = m.standard_error("power");
     sample.voltage_v = m.value("core_voltage");
@@ -66,7 +66,7 @@ class ClockSource : public Source {
       out_.throttled.push_back(sample);
       out_.high_mhz = std::min(out_.high_mhz, sample.clock_mhz);
       out_.notes.push_back(
-          fmt::format("{:.0f} MHz ran at {:.0f} MHz: left out of the fit, and no clock above that is asked", asked,
+          fmt::format("{:.0f} MHz ran at {:.0f} MHz: left out of the fit, and no clock above that is asked", requested,
                       sample.clock_mhz));
     } else {
       out_.samples.push_back(sample);
@@ -75,7 +75,7 @@ class ClockSource : public Source {
     for (const std::string& warning : m.warnings) {
       if (std::find(out_.notes.begin(), out_.notes.end(), warning) == out_.notes.end()) out_.notes.push_back(warning);
     }
-    if (options_.progress) options_.progress(sample, asked_.size(), options_.count);
+    if (options_.progress) options_.progress(sample, requested_.size(), options_.count);
   }
 
  private:
@@ -86,13 +86,14 @@ class ClockSource : public Source {
       if (clock < out_.high_mhz || out_.throttled.empty()) return clock;
     }
     const std::size_t wanted = options_.count + std::min(kMostThrottled, out_.throttled.size());
-    if (asked_.size() >= std::min(wanted, out_.supported_mhz.size())) return std::nullopt;
+    if (requested_.size() >= std::min(wanted, out_.supported_mhz.size())) return std::nullopt;
     // Clocks a step from one that is known teach little.
     const double spacing = (out_.high_mhz - out_.low_mhz) / (2.5 * static_cast<double>(options_.count));
     std::vector<double> candidates;
     for (const double f : out_.supported_mhz) {
       if (!out_.throttled.empty() && f >= out_.high_mhz) continue;
-      const bool near = std::any_of(asked_.begin(), asked_.end(), [&](double g) { return std::abs(f - g) < spacing; });
+      const bool near =
+          std::any_of(requested_.begin(), requested_.end(), [&](double g) { return std::abs(f - g) < spacing; });
       if (!near) candidates.push_back(f);
     }
     return next_clock(fit_power_model(out_.samples), out_.samples, candidates);
@@ -102,7 +103,7 @@ class ClockSource : public Source {
   const SamplingOptions& options_;
   PowerSampling& out_;
   std::vector<double> spaced_;
-  std::set<double> asked_;
+  std::set<double> requested_;
   std::optional<double> under_way_;
 };
 
@@ -125,7 +126,7 @@ PowerSampling sample_clocks(Ledger& ledger, const SamplingOptions& options) {
   out.high_mhz = out.supported_mhz.back();
   ClockSource source(std::move(by_clock), options, out);
   ledger.drive(source);
-  // A board that throttles nearly everywhere: better these than none.
+  // A GPU that throttles nearly everywhere: better these than none.
   if (out.samples.size() < 3) {
     for (const PowerSample& sample : out.throttled) {
       out.samples.push_back(sample);

@@ -22,18 +22,18 @@ constexpr double kChance = 0.02;
 constexpr int kRaces = 4;
 // Where one that was measured once is expected to gain more than that, it is confirmed as well: so often at most.
 constexpr int kConfirmationBatches = 3;
-// A board that is lost meanwhile takes its rounds with it: they begin again on another.
-constexpr int kLostBoards = 3;
+// A GPU that is lost meanwhile takes its rounds with it: they begin again on another.
+constexpr int kLostGpus = 3;
 
 }  // namespace
 
-ConfirmationSource::ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string board,
+ConfirmationSource::ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string gpu,
                                        int first, std::function<void(std::size_t)> each)
     : order_(candidates.size()),
       round_(first - 1),
       rounds_left_(rounds),
       sent_(candidates.size()),
-      board_(std::move(board)),
+      gpu_(std::move(gpu)),
       each_(std::move(each)) {
   for (const ConfigurationIndex index : candidates) candidates_.push_back({index, {}});
   std::iota(order_.begin(), order_.end(), std::size_t{0});
@@ -52,7 +52,7 @@ std::vector<ConfigurationRequest> ConfirmationSource::next(std::size_t room) {
     ConfigurationRequest wanted;
     wanted.index = candidates_[order_[sent_++]].index;
     wanted.kind = RowKind::confirmation;
-    wanted.board = board_;
+    wanted.gpu = gpu_;
     list.push_back(wanted);
   }
   under_way_ += list.size();
@@ -61,7 +61,7 @@ std::vector<ConfigurationRequest> ConfirmationSource::next(std::size_t room) {
 
 void ConfirmationSource::take(const ConfigurationRequest& wanted, const Measurement& measurement, bool) {
   --under_way_;
-  boards_.insert(wanted.board);
+  gpus_.insert(wanted.gpu);
   for (Candidate& candidate : candidates_) {
     if (candidate.index == wanted.index) candidate.rounds.push_back({round_, measurement});
   }
@@ -146,7 +146,7 @@ Repeats Confirmation::repeats() const {
     const auto here = searched_.find(index);
     if (here != searched_.end())
       pairs.emplace_back(&here->second, &entry.measurement);
-    else if (entry.searched && entry.board.empty())
+    else if (entry.searched && entry.gpu.empty())
       pairs.emplace_back(&*entry.searched, &entry.measurement);
   }
   return repeats_of(objective_, pairs);
@@ -163,11 +163,11 @@ Repeats Confirmation::stored_repeats() const {
 
 /// Of several the first that is there; empty where there is one.
 std::string Confirmation::choose_device() const {
-  const std::vector<DeviceShare> boards = ledger_.evaluator().boards();
-  if (std::any_of(boards.begin(), boards.end(), [&](const DeviceShare& b) { return b.board == board_ && !b.lost; }))
-    return board_;
-  const auto first = std::find_if(boards.begin(), boards.end(), [](const DeviceShare& b) { return !b.lost; });
-  return first == boards.end() ? std::string() : first->board;
+  const std::vector<DeviceShare> gpus = ledger_.evaluator().gpus();
+  if (std::any_of(gpus.begin(), gpus.end(), [&](const DeviceShare& b) { return b.gpu == gpu_ && !b.lost; }))
+    return gpu_;
+  const auto first = std::find_if(gpus.begin(), gpus.end(), [](const DeviceShare& b) { return !b.lost; });
+  return first == gpus.end() ? std::string() : first->gpu;
 }
 
 double Confirmation::expected_round(const std::vector<ConfigurationIndex>& candidates) const {
@@ -177,13 +177,13 @@ double Confirmation::expected_round(const std::vector<ConfigurationIndex>& candi
 }
 
 bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
-  if (const std::string board = choose_device(); board != board_) {
+  if (const std::string gpu = choose_device(); gpu != gpu_) {
     rounds_.clear();
-    board_ = board;
+    gpu_ = gpu;
   }
-  // What was confirmed on another board says nothing beside these: it is measured again.
+  // What was confirmed on another GPU says nothing beside these: it is measured again.
   for (const ConfigurationIndex index : standing_.order()) {
-    const bool elsewhere = is_confirmed(index) && ledger_.find(index)->board != board_;
+    const bool elsewhere = is_confirmed(index) && ledger_.find(index)->gpu != gpu_;
     if (elsewhere && std::find(candidates.begin(), candidates.end(), index) == candidates.end())
       candidates.push_back(index);
   }
@@ -200,9 +200,9 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
   tell(all);
   for (const ConfigurationIndex index : candidates)
     if (!is_confirmed(index)) searched_.try_emplace(index, standing_.judged(index));
-  ConfirmationSource source(candidates, kConfirmationRounds, board_, next_round_, tell);
+  ConfirmationSource source(candidates, kConfirmationRounds, gpu_, next_round_, tell);
   if (!ledger_.drive(source).empty()) return false;
-  if (source.boards().size() > 1 && lost_boards_++ < kLostBoards) return confirm(std::move(candidates));
+  if (source.gpus().size() > 1 && lost_gpus_++ < kLostGpus) return confirm(std::move(candidates));
   next_round_ += kConfirmationRounds;
   for (const ConfirmationSource::Candidate& candidate : source.candidates()) {
     std::vector<ConfirmationRound>& rounds = rounds_[candidate.index];
@@ -215,7 +215,7 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
       standing_.see(index);
       continue;
     }
-    ledger_.confirm(index, std::move(mean), static_cast<int>(rounds_.at(index).size()), objective_.spec(), board_);
+    ledger_.confirm(index, std::move(mean), static_cast<int>(rounds_.at(index).size()), objective_.spec(), gpu_);
     standing_.see(index);
   }
   standing_.judge_again();

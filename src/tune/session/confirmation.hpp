@@ -24,7 +24,7 @@ struct ConfirmationRound {
 };
 
 /// Rounds of confirmation as a source: each candidate once a round, in an order of its own each round, so that drift of
-/// the board does not favour one of them. The next round begins when the last one has ended.
+/// the GPU does not favour one of them. The next round begins when the last one has ended.
 class ConfirmationSource : public Source {
  public:
   struct Candidate {
@@ -32,12 +32,12 @@ class ConfirmationSource : public Source {
     std::vector<ConfirmationRound> rounds;
   };
 
-  /// `board`: the one of several that measures them all; empty where there is one. `first`: number of the first round.
+  /// `GPU`: the one of several that measures them all; empty where there is one. `first`: number of the first round.
   /// `each`: called after each measurement with the number of those that are still to come.
-  ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string board = {},
-                     int first = 0, std::function<void(std::size_t left)> each = {});
-  /// The boards that did: more than one where the first was lost meanwhile.
-  const std::set<std::string>& boards() const { return boards_; }
+  ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string gpu = {}, int first = 0,
+                     std::function<void(std::size_t left)> each = {});
+  /// The GPUs that did: more than one where the first was lost meanwhile.
+  const std::set<std::string>& gpus() const { return gpus_; }
   std::vector<ConfigurationRequest> next(std::size_t room) override;
   void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override;
   /// With all of their rounds once the ledger says that the source has finished.
@@ -48,9 +48,9 @@ class ConfirmationSource : public Source {
   std::vector<std::size_t> order_;
   int round_, rounds_left_;
   std::size_t sent_, under_way_ = 0;
-  std::string board_;
+  std::string gpu_;
   std::function<void(std::size_t)> each_;
-  std::set<std::string> boards_;
+  std::set<std::string> gpus_;
   Random random_{7};
 };
 
@@ -108,8 +108,8 @@ class Confirmation {
   std::map<ConfigurationIndex, std::vector<ConfirmationRound>> rounds_;  ///< of this confirmation
   std::map<ConfigurationIndex, Measurement> searched_;                   ///< what they were judged by before
   int next_round_ = 0;
-  std::string board_;  ///< that measured them
-  int lost_boards_ = 0;
+  std::string gpu_;  ///< that measured them
+  int lost_gpus_ = 0;
   double began_ = 0;  ///< host_seconds()
   /// Measurements so far, and those that are expected to follow the batch that is under way.
   std::size_t done_ = 0, expected_further_ = 0;

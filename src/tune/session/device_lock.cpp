@@ -34,7 +34,7 @@ std::filesystem::path lock_of(const DeviceInfo& device) {
 }
 
 /// "process 4711 (ergotune tune gemm.toml)".
-std::string in_words(long process) {
+std::string as_text(long process) {
   if (process <= 0) return "another process";
   std::string line = read_file(fmt::format("/proc/{}/cmdline", process)).value_or("");
   while (!line.empty() && line.back() == '\0') line.pop_back();
@@ -53,7 +53,7 @@ std::shared_ptr<void> wait_for_lock(const DeviceInfo& device, const std::functio
   static std::map<std::filesystem::path, std::weak_ptr<FileLock>> held;
   const std::filesystem::path file = lock_of(device);
   const double began = host_seconds();
-  for (bool told = false;; std::this_thread::sleep_for(kPatience)) {
+  for (bool reported = false;; std::this_thread::sleep_for(kPatience)) {
     if (interrupted && interrupted->load()) return nullptr;
     long holder = 0;
     {
@@ -71,14 +71,14 @@ std::shared_ptr<void> wait_for_lock(const DeviceInfo& device, const std::functio
     if (patience > 0 && host_seconds() - began >= patience)
       throw Error(fmt::format(
           "the {:g} s of this session's budget went by while {} measured on {} ({}); give it more, or run it later",
-          patience, in_words(holder), device.id, device.name));
-    if (told) continue;
-    told = true;
-    const std::string words = fmt::format("{} measures on {} ({})", in_words(holder), device.id, device.name);
+          patience, as_text(holder), device.id, device.name));
+    if (reported) continue;
+    reported = true;
+    const std::string message = fmt::format("{} measures on {} ({})", as_text(holder), device.id, device.name);
     const std::string otherwise =
         "ERGOTUNE_DEVICE_LOCK=off in the environment lets both measure and disturb each other";
-    if (!announce) throw UserError(fmt::format("{}; wait until it has ended, or {}", words, otherwise));
-    announce(fmt::format("{}: this session waits until it has ended; Ctrl-C gives up, {}", words, otherwise));
+    if (!announce) throw UserError(fmt::format("{}; wait until it has ended, or {}", message, otherwise));
+    announce(fmt::format("{}: this session waits until it has ended; Ctrl-C gives up, {}", message, otherwise));
   }
 }
 

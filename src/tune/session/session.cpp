@@ -56,8 +56,8 @@ class Search {
   Leaderboard standing_;
   StrategySource source_;
   std::uint64_t evaluated_ = 0, known_ = 0, retried_ = 0;
-  std::vector<DeviceShare> boards_;
-  double boards_at_ = -1e300;  ///< when they were looked at
+  std::vector<DeviceShare> gpus_;
+  double gpus_at_ = -1e300;  ///< when they were looked at
 };
 
 void Search::progress(const ConfigurationResult* last, const std::string& phase, std::optional<double> left) {
@@ -79,11 +79,11 @@ void Search::progress(const ConfigurationResult* last, const std::string& phase,
     if (budget.seconds > 0)
       progress.seconds_left = std::min(*progress.seconds_left, std::max(0.0, budget.seconds - progress.seconds));
   }
-  if (progress.seconds + started_ - boards_at_ >= 1) {
-    boards_at_ = progress.seconds + started_;
-    boards_ = ledger_.evaluator().boards();
+  if (progress.seconds + started_ - gpus_at_ >= 1) {
+    gpus_at_ = progress.seconds + started_;
+    gpus_ = ledger_.evaluator().gpus();
   }
-  progress.boards = boards_;
+  progress.gpus = gpus_;
   progress.phase = phase;
   progress.last = last;
   ledger_.tell(progress);
@@ -152,13 +152,13 @@ std::string Search::search() {
   return why.empty() ? source_.why_finished() : why;
 }
 
-/// The boards that measured, and how they compare.
-std::vector<DeviceResult> boards_of(const Ledger& ledger) {
+/// The GPUs that measured, and how they compare.
+std::vector<DeviceResult> gpus_of(const Ledger& ledger) {
   std::vector<DeviceResult> list;
-  for (const DeviceShare& board : ledger.evaluator().boards()) {
-    DeviceResult result{board, {}};
+  for (const DeviceShare& gpu : ledger.evaluator().gpus()) {
+    DeviceResult result{gpu, {}};
     for (const std::string& name : DeviceFactors::compared())
-      if (const auto factor = ledger.factors().factor(board.board, name)) result.factors[name] = *factor;
+      if (const auto factor = ledger.factors().factor(gpu.gpu, name)) result.factors[name] = *factor;
     list.push_back(std::move(result));
   }
   return list;
@@ -179,7 +179,7 @@ SessionResult Search::run() {
   const std::size_t shown = std::max<std::size_t>(options_.top, 1);
   for (const ConfigurationIndex index : standing_.ranking()) result.best.push_back(*ledger_.find(index));
   if (objective_.kind() != Objective::Kind::pareto && result.best.size() > shown) result.best.resize(shown);
-  result.boards = boards_of(ledger_);
+  result.gpus = gpus_of(ledger_);
   for (const std::string& name : objective_.quantities())
     if (const auto drift = ledger_.factors().drift(name)) result.drift[name] = *drift;
   result.evaluated = evaluated_;

@@ -42,7 +42,7 @@ struct SessionProgress {
   /// What was learnt last; null where nothing new came.
   const ConfigurationResult* last = nullptr;
   /// Where several devices measure: looked at once a second.
-  std::vector<DeviceShare> boards;
+  std::vector<DeviceShare> gpus;
 };
 
 /// One of several devices of a session.
@@ -98,7 +98,7 @@ struct SessionResult : Confidence {  // of best[0]
   /// objectives the whole front. Indices are the ledger's.
   std::vector<ConfigurationResult> best;
   /// Where several devices measured.
-  std::vector<DeviceResult> boards;
+  std::vector<DeviceResult> gpus;
   /// How much the conditions changed while it searched, by quantity of the objective; empty where nothing drifted.
   std::map<std::string, Drift::Range> drift;
   std::uint64_t evaluated = 0;  ///< measured in this run

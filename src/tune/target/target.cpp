@@ -99,7 +99,7 @@ std::pair<std::string, int> simulated_devices(const std::string& text) {
 }
 
 void open_simulated(Target& target, const SetupOptions& options) {
-  const auto [name, boards] = simulated_devices(options.run.device);
+  const auto [name, gpus] = simulated_devices(options.run.device);
   const DeviceProfile profile = load_device_profile(name);
   target.device.id = "sim:" + name;
   target.device.backend = "simulated";
@@ -112,7 +112,7 @@ void open_simulated(Target& target, const SetupOptions& options) {
   build_space(target, options);
   SimulationOptions simulation;
   simulation.seed = options.run.seed;
-  simulation.boards = boards;
+  simulation.gpus = gpus;
   target.evaluator = make_simulated(profile, target.problem, *target.space, simulation);
   const auto device = std::make_shared<const SimulatedDevice>(profile, target.problem, target.space->parameters());
   target.truth = [device](const Configuration& configuration) { return device->truth(configuration); };

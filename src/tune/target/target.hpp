@@ -39,7 +39,7 @@ struct SetupOptions {
   int space_threads = 0;
   /// Values for execution parameters that ask for the model's suggestion (tune/model).
   std::map<ParameterKind, std::vector<double>> suggested;
-  /// A power-frequency model of the board is wanted although no execution parameter asks for it (a plan's
+  /// A power-frequency model of the GPU is wanted although no execution parameter asks for it (a plan's
   /// `fixed = "model"`).
   bool needs_model = false;
   /// What takes its time while the target is opened (a model that is fitted first) is reported here line by line, and
@@ -59,7 +59,7 @@ using Truth = std::function<std::optional<Measurement>(const Configuration&)>;
 
 /// Members are destroyed in reverse order: the evaluator goes before the space it refers to.
 struct Target {
-  Problem original;   ///< as it was asked for
+  Problem original;   ///< as it was requested
   Problem problem;    ///< with execution parameters resolved
   DeviceInfo device;  ///< replay and simulated: id and name only
   Constants constants;
@@ -71,10 +71,10 @@ struct Target {
   LiveDevice* live = nullptr;  ///< the evaluator, where it really runs kernels
   /// Replay and simulated: what is recorded, or what the model says without noise.
   Truth truth;
-  std::string board_key;  ///< Control::device_key() of the board whose clocks are set; empty where none are
+  std::string gpu_key;  ///< Control::device_key() of the GPU whose clocks are set; empty where none are
   /// MHz, where the maker or the driver says it.
   std::optional<double> base_clock_mhz;
-  /// Where it was asked for (tune/plans/device_model.hpp).
+  /// Where it was requested (tune/plans/device_model.hpp).
   std::shared_ptr<const DeviceModel> device_model;
   std::string identity;            ///< uuid or name, driver version, compiler identity
   std::string conditions;          ///< what is measured and how

@@ -31,7 +31,7 @@ std::vector<std::string> names_in(const ObjectiveSpec& spec) {
 }
 
 /// A metric that names what nothing has is a value of no configuration. One that the objective does not rest on may
-/// name what is not measured this time (an observer that was not asked for), but nothing unknown.
+/// name what is not measured this time (an observer that was not requested), but nothing unknown.
 void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>& said,
                           const std::vector<std::string>& observed, const Recording* recording) {
   std::vector<std::string> known = said;
@@ -69,7 +69,7 @@ void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>
       if (!quantity_info(name) && observer_of(name).empty() && !knows(observed, name)) refuse(metric, name);
 }
 
-/// Whether such quantities come without being asked for.
+/// Whether such quantities come without being requested.
 bool says(const Problem& problem, const QuantityInfo& info) {
   if (problem.program && (info.name == "idle_subtracted_energy" || info.name == "corrected_energy")) return false;
   switch (info.producer) {

@@ -22,7 +22,7 @@ std::optional<double> from_profile(const std::string& name) {
   }
 }
 
-bool asked_for(const Target& target, const SetupOptions& options) {
+bool is_requested(const Target& target, const SetupOptions& options) {
   const auto& specs = target.problem.execution_parameters;
   return options.needs_model || std::any_of(specs.begin(), specs.end(), [](const ExecutionParameterSpec& spec) {
            return spec.kind == ParameterKind::core_clock_mhz && spec.choice == ExecutionParameterSpec::Choice::model;
@@ -56,7 +56,7 @@ bool take_clock_parameters(Problem& problem) {
 
 std::optional<double> base_clock_of(const std::string& device_name, Control& control) {
   if (const auto base = from_profile(device_name)) return base;
-  const auto facts = nvml_board_facts(control.device_key());
+  const auto facts = nvml_gpu_facts(control.device_key());
   if (!facts) return std::nullopt;
   if (const auto base = from_profile(facts->name)) return base;
   const ControlRange range = control.range(ControlQuantity::core_clock_mhz);
@@ -66,14 +66,14 @@ std::optional<double> base_clock_of(const std::string& device_name, Control& con
 }
 
 Suggested clocks_by_model(Target& target, const SetupOptions& options, Control& control) {
-  if (asked_for(target, options) && !options.suggested.contains(ParameterKind::core_clock_mhz))
+  if (is_requested(target, options) && !options.suggested.contains(ParameterKind::core_clock_mhz))
     target.device_model =
-        std::make_shared<const DeviceModel>(model_of_board(options, target.device.id, control, target.notes));
+        std::make_shared<const DeviceModel>(model_of_gpu(options, target.device.id, control, target.notes));
   return with(target, options);
 }
 
 Suggested clocks_by_simulation(Target& target, const SetupOptions& options) {
-  if (asked_for(target, options) && !options.suggested.contains(ParameterKind::core_clock_mhz)) {
+  if (is_requested(target, options) && !options.suggested.contains(ParameterKind::core_clock_mhz)) {
     DeviceModelOptions model;
     model.setup.run.device = target.device.id;
     model.setup.run.seed = options.run.seed;
@@ -86,7 +86,7 @@ void model_of_recording(Target& target, const SetupOptions& options, const Recor
   if (!options.needs_model) return;
   try {
     DeviceModel model;
-    model.of.board = target.device.id;
+    model.of.gpu = target.device.id;
     model.sampling = samples_of(recording);
     model.model = fit_samples(model.sampling);
     target.device_model = std::make_shared<const DeviceModel>(std::move(model));
@@ -96,10 +96,10 @@ void model_of_recording(Target& target, const SetupOptions& options, const Recor
 }
 
 void ask_of_energy(Problem& problem, const LiveOptions& live, const std::string& option, double value) {
-  const auto asked = std::find_if(problem.observers.begin(), problem.observers.end(),
-                                  [](const ObserverSpec& spec) { return spec.name == "energy"; });
-  if (asked != problem.observers.end()) {
-    asked->options.try_emplace(option, std::vector<Value>{value});
+  const auto requested = std::find_if(problem.observers.begin(), problem.observers.end(),
+                                      [](const ObserverSpec& spec) { return spec.name == "energy"; });
+  if (requested != problem.observers.end()) {
+    requested->options.try_emplace(option, std::vector<Value>{value});
     return;
   }
   ObserverSpec energy{"energy", {{"seconds", {live.energy_seconds}}, {option, {value}}}, {}};

@@ -22,7 +22,7 @@
 namespace ergotune {
 namespace {
 
-/// Quantities that only a sensor or the board's monitor can give.
+/// Quantities that only a sensor or the GPU's monitor can give.
 bool needs_sensor(const Objective& objective) {
   const auto list = quantities();
   return std::any_of(list.begin(), list.end(), [&](const QuantityInfo& info) {
@@ -71,7 +71,7 @@ void check_several(const SetupOptions& options, const Problem& problem) {
   for (const SensorInfo& sensor : list_sensors()) {
     const auto& named = options.run.sensors;
     if (std::find(named.begin(), named.end(), sensor.id) == named.end()) continue;
-    if (sensor.scope == SensorScope::board || sensor.scope == SensorScope::chip)
+    if (sensor.scope == SensorScope::gpu || sensor.scope == SensorScope::chip)
       throw UserError(fmt::format(
           "the sensor {} belongs to one of several devices; without --sensor each is measured by its own", sensor.id));
     if (!options.run.quiet_node)
@@ -84,7 +84,7 @@ void check_several(const SetupOptions& options, const Problem& problem) {
 
 std::string measured_identity(const Target& target) {
   const DeviceInfo& device = target.device;
-  const bool several = !target.evaluator->boards().empty();
+  const bool several = !target.evaluator->gpus().empty();
   return fmt::format("{} | {} | {}",
                      several               ? "devices of type " + device.name
                      : device.uuid.empty() ? device.name
@@ -119,8 +119,8 @@ ControlledDevice& open_evaluator(Target& target, const SetupOptions& options, co
 void note_macro_clashes(Target& target) {
   const auto note = [&](const Kernel& kernel) {
     const KernelSource* source = &source_for_device(kernel, target.device.backend);
-    for (const std::string& words : macro_clash_notes(target.original, kernel, target.constants, {source}))
-      target.notes.push_back(words);
+    for (const std::string& message : macro_clash_notes(target.original, kernel, target.constants, {source}))
+      target.notes.push_back(message);
   };
   std::vector<const Verification*> verifications{&target.original.verification};
   for (const Kernel& kernel : target.original.kernels) {
@@ -230,7 +230,7 @@ void open_live(Target& target, const SetupOptions& options) {
   std::vector<std::unique_ptr<Control>> controls = find_controls(target, options, named);
   if (!controls.empty()) {
     Control& control = *controls.front();
-    target.board_key = control.device_key();
+    target.gpu_key = control.device_key();
     target.base_clock_mhz = base_clock_of(target.device.name, control);
     resolve_execution_parameters(target.problem, control, clocks_by_model(target, options, control));
   }

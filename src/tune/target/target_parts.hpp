@@ -10,7 +10,7 @@ namespace ergotune {
 void build_space(Target& target, const SetupOptions& options);
 /// What live measurements of this problem need: energy where the objective rests on it, pauses for idle power.
 LiveOptions live_options(Problem& problem, const SetupOptions& options);
-/// What results depend on of who measures them (this very board, or boards of this kind), and how they are measured.
+/// What results depend on of who measures them (this very GPU, or GPUs of this kind), and how they are measured.
 void set_conditions(Target& target, const SetupOptions& options, const LiveOptions& live);
 /// The control that sets the execution parameters on a device; null when there is none that may be used: then they are
 /// left out. `named`: some are parameters by name already; a result would carry a clock that was not set, so that is

@@ -5,7 +5,7 @@
 //   add_one(int* x, int n)   the honest one            fault_address   illegal address, sticky, seen at the
 //   next wait endless                  launch timeout            big_shared      fails above 48 KiB unless
 //   the attribute is set
-// code that NVRTC made has whichever of them is asked for.
+// code that NVRTC made has whichever of them is requested.
 // Any function fails that fake_cuda_fail names. tests/fakes/hip is this driver under HIP's names, with kernels that run
 // on the host. FAKE_CUDA_NO_DEVICE, FAKE_CUDA_NO_GRAPHS and FAKE_CUDA_NO_PARTS (green contexts) in the environment take
 // those away.

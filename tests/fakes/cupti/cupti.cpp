@@ -4,7 +4,7 @@
 //   passes: one for every 12 metrics       chips: "GH100", and "GB202", which has no dram__ metrics
 //   values: smsp__inst_executed.sum is 1000 per launch in a range; any other metric is as long as its name
 // FAKE_CUPTI_FAIL="function=code" makes a function refuse, "function=crash" ends the process;
-// FAKE_CUPTI_DROPPED=n loses n ranges; FAKE_CUPTI_UNSUPPORTED=n is a board that cannot be profiled, for the n-th
+// FAKE_CUPTI_DROPPED=n loses n ranges; FAKE_CUPTI_UNSUPPORTED=n is a GPU that cannot be profiled, for the n-th
 // reason; FAKE_CUPTI_MORE_PASSES=n wants n more than it said.
 #include <dlfcn.h>
 
@@ -118,8 +118,8 @@ EXPORT int cuptiDeviceGetChipName(void* block) {
     std::size_t device;
     const char* name;
   };
-  auto* asked = static_cast<Block*>(block);
-  asked->name = asked->device == 0 ? "GH100" : "GB202";
+  auto* requested = static_cast<Block*>(block);
+  requested->name = requested->device == 0 ? "GH100" : "GB202";
   return 0;
 }
 EXPORT int cuptiProfilerGetCounterAvailability(void* block) {
@@ -129,10 +129,10 @@ EXPORT int cuptiProfilerGetCounterAvailability(void* block) {
     std::size_t bytes;
     std::uint8_t* image;
   };
-  auto* asked = static_cast<Block*>(block);
-  if (!asked->context) return 3;
-  if (asked->image) std::memset(asked->image, 7, 24);
-  asked->bytes = 24;
+  auto* requested = static_cast<Block*>(block);
+  if (!requested->context) return 3;
+  if (requested->image) std::memset(requested->image, 7, 24);
+  requested->bytes = 24;
   return 0;
 }
 
@@ -144,10 +144,10 @@ EXPORT int cuptiProfilerHostInitialize(void* block) {
     const std::uint8_t* availability;
     Host* host;
   };
-  auto* asked = static_cast<Block*>(block);
-  const std::string chip = asked->chip;
+  auto* requested = static_cast<Block*>(block);
+  const std::string chip = requested->chip;
   if (chip != "GH100" && chip != "GB202") return 46;
-  asked->host = new Host{chip, false, {}};
+  requested->host = new Host{chip, false, {}};
   return 0;
 }
 struct OfHost : Base {
@@ -177,9 +177,9 @@ EXPORT int cuptiProfilerHostGetBaseMetrics(void* block) {
     const char** names;
     std::size_t count;
   };
-  auto* asked = static_cast<Block*>(block);
-  asked->names = names;
-  asked->count = asked->type == 0 ? 2 : 0;
+  auto* requested = static_cast<Block*>(block);
+  requested->names = names;
+  requested->count = requested->type == 0 ? 2 : 0;
   return 0;
 }
 EXPORT int cuptiProfilerHostGetMetricProperties(void* block) {
@@ -197,14 +197,14 @@ EXPORT int cuptiProfilerHostConfigAddMetrics(void* block) {
     const char** names;
     std::size_t count;
   };
-  auto* asked = static_cast<Block*>(block);
-  if (asked->host->poisoned) return 999;
-  for (std::size_t i = 0; i < asked->count; ++i) {
-    if (!has(asked->host->chip, asked->names[i])) {
-      asked->host->poisoned = true;
+  auto* requested = static_cast<Block*>(block);
+  if (requested->host->poisoned) return 999;
+  for (std::size_t i = 0; i < requested->count; ++i) {
+    if (!has(requested->host->chip, requested->names[i])) {
+      requested->host->poisoned = true;
       return 1;
     }
-    asked->host->metrics.emplace_back(asked->names[i]);
+    requested->host->metrics.emplace_back(requested->names[i]);
   }
   return 0;
 }
@@ -222,9 +222,9 @@ EXPORT int cuptiProfilerHostGetConfigImage(void* block) {
     std::size_t bytes;
     std::uint8_t* image;
   };
-  auto* asked = static_cast<Block*>(block);
-  const std::uint64_t metrics = asked->host->metrics.size();
-  std::memcpy(asked->image, &metrics, sizeof metrics);
+  auto* requested = static_cast<Block*>(block);
+  const std::uint64_t metrics = requested->host->metrics.size();
+  std::memcpy(requested->image, &metrics, sizeof metrics);
   return 0;
 }
 namespace {
@@ -241,8 +241,8 @@ EXPORT int cuptiProfilerHostGetNumOfPasses(void* block) {
     std::uint8_t* image;
     std::size_t passes;
   };
-  auto* asked = static_cast<Block*>(block);
-  asked->passes = passes_of(asked->image);
+  auto* requested = static_cast<Block*>(block);
+  requested->passes = passes_of(requested->image);
   return 0;
 }
 EXPORT int cuptiProfilerHostEvaluateToGpuValues(void* block) {
@@ -254,10 +254,11 @@ EXPORT int cuptiProfilerHostEvaluateToGpuValues(void* block) {
     std::size_t count;
     double* values;
   };
-  auto* asked = static_cast<Block*>(block);
-  for (std::size_t i = 0; i < asked->count; ++i) {
-    const std::string name = asked->names[i];
-    asked->values[i] = name == "smsp__inst_executed.sum" ? 1000.0 * asked->data[1] : static_cast<double>(name.size());
+  auto* requested = static_cast<Block*>(block);
+  for (std::size_t i = 0; i < requested->count; ++i) {
+    const std::string name = requested->names[i];
+    requested->values[i] =
+        name == "smsp__inst_executed.sum" ? 1000.0 * requested->data[1] : static_cast<double>(name.size());
   }
   return 0;
 }
@@ -271,11 +272,11 @@ EXPORT int cuptiRangeProfilerEnable(void* block) {
     void* context;
     Ranges* ranges;
   };
-  auto* asked = static_cast<Block*>(block);
+  auto* requested = static_cast<Block*>(block);
   if (!initialised) return 15;
-  if (!asked->context) return 3;
+  if (!requested->context) return 3;
   if (enabled) return 26;
-  asked->ranges = enabled = new Ranges;
+  requested->ranges = enabled = new Ranges;
   launches_at_enable = launches();
   return 0;
 }
@@ -295,9 +296,9 @@ EXPORT int cuptiRangeProfilerGetCounterDataSize(void* block) {
     std::uint32_t nodes;
     std::size_t bytes;
   };
-  auto* asked = static_cast<Block*>(block);
-  if (asked->nodes < asked->most || asked->count == 0) return 1;
-  asked->bytes = 16;
+  auto* requested = static_cast<Block*>(block);
+  if (requested->nodes < requested->most || requested->count == 0) return 1;
+  requested->bytes = 16;
   return 0;
 }
 EXPORT int cuptiRangeProfilerCounterDataImageInitialize(void* block) {
@@ -322,13 +323,15 @@ EXPORT int cuptiRangeProfilerSetConfig(void* block) {
     std::size_t pass;
     std::uint16_t target;
   };
-  auto* asked = static_cast<Block*>(block);
-  if (asked->replay != 3 || asked->levels != 1 || asked->least != 1 || asked->target != 1 || asked->pass != 0) return 7;
-  Ranges& ranges = *asked->ranges;
+  auto* requested = static_cast<Block*>(block);
+  if (requested->replay != 3 || requested->levels != 1 || requested->least != 1 || requested->target != 1 ||
+      requested->pass != 0)
+    return 7;
+  Ranges& ranges = *requested->ranges;
   ranges.configured = true;
-  ranges.mode = asked->range;
-  ranges.passes = passes_of(asked->config) + static_cast<std::size_t>(number("FAKE_CUPTI_MORE_PASSES"));
-  ranges.data = asked->data;
+  ranges.mode = requested->range;
+  ranges.passes = passes_of(requested->config) + static_cast<std::size_t>(number("FAKE_CUPTI_MORE_PASSES"));
+  ranges.data = requested->data;
   return 0;
 }
 EXPORT int cuptiRangeProfilerStart(void* block) {
@@ -361,15 +364,15 @@ EXPORT int cuptiRangeProfilerStop(void* block) {
     std::size_t pass, level;
     std::uint8_t all;
   };
-  auto* asked = static_cast<Block*>(block);
-  Ranges& ranges = *asked->ranges;
+  auto* requested = static_cast<Block*>(block);
+  Ranges& ranges = *requested->ranges;
   if (!ranges.started || ranges.pushed) return 7;
   ranges.started = false;
   const long in_pass = launches() - ranges.launches_at_start;
   if (ranges.done > 0 && in_pass != ranges.launches_in_pass) return 7;  // every pass repeats the same work
   ranges.launches_in_pass = in_pass;
-  asked->pass = ++ranges.done;
-  asked->all = ranges.done >= ranges.passes;
+  requested->pass = ++ranges.done;
+  requested->all = ranges.done >= ranges.passes;
   const long found = ranges.mode == 1 ? in_pass : static_cast<long>(ranges.pushes);
   ranges.data[0] = static_cast<std::uint8_t>(found);
   ranges.data[1] = static_cast<std::uint8_t>(ranges.mode == 1 && found > 0 ? in_pass / found : in_pass);
@@ -389,12 +392,12 @@ EXPORT int cuptiRangeProfilerGetCounterDataInfo(void* block) {
     const std::uint8_t* data;
     std::size_t bytes, ranges;
   };
-  auto* asked = static_cast<Block*>(block);
-  asked->ranges = asked->data[0];
+  auto* requested = static_cast<Block*>(block);
+  requested->ranges = requested->data[0];
   return 0;
 }
 
-// The callback interface: one subscriber, who is told of launches and code objects that it asked for.
+// The callback interface: one subscriber, who is told of launches and code objects that it requested.
 namespace {
 
 struct Watcher {

@@ -4,7 +4,7 @@
 // (kernels.cpp). They take as long as they take, and markers tell the host's time.
 //   FAKE_HIP_CARD    a card's folder in a tree of sysfs ("/tmp/tree/sys/class/drm/card0/device"): its gpu_metrics file
 //   then
-//                    counts the board's energy, 90 W while it rests and what its kernels say while they run
+//                    counts the GPU's energy, 90 W while it rests and what its kernels say while they run
 //   FAKE_HIP_DEFECT  "still": the counter stands still; "zero": it reads 0
 //   FAKE_HIP_OLDER   no properties of HIP 6
 #include <dlfcn.h>
@@ -22,10 +22,10 @@ namespace {
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// The board's energy, and the thread that writes its file while the process lives.
-class Board {
+/// The GPU's energy, and the thread that writes its file while the process lives.
+class Gpu {
  public:
-  explicit Board(std::string folder) : folder_(std::move(folder)), last_(seconds()) {
+  explicit Gpu(std::string folder) : folder_(std::move(folder)), last_(seconds()) {
     std::thread([this] {
       while (true) {
         write();
@@ -73,8 +73,8 @@ class Board {
   double joules_ = 1000, watts_ = 90, last_;
 };
 
-Board* board() {
-  static Board* const one = std::getenv("FAKE_HIP_CARD") ? new Board(std::getenv("FAKE_HIP_CARD")) : nullptr;
+Gpu* gpu() {
+  static Gpu* const one = std::getenv("FAKE_HIP_CARD") ? new Gpu(std::getenv("FAKE_HIP_CARD")) : nullptr;
   return one;
 }
 
@@ -90,9 +90,9 @@ bool run_on_host(const Launch& launch) {
   if (!kernel) return false;
   std::vector<const void*> arguments;
   for (const std::string& value : launch.values) arguments.push_back(value.data());
-  if (board()) board()->draw(kernel->watts(launch.block));
+  if (gpu()) gpu()->draw(kernel->watts(launch.block));
   if (const int fault = kernel->run(launch.grid, launch.block, arguments.data())) state.pending = fault;
-  if (board()) board()->draw(90);
+  if (gpu()) gpu()->draw(90);
   return true;
 }
 
@@ -219,7 +219,7 @@ EXPORT int hipModuleLoadDataEx(void** module, const void* image, unsigned count,
   const char* bytes = static_cast<const char*>(image);
   if (std::memcmp(bytes, "\177ELF", 4) != 0) return cuModuleLoadDataEx(module, image, count, options, values);
   // a real one: it has the kernels that are named in it and that the host knows
-  board();
+  gpu();
   const std::string code(bytes, elf_size(bytes));
   std::string names;
   const std::string marker = ".kd";  // a kernel's descriptor is a symbol: "vector_add.kd"

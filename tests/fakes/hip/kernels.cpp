@@ -51,7 +51,7 @@ int doubled(const unsigned*, const unsigned block[3], const void* const* argumen
 
 KERNEL kernel_doubled;
 KERNEL kernel_doubled{{sizeof(float*), sizeof(const float*), sizeof(int)}, watts, doubled};
-// what keeps a board warm between configurations
+// what keeps a GPU warm between configurations
 KERNEL kernel_ergotune_load;
 KERNEL kernel_ergotune_load{{sizeof(float*), sizeof(int)},
                             [](const unsigned*) { return 300.0; },

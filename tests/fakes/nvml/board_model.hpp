@@ -1,5 +1,5 @@
-// The physics and the sensor stage of the fake boards, as inline functions over the mapped state: the library
-// and the tests run the same code, whoever asks first advances the board to "now".
+// The physics and the sensor stage of the fake GPUs, as inline functions over the mapped state: the library
+// and the tests run the same code, whoever asks first advances the GPU to "now".
 #pragma once
 
 #include <algorithm>
@@ -39,38 +39,38 @@ class Lock {
   State& state_;
 };
 
-inline double uniform(Board& b) {
+inline double uniform(Gpu& b) {
   b.random ^= b.random << 13;
   b.random ^= b.random >> 7;
   b.random ^= b.random << 17;
   return static_cast<double>(b.random >> 11) * 0x1p-53;
 }
-inline double normal(Board& b) {
+inline double normal(Gpu& b) {
   // Sum of uniforms: light, reproducible, and Gaussian enough for noise.
   double sum = 0;
   for (int i = 0; i < 6; ++i) sum += uniform(b);
   return (sum - 3.0) * std::sqrt(2.0);
 }
 
-inline double top_clock(const Board& b) { return b.graphics_clocks[0]; }
-inline double bottom_clock(const Board& b) { return b.graphics_clocks[b.graphics_clock_count - 1]; }
-inline double memory_clock(const Board& b) {
+inline double top_clock(const Gpu& b) { return b.graphics_clocks[0]; }
+inline double bottom_clock(const Gpu& b) { return b.graphics_clocks[b.graphics_clock_count - 1]; }
+inline double memory_clock(const Gpu& b) {
   if (b.memory_locked) return b.memory_locked_max;
   if (b.application_clocks_set) return b.application_memory;
   return b.memory_clocks[0];
 }
-inline double voltage(const Board& b, double mhz) {
+inline double voltage(const Gpu& b, double mhz) {
   if (mhz <= b.knee_mhz) return b.v_min;
   return b.v_min + (b.v_max - b.v_min) * (mhz - b.knee_mhz) / (top_clock(b) - b.knee_mhz);
 }
-inline double power_at(const Board& b, double activity, double mhz, double temperature) {
+inline double power_at(const Gpu& b, double activity, double mhz, double temperature) {
   const double per_activity = (b.full_power - b.p0) / (top_clock(b) * b.v_max * b.v_max);
   const double v = voltage(b, mhz);
   return b.p0 + b.leakage * (temperature - b.ambient) + (b.activity_floor + activity) * per_activity * mhz * v * v;
 }
 
 /// The clock that settings ask for while there is work.
-inline double requested_clock(const Board& b) {
+inline double requested_clock(const Gpu& b) {
   double target = top_clock(b);
   if (b.application_clocks_set) target = std::min<double>(target, b.application_graphics);
   if (b.locked && b.time >= b.locked_at + b.clock_settling)
@@ -91,13 +91,13 @@ inline double activity_integral(const WorkItem& w, double launches) {
 }
 
 /// The activity beside the queue.
-inline double background(const Board& b, double time) {
+inline double background(const Gpu& b, double time) {
   return b.background_until > 0 && time > b.background_until ? 0.0 : b.background_activity;
 }
 
 /// Works off the queue over [time, time + dt]; returns the mean activity, background where the queue is
 /// empty.
-inline double work(Board& b, double dt) {
+inline double work(Gpu& b, double dt) {
   double left = dt, activity = 0, busy = 0;
   double now = b.time;
   while (left > 0 && b.queue_head < b.queue_tail) {
@@ -134,7 +134,7 @@ inline double work(Board& b, double dt) {
   return activity / dt;
 }
 
-inline double energy_at(const Board& b, double time) {
+inline double energy_at(const Gpu& b, double time) {
   // The history is an evenly stepped cumulative energy; linear between steps.
   const std::uint64_t newest = b.step_count, oldest = newest > kHistory - 1 ? newest - (kHistory - 1) : 0;
   std::uint64_t low = oldest, high = newest;
@@ -148,7 +148,7 @@ inline double energy_at(const Board& b, double time) {
   const double e0 = b.history_energy[low % kHistory], e1 = b.history_energy[high % kHistory];
   return e0 + (e1 - e0) * (t1 > t0 ? (time - t0) / (t1 - t0) : 0);
 }
-inline double exponential_at(const Board& b, double time) {
+inline double exponential_at(const Gpu& b, double time) {
   const std::uint64_t newest = b.step_count, oldest = newest > kHistory - 1 ? newest - (kHistory - 1) : 0;
   std::uint64_t low = oldest, high = newest;
   if (time >= b.history_time[high % kHistory]) return b.history_exponential[high % kHistory];
@@ -160,7 +160,7 @@ inline double exponential_at(const Board& b, double time) {
 }
 
 /// Value of a power sensor at its update `tick` (model time), in W.
-inline double power_reading(const Board& b, const PowerSensorModel& s, double tick) {
+inline double power_reading(const Gpu& b, const PowerSensorModel& s, double tick) {
   const double true_value = s.exponential
                                 ? exponential_at(b, tick - s.lag)
                                 : (energy_at(b, tick - s.lag) - energy_at(b, tick - s.lag - s.window)) / s.window;
@@ -170,12 +170,12 @@ inline double last_tick(double phase, double period, double now) {
   return phase + std::floor((now - phase) / period + 1e-9) * period;
 }
 
-inline std::uint32_t enforced_limit_mw(const Board& b) {
+inline std::uint32_t enforced_limit_mw(const Gpu& b) {
   return b.outer_limit_mw ? std::min(b.outer_limit_mw, b.power_limit_mw) : b.power_limit_mw;
 }
 
 /// Governor: follows the settings, steps down past the power limit, rests when idle.
-inline void govern(Board& b) {
+inline void govern(Gpu& b) {
   const double limit = b.ignores_limit ? 1e9 : enforced_limit_mw(b) * 1e-3;
   const double grid = b.graphics_clock_count > 1 ? b.graphics_clocks[0] - b.graphics_clocks[1] : 15.0;
   const double requested = requested_clock(b);
@@ -194,8 +194,8 @@ inline void govern(Board& b) {
   b.clock_mhz = clock;
 }
 
-inline void advance(const State& state, Board& b, double now) {
-  // A board that nobody looked at for long has been idle: skip what no sensor can still show.
+inline void advance(const State& state, Gpu& b, double now) {
+  // A GPU that nobody looked at for long has been idle: skip what no sensor can still show.
   const double horizon = 12.0;
   if (b.queue_head == b.queue_tail && now - b.time > 2 * horizon) {
     const double skip = now - b.time - horizon;
@@ -254,7 +254,7 @@ inline void advance(const State& state, Board& b, double now) {
 }
 
 /// Queues a launch or a marker; returns its number on the queue.
-inline std::uint64_t enqueue(const State& state, Board& b, WorkItem item) {
+inline std::uint64_t enqueue(const State& state, Gpu& b, WorkItem item) {
   const double now = model_now(state);
   advance(state, b, now);
   item.not_before = now;

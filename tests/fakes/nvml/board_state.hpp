@@ -1,4 +1,4 @@
-// The state of the fake boards: one plain struct in a file that every process maps. It outlives its clients,
+// The state of the fake GPUs: one plain struct in a file that every process maps. It outlives its clients,
 // so a test sees what a killed program left set, and knows the true energy that the fake sensors only
 // approximate.
 #pragma once
@@ -37,7 +37,7 @@ struct CounterModel {
   double period, lag, phase;
   double step;  ///< J; the counter counts in whole steps
   double gain;
-  int sleeps;  ///< 1: every period counts `window` seconds' mean for the whole period (25 of 100 ms boards)
+  int sleeps;  ///< 1: every period counts `window` seconds' mean for the whole period (25 of 100 ms GPUs)
   double window;
   double missed_after_idle;  ///< J lost at the start of a load: the counter that misses the beginning of a
                              ///< short run
@@ -74,7 +74,7 @@ struct SetterCall {
   double time;
 };
 
-struct Board {
+struct Gpu {
   char name[96], uuid[96], pci[32];
   int architecture;  ///< NVML_DEVICE_ARCH_*: Kepler 2, Maxwell 3, Pascal 4, Volta 5, Turing 6, Ampere 7, Ada
                      ///< 8, Hopper 9
@@ -146,7 +146,7 @@ struct State {
   std::int64_t wall_offset_us;  ///< wall clock minus model time; fixed, so that a time stamp never changes
   double step;                  ///< s of the physics' step
   int device_count;
-  Board boards[kMaxDevices];
+  Gpu gpus[kMaxDevices];
   int fault_count;
   Fault faults[kMaxFaults];
   int corruption_count;

@@ -61,36 +61,36 @@ class FakeNvml {
 #endif
 
   State& state() { return *state_; }
-  Board& board(int index = 0) { return state_->boards[index]; }
+  Gpu& gpu(int index = 0) { return state_->gpus[index]; }
 
-  /// Re-starts the physics after the test changed a board's description (periods, physics).
-  void restart_boards() {
+  /// Re-starts the physics after the test changed a GPU's description (periods, physics).
+  void restart_gpus() {
     Lock lock(*state_);
-    for (int i = 0; i < kMaxDevices; ++i) start(state_->boards[i], model_now(*state_));
+    for (int i = 0; i < kMaxDevices; ++i) start(state_->gpus[i], model_now(*state_));
   }
   /// Steady load while the queue is empty: 0 idle, 1 full.
   void set_activity(double activity, int index = 0) {
     Lock lock(*state_);
-    advance(*state_, board(index), model_now(*state_));
-    board(index).background_activity = activity;
+    advance(*state_, gpu(index), model_now(*state_));
+    gpu(index).background_activity = activity;
   }
   /// Virtual time only.
   void pass(double seconds) {
     Lock lock(*state_);
     state_->virtual_time += seconds;
-    for (int i = 0; i < state_->device_count; ++i) advance(*state_, board(i), state_->virtual_time);
+    for (int i = 0; i < state_->device_count; ++i) advance(*state_, gpu(i), state_->virtual_time);
   }
   double now() const { return model_now(*state_); }
   /// True energy in J up to now: what the sensors only approximate.
   double true_energy(int index = 0) {
     Lock lock(*state_);
-    advance(*state_, board(index), model_now(*state_));
-    return board(index).true_energy;
+    advance(*state_, gpu(index), model_now(*state_));
+    return gpu(index).true_energy;
   }
   double true_energy_at(double time, int index = 0) {
     Lock lock(*state_);
-    advance(*state_, board(index), model_now(*state_));
-    return energy_at(board(index), time);
+    advance(*state_, gpu(index), model_now(*state_));
+    return energy_at(gpu(index), time);
   }
 
   void add_fault(const std::string& function, int code, std::uint64_t after_calls = 0, std::uint64_t for_calls = 0,

@@ -1,5 +1,5 @@
-// A kernel that loads a fake board: a C function on the host whose time follows the board's clock, and whose activity
-// is the board's as long as it runs. With it the fake board is a live one: what the command sets, measures and restores
+// A kernel that loads a fake GPU: a C function on the host whose time follows the GPU's clock, and whose activity
+// is the GPU's as long as it runs. With it the fake GPU is a live one: what the command sets, measures and restores
 // goes through the driver's interface, and the physics of board_model.hpp answer.
 #pragma once
 
@@ -17,12 +17,12 @@ struct LiveLoad {
   std::string activity = "1";      ///< 0 idle, 1 full
 };
 
-/// Source of `void work(float* b)`, b of 16 elements, for board 0 of the state that the environment names. It sleeps
+/// Source of `void work(float* b)`, b of 16 elements, for GPU 0 of the state that the environment names. It sleeps
 /// while it "runs", so that it needs no core of its own. A launch begins where the one before it ended, as on a queue
-/// that is kept full, although the host comes up to 30 ms late, and the board goes on for 100 ms without it: a machine
+/// that is kept full, although the host comes up to 30 ms late, and the GPU goes on for 100 ms without it: a machine
 /// that is busy with other things changes neither a launch's energy nor how many there are in a second.
 inline std::string live_kernel(const LiveLoad& load) {
-  const auto at = [](std::size_t offset) { return std::to_string(offsetof(State, boards) + offset); };
+  const auto at = [](std::size_t offset) { return std::to_string(offsetof(State, gpus) + offset); };
   return "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE\n#endif\n#include <fcntl.h>\n#include <stdlib.h>\n#include "
          "<sys/mman.h>\n#include <time.h>\n"
          "#include <unistd.h>\n"
@@ -35,13 +35,13 @@ inline std::string live_kernel(const LiveLoad& load) {
          std::to_string(sizeof(State)) +
          ", PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);\n    close(file);\n  }\n"
          "  volatile double* clock = (volatile double*)(board + " +
-         at(offsetof(Board, clock_mhz)) +
+         at(offsetof(Gpu, clock_mhz)) +
          ");\n"
          "  volatile double* activity = (volatile double*)(board + " +
-         at(offsetof(Board, background_activity)) +
+         at(offsetof(Gpu, background_activity)) +
          ");\n"
          "  volatile double* until = (volatile double*)(board + " +
-         at(offsetof(Board, background_until)) +
+         at(offsetof(Gpu, background_until)) +
          ");\n"
          "  static double end;\n"
          "  double cycles = " +

@@ -38,7 +38,7 @@ std::string environment(const char* name) {
   return value ? value : "";
 }
 
-/// One call: latency, faults, the state's lock, and the board brought up to now.
+/// One call: latency, faults, the state's lock, and the GPU brought up to now.
 class Call {
  public:
   Call(const char* function, void* device = nullptr, bool needs_device = false) {
@@ -66,9 +66,9 @@ class Call {
       result = invalid_argument;
       return;
     }
-    board = &state->boards[index - 1];
+    gpu = &state->gpus[index - 1];
     lock_.emplace(*state);
-    advance(*state, *board, model_now(*state));
+    advance(*state, *gpu, model_now(*state));
   }
   bool failed() const { return result != ok; }
   /// The fault of a name such as "field:186".
@@ -77,7 +77,7 @@ class Call {
     return fault(name, delay);
   }
   int result = ok;
-  Board* board = nullptr;
+  Gpu* gpu = nullptr;
 
  private:
   static int fault(const char* function, double& delay) {
@@ -108,9 +108,9 @@ int set(const char* function, void* device, std::uint32_t a, std::uint32_t b, Ch
   if (result == kPretend) {
     result = ok;
   } else if (result == ok) {
-    result = state->permitted ? change(*call.board) : no_permission;
+    result = state->permitted ? change(*call.gpu) : no_permission;
   }
-  if (call.board) {
+  if (call.gpu) {
     SetterCall& entry = state->setter_log[state->setter_calls++ % kSetterLog];
     set_text(entry.function, sizeof entry.function, function);
     entry.a = a;
@@ -135,7 +135,7 @@ std::string lower(std::string text) {
 }
 
 /// True when `mhz` is a listed graphics clock that goes with the memory clock in force.
-bool clock_listed(const Board& b, std::uint32_t mhz) {
+bool clock_listed(const Gpu& b, std::uint32_t mhz) {
   return std::find(b.graphics_clocks, b.graphics_clocks + b.graphics_clock_count, mhz) !=
          b.graphics_clocks + b.graphics_clock_count;
 }
@@ -148,7 +148,7 @@ int give(T* to, T value) {
 }
 
 std::uint32_t milliwatts(double watts) { return static_cast<std::uint32_t>(std::llround(watts * 1000)); }
-double tick_now(const Board& b, const PowerSensorModel& s) { return last_tick(s.phase, s.period, b.time); }
+double tick_now(const Gpu& b, const PowerSensorModel& s) { return last_tick(s.phase, s.period, b.time); }
 
 /// A reading as it was, or as a corruption of its function makes it.
 TypedValue reading(const char* function, std::uint64_t value, unsigned width, unsigned type) {
@@ -223,8 +223,8 @@ FAKE int nvmlInit_v2() {
 FAKE int nvmlInitWithFlags(unsigned) { return nvmlInit_v2(); }
 FAKE int nvmlDeviceGetAutoBoostedClocksEnabled(void*, unsigned*, unsigned*) { return not_supported; }
 FAKE int nvmlDeviceSetAutoBoostedClocksEnabled(void*, unsigned) { return not_supported; }
-FAKE int nvmlDeviceGetPowerState(void*, unsigned* state_of_board) {
-  *state_of_board = 0;
+FAKE int nvmlDeviceGetPowerState(void*, unsigned* state_of_gpu) {
+  *state_of_gpu = 0;
   return ok;
 }
 
@@ -291,7 +291,7 @@ FAKE int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {
   const Call call("nvmlDeviceGetHandleByUUID");
   if (call.failed()) return call.result;
   for (int i = 0; i < state->device_count; ++i)
-    if (uuid && std::strcmp(state->boards[i].uuid, uuid) == 0)
+    if (uuid && std::strcmp(state->gpus[i].uuid, uuid) == 0)
       return give(device, reinterpret_cast<void*>(static_cast<std::uintptr_t>(i) + 1));
   return not_found;
 }
@@ -299,8 +299,8 @@ FAKE int nvmlDeviceGetHandleByPciBusId_v2(const char* pci, void** device) {
   const Call call("nvmlDeviceGetHandleByPciBusId_v2");
   if (call.failed()) return call.result;
   for (int i = 0; i < state->device_count; ++i) {
-    const std::string own = lower(state->boards[i].pci), asked = lower(pci ? pci : "");
-    if (own == asked || own.substr(4) == asked || own.substr(9) == asked)
+    const std::string own = lower(state->gpus[i].pci), requested = lower(pci ? pci : "");
+    if (own == requested || own.substr(4) == requested || own.substr(9) == requested)
       return give(device, reinterpret_cast<void*>(static_cast<std::uintptr_t>(i) + 1));
   }
   return not_found;
@@ -311,11 +311,11 @@ FAKE int nvmlDeviceGetIndex(void* device, unsigned* index) {
 }
 FAKE int nvmlDeviceGetName(void* device, char* text, unsigned size) {
   const Call call("nvmlDeviceGetName", device, true);
-  return call.failed() ? call.result : copy_text(call.board->name, text, size);
+  return call.failed() ? call.result : copy_text(call.gpu->name, text, size);
 }
 FAKE int nvmlDeviceGetUUID(void* device, char* text, unsigned size) {
   const Call call("nvmlDeviceGetUUID", device, true);
-  return call.failed() ? call.result : copy_text(call.board->uuid, text, size);
+  return call.failed() ? call.result : copy_text(call.gpu->uuid, text, size);
 }
 FAKE int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* info) {
   const Call call("nvmlDeviceGetPciInfo_v3", device, true);
@@ -323,28 +323,28 @@ FAKE int nvmlDeviceGetPciInfo_v3(void* device, PciInfo* info) {
   if (!info) return invalid_argument;
   std::memset(info, 0, sizeof *info);
   unsigned domain = 0, bus = 0, slot = 0;
-  std::sscanf(call.board->pci, "%x:%x:%x", &domain, &bus, &slot);
+  std::sscanf(call.gpu->pci, "%x:%x:%x", &domain, &bus, &slot);
   info->domain = domain;
   info->bus = bus;
   info->device = slot;
-  set_text(info->bus_id, sizeof info->bus_id, call.board->pci);
-  set_text(info->bus_id_legacy, sizeof info->bus_id_legacy, call.board->pci + 4);
+  set_text(info->bus_id, sizeof info->bus_id, call.gpu->pci);
+  set_text(info->bus_id_legacy, sizeof info->bus_id_legacy, call.gpu->pci + 4);
   return ok;
 }
 FAKE int nvmlDeviceGetArchitecture(void* device, unsigned* architecture) {
   const Call call("nvmlDeviceGetArchitecture", device, true);
-  return call.failed() ? call.result : give(architecture, static_cast<unsigned>(call.board->architecture));
+  return call.failed() ? call.result : give(architecture, static_cast<unsigned>(call.gpu->architecture));
 }
 FAKE int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
   const Call call("nvmlDeviceGetCudaComputeCapability", device, true);
   if (call.failed()) return call.result;
-  give(major, call.board->compute_capability / 10);
-  return give(minor, call.board->compute_capability % 10);
+  give(major, call.gpu->compute_capability / 10);
+  return give(minor, call.gpu->compute_capability % 10);
 }
 FAKE int nvmlDeviceGetMigMode(void* device, unsigned* current, unsigned* pending) {
   const Call call("nvmlDeviceGetMigMode", device, true);
   if (call.failed()) return call.result;
-  if (call.board->architecture < 7) return not_supported;
+  if (call.gpu->architecture < 7) return not_supported;
   give(current, 0u);
   return give(pending, 0u);
 }
@@ -354,7 +354,7 @@ FAKE int nvmlDeviceGetMigMode(void* device, unsigned* current, unsigned* pending
 FAKE int nvmlDeviceGetPowerUsage(void* device, unsigned* mw) {
   const Call call("nvmlDeviceGetPowerUsage", device, true);
   if (call.failed()) return call.result;
-  const Board& b = *call.board;
+  const Gpu& b = *call.gpu;
   if (!b.usage.supported) return not_supported;
   const std::uint32_t power = milliwatts(power_reading(b, b.usage, tick_now(b, b.usage)));
   return give(mw, static_cast<unsigned>(reading("nvmlDeviceGetPowerUsage", power, 32, 1).bits));
@@ -362,15 +362,15 @@ FAKE int nvmlDeviceGetPowerUsage(void* device, unsigned* mw) {
 FAKE int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* mj) {
   const Call call("nvmlDeviceGetTotalEnergyConsumption", device, true);
   if (call.failed()) return call.result;
-  if (!call.board->counter.supported) return not_supported;
-  const auto energy = static_cast<std::uint64_t>(std::llround(call.board->counter_energy * 1000));
+  if (!call.gpu->counter.supported) return not_supported;
+  const auto energy = static_cast<std::uint64_t>(std::llround(call.gpu->counter_energy * 1000));
   return give(mj, static_cast<unsigned long long>(reading("nvmlDeviceGetTotalEnergyConsumption", energy, 64, 3).bits));
 }
 FAKE int nvmlDeviceGetFieldValues(void* device, int count, FieldValue* values) {
   Call call("nvmlDeviceGetFieldValues", device, true);
   if (call.failed()) return call.result;
   if (!values || count < 1) return invalid_argument;
-  const Board& b = *call.board;
+  const Gpu& b = *call.gpu;
   for (int i = 0; i < count; ++i) {
     FieldValue& v = values[i];
     v.timestamp = static_cast<long long>(wall_microseconds(*state, b.time));
@@ -435,7 +435,7 @@ FAKE int nvmlDeviceGetSamples(void* device, int type, unsigned long long last_se
   const Call call("nvmlDeviceGetSamples", device, true);
   if (call.failed()) return call.result;
   if (!count || !value_type) return invalid_argument;
-  const Board& b = *call.board;
+  const Gpu& b = *call.gpu;
   if (type != 0 || !b.samples.supported) return not_supported;
   *value_type = 1;
   if (!samples) return give(count, static_cast<unsigned>(b.sample_capacity));
@@ -443,7 +443,7 @@ FAKE int nvmlDeviceGetSamples(void* device, int type, unsigned long long last_se
   const Corruption wrong = corruption_of("nvmlDeviceGetSamples");
   unsigned n = 0;
   for (int i = b.sample_capacity - 1; i >= 0 && n < *count; --i) {
-    // from the sample's number, so that its time is the same to the last bit whenever it is asked for
+    // from the sample's number, so that its time is the same to the last bit whenever it is requested
     const double tick = b.samples.phase + (newest - i) * b.samples.period;
     const unsigned long long stamp = wall_microseconds(*state, tick);
     if (stamp <= last_seen) continue;
@@ -465,29 +465,29 @@ FAKE int nvmlDeviceGetSamples(void* device, int type, unsigned long long last_se
 FAKE int nvmlDeviceGetTemperature(void* device, int sensor, unsigned* celsius) {
   const Call call("nvmlDeviceGetTemperature", device, true);
   if (call.failed()) return call.result;
-  return sensor == 0 ? give(celsius, static_cast<unsigned>(call.board->temperature)) : invalid_argument;
+  return sensor == 0 ? give(celsius, static_cast<unsigned>(call.gpu->temperature)) : invalid_argument;
 }
 FAKE int nvmlDeviceGetTemperatureV(void* device, Temperature* temperature) {
   const Call call("nvmlDeviceGetTemperatureV", device, true);
   if (call.failed()) return call.result;
   if (!temperature || temperature->version != 0x0100000C) return invalid_argument;
-  temperature->temperature = static_cast<int>(call.board->temperature);
+  temperature->temperature = static_cast<int>(call.gpu->temperature);
   return ok;
 }
 FAKE int nvmlDeviceGetClockInfo(void* device, int type, unsigned* mhz) {
   const Call call("nvmlDeviceGetClockInfo", device, true);
   if (call.failed()) return call.result;
-  return give(mhz, static_cast<unsigned>(type == 2 ? memory_clock(*call.board) : call.board->clock_mhz));
+  return give(mhz, static_cast<unsigned>(type == 2 ? memory_clock(*call.gpu) : call.gpu->clock_mhz));
 }
 FAKE int nvmlDeviceGetMaxClockInfo(void* device, int type, unsigned* mhz) {
   const Call call("nvmlDeviceGetMaxClockInfo", device, true);
   if (call.failed()) return call.result;
-  return give(mhz, type == 2 ? call.board->memory_clocks[0] : call.board->graphics_clocks[0]);
+  return give(mhz, type == 2 ? call.gpu->memory_clocks[0] : call.gpu->graphics_clocks[0]);
 }
 FAKE int nvmlDeviceGetSupportedMemoryClocks(void* device, unsigned* count, unsigned* mhz) {
   const Call call("nvmlDeviceGetSupportedMemoryClocks", device, true);
   if (call.failed()) return call.result;
-  const Board& b = *call.board;
+  const Gpu& b = *call.gpu;
   const auto n = static_cast<unsigned>(b.memory_clock_count);
   if (!count) return invalid_argument;
   if (!mhz || *count < n) {
@@ -501,7 +501,7 @@ FAKE int nvmlDeviceGetSupportedMemoryClocks(void* device, unsigned* count, unsig
 FAKE int nvmlDeviceGetSupportedGraphicsClocks(void* device, unsigned memory_mhz, unsigned* count, unsigned* mhz) {
   const Call call("nvmlDeviceGetSupportedGraphicsClocks", device, true);
   if (call.failed()) return call.result;
-  const Board& b = *call.board;
+  const Gpu& b = *call.gpu;
   if (!count) return invalid_argument;
   if (std::find(b.memory_clocks, b.memory_clocks + b.memory_clock_count, memory_mhz) ==
       b.memory_clocks + b.memory_clock_count)
@@ -523,7 +523,7 @@ FAKE int nvmlDeviceGetSupportedGraphicsClocks(void* device, unsigned memory_mhz,
 FAKE int nvmlDeviceGetCurrentClocksEventReasons(void* device, unsigned long long* reasons) {
   const Call call("nvmlDeviceGetCurrentClocksEventReasons", device, true);
   if (call.failed()) return call.result;
-  const Board& b = *call.board;
+  const Gpu& b = *call.gpu;
   unsigned long long bits = 0;
   if (b.time - b.last_active > 1.0)
     bits |= 0x1;
@@ -540,7 +540,7 @@ FAKE int nvmlDeviceGetUtilizationRates(void* device, unsigned* gpu_and_memory) {
   const Call call("nvmlDeviceGetUtilizationRates", device, true);
   if (call.failed()) return call.result;
   if (!gpu_and_memory) return invalid_argument;
-  const bool busy = call.board->time - call.board->last_active < 0.2;
+  const bool busy = call.gpu->time - call.gpu->last_active < 0.2;
   gpu_and_memory[0] = busy ? 100 : 0;
   gpu_and_memory[1] = busy ? 30 : 0;
   return ok;
@@ -548,7 +548,7 @@ FAKE int nvmlDeviceGetUtilizationRates(void* device, unsigned* gpu_and_memory) {
 FAKE int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, ProcessInfo* info) {
   const Call call("nvmlDeviceGetComputeRunningProcesses_v3", device, true);
   if (call.failed()) return call.result;
-  const Board& b = *call.board;
+  const Gpu& b = *call.gpu;
   if (!count) return invalid_argument;
   const auto n = static_cast<unsigned>(b.process_count);
   const unsigned room = *count;
@@ -563,24 +563,24 @@ FAKE int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, 
 
 FAKE int nvmlDeviceGetPowerManagementLimit(void* device, unsigned* mw) {
   const Call call("nvmlDeviceGetPowerManagementLimit", device, true);
-  return call.failed() ? call.result : give(mw, call.board->power_limit_mw);
+  return call.failed() ? call.result : give(mw, call.gpu->power_limit_mw);
 }
 FAKE int nvmlDeviceGetPowerManagementDefaultLimit(void* device, unsigned* mw) {
   const Call call("nvmlDeviceGetPowerManagementDefaultLimit", device, true);
-  return call.failed() ? call.result : give(mw, call.board->default_power_limit_mw);
+  return call.failed() ? call.result : give(mw, call.gpu->default_power_limit_mw);
 }
 FAKE int nvmlDeviceGetEnforcedPowerLimit(void* device, unsigned* mw) {
   const Call call("nvmlDeviceGetEnforcedPowerLimit", device, true);
-  return call.failed() ? call.result : give(mw, enforced_limit_mw(*call.board));
+  return call.failed() ? call.result : give(mw, enforced_limit_mw(*call.gpu));
 }
 FAKE int nvmlDeviceGetPowerManagementLimitConstraints(void* device, unsigned* low, unsigned* high) {
   const Call call("nvmlDeviceGetPowerManagementLimitConstraints", device, true);
   if (call.failed()) return call.result;
-  give(low, call.board->min_power_limit_mw);
-  return give(high, call.board->max_power_limit_mw);
+  give(low, call.gpu->min_power_limit_mw);
+  return give(high, call.gpu->max_power_limit_mw);
 }
 FAKE int nvmlDeviceSetPowerManagementLimit(void* device, unsigned mw) {
-  return set("nvmlDeviceSetPowerManagementLimit", device, mw, 0, [&](Board& b) {
+  return set("nvmlDeviceSetPowerManagementLimit", device, mw, 0, [&](Gpu& b) {
     if (mw < b.min_power_limit_mw || mw > b.max_power_limit_mw) return invalid_argument;
     b.power_limit_mw = mw;
     return ok;
@@ -588,16 +588,16 @@ FAKE int nvmlDeviceSetPowerManagementLimit(void* device, unsigned mw) {
 }
 FAKE int nvmlDeviceGetPersistenceMode(void* device, int* mode) {
   const Call call("nvmlDeviceGetPersistenceMode", device, true);
-  return call.failed() ? call.result : give(mode, call.board->persistence);
+  return call.failed() ? call.result : give(mode, call.gpu->persistence);
 }
 FAKE int nvmlDeviceSetPersistenceMode(void* device, int mode) {
-  return set("nvmlDeviceSetPersistenceMode", device, static_cast<std::uint32_t>(mode), 0, [&](Board& b) {
+  return set("nvmlDeviceSetPersistenceMode", device, static_cast<std::uint32_t>(mode), 0, [&](Gpu& b) {
     b.persistence = mode != 0;
     return ok;
   });
 }
 FAKE int nvmlDeviceSetGpuLockedClocks(void* device, unsigned low, unsigned high) {
-  return set("nvmlDeviceSetGpuLockedClocks", device, low, high, [&](Board& b) {
+  return set("nvmlDeviceSetGpuLockedClocks", device, low, high, [&](Gpu& b) {
     if (!b.supports_locked_clocks) return not_supported;
     if (low > high || high > b.graphics_clocks[0] || low < bottom_clock(b)) return invalid_argument;
     // As the driver does, clocks between the listed ones are taken and rounded down.
@@ -613,7 +613,7 @@ FAKE int nvmlDeviceSetGpuLockedClocks(void* device, unsigned low, unsigned high)
   });
 }
 FAKE int nvmlDeviceResetGpuLockedClocks(void* device) {
-  return set("nvmlDeviceResetGpuLockedClocks", device, 0, 0, [&](Board& b) {
+  return set("nvmlDeviceResetGpuLockedClocks", device, 0, 0, [&](Gpu& b) {
     if (!b.supports_locked_clocks) return not_supported;
     b.locked = 0;
     b.locked_min = b.locked_max = 0;
@@ -621,7 +621,7 @@ FAKE int nvmlDeviceResetGpuLockedClocks(void* device) {
   });
 }
 FAKE int nvmlDeviceSetMemoryLockedClocks(void* device, unsigned low, unsigned high) {
-  return set("nvmlDeviceSetMemoryLockedClocks", device, low, high, [&](Board& b) {
+  return set("nvmlDeviceSetMemoryLockedClocks", device, low, high, [&](Gpu& b) {
     if (!b.supports_memory_locked_clocks) return not_supported;
     bool listed = false;
     for (int i = 0; i < b.memory_clock_count; ++i) listed |= b.memory_clocks[i] == high;
@@ -633,7 +633,7 @@ FAKE int nvmlDeviceSetMemoryLockedClocks(void* device, unsigned low, unsigned hi
   });
 }
 FAKE int nvmlDeviceResetMemoryLockedClocks(void* device) {
-  return set("nvmlDeviceResetMemoryLockedClocks", device, 0, 0, [&](Board& b) {
+  return set("nvmlDeviceResetMemoryLockedClocks", device, 0, 0, [&](Gpu& b) {
     if (!b.supports_memory_locked_clocks) return not_supported;
     b.memory_locked = 0;
     b.memory_locked_min = b.memory_locked_max = 0;
@@ -641,7 +641,7 @@ FAKE int nvmlDeviceResetMemoryLockedClocks(void* device) {
   });
 }
 FAKE int nvmlDeviceSetApplicationsClocks(void* device, unsigned memory_mhz, unsigned graphics_mhz) {
-  return set("nvmlDeviceSetApplicationsClocks", device, memory_mhz, graphics_mhz, [&](Board& b) -> int {
+  return set("nvmlDeviceSetApplicationsClocks", device, memory_mhz, graphics_mhz, [&](Gpu& b) -> int {
     if (!b.supports_application_clocks) return b.architecture >= 9 ? deprecated : not_supported;
     bool listed = false;
     for (int i = 0; i < b.memory_clock_count; ++i) listed |= b.memory_clocks[i] == memory_mhz;
@@ -653,7 +653,7 @@ FAKE int nvmlDeviceSetApplicationsClocks(void* device, unsigned memory_mhz, unsi
   });
 }
 FAKE int nvmlDeviceResetApplicationsClocks(void* device) {
-  return set("nvmlDeviceResetApplicationsClocks", device, 0, 0, [&](Board& b) -> int {
+  return set("nvmlDeviceResetApplicationsClocks", device, 0, 0, [&](Gpu& b) -> int {
     if (!b.supports_application_clocks) return b.architecture >= 9 ? deprecated : not_supported;
     b.application_clocks_set = 0;
     b.application_memory = b.default_application_memory;
@@ -664,14 +664,14 @@ FAKE int nvmlDeviceResetApplicationsClocks(void* device) {
 FAKE int nvmlDeviceGetApplicationsClock(void* device, int type, unsigned* mhz) {
   const Call call("nvmlDeviceGetApplicationsClock", device, true);
   if (call.failed()) return call.result;
-  const Board& b = *call.board;
+  const Gpu& b = *call.gpu;
   if (!b.supports_application_clocks) return b.architecture >= 9 ? deprecated : not_supported;
   return give(mhz, type == 2 ? b.application_memory : b.application_graphics);
 }
 FAKE int nvmlDeviceGetDefaultApplicationsClock(void* device, int type, unsigned* mhz) {
   const Call call("nvmlDeviceGetDefaultApplicationsClock", device, true);
   if (call.failed()) return call.result;
-  const Board& b = *call.board;
+  const Gpu& b = *call.gpu;
   if (!b.supports_application_clocks) return b.architecture >= 9 ? deprecated : not_supported;
   return give(mhz, type == 2 ? b.default_application_memory : b.default_application_graphics);
 }

@@ -1,4 +1,4 @@
-// Boards of each generation, and the mapping of the state file.
+// GPUs of each generation, and the mapping of the state file.
 #pragma once
 
 #include <fcntl.h>
@@ -27,8 +27,8 @@ inline PowerSensorModel boxcar(double period, double window, double lag = 0.0) {
 }
 inline PowerSensorModel exponential(double period, double tau) { return {1, 1, period, 0, 0, tau, 0.0, 1.0, 0.0}; }
 
-/// Fills a board: "hopper", "ada", "ampere" (GA102), "ga100", "turing", "volta", "pascal", "kepler".
-inline void preset(Board& b, const std::string& generation, int index) {
+/// Fills a GPU: "hopper", "ada", "ampere" (GA102), "ga100", "turing", "volta", "pascal", "kepler".
+inline void preset(Gpu& b, const std::string& generation, int index) {
   std::memset(static_cast<void*>(&b), 0, sizeof b);
   char text[96];
   std::snprintf(text, sizeof text, "GPU-fa4e0000-0000-4000-8000-%012d", index);
@@ -122,8 +122,8 @@ inline void preset(Board& b, const std::string& generation, int index) {
   b.default_application_memory = b.application_memory = b.memory_clocks[0];
 }
 
-/// Starts the board's physics at `now`, idle since long.
-inline void start(Board& b, double now) {
+/// Starts the GPU's physics at `now`, idle since long.
+inline void start(Gpu& b, double now) {
   b.time = now;
   b.clock_mhz = bottom_clock(b);
   b.cap_mhz = top_clock(b);
@@ -185,9 +185,9 @@ inline void initialise(State& state, const std::string& description) {
   state.wall_offset_us =
       state.is_virtual ? 0 : std::llround(1e6 * (clock_seconds(CLOCK_REALTIME) - clock_seconds(CLOCK_MONOTONIC)));
   for (int i = 0; i < kMaxDevices; ++i) {
-    preset(state.boards[i], generation, i);
-    state.boards[i].random += seed * 0x2545f4914f6cdd1dull;
-    start(state.boards[i], model_now(state));
+    preset(state.gpus[i], generation, i);
+    state.gpus[i].random += seed * 0x2545f4914f6cdd1dull;
+    start(state.gpus[i], model_now(state));
   }
   __atomic_store_n(&state.magic, kMagic, __ATOMIC_RELEASE);
 }

@@ -1,4 +1,4 @@
-// Work on the first fake board for kernels that run on the host: a launch lasts as long as the board's clock makes it,
+// Work on the first fake GPU for kernels that run on the host: a launch lasts as long as the GPU's clock makes it,
 // and heats it. A kernel finds this in the library that ERGOTUNE_NVML names (work.h).
 #include <cstdlib>
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace {
 
-fake_nvml::State* board_state() {
+fake_nvml::State* gpu_state() {
   const char* path = std::getenv("ERGOTUNE_FAKE_NVML_STATE");
   static std::string mapped;
   static fake_nvml::State* state = nullptr;
-  // A process may have gone on to another board.
+  // A process may have gone on to another GPU.
   if (path && path != mapped) state = fake_nvml::map_state(mapped = path, "");
   return state;
 }
@@ -20,7 +20,7 @@ fake_nvml::State* board_state() {
 
 /// Calls of this library so far, by all processes: what a program that measures itself counts while it runs.
 extern "C" __attribute__((visibility("default"))) unsigned long long fake_nvml_calls() {
-  fake_nvml::State* state = board_state();
+  fake_nvml::State* state = gpu_state();
   if (!state) return 0;
   const fake_nvml::Lock lock(*state);
   return state->calls;
@@ -30,7 +30,7 @@ extern "C" __attribute__((visibility("default"))) unsigned long long fake_nvml_c
 extern "C" __attribute__((visibility("default"))) void fake_nvml_work(double mega_cycles, double seconds,
                                                                       double activity) {
   using namespace fake_nvml;
-  State* state = board_state();
+  State* state = gpu_state();
   if (!state) return;
   WorkItem item{};
   item.count = 1;
@@ -42,16 +42,16 @@ extern "C" __attribute__((visibility("default"))) void fake_nvml_work(double meg
   double left = 0;
   {
     const Lock lock(*state);
-    number = enqueue(*state, state->boards[0], item);
-    left = launch_seconds(item, state->boards[0].clock_mhz);
+    number = enqueue(*state, state->gpus[0], item);
+    left = launch_seconds(item, state->gpus[0].clock_mhz);
   }
   while (true) {
     const timespec nap{0, static_cast<long>(std::clamp(0.5 * left, 2e-5, 5e-3) * 1e9)};
     nanosleep(&nap, nullptr);
     const Lock lock(*state);
-    Board& board = state->boards[0];
-    advance(*state, board, model_now(*state));
-    if (board.queue_head > number) return;
-    left = launch_seconds(item, board.clock_mhz) * (1 - board.queue[number % kQueue].progress);
+    Gpu& gpu = state->gpus[0];
+    advance(*state, gpu, model_now(*state));
+    if (gpu.queue_head > number) return;
+    left = launch_seconds(item, gpu.clock_mhz) * (1 - gpu.queue[number % kQueue].progress);
   }
 }

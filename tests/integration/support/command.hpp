@@ -64,7 +64,7 @@ std::string faults_problem();
 std::string small_problem();
 /// A host C problem of `count` configurations with one parameter; compiles in tens of milliseconds.
 std::string counting_problem(int count);
-/// A problem of `count` configurations for simulated boards: nothing is compiled.
+/// A problem of `count` configurations for simulated GPUs: nothing is compiled.
 std::string simulated_problem(int count);
 /// True where an OpenCL device is there; tests skip otherwise.
 bool has_opencl();
