@@ -7,7 +7,7 @@
 #include <string>
 
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 
 namespace {
 

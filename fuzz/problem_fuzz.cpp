@@ -3,7 +3,7 @@
 #include <string>
 
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "ergotune/random.hpp"
 #include "store/formats/recording.hpp"
 

@@ -13,7 +13,7 @@
 #include "base/clock.hpp"
 #include "base/statistics.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "ergotune/random.hpp"
 #include "kernel/configure.hpp"
 #include "measure/buffers/problem_buffers.hpp"

@@ -14,7 +14,7 @@
 
 #include "base/clock.hpp"
 #include "cluster/cluster.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "evaluate/live/live_evaluator.hpp"
 #include "nodes.hpp"
 

@@ -27,7 +27,7 @@
 
 #include "base/hash.hpp"
 #include "cliff_table.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "ergotune/strategy.hpp"
 #include "evaluate/recorded/replay.hpp"
 #include "noise_table.hpp"

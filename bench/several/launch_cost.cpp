@@ -23,7 +23,7 @@
 #include "device/cuda/cuda_api.hpp"
 #include "device/opencl/opencl_program.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "kernel/configure.hpp"
 #include "measure/buffers/problem_buffers.hpp"
 #include "measure/timing/loaded_iteration.hpp"

@@ -12,7 +12,7 @@
 #include "base/clock.hpp"
 #include "base/hash.hpp"
 #include "base/statistics.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "problem/tables/device_profile.hpp"
 
 namespace {

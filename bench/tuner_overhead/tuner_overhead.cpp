@@ -24,7 +24,7 @@
 #include "base/process/process.hpp"
 #include "base/statistics.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "evaluate/live/live_device.hpp"
 #include "report/ranked_results.hpp"
 

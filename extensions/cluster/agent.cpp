@@ -9,7 +9,7 @@
 #include "cluster/node_inputs.hpp"
 #include "cluster/session_transport.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "kernel/compile_cache.hpp"
 #include "tune/session/device_lock.hpp"
 #include "tune/target/target.hpp"

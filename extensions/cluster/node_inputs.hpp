@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cluster/agent_protocol.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 
 namespace ergotune {
 

@@ -6,7 +6,7 @@
 #include "base/process/process.hpp"
 #include "cluster/cluster.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "tune/session/session.hpp"
 #include "tune/target/target_clocks.hpp"
 #include "tune/target/target_parts.hpp"
@@ -86,7 +86,7 @@ void open_nodes(Target& target, const SetupOptions& options) {
   build_space(target, options);
   set_conditions(target, options, live);
   // Where outputs are compared with the first correct ones, each node's are the default's, whatever it measures first.
-  const auto fallback = default_of(*target.space);
+  const auto fallback = target.space->default_configuration();
   if (measured && fallback && live.measure.verify &&
       target.original.verification.kind == Verification::Kind::first_correct)
     target.live->establish_reference({target.space->configuration(*fallback)});

@@ -5,6 +5,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/observer.hpp"
 #include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "ergotune/result.hpp"
 #include "ergotune/session.hpp"
 #include "ergotune/space.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ergotune/observer.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "ergotune/result.hpp"
 #include "ergotune/space.hpp"
 

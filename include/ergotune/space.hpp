@@ -163,6 +163,10 @@ struct Parameter {
   ValueGenerator generator;
   /// Where tuning is compared from; the first value when not given.
   std::optional<Value> default_value;
+  /// default_value, else the first value; nullopt where a range or a function makes the values and there is no default.
+  std::optional<Value> default_or_first() const {
+    return default_value || values.empty() ? default_value : std::optional<Value>(values.front());
+  }
   ParameterKind kind = ParameterKind::code;
   SourcePlace place;
 };
@@ -256,6 +260,9 @@ class SearchSpace {
   /// The index of a configuration given by value positions; nullopt when it is not in the space.
   std::optional<ConfigurationIndex> index_of(std::span<const std::uint32_t> values) const;
   std::optional<ConfigurationIndex> index_of(const Configuration& configuration) const;
+  /// The configuration in which every parameter takes its default, or its first value where it has none; nullopt when
+  /// the restrictions exclude it. It is measured first: gains are relative to it.
+  std::optional<ConfigurationIndex> default_configuration() const;
   bool contains(std::span<const std::uint32_t> values) const { return index_of(values).has_value(); }
 
   /// Appends nothing but the valid neighbours of `index` to a cleared `out`, ascending, without `index`

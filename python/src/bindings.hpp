@@ -9,7 +9,7 @@
 #include <pybind11/stl/filesystem.h>
 #include <nlohmann/json_fwd.hpp>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "ergotune/result.hpp"
 #include "ergotune/space.hpp"
 

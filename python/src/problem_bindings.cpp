@@ -4,7 +4,7 @@
 
 #include "bindings.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "evaluate/recorded/replay.hpp"
 #include "measure/observers/observer_registry.hpp"
 #include "problem/document/problem_document.hpp"

@@ -1,7 +1,7 @@
 // Search spaces as sequences of configurations.
 #include "bindings.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "ergotune/space.hpp"
 
 namespace ergotune::python {

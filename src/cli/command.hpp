@@ -10,32 +10,10 @@
 
 namespace ergotune::cli {
 
-/// Each verb lives in <verb>_command.cpp and adds itself to the command here. Its callback may throw
+/// Each verb lives in verbs/<verb>_command.cpp, and main.cpp adds it to the command. Its callback may throw
 /// UserError (exit code 2) or Error (exit code 1); main turns them into one clear message on standard error.
 /// A run that ends without an answer (nothing worked, or it was interrupted before) throws Exit{kNoAnswer}.
 constexpr int kNoAnswer = 1;
-void add_init_command(Verb app);
-void add_schema_command(Verb app);
-void add_doctor_command(Verb app);
-void add_devices_command(Verb app);
-void add_calibrate_command(Verb app);
-void add_clocks_command(Verb app);
-void add_space_command(Verb app);
-void add_tune_command(Verb app);
-void add_measure_command(Verb app);
-void add_show_command(Verb app);
-void add_report_command(Verb app);
-void add_analyse_command(Verb app);
-void add_model_command(Verb app);
-void add_trace_command(Verb app);
-void add_import_command(Verb app);
-void add_export_command(Verb app);
-void add_wisdom_command(Verb app);
-void add_worker_command(Verb app);
-void add_compare_command(Verb app);
-
-/// The verbs of the extensions; CMake writes its definition.
-void add_extension_verbs(Verb app);
 
 /// The one JSON document of a verb called with --json, on standard output.
 void print_json(const nlohmann::ordered_json& document);

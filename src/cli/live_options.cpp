@@ -5,7 +5,7 @@
 
 #include <cctype>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "evaluate/recorded/replay.hpp"
 #include "measure/observers/observer_registry.hpp"
 

@@ -26,6 +26,29 @@
 
 namespace ergotune::cli {
 
+// Each in verbs/NAME_command.cpp.
+void add_doctor_command(Verb app);
+void add_init_command(Verb app);
+void add_tune_command(Verb app);
+void add_show_command(Verb app);
+void add_report_command(Verb app);
+void add_space_command(Verb app);
+void add_measure_command(Verb app);
+void add_trace_command(Verb app);
+void add_model_command(Verb app);
+void add_schema_command(Verb app);
+void add_compare_command(Verb app);
+void add_analyse_command(Verb app);
+void add_wisdom_command(Verb app);
+void add_import_command(Verb app);
+void add_export_command(Verb app);
+void add_devices_command(Verb app);
+void add_clocks_command(Verb app);
+void add_calibrate_command(Verb app);
+void add_worker_command(Verb app);
+/// The verbs of the extensions; CMake writes its definition.
+void add_extension_verbs(Verb app);
+
 // Bytes of compilers and programs that are no UTF-8 (a comment in Latin-1) must not cost the answer.
 void print_warnings(const std::filesystem::path& file, const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}: {}\n", file.string(), warning);

@@ -187,13 +187,8 @@ std::string values_text(const Constants& values) {
 
 Configuration default_values(const Problem& problem) {
   Configuration values;
-  for (const Parameter& parameter : problem.parameters) {
-    if (parameter.default_value) {
-      values.push_back(*parameter.default_value);
-    } else {
-      values.push_back(parameter.values.empty() ? Value(1) : parameter.values.front());
-    }
-  }
+  for (const Parameter& parameter : problem.parameters)
+    values.push_back(parameter.default_or_first().value_or(Value(1)));
   return values;
 }
 

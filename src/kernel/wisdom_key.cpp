@@ -312,7 +312,7 @@ Configuration default_configuration(const Problem& problem, const Constants& con
     const SearchSpace space = problem.build_space(constants);
     if (space.size() == 0)
       throw UserError(problem.name + ": no configuration meets the restrictions for this size on this device");
-    return space.configuration(problem.default_configuration(space).value_or(ConfigurationIndex{0}));
+    return space.configuration(space.default_configuration().value_or(ConfigurationIndex{0}));
   }
 }
 

@@ -13,7 +13,7 @@
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/launcher.h"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "launcher/tuned_kernel.hpp"
 
 using namespace ergotune;

@@ -13,7 +13,7 @@
 
 #include "device/device.hpp"
 #include "ergotune/observer.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "ergotune/result.hpp"
 
 namespace ergotune {

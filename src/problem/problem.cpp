@@ -57,20 +57,6 @@ constexpr std::array<std::pair<Compare, const char*>, 5> kCompares{{{Compare::el
                                                                     {Compare::maximum, "max"},
                                                                     {Compare::sorted, "sorted"}}};
 
-/// Where tuning is compared from, for one parameter; the parameters before it are already in `scope_values`.
-std::optional<Value> default_value(const Parameter& parameter, const Scope& scope) {
-  if (parameter.default_value) return parameter.default_value;
-  if (parameter.range) {
-    try {
-      return parameter.range->start.evaluate(scope);
-    } catch (const UserError&) {
-      // a bound that needs a device's properties; the smallest value of the space stands in below
-    }
-  }
-  if (parameter.values.empty()) return std::nullopt;
-  return parameter.values.front();
-}
-
 }  // namespace
 
 std::string to_string(Language language) {
@@ -154,22 +140,6 @@ Constants Problem::constants_for(const std::string& device_name, const Constants
 SearchSpace Problem::build_space(const Constants& known, SpaceOptions options) const {
   options.constants = known;
   return SearchSpace::build(parameters, restrictions_of_space(*this), options);
-}
-
-std::optional<ConfigurationIndex> Problem::default_configuration(const SearchSpace& space) const {
-  Constants known = constants;
-  const Scope scope = [&](std::string_view name) -> const Value* {
-    const auto found = known.find(name);
-    return found == known.end() ? nullptr : &found->second;
-  };
-  Configuration configuration;
-  for (const Parameter& parameter : space.parameters()) {
-    const auto value = default_value(parameter, scope);
-    if (!value) return std::nullopt;
-    configuration.push_back(*value);
-    known.insert_or_assign(parameter.name, *value);
-  }
-  return space.index_of(configuration);
 }
 
 }  // namespace ergotune

@@ -40,10 +40,8 @@ Confidence confidence_of(const RankedResults& ranked, const std::vector<std::siz
 }
 
 bool is_default(const std::vector<Parameter>& parameters, const Configuration& configuration) {
-  for (std::size_t p = 0; p < parameters.size(); ++p) {
-    if (!parameters[p].default_value && parameters[p].values.empty()) return false;
-    if (configuration[p] != parameters[p].default_value.value_or(parameters[p].values.front())) return false;
-  }
+  for (std::size_t p = 0; p < parameters.size(); ++p)
+    if (configuration[p] != parameters[p].default_or_first()) return false;
   return true;
 }
 

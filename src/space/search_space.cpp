@@ -279,6 +279,12 @@ std::optional<ConfigurationIndex> SearchSpace::index_of(const Configuration& con
   return index_of(positions);
 }
 
+std::optional<ConfigurationIndex> SearchSpace::default_configuration() const {
+  Configuration configuration;
+  for (const Parameter& parameter : parameters()) configuration.push_back(*parameter.default_or_first());
+  return index_of(configuration);
+}
+
 std::string describe(const std::vector<Parameter>& parameters, const Configuration& configuration) {
   std::string text;
   for (std::size_t p = 0; p < configuration.size() && p < parameters.size(); ++p) {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cluster/node_transport.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 
 namespace ergotune::test {
 

@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "evaluate/live/in_process_evaluator.hpp"
 #include "evaluate/scripted_workers.hpp"
 #include "fakes/control_trees/control_trees.hpp"

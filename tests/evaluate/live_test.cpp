@@ -13,7 +13,7 @@
 #include <set>
 
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "evaluate/one_processor.hpp"
 
 namespace ergotune {

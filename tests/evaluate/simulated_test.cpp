@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 
 namespace ergotune {
 namespace {

@@ -12,7 +12,7 @@
 #include "device/cuda/nvrtc_api.hpp"
 #include "device/fortran.hpp"
 #include "device/hip/hiprtc_api.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "ergotune/random.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/round.hpp"

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "device/cuda/nvrtc_api.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "kernel/configure.hpp"
 #include "measure/runner.hpp"
 #include "problem/tables/device_profile.hpp"

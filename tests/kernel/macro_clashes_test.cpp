@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 
 namespace ergotune {
 namespace {

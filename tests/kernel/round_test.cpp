@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "kernel/configure.hpp"
 #include "problem/document/problem_document.hpp"
 #include "problem/identity.hpp"

@@ -15,7 +15,7 @@
 
 #include "base/files.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "kernel/wisdom_key.hpp"
 
 namespace ergotune {

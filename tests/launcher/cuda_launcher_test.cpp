@@ -16,7 +16,7 @@
 #include "device/cuda/cuda_api.hpp"
 #include "device/cuda/nvrtc_api.hpp"
 #include "ergotune/launcher.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "kernel/wisdom_key.hpp"
 
 namespace ergotune::launcher {

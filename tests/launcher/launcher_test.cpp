@@ -20,7 +20,7 @@
 #include "base/files.hpp"
 #include "base/process/process.hpp"
 #include "device/opencl/opencl_platform.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "kernel/wisdom_key.hpp"
 #include "launcher/background.hpp"
 #include "launcher/launch_table.hpp"

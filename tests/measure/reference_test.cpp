@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "measure/buffers/problem_buffers.hpp"
 #include "measure/fake_device.hpp"
 

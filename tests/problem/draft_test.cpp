@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "problem/draft/problem_draft.hpp"
 
 namespace ergotune {

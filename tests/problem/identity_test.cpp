@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/files.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "problem/files/source_text.hpp"
 
 namespace ergotune {

@@ -1,4 +1,4 @@
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "problem/document/problem_document.hpp"
 
 #include <gmock/gmock.h>

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 
 namespace ergotune {
 namespace {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "problem/identity.hpp"
 
 namespace ergotune {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 
 namespace ergotune {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "base/files.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "problem/document/problem_document.hpp"
 #include "problem/document/schema.hpp"
 #include "problem/identity.hpp"

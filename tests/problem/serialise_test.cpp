@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "ergotune/random.hpp"
 #include "problem/files/base64.hpp"
 

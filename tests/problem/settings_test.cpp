@@ -12,7 +12,7 @@
 #include <set>
 
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "problem/document/problem_document.hpp"
 
 namespace ergotune {

@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "program/program.hpp"
 
 namespace ergotune {

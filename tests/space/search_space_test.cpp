@@ -58,6 +58,15 @@ TEST(SearchSpace, OfNoParametersHasOneConfiguration) {
   EXPECT_EQ(SearchSpace::build({}, {must("1 > 2")}).size(), 0u);
 }
 
+TEST(SearchSpace, DefaultsAreThoseGivenElseTheFirstValues) {
+  Parameter given = counted("a", 3);
+  given.default_value = 2;
+  const auto space = SearchSpace::build({given, listed("b", {"x", "y"})}, {});
+  ASSERT_TRUE(space.default_configuration());
+  EXPECT_EQ(space.configuration(*space.default_configuration()), (Configuration{2, "x"}));
+  EXPECT_EQ(SearchSpace::build({given}, {must("a < 2")}).default_configuration(), std::nullopt);
+}
+
 TEST(SearchSpace, KeepsGivenOrderOfValues) {
   const auto space = SearchSpace::build({listed("a", {8, 2, 4}), counted("b", 2)}, {must("a * (b + 1) <= 8")});
   EXPECT_EQ(test::all_of(space), (std::vector<Configuration>{{8, 0}, {2, 0}, {2, 1}, {4, 0}, {4, 1}}));

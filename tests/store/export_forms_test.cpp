@@ -5,7 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "store/formats/export.hpp"
 #include "store/sqlite/store.hpp"
 #include "store/written_files.hpp"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/process/process.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "store/written_files.hpp"
 
 namespace ergotune {

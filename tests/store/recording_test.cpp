@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "ergotune/space.hpp"
 #include "recorded_data.hpp"
 #include "store/sqlite/store.hpp"

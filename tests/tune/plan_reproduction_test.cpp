@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "evaluate/recorded/simulated.hpp"
 #include "tune/plans/plan.hpp"
 #include "tune/plans/sample_clocks.hpp"

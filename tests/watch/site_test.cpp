@@ -9,7 +9,7 @@
 
 #include "base/files.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "measure/energy/power_trace.hpp"
 #include "report/report.hpp"
 #include "store/sqlite/database.hpp"

@@ -17,7 +17,7 @@
 #include "cli/output/progress.hpp"
 #include "cli/output/table.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 
 namespace ergotune::cli {
 

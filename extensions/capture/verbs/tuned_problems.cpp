@@ -12,7 +12,7 @@
 #include "device/backend.hpp"
 #include "device/opencl/opencl_program.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/wisdom_key.hpp"
 

@@ -9,7 +9,7 @@
 #include "base/files.hpp"
 #include "cli/command.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "problem/draft/problem_draft.hpp"
 
 namespace ergotune::cli {

@@ -12,7 +12,7 @@
 #include "cli/command.hpp"
 #include "device/device.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "problem/tables/device_profile.hpp"
 
 namespace ergotune::cli {

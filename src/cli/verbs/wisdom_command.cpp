@@ -11,7 +11,7 @@
 #include "cli/live_options.hpp"
 #include "cli/output/table.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/wisdom.hpp"
 #include "kernel/wisdom_key.hpp"

@@ -12,7 +12,7 @@
 #include "base/process/environment.hpp"
 #include "base/process/process.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "evaluate/live/machine_fault.hpp"
 #include "kernel/compile_cache.hpp"
 

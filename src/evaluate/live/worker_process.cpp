@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "evaluate/compile/compile_step.hpp"
 #include "evaluate/live/energy_observers.hpp"
 #include "evaluate/live/machine_fault.hpp"

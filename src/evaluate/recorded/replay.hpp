@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "evaluate/evaluator.hpp"
 #include "store/formats/recording.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/process/environment.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "ergotune/random.hpp"
 #include "measure/execution_parameters.hpp"
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ergotune/problem_file.hpp"
 #include "problem/document/table.hpp"
 
 namespace ergotune::document {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "problem/document/node.hpp"
 
 namespace ergotune {

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "problem/document/table.hpp"
 
 namespace ergotune {

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 
 namespace ergotune {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "store/cache/cache_quantities.hpp"
 
 namespace ergotune {

@@ -102,7 +102,7 @@ void Session::State::begin() {
   info.phase = "tuning online";
   ledger->begin_run(info);
   for (const ConfigurationIndex index : ledger->order()) standing.see(index);
-  const auto known = default_of(*prepared.space);
+  const auto known = prepared.space->default_configuration();
   if (!known) throw UserError("the default configuration is not in the search space: rounds cannot begin with it");
   start = *known;
   if (!standing.seen(start)) {

@@ -103,8 +103,7 @@ class Probe : private Source {
   Configuration configuration(const std::vector<Candidates>& kernels, const Choice& choice) const {
     const auto& parameters = space_.parameters();
     Configuration values;
-    for (const Parameter& parameter : parameters)
-      values.push_back(parameter.default_value ? *parameter.default_value : parameter.values.front());
+    for (const Parameter& parameter : parameters) values.push_back(*parameter.default_or_first());
     for (std::size_t k = 0; k < kernels.size(); ++k)
       for (std::size_t i = 0; i < kernels[k].parameters.size(); ++i) {
         const std::size_t p = kernels[k].parameters[i];

@@ -9,7 +9,7 @@
 namespace ergotune {
 
 SingleMeasurement measure_one(PreparedSession& prepared, ConfigurationIndex index) {
-  const auto fallback = default_of(*prepared.space);
+  const auto fallback = prepared.space->default_configuration();
   if (prepared.live && fallback && *fallback != index)
     prepared.live->establish_reference({prepared.space->configuration(*fallback)});
   const auto ledger = prepared.open_ledger();
@@ -37,9 +37,7 @@ std::optional<ConfigurationIndex> index_of_values(const PreparedSession& prepare
   for (const Parameter& parameter : parameters) {
     names.push_back(parameter.name);
     const auto given = values.find(parameter.name);
-    configuration.push_back(given != values.end()     ? given->second
-                            : parameter.default_value ? *parameter.default_value
-                                                      : parameter.values.front());
+    configuration.push_back(given != values.end() ? given->second : *parameter.default_or_first());
   }
   for (const auto& [name, value] : values)
     if (std::find(names.begin(), names.end(), name) == names.end())

@@ -42,7 +42,7 @@ Configuration configuration_from(const std::string& text, const std::vector<Para
     if (document.contains(parameter.name)) {
       configuration.push_back(value_from(document[parameter.name], parameter.name));
     } else {
-      configuration.push_back(parameter.default_value ? *parameter.default_value : parameter.values.front());
+      configuration.push_back(*parameter.default_or_first());
     }
   }
   return configuration;

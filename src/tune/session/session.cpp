@@ -34,7 +34,8 @@ class Search {
           fresh ? ++evaluated_ : ++known_;
           progress(&entry, {});
         }) {
-    if (const auto index = default_of(space)) default_ = ledger.space().index_of(space.configuration(*index));
+    if (const auto index = space.default_configuration())
+      default_ = ledger.space().index_of(space.configuration(*index));
   }
 
   SessionResult run();
@@ -215,20 +216,6 @@ std::string note_of_drift(const SessionResult& result) {
       "the conditions on the device changed while the default was measured at intervals ({}); what the search measured "
       "was compared without this drift, stored values are as measured",
       ranges);
-}
-
-std::optional<ConfigurationIndex> default_of(const SearchSpace& space) {
-  Configuration configuration;
-  for (const Parameter& parameter : space.parameters()) {
-    if (parameter.default_value) {
-      configuration.push_back(*parameter.default_value);
-    } else if (!parameter.values.empty()) {
-      configuration.push_back(parameter.values.front());
-    } else {
-      return std::nullopt;
-    }
-  }
-  return space.index_of(configuration);
 }
 
 SessionResult run_session(Ledger& ledger, const SearchSpace& space, Objective& objective,

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "ergotune/strategy.hpp"
 #include "evaluate/evaluator.hpp"
 #include "search/objective.hpp"
@@ -113,10 +113,6 @@ struct SessionResult : Confidence {  // of best[0]
 
 /// That results were compared over drift, and how large it was; empty where nothing drifted.
 std::string note_of_drift(const SessionResult& result);
-
-/// The configuration where every parameter takes its default (its first value where none is given); nullopt
-/// when that is not in the space. It is measured first: gains are relative to it.
-std::optional<ConfigurationIndex> default_of(const SearchSpace& space);
 
 /// Searches `space`, which is the ledger's or a part of it (a stage of a plan), to its end.
 SessionResult run_session(Ledger& ledger, const SearchSpace& space, Objective& objective,

@@ -10,7 +10,7 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "problem/identity.hpp"
 #include "tune/ledger/live_session.hpp"
 #include "tune/session/device_lock.hpp"
@@ -96,7 +96,7 @@ void establish_reference(PreparedSession& prepared, const SetupOptions& options)
       prepared.original.verification.kind != Verification::Kind::first_correct)
     return;
   std::vector<Configuration> candidates;
-  const auto default_index = default_of(*prepared.space);
+  const auto default_index = prepared.space->default_configuration();
   for (const StoredRow& row : prepared.store->results(prepared.store_session)) {
     if (!usable(row.measurement.status)) continue;
     const auto index = prepared.space->index_of(row.configuration);

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "evaluate/live/live_device.hpp"
 #include "search/objective.hpp"
 
