@@ -75,7 +75,7 @@ class Bench:
         print(f"{name}: {rows} configurations, {rate:.0f} a minute; compiling {compiling:.3f} s with {self.jobs} workers (at most "
               f"{60 * self.jobs / max(compiling, 1e-9):.0f} a minute), on the board {measuring:.4f} s (at most "
               f"{60 * len(devices) / measuring:.0f} a minute)", flush=True)
-        for board in document.get("boards", []):
+        for board in document.get("devices", []):
             factors = ", ".join(f"{q} x{f['value']:.4f} +-{196 * f['standard_error'] / f['value']:.2f} % (n {f['n']})"
                                 for q, f in board.get("factors", {}).items() if q in ("time", "energy"))
             total = board["busy_seconds"] + board["idle_seconds"]
@@ -102,7 +102,7 @@ class Bench:
         (one, one_rate), (many, many_rate) = sessions
         ratio = many_rate / one_rate
         self.summary[name] = {"ratio": ratio, "rates": [one_rate, many_rate],
-                              "factors": {b["id"]: b.get("factors", {}) for b in many.get("boards", [])}}
+                              "factors": {b["id"]: b.get("factors", {}) for b in many.get("devices", [])}}
         words = f"{name}: {ratio:.2f} times the configurations a minute of one board"
         if problem:
             (a, a_error), (b, b_error) = self.again(problem, objective, [one, many])

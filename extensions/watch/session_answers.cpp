@@ -133,7 +133,7 @@ std::string SessionView::configuration(std::size_t row) {
                  {"kind", to_string(one.kind)},
                  {"run", one.run},
                  {"stage", one.stage},
-                 {"board", one.gpu},
+                 {"device", one.gpu},
                  {"finished_at", one.measurement.finished_at},
                  {"compile_seconds", one.measurement.compile_seconds},
                  {"verify_seconds", one.measurement.verify_seconds},
@@ -148,8 +148,8 @@ std::string SessionView::configuration(std::size_t row) {
     document["trace"] = {{"load_seconds", trace->load_seconds},
                          {"launches", trace->launches},
                          {"power", Object::array()},
-                         {"board", Object::array()}};
-    for (const auto& [where, list] : {std::pair("power", &trace->power), std::pair("board", &trace->gpu)})
+                         {"gpu", Object::array()}};
+    for (const auto& [where, list] : {std::pair("power", &trace->power), std::pair("gpu", &trace->gpu)})
       for (const TraceSeries& series : *list)
         document["trace"][where].push_back({{"name", series.name}, {"time", series.time}, {"value", series.value}});
   }

@@ -16,7 +16,7 @@ def analyse(file: str | Path, *, session: int = 0, peaks: Sequence[str | Path] =
     front, hull, ``influences`` (what correlates with speed, efficiency and their product, with intervals and p-values),
     ``occupancy_levels``, ``weighted``, ``roofline``, ``words``.
 
-    ``session``: of a store, 0 for the latest. ``peaks``: recordings of kernels that reach the board's peaks, for the rooflines.
+    ``session``: of a store, 0 for the latest. ``peaks``: recordings of kernels that reach the GPU's peaks, for the rooflines.
     ``figure``: an SVG file to write. Raises UserError for what its caller can mend.
     """
     document: dict[str, Any] = _core.analyse(os.fspath(file), session, [os.fspath(peak) for peak in peaks],

@@ -34,7 +34,7 @@ def model(
         share: half-width of the suggested range.
         seed: of a simulated device's noise.
         store: where live samples are kept, so that a sweep that was ended goes on (``resume``).
-        keep: keep the fit of a real board, which ``core_clock_mhz = "model"`` uses.
+        keep: keep the fit of a real GPU, which ``core_clock_mhz = "model"`` uses.
         figure: an SVG file of power and energy over the clock.
         sensors, controls: as for the command.
         progress: function(line), called while it is measured.
@@ -73,7 +73,7 @@ def trace(
         settings: what a problem file may say under [tune] (device, sensors ...).
 
     Returns:
-        The document of ``ergotune trace --json``: ``power`` and ``board`` with settling and drift of each series, ``reasons``.
+        The document of ``ergotune trace --json``: ``power`` and ``gpu`` with settling and drift of each series, ``reasons``.
 
     Raises:
         UserError: for what the user can mend. Error: where the configuration does not work.

@@ -22,7 +22,7 @@ class Result:
             ``deviation`` of its logarithm and ``n``; None when nothing was.
         importance: ``shares`` of the objective's variance by parameter or pair, each with its 95 % interval (``low``,
             ``high``), and ``ruled_out``, the values that never worked; as in ``--json``, modelled.
-        boards: where several measured: dicts with ``board``, ``id``, ``measured``, ``idle_seconds`` and ``factors``, what each
+        devices: where several measured: dicts with ``device``, ``id``, ``measured``, ``idle_seconds`` and ``factors``, what each
             takes of a quantity where their mean takes 1.
         seconds: wall time of the run; tuner_seconds: ergotune's own share of it.
     """
@@ -54,7 +54,7 @@ class Result:
         self.confirmation_repeats: int = winner.get("confirmation_repeats", 0)
         self.search_repeats: Optional[Dict[str, Any]] = raw.get("search_repeats")
         self.importance: Dict[str, Any] = raw["importance"]
-        self.boards: List[Dict[str, Any]] = raw.get("boards", [])
+        self.devices: List[Dict[str, Any]] = raw.get("devices", [])
         self.store: Optional[str] = raw["store"]
         self.session: Optional[int] = raw["session"]
         self.notes: List[str] = raw["notes"]

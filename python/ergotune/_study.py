@@ -24,10 +24,10 @@ def temperature(
         configuration: values by parameter; those left out take their defaults.
         runs: how often it is measured.
         seconds: end after so many s, however often it was measured by then.
-        rest: s in which the board cools, after every ``every`` runs.
+        rest: s in which the GPU cools, after every ``every`` runs.
         at: correct energies to this temperature in °C (modelled).
         csv, figure: files for every run, and for energy over temperature as SVG.
-        keep: keep the board's change of power with temperature, for the objective "corrected_energy".
+        keep: keep the GPU's change of power with temperature, for the objective "corrected_energy".
         device, sensor, control: as for the command.
 
     Returns:

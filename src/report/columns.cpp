@@ -105,7 +105,7 @@ std::string columns_json(const Recording& recording, const Objective& objective,
     add_list(out, "seconds", rows, [&](auto to, std::size_t row) { write_number(to, (*extra.seconds)[row]); });
     out += ',';
   }
-  for (const auto& [name, words] : {std::pair("stage", extra.stages), std::pair("board", extra.gpus)}) {
+  for (const auto& [name, words] : {std::pair("stage", extra.stages), std::pair("device", extra.gpus)}) {
     if (!words) continue;
     add_names(out, name, rows, *words);
     out += ',';

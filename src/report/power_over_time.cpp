@@ -94,10 +94,10 @@ Json trace_document(const RecordedTrace& recorded) {
                 {"configuration", to_json(prepared.space->parameters(), configuration)},
                 {"load_seconds", trace.load_seconds},
                 {"launches", trace.launches}};
-  for (const char* key : {"power", "board", "reasons"}) document[key] = Json::array();
+  for (const char* key : {"power", "gpu", "reasons"}) document[key] = Json::array();
   for (const TraceSeries& series : trace.power)
     document["power"].push_back(series_document(series, trace.load_seconds));
-  for (const TraceSeries& series : trace.gpu) document["board"].push_back(series_document(series, trace.load_seconds));
+  for (const TraceSeries& series : trace.gpu) document["gpu"].push_back(series_document(series, trace.load_seconds));
   for (const auto& reason : trace.reasons)
     document["reasons"].push_back({{"reason", reason.name}, {"from", reason.from}, {"to", reason.to}});
   return document;

@@ -22,7 +22,7 @@ Json or_null(const std::optional<T>& value) {
 Json device_shares_document(const SessionResult& result) {
   Json list = Json::array();
   for (const DeviceResult& gpu : result.gpus) {
-    Json document{{"board", gpu.gpu},
+    Json document{{"device", gpu.gpu},
                   {"id", gpu.id},
                   {"name", gpu.name},
                   {"lost", gpu.lost},
@@ -121,7 +121,7 @@ Json row_document(const RankedResults& ranked, std::size_t row) {
       document["half_width"] = number_or_null(half_width);
   }
   document["confirmation_repeats"] = result.rounds;
-  if (!result.gpu.empty()) document["board"] = result.gpu;
+  if (!result.gpu.empty()) document["device"] = result.gpu;
   if (const auto behind = ranked.unconfirmed(row))
     document["unconfirmed"] = {{"expected", behind->expected}, {"expected_gain", behind->expected_gain}};
   return document;
@@ -168,7 +168,7 @@ Json result_document(const TunedSession& tuned) {
   document["resumed"] = run.resumed;
   document["retried"] = run.retried;
   document["disturbed"] = run.disturbed;
-  if (!run.gpus.empty()) document["boards"] = device_shares_document(run);
+  if (!run.gpus.empty()) document["devices"] = device_shares_document(run);
   document["strategy"] = run.strategy;
   if (!run.explanation.empty()) document["explanation"] = run.explanation;
   document["stopped_because"] = run.stopped_because;

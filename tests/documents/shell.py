@@ -113,7 +113,7 @@ def run_ergotune(scratch, words):
         yield from faults
         return
     reason = next((why for what, why in NOT_RUN.items() if what in words), None)
-    if words[1] == "program" and "--at" not in words:
+    if words[1] == "program":
         reason = "runs a program for minutes"
     if words[1] == "counters" and any(word.startswith("sm_") for word in words) and not cupti_is_here():
         reason = "CUPTI is not here: pip package nvidia-cuda-cupti-cu12"

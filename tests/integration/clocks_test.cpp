@@ -52,6 +52,50 @@ struct Clocks : ::testing::Test {
   }
 };
 
+TEST_F(Clocks, SetHoldsWhileACommandRuns) {
+  const auto run = [&](std::vector<std::string> options, const std::string& script) {
+    std::vector<std::string> words{"clocks", "set", "--control", "nvml:0"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", "sh", "-c", script});
+    return ergotune(words);
+  };
+  const auto locked = [&] { return nvml.gpu().locked; };
+  const std::string status = fmt::format("{}/ergotune clocks status --json --control nvml:0", ERGOTUNE_BINARY_DIR);
+  const ProcessResult result = run({"--core-clock", "990", "--power-limit", "300"}, status + "; exit 5");
+  EXPECT_EQ(result.exit_code, 5) << result.err;
+  const json device = json::parse(result.out).at("devices").at(0);
+  EXPECT_EQ(device.at("power_limit_w").at("set"), 300) << result.out;
+  EXPECT_TRUE(device.at("journal").at("session_alive").get<bool>()) << "status names the session that holds the device";
+  EXPECT_EQ(locked(), 0);
+  std::size_t locks = 0;
+  for (const auto& call : nvml.setter_calls())
+    locks += std::string(call.function) == "nvmlDeviceSetGpuLockedClocks" && call.a == 990;
+  EXPECT_EQ(locks, 1u);
+
+  EXPECT_EQ(run({"--core-clock", "991"}, "exit 0").exit_code, 2) << "no clock of this device";
+  EXPECT_EQ(run({}, "exit 0").exit_code, 2) << "nothing to set";
+  EXPECT_EQ(ergotune({"clocks", "set", "--control", "nvml:0", "--core-clock", "990"}).exit_code, 2) << "no command";
+  const ProcessResult second = run({"--core-clock", "990"}, fmt::format("{}/ergotune clocks set --control nvml:0 "
+                                                                        "--core-clock 1395 -- true",
+                                                                        ERGOTUNE_BINARY_DIR));
+  EXPECT_EQ(second.exit_code, 2) << "the first session holds the device: " << second.err;
+  EXPECT_EQ(locked(), 0);
+}
+
+TEST_F(Clocks, SetHoldsUntilAProcessEnds) {
+  const std::string script = fmt::format(
+      "sleep 1000 & app=$!; {0}/ergotune clocks set --control nvml:0 --core-clock 990 --for $app & holder=$!; "
+      "until {0}/ergotune clocks status --json --control nvml:0 | grep -q '\"session_alive\": true'; do sleep 0.05; "
+      "done; "
+      "kill -9 $app; wait $holder",
+      ERGOTUNE_BINARY_DIR);
+  const ProcessResult result = run_process({"sh", "-c", script}, options);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(nvml.gpu().locked, 0);
+  EXPECT_EQ(nvml.setter_calls().empty(), false);
+  EXPECT_EQ(ergotune({"clocks", "set", "--control", "nvml:0", "--core-clock", "990", "--for", "4194304"}).exit_code, 2);
+}
+
 TEST_F(Clocks, StatusPrintsOneDocumentWithEveryDevice) {
   const auto result = ergotune({"clocks", "status", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;

@@ -225,7 +225,7 @@ TEST_F(QuietLiveGpu, TraceShowsTheLoad) {
   const Json& power = document["power"][0];
   EXPECT_GT(power["final"].get<double>(), 1.5 * nvml.gpu().p0) << document;
   EXPECT_NEAR(power["final"].get<double>(), fake_nvml::power_at(nvml.gpu(), 1, 1010, 45), 30);
-  EXPECT_NEAR(document["board"][0]["final"].get<double>(), 1010, 1) << document["board"];
+  EXPECT_NEAR(document["gpu"][0]["final"].get<double>(), 1010, 1) << document["gpu"];
   std::ifstream csv(folder.path() / "t.csv"), svg(folder.path() / "t.svg");
   const std::string rows((std::istreambuf_iterator<char>(csv)), {}), figure((std::istreambuf_iterator<char>(svg)), {});
   EXPECT_THAT(rows, HasSubstr("temperature_c"));

@@ -153,8 +153,10 @@ TEST(NewUser, TheDoctorRunsAKernelOnEveryDevice) {
   unsetenv("CC");
   EXPECT_EQ(state_of(nlohmann::json::parse(broken.out), "host"), "failed");
   for (const auto& finding : document["findings"])  // a GPU, or PoCL, needs no compiler for C
-    if (const std::string subject = finding["subject"]; finding["area"] == "kernels" && subject.starts_with("opencl:"))
+    if (const std::string subject = finding["subject"];
+        finding["area"] == "kernels" && subject.starts_with("opencl:")) {
       EXPECT_EQ(state_of(nlohmann::json::parse(broken.out), subject), finding["state"]) << broken.out;
+    }
 }
 
 }  // namespace

@@ -165,7 +165,7 @@ TEST_F(Nodes, ShareASessionAndAShellThatGreetsDoesNoHarm) {
   const auto result = ergotune(folder, command({agent(1), "echo Welcome to the cluster; " + agent(2)}));
   const auto document = json_of(result);
   EXPECT_EQ(document.at("evaluated"), kConfigurations);
-  EXPECT_EQ(document.at("boards").size(), 2u) << result.err;
+  EXPECT_EQ(document.at("devices").size(), 2u) << result.err;
   expect_each_once();
   EXPECT_EQ(gpus().size(), 2u);
   const auto again = json_of(ergotune(folder, command({agent(3)})));
@@ -353,7 +353,7 @@ struct Slurm : Nodes {
 // One Slurm for all of it: it takes seconds to come up.
 TEST_F(Slurm, ASessionOverTwoNodesThatAreKilledStoppedAndCutOff) {
   const auto whole = json_of(ergotune(folder, over_slurm()));
-  EXPECT_EQ(whole.at("boards").size(), 2u);
+  EXPECT_EQ(whole.at("devices").size(), 2u);
   EXPECT_EQ(gpus().size(), 2u);
   expect_each_once();
   const auto listed = json_of(ergotune(folder, {"devices", "--json", "--nodes", "slurm"}));

@@ -398,23 +398,6 @@ TEST_F(ProgramOnABoard, IsHardlyDisturbedByReadingItsEnergyAndItsClock) {
   }
 }
 
-TEST_F(ProgramOnABoard, RunsAtASettingWithItsOwnStreams) {
-  const ProcessResult result =
-      ergotune(folder, {"program", "--control", "nvml:0", "--at", "990", "--", app(), "30", "0"});
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(result.out, "worked\n");
-  std::size_t locks = 0;
-  for (const auto& call : nvml.setter_calls())
-    locks += std::string(call.function) == "nvmlDeviceSetGpuLockedClocks" && call.a == 990;
-  EXPECT_EQ(locks, 1u);
-  EXPECT_TRUE(is_restored());
-  EXPECT_EQ(ergotune(folder, {"program", "--control", "nvml:0", "--at", "990", "--", "sh", "-c", "exit 5"}).exit_code,
-            5);
-  EXPECT_THAT(ergotune(folder, {"program", "--control", "nvml:0", "--at", "991", "--", app()}).err,
-              HasSubstr("--at: "));
-  EXPECT_TRUE(is_restored());
-}
-
 TEST_F(ProgramOnABoard, ClocksAreParametersOfAProblemFile) {
   folder.write("c.toml", fmt::format("name = \"c\"\nobjective = \"energy\"\n[parameters]\nWORK = [40, "
                                      "80]\n[execution]\ncore_clock_mhz = [990, 1980]\n"

@@ -282,7 +282,7 @@ TEST(Tune, GpusOfDifferentKindsAreASessionEachAndNeverRanked) {
                                                   "20", "--store", "s.db", "--wisdom", "w", "--json"}));
   ASSERT_EQ(document["sessions"].size(), 2u) << document;
   for (const auto& session : document["sessions"]) EXPECT_EQ(session["evaluated"], 20) << session;
-  EXPECT_EQ(document["sessions"][0]["boards"].size(), 2u) << "two of one kind share its session";
+  EXPECT_EQ(document["sessions"][0]["devices"].size(), 2u) << "two of one kind share its session";
   EXPECT_EQ(json_of(ergotune(folder, {"show", "s.db", "--sessions", "--json"}))["sessions"].size(), 2u);
   EXPECT_EQ(json_of(ergotune(folder, {"wisdom", "list", "w", "--json"}))["records"].size(), 2u);
 }

@@ -9,6 +9,8 @@
 #include <set>
 #include <sstream>
 
+#include "problem/tables/counter_names.hpp"
+
 namespace ergotune {
 namespace {
 
@@ -59,6 +61,14 @@ TEST(Quantities, NamesAreDifferentAndFound) {
     EXPECT_FALSE(info.meaning.empty()) << info.name;
   }
   EXPECT_EQ(quantity_info("voltage"), nullptr);
+}
+
+TEST(Quantities, CountersHaveNamesOfTheirOwn) {
+  std::set<std::string_view> names;
+  for (const QuantityInfo& info : quantities()) names.insert(info.name);
+  for (const CounterInfo& counter : counter_names()) EXPECT_TRUE(names.insert(counter.name).second) << counter.name;
+  for (const PerfCounterInfo& counter : perf_counter_names())
+    EXPECT_TRUE(names.insert(counter.name).second) << counter.name;
 }
 
 TEST(Quantities, UnitsAreTheMetricsOwnOursOrKnownByTheirEnding) {

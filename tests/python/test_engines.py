@@ -52,8 +52,8 @@ def test_processes_give_the_same_result(problem):
     with ProcessPoolExecutor(2) as pool:
         result = run(problem, pool)
         check_complete(result)
-        assert len(result.boards) == 2
-        assert sum(board["measured"] for board in result.boards) >= 24
+        assert len(result.devices) == 2
+        assert sum(board["measured"] for board in result.devices) >= 24
         again = ergotune.tune(problem, executor=pool, device="sim:a100", budget=5, workers=1)
     assert again.evaluated == 5
 

@@ -1,9 +1,11 @@
 // What every registered strategy promises.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <set>
 
+#include "base/files.hpp"
 #include "ergotune/error.hpp"
 #include "fixtures.hpp"
 
@@ -16,6 +18,12 @@ std::vector<std::string> all_names() {
   std::vector<std::string> names;
   for (const auto& description : strategies()) names.push_back(description.name);
   return names;
+}
+
+TEST(Strategies, AreInTheTableOfTheManual) {
+  const auto page = read_file(ERGOTUNE_SOURCE_DIR "/docs/strategies.md");
+  ASSERT_TRUE(page);
+  for (const std::string& name : all_names()) EXPECT_THAT(*page, testing::HasSubstr("`" + name + "`"));
 }
 
 class EveryStrategy : public testing::TestWithParam<std::string> {

@@ -78,7 +78,7 @@ TEST(Prior, OfARecordingMeetsTheSpaceByNamesAndValues) {
   }
   for (const bool with : {false, true}) {
     // where it has no default, or one that is none of its values, the first stands for what the recording did not know
-    y.default_value = with ? std::optional<Value>(7) : std::nullopt;
+    if (with) y.default_value = 7;
     const SearchSpace first = SearchSpace::build({y, parameter("x", {3, 2, 0, 9})}, {});
     const auto outcomes = prior_results(recording, first, Objective::parse({}, {})).outcomes;
     ASSERT_EQ(outcomes.size(), 3u);

@@ -14,7 +14,6 @@
 #include "cli/command.hpp"
 #include "cli/interruption.hpp"
 #include "cli/output/progress.hpp"
-#include "cli/run_at.hpp"
 #include "ergotune/error.hpp"
 #include "measure/execution_parameters.hpp"
 #include "power/controls/control.hpp"
@@ -31,7 +30,6 @@ struct ProgramArguments {
   std::vector<std::string> command, sensors;
   std::string slowdown = "5%";
   std::optional<std::string> control, store;
-  std::optional<double> at;
   double time_limit = 3600, precision = 0, seconds = 0;
   int most = 12;
   bool no_store = false, no_resume = false, take_over = false, quiet = false, json = false;
@@ -224,13 +222,6 @@ void program(ProgramArguments arguments) {
   if (arguments.most < 2) throw UserError("--settings: two are the least that can be compared");
   std::vector<std::string> why_not;
   std::unique_ptr<Control> control = choose_control(arguments, why_not);
-  if (arguments.at) {
-    if (!control) throw UserError(fmt::format("nothing can be set here: {}", fmt::join(why_not, "; ")));
-    const auto spec = what_to_set(*control);
-    if (!spec) throw UserError(fmt::format("{} sets neither a core clock nor a power limit", control->id()));
-    throw Exit{
-        run_at(std::move(control), *quantity_of(spec->kind), *arguments.at, arguments.command, arguments.take_over)};
-  }
   Problem problem = problem_of_command(arguments);
   const auto spec = control ? what_to_set(*control) : std::nullopt;
   if (control && !spec) why_not.push_back(fmt::format("{} sets neither a core clock nor a power limit", control->id()));
@@ -254,11 +245,6 @@ void add_program_command(Verb app) {
   verb.add_option("--control", arguments->control, "Set clocks or limits through this (the only one there is)");
   verb.add_option("--settings", arguments->most, "Settings to try at most, before the best are confirmed (12)")
       .kind("NUMBER");
-  verb.add_option("--at", arguments->at,
-                  "Run the program once at this clock (MHz) or limit (W), its own input and output untouched, and put "
-                  "things back")
-      .kind("NUMBER")
-      .positive();
   verb.add_option("--precision", arguments->precision,
                   "Target half-width of the 95 % interval of time and energy (0.02)")
       .kind("NUMBER")
@@ -280,7 +266,6 @@ void add_program_command(Verb app) {
       "Examples:\n"
       "  ergotune program -- xz -k -c -9 big.tar\n"
       "  ergotune program --max-slowdown 10% --control nvml:0 -- ./simulate input.nml\n"
-      "  ergotune program --control nvml:0 --at 1395 -- ./simulate input.nml\n"
       "The program runs several times; what it writes it writes each time. Settings are restored however it ends. "
       "Without\n"
       "a clock or limit that can be set, time and energy of the program as it is are measured.");

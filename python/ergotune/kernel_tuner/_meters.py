@@ -85,8 +85,8 @@ class Meters:
             if meter.observe:
                 problem.observe(meter.observe)
         if any(key[0] == "core_voltage" for m in self.meters for key in m.keys.values()):
-            boards = [m.board for m in self.meters if getattr(m, "board", None)]
-            problem.observe("core_voltage" + "".join(f":board={board}" for board in boards[:1]))
+            gpus = [m.gpu for m in self.meters if getattr(m, "gpu", None)]
+            problem.observe("core_voltage" + "".join(f":gpu={gpu}" for gpu in gpus[:1]))
         if self.keep:
             sensors = "".join(f",sensors={s}" for m in self.meters for s in m.sensors)
             problem.observe(f"trace:folder={self.folder.name},before=0,after=0,seconds=1{sensors}")

@@ -11,6 +11,7 @@
 
 #include "base/clock.hpp"
 #include "cli/command.hpp"
+#include "cli/verbs/clocks_set.hpp"
 #include "ergotune/error.hpp"
 #include "power/guardian/guardian.hpp"
 #include "power/sensors/sensor.hpp"
@@ -227,10 +228,11 @@ void run_restore(bool json) {
 void add_clocks_command(Verb app) {
   enable_guardian_verb("guardian");
 
-  Verb clocks = app.add_verb("clocks", "Show clocks and power limits that can be set, or restore them");
+  Verb clocks = app.add_verb("clocks", "Show, set and restore clocks and power limits");
   clocks.require_verb();
   clocks.footer(
-      "Examples:\n  ergotune clocks status --json\n  ergotune clocks restore\n\nA tuning session puts "
+      "Examples:\n  ergotune clocks status --json\n  ergotune clocks set --core-clock 1395 -- ./simulate\n  ergotune "
+      "clocks restore\n\nA tuning session puts "
       "everything back by "
       "itself, also when it is killed; `restore` is for what is left when its guardian was killed too, or "
       "the machine "
@@ -245,6 +247,8 @@ void add_clocks_command(Verb app) {
   add_json_option(status, options->json);
   status.add_option("--control", options->control, "Only this control (nvml:0, tegra, amdgpu:card0, cpufreq)");
   status.callback([options] { run_status(options->control, options->json); });
+
+  add_clocks_set(clocks);
 
   Verb restore = clocks.add_verb("restore", "Restore what a session that died has left, from its journal");
   add_json_option(restore, options->json);

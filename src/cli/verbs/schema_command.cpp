@@ -7,6 +7,7 @@
 #include "cli/command.hpp"
 #include "ergotune/error.hpp"
 #include "problem/document/schema.hpp"
+#include "problem/tables/setting_table.hpp"
 #include "report/result_document.hpp"
 
 namespace ergotune::cli {
@@ -16,11 +17,12 @@ namespace {
 /// A document with a schema; a new one is a row here.
 struct Document {
   const char* name;
-  std::string (*schema)();
+  std::string (*schema)();  ///< null where there are tables only
   std::string (*tables)();  ///< for the documentation; null where there are none
 };
 constexpr Document kDocuments[] = {{"problem", problem_schema, problem_tables},
-                                   {"result", [] { return std::string(result_schema()); }, nullptr}};
+                                   {"result", [] { return std::string(result_schema()); }, nullptr},
+                                   {"settings", nullptr, setting_rows}};
 
 const Document& document_named(const std::string& name) {
   std::vector<std::string> names;
@@ -41,7 +43,8 @@ void add_schema_command(Verb app) {
   auto options = std::make_shared<Options>();
   Verb verb = app.add_verb("schema", "Print the JSON Schema of a document, with which editors complete and check it");
   verb.add_option("document", options->document,
-                  "problem (default): a problem file in TOML or JSON; result: what --json of tune and show prints");
+                  "problem (default): a problem file in TOML or JSON; result: what --json of tune and show prints; "
+                  "settings: those of a run, with --markdown");
   verb.add_flag("--markdown", options->markdown, "Tables of its keys in Markdown instead");
   verb.footer(
       "A problem file names its schema in the first line: #:schema problem.schema.json\n"
@@ -51,6 +54,9 @@ void add_schema_command(Verb app) {
     const Document& document = document_named(options->document);
     if (options->markdown && !document.tables)
       throw UserError(fmt::format("the document \"{}\" has no tables; leave --markdown out", options->document));
+    if (!options->markdown && !document.schema)
+      throw UserError(fmt::format("the schema of the {} is part of the problem file's; --markdown prints their table",
+                                  options->document));
     fmt::print("{}", options->markdown ? document.tables() : document.schema());
   });
 }

@@ -129,9 +129,9 @@ std::vector<ObserverEntry>& entries() {
         "Core voltage under load, where the driver's library does not report it (nvidia-smi, a Tegra's regulator)",
         ObserverPhase::stream,
         {"core_voltage"},
-        {{"board", Type::text, false, "UUID of the GPU; empty: the device's own", {""}}}},
+        {{"gpu", Type::text, false, "UUID of the GPU; empty: the device's own", {""}}}},
        [](const Options& options, const ObserverContext& context) {
-         const std::string gpu = options.at("board").front().as_string();
+         const std::string gpu = options.at("gpu").front().as_string();
          return make_voltage_reader(gpu.empty() ? context.device.uuid : gpu);
        }},
       {{"trace",

@@ -13,7 +13,7 @@ namespace {
 constexpr auto kLess = Direction::minimise;
 
 // docs/measuring.md holds the same table (a test compares them).
-constexpr std::array<QuantityInfo, 33> kQuantities{{
+constexpr QuantityInfo kQuantities[] = {
     {"time", "s", "device time of one round", Producer::device, kLess, true},
     {"energy", "J", "energy of one round", Producer::sensor, kLess, true},
     {"power", "W", "mean power while it runs", Producer::sensor, kLess, true},
@@ -58,7 +58,7 @@ constexpr std::array<QuantityInfo, 33> kQuantities{{
      true},
     {"peak_memory", "B", "most memory that one process of a program had", Producer::program, kLess, true},
     {"launches", "", "rounds that an observer was shown", Producer::observer, std::nullopt, false},
-}};
+};
 
 // Those of one kernel among several: "time.NAME", "occupancy.NAME".
 constexpr QuantityInfo kTimeOfKernel{"time.NAME",      "s",   "device time of one kernel's launches in a round",
@@ -118,9 +118,9 @@ std::span<const QuantityInfo> quantities() { return kQuantities; }
 const QuantityInfo* quantity_info(std::string_view name) {
   if (name.starts_with("time.")) return &kTimeOfKernel;
   if (name.starts_with("occupancy.")) return quantity_info("occupancy");
-  const auto found =
-      std::find_if(kQuantities.begin(), kQuantities.end(), [&](const QuantityInfo& info) { return info.name == name; });
-  return found == kQuantities.end() ? info_of_counter(name) : &*found;
+  const auto found = std::find_if(std::begin(kQuantities), std::end(kQuantities),
+                                  [&](const QuantityInfo& info) { return info.name == name; });
+  return found == std::end(kQuantities) ? info_of_counter(name) : &*found;
 }
 
 std::vector<std::string> mix_quantities(const Problem& problem) {

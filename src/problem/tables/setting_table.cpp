@@ -380,6 +380,18 @@ std::string default_text(const Setting& setting) {
   return setting.unit.empty() ? words : fmt::format("{} {}", words, setting.unit);
 }
 
+std::string setting_rows() {
+  std::string rows = "| key | option | meaning | default | determines results |\n| --- | --- | --- | --- | --- |\n";
+  for (const Setting& setting : kTable) {
+    std::string otherwise = default_text(setting);
+    if (setting.is_flag()) otherwise = otherwise == "True" ? "true" : "false";
+    rows += fmt::format("| `{}` | `{}` | {} | {} | {} |\n", setting.name,
+                        setting.option.substr(setting.option.rfind(',') + 1), setting.help, otherwise,
+                        setting.determines_results() ? "yes" : "");
+  }
+  return rows;
+}
+
 std::string conditions_of(const RunConfig& settings, bool energy) {
   std::string text = fixed_conditions(settings, energy);
   for (const Setting& setting : kTable) {

@@ -69,6 +69,8 @@ GivenValue value_of(const RunConfig& settings, const Setting& setting);
 bool is_default(const RunConfig& settings, const Setting& setting);
 /// The default as help and documents tell it: "0.01", "30 s", "one per core"; empty where there is nothing to say.
 std::string default_text(const Setting& setting);
+/// The table of all settings in Markdown, as docs/problem-file.md has it.
+std::string setting_rows();
 
 /// How results were measured, as sessions are found by it: every setting that determines them. `energy`: it is measured
 /// too.

@@ -26,7 +26,7 @@ Problem load_for(const SetupOptions& setup) {
     if (const auto control = usable_control(setup.run.controls.front(), &why_not)) gpu = control->device_key();
   }
   ObserverSpec voltage{"core_voltage", {}, {}};
-  if (gpu.starts_with("GPU-")) voltage.options["board"] = {Value(gpu)};
+  if (gpu.starts_with("GPU-")) voltage.options["gpu"] = {Value(gpu)};
   problem.observers.push_back(voltage);
   return problem;
 }

@@ -31,7 +31,7 @@ std::string cpu_name() {
 nlohmann::ordered_json gpus_of(const PreparedSession& prepared) {
   auto list = nlohmann::ordered_json::array();
   for (const DeviceShare& gpu : prepared.evaluator->gpus())
-    list.push_back({{"board", gpu.gpu}, {"id", gpu.id}, {"name", gpu.name}});
+    list.push_back({{"device", gpu.gpu}, {"id", gpu.id}, {"name", gpu.name}});
   return list;
 }
 
@@ -46,7 +46,7 @@ std::string environment(const PreparedSession& prepared, const std::string& comp
       {"device_id", prepared.device.id},
       {"backend", prepared.device.backend},
       {"uuid", prepared.device.uuid},
-      {"boards", gpus_of(prepared)},
+      {"devices", gpus_of(prepared)},
       {"driver", prepared.device.driver_version},
       {"compiler", compiler},
       {"host_processor", cpu_name()},

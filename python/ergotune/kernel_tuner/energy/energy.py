@@ -1,7 +1,7 @@
-"""Power over the core clock: sampled with a kernel that loads the whole board, and fitted (Going Green, Section V-D).
+"""Power over the core clock: sampled with a kernel that loads the whole GPU, and fitted (Going Green, Section V-D).
 
 The same functions, parameters, results and units as Kernel Tuner's; the samples are those of ``ergotune model``
-(docs/model.md), which says more of them than a fit: intervals, where the board throttles, and what it has of voltages.
+(docs/model.md), which says more of them than a fit: intervals, where the GPU throttles, and what it has of voltages.
 """
 
 import numpy as np
@@ -24,8 +24,8 @@ def get_frequency_power_relation_fp32(device, n_samples=10, nvidia_smi_fallback=
         return np.array([row["core_freq"] for row in rows]), np.array([row["nvml_power"] for row in rows])
     if simulation_mode:
         raise ValueError("simulation_mode needs cache=FILE")
-    board = f"nvml:{device}"
-    samples = sorted(_core.sample_power(board, board, n_samples, _command.worker()))
+    gpu = f"nvml:{device}"
+    samples = sorted(_core.sample_power(gpu, gpu, n_samples, _command.worker()))
     return np.array([clock for clock, _ in samples]), np.array([power for _, power in samples])
 
 

@@ -17,12 +17,12 @@ class NVMLObserver(Meter):
     """``nvml_power`` (W), ``nvml_energy`` (J per launch), ``core_freq``, ``mem_freq`` (MHz), ``temperature`` (degrees C),
     ``gr_voltage`` (mV) and ``power_readings`` (lists of s and W), as far as they are asked for.
 
-    They are ergotune's own measurements: energy and time of the same launches, settled, by the board's best sensor
+    They are ergotune's own measurements: energy and time of the same launches, settled, by the GPU's best sensor
     (docs/energy.md). With it ``nvml_gr_clock``, ``nvml_mem_clock`` (MHz) and ``nvml_pwr_limit`` (W) in tune_params are set, and
     everything is put back however the run ends (docs/clocks.md).
 
     Args:
-        device: NVML's index of the board; None: the device's own.
+        device: NVML's index of the GPU; None: the device's own.
         save_all: a list under each name with an s at its end as well.
         use_locked_clocks: locked clocks are used where the GPU has them, whatever it is.
         nvidia_smi_fallback: has no effect, and a warning says it: without permission ergotuned sets clocks (docs/clocks.md).
@@ -42,13 +42,13 @@ class NVMLObserver(Meter):
         self.keys = {name: known[name] for name in observables if name in known}
         self.sensors = () if device is None else (f"nvml:{device}",)
         self.control = f"nvml:{device or 0}"
-        self.board = Nvml(device).uuid() if "gr_voltage" in observables else None
+        self.gpu = Nvml(device).uuid() if "gr_voltage" in observables else None
 
 
 def get_nvml_gr_clocks(device: int, n: Optional[int] = None, quiet: bool = False) -> Dict[str, List[int]]:
     """``{"nvml_gr_clock": [...]}``: n of the graphics clocks (MHz) at the highest memory clock; all where n is None."""
-    board = Nvml(device)
-    clocks = board.graphics_clocks(max(board.memory_clocks()))
+    gpu = Nvml(device)
+    clocks = gpu.graphics_clocks(max(gpu.memory_clocks()))
     if n and len(clocks) > n:
         clocks = [clocks[i] for i in np.ceil(np.linspace(0, len(clocks) - 1, n)).astype(int)]
     return _told("gr frequencies", "nvml_gr_clock", list(clocks), quiet)
@@ -73,11 +73,11 @@ def get_nvml_pwr_limits(device: int, n: Optional[int] = None, quiet: bool = Fals
 
 def get_idle_power(device: int, n: int = 5, sleep_s: float = 0.1) -> float:
     """W: the mean of n readings."""
-    board = Nvml(device)
+    gpu = Nvml(device)
     readings = []
     for _ in range(n):
         time.sleep(sleep_s)
-        readings.append(board.power())
+        readings.append(gpu.power())
     return float(np.mean(readings))
 
 

@@ -26,9 +26,9 @@ def problem(tmp_path):
 def test_devices_share_a_session(problem):
     result = ergotune.tune(problem, devices=["sim:a100", "sim:a100"], strategy="brute_force", early_stop=False)
     assert result.evaluated == 30
-    assert len(result.boards) == 2
-    assert sum(board["measured"] for board in result.boards) >= 30
-    factors = [board["factors"]["time"]["value"] for board in result.boards]
+    assert len(result.devices) == 2
+    assert sum(board["measured"] for board in result.devices) >= 30
+    factors = [board["factors"]["time"]["value"] for board in result.devices]
     assert factors[0] * factors[1] == pytest.approx(1)
     with pytest.raises(TypeError, match="give one of them"):
         ergotune.tune(problem, device="sim:a100", devices=["sim:a100", "sim:a100"])
@@ -38,7 +38,7 @@ def test_workers_are_nodes(problem):
     result = ergotune.tune(problem, devices=["sim:a100"], node_commands=["{} --node a", "{} --node b"], strategy="brute_force",
                            early_stop=False)
     assert result.evaluated == 30
-    assert sorted(board["id"].split("/")[0] for board in result.boards) in (["a"], ["a", "b"])
+    assert sorted(board["id"].split("/")[0] for board in result.devices) in (["a"], ["a", "b"])
     with pytest.raises(KeyboardInterrupt):  # while it waits for its first node
         ergotune.tune(problem, device="sim:a100", node_commands=["kill -INT $PPID; exec sleep 20"])
     with pytest.raises(ergotune.UserError, match="cannot log in"):
