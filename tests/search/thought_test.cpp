@@ -78,7 +78,8 @@ TEST(Prior, OfARecordingMeetsTheSpaceByNamesAndValues) {
   }
   for (const bool with : {false, true}) {
     // where it has no default, or one that is none of its values, the first stands for what the recording did not know
-    if (with) y.default_value = 7;
+    y.default_value.reset();
+    if (with) y.default_value.emplace(7);
     const SearchSpace first = SearchSpace::build({y, parameter("x", {3, 2, 0, 9})}, {});
     const auto outcomes = prior_results(recording, first, Objective::parse({}, {})).outcomes;
     ASSERT_EQ(outcomes.size(), 3u);

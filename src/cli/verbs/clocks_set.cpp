@@ -22,7 +22,7 @@ struct Options {
   std::vector<std::string> command;
   std::optional<std::string> control;
   std::optional<double> core_clock, memory_clock, power_limit;
-  std::optional<std::int64_t> process;
+  std::optional<int> process;
   std::string wisdom;
   bool take_over = false;
 };
@@ -103,7 +103,7 @@ void set(const Options& options) {
     throw UserError("nothing is to be set: give --core-clock, --memory-clock, --power-limit or --wisdom");
   for (const auto& [quantity, value] : setting)
     fmt::print(stderr, "{}: {} {:g} {}\n", control->id(), to_string(quantity), value, quantity_unit(quantity));
-  if (options.process) return hold_for(std::move(control), setting, static_cast<pid_t>(*options.process), options.take_over);
+  if (options.process) return hold_for(std::move(control), setting, *options.process, options.take_over);
   throw Exit{run_at(std::move(control), setting, options.command, options.take_over)};
 }
 
