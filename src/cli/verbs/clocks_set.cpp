@@ -91,6 +91,8 @@ ControlSetting setting_of_wisdom(const std::string& source, const Control& contr
 void set(const Options& options) {
   if (options.command.empty() == !options.process)
     throw UserError("name either a command, after --, or a process, with --for");
+  if (!options.core_clock && !options.memory_clock && !options.power_limit && options.wisdom.empty())
+    throw UserError("nothing is to be set: give --core-clock, --memory-clock, --power-limit or --wisdom");
   require_controls_allowed();
   auto control = chosen_control(options);
   ControlSetting setting;
@@ -99,8 +101,6 @@ void set(const Options& options) {
                                         std::pair(ControlQuantity::memory_clock_mhz, options.memory_clock),
                                         std::pair(ControlQuantity::power_limit_w, options.power_limit)})
     if (value) setting[quantity] = *value;
-  if (setting.empty())
-    throw UserError("nothing is to be set: give --core-clock, --memory-clock, --power-limit or --wisdom");
   for (const auto& [quantity, value] : setting)
     fmt::print(stderr, "{}: {} {:g} {}\n", control->id(), to_string(quantity), value, quantity_unit(quantity));
   if (options.process) return hold_for(std::move(control), setting, *options.process, options.take_over);
