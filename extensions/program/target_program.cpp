@@ -10,6 +10,7 @@
 #include "measure/energy/energy.hpp"
 #include "measure/execution_parameters.hpp"
 #include "power/guardian/guardian.hpp"
+#include "power/sensors/sensor_overlap.hpp"
 #include "problem/program.hpp"
 #include "program/program.hpp"
 #include "tune/target/target_clocks.hpp"
@@ -17,23 +18,6 @@
 
 namespace ergotune {
 namespace {
-
-/// Energies are added, so nothing may be counted twice.
-void refuse_twice_counted(const std::vector<std::unique_ptr<Sensor>>& sensors) {
-  for (std::size_t i = 0; i < sensors.size(); ++i) {
-    for (std::size_t j = 0; j < sensors.size(); ++j) {
-      if (i == j) continue;
-      const SensorInfo &a = sensors[i]->info(), &b = sensors[j]->info();
-      const bool same = (i < j && !a.uuid.empty() && a.uuid == b.uuid) || (i < j && a.id == b.id) ||
-                        b.id.starts_with(a.id + "/") || (a.id == "rapl:packages" && b.id.starts_with("rapl:package-"));
-      if (same)
-        throw UserError(
-            fmt::format("the sensors {} and {} see the same thing, and the energies of a program's sensors are added; "
-                        "name one of them",
-                        a.id, b.id));
-    }
-  }
-}
 
 std::vector<std::unique_ptr<Sensor>> sensors_of(const Target& target, const LiveOptions& live, Control* control) {
   std::vector<std::unique_ptr<Sensor>> sensors;
@@ -46,7 +30,7 @@ std::vector<std::unique_ptr<Sensor>> sensors_of(const Target& target, const Live
   EnergySources sources = energy_sources(live.sensors, target.device.name, {}, {}, true);
   sensors = std::move(sources.sensors);
   if (live.sensors.empty()) sensors.resize(1);
-  refuse_twice_counted(sensors);
+  refuse_overlapping(sensors);
   return sensors;
 }
 

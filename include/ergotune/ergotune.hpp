@@ -2,6 +2,7 @@
 // is private. Applications that launch tuned kernels need launcher.h or launcher.hpp and libergotune-launcher alone.
 #pragma once
 
+#include "ergotune/energy_region.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/observer.hpp"
 #include "ergotune/problem.hpp"

@@ -23,6 +23,7 @@ from ._core import (
     write_report,
 )
 from ._analysis import analyse
+from ._energy import EnergyCallback, EnergyMonitor, RegionEnergy, energy
 from ._results import Result
 from ._online import Session, measure, measure_apart
 from ._power import calibrate, model, trace
@@ -33,10 +34,10 @@ from ._study import temperature
 from .observers import Observer
 
 __all__ = [
-    "Error", "Observer", "Problem", "Recording", "Result", "SearchSpace", "Session", "Strategy", "UserError", "Watch", "analyse",
-    "calibrate", "compare", "compare_plans", "devices", "doctor", "export_results", "import_results",
-    "load_problem", "load_recording", "measure", "measure_apart", "model", "parse_problem", "quantities", "register_strategy", "strategies", "temperature",
-    "trace", "tune", "watch", "write_report",
+    "EnergyCallback", "EnergyMonitor", "Error", "Observer", "Problem", "Recording", "RegionEnergy", "Result", "SearchSpace", "Session",
+    "Strategy", "UserError", "Watch", "analyse", "calibrate", "compare", "compare_plans", "devices", "doctor", "energy",
+    "export_results", "import_results", "load_problem", "load_recording", "measure", "measure_apart", "model", "parse_problem",
+    "quantities", "register_strategy", "strategies", "temperature", "trace", "tune", "watch", "write_report",
 ]
 
 __version__ = "0.1.0"

@@ -56,6 +56,7 @@ void bind_apart(py::module_& module);
 void bind_space(py::module_& module);
 void bind_quantities(py::module_& module);
 void bind_devices(py::module_& module);
+void bind_energy(py::module_& module);
 void bind_search(py::module_& module);
 /// Rows of ergotune.kernel_tuner.
 void bind_rows(py::module_& module);

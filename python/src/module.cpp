@@ -48,6 +48,7 @@ PYBIND11_MODULE(_core, module) {
   python::bind_space(module);
   python::bind_quantities(module);
   python::bind_devices(module);
+  python::bind_energy(module);
   python::bind_search(module);
   python::bind_rows(module);
   python::bind_store(module);

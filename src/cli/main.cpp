@@ -45,6 +45,7 @@ void add_export_command(Verb app);
 void add_devices_command(Verb app);
 void add_clocks_command(Verb app);
 void add_calibrate_command(Verb app);
+void add_energy_command(Verb app);
 void add_worker_command(Verb app);
 /// The verbs of the extensions; CMake writes its definition.
 void add_extension_verbs(Verb app);
@@ -109,6 +110,7 @@ void add_verbs(ergotune::cli::Verb app) {
   cli::add_devices_command(app);
   cli::add_clocks_command(app);
   cli::add_calibrate_command(app);
+  cli::add_energy_command(app);
   app.group_verbs("Devices");
   cli::add_worker_command(app);
   add_version_command(app);

@@ -53,6 +53,8 @@ template <class T>
 Option Verb::add_option(const std::string& names, T& target, const std::string& help) {
   CLI::Option* option = app_->add_option(names, target, help);
   if constexpr (counts<T>) option->check(kNoMinus);
+  // One value each time it is given: otherwise it takes the words after it as well, and the "--" before a program.
+  if (names.starts_with('-')) option->allow_extra_args(false);
   return Option(*option);
 }
 template Option Verb::add_option(const std::string&, std::string&, const std::string&);

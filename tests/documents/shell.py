@@ -90,7 +90,7 @@ def for_this_machine(words):
     if words[1] in ("tune", "measure") and re.search(r"\benergy\b", " ".join(words)) and "--device" not in words and "--sensor" not in words:
         words += ["--device", "sim:a100"]  # an energy needs a sensor
         changed.append("on sim:a100")
-    if words[1] == "program":
+    if words[1] in ("program", "energy") or words[1:3] == ["clocks", "set"]:
         words = [*words[: words.index("--")], "--", "echo", "ran"]
         changed.append("with another program")
     if any(word.startswith("examples/energy_kernels/") for word in words) and "--device" not in words:

@@ -118,16 +118,21 @@ std::vector<SpanEnergy> energy_over(const SensorTrace& whole, const std::vector<
 
 void SensorRecorder::read(std::size_t sensor) {
   std::vector<Reading> fresh;
+  const double start = host_seconds();
   const ReadStatus status = sensors_[sensor]->read(fresh);
+  const double used = host_seconds() - start;
   const std::lock_guard lock(mutex_);
+  costs_[sensor] += used;
   SensorTrace& trace = traces_[sensor];
   trace.readings.insert(trace.readings.end(), fresh.begin(), fresh.end());
   if (status == ReadStatus::failed || status == ReadStatus::not_supported)
     trace.failure = sensors_[sensor]->last_error();
+  else if (status == ReadStatus::ok)
+    trace.failure.clear();
 }
 
 /// Each sensor has its own pace; whenever a program begins or ends all are read again at once.
-void SensorRecorder::loop(double period) {
+void SensorRecorder::loop(const std::vector<double>& periods) {
   std::vector<double> due(sensors_.size(), 0);
   bool beside = false;
   for (bool active = true; active;) {
@@ -138,7 +143,8 @@ void SensorRecorder::loop(double period) {
         read(i);
         // Readings at least as far apart as they cost: reading must not load the machine that is measured.
         const double end = host_seconds(), used = end - start;
-        const double wanted = beside ? std::max(period, period_beside_program(sensors_[i]->info())) : period;
+        const double beside_program = std::max(periods[i], period_beside_program(sensors_[i]->info()));
+        const double wanted = beside ? beside_program : periods[i];
         due[i] = std::max(start + wanted, end + std::min(used, 0.01));
         if (beside) beside_ = beside_ + used;
       }
@@ -151,7 +157,7 @@ void SensorRecorder::loop(double period) {
     if (beside && !program_runs_) due.assign(due.size(), 0);
     if (!beside && program_runs_)
       for (std::size_t i = 0; i < due.size(); ++i)
-        due[i] = host_seconds() + std::max(period, period_beside_program(sensors_[i]->info()));
+        due[i] = host_seconds() + std::max(periods[i], period_beside_program(sensors_[i]->info()));
     beside = program_runs_;
     active = active_;
   }
@@ -167,11 +173,19 @@ void SensorRecorder::set_program_runs(bool runs) {
 }
 
 void SensorRecorder::begin(double period) {
+  begin([=](const SensorInfo&) { return period; });
+}
+
+void SensorRecorder::begin(const std::function<double(const SensorInfo&)>& period) {
   end();
+  std::vector<double> periods;
   {
     const std::lock_guard lock(mutex_);
     traces_.clear();
+    costs_.assign(sensors_.size(), 0);
+    begun_ = host_seconds();
     for (const auto& sensor : sensors_) {
+      periods.push_back(period(sensor->info()));
       sensor->restart();
       traces_.push_back({sensor->info(), {}, {}});
     }
@@ -180,7 +194,7 @@ void SensorRecorder::begin(double period) {
   if (sensors_.empty()) return;
   active_ = true;
   program_runs_ = false;
-  thread_ = std::thread([this, period] { loop(period); });
+  thread_ = std::thread([this, periods] { loop(periods); });
 }
 
 void SensorRecorder::wait(double after, double patience) const {
@@ -199,9 +213,23 @@ void SensorRecorder::wait(double after, double patience) const {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-std::vector<SensorTrace> SensorRecorder::traces() const {
+std::vector<SensorTrace> SensorRecorder::traces(double from) const {
   const std::lock_guard lock(mutex_);
-  return traces_;
+  std::vector<SensorTrace> out;
+  for (const SensorTrace& trace : traces_) {
+    const auto first = std::lower_bound(trace.readings.begin(), trace.readings.end(), from,
+                                        [](const Reading& reading, double time) { return reading.time < time; });
+    out.push_back({trace.info, {first, trace.readings.end()}, trace.failure});
+  }
+  return out;
+}
+
+std::vector<double> SensorRecorder::shares_reading() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<double> shares;
+  const double elapsed = host_seconds() - begun_;
+  for (const double cost : costs_) shares.push_back(elapsed > 0 ? cost / elapsed : 0);
+  return shares;
 }
 
 void SensorRecorder::end() {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -44,6 +45,8 @@ class SensorRecorder {
   const std::vector<std::unique_ptr<Sensor>>& sensors() const { return sensors_; }
   /// Forgets what was, and reads every `period` s from now on.
   void begin(double period);
+  /// The same with a period for each sensor.
+  void begin(const std::function<double(const SensorInfo&)>& period);
   /// Between a program's beginning and its end only as often as each sensor needs: a counter once a second, a sensor of
   /// power once an update. Both take effect at once.
   void set_program_runs(bool runs);
@@ -53,16 +56,20 @@ class SensorRecorder {
   /// something of a time later than that; no longer than its margin and `patience` s more, for a machine that is slow
   /// to let it read.
   void wait(double after = 0, double patience = 1) const;
-  /// So far, one of each sensor.
-  std::vector<SensorTrace> traces() const;
+  /// So far, one of each sensor; readings from a time on.
+  std::vector<SensorTrace> traces(double from = 0) const;
+  /// Of each sensor, the share of the time since begin() in which it was being read.
+  std::vector<double> shares_reading() const;
   void end();
 
  private:
   void read(std::size_t sensor);
-  void loop(double period);
+  void loop(const std::vector<double>& periods);
   std::vector<std::unique_ptr<Sensor>> sensors_;
-  mutable std::mutex mutex_;  ///< traces_
+  mutable std::mutex mutex_;  ///< traces_, costs_
   std::vector<SensorTrace> traces_;
+  std::vector<double> costs_;  ///< s of reading each
+  double begun_ = 0;
   std::mutex pace_;  ///< the two flags, for changed_
   std::condition_variable changed_;
   bool active_ = false, program_runs_ = false;

@@ -1,0 +1,16 @@
+// A program with its own standard streams.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ergotune::cli {
+
+/// Throws UserError for a program that does not exist.
+void require_program(const std::vector<std::string>& command);
+
+/// Runs it to its end; the terminal and what is typed there are the program's. Its exit code; 128 and the signal that
+/// ended it.
+int run_here(const std::vector<std::string>& command);
+
+}  // namespace ergotune::cli

@@ -1,0 +1,95 @@
+// ergotune energy, from outside: a processor of known power.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "fakes/sysfs_trees/sysfs_trees.hpp"
+#include "integration/support/command.hpp"
+
+namespace ergotune::test {
+namespace {
+
+using nlohmann::json;
+
+/// 80 W in one package and 20 W in the other, as their counters tell it.
+struct Machine {
+  RaplTree tree;
+  Writer writer{[this] {
+    tree.energy("intel-rapl:0", 80 * host_seconds());
+    tree.energy("intel-rapl:1", 20 * host_seconds());
+    ::usleep(1000);
+  }};
+};
+
+json document(const TemporaryFolder& folder) { return json::parse(std::ifstream(folder.path() / "e.json")); }
+
+/// Whether the energy is what `watts` need in the program's time.
+void expect_power(const json& energy, double watts, double seconds) {
+  ASSERT_TRUE(energy["joules"].is_number()) << energy;
+  EXPECT_NEAR(energy["joules"].get<double>(), watts * seconds, energy["half_width"].get<double>() + 0.02 * watts)
+      << energy;
+}
+
+TEST(EnergyVerb, MeasuresAProgramThatKeepsItsStreamsAndItsExitCode) {
+  Machine machine;
+  TemporaryFolder folder;
+  const ProcessResult result = ergotune(folder, {"energy", "--sensor", "rapl:package-0", "--idle", "0.5", "-o",
+                                                 "e.json", "--", "sh", "-c", "sleep 1.5; echo out; exit 3"});
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_EQ(result.out, "out\n");
+  const json energy = document(folder);
+  EXPECT_EQ(energy["exit_code"], 3);
+  EXPECT_EQ(energy["command"], json({"sh", "-c", "sleep 1.5; echo out; exit 3"}));
+  EXPECT_GE(energy["seconds"].get<double>(), 1.5);
+  expect_power(energy, 80, energy["seconds"]);
+  EXPECT_NEAR(energy["above_idle"].get<double>(), 0,
+              energy["above_idle_half_width"].get<double>() + 0.02 * 80 * energy["seconds"].get<double>());
+  EXPECT_EQ(energy["sensors"][0]["sensor"], "rapl:package-0");
+}
+
+TEST(EnergyVerb, AddsTheSensorsOfTheMachineEachOnce) {
+  Machine machine;
+  TemporaryFolder folder;
+  EXPECT_EQ(ergotune(folder, {"energy", "-o", "e.json", "--", "sleep", "1"}).exit_code, 0);
+  const json all = document(folder);
+  EXPECT_EQ(all["sensors"].size(), 1u) << all;
+  expect_power(all, 100, all["seconds"]);
+  EXPECT_EQ(ergotune(folder, {"energy", "--sensor", "rapl:package-0", "--sensor", "rapl:package-1", "-o", "e.json",
+                              "--", "sleep", "1"})
+                .exit_code,
+            0);
+  const json both = document(folder);
+  ASSERT_EQ(both["sensors"].size(), 2u);
+  expect_power(both["sensors"][0], 80, both["seconds"]);
+  expect_power(both["sensors"][1], 20, both["seconds"]);
+  expect_power(both, 100, both["seconds"]);
+}
+
+TEST(EnergyVerb, BoundsAProgramThatIsTooShort) {
+  TemporaryFolder folder;
+  const ProcessResult result = ergotune(
+      folder,
+      {"energy", "--sensor", "command:sh -c 'while :; do echo 50; sleep 0.05; done'", "-o", "e.json", "--", "true"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(document(folder)["joules"].is_null());
+}
+
+TEST(EnergyVerb, RefusesWhatItCannotMeasure) {
+  Machine machine;
+  TemporaryFolder folder;
+  const auto code = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "energy");
+    return ergotune(folder, arguments).exit_code;
+  };
+  EXPECT_EQ(code({"--sensor", "rapl:packages", "--sensor", "rapl:package-0", "--", "true"}), 2);
+  EXPECT_EQ(code({"--sensor", "rapl:package-0", "--sensor", "rapl:package-0", "--", "true"}), 2);
+  EXPECT_EQ(code({"--sensor", "rapl:package-7", "--", "true"}), 2);
+  EXPECT_EQ(code({"--idle", "0", "--", "true"}), 2);
+  EXPECT_EQ(code({"--", "/nothing/there"}), 2);
+  EXPECT_EQ(code({}), 2);
+}
+
+}  // namespace
+}  // namespace ergotune::test
