@@ -115,6 +115,8 @@ def run_ergotune(scratch, words):
     reason = next((why for what, why in NOT_RUN.items() if what in words), None)
     if words[1] == "program":
         reason = "runs a program for minutes"
+    if words[1:3] == ["clocks", "set"] and "--wisdom" in words:
+        reason = "needs records of this machine's GPU"
     if words[1] == "counters" and any(word.startswith("sm_") for word in words) and not cupti_is_here():
         reason = "CUPTI is not here: pip package nvidia-cuda-cupti-cu12"
     if reason:

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -11,6 +13,7 @@
 #include "base/process/process.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
+#include "integration/support/command.hpp"
 #include "power/guardian/guardian.hpp"
 #include "power/guardian/journal.hpp"
 #include "power/guardian_host.hpp"
@@ -80,6 +83,37 @@ TEST_F(Clocks, SetHoldsWhileACommandRuns) {
                                                                         ERGOTUNE_BINARY_DIR));
   EXPECT_EQ(second.exit_code, 2) << "the first session holds the device: " << second.err;
   EXPECT_EQ(locked(), 0);
+}
+
+TEST_F(Clocks, SetTakesTheHighestClockThatWisdomHasForThisGpu) {
+  const std::string uuid = "GPU-00102030-4050-6070-8090-a0b0c0d0e0f0";  // the fake CUDA driver's
+  std::snprintf(nvml.gpu().uuid, sizeof nvml.gpu().uuid, "%s", uuid.c_str());
+  options.environment["ERGOTUNE_CUDA"] = ERGOTUNE_BINARY_DIR "/tests/fakes/cuda/libcuda.so.1";
+  test::TemporaryFolder folder;
+  const json devices = json::parse(ergotune({"devices", "--json"}).out).at("devices");
+  const auto gpu =
+      std::find_if(devices.begin(), devices.end(), [&](const json& one) { return one.at("uuid") == uuid; });
+  ASSERT_NE(gpu, devices.end()) << devices.dump(1);
+  const auto write = [&](const std::string& kernel, const json& execution, const std::string& device) {
+    const json record{{"configuration", {{"X", 1}}},
+                      {"execution", execution},
+                      {"objective", "energy"},
+                      {"device", {{"name", device}, {"backend", "cuda"}}}};
+    folder.write(kernel + ".wisdom",
+                 json{{"ergotune_wisdom", 2}, {"kernel", kernel}}.dump() + "\n" + record.dump() + "\n");
+  };
+  write("gemm", {{"core_clock_mhz", 990}}, gpu->at("name"));
+  write("copy", {{"core_clock_mhz", 1395}}, gpu->at("name"));
+  write("elsewhere", {{"core_clock_mhz", 1980}}, "another GPU");
+  write("faster", json::object(), gpu->at("name"));
+  const auto result =
+      ergotune({"clocks", "set", "--control", "nvml:0", "--wisdom", folder.path().string(), "--", "true"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  std::vector<unsigned> set;
+  for (const auto& call : nvml.setter_calls())
+    if (std::string(call.function) == "nvmlDeviceSetGpuLockedClocks") set.push_back(static_cast<unsigned>(call.a));
+  EXPECT_THAT(set, ElementsAre(1395u)) << result.err;
+  EXPECT_EQ(nvml.gpu().locked, 0);
 }
 
 TEST_F(Clocks, SetHoldsUntilAProcessEnds) {
