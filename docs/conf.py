@@ -44,6 +44,7 @@ if HAS_PYTHON:
     extensions += ["sphinx.ext.autodoc", "sphinx.ext.napoleon"]
     autodoc_typehints = "signature"
     autodoc_member_order = "bysource"
+    autodoc_mock_imports = ["optuna"]  # an optional package
     napoleon_use_ivar = True  # attributes that are properties are described once
 
 # -- C++: doxygen reads the public headers, breathe shows them

@@ -7,8 +7,9 @@ regions: 100 regions of 50 us to 5 s. The reference is the counter itself, read 
 a load that goes on before and after them (the load's mean power over a second around the region, times its time), half begin and end with the
 GPU idle (the counter over the region and a second around it, less the idle power over the rest). Intervals and bounds have to hold in 95 %.
 cost: seconds that the beginning and the end of a region take. At most 20 us each.
-slowdown: seconds of a loop of small kernels in a program that runs alone, under "ergotune energy" and under "ergotune program", by turns. The
-ratio of each to alone has to be below 1.003, as far as its interval shows it.
+slowdown: a program repeats a loop of small kernels all the time, while "ergotune energy" and "ergotune program" measure beside it by turns, or
+nothing does: processes differ by more than what is sought. The ratio of the loop's time beside each to that beside nothing has to be below
+1.003, as far as its interval shows it.
 
 Needs CuPy and the package in PYTHONPATH. Nothing here sets a clock or a limit.
 """
@@ -40,15 +41,13 @@ import os, sys, time
 import cupy
 kernel = cupy.RawKernel('extern "C" __global__ void add(float* y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] += 1.0f; }', "add")
 y = cupy.zeros(1 << 20, cupy.float32)
-def loop(count):
-    for i in range(count):
+ends = []
+while not os.path.exists(sys.argv[1]):
+    for i in range(200):
         kernel((4096,), (256,), (y, 1 << 20))
         if i % 10 == 9: cupy.cuda.Device().synchronize()
-loop(2000)
-start = time.perf_counter()
-loop(int(sys.argv[1]))
-cupy.cuda.Device().synchronize()
-with open(os.environ["REGION_TIMES"], "a") as file: file.write(f"{time.perf_counter() - start}\n")
+    ends.append(time.monotonic())
+with open(sys.argv[2], "w") as file: file.writelines(f"{end}\n" for end in ends)
 """
 
 
@@ -219,39 +218,41 @@ def check_cost(arguments):
 
 
 def check_slowdown(arguments):
+    ways = {
+        "energy": (arguments.ergotune, "energy", "--sensor", "nvml:0", "--", "sleep"),
+        "program": (arguments.ergotune, "program", "--sensor", "nvml:0", "--no-store", "--max-seconds", "0.1", "-q", "--", "sleep"),
+    }
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "program.py").write_text(PROGRAM)
-        times = folder / "times"
-        environment = {**os.environ, "REGION_TIMES": str(times)}
-        program = [sys.executable, str(folder / "program.py")]
-
-        def run(count, before=()):
-            times.write_text("")
-            done = subprocess.run([*before, *program, str(count)], env=environment, cwd=folder, capture_output=True, text=True)
-            values = [float(line) for line in times.read_text().split()]
-            if not values:
-                sys.exit(f"{' '.join([*before, *program])}: {done.stderr[-1000:]}")
-            return statistics.median(values)
-        count = int(20000 * arguments.seconds / run(20000))
-        ways = {
-            "alone": (), "energy": (arguments.ergotune, "energy", "--sensor", "nvml:0", "--"),
-            "program": (arguments.ergotune, "program", "--sensor", "nvml:0", "--no-store", "--max-seconds", "3", "-q", "--"),
-        }
-        found = {way: [] for way in ways}
+        program = subprocess.Popen([sys.executable, str(folder / "program.py"), str(folder / "end"), str(folder / "times")])
+        time.sleep(6)  # it compiles and warms up
+        spans = []
         for turn in range(arguments.turns):
-            for way in list(ways) if turn % 2 else reversed(ways):
-                found[way].append(run(count, ways[way]))
-            print("  ".join(f"{way} {values[-1]:.4f} s" for way, values in found.items()), flush=True)
+            for way in (list(ways) if turn % 2 else reversed(ways)):
+                for what in ((way, None) if turn // 2 % 2 else (None, way)):
+                    start = time.monotonic()
+                    if what:
+                        subprocess.run([*ways[what], str(arguments.seconds)], check=True, capture_output=True)
+                    else:
+                        time.sleep(arguments.seconds)
+                    spans.append((way, what is not None, start + 0.3, time.monotonic() - 0.1))
+        (folder / "end").write_text("")
+        program.wait()
+        ends = [float(line) for line in (folder / "times").read_text().split()]
+    found = {way: {True: [], False: []} for way in ways}
+    for way, beside, start, end in spans:
+        inside = [at for at in ends if start <= at <= end]
+        found[way][beside].append((inside[-1] - inside[0]) / (len(inside) - 1))
     good, ratios = True, {}
-    for way in ("energy", "program"):
-        logs = [math.log(a / b) for a, b in zip(found[way], found["alone"])]
+    for way in ways:
+        logs = [math.log(a / b) for a, b in zip(found[way][True], found[way][False])]
         error = statistics.stdev(logs) / math.sqrt(len(logs))
-        ratio, half_width = math.exp(statistics.mean(logs)), 2.365 * error  # Student's t with 7 degrees of freedom
-        ratios[way] = {"ratio": ratio, "half_width": half_width}
-        print(f"{way}: {100 * (ratio - 1):+.2f} % +- {100 * half_width:.2f} % of the time alone, n = {len(logs)}")
+        ratio, half_width = math.exp(statistics.mean(logs)), 2.13 * error  # Student's t with 15 degrees of freedom
+        ratios[way] = {"ratio": ratio, "half_width": half_width, "seconds_beside": found[way][True], "seconds_alone": found[way][False]}
+        print(f"{way}: {100 * (ratio - 1):+.2f} % +- {100 * half_width:.2f} % of the time beside nothing, n = {len(logs)}")
         good = good and ratio - half_width <= 1.003
-    return {"seconds": found, "ratios": ratios}, good
+    return ratios, good
 
 
 def main():
@@ -259,8 +260,8 @@ def main():
     parser.add_argument("--ergotune", default="ergotune")
     parser.add_argument("--output", type=pathlib.Path, required=True)
     parser.add_argument("--regions", type=int, default=100)
-    parser.add_argument("--turns", type=int, default=8)
-    parser.add_argument("--seconds", type=float, default=2.0, help="of the loop that is slowed down")
+    parser.add_argument("--turns", type=int, default=16)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each turn")
     parser.add_argument("parts", nargs="*", default=["regions", "cost", "slowdown"])
     arguments = parser.parse_args()
     arguments.ergotune = str(pathlib.Path(arguments.ergotune).resolve())

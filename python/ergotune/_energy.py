@@ -70,7 +70,8 @@ class _Region:
     """A region of a monitor as a context manager; ``energy`` afterwards."""
 
     def __init__(self, monitor: "EnergyMonitor", name: str):
-        self._monitor, self._name, self._region = monitor, name, None
+        self._monitor, self._name = monitor, name
+        self._region: Optional[_core.EnergyRegion] = None
 
     def __enter__(self) -> "_Region":
         self._monitor._synchronize()
@@ -81,7 +82,8 @@ class _Region:
         try:
             self._monitor._synchronize()
         finally:
-            self._region.end()
+            if self._region is not None:
+                self._region.end()
 
     @property
     def energy(self) -> RegionEnergy:
@@ -183,7 +185,7 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 
 class energy:
-    """Measures the energy of a region of code, as a context manager or as a decorator.
+    """Measures the energy of a region of code, as a context manager or as a decorator::
 
         with ergotune.energy("nvml:0", "rapl:package-0") as region:
             work()
@@ -229,7 +231,8 @@ class energy:
             if self._synchronize:
                 self._synchronize()
         finally:
-            self._region.__exit__(*raised)
+            if self._region is not None:
+                self._region.__exit__(*raised)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         name = self._name or function.__qualname__
@@ -242,7 +245,7 @@ class energy:
         def total() -> Optional[RegionEnergy]:
             """All calls so far; None before the first."""
             return next((one for one in self._opened().totals() if one.name == name), None)
-        measured.energy = total
+        measured.energy = total  # type: ignore[attr-defined]
         return measured
 
     @property

@@ -86,6 +86,19 @@ bool is_type_word(std::string_view word) {
                            "ushort", "ulong",    "const",  "auto", "restrict", "__restrict__", "__restrict"}));
 }
 
+/// Where the arguments of a template end whose "<" stands at `open`: the token after its ">"; `open` where "<" compares.
+std::size_t after_template_arguments(const std::vector<Token>& tokens, std::size_t open) {
+  int depth = 0;
+  for (std::size_t i = open; i < tokens.size(); ++i) {
+    const char c = tokens[i].text.front();
+    if (c == ';' || c == '{' || c == '}') return open;
+    depth += c == '<';
+    depth -= c == '>';
+    if (depth == 0) return i + 1 < tokens.size() && tokens[i + 1].text == "(" ? i + 1 : open;
+  }
+  return open;
+}
+
 }  // namespace
 
 std::vector<MacroClash> macro_clashes(const KernelSource& source, const std::vector<std::string>& macros) {
@@ -106,6 +119,11 @@ std::vector<MacroClash> macro_clashes(const KernelSource& source, const std::vec
     const std::string_view before = tokens[i - 1].text, here = tokens[i].text;
     const char last = before.front();
     if (before == ";" || before == "{" || before == "}") declaring = false;
+    if (declaring && here == "<" && begins_name(last)) {  // "T x = f<m / 2, n == 1>(y);"
+      i = after_template_arguments(tokens, i);
+      if (i == tokens.size()) break;
+      continue;
+    }
     if (declaring) {
       depth += before == "(" || before == "[";
       depth -= before == ")" || before == "]";

@@ -42,6 +42,7 @@ TEST(MacroClashes, LeavesUsesAlone) {
   EXPECT_THAT(declared("int f(int i) { if (i < n) return k; else n ? a * k : b & m; return sizeof k; }"), IsEmpty());
   EXPECT_THAT(declared("void f(float a[m], float b[n]) { g(a, k, m); float c[n], d[k]; a[i, k] = n; }"), IsEmpty());
   EXPECT_THAT(declared("void f() { const Tile tile = tile_of<a / b, k / 2, n>(); }"), IsEmpty());
+  EXPECT_THAT(declared("void f() { const Tile tile = tile_at<a, n, m == 1>(i), k = other; }"), ElementsAre("k"));
   EXPECT_THAT(declared("// int k;\n/* int m;\n int n; */ const char* s = \"int k\";"), IsEmpty());
   EXPECT_THAT(declared("#define twice(x) \\\n  int k = x\nint i = k;"), IsEmpty());
   EXPECT_THAT(declared("#ifndef n\nconst int n = 5;\n#endif"), IsEmpty()) << "its author knows";

@@ -33,7 +33,7 @@ int main(int, char** argv) {
   load.activity = "(0.7 + 0.05 * tile)";
   std::puts(fake_nvml::live_kernel(load).c_str());
   auto* state = fake_nvml::map_state(argv[1], "generation=ga100 devices=1");
-  auto& b = state->boards[0];
+  auto& b = state->gpus[0];
   b.graphics_clock_count = 6;
   for (int i = 0; i < 6; ++i) b.graphics_clocks[i] = 1410 - 200 * i;
   b.knee_mhz = 830;
@@ -42,7 +42,7 @@ int main(int, char** argv) {
   b.max_power_limit_mw = 600000;
   b.power_limit_mw = 590000;
   b.background_activity = 1;
-  for (auto& board : state->boards) fake_nvml::start(board, fake_nvml::model_now(*state));
+  for (auto& gpu : state->gpus) fake_nvml::start(gpu, fake_nvml::model_now(*state));
 }
 """
 LOOK = r"""
@@ -51,10 +51,10 @@ LOOK = r"""
 int main(int count, char** argv) {
   auto* state = fake_nvml::map_state(argv[1], "");
   if (count > 2) {  // fully loaded from now on, whatever a kernel left
-    state->boards[0].background_activity = 1;
-    state->boards[0].background_until = 0;
+    state->gpus[0].background_activity = 1;
+    state->gpus[0].background_until = 0;
   }
-  std::printf("%d %u\n", state->boards[0].locked, state->boards[0].power_limit_mw);
+  std::printf("%d %u\n", state->gpus[0].locked, state->gpus[0].power_limit_mw);
 }
 """
 
