@@ -23,6 +23,7 @@ from ._core import (
     write_report,
 )
 from ._analysis import analyse
+from ._callables import tune_callable
 from ._energy import EnergyCallback, EnergyMonitor, RegionEnergy, energy
 from ._results import Result
 from ._online import Session, measure, measure_apart
@@ -37,7 +38,7 @@ __all__ = [
     "EnergyCallback", "EnergyMonitor", "Error", "Observer", "Problem", "Recording", "RegionEnergy", "Result", "SearchSpace", "Session",
     "Strategy", "UserError", "Watch", "analyse", "calibrate", "compare", "compare_plans", "devices", "doctor", "energy",
     "export_results", "import_results", "load_problem", "load_recording", "measure", "measure_apart", "model", "parse_problem",
-    "quantities", "register_strategy", "strategies", "temperature", "trace", "tune", "watch", "write_report",
+    "quantities", "register_strategy", "strategies", "temperature", "trace", "tune", "tune_callable", "watch", "write_report",
 ]
 
 __version__ = "0.1.0"

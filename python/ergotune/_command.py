@@ -1,12 +1,16 @@
 """The ``ergotune`` command that the package carries."""
 
+import contextvars
 import os
 import shutil
 import sys
 from pathlib import Path
-from typing import List
+from typing import List, Optional
 
 from ._core import UserError
+
+#: How workers are started instead, while it is set.
+worker_in_place: contextvars.ContextVar[Optional[List[str]]] = contextvars.ContextVar("worker_in_place", default=None)
 
 
 def path() -> Path:
@@ -26,7 +30,7 @@ def existing() -> str:
 
 def worker() -> List[str]:
     """How a worker process is started. Raises UserError."""
-    return [existing(), "worker"]
+    return worker_in_place.get() or [existing(), "worker"]
 
 
 def main() -> None:

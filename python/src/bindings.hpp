@@ -53,6 +53,8 @@ std::string json_of(const py::object& object);
 void bind_workload(py::module_& module, py::class_<ProblemFile>& problem);
 /// Rounds taken apart, and what is attributed to kernels.
 void bind_apart(py::module_& module);
+/// Python callables as kernels.
+void bind_callables(py::module_& module);
 void bind_space(py::module_& module);
 void bind_quantities(py::module_& module);
 void bind_devices(py::module_& module);

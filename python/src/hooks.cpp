@@ -15,12 +15,16 @@ namespace {
 
 PyObject* interruption = nullptr;  // with the GIL held; the exception that a callable raised to end everything
 
+}  // namespace
+
 /// What ends the program is no failure of one configuration.
 void note_interruption(const py::error_already_set& error) {
   if (!error.matches(PyExc_KeyboardInterrupt) && !error.matches(PyExc_SystemExit)) return;
   if (!interruption) interruption = error.value().inc_ref().ptr();
   interrupted = true;
 }
+
+namespace {
 
 /// A Python observer. Kernel Tuner's get_results() and ours are the same: a dict of numbers or lists of readings.
 class PythonObserver : public Observer {

@@ -20,6 +20,8 @@ std::function<void(Measurement&, const Configuration&)> python_metrics(const py:
 
 /// Set by Ctrl-C, and by a callable that raises KeyboardInterrupt or SystemExit: sessions end with what they have.
 extern std::atomic<bool> interrupted;
+/// Notes it where a callable raised one of these.
+void note_interruption(const py::error_already_set& error);
 /// Raises what a callable of this session raised to end it; nothing otherwise. With the GIL held.
 void raise_interruption();
 

@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "device/backend.hpp"
+#include "device/decorator.hpp"
 
 namespace ergotune {
 namespace {
@@ -81,7 +82,14 @@ DeviceInfo resolve(const std::string& id, const Problem* problem) {
   fail(fmt::format("there is no device \"{}\"", id), devices, notes);
 }
 
+DeviceDecorator& device_decorator() {
+  static DeviceDecorator decorator;
+  return decorator;
+}
+
 }  // namespace
+
+void decorate_devices(DeviceDecorator decorator) { device_decorator() = std::move(decorator); }
 
 std::vector<ArgumentSignature> signature_of(const std::vector<Argument>& arguments) {
   std::vector<ArgumentSignature> signature;
@@ -140,10 +148,13 @@ std::vector<std::vector<DeviceInfo>> by_kind(const std::vector<DeviceInfo>& devi
 
 std::unique_ptr<Device> open_device(const std::string& id, const Problem* for_problem) {
   const DeviceInfo info = resolve(id, for_problem);
-  return device::backend_named(info.backend).open(info.id);
+  std::unique_ptr<Device> device = device::backend_named(info.backend).open(info.id);
+  return device_decorator().device ? device_decorator().device(std::move(device)) : std::move(device);
 }
 
 std::unique_ptr<Compiler> open_compiler(const std::string& id) {
+  if (device_decorator().compiler)
+    if (auto compiler = device_decorator().compiler(id)) return compiler;
   for (const auto& backend : device::backends()) {
     const auto target = target_in(id, backend);
     if (target && backend.open_driverless)

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.hpp"
+#include "device/decorator.hpp"
 #include "ergotune/error.hpp"
 #include "kernel/configure.hpp"
 #include "measure/buffers/problem_buffers.hpp"
@@ -373,6 +374,8 @@ Measurement Runner::run(const Configuration& configuration, std::span<const Bina
     state_->inputs_suspect = true;
     // After a fault inside a kernel the context is lost on CUDA, and cannot be trusted elsewhere.
     if (error.fault() == DeviceFault::runtime || error.fault() == DeviceFault::timeout) state_->healthy = false;
+  } catch (const WrongOutputs& error) {
+    fail(Status::wrong_result, error.what());
   } catch (const UserError& error) {
     // The configuration meets an expression that has no value for it: its own failure, not the whole run's.
     fail(Status::launch_error, error.what());

@@ -38,7 +38,7 @@ def test_workers_are_nodes(problem):
     result = ergotune.tune(problem, devices=["sim:a100"], node_commands=["{} --node a", "{} --node b"], strategy="brute_force",
                            early_stop=False)
     assert result.evaluated == 30
-    assert sorted(board["id"].split("/")[0] for board in result.devices) in (["a"], ["a", "b"])
+    assert sorted(board["id"].split("/")[0] for board in result.devices) in (["a"], ["b"], ["a", "b"])
     with pytest.raises(KeyboardInterrupt):  # while it waits for its first node
         ergotune.tune(problem, device="sim:a100", node_commands=["kill -INT $PPID; exec sleep 20"])
     with pytest.raises(ergotune.UserError, match="cannot log in"):

@@ -1,0 +1,5 @@
+"""Python callables as kernels."""
+
+from .tune import tune_callable
+
+__all__ = ["tune_callable"]

@@ -1,0 +1,222 @@
+"""Arrays of whatever framework a callable uses: copied, filled, compared. No framework is imported that is not there already."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import numbers
+import sys
+from typing import Any, Iterator, List, Mapping, Optional, Sequence
+
+import numpy as np
+
+from .. import _core
+
+#: Relative tolerances where none is given, by the bits of the significand.
+_TOLERANCES = ((52, 1e-6), (23, 1e-4), (10, 1e-2), (7, 2e-2), (0, 0.15))
+
+
+def _torch() -> Any:
+    return sys.modules.get("torch")
+
+
+def _is_torch(value: Any) -> bool:
+    torch = _torch()
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _is_cupy(value: Any) -> bool:
+    cupy = sys.modules.get("cupy")
+    return cupy is not None and isinstance(value, cupy.ndarray)
+
+
+def _is_foreign(value: Any) -> bool:
+    """On a GPU, of another framework (Numba, PyCUDA, JAX)."""
+    return hasattr(value, "__cuda_array_interface__")
+
+
+def is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) or _is_torch(value) or _is_cupy(value) or _is_foreign(value) or (
+        not isinstance(value, (np.generic, type)) and hasattr(value, "__array__") and hasattr(value, "shape"))
+
+
+def copy(value: Any) -> Any:
+    """Its contents now, in memory of the same kind where possible."""
+    if _is_torch(value):
+        return value.detach().clone()
+    if isinstance(value, np.ndarray) or _is_cupy(value):
+        return value.copy()
+    if _is_foreign(value):
+        return _core.tensor_contents(value)
+    return np.array(value)
+
+
+def fill(value: Any, contents: Any) -> None:
+    """Contents that copy() gave. What cannot be written (JAX) cannot have changed either."""
+    if _is_torch(value):
+        torch = _torch()
+        with torch.no_grad():
+            value.copy_(contents)
+    elif isinstance(value, np.ndarray):
+        if value.flags.writeable:
+            value[...] = contents
+    elif _is_cupy(value):
+        value[...] = contents
+    elif _is_foreign(value):
+        described = _core.describe_tensor(value)
+        if described and not described[2]:
+            _core.fill_tensor(value, contents)
+    elif hasattr(value, "__setitem__"):
+        with contextlib.suppress(TypeError):
+            value[...] = contents
+
+
+def leaves(value: Any, copied: bool = False) -> List[Any]:
+    """The arrays and numbers in tuples, lists and dicts."""
+    if isinstance(value, Mapping):
+        return [leaf for key in sorted(value, key=str) for leaf in leaves(value[key], copied)]
+    if isinstance(value, (tuple, list)):
+        return [leaf for item in value for leaf in leaves(item, copied)]
+    if is_array(value):
+        return [copy(value) if copied else value]
+    return [value] if isinstance(value, (numbers.Number, np.generic)) else []
+
+
+def _host(value: Any) -> Any:
+    if _is_torch(value):
+        value = value.detach().cpu()
+        return (value if value.dtype in (_torch().float64, _torch().float32, _torch().float16) or not value.is_floating_point()
+                else value.float()).numpy()
+    if _is_cupy(value):
+        return value.get()
+    return _core.tensor_contents(value) if _is_foreign(value) else np.asarray(value)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Bit by bit, but that NaN equals NaN."""
+    if _is_torch(one):
+        if one.is_floating_point() and one.element_size() == 1:
+            one, other = one.view(_torch().uint8), other.view(_torch().uint8)
+        return bool(((one == other) | ((one != one) & (other != other))).all())
+    return bool(np.array_equal(_host(one), _host(other), equal_nan=_host(one).dtype.kind in "fc"))
+
+
+def clear(value: Any) -> None:
+    """Fills it with zeros."""
+    if _is_torch(value):
+        with _torch().no_grad():
+            value.zero_()
+    else:
+        fill(value, np.zeros_like(_host(value)) if not _is_cupy(value) else 0)
+
+
+def _significand(value: Any) -> Optional[int]:
+    """Bits of its significand; None of whole numbers."""
+    kind = value.dtype
+    if _is_torch(value):
+        if value.is_complex() or value.is_floating_point():
+            return round(-np.log2(_torch().finfo(kind).eps))
+        return None
+    kind = np.dtype(kind)
+    return np.finfo(kind).nmant if kind.kind in "fc" else None
+
+
+def _tolerance(values: Sequence[Any]) -> float:
+    bits = [b for b in map(_significand, values) if b is not None]
+    return next((tolerance for least, tolerance in _TOLERANCES if min(bits) >= least), 0.0) if bits else 0.0
+
+
+def difference(actual: Any, expected: Any, absolute: Optional[float] = None, relative: Optional[float] = None) -> Optional[str]:
+    """How an output differs from what is expected; None where it does not. Without tolerances those of the type hold: see tune_callable."""
+    a, e = _comparable(actual, expected)
+    if tuple(a.shape) != tuple(e.shape):
+        if _size(a) != _size(e) or 1 not in (a.ndim, e.ndim):
+            return f"its shape is {tuple(a.shape)} instead of {tuple(e.shape)}"
+        a, e = a.reshape(-1), e.reshape(-1)  # contents of foreign memory have one dimension
+    if isinstance(a, np.ndarray) and not (a.dtype.kind in "biufc" and e.dtype.kind in "biufc"):
+        return None if np.array_equal(a, e) else "it differs"
+    exact = _significand(a) is None and _significand(e) is None
+    if relative is None:
+        relative = _tolerance([given if _is_torch(given) else taken for given, taken in ((actual, a), (expected, e))])
+    with np.errstate(all="ignore"):
+        if exact and not absolute and not relative:
+            right = a == e
+        else:
+            a, e = _widened(a), _widened(e)
+            size = abs(e)
+            if absolute is None:
+                finite = size[size < np.inf]
+                absolute = relative * float((finite * finite).mean()) ** 0.5 if _size(finite) else 0.0
+            right = (abs(a - e) <= absolute + relative * size) | ((a != a) & (e != e)) | (a == e)
+    if bool(right.all()):
+        return None
+    right, a, e = _host(right), _host(a), _host(e)
+    place = tuple(int(index) for index in np.argwhere(~right)[0]) if right.ndim else ()
+    at = f", the first at {place[0] if len(place) == 1 else place}" if place else ""
+    return f"{int((~right).sum())} of {right.size} elements differ{at}: {a[place]:.9g} instead of {e[place]:.9g}"
+
+
+def _comparable(actual: Any, expected: Any) -> Any:
+    """Both where they are, if they are in one place; else both on the host."""
+    if _is_torch(actual) and _is_torch(expected) and actual.device == expected.device:
+        return actual.detach(), expected.detach()
+    if _is_cupy(actual) and _is_cupy(expected):
+        return actual, expected
+    return _host(actual), _host(expected)
+
+
+def _size(value: Any) -> int:
+    return int(value.numel() if _is_torch(value) else value.size)
+
+
+def _widened(value: Any) -> Any:
+    if _is_torch(value):
+        return value.to(_torch().complex128 if value.is_complex() else _torch().float64)
+    return value.astype("complex128" if value.dtype.kind == "c" else "float64")
+
+
+def _needs_legacy() -> bool:
+    """Numba and PyCUDA launch on the default stream unless another is given."""
+    return "numba.cuda" in sys.modules or "pycuda.driver" in sys.modules
+
+
+def order() -> str:
+    """Where the launches of what is loaded go: "queue", the stream of the session; "legacy", CUDA's default; or "any"."""
+    if _needs_legacy():
+        return "legacy"
+    return "queue" if "torch" in sys.modules or "cupy" in sys.modules else "any"
+
+
+@functools.lru_cache(maxsize=16)
+def _torch_stream(queue: int, number: int) -> Any:
+    return _torch().cuda.ExternalStream(queue, device=number)
+
+
+@contextlib.contextmanager
+def stream(queue: Optional[int], number: int) -> Iterator[None]:
+    """Makes a stream the current one of PyTorch and CuPy, unless another framework runs on the default stream beside them."""
+    with contextlib.ExitStack() as stack:
+        if queue is not None:
+            legacy = _needs_legacy()
+            torch, cupy = _torch(), sys.modules.get("cupy")
+            if torch is not None and torch.cuda.is_available():
+                stack.enter_context(torch.cuda.device(number) if legacy else torch.cuda.stream(_torch_stream(queue, number)))
+            if cupy is not None:
+                stack.enter_context(cupy.cuda.Device(number))
+                if not legacy:
+                    stack.enter_context(cupy.cuda.ExternalStream(queue, number))
+        yield
+
+
+def synchronise(arrays: Sequence[Any]) -> None:
+    """Waits until arrays of GPUs hold what was written into them. Raises what a kernel has raised."""
+    torch, cupy = _torch(), sys.modules.get("cupy")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+    if cupy is not None and any(_is_cupy(array) for array in arrays):
+        cupy.cuda.get_current_stream().synchronize()
+        cupy.cuda.Device().synchronize()
+    if "numba.cuda" in sys.modules and any(_is_foreign(array) for array in arrays):
+        sys.modules["numba.cuda"].synchronize()
+    if "pycuda.driver" in sys.modules:
+        sys.modules["pycuda.driver"].Context.synchronize()

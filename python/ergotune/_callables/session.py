@@ -1,0 +1,274 @@
+"""A callable on a device: its arguments, what its outputs are compared with, and its launches."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import json
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+
+from . import arrays
+from .faults import Fault, as_fault, describe
+
+
+@dataclass
+class Work:
+    """Everything that a process needs to run the configurations of a callable."""
+
+    function: Callable[..., Any]
+    arguments: Any
+    setup: Optional[Callable[[], Any]]
+    verify: Union[Callable[..., Any], bool, None]
+    compile: Optional[Callable[..., Any]]
+    absolute_tolerance: Optional[float]
+    relative_tolerance: Optional[float]
+    #: By parameter: the value that stands behind each text. Parameters that a function generates have none.
+    values: Dict[str, Dict[str, Any]] = field(default_factory=dict)
+    #: Where verify is None: configurations as texts, the first of which that runs gives the expected outputs.
+    references: List[Dict[str, str]] = field(default_factory=list)
+
+    def configuration(self, texts: Mapping[str, str]) -> Dict[str, Any]:
+        return {name: known[texts[name]] if texts[name] in known else _literal(texts[name]) for name, known in self.values.items()}
+
+
+def _literal(text: str) -> Any:
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
+
+
+class Kernel:
+    """A configuration that was verified and is launched again and again."""
+
+    def __init__(self, session: Session, call: Callable[[], Any], resources: Mapping[str, int], order: str) -> None:
+        self._session = session
+        self._call = call
+        self.resources = {name: int(value) for name, value in resources.items() if value is not None}
+        self.order = order
+
+    def launch(self, count: int) -> None:
+        call = self._call
+        try:
+            with self._session.on_queue():
+                for _ in range(count):
+                    call()
+        except Exception as error:
+            raise as_fault(error) from error
+
+
+class Session:
+    """Opened once in the process that measures."""
+
+    def __init__(self, work: Work, device: str, is_cpu: bool, queue: int) -> None:
+        self._work = work
+        self._queue = None if is_cpu else queue
+        number = device.rpartition(":")[2]
+        self._number = int(number) if number.isdigit() else 0
+        try:
+            with self.on_queue():
+                self._take(work.setup() if work.setup else work.arguments)
+                self._synchronise()  # what the caller has queued on other streams
+                self._originals = self._copies()
+                self._starts = dict(self._originals)
+                self._expected = self._find_expected()
+        except Exception as error:
+            if isinstance(error, Fault) and error.kind == "user":
+                raise
+            raise Fault("user", f"setup, or the reference, of the callable failed: {describe(error)}") from error
+
+    def _take(self, made: Any) -> None:
+        self._positional: List[Any] = []
+        self._named: Dict[str, Any] = {}
+        if isinstance(made, Mapping):
+            self._named = dict(made)
+        elif isinstance(made, (tuple, list)):
+            self._positional = list(made)
+        elif made is not None:
+            self._positional = [made]
+        given = [*enumerate(self._positional), *self._named.items()]
+        #: The arrays among the arguments, by position or name.
+        self._arrays: Dict[Any, Any] = {key: value for key, value in given if arrays.is_array(value)}
+
+    @contextlib.contextmanager
+    def on_queue(self) -> Iterator[None]:
+        """Frameworks launch on the queue that is timed."""
+        with arrays.stream(self._queue, self._number):
+            yield
+
+    def _synchronise(self) -> None:
+        arrays.synchronise(list(self._arrays.values()))
+
+    def _copies(self) -> Dict[Any, Any]:
+        return {key: arrays.copy(array) for key, array in self._arrays.items()}
+
+    def _restore(self) -> None:
+        for key, contents in self._starts.items():
+            arrays.fill(self._arrays[key], contents)
+
+    def close(self) -> None:
+        """The caller's arrays get their contents back."""
+        self._starts = self._originals
+        with contextlib.suppress(Exception):  # the device may be lost
+            self._restore()
+            self._synchronise()
+
+    # -- what outputs are compared with ------------------------------------------------------------------------------
+
+    def _find_expected(self) -> Optional[Tuple[Dict[Any, Any], Optional[List[Any]]]]:
+        """The arguments that are written, and what is returned (None: not compared)."""
+        if callable(self._work.verify):
+            return self._expected_of_reference(self._work.verify)
+        return self._expected_of_configuration() if self._work.references else None
+
+    def _expected_of_reference(self, verify: Callable[..., Any]) -> Tuple[Dict[Any, Any], Optional[List[Any]]]:
+        returned = verify(*self._positional, **_accepted(verify, self._named))
+        self._synchronise()
+        after = self._copies()
+        self._restore()
+        if returned is None:
+            changed = self._changed(after)
+            if not changed:
+                raise Fault("user", "verify changed none of the arguments and returned nothing: nothing can be compared; "
+                            "return what is expected")
+            return changed, None
+        if not isinstance(returned, Mapping):
+            return {}, arrays.leaves(returned, copied=True)
+        for key, value in returned.items():
+            if key not in self._arrays:
+                raise Fault("user", f"verify names {key!r}, which is no array among the arguments; there are "
+                            f"{', '.join(map(repr, self._arrays))}")
+            if not arrays.difference(self._starts[key], value, 0, 0):
+                raise Fault("user", f"the argument {key!r} holds what verify expects before anything has run, so that a configuration "
+                            "that writes nothing would be right: fill it with other contents")
+        return {key: arrays.copy(value) for key, value in returned.items()}, None
+
+    def _expected_of_configuration(self) -> Optional[Tuple[Dict[Any, Any], Optional[List[Any]]]]:
+        """The outputs of the first configuration that has any."""
+        first: Optional[Fault] = None
+        for texts in self._work.references:
+            try:
+                compile_beforehand(self._work, texts)
+                call, result, _ = self._run(texts)
+            except Exception as error:
+                first = first or as_fault(error)
+                if as_fault(error).kind == "device":
+                    break
+                continue
+            returned = arrays.leaves(result, copied=True)
+            changed = self._changed(self._copies())
+            if not changed and not returned:
+                changed = self._rewritten(call)
+            self._restore()
+            if changed or returned:
+                return changed, returned
+        if first:
+            raise Fault("user", f"the default configuration fails, so that there are no outputs to compare with: {first}; give a reference "
+                        "function by verify=, another default=, or verify=False")
+        return None
+
+    def _changed(self, after: Mapping[Any, Any]) -> Dict[Any, Any]:
+        return {key: contents for key, contents in after.items() if not arrays.same(contents, self._starts[key])}
+
+    def _rewritten(self, call: Callable[[], Any]) -> Dict[Any, Any]:
+        """Arguments that held the right outputs before anything ran, for example from an earlier call. They begin with zeros from now on."""
+        found = {}
+        for key, array in self._arrays.items():
+            self._restore()
+            arrays.clear(array)
+            cleared = arrays.copy(array)
+            if arrays.same(cleared, self._starts[key]):
+                continue
+            call()
+            self._synchronise()
+            if arrays.same(array, self._starts[key]):
+                found[key] = self._starts[key]
+                self._starts[key] = cleared
+        return found
+
+    def _check(self, result: Any) -> None:
+        if self._expected is None:
+            return
+        arguments, returned = self._expected
+        for key, expected in arguments.items():
+            self._compare(f"argument {key!r}", self._arrays[key], expected)
+        if returned is None:
+            return
+        actual = arrays.leaves(result)
+        if len(actual) != len(returned):
+            raise Fault("user", f"the reference returns {len(returned)} arrays or numbers and the callable {len(actual)}; where the callable "
+                        "writes into an argument, verify returns a dict of the argument's name (or position) and what it should hold")
+        for number, (is_now, expected) in enumerate(zip(actual, returned)):
+            self._compare("the result" if len(returned) == 1 else f"result {number}", is_now, expected)
+
+    def _compare(self, what: str, actual: Any, expected: Any) -> None:
+        why = arrays.difference(actual, expected, self._work.absolute_tolerance, self._work.relative_tolerance)
+        if why:
+            raise Fault("wrong", f"{what}: {why}")
+
+    # -- configurations ----------------------------------------------------------------------------------------------
+
+    def compile(self, texts: str) -> None:
+        compile_beforehand(self._work, json.loads(texts))
+
+    def prepare(self, texts: str) -> Kernel:
+        """Compiles, runs and verifies a configuration."""
+        try:
+            with self.on_queue():
+                call, result, maker = self._run(json.loads(texts))
+                self._check(result)
+                resources = _resources(maker) or _resources(result)
+                self._restore()
+                self._synchronise()
+            return Kernel(self, call, resources, arrays.order())
+        except Exception as error:
+            raise as_fault(error) from error
+
+    def _run(self, texts: Mapping[str, str]) -> Tuple[Callable[[], Any], Any, Any]:
+        """What is launched, what it returned, and what the function returned."""
+        self._restore()
+        call: Callable[[], Any] = functools.partial(self._work.function, *self._positional, **self._named, **self._work.configuration(texts))
+        made = result = call()
+        if callable(made) and not arrays.is_array(made):
+            call = made
+            self._synchronise()
+            self._restore()
+            result = call()
+        self._synchronise()
+        return call, result, made
+
+
+def compile_beforehand(work: Work, texts: Mapping[str, str]) -> None:
+    if not work.compile:
+        return
+    try:
+        work.compile(**work.configuration(texts))
+    except Exception as error:
+        raise Fault("compile", describe(error)) from error
+
+
+def _accepted(function: Callable[..., Any], named: Dict[str, Any]) -> Dict[str, Any]:
+    """A reference function takes those of the named arguments that it needs."""
+    with contextlib.suppress(TypeError, ValueError):
+        parameters = inspect.signature(function).parameters.values()
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+            names = {parameter.name for parameter in parameters}
+            return {name: value for name, value in named.items() if name in names}
+    return named
+
+
+def _resources(launched: Any) -> Dict[str, int]:
+    """What compiled code needs, where the function returned something that knows it."""
+    given = getattr(launched, "resources", None)
+    if callable(given):
+        given = given()
+    if isinstance(given, Mapping):
+        return dict(given)
+    metadata = getattr(launched, "metadata", None)  # a CompiledKernel of Triton
+    if metadata is None or not hasattr(launched, "asm"):
+        return {}
+    found = {"registers": getattr(launched, "n_regs", None), "spilled_registers": getattr(launched, "n_spills", None),
+             "shared_bytes": getattr(metadata, "shared", None)}
+    return {name: value for name, value in found.items() if value is not None}

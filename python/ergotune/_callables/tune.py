@@ -1,0 +1,175 @@
+"""The way in: :func:`ergotune.tune_callable`."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import sys
+import tempfile
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
+
+import numpy as np
+
+from .. import _core
+from .._core import Problem
+from .._results import Result
+from .._session import Progress, Row, tune
+from .._watch import in_notebook
+from . import workers
+from .identity import identity
+from .session import Work
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .._settings import Settings
+
+Values = Union[Iterable[Any], Callable[..., Iterable[Any]]]
+#: How many configurations may fail before none gives expected outputs.
+_REFERENCES = 5
+
+
+def as_text(value: Any) -> str:
+    """As the native half writes a parameter's value."""
+    if isinstance(value, (bool, np.bool_)):
+        return "1" if value else "0"
+    return str(value)
+
+
+def kept(value: Any) -> Any:
+    """A value of a parameter as it is kept: objects (a dtype, None, a tuple) are kept by their names."""
+    if isinstance(value, (bool, int, float, str, np.generic)):
+        return value
+    return getattr(value, "__name__", None) or str(value)
+
+
+def _problem(name: str, space: Mapping[str, Values], default: Mapping[str, Any], restrictions: Sequence[Any],
+             metrics: Mapping[str, Any], work: Work, depends_on: str) -> Problem:
+    problem = Problem(name)
+    function = "callable_" + hashlib.sha256(depends_on.encode()).hexdigest()[:12]
+    text = _core.callable_source("".join(f"// {line}\n" for line in depends_on.splitlines()))
+    for language in ("cuda", "c"):
+        problem.set_source(language, text, function)
+    problem.set_verification("none")
+    for parameter, values in space.items():
+        if not isinstance(parameter, str) or not parameter.isidentifier():
+            raise TypeError(f"a parameter's name is that of a keyword argument of the callable, not {parameter!r}")
+        if callable(values):
+            problem.add_generator(parameter, values)
+            work.values[parameter] = {}
+            continue
+        listed = [values] if isinstance(values, (str, bytes)) else list(values)
+        plain = [kept(value) for value in listed]
+        work.values[parameter] = {as_text(shown): value for shown, value in zip(plain, listed)}
+        if len(work.values[parameter]) < len(listed):
+            raise TypeError(f"two values of the parameter {parameter} have the same name: {', '.join(map(as_text, plain))}")
+        problem.add_parameter(parameter, plain, default=kept(default[parameter]) if parameter in default else None)
+    for restriction in restrictions:
+        problem.restrict(restriction)
+    for metric, expression in metrics.items():
+        if isinstance(expression, str):
+            problem.add_metric(metric, expression)
+    return problem
+
+
+def _references(problem: Problem, default: Mapping[str, Any]) -> List[Dict[str, str]]:
+    """The default configuration and a few more, in case that it does not run."""
+    space = _core.SearchSpace(problem)
+    if not len(space):
+        return []  # tune() gives the reason
+    first = {name: kept(default[name]) if name in default else space.values(name)[0] for name in space.parameter_names}
+    index = space.index_of(first) or 0
+    rows = [space[index], *(space[other] for other in range(min(len(space), _REFERENCES)) if other != index)]
+    return [{name: as_text(value) for name, value in row.items()} for row in rows]
+
+
+def tune_callable(
+    function: Callable[..., Any], space: Mapping[str, Values], *, arguments: Any = (), setup: Optional[Callable[[], Any]] = None,
+    verify: Union[Callable[..., Any], bool, None] = None, default: Optional[Mapping[str, Any]] = None,
+    restrictions: Union[str, Callable[..., bool], Sequence[Union[str, Callable[..., bool]]]] = (),
+    metrics: Optional[Mapping[str, Union[str, Callable[[Row], float]]]] = None, execution: Optional[Mapping[str, Any]] = None,
+    compile: Optional[Callable[..., Any]] = None, absolute_tolerance: Optional[float] = None,
+    relative_tolerance: Optional[float] = None, name: Optional[str] = None, version: str = "", in_process: Optional[bool] = None,
+    seconds: Optional[float] = None, observers: Sequence[Any] = (), progress: Optional[Progress] = None, resume: bool = True,
+    take_over: bool = False, quiet: Optional[bool] = None, devices: Sequence[str] = (), watch: bool = False, **settings: Unpack[Settings],
+) -> Result:
+    """Tunes a Python callable as :func:`tune` tunes a kernel: the same strategies, intervals, clocks, store and report.
+
+    ``function(*arguments, **configuration)`` does the work once: it launches kernels of any framework, or computes on the CPU. If it
+    returns a function, that one is launched without arguments, and the call that returned it counts as compiling.
+
+    Args:
+        function: the callable. It runs in a worker process if it can be pickled, so that a crash or a hang is the status of one
+            configuration; otherwise in this process, and a note reports it.
+        space: by parameter its values, any objects, or a function of earlier parameters that returns them.
+        arguments: a tuple, or a dict of keyword arguments. Arrays (NumPy, PyTorch, CuPy, ``__cuda_array_interface__``) have their
+            original contents whenever a configuration begins, and after the session.
+        setup: function() that makes the arguments in the process that measures.
+        verify: reference function of the arguments (of those that it names, where they are a dict). It returns what ``function`` should
+            return; or a dict of the arguments that ``function`` writes, by name or position; or it writes into the arguments
+            itself and returns nothing. None: the outputs of the default configuration are expected of all. False: outputs are not checked.
+        default: values of the default configuration; the first value of a parameter that is not named.
+        absolute_tolerance, relative_tolerance: outputs are right where \\|x - reference\\| <= absolute + relative * \\|reference\\|. None:
+            whole numbers are compared exactly; of others the relative tolerance is 1e-6 for float64, 1e-4 for float32, 0.01 for float16,
+            0.02 for bfloat16 and 0.15 below, and the absolute one that part of the reference's root mean square.
+        restrictions: conditions as text or functions, as :meth:`Problem.restrict` takes them.
+        metrics: expressions, or functions of a row, by name.
+        execution: clocks and limits as parameters: {"core_clock_mhz": 5} (:meth:`Problem.add_execution_parameter`).
+        compile: function(**configuration) that compiles without launching anything and leaves its result in a cache on disk; runs in
+            ``jobs`` processes beside measuring.
+        name: of the problem; default: the function's.
+        version: part of the identity of results, for what is not seen in the source of the functions.
+        in_process: True: in this process. False: refuses to.
+        seconds, observers, progress, resume, take_over, quiet, devices, watch, settings: as for :func:`tune`.
+
+    GPU work is timed between events on one stream, which is made PyTorch's and CuPy's current one; other frameworks are awaited.
+    Use ``device="host"`` for callables that compute on the CPU of a machine with a GPU.
+    """
+    if workers.importing_main:
+        raise RuntimeError("tune_callable is called while a worker imports the script: write it below "
+                           "if __name__ == \"__main__\":")
+    if not callable(function):
+        raise TypeError(f"function is a callable, not {function!r}")
+    for what, value in (("setup", setup), ("verify", verify or None), ("compile", compile)):
+        if value is not None and not callable(value):
+            raise TypeError(f"{what} is a function, not {value!r}")
+    if not isinstance(space, Mapping) or not space:
+        raise TypeError(f"space is a dict of parameters and their values, not {space!r}")
+    if setup is not None and (not isinstance(arguments, tuple) or arguments):
+        raise TypeError("arguments and setup both make the arguments: give one of them")
+    default = default or {}
+    if unknown := [parameter for parameter in default if parameter not in space]:
+        raise TypeError(f"default names {unknown[0]!r}, which is no parameter of the space")
+    for taken in ("node_commands", "nodes"):
+        if settings.get(taken):
+            raise _core.UserError(f"{taken}: callables run on this machine only")
+    if isinstance(restrictions, str) or callable(restrictions):
+        restrictions = [restrictions]
+    work = Work(function, arguments, setup, verify, compile, absolute_tolerance, relative_tolerance)
+    depends_on = identity((function, setup, verify), arguments, version)
+    depends_on += f"\nverified: {verify if verify is None or verify is False else 'by a function'} {absolute_tolerance} {relative_tolerance}"
+    name = name or getattr(function, "__name__", None) or type(function).__name__
+    problem = _problem(name, space, default, restrictions, metrics or {}, work, depends_on)
+    if verify is None:
+        work.references = _references(problem, default)
+    for parameter, clocks in (execution or {}).items():
+        problem.add_execution_parameter(parameter, clocks)
+    if compile is None:
+        settings.setdefault("jobs", 1)  # there is nothing to do beforehand
+    functions = {metric: made for metric, made in (metrics or {}).items() if callable(made)}
+    with tempfile.TemporaryDirectory(prefix="ergotune-callable-") as folder, contextlib.ExitStack() as stack:
+        why_not = "observers are objects of this process" if any(not isinstance(observer, str) for observer in observers) else None
+        why_not = None if in_process else why_not or workers.send(work, folder)
+        if why_not and in_process is False:
+            raise _core.UserError(f"the callable runs in this process only: {why_not}")
+        here = bool(in_process or why_not)
+        stack.enter_context(workers.in_this_process(work) if here else workers.in_workers(folder))
+        result = tune(problem, seconds=seconds, observers=observers, metrics=functions or None, progress=progress, resume=resume,
+                      take_over=take_over, quiet=quiet, devices=devices, watch=watch, in_process=here,
+                      **settings)
+    if why_not:
+        note = f"the callable ran in this process, which a crash or a hang would have ended as well: {why_not}"
+        result.notes.insert(0, note)
+        if not quiet and (quiet is False or sys.stderr.isatty() or in_notebook()):
+            print(f"ergotune: {note}", file=sys.stderr)
+    return result

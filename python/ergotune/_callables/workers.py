@@ -1,0 +1,135 @@
+"""Where a callable runs: in worker processes that get it pickled, or in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import pickle
+import sys
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, Optional
+
+from .. import _command, _core
+from .faults import Fault, describe
+from .session import Session, Work, compile_beforehand
+
+#: Set while a worker imports the main module: a call of tune_callable then would begin it all over again.
+importing_main = False
+
+
+class _Compiling:
+    """In a compile worker: nothing is loaded unless there is something to do."""
+
+    def __init__(self, work: Callable[[], Work]) -> None:
+        self._load = functools.lru_cache(maxsize=1)(work)
+
+    def compile(self, texts: str) -> None:
+        compile_beforehand(self._load(), json.loads(texts))
+
+
+class _Hook:
+    """What the native half asks for a session when it opens a device: the first one is the callable's."""
+
+    def __init__(self, work: Callable[[], Work]) -> None:
+        self._work = work
+        self._open = True
+        self.session: Optional[Session] = None
+
+    def open_device(self, device: str, is_cpu: bool, queue: int) -> Optional[Session]:
+        if not self._open:
+            return None
+        self._open = False
+        self.session = Session(self._work(), device, is_cpu, queue)
+        return self.session
+
+    def open_compiler(self, device: str) -> Optional[_Compiling]:
+        return _Compiling(self._work) if self._open else None
+
+    def close(self) -> None:
+        self._open = False
+
+
+@contextlib.contextmanager
+def in_this_process(work: Work) -> Iterator[None]:
+    hook = _Hook(lambda: work)
+    _core.set_device_hook(hook)
+    try:
+        yield
+    finally:
+        _core.set_device_hook(None)
+        if hook.session:
+            hook.session.close()
+
+
+@contextlib.contextmanager
+def in_workers(folder: str) -> Iterator[None]:
+    code = f"import sys; sys.path[:] = {sys.path!r}; from ergotune._callables.workers import serve; serve({folder!r})"
+    token = _command.worker_in_place.set([sys.executable, "-c", code])
+    try:
+        yield
+    finally:
+        _command.worker_in_place.reset(token)
+
+
+def send(work: Work, folder: str) -> Optional[str]:
+    """Writes what workers need; the reason where they cannot have it."""
+    main = _main_module()
+    try:
+        try:
+            data = pickle.dumps(work)
+        except Exception:
+            data = b""
+        if not data or (b"__main__" in data and main is None):
+            import cloudpickle  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+            data = cloudpickle.dumps(work)
+    except ImportError:
+        return "without the package cloudpickle, functions of a notebook, lambdas and local functions do not go to another process"
+    except Exception as error:
+        return f"it cannot be pickled ({type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''})"
+    (Path(folder) / "work.pickle").write_bytes(data)
+    needs_main = b"__main__" in data or b"__mp_main__" in data
+    (Path(folder) / "main.pickle").write_bytes(pickle.dumps(main if needs_main else None))
+    return None
+
+
+def _main_module() -> Optional[Dict[str, Any]]:
+    """How a new process gets the main module of this process, as multiprocessing does it; None where it cannot."""
+    from multiprocessing import spawn
+
+    main = sys.modules["__main__"]
+    if getattr(main, "__spec__", None) is None and not os.path.exists(getattr(main, "__file__", None) or ""):
+        return None
+    given = spawn.get_preparation_data("ergotune")
+    return {name: given[name] for name in ("sys_path", "dir", "orig_dir", "init_main_from_name", "init_main_from_path") if name in given}
+
+
+def serve(folder: str) -> None:
+    """A worker's main function; the session appends --descriptor and --log."""
+    arguments = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+    _core.set_device_hook(_Hook(functools.partial(_load, folder)))
+    _core.run_worker(int(arguments["--descriptor"]), int(arguments.get("--log", -1)))
+
+
+def _load(folder: str) -> Work:
+    global importing_main
+    main = pickle.loads((Path(folder) / "main.pickle").read_bytes())
+    if main:
+        from multiprocessing import spawn
+
+        importing_main = True
+        try:
+            spawn.prepare(main)
+        except Exception as error:
+            raise Fault("user", f"a worker process cannot import the script: {describe(error)}") from error
+        finally:
+            importing_main = False
+    try:
+        work = pickle.loads((Path(folder) / "work.pickle").read_bytes())
+    except Exception as error:
+        raise Fault("user", f"the callable cannot be loaded in a worker process: {describe(error)}; in_process=True runs it in this "
+                    "one") from error
+    assert isinstance(work, Work)
+    return work

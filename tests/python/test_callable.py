@@ -1,0 +1,290 @@
+"""Python callables as kernels: measured, verified, contained and kept as kernels are."""
+
+import ctypes
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import ergotune
+
+QUICK = dict(device="host", strategy="brute_force", confirm=False, max_seconds=0.02, min_repeats=3, quiet=True)
+SIZE = 20_000
+
+
+def inputs():
+    return np.arange(SIZE, dtype=np.float64), np.zeros(SIZE)
+
+
+def smooth(x, out, chunk, fault):
+    if fault == "raise":
+        raise ValueError("this configuration is not for me")
+    if fault == "crash":
+        os.abort()
+    if fault == "hang":
+        time.sleep(1000)
+    if fault == "memory":
+        raise MemoryError("no room")
+    for start in range(0, len(x), chunk):
+        np.sqrt(x[start : start + chunk], out=out[start : start + chunk])
+    if fault == "wrong":
+        out[17] = -1
+    if fault == "unwritten":
+        out[len(x) // 2 :] = 0
+
+
+def smooth_reference(x, out):
+    out[:] = np.sqrt(x)
+
+
+def statuses(result, parameter):
+    return {c[parameter]: m["status"] for c, m in zip(result.configurations, result.measurements)}
+
+
+def test_faults_of_a_configuration_are_its_status():
+    faults = ["none", "raise", "crash", "hang", "memory", "wrong", "unwritten"]
+    result = ergotune.tune_callable(smooth, {"chunk": [SIZE], "fault": faults}, setup=inputs, verify=smooth_reference, time_limit=3, **QUICK)
+    found = statuses(result, "fault")
+    assert found["none"] in ("ok", "not_converged")
+    assert found["raise"] == "runtime_error" and found["crash"] == "runtime_error" and found["hang"] == "timeout"
+    assert found["memory"] == "launch_error"
+    assert found["wrong"] == found["unwritten"] == "wrong_result"
+    messages = {c["fault"]: m["message"] for c, m in zip(result.configurations, result.measurements)}
+    assert "not for me" in messages["raise"] and "test_callable.py" in messages["raise"]
+    assert "at 17" in messages["wrong"]
+    assert result.best == {"chunk": SIZE, "fault": "none"} and not result.notes
+    time_of = result.best_measurement["quantities"]["time"]
+    assert time_of["value"] > 0 and time_of["half_width"] > 0 and time_of["provenance"] == "measured"
+
+
+def test_the_faster_one_wins_and_nothing_is_measured_twice(tmp_path):
+    space = {"chunk": [16, 200, SIZE], "fault": ["none"]}
+    store = tmp_path / "results.db"
+    first = ergotune.tune_callable(smooth, space, setup=inputs, verify=smooth_reference, store=store, **QUICK)
+    assert first.best["chunk"] == SIZE and first.evaluated == 3
+    again = ergotune.tune_callable(smooth, space, setup=inputs, verify=smooth_reference, store=store, **QUICK)
+    assert again.evaluated == 0 and again.resumed == 3 and again.best == first.best
+    for changed in (dict(version="2"), dict(relative_tolerance=0.5)):
+        assert ergotune.tune_callable(smooth, space, setup=inputs, verify=smooth_reference, store=store, **changed, **QUICK).evaluated == 3
+
+
+def helper(x, scale=2):
+    return x * scale
+
+
+def uses_helper(x, way):
+    return helper(x)
+
+
+def test_what_a_callable_calls_belongs_to_its_identity(tmp_path, monkeypatch):
+    store = tmp_path / "results.db"
+    space = {"way": [1, 2]}
+    ergotune.tune_callable(uses_helper, space, arguments=(np.ones(10),), store=store, in_process=True, **QUICK)
+    assert ergotune.tune_callable(uses_helper, space, arguments=(np.ones(10),), store=store, in_process=True, **QUICK).evaluated == 0
+    assert ergotune.tune_callable(uses_helper, space, arguments=(np.ones(11),), store=store, in_process=True, **QUICK).evaluated == 2
+    monkeypatch.setitem(globals(), "helper", lambda x: x * 3)
+    assert ergotune.tune_callable(uses_helper, space, arguments=(np.ones(10),), store=store, in_process=True, **QUICK).evaluated == 2
+
+
+def accumulate(values, step):
+    values += step
+    return values.sum()
+
+
+def test_inputs_are_restored_for_each_configuration():
+    values = np.ones(100)
+    for in_process in (False, True):
+        result = ergotune.tune_callable(accumulate, {"step": [1, 2, 3]}, arguments=(values,), verify=lambda values: values.sum() + 200,
+                                        in_process=in_process, **QUICK)
+        found = statuses(result, "step")
+        assert found[2] in ("ok", "not_converged") and found[1] == found[3] == "wrong_result"
+        named = ergotune.tune_callable(accumulate, {"step": [1, 2]}, arguments={"values": values},
+                                       verify=lambda values: {"values": values + 1}, in_process=in_process, **QUICK)
+        assert statuses(named, "step")[1] in ("ok", "not_converged") and statuses(named, "step")[2] == "wrong_result"
+
+
+def total(x, out, way):
+    if way == "broken":
+        raise ValueError("not on this machine")
+    out[:] = x.sum() if way != "wrong" else 1
+    if way == "idle":
+        out[:] = 0
+
+
+def test_without_a_reference_the_default_configuration_is_right():
+    ways = ["broken", "sum", "wrong", "idle", "other"]
+    expected = {"broken": "runtime_error", "sum": "ok", "wrong": "wrong_result", "idle": "wrong_result", "other": "ok"}
+
+    def found(out, **more):
+        result = ergotune.tune_callable(total, {"way": ways}, arguments={"x": np.ones(50), "out": out}, **more, **{**QUICK, "precision": 0.5})
+        return {way: status.replace("not_converged", "ok") for way, status in statuses(result, "way").items()}
+
+    assert found(np.zeros(1)) == expected  # the next one, as the first does not run
+    assert found(np.full(1, 50.0), in_process=True) == expected  # right before anything has run
+    assert found(np.zeros(1), default={"way": "wrong"})["sum"] == "wrong_result"
+    assert found(np.zeros(1), verify=False)["wrong"] == "ok"
+    assert found(np.zeros(1), verify=lambda x: {"out": [x.sum()]}) == expected
+    with pytest.raises(ergotune.UserError, match="not on this machine"):
+        ergotune.tune_callable(total, {"way": ["broken"]}, arguments={"x": np.ones(50), "out": np.zeros(1)}, **QUICK)
+
+
+def test_arrays_of_the_caller_have_their_contents_afterwards():
+    x, out = np.ones(50), np.full(1, 7.0)
+    ergotune.tune_callable(total, {"way": ["sum", "wrong"]}, arguments=(x, out), in_process=True, **QUICK)
+    assert out[0] == 7
+
+
+@pytest.mark.parametrize("dtype, near", [(np.float64, 1e-9), (np.float32, 1e-5), (np.float16, 2e-3), (np.int32, 0)])
+def test_tolerances_follow_the_type(dtype, near):
+    def shifted(x, by):
+        return (x + dtype(by)).astype(dtype)
+
+    result = ergotune.tune_callable(shifted, {"by": [0, near, 1]}, arguments=(np.arange(100).astype(dtype),), in_process=True, **QUICK) \
+        if near else ergotune.tune_callable(shifted, {"by": [0, 1]}, arguments=(np.arange(100).astype(dtype),), in_process=True, **QUICK)
+    wrong = {by for by, status in statuses(result, "by").items() if status == "wrong_result"}
+    assert wrong == {1}
+
+
+class CompileError(Exception):
+    """As frameworks name theirs."""
+
+
+def make(x, unroll, fast):
+    if unroll == 3:
+        raise CompileError("cannot unroll by 3")
+
+    def launch():
+        return np.sqrt(x)[:: 1 if fast else 1]
+
+    launch.resources = {"registers": 16 * unroll, "shared_bytes": 1024, "spilled_registers": 0}
+    return launch
+
+
+def test_a_function_that_returns_a_launch_is_compiled_once():
+    result = ergotune.tune_callable(make, {"unroll": [1, 2, 3, 4], "fast": [True, False]}, setup=lambda: (np.ones(1000),),
+                                    verify=np.sqrt, restrictions=["registers <= 48", lambda unroll, fast: fast or unroll < 4], **QUICK)
+    found = {(c["unroll"], c["fast"]): m for c, m in zip(result.configurations, result.measurements)}
+    assert set(found) == {(1, True), (1, False), (2, True), (2, False), (3, True), (3, False), (4, True)}
+    assert found[3, True]["status"] == "compile_error" and "unroll by 3" in found[3, True]["message"]
+    assert found[4, True]["status"] == "unsupported" and found[1, True]["quantities"]["registers"]["value"] == 16
+    assert result.best["unroll"] in (1, 2)
+
+
+def cast(x, dtype, order):
+    return np.asarray(x, dtype=dtype, order=order).sum()
+
+
+def test_values_may_be_any_objects():
+    result = ergotune.tune_callable(cast, {"dtype": [np.float32, np.float64, None], "order": ["C", None]}, arguments=(np.ones(50),),
+                                    verify=lambda x: 50.0, **QUICK)
+    assert set(statuses(result, "dtype")) == {"float32", "float64", "None"}
+    assert set(statuses(result, "dtype").values()) <= {"ok", "not_converged"}
+
+
+def test_parameters_may_depend_on_earlier_ones():
+    result = ergotune.tune_callable(cast_tile, {"tile": [4, 8], "part": lambda earlier: range(1, earlier["tile"], 3)},
+                                    arguments=(np.ones(50),), verify=False, metrics={"rate": "50 / time", "double": lambda row: 2 * row["rate"]},
+                                    objective="max rate", **QUICK)
+    assert {(c["tile"], c["part"]) for c in result.configurations} == {(4, 1), (8, 1), (8, 4), (8, 7)}
+    metrics = result.best_measurement["metrics"]
+    assert metrics["double"] == pytest.approx(2 * metrics["rate"])
+
+
+def cast_tile(x, tile, part):
+    assert isinstance(part, int)
+    return x[part:tile].sum()
+
+
+def test_what_cannot_go_to_another_process_runs_here_and_says_so():
+    lock = threading.Lock()
+    seen = []
+
+    def locked(x, n):
+        with lock:
+            seen.append(n)
+            return x * n
+
+    result = ergotune.tune_callable(locked, {"n": [1, 2]}, arguments=(np.ones(5),), verify=False, **QUICK)
+    assert set(seen) == {1, 2} and any("this process" in note for note in result.notes)
+    with pytest.raises(ergotune.UserError, match="this process"):
+        ergotune.tune_callable(locked, {"n": [1, 2]}, arguments=(np.ones(5),), in_process=False, **QUICK)
+
+
+def test_compile_runs_in_processes_beside_measuring(tmp_path):
+    def compile(n):
+        if n == 3:
+            raise SyntaxError("no threes")
+        (tmp_path / f"compiled-{n}-{os.getpid()}").touch()
+
+    def run(n):
+        made = [file.name for file in tmp_path.glob(f"compiled-{n}-*")]
+        assert made and not made[0].endswith(f"-{os.getpid()}")
+
+    result = ergotune.tune_callable(run, {"n": [1, 2, 3]}, compile=compile, jobs=2, cache=False, in_process=False, verify=False, **QUICK)
+    found = statuses(result, "n")
+    assert found[3] == "compile_error" and {found[1], found[2]} <= {"ok", "not_converged"}
+
+
+def test_mistakes_name_what_to_mend():
+    with pytest.raises(ergotune.UserError, match="no such file"):
+        ergotune.tune_callable(cast, {"dtype": [None]}, setup=broken_setup, **QUICK)
+    with pytest.raises(TypeError, match="space"):
+        ergotune.tune_callable(cast, [1, 2], **QUICK)
+    with pytest.raises(TypeError, match="strategy"):
+        ergotune.tune_callable(cast, {"dtype": [None]}, stratgy="random", **QUICK)
+    with pytest.raises(TypeError, match="dtyp"):
+        ergotune.tune_callable(cast, {"dtype": [None]}, arguments=(1,), default={"dtyp": None}, **QUICK)
+    with pytest.raises(TypeError, match="one of them"):
+        ergotune.tune_callable(cast, {"dtype": [None]}, arguments=(1,), setup=inputs, **QUICK)
+    with pytest.raises(ergotune.UserError, match="nothing can be compared"):
+        ergotune.tune_callable(accumulate, {"step": [1]}, arguments=(np.ones(3),), verify=nothing, **QUICK)
+
+
+def broken_setup():
+    raise OSError("no such file as data.npy")
+
+
+def nothing(values):
+    pass
+
+
+SCRIPT = """
+    import numpy as np
+    import ergotune
+
+    def work(x, n):
+        for part in np.array_split(x, n):
+            np.sqrt(part)
+
+    def begin():
+        result = ergotune.tune_callable(work, {"n": [1, 2, 50]}, arguments=(np.ones(100),), device="host", strategy="brute_force",
+                                        confirm=False, max_seconds=0.02, quiet=True)
+        print(len(result), result.notes, result.best["n"] < 50)
+"""
+
+
+def run_script(tmp_path, end):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(SCRIPT) + end)
+    return subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
+
+
+def test_a_script_gives_its_functions_to_workers(tmp_path):
+    done = run_script(tmp_path, "if __name__ == '__main__':\n    begin()\n")
+    assert done.stdout.split() == ["3", "[]", "True"], done.stderr
+    unguarded = run_script(tmp_path, "begin()\n")
+    assert unguarded.returncode != 0 and "__main__" in unguarded.stderr
+
+
+def test_interrupting_a_callable_of_this_process():
+    def work(n):
+        ctypes.pythonapi.PyErr_CheckSignals()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ergotune.tune_callable(work, {"n": [1, 2]}, in_process=True, **QUICK)
