@@ -222,6 +222,7 @@ int main(int argc, char** argv) {
         "between them.",
         add_verbs, argc, argv);
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return with_losses(code);
+    if (errno == EPIPE) return with_losses(1);  // "ergotune ... | head": whoever read it has what they wanted
     // a script must not take half a document for a whole one
     fmt::print(stderr, "ergotune: standard output cannot be written: {}\n", std::strerror(errno));
     return with_losses(1);

@@ -63,8 +63,13 @@ DeviceInfo resolve_any(const Problem* problem) {
       if (std::find(languages.begin(), languages.end(), language) == languages.end()) languages.push_back(language);
     }
   }
+  if (languages.empty())
+    throw UserError(
+        fmt::format("the problem \"{}\" has no kernel source: set one (source in its file, set_source() in "
+                    "Python); a function of your own is tuned by ergotune.tune_callable",
+                    problem->name));
   fail(fmt::format("no device here compiles a source of problem \"{}\" (it has {})", problem->name,
-                   languages.empty() ? "none" : fmt::format("{}", fmt::join(languages, ", "))),
+                   fmt::join(languages, ", ")),
        devices, notes);
 }
 

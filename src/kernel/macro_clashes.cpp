@@ -86,7 +86,8 @@ bool is_type_word(std::string_view word) {
                            "ushort", "ulong",    "const",  "auto", "restrict", "__restrict__", "__restrict"}));
 }
 
-/// Where the arguments of a template end whose "<" stands at `open`: the token after its ">"; `open` where "<" compares.
+/// Where the arguments of a template end whose "<" stands at `open`: the token after its ">"; `open` where "<"
+/// compares.
 std::size_t after_template_arguments(const std::vector<Token>& tokens, std::size_t open) {
   int depth = 0;
   for (std::size_t i = open; i < tokens.size(); ++i) {

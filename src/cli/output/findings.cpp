@@ -23,7 +23,7 @@ std::string unconfirmed_text(const Unconfirmed& result, const Repeats& repeats, 
 
 void print_confidence(const Confidence& confidence) {
   if (confidence.probability_best) {
-    fmt::print("  measured again {} times beside its rivals: with {:.0f} % probability the best of them",
+    fmt::print("  confirmed in {} paired repeats with its rivals: the best of them with {:.0f} % probability",
                confidence.confirmation_repeats, 100 * *confidence.probability_best);
     if (confidence.expected_loss) fmt::print(", expected loss {:.2g} %", 100 * *confidence.expected_loss);
     fmt::print("\n");
@@ -32,8 +32,8 @@ void print_confidence(const Confidence& confidence) {
   const Repeats& repeats = confidence.search_repeats;
   if (repeats.n < 2 || (std::abs(std::log(repeats.factor)) < kRepeats && repeats.deviation < kRepeats)) return;
   fmt::print(
-      "  note: measured again, {} configurations read {:.3g} times what the search had read (one of them +-{:.2g} %): "
-      "what was not confirmed is no better known\n",
+      "  note: the confirmed values of {} configurations are {:.3g} times those of the search (a single one differs by "
+      "+-{:.2g} %); values that are not confirmed are as uncertain\n",
       repeats.n, repeats.factor, 100 * repeats.deviation);
 }
 

@@ -35,6 +35,7 @@ std::string statuses_line(const RankedResults& ranked) {
   std::string text;
   for (const auto& [status, count] : ranked.statuses) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, status);
+    if (status == to_string(Status::not_converged)) text += " (valid, the interval is wider than requested)";
   }
   return text.empty() ? "none" : text;
 }
@@ -95,6 +96,8 @@ void print_best(const RankedResults& ranked) {
   for (const std::string& name : shown_names(ranked, best, {"time", "energy", "power", "core_clock", "temperature"})) {
     if (best.value(name)) fmt::print("  {:<12} {}\n", name, reported(best, name, ranked.results.metrics));
   }
+  if (const auto error = best.value("error"))
+    fmt::print("  {:<12} outputs agree, largest relative error {:.2g}\n", "verified", *error);
   for (const std::string& warning : best.warnings) fmt::print("  note: {}\n", warning);
   if (value) print_gains(ranked, *value);
   print_confidence(ranked.confidence);
@@ -138,7 +141,7 @@ std::string factor_text(const DeviceFactors::Factor& factor) {
 
 void print_device_shares(const SessionResult& result) {
   if (result.gpus.empty()) return;
-  fmt::print("\nBoards, compared by the default on each of them (1: their mean):\n");
+  fmt::print("\nDevices, compared by the default on each of them (1: their mean):\n");
   for (const DeviceResult& gpu : result.gpus) {
     const double rate = 60 * static_cast<double>(gpu.results) / std::max(1e-9, gpu.busy_seconds + gpu.idle_seconds);
     fmt::print("  {}{}  {} measured, {:.1f} a minute, {:.0f} % idle", gpu.id, gpu.lost ? " (lost)" : "", gpu.results,

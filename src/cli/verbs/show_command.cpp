@@ -144,7 +144,7 @@ void print_top(const RankedResults& ranked, std::size_t top) {
   const bool front = ranked.objective.kind() == Objective::Kind::pareto;
   fmt::print("\n{} {} of {}\n{}{}", front ? "Pareto front:" : "Top", count, ranked.best.size(),
              table.to_string(2, terminal_width()),
-             unsure ? "  ~ not converged: its interval is wider than was asked for\n" : "");
+             unsure ? "  ~ not converged: valid, but its own interval is wider than requested (--precision)\n" : "");
   if (some_behind)
     fmt::print(
         "  not confirmed: reads better, but the confirmed ones read {:.3g} times their search's value when measured "
