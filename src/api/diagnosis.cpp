@@ -137,8 +137,9 @@ void look_at_energy(Diagnosis& diagnosis, const DeviceInfo& device) {
   const std::string reasons = fmt::format("{}", fmt::join(missing, "; "));
   const bool unreadable = reasons.find("ermission") != std::string::npos;
   diagnosis.findings.push_back({State::absent, "energy", device.id, "no sensor; time can be tuned (" + reasons + ")",
-                                unreadable ? "as root: chmod a+r /sys/class/powercap/*/energy_uj"
-                                           : "docs/energy.md lists the sensors that are supported"});
+                                unreadable
+                                    ? "as root: chmod a+r /sys/class/powercap/*/energy_uj"
+                                    : "the page \"Energy\" of the documentation lists the sensors that are supported"});
 }
 
 void look_at_clocks(Diagnosis& diagnosis, const DeviceInfo& device) {
@@ -147,8 +148,9 @@ void look_at_clocks(Diagnosis& diagnosis, const DeviceInfo& device) {
   if (control && control->permitted())
     diagnosis.findings.push_back({State::ok, "clocks", device.id, fmt::format("{} can be set", control->id()), ""});
   else
-    diagnosis.findings.push_back({State::absent, "clocks", device.id, control ? "may not be set by this user" : why_not,
-                                  "code parameters can be tuned without; docs/clocks.md shows how to allow clocks"});
+    diagnosis.findings.push_back(
+        {State::absent, "clocks", device.id, control ? "may not be set by this user" : why_not,
+         "code parameters can be tuned without; the page \"Clocks and power limits\" shows how to allow clocks"});
 }
 
 void look_at_journals(Diagnosis& diagnosis) {

@@ -1,4 +1,5 @@
 // What went wrong for a demanding new user, tried with the command from outside (docs/measurements/new-user-*.md).
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "device/cuda/nvrtc_api.hpp"
 #include "integration/support/command.hpp"
 
 namespace ergotune::test {
@@ -134,6 +136,32 @@ TEST(NewUser, AKernelAsItIsBecomesAProblemThatTunes) {
   EXPECT_EQ(again.exit_code, 2);
   EXPECT_THAT(again.err, HasSubstr("--force"));
   EXPECT_EQ(ergotune(folder, {"init", "absent.cl"}).exit_code, 2);
+}
+
+TEST(NewUser, ConfigurationsAreCompiledWithoutBeingRun) {
+  TemporaryFolder folder;
+  folder.write("k.cl", "__kernel void scale(__global REAL* x) { x[0] *= 2; }\n");
+  folder.write("k.cu", "extern \"C\" __global__ void scale(REAL* x) { x[0] *= 2; }\n");
+  for (const std::string language : {"cl", "cu"}) {
+    for (const bool good : {true, false}) {
+      folder.write("k.toml", fmt::format("[kernel]\nsource = \"k.{}\"\nfunction = \"scale\"\n[kernel.launch]\n"
+                                         "global = [64]\nblock = [64]\n[[kernel.arguments]]\nname = \"x\"\n"
+                                         "type = \"float32\"\ncount = 64\n[parameters]\nREAL = [\"{}\", \"nosuch\"]\n",
+                                         language, good ? "float" : "absent"));
+      std::vector<std::string> words{"space", "k.toml", "--compile", "2", "--json"};
+      if (language == "cu") words.insert(words.end(), {"--profile", "h100"});
+      if (language == "cu" && !nvrtc::api().usable()) GTEST_SKIP() << "no NVRTC: " << nvrtc::api().problem();
+      const ProcessResult result = ergotune(folder, words);
+      EXPECT_EQ(result.exit_code, good ? 0 : 1) << result.err;
+      const auto compiled = nlohmann::json::parse(result.out).at("compiled");
+      ASSERT_EQ(compiled.size(), 2u);
+      for (const auto& one : compiled) {
+        EXPECT_EQ(one.at("compiles"), one.at("configuration").at("REAL") == "float") << one;
+        EXPECT_EQ(one.at("message").get<std::string>().empty(), one.at("compiles").get<bool>());
+      }
+    }
+  }
+  EXPECT_EQ(ergotune(folder, {"space", "k.toml", "--compile", "2", "--profile", "mi300x"}).exit_code, 2);
 }
 
 TEST(NewUser, TheDoctorRunsAKernelOnEveryDevice) {

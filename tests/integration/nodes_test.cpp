@@ -161,6 +161,19 @@ TEST_F(Nodes, LoseAndDoubleNothingWhateverFailsInTheirPipes) {
   std::printf("%d calls failed; %d commands went on, %d said why not\n", fired, went_on, refused);
 }
 
+TEST_F(Nodes, FindTheirDevicesThemselves) {
+  // The session's own machine has no such device: the fake driver is the nodes' alone.
+  const std::string driver = "ERGOTUNE_CUDA=" ERGOTUNE_BINARY_DIR "/tests/fakes/cuda/libcuda.so.1 ";
+  folder.write(
+      "c.toml",
+      "name = \"c\"\n[kernel]\nsource = { cuda = \"c.cu\" }\nfunction = \"f\"\n[kernel.launch]\nglobal = [64]\n"
+      "block = [64]\n[parameters]\nX = [1, 2]\n");
+  folder.write("c.cu", "extern \"C\" __global__ void f() {}\n");
+  const auto result = ergotune(
+      folder, {"tune", "c.toml", "--device", "cuda:all", "--no-store", "--json", "--node-command", driver + agent(1)});
+  EXPECT_THAT(result.err, Not(HasSubstr("there is no device"))) << "cuda:all is the node's";
+}
+
 TEST_F(Nodes, ShareASessionAndAShellThatGreetsDoesNoHarm) {
   const auto result = ergotune(folder, command({agent(1), "echo Welcome to the cluster; " + agent(2)}));
   const auto document = json_of(result);

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "analysis/pruning_figure.hpp"
 #include "base/files.hpp"
 #include "cli/command.hpp"
+#include "cli/verbs/space_compile.hpp"
 #include "device/device.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
@@ -22,7 +24,7 @@ using Json = nlohmann::ordered_json;
 
 struct SpaceArguments {
   std::string file, device, profile, figure;
-  std::uint64_t samples = 0, seed = 1;
+  std::uint64_t samples = 0, compile = 0, seed = 1;
   bool json = false, list = false, explain = false;
 };
 
@@ -151,6 +153,39 @@ bool asks_the_device(const Problem& problem) {
          });
 }
 
+/// The default and others, drawn at random.
+std::vector<ConfigurationIndex> some_configurations(const SearchSpace& space, std::uint64_t count, Random& random) {
+  std::vector<ConfigurationIndex> list;
+  if (const auto standard = space.default_configuration()) list.push_back(*standard);
+  for (const ConfigurationIndex index : space.sample_distinct(count, random))
+    if (list.size() < count && (list.empty() || index != list.front())) list.push_back(index);
+  return list;
+}
+
+Json compiled_json(const SearchSpace& space, const std::vector<CompiledConfiguration>& compiled) {
+  Json list = Json::array();
+  for (const CompiledConfiguration& one : compiled)
+    list.push_back({{"configuration", configuration_json(space, one.index)},
+                    {"compiles", one.message.empty()},
+                    {"message", one.message}});
+  return list;
+}
+
+void print_compiled(const SearchSpace& space, const std::vector<CompiledConfiguration>& compiled,
+                    const DeviceInfo& device) {
+  std::size_t good = 0;
+  std::map<std::string, std::vector<ConfigurationIndex>> failures;
+  for (const CompiledConfiguration& one : compiled) {
+    good += one.message.empty();
+    if (!one.message.empty()) failures[one.message].push_back(one.index);
+  }
+  fmt::print("\n{} of {} configurations compile for {} ({}); nothing was run\n", good, compiled.size(), device.name,
+             device.id);
+  for (const auto& [message, configurations] : failures)
+    fmt::print("\n{}{}:\n{}\n", describe(space.parameters(), space.configuration(configurations.front())),
+               configurations.size() > 1 ? fmt::format(" and {} others", configurations.size() - 1) : "", message);
+}
+
 void run(const SpaceArguments& arguments) {
   if (!arguments.device.empty() && !arguments.profile.empty())
     throw UserError("give --device or --profile, not both: each defines the limits");
@@ -179,6 +214,17 @@ void run(const SpaceArguments& arguments) {
   if (arguments.explain || !arguments.figure.empty()) effects = space.explain();
   if (!arguments.figure.empty()) write_named_file(arguments.figure, pruning_figure(space, effects));
 
+  std::vector<CompiledConfiguration> compiled;
+  CompileTarget target;
+  if (arguments.compile > 0 && !space.empty()) {
+    Random drawn(arguments.seed);
+    target = arguments.profile.empty() ? compile_target(problem, arguments.device)
+                                       : compile_target_of_profile(problem, device_name, properties);
+    compiled = compile_configurations(problem, space, problem.constants_for(device_name, properties), target,
+                                      some_configurations(space, arguments.compile, drawn));
+  }
+  const bool none_compiles = !compiled.empty() && std::all_of(compiled.begin(), compiled.end(),
+                                                              [](const auto& one) { return !one.message.empty(); });
   Random random(arguments.seed);
   std::vector<ConfigurationIndex> sample;
   if (arguments.samples > 0 && !space.empty()) sample = space.sample_distinct(arguments.samples, random);
@@ -211,7 +257,9 @@ void run(const SpaceArguments& arguments) {
       for (ConfigurationIndex i = 0; i < space.size(); ++i)
         document["configurations"].push_back(configuration_json(space, i));
     }
+    if (arguments.compile > 0) document["compiled"] = compiled_json(space, compiled);
     print_json(document);
+    if (none_compiles) throw Exit{kNoAnswer};
     return;
   }
   LinePrinter lines(space);
@@ -221,6 +269,8 @@ void run(const SpaceArguments& arguments) {
   lines.flush();
   if (arguments.samples == 0 && !arguments.list) print_summary(space);
   if (arguments.explain) print_effects(effects);
+  if (!compiled.empty()) print_compiled(space, compiled, target.device);
+  if (none_compiles) throw Exit{kNoAnswer};
 }
 
 }  // namespace
@@ -237,6 +287,9 @@ void add_space_command(Verb app) {
   verb.add_option("--sample", arguments->samples,
                   "Print this many different configurations, uniformly random, as JSON lines");
   verb.add_option("--seed", arguments->seed, "Seed of the sample").show_default();
+  verb.add_option("--compile", arguments->compile,
+                  "Compile the default and others, this many in all, without running them: for the device, or with "
+                  "--profile for an NVIDIA GPU that is not here (CUDA C++, NVRTC)");
   verb.add_flag("--list", arguments->list, "Print every configuration, in order, as JSON lines");
   verb.add_flag("--explain", arguments->explain, "Show how many configurations each restriction removes");
   verb.add_option("--figure", arguments->figure, "Write an SVG figure of what each restriction removes");
@@ -246,6 +299,7 @@ void add_space_command(Verb app) {
       "  ergotune space gemm.toml --explain\n"
       "  ergotune space gemm.toml --figure restrictions.svg\n"
       "  ergotune space gemm.toml --list\n"
+      "  ergotune space gemm.toml --profile h100 --compile 10\n"
       "  ergotune space gemm.toml --sample 1 --json\n"
       "  ergotune space examples/dgemm_beast/space.toml --profile h100 --sample 5 --seed 7");
   verb.callback([arguments] { run(*arguments); });

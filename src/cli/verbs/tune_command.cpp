@@ -113,7 +113,7 @@ Requested read(const TuneArguments& arguments) {
 
 /// A session for each kind of the named devices. They share problem, store and compile workers.
 std::vector<PreparedSession> prepare(const Requested& requested, bool quiet) {
-  const std::vector<std::string> kinds = devices_by_kind(requested.setup.run.device, requested.problem);
+  const std::vector<std::string> kinds = devices_by_kind(requested.setup.run, requested.problem);
   if (kinds.size() > 1 && !requested.problem.run.plan.empty())
     throw UserError("plans are compared on devices of one kind: name one kind with --device");
   SetupOptions setup = requested.setup;

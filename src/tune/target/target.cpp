@@ -182,8 +182,10 @@ Target open_target(Problem problem, const SetupOptions& options) {
   return target;
 }
 
-std::vector<std::string> devices_by_kind(const std::string& devices, const Problem& problem) {
-  if (!names_several_devices(devices)) return {devices};
+std::vector<std::string> devices_by_kind(const RunConfig& run, const Problem& problem) {
+  const std::string& devices = run.device;
+  const bool on_nodes = !run.node_commands.empty() || !run.nodes.empty();  // which know their own devices
+  if (on_nodes || !names_several_devices(devices)) return {devices};
   std::vector<std::string> kinds;
   if (is_live(devices)) {
     for (const std::vector<DeviceInfo>& kind : by_kind(devices_named(devices, &problem))) {

@@ -86,7 +86,7 @@ Objective objective_of(const Problem& problem, const std::vector<std::string>& f
 
 /// Whether a device's text stands for what really runs kernels.
 /// The devices that a text names, as a text for each kind of them: results of one kind say nothing of another.
-std::vector<std::string> devices_by_kind(const std::string& devices, const Problem& problem);
+std::vector<std::string> devices_by_kind(const RunConfig& run, const Problem& problem);
 
 inline bool is_live(const std::string& device) { return !device.starts_with("replay:") && !device.starts_with("sim:"); }
 
