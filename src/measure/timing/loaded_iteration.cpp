@@ -166,6 +166,8 @@ void LoadedIteration::note_resources(Measurement& result) const {
 }
 
 void LoadedIteration::note_occupancy(std::size_t kernel, Measurement& result) const {
+  const Launch& launch = problem_.kernels[kernel].launch;
+  if (launch.grid.empty() && launch.global.empty() && launch.block.empty()) return;  // the application decides its size
   const auto occupancy = occupancy_of(loaded_[kernel]->resources(), geometry_[kernel], device_.info().properties,
                                       loaded_[kernel]->resident_blocks());
   if (!occupancy) return;
