@@ -142,7 +142,7 @@ class Case:
         else:
             heads, length, width = size
             self.configs = [_config({"D": width, "BLOCK_M": m, "BLOCK_N": n}, warps, stages)
-                            for m in (64, 128) for n in (32, 64) for stages in (2, 3, 4) for warps in (4, 8)]
+                            for m in (64, 128) for n in (32, 64) for stages in (2, 3) for warps in (4, 8)]
             self.key = ["length"]
             self.arguments = (*(random(heads, length, width) for _ in range(4)), length, 1 / math.sqrt(width))
             self.grid = lambda meta: (triton.cdiv(length, meta["BLOCK_M"]), heads)

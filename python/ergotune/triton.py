@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 import inspect
 import os
 import time
@@ -136,7 +138,8 @@ class Autotuner(TritonAutotuner):  # type: ignore[misc,unused-ignore]
 
     def _depends_on(self, space: _Space) -> str:
         functions = [value for value in (self._how["verify"], *self._how["restrictions"], self.pre_hook, self.post_hook) if callable(value)]
-        others = {name: value for name, value in self._how.items() if not callable(value) and name not in ("restrictions", "store", "quiet", "jobs", "cache", "cache_dir")}
+        apart = ("restrictions", "store", "quiet", "in_process", "jobs", "cache", "cache_dir")
+        others = {name: value for name, value in self._how.items() if not callable(value) and name not in apart}
         texts = [text for text in self._how["restrictions"] if not callable(text)]
         return f"{identity((self.base_fn, *functions), (), '')}\n{space}\n{others}\n{texts}\n{triton.__version__}"
 
@@ -152,29 +155,9 @@ class Autotuner(TritonAutotuner):  # type: ignore[misc,unused-ignore]
         arguments = dict(named)
         arguments.update({f"{name}.base": value.base for name, value in named.items()  # of a tensor descriptor
                           if not is_array(value) and is_array(getattr(value, "base", None))})
-        nargs = dict(self.nargs or {})
-
-        def configure(**given: Any) -> Callable[[], Any]:
-            config = space.config(space.texts(given))
-            current = {**kwargs, **config.all_kwargs()}
-            full = {**nargs, **current}
-
-            def launch() -> Any:
-                if config.pre_hook is not None:
-                    config.pre_hook(full)
-                self.pre_hook(full)
-                try:
-                    launched = self.fn.run(*args, **current)
-                except Exception as error:
-                    self.post_hook(full, exception=error)
-                    raise
-                self.post_hook(full, exception=None)
-                return launched
-
-            return launch
-
-        configure.__wrapped__ = self.base_fn  # type: ignore[attr-defined]  # whose source the results depend on
-        return tune_callable(configure, space.values, arguments=arguments, device=device, in_process=True,
+        others = {name: value for name, value in kwargs.items() if name not in named}
+        positional = self.arg_names[: len(args)]
+        return tune_callable(_Launches(self, space, positional, others), space.values, arguments=arguments, device=device,
                              name=self.base_fn.__name__, **how)
 
     def _compile_ahead(self, configs: Sequence[Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
@@ -195,6 +178,52 @@ class Autotuner(TritonAutotuner):  # type: ignore[misc,unused-ignore]
             for cache, *_ in kernel.device_caches.values():
                 for key in [key for key, value in cache.items() if isinstance(value, triton.FutureKernel) and value.kernel is None]:
                     del cache[key]
+
+
+class _Launches:
+    """Makes the launch of a configuration. In another process the kernel is found by its name."""
+
+    def __init__(self, kernel: Autotuner, space: _Space, positional: Sequence[str], others: Mapping[str, Any]) -> None:
+        self._kernel = kernel
+        self._space = space
+        self._positional = list(positional)
+        self._others = dict(others)
+        self.__wrapped__ = kernel.base_fn  # whose source the results depend on
+
+    def __getstate__(self) -> Dict[str, Any]:
+        function = self._kernel.base_fn
+        return {"_kernel": (function.__module__, function.__qualname__), "_space": self._space, "_positional": self._positional,
+                "_others": self._others}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        module, name = state["_kernel"]
+        found: Any = functools.reduce(getattr, name.split("."), importlib.import_module(module))
+        if not isinstance(found, Autotuner):
+            raise _core.UserError(f"{name} of the module {module} is not the tuned kernel: decorate it where it is defined")
+        self._kernel = found
+
+    def __call__(self, **given: Any) -> Callable[[], Any]:
+        kernel = self._kernel
+        config = self._space.config(self._space.texts(given))
+        args = [given.pop(name) for name in self._positional]
+        named = {name: value for name, value in given.items() if name in kernel.arg_names and name not in self._space.values}
+        current = {**self._others, **named, **config.all_kwargs()}
+        full = {**dict(zip(self._positional, args)), **current}
+
+        def launch() -> Any:
+            if config.pre_hook is not None:
+                config.pre_hook(full)
+            kernel.pre_hook(full)
+            try:
+                launched = kernel.fn.run(*args, **current)
+            except Exception as error:
+                kernel.post_hook(full, exception=error)
+                raise
+            kernel.post_hook(full, exception=None)
+            return launched
+
+        return launch
 
 
 def _innermost(fn: Any) -> Any:
@@ -225,13 +254,12 @@ def autotune(  # type: ignore[misc]
     space: Optional[Mapping[str, Iterable[Any]]] = None,
     restrictions: Union[str, Callable[..., bool], Sequence[Union[str, Callable[..., bool]]]] = (),
     reference: Optional[Callable[..., Any]] = None, verify: bool = True, absolute_tolerance: Optional[float] = None,
-    relative_tolerance: Optional[float] = None, seconds: Optional[float] = None, quiet: bool = True, **settings: Unpack[Settings],
+    relative_tolerance: Optional[float] = None, in_process: bool = True, seconds: Optional[float] = None, quiet: bool = True, **settings: Unpack[Settings],
 ) -> Callable[[Any], Autotuner]:
     """In place of ``triton.autotune``: tunes for energy as well, checks outputs, searches instead of trying everything, and remembers.
 
     A launch with a new key (values of the ``key`` arguments, types of the arguments, device) tunes; the best configuration is kept on
-    disk for this kernel, device, key and objective, and used by the next process at once. Kernels run in this process, as with
-    ``triton.autotune``: a crash ends it. Tensors have their original contents afterwards.
+    disk for this kernel, device, key and objective, and used by the next process at once. Tensors have their original contents afterwards.
 
     Args:
         configs, key, prune_configs_by, reset_to_zero, restore_value, pre_hook, post_hook: as for ``triton.autotune``.
@@ -246,6 +274,8 @@ def autotune(  # type: ignore[misc]
             Without it the outputs of the first configuration that runs are expected.
         verify: False: outputs are not checked.
         absolute_tolerance, relative_tolerance: as for :func:`tune_callable`.
+        in_process: False: configurations run in a worker process with copies of the tensors, so that a crash or a hang is the status of one
+            of them. The worker imports the module of the kernel (a script needs ``if __name__ == "__main__":``).
         seconds, quiet, settings: as for :func:`tune`: ``objective="energy * time"``, ``budget=30``, ``store="results.db"``.
     """
     if do_bench is not None:
@@ -258,11 +288,12 @@ def autotune(  # type: ignore[misc]
         raise TypeError("prune_configs_by needs configs; a space has restrictions")
     ignored = [name for name, given in (("warmup", warmup is not None), ("use_cuda_graph", use_cuda_graph)) if given]
     if ignored:
-        warnings.warn(f"{' and '.join(ignored)}: ignored, since ergotune warms up by itself and records graphs wherever they can be", stacklevel=2)
+        warnings.warn(f"{' and '.join(ignored)}: ignored, since ergotune warms up by itself and records graphs wherever they can be",
+                      stacklevel=2)
     if rep is not None:
         settings.setdefault("max_seconds", 1e-3 * rep)
     how: Dict[str, Any] = {
-        **settings, "verify": reference if reference is not None else None if verify else False, "seconds": seconds, "quiet": quiet,
+        **settings, "verify": reference if reference is not None else None if verify else False, "seconds": seconds, "quiet": quiet, "in_process": in_process,
         "restrictions": [restrictions] if isinstance(restrictions, str) or callable(restrictions) else list(restrictions),
         "absolute_tolerance": absolute_tolerance, "relative_tolerance": relative_tolerance}
     hooks = {"reset_to_zero": reset_to_zero, "restore_value": restore_value, "pre_hook": pre_hook, "post_hook": post_hook,

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -34,6 +35,22 @@ def scale(x, out, n, BLOCK: tl.constexpr, WAY: tl.constexpr):
     if WAY == "idle":
         inside = i < 0
     tl.store(out + i, value, mask=inside)
+
+
+def harm(full):
+    if full["WAY"] == "wrong":
+        os.abort()
+    if full["WAY"] == "idle":
+        time.sleep(1000)
+
+
+@ergotune.triton.autotune([triton.Config({"BLOCK": block, "WAY": way}, pre_hook=harm)
+                           for way, block in (("right", 64), ("right", 512), ("wrong", 64), ("idle", 64))],
+                          key=["n"], in_process=False, time_limit=3, **QUICK)
+@triton.jit
+def harmful(x, out, n, BLOCK: tl.constexpr, WAY: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, 2 * tl.load(x + i, mask=i < n), mask=i < n)
 
 
 @triton.jit
@@ -110,6 +127,22 @@ def test_heuristics_may_stand_below():
     out = torch.zeros(1)
     kernel[grid](torch.ones(SIZE), out, SIZE)
     assert statuses(kernel, "BLOCK") == {64: "ok", 512: "wrong_result"} and out.item() == SIZE // 2
+
+
+class Grid:
+    """As a lambda, but it goes to another process."""
+
+    def __call__(self, meta):
+        return grid(meta)
+
+
+def test_a_worker_process_bears_crashes_and_hangs():
+    x, out = torch.rand(SIZE), torch.zeros(SIZE)
+    harmful[Grid()](x, out, n=SIZE)
+    assert statuses(harmful, "WAY") == {"right": "ok", "wrong": "runtime_error", "idle": "timeout"} and torch.equal(out, 2 * x)
+    elsewhere = ergotune.triton.autotune(configs(), key=["n"], in_process=False, **QUICK)(scale)
+    with pytest.raises(ergotune.UserError, match="where it is defined"):
+        elsewhere[Grid()](x, out, SIZE)
 
 
 SCRIPT = """

@@ -115,7 +115,7 @@ def _significand(value: Any) -> Optional[int]:
     kind = value.dtype
     if _is_torch(value):
         if value.is_complex() or value.is_floating_point():
-            return round(-np.log2(_torch().finfo(kind).eps))
+            return int(round(-np.log2(_torch().finfo(kind).eps)))
         return None
     kind = np.dtype(kind)
     return np.finfo(kind).nmant if kind.kind in "fc" else None
