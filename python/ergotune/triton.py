@@ -151,7 +151,7 @@ class Autotuner(TritonAutotuner):  # type: ignore[misc,unused-ignore]
             how["default"] = {name: first.get(name) for name in space.values}
             if len(space.listed) <= _FEW and not how.get("budget"):
                 how.setdefault("strategy", "brute_force")
-                self._compile_ahead(list(space.listed.values()), args, kwargs)
+        self._compile_ahead(self._offered(space), args, kwargs)
         arguments = dict(named)
         arguments.update({f"{name}.base": value.base for name, value in named.items()  # of a tensor descriptor
                           if not is_array(value) and is_array(getattr(value, "base", None))})
@@ -159,6 +159,18 @@ class Autotuner(TritonAutotuner):  # type: ignore[misc,unused-ignore]
         positional = self.arg_names[: len(args)]
         return tune_callable(_Launches(self, space, positional, others), space.values, arguments=arguments, device=device,
                              name=self.base_fn.__name__, **how)
+
+    def _offered(self, space: _Space) -> List[Any]:
+        """All configurations, where they are few."""
+        if space.listed:
+            return list(space.listed.values()) if len(space.listed) <= _FEW else []
+        problem = _core.Problem(self.base_fn.__name__)
+        for name, values in space.values.items():
+            problem.add_parameter(name, map(kept, values))
+        for restriction in self._how["restrictions"]:
+            problem.restrict(restriction)
+        offered = _core.SearchSpace(problem)
+        return [space.config(space.texts(row)) for row in offered] if len(offered) <= _FEW else []
 
     def _compile_ahead(self, configs: Sequence[Any], args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
         """Side by side, into the kernel's cache. What fails here fails again when it is measured."""
