@@ -206,9 +206,14 @@ def run_problem(
     alone = str(settings.get("device", "")).startswith(("sim:", "replay:"))  # these start no worker, unless on nodes
     settings["worker_command"] = [str(_command.path()), "worker"] if alone else _command.worker()
     settings["metric_names"] = list(metric_names)
-    if progress is None and not settings.get("quiet", True):
+    line = progress is None and not settings.get("quiet", True)
+    if line:
         progress = _line_progress()
-    raw = _core.tune(problem, settings, verify, list(observers), metrics, progress, taken)
+    try:
+        raw = _core.tune(problem, settings, verify, list(observers), metrics, progress, taken)
+    finally:
+        if line:
+            sys.stderr.write("\n")
     if raw["interrupted"] and not raw["configurations"]:
         raise KeyboardInterrupt
     return raw
@@ -234,15 +239,13 @@ def _line_progress() -> Progress:
     def show(evaluated: int, total: int, best: Optional[float], seconds_left: Optional[float], phase: str) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last < 0.1 and evaluated != total:
+        if now - last < 0.1 and (phase or evaluated != total):
             return
         last = now
         left = f", {seconds_left:.0f} s left" if seconds_left is not None else ""
         best_text = f", best {best:.6g}" if best is not None else ""
         rate = evaluated / max(now - started, 1e-9)
         sys.stderr.write(f"\r{evaluated}/{total} configurations, {rate:.1f}/s{best_text}{left} {phase}   ")
-        if evaluated == total:
-            sys.stderr.write("\n")
         sys.stderr.flush()
 
     return show
