@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-os.environ["TRITON_INTERPRET"] = "1"  # read where kernels are decorated
 torch = pytest.importorskip("torch")
+os.environ["TRITON_INTERPRET"] = "1"  # read where kernels are decorated, those of Triton's own library included
 triton = pytest.importorskip("triton")
 
 import triton.language as tl  # noqa: E402
