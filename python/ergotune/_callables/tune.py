@@ -115,7 +115,7 @@ def tune_callable(
         restrictions: conditions as text or functions, as :meth:`Problem.restrict` takes them.
         metrics: expressions, or functions of a row, by name.
         execution: clocks and limits as parameters: {"core_clock_mhz": 5} (:meth:`Problem.add_execution_parameter`).
-        compile: function(**configuration) that compiles without launching anything and leaves its result in a cache on disk; runs in
+        compile: ``function(**configuration)`` that compiles without launching anything and leaves its result in a cache on disk; runs in
             ``jobs`` processes beside measuring.
         name: of the problem; default: the function's.
         version: part of the identity of results, for what is not seen in the source of the functions.

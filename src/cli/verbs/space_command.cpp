@@ -299,7 +299,7 @@ void add_space_command(Verb app) {
       "  ergotune space gemm.toml --explain\n"
       "  ergotune space gemm.toml --figure restrictions.svg\n"
       "  ergotune space gemm.toml --list\n"
-      "  ergotune space gemm.toml --profile h100 --compile 10\n"
+      "  ergotune space examples/gemm/gemm.toml --profile h100 --compile 10\n"
       "  ergotune space gemm.toml --sample 1 --json\n"
       "  ergotune space examples/dgemm_beast/space.toml --profile h100 --sample 5 --seed 7");
   verb.callback([arguments] { run(*arguments); });

@@ -16,11 +16,12 @@ CompileTarget compile_target(const Problem& problem, const std::string& device) 
 CompileTarget compile_target_of_profile(const Problem& problem, const std::string& name, const Constants& properties) {
   const std::string architecture = wisdom_device(name, "", properties).architecture;
   if (!architecture.starts_with("sm_") || !problem.kernel().source_for(Language::cuda))
-    throw UserError(fmt::format(
-        "--compile with --profile needs a source in CUDA C++ and an NVIDIA GPU; {}: leave --profile out to compile for a "
-        "device of this machine",
-        architecture.starts_with("sm_") ? fmt::format("the problem \"{}\" has none", problem.name)
-                                        : name + " is none"));
+    throw UserError(
+        fmt::format("--compile with --profile needs a source in CUDA C++ and an NVIDIA GPU; {}: leave --profile out to "
+                    "compile for a "
+                    "device of this machine",
+                    architecture.starts_with("sm_") ? fmt::format("the problem \"{}\" has none", problem.name)
+                                                    : name + " is none"));
   CompileTarget target;
   target.device.backend = "cuda";
   target.device.id = "cuda:" + architecture;

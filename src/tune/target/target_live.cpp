@@ -10,6 +10,7 @@
 #include "kernel/configure.hpp"
 #include "kernel/macro_clashes.hpp"
 #include "kernel/round.hpp"
+#include "kernel/unused_parameters.hpp"
 #include "measure/execution_parameters.hpp"
 #include "measure/observers/observer_registry.hpp"
 #include "power/guardian/guardian.hpp"
@@ -114,6 +115,12 @@ ControlledDevice& open_evaluator(Target& target, const SetupOptions& options, co
     return keep_evaluator(target, std::move(evaluator));
   }
   return keep_evaluator(target, std::make_unique<LiveEvaluator>(target.problem, live));
+}
+
+void note_unused_parameters(Target& target) {
+  for (const std::string& name : unused_parameters(target.original))
+    target.notes.push_back("the parameter " + name +
+                           " changes nothing: its name occurs in no source, option, argument or launch of the problem");
 }
 
 void note_macro_clashes(Target& target) {
@@ -225,6 +232,7 @@ void open_live(Target& target, const SetupOptions& options) {
   ControlledDevice& controlled = open_evaluator(target, options, live);
   target.constants = target.problem.constants_for(target.device.name, target.device.properties);
   note_macro_clashes(target);
+  note_unused_parameters(target);
   for (std::string& note : race_notes(target.original)) target.notes.push_back(std::move(note));
   warn_if_outputs_unverified(target, options);
   std::vector<std::unique_ptr<Control>> controls = find_controls(target, options, named);
