@@ -25,7 +25,8 @@ void add_strings(const nlohmann::json& document, std::string& text) {
     for (const auto& item : document) add_strings(item, text);
   if (!document.is_object()) return;
   for (const auto& [key, item] : document.items()) {
-    if (key == "restrictions" || key == "metrics" || key == "objective" || key == "plans" || key == "simulation") continue;
+    if (key == "restrictions" || key == "metrics" || key == "objective" || key == "plans" || key == "simulation")
+      continue;
     if (key != "parameters") text += key + "\n";  // a parameter's dependent range names others
     add_strings(item, text);
   }
