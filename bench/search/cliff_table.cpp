@@ -32,7 +32,7 @@ struct Run {
   double thought = 0;        // s per evaluation
 };
 
-// "auto", or with hyperparameters "bayesian:failure=0.6:ceiling=0.85".
+// "auto", or with hyperparameters "bayesian:ceiling=0.85".
 std::unique_ptr<Strategy> strategy_of(const std::string& text, StrategyContext context) {
   std::istringstream parts(text);
   std::string name;

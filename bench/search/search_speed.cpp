@@ -3,7 +3,7 @@
 //   search_speed [--space FILE] [--recording FILE] [--strategies a,b] [--evaluations N]
 //     a strategy's own microseconds per evaluation on a large space with synthetic values; evaluations replayed per
 //     second
-//   search_speed --cliffs SPACES [--first SEED] [--repeats N] [--threads N] [--strategies a,bayesian:failure=0.6]
+//   search_speed --cliffs SPACES [--first SEED] [--repeats N] [--threads N] [--strategies a,bayesian:ceiling=0.85]
 //                [--slots N] [--seconds PER_EVALUATION]
 //     drawn spaces that are hard to search (cliffs.hpp), the first strategy judged against random
 //   search_speed --priors RECORDING,... [--kinds none,others,...] [--first SEED] [--repeats N]

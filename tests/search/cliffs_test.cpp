@@ -54,5 +54,16 @@ TEST(Cliffs, AutoIsAheadOfRandomBesideFailuresAndAmongIdleParameters) {
   EXPECT_LT(searched, random / 2);
 }
 
+// More than half of these spaces fail, and evolution leaves their first basin.
+TEST(Cliffs, AutoIsNotBehindEvolutionWhereMostFail) {
+  double searched = 0, evolved = 0;
+  for (const std::uint64_t seed : {3, 4, 7}) {
+    const cliffs::Space space(cliffs::draw_options(seed));
+    searched += mean_loss(space, "auto", 100);
+    evolved += mean_loss(space, "genetic", 100);
+  }
+  EXPECT_LT(searched, evolved);
+}
+
 }  // namespace
 }  // namespace ergotune

@@ -7,6 +7,7 @@
 #include "search/heuristics/moves.hpp"
 #include "search/inactive_parameters.hpp"
 #include "search/models/acquisition.hpp"
+#include "search/models/feasibility.hpp"
 #include "search/models/gaussian_process.hpp"
 
 namespace ergotune::search {
@@ -88,6 +89,57 @@ TEST(GaussianProcess, ExtendingThePosteriorEqualsBuildingIt) {
     EXPECT_NEAR(mean[0][i], mean[0][i % space.size()], 1e-5);
     EXPECT_NEAR(deviation[0][i], deviation[0][i % space.size()], 1e-5);
   }
+}
+
+TEST(GaussianProcess, ForgettingIsAsIfItHadNeverBeenObserved) {
+  const SearchSpace space = restricted_space();
+  GaussianProcess model(space), shorter(space);
+  const std::vector<ConfigurationIndex> pool = everything(space);
+  model.set_pool(pool);
+  shorter.set_pool(pool);
+  Random random(6);
+  const auto sample = space.sample_distinct(30, random);
+  std::vector<double> values;
+  std::vector<float> mean[2], deviation[2];
+  for (std::size_t i = 0; i < sample.size(); ++i) {
+    model.observe(sample[i]);
+    values.push_back(std::log(landscape(space, sample[i])));
+    model.set_values(values);
+    if (i % 3 == 0) model.predict(mean[0], deviation[0]);
+    if (i < 20) shorter.observe(sample[i]);
+  }
+  model.keep_first(19);
+  model.observe(sample[19]);
+  values.resize(20);
+  model.set_values(values);
+  shorter.set_values(values);
+  model.predict(mean[0], deviation[0]);
+  shorter.predict(mean[1], deviation[1]);
+  for (std::size_t i = 0; i < pool.size(); ++i) {
+    EXPECT_NEAR(mean[0][i], mean[1][i], 1e-3);
+    EXPECT_NEAR(deviation[0][i], deviation[1][i], 1e-3);
+  }
+}
+
+TEST(Feasibility, LearnsWhichConfigurationsFail) {
+  const SearchSpace space = restricted_space();
+  const std::vector<ConfigurationIndex> pool = everything(space);
+  std::vector<std::uint32_t> at(space.dimensions());
+  const auto works = [&](ConfigurationIndex index) {
+    space.values_at(index, at);
+    return 2 * at[0] < space.parameters()[0].values.size();
+  };
+  Feasibility feasibility(space);
+  feasibility.set_pool(pool);
+  std::vector<float> log_probability;
+  feasibility.predict(log_probability);
+  EXPECT_EQ(log_probability, std::vector<float>(pool.size(), 0.0f)) << "before anything has failed";
+  Random random(7);
+  for (const ConfigurationIndex index : space.sample_distinct(40, random)) feasibility.observe(index, works(index));
+  feasibility.predict(log_probability);
+  std::size_t right = 0;
+  for (std::size_t i = 0; i < pool.size(); ++i) right += works(pool[i]) == (log_probability[i] > std::log(0.5));
+  EXPECT_GT(static_cast<double>(right), 0.9 * static_cast<double>(pool.size()));
 }
 
 // The search leaves out what a bound calls hopeless: it must never be one that was looked for.

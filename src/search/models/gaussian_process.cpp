@@ -392,6 +392,21 @@ void GaussianProcess::observe(ConfigurationIndex index) {
   s.extend(s.observed.size() - 1);
 }
 
+void GaussianProcess::keep_first(std::size_t count) {
+  State& s = *state_;
+  if (count >= s.observed.size()) return;
+  s.observed.resize(count);
+  s.levels.resize(count);
+  const auto kept = static_cast<Eigen::Index>(count);
+  if (s.rows <= kept) return;
+  for (std::size_t block = 0; block < s.whitened.size(); ++block) {
+    const auto gone = s.whitened[block].middleRows(kept, s.rows - kept);
+    s.explained.segment(static_cast<Eigen::Index>(block) * State::kColumns, gone.cols()) -=
+        gone.cwiseAbs2().colwise().sum().transpose();
+  }
+  s.rows = kept;
+}
+
 void GaussianProcess::set_values(std::span<const double> values) {
   state_->values = Eigen::Map<const Eigen::VectorXd>(values.data(), static_cast<Eigen::Index>(values.size()));
 }
@@ -417,7 +432,7 @@ void GaussianProcess::predict(std::vector<float>& mean, std::vector<float>& devi
   for (std::size_t i = 0; i < m; ++i) {
     const auto at = static_cast<Eigen::Index>(i);
     mean[i] = static_cast<float>(centre) + about[at];
-    deviation[i] = static_cast<float>(std::sqrt(variance * std::max(1.0f - s.explained[at], 1e-6f)));
+    deviation[i] = static_cast<float>(std::sqrt(variance * (std::max(1.0 - s.explained[at], 1e-6) + s.noise())));
   }
 }
 

@@ -30,6 +30,8 @@ class GaussianProcess {
 
   /// Adds an observation's place; its value comes with set_values().
   void observe(ConfigurationIndex index);
+  /// Forgets all but the first `count` observations; set_values() comes next.
+  void keep_first(std::size_t count);
   std::size_t observations() const;
   /// The observed values, in the order they were observed: what they mean may change as more is known.
   void set_values(std::span<const double> values);
@@ -55,7 +57,8 @@ class GaussianProcess {
   double operations_of_fit() const;
   void refit_pool();
 
-  /// Mean and standard deviation over the pool, in the units of the values.
+  /// Mean and standard deviation of a measurement over the pool, in the units of the values: the deviation has what no
+  /// feature foretells in it (the noise), by which the next configuration may differ from its neighbours as well.
   void predict(std::vector<float>& mean, std::vector<float>& deviation) const;
 
  private:
