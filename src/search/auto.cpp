@@ -39,6 +39,7 @@ class Auto : public Strategy {
     context_.options.clear();
     context_.known.clear();
     strategy_ = make_strategy(choice_.strategy, context_);
+    if (choice_.strategy == "bayesian") companion_ = make_strategy(choice_.successor, context_);
   }
   std::string name() const override { return "auto"; }
   std::string explanation() const override {
@@ -61,20 +62,35 @@ class Auto : public Strategy {
       for (const auto& [index, outcome] : told_) strategy_->tell(index, outcome);
       told_.clear();
     }
-    auto requested = strategy_->ask(count);
-    outstanding_.insert(requested.begin(), requested.end());
+    std::vector<ConfigurationIndex> requested;
+    while (requested.size() < count) {
+      const bool evolves = companion_ != nullptr && evaluated_ >= kAlone && asked_ % kCompanion == 0;
+      const auto next = (evolves ? companion_ : strategy_)->ask(1);
+      ++asked_;
+      if (next.empty() && evolves) continue;
+      if (next.empty()) break;
+      // both are told of every outcome: what one has requested need not be requested for the other
+      if (outstanding_.insert(next.front()).second) requested.push_back(next.front());
+    }
     return requested;
   }
   void tell(ConfigurationIndex index, const Outcome& outcome) override {
     outstanding_.erase(index);
     strategy_->tell(index, outcome);
+    ++evaluated_;
+    if (companion_ != nullptr) companion_->tell(index, outcome);
     if (!handed_over_ && choice_.hand_over_at > 0) told_.emplace_back(index, outcome);
   }
 
  private:
+  /// Evaluations after which the successor begins, and its share of what is requested: a population of its own keeps to
+  /// regions that the model has given up, and knows every outcome.
+  static constexpr std::uint64_t kAlone = 60, kCompanion = 3;
+
   StrategyContext context_;
   Choice choice_;
-  std::unique_ptr<Strategy> strategy_;
+  std::unique_ptr<Strategy> strategy_, companion_;
+  std::uint64_t asked_ = 0, evaluated_ = 0;
   std::vector<std::pair<ConfigurationIndex, Outcome>> told_;
   std::unordered_set<ConfigurationIndex> outstanding_;
   bool handed_over_ = false;

@@ -34,8 +34,8 @@ void Feasibility::predict(std::vector<float>& log_probability) {
   model_.predict(mean, deviation);
   constexpr float kDoubt = 0.1f;  // no boundary is known better
   for (std::size_t i = 0; i < pool_.size(); ++i)
-    log_probability[i] = std::log(
-        std::max(1e-6f, static_cast<float>(normal_cdf((0.5 - mean[i]) / std::hypot(deviation[i], kDoubt)))));
+    log_probability[i] =
+        std::log(std::max(1e-6f, static_cast<float>(normal_cdf((0.5 - mean[i]) / std::hypot(deviation[i], kDoubt)))));
 }
 
 }  // namespace ergotune::search
