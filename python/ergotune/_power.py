@@ -40,7 +40,8 @@ def model(
         progress: function(line), called while it is measured.
 
     Returns:
-        The document of ``ergotune model --json``: ridge_mhz, optimal_clock_mhz, suggested_range_mhz, parameters, samples, ...
+        The document of ``ergotune model --json``: ridge_mhz, optimal_clock_mhz, suggested_range_mhz,
+        valid_for, parameters, samples, ...
 
     Raises:
         UserError: for what the user can mend.

@@ -135,11 +135,11 @@ std::function<void(const SessionProgress&)> python_progress(const py::object& pr
 
 /// Each new result, failures among it, as it comes: taken(configuration, measurement).
 std::function<void(const SessionProgress&)> and_taken(std::function<void(const SessionProgress&)> progress,
-                                                      const py::object& taken,
-                                                      std::shared_ptr<const SearchSpace> space) {
+                                                      const py::object& taken, const PreparedSession& prepared) {
   if (taken.is_none()) return progress;
-  return [progress = std::move(progress), held = keep(taken), space = std::move(space)](const SessionProgress& p) {
+  return [progress = std::move(progress), held = keep(taken), &prepared](const SessionProgress& p) {
     if (p.last) {
+      const SearchSpace* space = prepared.space.get();
       py::gil_scoped_acquire gil;
       (*held)(named(space->parameters(), space->configuration(p.last->index)), to_dict(p.last->measurement));
     }
@@ -223,7 +223,14 @@ py::dict tune(ProblemFile problem, const py::dict& settings, const py::object& v
   const InterruptGuard guard;
   prepared = prepare(std::move(problem), setup);
   remember_space(prepared.space);
-  options.progress = and_taken(python_progress(progress), taken, prepared.space);
+  if (prepared.with_clocks)
+    prepared.with_clocks = [again = prepared.with_clocks](const std::vector<double>& clocks) {
+      py::gil_scoped_acquire gil;
+      PreparedSession wider = again(clocks);
+      remember_space(wider.space);
+      return wider;
+    };
+  options.progress = and_taken(python_progress(progress), taken, prepared);
   options.further_metrics = python_metrics(metrics, prepared.space->parameters());
   {
     py::gil_scoped_release released;

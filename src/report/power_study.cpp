@@ -52,7 +52,10 @@ Json power_document(const PowerStudy& study) {
                 {"optimal_clock_mhz", model.usable ? to_json(model.optimal_clock_mhz) : Json(nullptr)},
                 {"best_supported_clock_mhz", best ? Json(*best) : Json(nullptr)},
                 {"suggested_range_mhz", model.usable ? Json::array({range.low_mhz, range.high_mhz}) : Json(nullptr)},
-                {"removed_share", model.usable ? Json(range.removed_share) : Json(nullptr)}};
+                {"removed_share", model.usable ? Json(range.removed_share) : Json(nullptr)},
+                {"valid_for", model.usable ? Json{{"clock_mhz", {sampling.low_mhz, sampling.high_mhz}},
+                                                  {"power_w", greatest_load(sampling)}}
+                                           : Json(nullptr)}};
   Json parameters = Json::object();
   if (model.usable) {
     parameters["idle_w"] = to_json(model.idle_w);

@@ -75,29 +75,79 @@ ResultSet results_of(const PreparedSession& prepared, Ledger& ledger) {
   return results;
 }
 
-/// Where the best clock is an end of what the model suggests: the optimum of this kernel may lie beyond. Empty
-/// elsewhere.
-std::string note_of_model_edge(const PreparedSession& prepared, const RankedResults& ranked) {
-  if (!prepared.device_model || ranked.best.empty()) return {};
+/// Where the best clock is at an end of the clocks that the model suggests: this kernel's optimum may lie beyond.
+struct ModelEdge {
+  std::string parameter;
+  double clock = 0;             ///< MHz
+  bool lowest = false;          ///< else the highest
+  std::vector<double> widened;  ///< the same clocks, and the device's within a tenth beyond this end
+};
+
+std::optional<ModelEdge> model_edge(const PreparedSession& prepared, const RankedResults& ranked) {
+  if (!prepared.device_model || ranked.best.empty()) return std::nullopt;
   const auto& parameters = prepared.space->parameters();
   const Configuration& best = ranked.results.rows[ranked.best.front()].configuration;
   const auto& supported = prepared.device_model->sampling.supported_mhz;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (parameters[i].kind != ParameterKind::core_clock_mhz || parameters[i].values.size() < 2 || supported.empty())
       continue;
-    const auto [low, high] =
-        std::minmax_element(parameters[i].values.begin(), parameters[i].values.end(),
-                            [](const Value& a, const Value& b) { return a.as_real() < b.as_real(); });
-    const double clock = best[i].as_real();
-    const bool at_low = clock == low->as_real() && clock > supported.front() + 0.5;
-    const bool at_high = clock == high->as_real() && clock < supported.back() - 0.5;
-    if (at_low || at_high)
-      return fmt::format(
-          "the best clock, {:.0f} MHz, is the {} that the model of the device suggests: this kernel's optimum may lie "
-          "beyond; {} = \"all\" looks there",
-          clock, at_low ? "lowest" : "highest", parameters[i].name);
+    ModelEdge edge{parameters[i].name, best[i].as_real(), false, {}};
+    for (const Value& value : parameters[i].values) edge.widened.push_back(value.as_real());
+    const auto [low, high] = std::minmax_element(edge.widened.begin(), edge.widened.end());
+    constexpr double kClockStep = 0.02;  // nearer clocks are not told apart, as where a plan leaves the range
+    edge.lowest = edge.clock - *low <= *high - edge.clock;
+    const double end = edge.lowest ? *low : *high;
+    if (std::abs(edge.clock - end) > kClockStep * end) continue;
+    std::vector<double> beyond;
+    for (const double f : supported)
+      if (edge.lowest ? f < end - 0.5 : f > end + 0.5) beyond.push_back(f);
+    if (beyond.empty()) continue;
+    std::sort(beyond.begin(), beyond.end(), [&](double a, double b) { return std::abs(a - end) < std::abs(b - end); });
+    for (const double f : beyond)
+      if (f == beyond.front() || std::abs(f - end) <= 0.1 * end) edge.widened.push_back(f);
+    std::sort(edge.widened.begin(), edge.widened.end());
+    return edge;
   }
-  return {};
+  return std::nullopt;
+}
+
+/// Empty where the best clock lies within what was searched.
+std::string note_of_model_edge(const std::optional<ModelEdge>& edge) {
+  if (!edge) return {};
+  return fmt::format(
+      "the best clock, {:.0f} MHz, is at the {} end of what was searched around the optimum of the device's model: "
+      "this kernel's "
+      "optimum may lie beyond; {} = \"all\" looks there",
+      edge->clock, edge->lowest ? "lower" : "upper", edge->parameter);
+}
+
+/// What is left of a budget; nullopt where nothing is, or where that is not known.
+std::optional<Budget> left_of(Budget budget, const SessionResult& run) {
+  if (budget.joules > 0 || (budget.evaluations > 0 && run.evaluated >= budget.evaluations) ||
+      (budget.seconds > 0 && run.seconds >= budget.seconds))
+    return std::nullopt;
+  if (budget.evaluations > 0) budget.evaluations -= run.evaluated;
+  if (budget.seconds > 0) budget.seconds -= run.seconds;
+  return budget;
+}
+
+/// Opens the session again over the wider range of clocks.
+void widen(PreparedSession& prepared, const ModelEdge& edge, const RankedResults& ranked) {
+  if (prepared.announce)
+    prepared.announce(
+        fmt::format("the best clock, {:.0f} MHz, is at the {} end of the range: {:.0f} to {:.0f} MHz are searched",
+                    edge.clock, edge.lowest ? "lower" : "upper", edge.widened.front(), edge.widened.back()));
+  const auto with_clocks = std::move(prepared.with_clocks);
+  const auto model = prepared.device_model;
+  std::vector<std::string> notes = std::move(prepared.notes);
+  std::vector<StoredRow> known;
+  if (!prepared.store) known = ranked.results.rows;
+  prepared.close();
+  prepared = with_clocks(edge.widened);
+  prepared.with_clocks = with_clocks;
+  prepared.device_model = model;
+  prepared.notes = std::move(notes);
+  prepared.known = std::move(known);
 }
 
 /// A wrong reference makes every right configuration a wrong one.
@@ -221,16 +271,37 @@ std::optional<BestResult> RankedResults::winner() const {
 }
 
 TunedSession tune_session(PreparedSession& prepared, const SessionOptions& options) {
-  const auto ledger =
-      prepared.open_ledger(options.retry, options.interrupted, options.further_metrics, options.budget.seconds);
-  SessionResult run = run_session(prepared, *ledger, options);
-  TunedSession tuned{
-      rank_results(results_of(prepared, *ledger), *prepared.objective), std::move(run), prepared.notes, {}};
-  for (const std::string& note : {note_of_drift(tuned.run), note_of_disagreement(prepared, tuned.ranked),
-                                  note_of_model_edge(prepared, tuned.ranked)})
-    if (!note.empty()) tuned.findings.push_back(note);
+  SessionOptions own = options;
+  std::optional<TunedSession> tuned;
+  std::optional<ModelEdge> edge;
+  while (true) {
+    std::unique_ptr<Ledger> ledger =
+        prepared.open_ledger(own.retry, own.interrupted, own.further_metrics, own.budget.seconds);
+    SessionResult run = run_session(prepared, *ledger, own);
+    const bool interrupted = ledger->interrupted();
+    const std::optional<Budget> left = left_of(own.budget, run);
+    if (tuned) {
+      run.evaluated += tuned->run.evaluated;
+      run.resumed = tuned->run.resumed;
+      run.retried = tuned->run.retried;
+      run.seconds += tuned->run.seconds;
+      run.tuner_seconds += tuned->run.tuner_seconds;
+    }
+    tuned.emplace(TunedSession{
+        rank_results(results_of(prepared, *ledger), *prepared.objective), std::move(run), prepared.notes, {}});
+    edge = model_edge(prepared, tuned->ranked);
+    if (!edge || !left || interrupted || !prepared.with_clocks) break;
+    own.budget = *left;
+    own.retry.clear();
+    if (prepared.store) prepared.store->flush();
+    ledger.reset();
+    widen(prepared, *edge, tuned->ranked);
+  }
+  for (const std::string& note :
+       {note_of_drift(tuned->run), note_of_disagreement(prepared, tuned->ranked), note_of_model_edge(edge)})
+    if (!note.empty()) tuned->findings.push_back(note);
   if (prepared.store) prepared.store->flush();
-  return tuned;
+  return *std::move(tuned);
 }
 
 }  // namespace ergotune

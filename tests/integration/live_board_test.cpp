@@ -348,6 +348,7 @@ TEST_F(QuietLiveGpu, AModelOfALoadThatRanElsewhereIsNotKept) {
   const ProcessResult result =
       ergotune(folder, with({"tune", "p.toml", "--device", "host", "--no-store", "--json"}), 240);
   EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_EQ(ergotune(folder, with({"model", "--device", "host", "--no-store"}), 240).exit_code, 2);
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "data/calibration" / (std::string(b.uuid) + ".model.json")));
   EXPECT_EQ(b.locked, 0);
 }

@@ -80,6 +80,53 @@ TEST(ModelCommand, AFileWithoutAClockIsAUsersMistake) {
   EXPECT_NE(bad.err.find("bad.csv:3"), std::string::npos);
 }
 
+/// Two variants of a kernel on a simulated H100, at clocks around the model's optimum.
+Json tuned_by_model(const std::string& name, const std::string& simulation, const std::vector<std::string>& more) {
+  const std::string file =
+      write(name + ".toml",
+            "name = \"" + name +
+                "\"\n[parameters]\ntile = [1, 2]\n[kernel]\nfunction = \"f\"\n"
+                "[kernel.source.c]\ntext = 'void f(void) {}'\n[execution]\ncore_clock_mhz = \"model\"\n[simulation]\n" +
+                simulation);
+  std::vector<std::string> all{"tune", file, "--device", "sim:h100", "--no-confirm", "--json", "--quiet"};
+  all.insert(all.end(), more.begin(), more.end());
+  const ProcessResult result = command(all);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return Json::parse(result.out);
+}
+
+double clock_of(const Json& result) { return result["configuration"]["core_clock_mhz"].get<double>(); }
+
+TEST(ModelRange, IsLeftWhereTheBestClockIsItsEnd) {
+  const Json model = Json::parse(command({"model", "--device", "sim:h100", "--json"}).out);
+  const double low = model["suggested_range_mhz"][0], high = model["suggested_range_mhz"][1];
+  const double highest = model["valid_for"]["clock_mhz"][1];
+  const std::string compute = "flops = \"1e12\"\nbytes = \"1e6\"\n";
+  for (const bool kept : {false, true}) {
+    const auto where = [&](const std::string& name) {
+      return kept ? std::vector<std::string>{"--store", folder() + "/" + name + ".db"}
+                  : std::vector<std::string>{"--no-store"};
+    };
+    const auto with = [&](std::vector<std::string> words, const std::string& name) {
+      for (const std::string& word : where(name)) words.push_back(word);
+      return words;
+    };
+    const Json fast =
+        tuned_by_model("fast", compute, with({"--objective", "time", "--strategy", "brute_force"}, "fast"));
+    EXPECT_GE(clock_of(fast["best"]), highest) << "the range ended at " << high;
+    EXPECT_EQ(fast["evaluated"], fast["space"]) << "nothing is measured twice";
+    const Json slow =
+        tuned_by_model("slow", compute, with({"--objective", "power", "--strategy", "brute_force"}, "slow"));
+    EXPECT_LT(clock_of(slow["best"]), 0.8 * low) << "as far as the noise lets it";
+  }
+  const Json inside =
+      tuned_by_model("inside", compute, {"--objective", "energy", "--strategy", "brute_force", "--no-store"});
+  EXPECT_GE(clock_of(inside["best"]), low);
+  EXPECT_LE(clock_of(inside["best"]), high);
+  const Json spent = tuned_by_model("spent", compute, {"--objective", "time", "--budget", "1", "--no-store"});
+  EXPECT_EQ(spent["evaluated"], 1) << "a budget is kept";
+}
+
 TEST(AnalyseCommand, TellsOfTheRecordedA100Gemm) {
   const auto file = test::recorded_data() / "energy/gemm_A100_898_open.json.gz";
   const ProcessResult result = command({"analyse", file.string(), "--json"});

@@ -61,6 +61,15 @@ TEST_F(DeviceModels, SuggestsTheGpusClocksAroundItsOptimum) {
   EXPECT_NEAR(optimal_clock(model), 900, 51);
 }
 
+TEST_F(DeviceModels, ALoadThatRanElsewhereIsKnownByThePower) {
+  EXPECT_EQ(why_no_load(model.sampling, 900), "");
+  EXPECT_EQ(why_no_load(model.sampling, std::nullopt), "");
+  EXPECT_NE(why_no_load(model.sampling, 5000), "") << "far below the limit";
+  for (PowerSample& sample : model.sampling.samples) sample.power_w = 50 + 1e-3 * sample.clock_mhz;
+  EXPECT_NE(why_no_load(model.sampling, std::nullopt), "") << "the same at every clock";
+  EXPECT_NE(why_no_load(model.sampling, 100), "");
+}
+
 TEST_F(DeviceModels, AnotherDriverOrOtherClocksMakeItStale) {
   store_device_model(model);
   StoredDeviceModel stored = load_device_model({"GPU-1", "590.0"}, model.sampling.supported_mhz);

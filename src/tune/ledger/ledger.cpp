@@ -31,6 +31,8 @@ Ledger::Ledger(const SearchSpace& space, Evaluator& evaluator, LedgerOptions opt
     lock_ = std::make_unique<SessionLock>(options_.store->file(), options_.session);
     note_dead();
     load();
+  } else {
+    know(std::exchange(options_.known, {}));
   }
   evaluator_.set_journal(this);
 }
@@ -66,7 +68,13 @@ void Ledger::load() {
   std::vector<StoredRow> baselines;
   std::copy_if(rows.begin(), rows.end(), std::back_inserter(baselines),
                [](const StoredRow& row) { return row.kind == RowKind::reference; });
-  for (StoredRow& row : counting_rows(std::move(rows), options_.store->runs(options_.session))) {
+  know(counting_rows(std::move(rows), options_.store->runs(options_.session)));
+  for (const StoredRow& row : baselines)
+    if (const auto index = space_.index_of(row.configuration)) add_baseline(*index, row.gpu, row.measurement);
+}
+
+void Ledger::know(std::vector<StoredRow> rows) {
+  for (StoredRow& row : rows) {
     const auto index = space_.index_of(row.configuration);
     if (!index) continue;
     if (options_.retry.contains(row.measurement.status)) {
@@ -77,8 +85,6 @@ void Ledger::load() {
               std::move(row.searched), std::move(row.gpu)});
     ++resumed_;
   }
-  for (const StoredRow& row : baselines)
-    if (const auto index = space_.index_of(row.configuration)) add_baseline(*index, row.gpu, row.measurement);
 }
 
 void Ledger::add_baseline(ConfigurationIndex index, const std::string& gpu, const Measurement& baseline) {

@@ -87,6 +87,8 @@ struct LedgerOptions {
   /// Stored results of these statuses do not count as known: they are listed in to_retry().
   std::set<Status> retry;
   const std::atomic<bool>* interrupted = nullptr;
+  /// What this session has measured before, where there is no store.
+  std::vector<StoredRow> known;
   /// Where the session shows itself to web pages, and their requests; null: nowhere.
   std::shared_ptr<LiveSession> live;
 };
@@ -168,6 +170,8 @@ class Ledger : private RunJournal {
 
   void about_to_run(const EvaluationRequest& request, std::size_t device) override;
   void load();
+  /// Rows of configurations that the space has are known from now on, or to be tried again.
+  void know(std::vector<StoredRow> rows);
   void note_dead();
   void compute_metrics(Measurement& measurement, const Configuration& configuration) const;
   void remember(ConfigurationResult entry);

@@ -72,13 +72,21 @@ double greatest_load(const PowerSampling& sampling) {
 
 std::string why_no_load(const PowerSampling& sampling, std::optional<double> limit_watts) {
   constexpr double kLeastShare = 0.3;  // idle devices draw less, and a kernel that loads all of one draws half and more
+  constexpr double kLeastRise = 1.1, kWideRange = 1.5;  // of power and clock, over the samples
+  constexpr const char* kElsewhere =
+      "the load ran on another device than the one whose clock was set (--device names where it runs, --control whose "
+      "clock is set)";
   const double most = greatest_load(sampling);
-  if (!limit_watts || most >= kLeastShare * *limit_watts) return {};
-  return fmt::format(
-      "the load left it at {:.0f} W of its {:.0f} W: it ran on another device than the one whose clock was set "
-      "(--device "
-      "names where it runs, --control whose clock is set)",
-      most, *limit_watts);
+  if (limit_watts && most < kLeastShare * *limit_watts)
+    return fmt::format("the power is {:.0f} W of at most {:.0f} W: {}", most, *limit_watts, kElsewhere);
+  if (sampling.samples.empty()) return {};
+  const auto [low, high] =
+      std::minmax_element(sampling.samples.begin(), sampling.samples.end(),
+                          [](const PowerSample& a, const PowerSample& b) { return a.clock_mhz < b.clock_mhz; });
+  if (high->clock_mhz > kWideRange * low->clock_mhz && high->power_w < kLeastRise * low->power_w)
+    return fmt::format("the power is {:.0f} W at {:.0f} MHz and {:.0f} W at {:.0f} MHz: {}", low->power_w,
+                       low->clock_mhz, high->power_w, high->clock_mhz, kElsewhere);
+  return {};
 }
 
 double optimal_clock(const DeviceModel& model) {
@@ -126,23 +134,32 @@ DeviceModel measure_device_model(const DeviceModelOptions& options) {
   run.seed = setup.run.seed;
   ledger->begin_run(run);
   DeviceModel model;
-  model.sampling = sample_clocks(*ledger, options.sampling);
+  model.of.gpu = prepared.gpu_key.empty() ? prepared.device.id : prepared.gpu_key;
+  const auto limit = power_limit_of(model.of.gpu);
+  const auto refuse = [&](const PowerSampling& sampling) {
+    if (const std::string why = why_no_load(sampling, limit); !why.empty())
+      throw UserError(fmt::format("no power model of {} can be fitted: {}", prepared.device.name, why));
+  };
+  SamplingOptions sampling = options.sampling;
+  sampling.progress = [&](const PowerSample& sample, std::size_t done, std::size_t total) {
+    if (options.sampling.progress) options.sampling.progress(sample, done, total);
+    PowerSampling first;  // at the highest clock
+    first.samples.push_back(sample);
+    if (done == 1) refuse(first);
+  };
+  model.sampling = sample_clocks(*ledger, sampling);
   ledger->end_run(ledger->interrupted() ? "interrupted" : "finished");
   if (ledger->interrupted()) {
     throw Error(fmt::format("interrupted after {} of {} clocks{}", model.sampling.samples.size(),
                             options.sampling.count, prepared.store ? "; the same command goes on from there" : ""));
   }
   model.sampling.device = prepared.device.name;
-  model.of.gpu = prepared.gpu_key.empty() ? prepared.device.id : prepared.gpu_key;
+  refuse(model.sampling);
   model.of.driver = driver_of_device(model.of.gpu, setup.run.sensors);
   model.made_at = last_measured(*ledger);
   model.model = fit_samples(model.sampling);
   constexpr double kFullLoad = 0.6;
-  const auto limit = power_limit_of(model.of.gpu);
-  if (const std::string why = why_no_load(model.sampling, limit); !why.empty()) {
-    model.model.usable = model.model.found = false;
-    model.model.why_not = why;
-  } else if (const double most = greatest_load(model.sampling); limit && most < kFullLoad * *limit) {
+  if (const double most = greatest_load(model.sampling); limit && most < kFullLoad * *limit) {
     model.sampling.notes.push_back(fmt::format(
         "the load drew at most {:.0f} of {:.0f} W: of kernels that draw more the model knows nothing", most, *limit));
   }

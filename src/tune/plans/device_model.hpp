@@ -37,8 +37,9 @@ PowerModel fit_samples(const PowerSampling& sampling);
 
 /// The largest power of the samples, W: a model holds for kernels up to about that.
 double greatest_load(const PowerSampling& sampling);
-/// Why samples of such a load say nothing of a device with this power limit (W): it ran on another device, or was too
-/// light; empty where it did load the device, or where no limit is known.
+/// Why samples of such a load say nothing of a device with this power limit (W, where one is known): it ran on another
+/// device, or was too light. Such a load leaves the power far below the limit, or the same at every clock. Empty where
+/// it did load the device.
 std::string why_no_load(const PowerSampling& sampling, std::optional<double> limit_watts);
 
 /// The supported clock with least modelled energy, MHz.

@@ -70,7 +70,8 @@ Problem without_arrays(Problem problem) {
   return problem;
 }
 
-void open_store(PreparedSession& prepared, const SetupOptions& options) {
+/// `begun`: when the session was, s since the epoch.
+void open_store(PreparedSession& prepared, const SetupOptions& options, double begun) {
   if (options.run.store.empty()) return;
   prepared.store = std::make_unique<Store>(Store::open(options.run.store));
   SessionIdentity identity;
@@ -80,7 +81,7 @@ void open_store(PreparedSession& prepared, const SetupOptions& options) {
   identity.device_identity = prepared.identity;
   identity.provenance = prepared.evaluator->provenance();
   identity.conditions = prepared.conditions;
-  if (!options.resume) identity.conditions += fmt::format(", begun afresh {:.6f}", wall_seconds());
+  if (!options.resume) identity.conditions += fmt::format(", begun afresh {:.6f}", begun);
   std::vector<std::string> names;
   for (const Parameter& parameter : prepared.space->parameters()) names.push_back(parameter.name);
   const std::string compiler = prepared.live ? prepared.live->compiler_identity() : std::string();
@@ -128,18 +129,41 @@ SessionOptions SessionOptions::from(const RunConfig& settings) {
   return options;
 }
 
-PreparedSession prepare_session(Problem problem, const SetupOptions& options) {
+namespace {
+
+PreparedSession prepare_begun(Problem problem, const SetupOptions& options, double begun) {
   PreparedSession prepared;
+  prepared.with_clocks = [problem, options, begun](const std::vector<double>& clocks) {
+    SetupOptions own = options;
+    own.suggested[ParameterKind::core_clock_mhz] = clocks;
+    return prepare_begun(problem, own, begun);
+  };
   // An invalid objective is reported before a device is opened.
   prepared.objective = std::make_unique<Objective>(objective_of(problem, options.further_metrics));
   prepared.watched =
       std::make_shared<LiveSession>(options.run.store);  // before workers start, which show what they read
   static_cast<Target&>(prepared) = open_target(std::move(problem), options);
   prepared.announce = options.announce;
-  open_store(prepared, options);
+  open_store(prepared, options, begun);
   establish_reference(prepared, options);
   prepared.watched->describe(prepared.store_session, prepared.live && prepared.device.is_cpu, prepared.notes);
+  const bool several_nodes = !options.run.node_commands.empty() || !options.run.nodes.empty();
+  if (!prepared.device_model || several_nodes) prepared.with_clocks = nullptr;
   return prepared;
+}
+
+}  // namespace
+
+PreparedSession prepare_session(Problem problem, const SetupOptions& options) {
+  return prepare_begun(std::move(problem), options, wall_seconds());
+}
+
+void PreparedSession::close() {
+  live = nullptr;
+  evaluator.reset();
+  device_lock.reset();
+  store.reset();
+  watched.reset();
 }
 
 std::unique_ptr<Ledger> PreparedSession::open_ledger(
@@ -153,6 +177,7 @@ std::unique_ptr<Ledger> PreparedSession::open_ledger(
   options.retry = retry;
   options.interrupted = interrupted;
   options.live = watched;
+  options.known = known;
   options.further_metrics = std::move(further_metrics);
   auto ledger = std::make_unique<Ledger>(*space, *evaluator, std::move(options));
   if (store && announce)

@@ -16,6 +16,12 @@ struct PreparedSession : Target {
   std::unique_ptr<Store> store;          ///< null where nothing is kept
   std::int64_t store_session = 0;
   std::function<void(const std::string&)> announce;  ///< as in SetupOptions
+  /// What an earlier space of this session measured, where no store keeps it.
+  std::vector<StoredRow> known;
+  /// The same session with other values in the place of the core clocks that the device's model suggests. The device
+  /// is opened anew: this one must be closed before. Null where no model is used, and on several nodes.
+  std::function<PreparedSession(const std::vector<double>& clocks)> with_clocks;
+  void close();       ///< Gives the device back.
   double waited = 0;  ///< s for other sessions on the device, which count against a budget of seconds
 
   /// What is known of the target; the one way to measure on it. Two sessions on one device disturb each other's times:
