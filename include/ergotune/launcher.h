@@ -32,6 +32,8 @@ typedef struct ergotune_options {
   int background;        /* 1: a thread of the launcher's compiles, and the default (or what ran last) runs meanwhile */
   void (*warn)(const char* message, void* data); /* default: a line on standard error; it may call nothing of this */
   void* data;
+  int clocks; /* 1: clocks and limits of the wisdom are in force while this process lives (launcher.md, "Clocks");
+                 0: only where $ERGOTUNE_CLOCKS is 1 */
 } ergotune_options;
 
 /* A buffer: address of the handle (CUdeviceptr, cl_mem). A scalar: address of the value, of the type that the problem

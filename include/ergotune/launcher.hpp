@@ -37,6 +37,7 @@ struct Options {
   std::string backend, kernel, wisdom, constants, objective, cache;
   bool background = false;
   std::function<void(const std::string&)> warn;
+  bool clocks = false;
 };
 
 /// Text as TOML writes it.
@@ -212,6 +213,7 @@ class Kernel {
     plain.objective = text(options.objective);
     plain.cache = text(options.cache);
     plain.background = options.background ? 1 : 0;
+    plain.clocks = options.clocks ? 1 : 0;
     if (options.warn) {
       warn_ = std::make_unique<Warn>(std::move(options.warn));
       plain.data = warn_.get();

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,14 +12,34 @@
 
 namespace ergotune::cli {
 
+/// The control with this id, or the only one through which something can be set here. Throws UserError where it may not
+/// be used, and where there are several.
+std::unique_ptr<Control> chosen_control(const std::optional<std::string>& id);
+
 /// Runs the command, with its own standard streams, under the setting. Its exit code; 128 and the signal that ended it.
 /// Throws UserError for a setting that is refused, a device that another session holds, and a program that is not
 /// there.
 int run_at(std::unique_ptr<Control> control, const ControlSetting& setting, const std::vector<std::string>& command,
            bool take_over);
 
+/// A process of its own that goes on after the command has returned. What constructs it continues there.
+class Background {
+ public:
+  /// Returns in the new process; the first one waits for in_force() and ends then, or ends as the new one does.
+  Background();
+  ~Background();
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+  /// Lets the first process end with 0, and leaves its terminal and streams.
+  void in_force();
+
+ private:
+  int report_ = -1;
+};
+
 /// Holds the setting until the process ends or this one gets a signal. Throws UserError as run_at() does, and for a
 /// process that does not exist.
-void hold_for(std::unique_ptr<Control> control, const ControlSetting& setting, pid_t process, bool take_over);
+void hold_for(std::unique_ptr<Control> control, const ControlSetting& setting, pid_t process, bool take_over,
+              Background* background = nullptr);
 
 }  // namespace ergotune::cli

@@ -93,6 +93,7 @@ KernelSettings settings_from(const ergotune_options* given, const std::filesyste
   else if (cache != "none")
     settings.cache = cache;
   settings.background = options.background != 0;
+  settings.clocks = options.clocks != 0 || environment_variable("ERGOTUNE_CLOCKS") == "1";
   if (options.warn) {
     settings.warn = [warn = options.warn, data = options.data](const std::string& message) {
       warn(message.c_str(), data);

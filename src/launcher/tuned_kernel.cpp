@@ -11,6 +11,7 @@
 #include "ergotune/error.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/wisdom_key.hpp"
+#include "launcher/held_clocks.hpp"
 #include "launcher/scalar_bits.hpp"
 
 namespace ergotune::launcher {
@@ -263,6 +264,12 @@ void TunedKernel::complete(std::unique_ptr<Decision>& wanted, Site& site, const 
 const Decision& TunedKernel::settle(LaunchEntry& entry, Site& site, const Constants& constants,
                                     std::unique_ptr<Decision> wanted) {
   complete(wanted, site, entry.key.place, constants);
+  // of another device's record neither clock nor limit means anything here
+  const bool tuned_here =
+      wanted->match == to_string(WisdomMatch::exact) || wanted->match == to_string(WisdomMatch::near_size);
+  if (settings_.clocks && tuned_here && !wanted->execution.empty())
+    if (const std::string trouble = hold_clocks(site.info, settings_.wisdom); !trouble.empty())
+      warn("runs at the clocks that are set: " + trouble);
   {
     const std::lock_guard lock(site.mutex);
     site.latest = wanted->configuration;

@@ -29,7 +29,7 @@ struct KernelSettings {
   std::vector<std::filesystem::path> wisdom;
   Constants constants;
   std::filesystem::path cache;
-  bool background = false;
+  bool background = false, clocks = false;
   std::function<void(const std::string&)> warn;
   std::string text;  ///< the problem file's, for captures
 };

@@ -23,26 +23,9 @@ struct Options {
   std::optional<std::string> control;
   std::optional<double> core_clock, memory_clock, power_limit;
   std::optional<int> process;
-  std::string wisdom;
-  bool take_over = false;
+  std::vector<std::string> wisdom;
+  bool take_over = false, background = false;
 };
-
-std::unique_ptr<Control> chosen_control(const Options& options) {
-  std::vector<std::string> why_not, ids = list_controls();
-  if (options.control) ids = {*options.control};
-  std::vector<std::unique_ptr<Control>> usable;
-  for (const std::string& id : ids) {
-    std::string why;
-    if (auto control = usable_control(id, &why)) usable.push_back(std::move(control));
-    if (!why.empty()) why_not.push_back(why);
-  }
-  if (usable.size() == 1) return std::move(usable.front());
-  if (usable.size() > 1)
-    throw UserError(fmt::format("--control: name one of {}, through each of which something can be set here",
-                                fmt::join(ids, ", ")));
-  if (why_not.empty()) why_not.push_back("there is no clock or power limit (\"ergotune clocks status\")");
-  throw UserError(fmt::format("nothing can be set here: {}", fmt::join(why_not, "; ")));
-}
 
 /// The device whose settings the control changes.
 WisdomDevice device_of(const Control& control) {
@@ -58,12 +41,15 @@ WisdomDevice device_of(const Control& control) {
 
 /// Of each kernel the newest suitable record; where kernels differ the highest value of each quantity, so that none
 /// runs slower than it was tuned to.
-ControlSetting setting_of_wisdom(const std::string& source, const Control& control) {
+ControlSetting setting_of_wisdom(const std::vector<std::string>& sources, const Control& control) {
   WisdomRequest request;
   request.device = device_of(control);
   ControlSetting setting;
   std::map<ControlQuantity, std::map<double, std::vector<std::string>>> kernels;
-  for (const auto& file : wisdom_files(source)) {
+  std::vector<std::filesystem::path> files;
+  for (const std::string& source : sources)
+    for (auto& file : wisdom_files(source)) files.push_back(std::move(file));
+  for (const auto& file : files) {
     Wisdom wisdom = read_wisdom(file).value_or(Wisdom{});
     print_warnings(file, wisdom.warnings);
     std::erase_if(wisdom.records, [](const WisdomRecord& record) { return record.execution.empty(); });
@@ -76,8 +62,8 @@ ControlSetting setting_of_wisdom(const std::string& source, const Control& contr
       }
   }
   if (setting.empty())
-    throw UserError(fmt::format("{}: no record of {} has a clock or limit; tune with execution parameters", source,
-                                request.device.name));
+    throw UserError(fmt::format("{}: no record of {} has a clock or limit; tune with execution parameters",
+                                fmt::join(sources, ", "), request.device.name));
   for (const auto& [quantity, values] : kernels) {
     if (values.size() < 2) continue;
     std::string list;
@@ -91,10 +77,13 @@ ControlSetting setting_of_wisdom(const std::string& source, const Control& contr
 void set(const Options& options) {
   if (options.command.empty() == !options.process)
     throw UserError("name either a command, after --, or a process, with --for");
+  if (options.background && !options.process) throw UserError("--background is for --for: a command is waited for");
   if (!options.core_clock && !options.memory_clock && !options.power_limit && options.wisdom.empty())
     throw UserError("nothing is to be set: give --core-clock, --memory-clock, --power-limit or --wisdom");
   require_controls_allowed();
-  auto control = chosen_control(options);
+  std::optional<Background> background;  // before drivers start threads, which no new process would have
+  if (options.background) background.emplace();
+  auto control = chosen_control(options.control);
   ControlSetting setting;
   if (!options.wisdom.empty()) setting = setting_of_wisdom(options.wisdom, *control);
   for (const auto& [quantity, value] : {std::pair(ControlQuantity::core_clock_mhz, options.core_clock),
@@ -103,7 +92,9 @@ void set(const Options& options) {
     if (value) setting[quantity] = *value;
   for (const auto& [quantity, value] : setting)
     fmt::print(stderr, "{}: {} {:g} {}\n", control->id(), to_string(quantity), value, quantity_unit(quantity));
-  if (options.process) return hold_for(std::move(control), setting, *options.process, options.take_over);
+  if (options.process)
+    return hold_for(std::move(control), setting, *options.process, options.take_over,
+                    background ? &*background : nullptr);
   throw Exit{run_at(std::move(control), setting, options.command, options.take_over)};
 }
 
@@ -117,17 +108,19 @@ void add_clocks_set(Verb clocks) {
   verb.add_option("--memory-clock", options->memory_clock, "Memory clock (MHz)").kind("NUMBER").positive();
   verb.add_option("--power-limit", options->power_limit, "Power limit (W)").kind("NUMBER").positive();
   verb.add_option("--wisdom", options->wisdom,
-                  "Settings that tuning found, from this folder or file; where kernels differ, the highest")
+                  "Settings that tuning found, from this folder or file; repeatable; where kernels differ, the highest")
       .existing_path();
   verb.add_option("--for", options->process, "Until the process with this number ends, instead of a command")
       .kind("PID")
       .positive();
+  verb.add_flag("--background", options->background, "With --for: return as soon as the setting is in force");
   verb.add_option("--control", options->control, "Through this control (the only one there is)");
   verb.add_flag("--take-over", options->take_over, "Set clocks although another process seems to have locked them");
   verb.footer(
       "Examples:\n"
       "  ergotune clocks set --control nvml:0 --core-clock 1395 -- ./simulate input.nml\n"
       "  ergotune clocks set --wisdom wisdom -- ./simulate input.nml\n"
+      "  ergotune clocks set --control nvml:0 --core-clock 1395 --background --for $$\n"
       "Settings are restored however the program or this command ends. A device belongs to one session at a time, the\n"
       "first; `ergotune clocks status` names it. It needs root, or a policy of ergotuned that permits the value.");
   verb.callback([options] { set(*options); });

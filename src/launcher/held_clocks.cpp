@@ -1,0 +1,58 @@
+#include "launcher/held_clocks.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <set>
+
+#include "base/process/environment.hpp"
+#include "base/process/process.hpp"
+#include "base/text.hpp"
+#include "ergotune/error.hpp"
+
+namespace ergotune::launcher {
+namespace {
+
+/// Of an NVIDIA GPU by its UUID, which no variable renumbers. Empty where the command is to find the only one there is.
+std::string control_of(const DeviceInfo& device) {
+  if (device.uuid.starts_with("GPU-")) return "nvml:" + device.uuid;
+  return device.is_cpu ? "cpufreq" : "";
+}
+
+/// Of what a command wrote on standard error: the line that says what went wrong.
+std::string reason_of(const ProcessResult& result) {
+  std::string reason;
+  for (const std::string& line : split(result.err, '\n'))
+    if (!line.empty() && !line.starts_with("note: ")) reason = line;
+  return reason.empty() ? fmt::format("\"ergotune clocks set\" ended with {}", result.exit_code) : reason;
+}
+
+}  // namespace
+
+std::string hold_clocks(const DeviceInfo& device, const std::vector<std::filesystem::path>& wisdom) {
+  constexpr double kPatience = 30;  // s
+  static std::mutex mutex;
+  static std::set<std::pair<pid_t, std::string>> asked;  // a forked process asks for itself
+  const std::lock_guard lock(mutex);
+  if (!asked.emplace(::getpid(), device.id).second) return {};
+  std::string command = environment_variable("ERGOTUNE_COMMAND");
+  if (command.empty()) command = "ergotune";
+  std::vector<std::string> words{command, "clocks", "set", "--background", "--for", std::to_string(::getpid())};
+  if (const std::string control = control_of(device); !control.empty())
+    words.insert(words.end(), {"--control", control});
+  for (const auto& folder : wisdom)
+    if (std::filesystem::exists(folder)) words.insert(words.end(), {"--wisdom", folder.string()});
+  try {
+    ProcessOptions options;
+    options.timeout = kPatience;
+    const ProcessResult result = run_process(words, options);
+    return result.ok()        ? std::string()
+           : result.timed_out ? "\"ergotune clocks set\" does not answer"
+                              : reason_of(result);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+}  // namespace ergotune::launcher

@@ -1,0 +1,264 @@
+// Clocks of wisdom in force from the launcher: an application on a fake GPU, its lease, and what is left when any of
+// its processes is killed. ERGOTUNE_KILLS says how many kills (20).
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.hpp"
+#include "base/files.hpp"
+#include "device/cuda/nvrtc_api.hpp"
+#include "ergotune/random.hpp"
+#include "fakes/nvml/fake_nvml.hpp"
+#include "integration/support/command.hpp"
+#include "power/guardian/guardian.hpp"
+
+namespace ergotune::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::ptrdiff_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+template <class Condition>
+bool eventually(Condition condition, double seconds = 30) {
+  for (const double end = host_seconds() + seconds; host_seconds() < end; ::usleep(5000))
+    if (condition()) return true;
+  return condition();
+}
+
+// The fake driver runs add_one(int* x, int n) whatever its source is.
+const char* const kProblem = R"(
+name = "add"
+[constants]
+n = 64
+[parameters]
+block = [32, 64]
+[kernel]
+function = "add_one"
+source = { cuda = { text = 'extern "C" __global__ void add_one(int* x, int count) { if (threadIdx.x < count) x[threadIdx.x] += 1; }' } }
+arguments = [
+  { name = "x", type = "int32", count = "n", access = "read_write" },
+  { name = "count", type = "int32", value = "n" },
+]
+[kernel.launch]
+global = ["n"]
+block = ["block"]
+)";
+
+struct LauncherClocks : ::testing::Test {
+  fake_nvml::FakeNvml nvml{"generation=hopper devices=1"};
+  TemporaryFolder folder;
+  std::map<std::string, std::string> environment;
+  int applications = 0;
+  void SetUp() override {
+    if (!nvrtc::api().usable()) GTEST_SKIP() << "no NVRTC: " << nvrtc::api().problem();
+    const char* uuid = "GPU-00102030-4050-6070-8090-a0b0c0d0e0f0";  // the fake CUDA driver's
+    std::snprintf(nvml.gpu().uuid, sizeof nvml.gpu().uuid, "%s", uuid);
+    nvml.gpu().power_limit_mw = 650'000;  // the user's own
+    environment = nvml.environment();
+    environment["ERGOTUNE_CUDA"] = ERGOTUNE_BINARY_DIR "/tests/fakes/cuda/libcuda.so.1";
+    environment["ERGOTUNE_STATE_DIR"] = (folder.path() / "state").string();
+    environment["ERGOTUNE_HELPER_SOCKET"] = "/nowhere";
+    environment["ERGOTUNE_COMMAND"] = ergotune_program();
+    for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+    folder.write("add.toml", kProblem);
+    std::filesystem::create_directory(folder.path() / "wisdom");
+    wisdom(R"({"core_clock_mhz": 1395, "power_limit_w": 500})");
+  }
+  void TearDown() override {
+    for (const auto& [name, value] : environment) ::unsetenv(name.c_str());
+  }
+  void wisdom(const std::string& execution) const {
+    const json record{{"configuration", {{"block", 64}}},
+                      {"execution", json::parse(execution)},
+                      {"objective", "energy"},
+                      {"device", {{"name", "Fake GPU"}, {"backend", "cuda"}}}};
+    json named = record;
+    const json devices = json::parse(ergotune(folder, {"devices", "--json"}).out).at("devices");
+    for (const json& device : devices)
+      if (device.at("uuid") == nvml_uuid()) named["device"]["name"] = device.at("name");
+    folder.write("wisdom/add_one.wisdom",
+                 json{{"ergotune_wisdom", 2}, {"kernel", "add_one"}}.dump() + "\n" + named.dump() + "\n");
+  }
+  static std::string nvml_uuid() { return "GPU-00102030-4050-6070-8090-a0b0c0d0e0f0"; }
+  std::string own(int number) const { return (folder.path() / fmt::format("app{}", number)).string(); }
+  ChildProcess start(const std::map<std::string, std::string>& more = {}) {
+    ProcessOptions options;
+    options.environment = more;
+    std::vector<std::string> words{ERGOTUNE_BINARY_DIR "/tests/launcher_application", folder.path().string(),
+                                   own(++applications)};
+    if (more.contains("ERGOTUNE_CLOCKS")) words.push_back("by-environment");
+    return ChildProcess::start(words, options);
+  }
+  bool ran(int number) const {
+    return eventually([&] { return std::filesystem::exists(own(number)); });
+  }
+  std::string warnings(int number) const { return read_file(own(number) + ".warnings").value_or(""); }
+  bool set() { return nvml.gpu().locked != 0 || nvml.gpu().power_limit_mw != 650'000; }
+};
+
+TEST_F(LauncherClocks, HoldWhileTheApplicationLives) {
+  for (const bool by_environment : {false, true}) {
+    ChildProcess application = start(by_environment ? std::map<std::string, std::string>{{"ERGOTUNE_CLOCKS", "1"}}
+                                                    : std::map<std::string, std::string>{});
+    ASSERT_TRUE(ran(applications)) << warnings(applications);
+    EXPECT_EQ(warnings(applications), "");
+    EXPECT_EQ(nvml.gpu().locked_max, 1395u) << "in force before the first launch returns";
+    EXPECT_EQ(nvml.gpu().power_limit_mw, 500'000u);
+    const json status = json::parse(ergotune(folder, {"clocks", "status", "--json"}).out);
+    const json journal = status.at("devices").at(0).at("journal");
+    EXPECT_THAT(journal.at("command").get<std::string>(), HasSubstr(std::to_string(application.pid())));
+    EXPECT_THAT(journal.at("command").get<std::string>(), HasSubstr("1395"));
+    application.kill(SIGTERM);
+    application.wait(20);
+    EXPECT_TRUE(eventually([&] { return !set() && list_journals().empty(); }));
+  }
+}
+
+TEST_F(LauncherClocks, AreLeftAloneUnlessAskedFor) {
+  ChildProcess application = start({{"ERGOTUNE_CLOCKS", "0"}});
+  ASSERT_TRUE(ran(1));
+  EXPECT_THAT(nvml.setter_calls(), IsEmpty());
+}
+
+TEST_F(LauncherClocks, OfTheFirstApplicationHoldForTwo) {
+  ChildProcess first = start();
+  ASSERT_TRUE(ran(1));
+  wisdom(R"({"core_clock_mhz": 1605})");
+  ChildProcess second = start();
+  ASSERT_TRUE(ran(2)) << "it runs, at the clocks that are set";
+  EXPECT_EQ(nvml.gpu().locked_max, 1395u);
+  EXPECT_EQ(warnings(1), "");
+  EXPECT_THAT(warnings(2), HasSubstr(std::to_string(first.pid()))) << "which names the first";
+  EXPECT_EQ(lines(warnings(2)), 1) << "once, of two kernels: " << warnings(2);
+  second.kill(SIGKILL);
+  second.wait(20);
+  ::usleep(300'000);
+  EXPECT_EQ(nvml.gpu().locked_max, 1395u) << "the end of the second changes nothing";
+  first.kill(SIGKILL);
+  EXPECT_TRUE(eventually([&] { return !set(); }));
+}
+
+TEST_F(LauncherClocks, NeitherAMissingCommandNorARefusalEndsTheApplication) {
+  ChildProcess without = start({{"ERGOTUNE_COMMAND", "/nowhere/ergotune"}});
+  ASSERT_TRUE(ran(1));
+  EXPECT_EQ(lines(warnings(1)), 1) << warnings(1);
+  nvml.state().permitted = 0;
+  ChildProcess refused = start();
+  ASSERT_TRUE(ran(2));
+  EXPECT_EQ(lines(warnings(2)), 1) << warnings(2);
+  EXPECT_FALSE(set());
+}
+
+TEST_F(LauncherClocks, BeyondThePolicyOfErgotunedAreRefused) {
+  const std::filesystem::path place = folder.path() / "daemon";
+  std::filesystem::create_directories(place / "run");
+  const std::string socket = (place / "run/ergotuned.sock").string(), policy = (place / "policy.toml").string();
+  const auto permit = [&](const std::string& text) {
+    std::ofstream(policy) << text;
+    ::chmod(policy.c_str(), 0644);
+  };
+  ::setenv("ERGOTUNE_HELPER_SOCKET", socket.c_str(), 1);
+  const auto with_daemon = [&](const std::string& text, auto&& check) {
+    permit(text);
+    ChildProcess daemon =
+        ChildProcess::start({ERGOTUNE_BINARY_DIR "/ergotuned", "--socket", socket, "--policy", policy, "--state-dir",
+                             (place / "state").string(), "--audit-log", (place / "audit.log").string(), "--nvml",
+                             fake_nvml::FakeNvml::library()});
+    ASSERT_TRUE(eventually([&] { return std::filesystem::exists(socket); }));
+    ChildProcess application = start();
+    ASSERT_TRUE(ran(applications)) << warnings(applications);
+    check();
+    application.kill(SIGKILL);
+    application.wait(20);
+    EXPECT_TRUE(eventually([&] { return !set(); })) << read_file(place / "audit.log").value_or("");
+    daemon.kill(SIGTERM);
+    daemon.wait(20);
+  };
+  const std::string user = fmt::format("[[allow]]\nusers = [{}]\ndevices = [\"*\"]\n", ::geteuid());
+  with_daemon(user + "core_clock_mhz = [300, 1400]\npower_limit_w = [300, 700]\n", [&] {
+    EXPECT_EQ(warnings(applications), "");
+    EXPECT_EQ(nvml.gpu().locked_max, 1395u);
+  });
+  nvml.state().permitted = 0;  // the application's user has no rights of its own
+  with_daemon(user + "core_clock_mhz = [300, 1200]\npower_limit_w = [300, 700]\n", [&] {
+    EXPECT_NE(warnings(applications), "");
+    EXPECT_FALSE(set()) << "neither the clock, nor the limit that would be permitted";
+  });
+}
+
+/// Children of a process, by /proc.
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> found;
+  std::ifstream in(fmt::format("/proc/{0}/task/{0}/children", parent));
+  for (pid_t pid = 0; in >> pid;) found.push_back(pid);
+  return found;
+}
+
+using QuietLauncherClocks = LauncherClocks;
+
+TEST_F(QuietLauncherClocks, AreRestoredWhoeverIsKilled) {
+  const char* text = std::getenv("ERGOTUNE_KILLS");
+  const int kills = text ? std::atoi(text) : 20;
+  Random random(20261124);
+  int in_force = 0, by_way[5] = {};
+  {  // what is compiled once
+    ChildProcess application = start();
+    ASSERT_TRUE(ran(1));
+    application.kill(SIGKILL);
+    application.wait(20);
+    ASSERT_TRUE(eventually([&] { return !set(); }));
+  }
+  for (int kill = 0; kill < kills; ++kill) {
+    ChildProcess application = start();
+    ::usleep(static_cast<useconds_t>(1e6 * random.uniform()));
+    pid_t helper = 0;
+    for (const JournalStatus& journal : list_journals()) helper = journal.session.pid;
+    const std::vector<pid_t> guardians = helper > 0 ? children_of(helper) : std::vector<pid_t>();
+    in_force += set();
+    const auto end = [](pid_t pid) {
+      if (pid > 0) ::kill(pid, SIGKILL);
+    };
+    const int way = kill % 5;
+    ++by_way[way];
+    // application; helper; guardian; helper and guardian; application and helper
+    if (way == 0 || way == 4) end(application.pid());
+    if (way == 1 || way == 3 || way == 4) end(helper);
+    if (way == 2 || way == 3)
+      for (const pid_t guardian : guardians) end(guardian);
+    ::usleep(static_cast<useconds_t>(50'000 * random.uniform()));
+    application.kill(SIGKILL);
+    ASSERT_TRUE(application.wait(20));
+    const std::string helpers_words = std::string("--for") + '\0' + std::to_string(application.pid());
+    // who holds the device is gone, or sees that the application is; one that began late as well
+    const auto over = [&] { return !set() && list_journals().empty(); };
+    if (way == 3) {
+      ::usleep(300'000);
+      const ProcessResult restored = ergotune(folder, {"clocks", "restore"});
+      EXPECT_EQ(restored.exit_code, 0) << restored.err;
+    }
+    EXPECT_TRUE(eventually(over)) << "kill " << kill << ", way " << way << ", helper " << helper << ": locked "
+                                  << nvml.gpu().locked << ", limit " << nvml.gpu().power_limit_mw << ", journals "
+                                  << list_journals().size();
+    EXPECT_TRUE(eventually([&] { return !some_process_mentions(helpers_words); }));
+    if (HasFailure()) break;
+  }
+  std::fprintf(stderr,
+               "%d kills, settings were in force at %d of them; application %d, helper %d, guardian %d, helper and "
+               "guardian %d, application and helper %d\n",
+               kills, in_force, by_way[0], by_way[1], by_way[2], by_way[3], by_way[4]);
+}
+
+}  // namespace
+}  // namespace ergotune::test
