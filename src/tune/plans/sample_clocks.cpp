@@ -80,12 +80,14 @@ class ClockSource : public Source {
 
  private:
   std::optional<double> next_clock_to_try() {
+    const std::size_t wanted = options_.count + std::min(kMostThrottled, out_.throttled.size());
+    if (requested_.size() < wanted)
+      if (const auto clock = highest_unthrottled()) return clock;
     while (!spaced_.empty()) {
       const double clock = spaced_.back();
       spaced_.pop_back();
       if (clock < out_.high_mhz || out_.throttled.empty()) return clock;
     }
-    const std::size_t wanted = options_.count + std::min(kMostThrottled, out_.throttled.size());
     if (requested_.size() >= std::min(wanted, out_.supported_mhz.size())) return std::nullopt;
     // Clocks a step from one that is known teach little.
     const double spacing = (out_.high_mhz - out_.low_mhz) / (2.5 * static_cast<double>(options_.count));
@@ -97,6 +99,19 @@ class ClockSource : public Source {
       if (!near) candidates.push_back(f);
     }
     return next_clock(fit_power_model(out_.samples), out_.samples, candidates);
+  }
+
+  /// Where the GPU throttles, the highest spaced clocks are left out, and with them what shows how power rises above
+  /// the ridge: a clock just below takes their place. nullopt where there is one.
+  std::optional<double> highest_unthrottled() const {
+    constexpr double kBelow = 0.97, kNear = 0.88;  // of the clock at which it throttles
+    if (out_.throttled.empty()) return std::nullopt;
+    for (const PowerSample& sample : out_.samples)
+      if (sample.clock_mhz > kNear * out_.high_mhz) return std::nullopt;
+    std::optional<double> found;
+    for (const double f : out_.supported_mhz)
+      if (f > kNear * out_.high_mhz && f <= kBelow * out_.high_mhz && !requested_.contains(f)) found = f;
+    return found;
   }
 
   std::map<double, ConfigurationIndex> by_clock_;
