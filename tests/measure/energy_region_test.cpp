@@ -5,6 +5,10 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <thread>
 
 #include "ergotune/error.hpp"
@@ -39,6 +43,19 @@ TEST_F(EnergyRegions, AMovedRegionIsItsNewOwners) {
   const auto totals = monitor.totals();
   ASSERT_EQ(totals.size(), 2u) << "the region that was replaced has ended";
   EXPECT_EQ(totals.front().regions, 2u);
+}
+
+TEST_F(EnergyRegions, ThatEndAreUnitsOfWorkForAGovernor) {
+  const auto file = std::filesystem::temp_directory_path() / ("ergotune-progress-test-" + std::to_string(::getpid()));
+  std::ofstream(file).flush();
+  ::setenv("ERGOTUNE_PROGRESS", file.c_str(), 1);
+  {
+    const EnergyMonitor monitor({"rapl:package-0"});
+    for (int i = 0; i < 3; ++i) EnergyRegion(monitor).end();
+    EXPECT_EQ(std::filesystem::file_size(file), 3u);
+  }
+  ::unsetenv("ERGOTUNE_PROGRESS");
+  std::filesystem::remove(file);
 }
 
 TEST_F(EnergyRegions, IdlePowerIsMeasuredOrGiven) {

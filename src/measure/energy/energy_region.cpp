@@ -1,17 +1,30 @@
 #include "ergotune/energy_region.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
+#include "base/process/environment.hpp"
 #include "ergotune/error.hpp"
 #include "measure/energy/region_monitor.hpp"
 
 namespace ergotune {
 
 struct EnergyMonitor::State {
-  explicit State(const std::vector<std::string>& ids) : monitor(ids) {}
+  explicit State(const std::vector<std::string>& ids) : monitor(ids) {
+    // `ergotune govern` counts what ends (docs/production.md)
+    if (const std::string file = environment_variable("ERGOTUNE_PROGRESS"); !file.empty())
+      progress = ::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  }
+  ~State() {
+    if (progress >= 0) ::close(progress);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
   void ended(const std::string& name, const TimeSpan& span) {
     if (!monitor.is_here()) return;  // a region of the process that this one was forked from
@@ -19,9 +32,11 @@ struct EnergyMonitor::State {
     auto [place, added] = spans.try_emplace(name);
     if (added) order.push_back(name);
     place->second.push_back(span);
+    if (progress >= 0) (void)!::write(progress, ".", 1);
   }
 
   RegionMonitor monitor;
+  int progress = -1;
   std::mutex mutex;  ///< what follows
   std::map<std::string, std::vector<TimeSpan>> spans;
   std::vector<std::string> order;

@@ -1,0 +1,1 @@
+ergotune_extension(govern VERBS govern COLD USES measure power base)
