@@ -4,6 +4,8 @@ import ast
 import json
 import math
 import re
+import subprocess
+import time
 
 import gpu
 import shell
@@ -32,6 +34,9 @@ def with_surroundings(fragment):
 def check_toml(scratch, block):
     """The problem loads, its space is built, and a simulated device runs some of it, under its objective and its plans."""
     scratch.bench.checked += 1
+    if block.marker == "policy":
+        yield from check_policy(scratch, block)
+        return
     text = with_surroundings(block.text) if block.marker.startswith("fragment") else block.text
     device = next((word for word in block.marker.split() if word.startswith("sim:")), "sim:a100")
     scratch.write("block.toml", text)
@@ -60,6 +65,37 @@ def check_toml(scratch, block):
         result = scratch.ergotune(*command)
         if result.returncode != 0:
             yield f"ergotune {' '.join(command)}: {result.stderr.strip()}"
+
+
+def check_policy(scratch, block):
+    """ergotuned starts with it, and ends when it is asked to."""
+    policy, socket = scratch.path / "policy.toml", scratch.path / "ergotuned.sock"
+    policy.write_text(block.text)
+    policy.chmod(0o644)
+    scratch.path.chmod(0o755)
+    daemon = subprocess.Popen([str(scratch.bench.build / "ergotuned"), "--policy", str(policy), "--socket", str(socket), "--state-dir",
+                               str(scratch.path / "daemon"), "--sysfs-root", str(scratch.path / "sys"), "--nvml", "/nowhere"],
+                              stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while not socket.exists() and daemon.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    daemon.terminate()
+    words = daemon.communicate()[1]
+    if daemon.returncode != 0 or "policy" in words and "wrong" in words:
+        yield f"ergotuned does not take this policy ({daemon.returncode}): {words.strip()}"
+
+
+def check_unit(scratch, block):
+    """A unit of systemd: what it starts is a line of ergotune, and the bounds of systemd's own syntax are kept."""
+    scratch.bench.checked += 1
+    lines = [line.partition("=")[2] for line in block.text.splitlines() if line.startswith("ExecStart=")]
+    if len(lines) != 1:
+        yield "a unit has one ExecStart"
+        return
+    words = lines[0].split()
+    if words[0] != "/usr/bin/ergotune" or "%" in lines[0]:
+        yield f"not a line of ergotune for systemd: {lines[0]}"
+    yield from shell.unknown_words(scratch.bench, words[1:])
 
 
 def check_json(scratch, block):
@@ -164,6 +200,7 @@ CHECKS = {
     "sh": shell.check,
     "toml": check_toml,
     "json": check_json,
+    "ini": check_unit,
     "python": check_python,
     "cpp": check_cpp,
     "cmake": check_cmake,

@@ -11,6 +11,7 @@ third from the second on. A comment before a block or table marks an exception:
     <!-- test: here -->                  TOML: run on the best device of this machine as well
     <!-- test: file NAME -->             a file of this page: the blocks after it find it; CUDA C++ and HIP are compiled
     <!-- test: file NAME here -->        a problem file, run on the best device of this machine as well
+    <!-- test: policy -->                TOML: a policy of ergotuned
     <!-- test: skip REASON -->           not run
     <!-- test: expressions -->           a table: expression, value
     <!-- test: refused expressions -->   a table: expression, words of the message

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-LANGUAGES = {"sh", "toml", "json", "python", "c", "cpp", "cuda", "cmake", "text"}
+LANGUAGES = {"sh", "toml", "ini", "json", "python", "c", "cpp", "cuda", "cmake", "text"}
 MARKER = re.compile(r"^\s*<!-- test: (.*?) -->\s*$")
 FENCE = re.compile(r"^```(\w*)\s*$")
 # folders of the repository: a path in a text that begins with one of them must exist

@@ -6,9 +6,10 @@ import os
 import pathlib
 import re
 import shlex
+import subprocess
 
 # Programs that every machine of scripts/test has; what they are given is looked at, they are not run.
-KNOWN = {"apptainer", "cmake", "cp", "ctest", "curl", "docker", "export", "install", "module", "pip", "python3", "salloc", "sbatch", "spack", "sqlite3", "srun", "ssh",
+KNOWN = {"apptainer", "cmake", "cp", "ctest", "curl", "docker", "echo", "export", "install", "module", "pip", "python3", "salloc", "sbatch", "spack", "sqlite3", "srun", "ssh",
          "systemctl", "xargs"}
 
 # Verbs and options that a machine without a GPU cannot run, or not in seconds.
@@ -90,7 +91,10 @@ def for_this_machine(words):
     if words[1] in ("tune", "measure") and re.search(r"\benergy\b", " ".join(words)) and "--device" not in words and "--sensor" not in words:
         words += ["--device", "sim:a100"]  # an energy needs a sensor
         changed.append("on sim:a100")
-    if words[1] in ("program", "energy") or words[1:3] == ["clocks", "set"]:
+    if "--for" in words:  # a process of our own
+        words[words.index("--for") + 1] = str(subprocess.Popen(["sleep", "2"]).pid)
+        changed.append("for another process")
+    elif words[1] in ("program", "energy", "govern") or words[1:3] == ["clocks", "set"]:
         words = [*words[: words.index("--")], "--", "echo", "ran"]
         changed.append("with another program")
     if any(word.startswith("examples/energy_kernels/") for word in words) and "--device" not in words:
@@ -135,7 +139,7 @@ def run_ergotune(scratch, words):
     bench.say(f"  ran{' (' + ', '.join(changed) + ')' if changed else ''}: {' '.join(words)}")
     if result.returncode != 0:
         yield f"{' '.join(actual)} ended with {result.returncode}: {result.stderr.strip()[-2000:]}"
-    elif not result.stdout.strip() and "restore" not in words:
+    elif not result.stdout.strip() and "restore" not in words and "--for" not in words:
         yield f"{' '.join(actual)} printed nothing"
     elif "--json" in words:
         try:
