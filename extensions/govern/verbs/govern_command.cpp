@@ -1,12 +1,15 @@
 // ergotune govern: the clock of least energy per unit of work while a program runs, or until this command is ended.
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
-#include <cmath>
+#include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -46,30 +49,27 @@ double share_from(std::string text) {
   return share;
 }
 
-/// A file that the governed program makes longer by one byte for each unit of its work.
+/// A file that the governed program makes longer by one byte for each unit of its work. It is in memory, and gone with
+/// this process however that ends.
 class ProgressFile {
  public:
-  ProgressFile() {
-    char name[] = "/tmp/ergotune-progress-XXXXXX";
-    const int file = ::mkstemp(name);
-    if (file < 0) throw Error("no file for the program's progress can be made in /tmp");
-    ::close(file);
-    path_ = name;
-    ::setenv("ERGOTUNE_PROGRESS", name, 1);
+  ProgressFile() : file_(::memfd_create("ergotune-progress", MFD_CLOEXEC)) {
+    if (file_ < 0) throw Error(fmt::format("no file for the program's progress can be made: {}", std::strerror(errno)));
+    ::setenv("ERGOTUNE_PROGRESS", fmt::format("/proc/{}/fd/{}", ::getpid(), file_).c_str(), 1);
   }
   ~ProgressFile() {
-    ::unlink(path_.c_str());
+    ::close(file_);
     ::unsetenv("ERGOTUNE_PROGRESS");
   }
   ProgressFile(const ProgressFile&) = delete;
   ProgressFile& operator=(const ProgressFile&) = delete;
   double count() const {
     struct stat status {};
-    return ::stat(path_.c_str(), &status) == 0 ? static_cast<double>(status.st_size) : 0.0;
+    return ::fstat(file_, &status) == 0 ? static_cast<double>(status.st_size) : 0.0;
   }
 
  private:
-  std::string path_;
+  int file_;
 };
 
 /// Measures, asks the governor and sets its clock, until it is told to stop.
@@ -191,6 +191,10 @@ nlohmann::ordered_json document_of(const GovernLoop& loop, double max_slowdown) 
 
 void print_for_people(const GovernLoop& loop, double max_slowdown) {
   const Governor& governor = loop.governor();
+  if (governor.phases().empty()) {
+    fmt::print(stderr, "note: the run was too short to recognise anything; its clock was the highest\n");
+    return;
+  }
   fmt::print(stderr, "\n  {:>9} {:>10} {:>10} {:>9} {:>8}\n", "clock", "time", "power", "slowdown", "saved");
   for (const GovernedPhase& phase : governor.phases())
     fmt::print(stderr, "  {:>5.0f} MHz {:>10} {:>10} {:>7.1f} % {:>6.1f} %{}\n", phase.clock_mhz,
