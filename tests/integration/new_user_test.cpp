@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "device/cuda/nvrtc_api.hpp"
 #include "integration/support/command.hpp"
@@ -127,15 +128,29 @@ TEST(NewUser, AKernelAsItIsBecomesAProblemThatTunes) {
   TemporaryFolder folder;
   folder.write("add.cl",
                "__kernel void add(__global float* c, __global const float* a, __global const float* b, int n) {\n"
-               "  int i = get_global_id(0);\n  if (i < n) c[i] = a[i] + b[i];\n}\n");
+               "  for (int p = 0; p < PER_ITEM; ++p) {\n"
+               "    int i = get_global_id(0) + p * get_global_size(0);\n    if (i < n) c[i] = a[i] + b[i];\n  }\n}\n");
   ASSERT_EQ(ergotune(folder, {"init", "add.cl"}).exit_code, 0);
   const auto tuned = ergotune(folder, {"tune", "add.toml", "--device", "opencl", "--budget", "3", "-q", "--json"});
   ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
-  EXPECT_THAT(tuned.out, HasSubstr("block_size_x"));
+  EXPECT_TRUE(json_of(tuned)["best"]["configuration"].contains("PER_ITEM"));
   const auto again = ergotune(folder, {"init", "add.cl"});
   EXPECT_EQ(again.exit_code, 2);
   EXPECT_THAT(again.err, HasSubstr("--force"));
   EXPECT_EQ(ergotune(folder, {"init", "absent.cl"}).exit_code, 2);
+}
+
+TEST(NewUser, TheNextCommandOfInitWorksHere) {
+  TemporaryFolder folder;
+  folder.write("add.cu",
+               "__global__ void add(float* c, const float* a, int n) {\n"
+               "  int i = blockIdx.x * BLOCK + threadIdx.x;\n  if (i < n) c[i] += a[i];\n}\n");
+  const auto written = ergotune(folder, {"init", "add.cu"});
+  const std::size_t next = written.out.find("Next: ergotune ");
+  ASSERT_NE(next, std::string::npos) << written.out;
+  std::istringstream words(written.out.substr(next + 15));
+  const auto result = ergotune(folder, {std::istream_iterator<std::string>(words), {}});
+  EXPECT_EQ(result.exit_code, 0) << result.err << result.out;
 }
 
 TEST(NewUser, ConfigurationsAreCompiledWithoutBeingRun) {

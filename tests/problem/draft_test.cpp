@@ -16,7 +16,6 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Not;
 
 class Draft : public testing::Test {
@@ -55,7 +54,7 @@ TEST_F(Draft, OfAnElementwiseKernelIsComplete) {
       "__global__ void add(float *c, const float *a, const float *b, int n) {\n"
       "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
       "  if (i < n) c[i] = a[i] + b[i];  // c[i] += n would be something else\n}\n";
-  EXPECT_THAT(draft("add.cu", source).questions, IsEmpty());
+  EXPECT_THAT(draft("add.cu", source).questions, ElementsAre(HasSubstr("N_SIZE")));
   const Problem add = problem("add.cu", source);
   const auto& arguments = add.kernel().arguments;
   ASSERT_EQ(arguments.size(), 4u);
@@ -63,7 +62,7 @@ TEST_F(Draft, OfAnElementwiseKernelIsComplete) {
   EXPECT_EQ(arguments[1].access, Access::read);
   EXPECT_EQ(arguments[3].type, ElementType::int32);
   EXPECT_THAT(counts(add), ElementsAre("N_SIZE", "N_SIZE", "N_SIZE"));
-  EXPECT_THAT(parameters(add), ElementsAre("block_size_x"));
+  EXPECT_THAT(parameters(add), ElementsAre("BLOCK_SIZE_X"));
   EXPECT_EQ(add.kernel().launch.global.size(), 1u);
 }
 
@@ -107,7 +106,7 @@ kernel void blur(global const uchar4* in, global float2* out, local float* tile,
   EXPECT_EQ(arguments[1].type, ElementType::float32);
   EXPECT_EQ(arguments[2].kind, Argument::Kind::local_memory);
   EXPECT_THAT(counts(blur), ElementsAre("4 * (HEIGHT * WIDTH)", "2 * (HEIGHT * WIDTH)"));
-  EXPECT_THAT(parameters(blur), ElementsAre("block_size_x", "block_size_y"));
+  EXPECT_THAT(parameters(blur), ElementsAre("BLOCK_SIZE_X", "BLOCK_SIZE_Y"));
   std::int64_t threads = 1;  // gains are relative to the default: one that nobody would write makes them look large
   for (const Parameter& parameter : blur.parameters) threads *= parameter.default_value.value().as_integer();
   EXPECT_GE(threads, 64);
@@ -147,6 +146,117 @@ int main() { return 0; }
                              .questions;
   EXPECT_THAT(questions, Contains(HasSubstr("RADIUS")));
   EXPECT_THAT(questions, Contains(HasSubstr("main()")));
+}
+
+std::vector<std::int64_t> values(const Problem& problem, const std::string& name) {
+  std::vector<std::int64_t> list;
+  for (const Parameter& parameter : problem.parameters)
+    if (parameter.name == name)
+      for (const Value& value : parameter.values) list.push_back(value.as_integer());
+  return list;
+}
+
+// What -D defines is what its author tunes.
+const char* const kRows = R"(
+#define EPSILON 1e-6f
+enum { ALIGN = 4 };
+__global__ void rows(const float* __restrict__ x, float* y, const int cols) {
+  __shared__ float part[BLOCK_SIZE];
+  const float* in = x + (size_t)blockIdx.x * cols;
+  float* out = y + (size_t)blockIdx.x * cols;
+  int LAST = cols - 1, tid = threadIdx.x;
+  float sum = EPSILON;
+  #pragma unroll UNROLL
+  for (int c = tid; c < cols; c += BLOCK_SIZE) sum += in[c] * ALIGN + FLT_EPSILON;
+  part[tid] = sum;
+  __syncthreads();
+#if EXACT
+  sum = part[0] + LAST;
+#endif
+  for (int c = tid; c < cols; c += BLOCK_SIZE) out[c] = in[c] / sum + EXTRA;
+}
+)";
+
+TEST_F(Draft, ProposesWhatTheSourceLeavesOpen) {
+  const Problem open = problem("rows.cu", kRows);
+  EXPECT_THAT(parameters(open), ElementsAre("BLOCK_SIZE", "UNROLL", "EXACT", "EXTRA"));
+  EXPECT_THAT(values(open, "UNROLL"), ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(values(open, "EXACT"), ElementsAre(0, 1));
+  for (const std::int64_t size : values(open, "BLOCK_SIZE")) EXPECT_EQ(size & (size - 1), 0) << size;
+}
+
+TEST_F(Draft, SeesRowsAndOutputsThroughPointers) {
+  const Problem rows = problem("rows.cu", kRows);
+  EXPECT_THAT(counts(rows), ElementsAre("ROWS * COLS", "ROWS * COLS"));
+  EXPECT_EQ(rows.kernel().arguments[1].access, Access::write);
+  EXPECT_EQ(rows.kernel().launch.grid[0].text(), "ROWS");
+  EXPECT_EQ(rows.kernel().launch.block[0].text(), "BLOCK_SIZE");
+}
+
+TEST_F(Draft, AsksWhatItMarksAndNothingElse) {
+  for (const char* source : {kRows,
+                             "#include <cstdio>\ntemplate <typename T, int V, bool B> __global__ void f(T* x, int n, "
+                             "float a, int mode) {\n#ifdef FAST\n  if (mode) fill(x, n);\n#endif\n"
+                             "  extern __shared__ T s[];\n  x[blockIdx.x] += V * s[threadIdx.x];\n}\n"}) {
+    const ProblemDraft draft = this->draft("k.cu", source);
+    std::size_t marks = 0;
+    for (std::size_t at = 0; (at = draft.text.find("# CHECK:", at)) != std::string::npos; ++at) ++marks;
+    EXPECT_EQ(marks, draft.questions.size()) << draft.text;
+    EXPECT_GT(marks, 3u);
+  }
+}
+
+TEST_F(Draft, OfATiledTransposeHasFewerThreadsThanTheTile) {
+  const Problem transpose = problem("transpose.cu", R"(
+__global__ void transpose(float *odata, const float *idata, int width, int height) {
+  __shared__ float tile[TILE_DIM][TILE_DIM + 1];
+  int x = blockIdx.x * TILE_DIM + threadIdx.x, y = blockIdx.y * TILE_DIM + threadIdx.y;
+  for (int j = 0; j < TILE_DIM; j += BLOCK_ROWS) tile[threadIdx.y + j][threadIdx.x] = idata[(y + j) * width + x];
+  __syncthreads();
+  x = blockIdx.y * TILE_DIM + threadIdx.x;
+  for (int j = 0; j < TILE_DIM; j += BLOCK_ROWS)
+    if (x < height && y + j < width) odata[(y + j) * height + x] = tile[threadIdx.x][threadIdx.y + j];
+}
+)");
+  EXPECT_EQ(transpose.kernel().launch.block[0].text(), "TILE_DIM");
+  EXPECT_EQ(transpose.kernel().launch.block[1].text(), "BLOCK_ROWS");
+  EXPECT_THAT(transpose.kernel().launch.grid[1].text(), HasSubstr("TILE_DIM"));
+}
+
+TEST_F(Draft, OfPartialResultsComparesTheirSum) {
+  const Problem sum = problem("sum.cl", R"(
+kernel void sum(global const float* in, global float* partial, local float* tmp, const uint n) {
+  uint lid = get_local_id(0);
+  float acc = 0;
+  for (uint i = get_global_id(0); i < n; i += get_global_size(0)) acc += in[i];
+  tmp[lid] = acc;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (lid == 0) partial[get_group_id(0)] = tmp[0];
+}
+)");
+  EXPECT_TRUE(sum.verification.compare.contains("partial"));
+}
+
+TEST_F(Draft, OfAnOpenMpFunctionCompilesWithOpenMp) {
+  const Problem transpose = problem("t.cpp", R"(
+#include <algorithm>
+extern "C" void t(float* out, const float* in, int n) {
+#pragma omp parallel for schedule(SCHEDULE) num_threads(THREADS)
+  for (int ii = 0; ii < n; ii += TILE)
+    for (int i = ii; i < std::min(n, ii + TILE); ++i)
+      for (int j = 0; j < n; ++j) out[j * n + i] = in[i * n + j];
+}
+)");
+  EXPECT_THAT(parameters(transpose), ElementsAre("SCHEDULE", "THREADS", "TILE", "OPTIMISE"));
+  EXPECT_THAT(counts(transpose), ElementsAre("N_SIZE * N_SIZE", "N_SIZE * N_SIZE"));
+  EXPECT_THAT(draft("t.cpp", "void f(int* x) {\n#pragma omp parallel\n x[0] = 1; }").text, HasSubstr("-fopenmp"));
+}
+
+TEST_F(Draft, KeepsTheSpellingOfKernelTuner) {
+  const char* source =
+      "__global__ void f(float* x, int n) { int i = blockIdx.x * block_size_x + threadIdx.x;\n"
+      "  if (i < n) x[i] *= 2; }\n";
+  EXPECT_THAT(parameters(problem("f.cu", source)), ElementsAre("block_size_x"));
 }
 
 TEST_F(Draft, RefusesWhatItCannotDescribe) {

@@ -1,6 +1,7 @@
 // ergotune init: a first problem file from a kernel's source.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -8,11 +9,38 @@
 
 #include "base/files.hpp"
 #include "cli/command.hpp"
+#include "device/backend.hpp"
+#include "device/device.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "problem/draft/problem_draft.hpp"
 
 namespace ergotune::cli {
+namespace {
+
+bool runs_here(const Problem& problem) {
+  const auto devices = list_devices();
+  return std::any_of(devices.begin(), devices.end(), [&](const DeviceInfo& info) {
+    const device::Backend& backend = device::backend_named(info.backend);
+    const auto has_source = [&](Language language) { return problem.kernel().source_for(language) != nullptr; };
+    return std::any_of(backend.languages.begin(), backend.languages.end(), has_source) ||
+           std::any_of(backend.takes.begin(), backend.takes.end(), has_source);
+  });
+}
+
+/// What can be done next on this machine: without a GPU, the search space, and where NVRTC is here whether it compiles.
+std::string next_command(const std::string& file, const Problem& problem) {
+  if (runs_here(problem)) return "ergotune tune " + file;
+  if (!problem.kernel().source_for(Language::cuda)) return fmt::format("ergotune space {} --profile mi250x", file);
+  try {
+    (void)open_compiler("cuda:sm_90");
+    return fmt::format("ergotune space {} --profile h100 --compile 10", file);
+  } catch (const Error&) {
+    return fmt::format("ergotune space {} --profile h100", file);
+  }
+}
+
+}  // namespace
 
 void add_init_command(Verb app) {
   struct Options {
@@ -37,12 +65,13 @@ void add_init_command(Verb app) {
     if (output.empty()) output = std::filesystem::path(source).replace_extension(".toml");
     if (options->json && output == "-") throw UserError("--json needs -o FILE: both would write to standard output");
     const ProblemDraft draft = draft_problem(source, options->kernel, output == "-" ? "." : output.parent_path());
+    std::string next;
     if (output == "-") {
       fmt::print("{}", draft.text);
     } else {
       if (!options->force && std::filesystem::exists(output))
         throw UserError(fmt::format("{} exists: --force replaces it, -o FILE writes another", output.string()));
-      (void)parse_problem(draft.text, output);  // what is written can be read
+      next = next_command(output.string(), parse_problem(draft.text, output));  // what is written can be read
       write_named_file(output, draft.text);
     }
     if (options->json)
@@ -52,7 +81,7 @@ void add_init_command(Verb app) {
       fmt::print(stream, "Wrote {}: a first problem file for the kernel {}.\n", output.string(), draft.kernel);
     if (!draft.questions.empty()) fmt::print(stream, "\nPlease check:\n");
     for (const std::string& question : draft.questions) fmt::print(stream, "  - {}\n", question);
-    if (output != "-") fmt::print(stream, "\nNext: ergotune tune {}\n", output.string());
+    if (output != "-") fmt::print(stream, "\nNext: {}\n", next);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <regex>
+#include <set>
 
 #include "base/kernel_source/outline.hpp"
 #include "base/text.hpp"
@@ -29,6 +30,15 @@ bool has(const std::string& text, const std::string& pattern) { return find(text
 std::string block_index(int dimension) {
   return std::string("(?:blockIdx\\s*\\.\\s*") + kAxes[static_cast<std::size_t>(dimension)] +
          "|get_group_id\\s*\\(\\s*" + std::to_string(dimension) + "\\s*\\))";
+}
+
+/// The position in the block.
+std::string local_index(const std::string& axis, const std::string& number) {
+  return "(?:threadIdx\\s*\\.\\s*" + axis + "\\b|get_local_id\\s*\\(\\s*" + number + "\\s*\\))";
+}
+
+std::string local_index(int dimension) {
+  return local_index(kAxes[static_cast<std::size_t>(dimension)], std::to_string(dimension));
 }
 
 std::string any_index(int dimension) {
@@ -58,6 +68,20 @@ KernelUse::KernelUse(const std::string& body) {
     name = kernel_source::in_identifier(c) ? name + 1 : 0;
     if (name <= kLongest && !(blank && body_.ends_with(' '))) body_ += blank ? ' ' : c;
   }
+  read_assignments();
+  // int tx = threadIdx.x; is another name of it, where it stays so
+  for (const Assignment& one : std::vector<Assignment>(assignments_))
+    if (std::regex_match(one.value, std::regex("(?:\\([a-z_ ]+\\)\\s*)?" + local_index("[xyz]", "[012]"))) &&
+        std::count_if(assignments_.begin(), assignments_.end(),
+                      [&](const Assignment& other) { return other.variable == one.variable; }) == 1 &&
+        !has(body_, "\\b" + one.variable + "\\s*(?:[-+*/|&^%]=|<<=|>>=|\\+\\+|--)"))
+      body_ = std::regex_replace(body_, std::regex("\\b" + one.variable + "\\b"), one.value);
+  read_assignments();
+}
+
+void KernelUse::read_assignments() {
+  constexpr std::size_t kLongest = 300;
+  assignments_.clear();
   for (std::size_t at = 1; at + 1 < body_.size(); ++at) {
     if (body_[at] != '=' || body_[at + 1] == '=' ||
         std::string("=<>!+-*/%&|^").find(body_[at - 1]) != std::string::npos)
@@ -76,7 +100,12 @@ KernelUse::KernelUse(const std::string& body) {
       if (value[i] == ')') --open;
       if (value[i] == ',' && open == 0) value.resize(i);
     }
-    if (first < last) assignments_.emplace_back(body_.substr(first, last - first), trimmed(value));
+    if (first == last) continue;
+    std::string before = body_.substr(first > 20 ? first - 20 : 0, std::min<std::size_t>(first, 20));
+    for (const char* qualifier : {"__restrict__", "__restrict", "restrict", "const"})
+      if (trimmed(before).ends_with(qualifier)) before = before.substr(0, before.rfind(qualifier));
+    assignments_.push_back({body_.substr(first, last - first), std::string(trimmed(value)), at, at + 1 + value.size(),
+                            trimmed(before).ends_with('*')});
   }
 }
 
@@ -88,30 +117,50 @@ int KernelUse::dimensions() const {
 
 Position KernelUse::position(int dimension) const {
   Position position;
-  const std::string block = block_index(dimension);
+  const std::string block = block_index(dimension), thread = local_index(dimension);
+  const std::string global = "get_global_id\\s*\\(\\s*" + std::to_string(dimension) + "\\s*\\)";
   // int row = blockIdx.y * TILE + threadIdx.y;   int i = get_global_id(0);
-  for (const auto& [variable, value] : assignments_) {
-    if (!has(value, any_index(dimension))) continue;
-    if (std::regex_match(value, std::regex("(?:\\([a-z_ ]+\\)\\s*)?" + block))) {
-      if (position.variable.empty()) position = {variable, "", "", true};
+  for (const Assignment& one : assignments_) {
+    if (one.pointer || !has(one.value, any_index(dimension))) continue;
+    if (std::regex_match(one.value, std::regex("(?:\\([a-z_ ]+\\)\\s*)?" + block))) {
+      if (position.variable.empty()) position = {one.variable, "", "", "", true};
       continue;
     }
-    const bool whole = has(value, block) || has(value, "get_global_id");
+    const bool whole = has(one.value, block) || has(one.value, global);
     if (!whole) continue;  // a place in the block
-    position = {variable, "", "", false};
-    if (const auto factor = find(value, "\\)\\s*\\*\\s*([A-Za-z_0-9]+)\\s*$")) position.factor = *factor;
+    position = {one.variable, "", "", "", false};
+    if (const auto factor = find(one.value, "\\)\\s*\\*\\s*([A-Za-z_0-9]+)\\s*$")) position.factor = *factor;
+    if (const auto factor = find(one.value, "^" + std::string(kIdentifier) + "\\s*\\*\\s*" + global + "$"))
+      position.factor = *factor;
     break;
   }
-  std::optional<std::string> macro = find(body_, block + "\\s*\\*\\s*" + kIdentifier);
+  std::optional<std::string> macro = find(body_, block + "\\s*\\*\\s*\\(?" + kIdentifier);
   if (!macro) macro = find(body_, "\\b" + std::string(kIdentifier) + "\\s*\\*\\s*" + block);
   if (macro && *macro != "blockDim" && !macro->starts_with("get_local_size")) position.block = *macro;
+  // for (c = threadIdx.x; c < n; c += BLOCK)
+  if (position.block.empty())
+    if (const auto stride = find(body_, "=\\s*" + thread + "\\s*;[^;]*;[^;)]*\\+=\\s*" + kIdentifier))
+      if (*stride != "blockDim" && !stride->starts_with("get_")) position.block = *stride;
+  // for (int j = 0; j < TILE; j += ROWS) ... [threadIdx.y + j]
+  const std::regex loops("\\b" + std::string(kIdentifier) + "\\s*\\+=\\s*" + kIdentifier);
+  for (std::sregex_iterator it(body_.begin(), body_.end(), loops), end; it != end; ++it)
+    if ((*it)[2].str() != "blockDim" && has(body_, thread + "\\s*\\+\\s*" + (*it)[1].str() + "\\b"))
+      position.threads = (*it)[2].str();
+  if (position.variable.empty() && has(body_, block) && !has(body_, global) &&
+      !has(body_, block + "[^;=\\[\\]]*\\+\\s*" + thread))
+    position.of_block = true;
   return position;
 }
 
 std::vector<std::string> KernelUse::shared_memory_dimensions() const {
   std::vector<std::string> found;
   std::smatch match;
-  if (!std::regex_search(body_, match, std::regex("__shared__|\\b(?:__)?local\\b"))) return found;
+  if (!std::regex_search(
+          body_, match,
+          std::regex("(?:__shared__|\\b(?:__)?local\\b)[A-Za-z0-9_ ]*?" + std::string(kIdentifier) + "\\s*\\[")))
+    return found;
+  if (!has(body_, "\\b" + match[1].str() + "\\s*(?:\\[[^;\\]]*\\]\\s*)*\\[\\s*" + local_index("[xyz]", "[012]")))
+    return found;
   const auto begin = static_cast<std::size_t>(match.position(0));
   const std::string dimensions = body_.substr(begin, std::min<std::size_t>(body_.find(';', begin) - begin, 300));
   const std::regex one("\\[\\s*" + std::string(kIdentifier));
@@ -120,16 +169,37 @@ std::vector<std::string> KernelUse::shared_memory_dimensions() const {
   return found;
 }
 
-BufferUse KernelUse::use_of(const std::string& buffer) const {
+BufferUse KernelUse::use_of(const std::string& buffer, int depth) const {
   BufferUse use;
+  std::set<std::size_t> renamed;  // where a pointer is set to it
+  for (const Assignment& one : assignments_) {
+    std::smatch match;
+    if (depth > 3 || !one.pointer || one.variable == buffer) continue;
+    // x   x + row * n   &x[row * n]   (float4*)x   reinterpret_cast<float4*>(x)
+    const std::regex pattern("^(?:[A-Za-z_]+<[^>]*>\\s*\\(|\\([^()]*\\))?\\s*(&?)\\s*" + buffer + "\\b(.*)$");
+    if (!std::regex_search(one.value, match, pattern)) continue;
+    renamed.insert(body_.find(buffer, one.begin + static_cast<std::size_t>(match.position(1))));
+    std::string offset(trimmed(match[2].str()));
+    if (offset.starts_with('+'))
+      offset.erase(0, 1);
+    else
+      offset = offset.starts_with('[') && match[1].length() > 0 ? inside_brackets(offset, 0) : std::string();
+    const BufferUse more = use_of(one.variable, depth + 1);
+    use.read = use.read || more.read;
+    use.written = use.written || more.written;
+    use.passed_on = use.passed_on || more.passed_on;
+    for (const std::string& index : more.indices)
+      use.indices.push_back(offset.empty() ? index : std::string(trimmed(offset)) + " + " + index);
+  }
   for (std::size_t at = 0; (at = body_.find(buffer, at)) != std::string::npos; at += buffer.size()) {
     const std::size_t end = at + buffer.size();
     if ((at > 0 && (kernel_source::in_identifier(body_[at - 1]) || body_[at - 1] == '.')) ||
         (end < body_.size() && kernel_source::in_identifier(body_[end])))
       continue;
+    if (renamed.contains(at) || is_pointer_name(at)) continue;
     std::size_t next = body_.find_first_not_of(" \t\n", end);
     if (next == std::string::npos || body_[next] != '[') {  // passed on, or the address of its beginning
-      use.read = use.written = true;
+      use.read = use.written = use.passed_on = true;
       continue;
     }
     const std::string index = inside_brackets(body_, next);
@@ -151,16 +221,66 @@ BufferUse KernelUse::use_of(const std::string& buffer) const {
   return use;
 }
 
-std::string KernelUse::bound_of(const std::string& variable) const {
-  const std::string name = "\\b" + variable + "\\b";
-  if (const auto bound = find(body_, name + "\\s*<=?\\s*" + kIdentifier)) return *bound;
-  if (const auto bound = find(body_, name + "\\s*>=\\s*" + kIdentifier)) return *bound;  // if (i >= n) return;
-  return {};
+bool KernelUse::is_pointer_name(std::size_t at) const {
+  return std::any_of(assignments_.begin(), assignments_.end(), [&](const Assignment& one) {
+    return one.pointer && one.begin > at && one.begin <= at + one.variable.size() + 1;
+  });
+}
+
+std::vector<std::string> KernelUse::bounds_of(const std::string& expression) const {
+  std::string name;
+  for (const char c : expression)
+    name += kernel_source::in_identifier(c) ? std::string(1, c) : c == ' ' ? "\\s*" : std::string("\\") + c;
+  const std::string begin = kernel_source::in_identifier(expression.front()) ? "\\b" : "";
+  const std::regex pattern(begin + name + "\\s*(?:\\+\\s*[A-Za-z_0-9]+\\s*)?(?:<=?|>=?)([^<>;&|?]+)");
+  std::vector<std::string> found;
+  for (std::sregex_iterator it(body_.begin(), body_.end(), pattern), end; it != end; ++it)
+    found.push_back((*it)[1].str().substr(0, 200));
+  return found;
+}
+
+std::vector<std::string> KernelUse::set_from(const std::string& variable) const {
+  std::vector<std::string> names;
+  for (const Assignment& one : assignments_)
+    if (one.variable != variable && !one.pointer && one.value.find('[') == std::string::npos &&
+        has(one.value, "\\b" + variable + "\\b"))
+      names.push_back(one.variable);
+  return names;
+}
+
+std::string KernelUse::stride_before(const std::string& variable) const {
+  return find(body_, "\\*\\s*" + std::string(kIdentifier) + "\\s*\\+\\s*" + variable + "\\b").value_or("");
+}
+
+bool KernelUse::thread_loop(int dimension) const {
+  return has(body_, "for\\s*\\([^;]*=\\s*" + local_index(dimension) + "[^;]*;[^;]*<");
+}
+
+std::vector<std::string> KernelUse::loop_counters() const {
+  static const std::regex kLoop("for\\s*\\([^;=]*\\b" + std::string(kIdentifier) + "\\s*=\\s*0\\s*;");
+  std::vector<std::string> names;
+  for (std::sregex_iterator it(body_.begin(), body_.end(), kLoop), end; it != end; ++it)
+    names.push_back((*it)[1].str());
+  return names;
+}
+
+std::optional<int> KernelUse::block_dimension(const std::string& expression) {
+  for (int d = 0; d < 3; ++d)
+    if (std::regex_match(expression, std::regex(block_index(d)))) return d;
+  return std::nullopt;
+}
+
+std::optional<int> KernelUse::thread_dimension(const std::string& expression) {
+  for (int d = 0; d < 3; ++d)
+    if (has(expression, "get_global_id\\s*\\(\\s*" + std::to_string(d)) ||
+        (has(expression, block_index(d)) && has(expression, local_index(d))))
+      return d;
+  return std::nullopt;
 }
 
 std::string KernelUse::value_of(const std::string& variable) const {
-  for (const auto& [name, value] : assignments_)
-    if (name == variable) return value;
+  for (const Assignment& one : assignments_)
+    if (one.variable == variable) return one.value;
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <cctype>
 #include <map>
 #include <optional>
+#include <regex>
 #include <set>
 
 #include "base/files.hpp"
@@ -17,6 +18,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "problem/draft/kernel_use.hpp"
+#include "problem/draft/undefined_names.hpp"
 
 namespace ergotune {
 namespace {
@@ -46,7 +48,7 @@ SourceLanguage language_of(const std::filesystem::path& file) {
   if (found == kLanguages.end())
     throw UserError(
         fmt::format("{}: no first problem file can be written for this kind of source; it can be for .cu, .hip, "
-                    ".cl, .c and .cpp (docs/problem-file.md shows the rest)",
+                    ".cl, .c and .cpp (the page \"Problem file\" of the documentation describes the rest)",
                     file.string()));
   return found->second;
 }
@@ -123,7 +125,10 @@ std::optional<Element> element_of(const std::string& type) {
       {"unsigned char", "uint8"},   {"signed char", "int8"},     {"bool", "uint8"},
       {"unsigned short", "uint16"}, {"unsigned long", "uint64"}, {"unsigned long long", "uint64"},
       {"long long", "int64"},       {"long", "int64"},           {"size_t", "uint64"},
-      {"__half", "float16"},        {"half", "float16"}};
+      {"__half", "float16"},        {"half", "float16"},         {"int8_t", "int8"},
+      {"int16_t", "int16"},         {"int32_t", "int32"},        {"int64_t", "int64"},
+      {"uint8_t", "uint8"},         {"uint16_t", "uint16"},      {"uint32_t", "uint32"},
+      {"uint64_t", "uint64"},       {"ptrdiff_t", "int64"}};
   if (const auto known = kNames.find(plain); known != kNames.end()) return Element{known->second, 1};
   if (const auto known = element_type(plain)) return Element{to_string(*known), 1};
   for (const int width : {16, 8, 4, 3, 2}) {
@@ -164,6 +169,7 @@ class Draft {
         used_(kernel_source::identifiers_of_kernel(text_, kernel_.name)) {}
 
   ProblemDraft write() {
+    types();
     const std::string function = template_parameters();
     macros();
     const auto parameters = kernel_source::parameters_of(kernel_.parameters, true);
@@ -172,33 +178,39 @@ class Draft {
         throw UserError(fmt::format("{}: a parameter of {} has no name", file_.string(), kernel_.name));
     for (const auto& parameter : parameters)
       if (!parameter.pointer) scalar(parameter.name, parameter.type);
+    find_undefined();
     if (sizes_.empty()) add_size("N");
-    if (language_.kind == Kind::host) add_parameter("OPTIMISE", "\"-O2\", \"-O3\"", true);
     host_code();
     const std::string launch = language_.kind == Kind::device ? geometry() : "";
+    undefined_parameters();
+    if (language_.kind == Kind::host) add_parameter("OPTIMISE", "\"-O2\", \"-O3\"", true);
+    if (parameters_.empty())  // everything is fixed in the source
+      add_parameter(macro_name("BLOCK_SIZE_X", ""),
+                    "[" + block_threads_ + "]" + check("nothing can be tuned yet; this parameter changes nothing"));
     std::string arguments;
     for (const auto& parameter : parameters) arguments += argument(parameter);
     set_sizes();
     ProblemDraft draft;
     draft.kernel = kernel_.name;
+    draft.text = head() + table("constants", constants_) + table("parameters", parameters_) +
+                 fmt::format("[kernel]\nfunction = \"{}\"\nsource = \"{}\"\narguments = [\n{}]\n\n", function,
+                             file_.lexically_relative(folder_.empty() ? "." : folder_).generic_string(), arguments) +
+                 launch + options() + verification();
     draft.questions = std::move(questions_);
-    draft.text =
-        head() + table("constants", constants_) + table("parameters", parameters_) +
-        fmt::format("[kernel]\nfunction = \"{}\"\nsource = \"{}\"\narguments = [\n{}]\n\n", function,
-                    file_.lexically_relative(folder_.empty() ? "." : folder_).generic_string(), arguments) +
-        launch +
-        (language_.kind == Kind::host
-             ? fmt::format("[kernel.options]\n{} = [\"{{{{OPTIMISE}}}}\", \"-march=native\"]\n\n", language_.key)
-             : "") +
-        "# Every configuration's outputs are compared with those of the first one. Better: name a reference in\n"
-        "# [verification.kernel] or [verification.host_function] (docs/problem-file.md).\n";
     return draft;
   }
 
  private:
   using Lines = std::vector<std::pair<std::string, std::string>>;
 
-  void ask(std::string question) { questions_.push_back(std::move(question)); }
+  /// The comment that marks a guess, which is also listed: "  # CHECK: ...". `subject` is what the line is about.
+  std::string check(const std::string& what, const std::string& subject = "") {
+    questions_.push_back(subject.empty() ? what : subject + ": " + what);
+    return "  # CHECK: " + what;
+  }
+
+  /// A guess that belongs to no line of the problem: at its head.
+  void ask(const std::string& what) { remarks_ += check(what).substr(2) + "\n"; }
 
   /// A name for a constant or a parameter, which become macros: one that the kernel's source does not use.
   std::string macro_name(const std::string& name, const char* suffix) const {
@@ -212,6 +224,19 @@ class Draft {
     const std::string constant = macro_name(name, "_SIZE");
     sizes_.emplace_back(name, constant);
     return constant;
+  }
+
+  /// typedef float real;   using real = float;   #define REAL float
+  void types() {
+    static const std::regex kTypedef("typedef\\s+([A-Za-z_0-9 ]{1,60})\\s+([A-Za-z_0-9]{1,60})\\s*;");
+    static const std::regex kUsing("using\\s+([A-Za-z_0-9]{1,60})\\s*=\\s*([A-Za-z_0-9 ]{1,60}?)\\s*;");
+    const std::string& text = outline_.outside;
+    for (std::sregex_iterator it(text.begin(), text.end(), kTypedef), end; it != end; ++it)
+      types_[(*it)[2].str()] = (*it)[1].str();
+    for (std::sregex_iterator it(text.begin(), text.end(), kUsing), end; it != end; ++it)
+      types_[(*it)[1].str()] = (*it)[2].str();
+    for (const Macro& macro : outline_.macros)
+      if (!macro.takes_arguments && element_of(macro.value)) types_[macro.name] = macro.value;
   }
 
   /// The function's name, with its template parameters as parameters of the problem.
@@ -228,10 +253,12 @@ class Draft {
         ask(fmt::format("the template parameter {} is float: change it in function and arguments for another type",
                         parameter.name));
       } else if (parameter.type == "bool") {
-        values.push_back(add_template_parameter(parameter.name, "[false, true]"));
+        values.push_back(
+            add_template_parameter(parameter.name, "[false, true]" + check("a template parameter", parameter.name)));
       } else {
-        values.push_back(add_template_parameter(parameter.name,
-                                                fmt::format("[{}]", fmt::join(values_of(parameter.name, 16), ", "))));
+        values.push_back(
+            add_template_parameter(parameter.name, fmt::format("[{}]", fmt::join(values_of(parameter.name, 16), ", ")) +
+                                                       check("a template parameter", parameter.name)));
       }
     }
     return fmt::format("{}<{}>", kernel_.name, fmt::join(values, ", "));
@@ -259,6 +286,16 @@ class Draft {
           file_.string(), function.line, function.name, language == "cuda" ? "CUDACC_RTC" : "HIPCC_RTC"));
       return;
     }
+    static const std::regex kHostHeader(
+        "#\\s*include\\s*<(cstdio|cstdlib|iostream|vector|string|stdio\\.h|stdlib\\.h|"
+        "chrono|random|fstream|memory|iomanip|algorithm|sys/time\\.h|time\\.h)>");
+    std::smatch header;
+    const std::string text = kernel_source::blank_comments(text_);
+    if (std::regex_search(text, header, kHostHeader))
+      ask(
+          fmt::format("{}: <{}> is a header of the host, which run-time compilation does not find: enclose it in "
+                      "\"#ifndef __{}__\" and \"#endif\"",
+                      file_.string(), header[1].str(), language == "cuda" ? "CUDACC_RTC" : "HIPCC_RTC"));
   }
 
   void add_parameter(const std::string& name, const std::string& values, bool list = false) {
@@ -272,7 +309,8 @@ class Draft {
       if (macro.takes_arguments || !value || !used_.contains(macro.name)) continue;
       if (macro.guarded) {
         add_parameter(macro.name, fmt::format("{{ values = [{}], default = {} }}",
-                                              fmt::join(values_of(macro.name, *value), ", "), *value));
+                                              fmt::join(values_of(macro.name, *value), ", "), *value) +
+                                      check("the values worth trying", macro.name));
       } else {
         fixed_[macro.name] = *value;
         ask(
@@ -284,15 +322,92 @@ class Draft {
   }
 
   void scalar(const std::string& name, const std::string& type) {
-    const auto element = element_of(type);
+    const auto known = types_.find(type);
+    const auto element = element_of(known == types_.end() ? type : known->second);
     const bool whole = element && (element->type.starts_with("int") || element->type.starts_with("uint"));
     if (!whole) return;
-    if (use_.is_extent(name)) {
+    const bool absent = !kernel_source::identifiers_in(kernel_.body).contains(name);
+    if (use_.is_extent(name) || absent) {
       add_size(name);
+      if (absent) unbound_.push_back(sizes_.back().second);
     } else {
       const std::string constant = macro_name(name, "_VALUE");
-      constants_.emplace_back(constant, "1  # CHECK: the value that the application passes");
+      constants_.emplace_back(constant, "1" + check("the value that the application passes", constant));
       scalars_[name] = constant;
+    }
+  }
+
+  // --- names that the source leaves to the compiler's command line
+
+  void find_undefined() {
+    for (const draft::UndefinedName& name : draft::undefined_names(text_, file_.parent_path(), outline_, used_)) {
+      if (name.as_type) {
+        types_[name.name] = "float";
+      } else if (is_size_name(name) && use_.is_extent(name.name)) {
+        sizes_.emplace_back(name.name, name.name);
+        continue;
+      }
+      undefined_.push_back(name);
+      if (!name.in_ifdef && !name.as_type) tunable_.insert(name.name);
+    }
+  }
+
+  /// N, WIDTH, NUM_ROWS, not TILE_SIZE.
+  static bool is_size_name(const draft::UndefinedName& name) {
+    static const std::set<std::string> kNames{"N",    "M",    "K",    "NX",    "NY",     "NZ",     "W",     "H",
+                                              "ROWS", "COLS", "SIZE", "WIDTH", "HEIGHT", "LENGTH", "DEPTH", "COUNT"};
+    if (name.as_unroll || name.as_schedule || name.in_condition || name.in_ifdef) return false;
+    const std::string& text = name.name;
+    return kNames.contains(text) || text.starts_with("NUM_") || text.starts_with("N_") ||
+           (contains(text, {"WIDTH", "HEIGHT", "LENGTH"}) && !contains(text, {"TILE", "BLOCK", "PER_"}));
+  }
+
+  static bool is_work(const std::string& text) {
+    return contains(text, {"PER_", "WORK", "COARSEN", "ITEMS", "STEPS", "FACTOR"});
+  }
+
+  void undefined_parameters() {
+    const bool host = language_.kind == Kind::host;
+    for (const draft::UndefinedName& name : undefined_) {
+      const std::string text = upper(name.name);
+      const bool added = std::any_of(parameters_.begin(), parameters_.end(),
+                                     [&](const auto& parameter) { return parameter.first == name.name; });
+      if (added) continue;
+      const auto propose = [&](const char* values, const char* what) {
+        parameters_.emplace_back(
+            name.name, values + check(std::string("a macro that the source leaves open; ") + what, name.name));
+      };
+      if (name.in_ifdef) {
+        const std::string option = name.name + "_OPTION";
+        parameters_.emplace_back(option, fmt::format("[\"-DNO_{0}\", \"-D{0}\"]", name.name) +
+                                             check("the source only asks whether the macro is defined", option));
+        flags_.push_back(option);
+      } else if (name.as_type) {
+        propose("[\"float\"]", "a type");
+      } else if (name.as_schedule) {
+        propose("[\"static\", \"dynamic\", \"guided\"]", "how a loop is divided");
+      } else if (name.in_condition) {
+        propose("[0, 1]", "a condition");
+      } else if (name.as_unroll || contains(text, {"UNROLL"})) {
+        propose("[1, 2, 4, 8]", "an unroll factor");
+      } else if (contains(text, {"PAD"})) {
+        propose("[0, 1]", "elements of padding");
+      } else if (contains(text, {"VEC"})) {
+        propose("[1, 2, 4]", "the width of a vector");
+      } else if (factors_.contains(name.name) || is_work(text)) {
+        propose("[1, 2, 4, 8]", "work for each thread");
+      } else if (host && contains(text, {"THREAD"})) {
+        propose("[1, 2, 4, 8]", "threads");
+      } else if (contains(text, {"CHUNK"})) {
+        propose("{ values = [1, 4, 16, 64], default = 16 }", "a chunk");
+      } else if (contains(text, {"BLOCK", "TILE", "SIZE", "DIM", "THREADS", "GROUP"})) {
+        if (host)
+          propose("{ values = [8, 16, 32, 64, 128], default = 32 }", "the size of a block");
+        else
+          propose("{ values = [4, 8, 16, 32], default = 16 }", "the size of a block or a tile");
+      } else {
+        propose("[1, 2, 4]", "the values worth trying");
+      }
     }
   }
 
@@ -317,37 +432,121 @@ class Draft {
     return product;
   }
 
-  /// Elements that an index reaches, as an expression; empty where the body does not show it.
-  std::string extent_of(const std::string& index, int depth = 0) const {
-    if (depth > 3) return {};
-    const std::string plain(trimmed(index));
-    if (std::all_of(plain.begin(), plain.end(), kernel_source::in_identifier)) {
-      if (const auto number = whole_number(plain)) return std::to_string(*number + 1);
-      if (const std::string bound = size_named(use_.bound_of(plain)); !bound.empty()) return bound;
-      if (const auto blocks = blocks_.find(plain); blocks != blocks_.end()) return blocks->second;
-      const std::string value = use_.value_of(plain);
-      return value.empty() || value == plain ? std::string() : extent_of(value, depth + 1);
-    }
-    // row * width + column, whatever is added to it
-    int open = 0;
-    for (std::size_t at = 0; at < plain.size(); ++at) {
-      if (plain[at] == '(') ++open;
-      if (plain[at] == ')') --open;
-      if (plain[at] != '*' || open != 0) continue;
-      std::size_t end = plain.find_first_not_of(' ', at + 1);
-      const std::size_t begin = end;
-      while (end < plain.size() && kernel_source::in_identifier(plain[end])) ++end;
-      if (begin == std::string::npos || plain.find('+', end) == std::string::npos) return {};
-      const std::string stride = size_named(plain.substr(begin, end - begin));
-      const std::string rows = extent_of(without_parentheses(plain.substr(0, at)), depth + 1);
-      return stride.empty() || rows.empty() ? std::string() : rows + " * " + stride;
+  /// The first size in a text such as "nx - 1" or "std::min(n, i + TILE)"; empty where there is none.
+  std::string size_in(const std::string& text) const {
+    for (std::size_t at = 0; at < text.size();) {
+      std::size_t end = at;
+      while (end < text.size() && kernel_source::in_identifier(text[end])) ++end;
+      const std::string word = text.substr(at, end - at);
+      for (const auto& [source, constant] : sizes_)
+        if (source == word) return constant;
+      at = std::max(end, at + 1);
     }
     return {};
   }
 
+  std::string bound(const std::string& variable, int depth = 0) const {
+    for (const std::string& text : use_.bounds_of(variable)) {
+      if (const std::string found = size_in(text); !found.empty()) return found;
+      if (const std::string plain(trimmed(text)); fixed_.contains(plain)) return value_in_expressions(plain);
+      // t < tiles, where tiles = n / TILE
+      if (const std::string value = use_.value_of(std::string(trimmed(text))); !value.empty() && value != text)
+        if (const std::string found = size_in(value); !found.empty()) return found;
+    }
+    if (depth > 2) return {};
+    for (const std::string& other : use_.set_from(variable))
+      if (const std::string found = bound(other, depth + 1); !found.empty()) return found;
+    return {};
+  }
+
+  static std::vector<std::string> parts_of(const std::string& text, const char* separators) {
+    std::vector<std::string> parts(1);
+    int open = 0;
+    for (const char c : text) {
+      if (c == '(' || c == '[') ++open;
+      if (c == ')' || c == ']') --open;
+      if (open == 0 && std::string_view(separators).find(c) != std::string_view::npos)
+        parts.emplace_back();
+      else
+        parts.back() += c;
+    }
+    for (std::string& part : parts) part = trimmed(part);
+    return parts;
+  }
+
+  /// Elements that an index reaches, as an expression; empty where the body does not show it.
+  std::string extent_of(const std::string& index, int depth = 0) const {
+    if (depth > 6 || index.size() > 300) return {};
+    static const std::regex kCast("\\((?:unsigned|int|long|size_t|uint|ulong|u?int[0-9]+_t| )+\\)");
+    const std::string plain = without_parentheses(std::regex_replace(index, kCast, ""));
+    if (plain.empty()) return {};
+    if (const auto number = whole_number(plain)) return std::to_string(*number + 1);
+    if (const auto d = draft::KernelUse::block_dimension(plain))
+      return static_cast<std::size_t>(*d) < reach_.size() ? reach_[static_cast<std::size_t>(*d)] : std::string();
+    const std::vector<std::string> terms = parts_of(plain, "+-");
+    const bool name = std::all_of(plain.begin(), plain.end(), kernel_source::in_identifier);
+    if (name || (terms.size() > 1 && plain.find('*') == std::string::npos)) {
+      for (const std::string& text : use_.bounds_of(plain))
+        if (const std::string found = size_in(text); !found.empty()) return found;
+    }
+    if (const auto d = draft::KernelUse::thread_dimension(plain);
+        d && static_cast<std::size_t>(*d) < reach_.size() && !strides_by_size(plain))
+      return reach_[static_cast<std::size_t>(*d)];
+    if (name) {
+      if (const std::string found = bound(plain, 2); !found.empty()) return found;
+      if (const auto blocks = blocks_.find(plain); blocks != blocks_.end()) return blocks->second;
+      if (const std::string stride = size_named(use_.stride_before(plain)); !stride.empty()) return stride;
+      const std::string value = use_.value_of(plain);
+      if (value != plain)
+        if (const std::string found = extent_of(value, depth + 1); !found.empty()) return found;
+      return bound(plain);
+    }
+    for (const std::string& term : terms) {
+      const std::vector<std::string> factors = parts_of(term, "*");
+      if (factors.size() < 2) continue;
+      std::string product, open;
+      for (const std::string& factor : factors) {
+        const std::string size = size_named(factor);
+        const auto number = whole_number(factor);
+        if (size.empty() && !number && tunable_.contains(factor)) continue;  // a tile of it: its number has the bound
+        if (size.empty() && !number) {
+          if (!open.empty()) return {};
+          open = factor;
+        } else {
+          product += " * " + (number ? std::to_string(*number) : size);
+        }
+      }
+      const std::string rows = open.empty() ? std::string("1") : extent_of(open, depth + 1);
+      if (rows.empty()) return {};
+      return rows == "1" && product.size() > 3 ? product.substr(3) : rows + product;
+    }
+    if (terms.size() > 1)
+      for (const std::string& term : terms)
+        if (!whole_number(term))
+          if (const std::string found = extent_of(term, depth + 1); !found.empty()) return found;
+    return {};
+  }
+
+  /// "blockIdx.x * n + threadIdx.x": each block has a row.
+  bool strides_by_size(const std::string& expression) const {
+    for (const std::string& term : parts_of(expression, "+-"))
+      for (const std::string& factor : parts_of(term, "*"))
+        for (const auto& [source, constant] : sizes_)
+          if (factor == source) return true;
+    return false;
+  }
+
   static std::string without_parentheses(const std::string& text) {
-    const std::string plain(trimmed(text));
-    return plain.starts_with('(') && plain.ends_with(')') ? plain.substr(1, plain.size() - 2) : plain;
+    std::string plain(trimmed(text));
+    while (plain.starts_with('(') && plain.ends_with(')')) {
+      int open = 0;
+      for (std::size_t at = 0; at + 1 < plain.size(); ++at) {
+        open += plain[at] == '(' ? 1 : plain[at] == ')' ? -1 : 0;
+        if (open == 0) return plain;
+      }
+      plain = trimmed(plain.substr(1, plain.size() - 2));
+    }
+    return plain;
   }
 
   std::string argument(const kernel_source::Parameter& parameter) {
@@ -360,101 +559,203 @@ class Draft {
         throw UserError(
             fmt::format("{}: the parameter \"{}\" is a {}; images and textures cannot be arguments of a problem",
                         file_.string(), parameter.name, type));
-      ask(fmt::format("{}: the type \"{}\" is not known; see \"fields\" in docs/problem-file.md for structures",
+      ask(fmt::format("{}: the type \"{}\" is not known and float32 was assumed; \"fields\" describes a structure",
                       parameter.name, type));
     }
     const bool local = contains(parameter.type, {"__local", "local "});
+    const auto line = [&](const std::string& rest, const std::string& mark) {
+      return fmt::format("  {{ name = \"{}\", type = \"{}\", {} }},{}\n", parameter.name, kind, rest, mark);
+    };
     if (!parameter.pointer) {
       const std::string constant = size_named(parameter.name);
       const auto scalar = scalars_.find(parameter.name);
-      const std::string value = !constant.empty()          ? fmt::format("\"{}\"", constant)
-                                : scalar != scalars_.end() ? fmt::format("\"{}\"", scalar->second)
-                                                           : "1.0";
-      if (value == "1.0")
-        ask(fmt::format("{}: 1.0 is passed; write the value that the application passes", parameter.name));
-      return fmt::format("  {{ name = \"{}\", type = \"{}\", value = {} }},\n", parameter.name, kind, value);
+      if (!constant.empty()) return line(fmt::format("value = \"{}\"", constant), "");
+      if (scalar != scalars_.end()) return line(fmt::format("value = \"{}\"", scalar->second), "");
+      return line("value = 1.0", check("the value that the application passes", parameter.name));
     }
-    if (local) {
-      ask(fmt::format("{}: local memory for one element per work item of a block", parameter.name));
-      return fmt::format("  {{ name = \"{}\", type = \"{}\", local_count = \"{}\" }},\n", parameter.name, kind,
-                         block_threads_);
-    }
+    if (local)
+      return line(fmt::format("local_count = \"{}\"", block_threads_),
+                  check("local memory for one element for each work item of a block", parameter.name));
     const draft::BufferUse use = use_.use_of(parameter.name);
     std::string count;
-    for (const std::string& index : use.indices)
-      if (const std::string extent = extent_of(index); extent.size() > count.size()) count = extent;
-    const bool guessed = count.empty();
-    if (guessed)
+    bool by_block = !use.indices.empty();
+    for (const std::string& index : use.indices) {
+      const std::string extent = extent_of(index);
+      if (std::count(extent.begin(), extent.end(), '*') > std::count(count.begin(), count.end(), '*') || count.empty())
+        count = extent;
+      const auto block = draft::KernelUse::block_dimension(without_parentheses(index));
+      by_block = by_block && block && !of_block_.contains(*block);
+    }
+    std::string guesses;
+    if (count.empty() || (use.indices.empty() && use.passed_on)) {
       count = product_of_sizes(std::min<std::size_t>(sizes_.size() > 1 ? 2 : 1, sizes_.size())) +
-              (sizes_.size() == 1 && dimensions_ > 1 ? " * " + size(0) : "");
+              (sizes_.size() == 1 && (dimensions_ > 1 || two_dimensional()) ? " * " + size(0) : "");
+      guesses = "number of elements";
+    }
     if (element && element->width > 1) count = fmt::format("{} * ({})", element->width, count);
     const bool read_only = parameter.constant || (use.read && !use.written) || contains(parameter.type, {"constant"});
     const char* access = read_only ? "" : use.read ? ", access = \"read_write\"" : ", access = \"write\"";
-    if (guessed) ask(fmt::format("{}: its number of elements was guessed: {}", parameter.name, count));
-    return fmt::format("  {{ name = \"{}\", type = \"{}\", count = \"{}\"{} }},{}\n", parameter.name, kind, count,
-                       access, guessed ? "  # CHECK: number of elements" : "");
+    if (!read_only && use.read) guesses += guesses.empty() ? "read_write" : ", read_write";
+    if (!read_only && by_block) {
+      sums_.push_back(parameter.name);
+      guesses += guesses.empty() ? "one element for each block" : ", one element for each block";
+    }
+    return line(fmt::format("count = \"{}\"{}", count, access), guesses.empty() ? "" : check(guesses, parameter.name));
+  }
+
+  /// Parameters in capitals, as the field writes them; Kernel Tuner's spelling where the source has it.
+  std::string block_name(int dimension) const {
+    const std::string small = fmt::format("block_size_{}", "xyz"[dimension]);
+    for (const char axis : {'x', 'y', 'z'})
+      if (used_.contains(fmt::format("block_size_{}", axis))) return small;
+    return used_.contains(upper(small)) && !tunable_.contains(upper(small)) ? small : upper(small);
   }
 
   std::string geometry() {
     dimensions_ = use_.dimensions();
     const std::vector<std::string> shared = use_.shared_memory_dimensions();
-    std::vector<std::string> blocks, items, grid;
-    std::vector<std::string> free;
-    bool by_block = false;
+    const auto known = [&](const std::string& name) {
+      return !name.empty() && (tunable_.contains(name) || fixed_.contains(name));
+    };
+    std::vector<std::string> blocks, items, grid, free;
+    bool by_block = false, guessed = false;
+    reach_.assign(static_cast<std::size_t>(dimensions_), "");
     for (int d = 0; d < dimensions_; ++d) {
-      const draft::Position position = use_.position(d);
+      draft::Position position = use_.position(d);
       const auto dimension = static_cast<std::size_t>(d);
-      std::string block = position.block;
-      if (block.empty() && dimension < shared.size() &&
-          (tunable_.contains(shared[shared.size() - 1 - dimension]) ||
-           fixed_.contains(shared[shared.size() - 1 - dimension])))
-        block = shared[shared.size() - 1 - dimension];
-      if (block.empty() || !(tunable_.contains(block) || fixed_.contains(block))) {
-        block = fmt::format("block_size_{}", "xyz"[d]);
-        free.push_back(block);
+      if (!position.block.empty() && !known(position.block)) {
+        // blockIdx.x * columns: a row for each block
+        for (const auto& [source, constant] : sizes_)
+          if (source == position.block) position.of_block = true;
+        position.block.clear();
       }
-      blocks.push_back(value_in_expressions(block));
+      std::string block = position.block;
+      if (block.empty() && dimension < shared.size() && known(shared[shared.size() - 1 - dimension]))
+        block = shared[shared.size() - 1 - dimension];
+      if (block.empty()) {
+        block = block_name(d);
+        if (!tunable_.contains(block)) free.push_back(block);
+      }
+      const std::string tile = value_in_expressions(block);
+      if (known(position.threads) && position.threads != block) {
+        blocks.push_back(value_in_expressions(position.threads));
+        tiles_[position.threads] = block;
+      } else {
+        blocks.push_back(tile);
+      }
       // one block for each row, and nothing shows how many rows there are
-      if (position.of_block && size_named(use_.bound_of(position.variable)).empty())
-        blocks_[position.variable] = add_size(position.variable + "s");
-      std::string reach = position.variable.empty() ? std::string() : extent_of(position.variable);
-      if (reach.empty() || reach.find('*') != std::string::npos) reach = size(dimension);
-      if (!position.factor.empty() && position.factor != "1")
+      if (position.of_block) {
+        of_block_.insert(d);
+        reach_[dimension] = position.variable.empty() ? std::string() : bound(position.variable);
+        if (reach_[dimension].empty() && !unbound_.empty()) {
+          reach_[dimension] = unbound_.front();
+          unbound_.erase(unbound_.begin());
+        }
+        if (reach_[dimension].empty() && dimension + 1 == static_cast<std::size_t>(dimensions_) && use_.thread_loop(d))
+          reach_[dimension] = add_size(position.variable.empty() ? "rows" : position.variable + "s");
+        if (!position.variable.empty() && !reach_[dimension].empty()) blocks_[position.variable] = reach_[dimension];
+      }
+      std::string reach = reach_[dimension];
+      if (reach.empty() && !position.variable.empty()) reach = bound(position.variable);
+      if (reach.empty() && !position.variable.empty()) reach = size_named(use_.stride_before(position.variable));
+      if (reach.empty() || reach.find('*') != std::string::npos) {
+        guessed = guessed || sizes_.size() > 1;
+        reach = unbound_.empty() ? size(dimension) : unbound_.front();
+      }
+      reach_[dimension] = reach;
+      if (!position.variable.empty() && position.of_block) blocks_[position.variable] = reach;
+      if (!position.factor.empty() && position.factor != "1" &&
+          (known(position.factor) || whole_number(position.factor))) {
+        factors_.insert(position.factor);
         reach = fmt::format("({0} + {1} - 1) // {1}", reach, value_in_expressions(position.factor));
-      by_block = by_block || position.of_block;
+      }
+      by_block = by_block || position.of_block || tile != blocks.back();
       items.push_back(reach);
-      grid.push_back(position.of_block ? reach : fmt::format("({0} + {1} - 1) // {1}", reach, blocks.back()));
+      grid.push_back(position.of_block ? reach : fmt::format("({0} + {1} - 1) // {1}", reach, tile));
     }
-    for (const std::string& name : free)  // defaults: what people write first, blocks of 256 threads
-      add_parameter(name, dimensions_ == 1      ? "{ values = [32, 64, 128, 256, 512, 1024], default = 256 }"
-                          : name.ends_with("x") ? "{ values = [8, 16, 32, 64, 128], default = 16 }"
-                          : dimensions_ == 2    ? "{ values = [1, 2, 4, 8, 16], default = 16 }"
-                                                : "{ values = [1, 2, 4, 8, 16], default = 4 }");
+    block_parameters(blocks, free);
     block_threads_ = fmt::format("{}", fmt::join(blocks, " * "));
     std::string shared_bytes;
-    if (kernel_.body.find("extern __shared__") != std::string::npos) {
-      shared_bytes = fmt::format("shared_memory_bytes = \"4 * {}\"  # CHECK: dynamic shared memory\n", block_threads_);
-      ask("shared_memory_bytes: four bytes for each thread of a block were assumed");
-    }
+    if (kernel_.body.find("extern __shared__") != std::string::npos)
+      shared_bytes = fmt::format("shared_memory_bytes = \"4 * {}\"{}\n", block_threads_,
+                                 check("four bytes for each thread of a block", "shared_memory_bytes"));
     if (std::any_of(blocks.begin(), blocks.end(), [](const auto& block) { return !whole_number(block); }))
-      restriction_ = block_threads_ + " <= device.max_threads_per_block";
+      restrictions_.push_back(block_threads_ + " <= device.max_threads_per_block");
+    for (const auto& [threads, tile] : tiles_)
+      restrictions_.push_back(value_in_expressions(tile) + " % " + value_in_expressions(threads) + " == 0");
     const auto quoted = [](const std::vector<std::string>& list) {
       return fmt::format("[\"{}\"]", fmt::join(list, "\", \""));
     };
-    return fmt::format("[kernel.launch]\n{}\nblock = {}\n{}\n",
-                       by_block ? fmt::format("grid = {}  # blocks", quoted(grid))
-                                : fmt::format("global = {}  # threads, rounded up to whole blocks", quoted(items)),
-                       quoted(blocks), shared_bytes);
+    const std::string mark = by_block || guessed ? check("what the launch covers", by_block ? "grid" : "global") : "";
+    return fmt::format("[kernel.launch]\n{}{}\nblock = {}\n{}\n",
+                       by_block ? fmt::format("grid = {}", quoted(grid)) : fmt::format("global = {}", quoted(items)),
+                       mark.empty() ? "  # threads, rounded up to whole blocks" : mark, quoted(blocks), shared_bytes);
+  }
+
+  /// Defaults: what people write first, blocks of 256 threads.
+  void block_parameters(const std::vector<std::string>& blocks, const std::vector<std::string>& free) {
+    const bool square = blocks.size() > 1 && std::set<std::string>(blocks.begin(), blocks.end()).size() < blocks.size();
+    for (std::size_t d = 0; d < blocks.size(); ++d) {
+      const std::string& name = blocks[d];
+      const bool open =
+          std::any_of(undefined_.begin(), undefined_.end(), [&](const auto& u) { return u.name == name; });
+      if ((!open && std::find(free.begin(), free.end(), name) == free.end()) || in_parameters(name)) continue;
+      std::string values = blocks.size() == 1   ? "{ values = [32, 64, 128, 256, 512, 1024], default = 256 }"
+                           : square             ? "{ values = [4, 8, 16, 32], default = 16 }"
+                           : d == 0             ? "{ values = [8, 16, 32, 64, 128], default = 16 }"
+                           : blocks.size() == 2 ? "{ values = [1, 2, 4, 8, 16], default = 16 }"
+                                                : "{ values = [1, 2, 4, 8, 16], default = 4 }";
+      if (tiles_.contains(name)) values = "{ values = [1, 2, 4, 8, 16], default = 8 }";
+      if (tiles_.size() == 1 && tiles_.begin()->second == name) values = "{ values = [16, 32, 64], default = 32 }";
+      if (open) values += check("a macro that the source leaves open; threads of a block", name);
+      add_parameter(name, values);
+    }
+  }
+
+  bool in_parameters(const std::string& name) const {
+    return std::any_of(parameters_.begin(), parameters_.end(),
+                       [&](const auto& parameter) { return parameter.first == name; });
+  }
+
+  /// [kernel.options]: of the compiler of a host function, and macros that are only asked for.
+  std::string options() const {
+    std::vector<std::string> options;
+    if (language_.kind == Kind::host) {
+      options = {"{{OPTIMISE}}", "-march=native"};
+      if (kernel_source::blank_comments(text_).find("pragma omp") != std::string::npos)
+        options.emplace_back("-fopenmp");
+    }
+    for (const std::string& flag : flags_) options.push_back("{{" + flag + "}}");
+    if (options.empty()) return {};
+    return fmt::format("[kernel.options]\n{} = [\"{}\"]\n\n", language_.key, fmt::join(options, "\", \""));
+  }
+
+  std::string verification() {
+    std::string text =
+        "# Every configuration's outputs are compared with those of the first one. Better: name a reference in\n"
+        "# [verification.kernel] or [verification.host_function] (the page \"Measuring\", verification).\n";
+    if (sums_.empty()) return text;
+    text += "[verification]\ncompare = {";
+    for (std::size_t i = 0; i < sums_.size(); ++i) text += fmt::format("{} {} = \"sum\"", i == 0 ? "" : ",", sums_[i]);
+    return text + " }" + check("each block has a result of its own: their sums are compared", "compare") + "\n";
   }
 
   /// Usual values: large enough that a GPU is busy, small enough that a first try takes seconds.
   void set_sizes() {
-    const long value = language_.kind == Kind::host ? (sizes_.size() == 1 && !two_dimensional() ? 1048576 : 512)
+    const bool plane = dimensions_ == 2 || sizes_.size() > 1 || two_dimensional();
+    const bool opencl = std::string(language_.key) == "opencl";  // which may well be a CPU
+    const bool long_loops = std::any_of(sizes_.begin(), sizes_.end(), [&](const auto& size) {
+      const auto counters = use_.loop_counters();
+      return std::any_of(counters.begin(), counters.end(),
+                         [&](const std::string& counter) { return bound(counter, 2) == size.second; });
+    });
+    const long value = language_.kind == Kind::host ? (plane ? 512 : 1048576)
                        : dimensions_ == 3           ? 128
-                       : dimensions_ == 2 || sizes_.size() > 1 || two_dimensional() ? 1024
-                                                                                    : 4194304;
+                       : plane                      ? (opencl && long_loops ? 256 : 1024)
+                       : long_loops                 ? 16384
+                                                    : 4194304;
     for (const auto& [name, constant] : sizes_)
-      constants_.emplace_back(constant, fmt::format("{}  # CHECK: the size that the application uses", value));
+      constants_.emplace_back(constant, std::to_string(value) + check("the size that the application uses", constant));
   }
 
   bool two_dimensional() const {
@@ -464,13 +765,13 @@ class Draft {
   std::string head() const {
     std::string text = fmt::format(
         "#:schema problem.schema.json\n"
-        "# A first problem file for {}, written by \"ergotune init\". Lines with CHECK hold a guess.\n"
+        "# A first problem file for {}, written by \"ergotune init\"; each CHECK marks a guess.\n"
         "# Editors complete it after: ergotune schema > problem.schema.json\n"
         "name = \"{}\"\n"
         "objective = \"time\"  # \"energy\" where the device has a sensor: see \"ergotune devices\"\n",
         kernel_.name, kernel_.name);
-    if (!restriction_.empty()) text += fmt::format("restrictions = [\"{}\"]\n", restriction_);
-    return text + "\n";
+    if (!restrictions_.empty()) text += fmt::format("restrictions = [\"{}\"]\n", fmt::join(restrictions_, "\", \""));
+    return text + remarks_ + "\n";
   }
 
   static std::string table(const char* name, const Lines& lines) {
@@ -496,7 +797,16 @@ class Draft {
   std::map<std::string, std::string> blocks_;               ///< variables that number the blocks: how many there are
   std::set<std::string> tunable_;
   Lines constants_, parameters_;
-  std::string restriction_, block_threads_ = "1";
+  std::vector<draft::UndefinedName> undefined_;
+  std::vector<std::string> unbound_;          ///< sizes that the body does not name
+  std::vector<std::string> reach_;            ///< elements, or blocks, in each dimension of the launch
+  std::set<int> of_block_;                    ///< dimensions in which a block has an element, not a thread
+  std::set<std::string> factors_;             ///< names of the work for each thread
+  std::map<std::string, std::string> tiles_;  ///< threads of a block in a dimension in which it has a larger tile
+  std::vector<std::string> flags_;            ///< parameters that are compiler options
+  std::vector<std::string> sums_;             ///< outputs with a partial result for each block
+  std::vector<std::string> restrictions_;
+  std::string block_threads_ = "1", remarks_;
   int dimensions_ = 1;
   std::vector<std::string> questions_;
 };
