@@ -20,12 +20,8 @@ namespace {
 
 bool runs_here(const Problem& problem) {
   const auto devices = list_devices();
-  return std::any_of(devices.begin(), devices.end(), [&](const DeviceInfo& info) {
-    const device::Backend& backend = device::backend_named(info.backend);
-    const auto has_source = [&](Language language) { return problem.kernel().source_for(language) != nullptr; };
-    return std::any_of(backend.languages.begin(), backend.languages.end(), has_source) ||
-           std::any_of(backend.takes.begin(), backend.takes.end(), has_source);
-  });
+  return std::any_of(devices.begin(), devices.end(),
+                     [&](const DeviceInfo& info) { return has_source_for(problem.kernel(), info.backend); });
 }
 
 /// What can be done next on this machine: without a GPU, the search space, and where NVRTC is here whether it compiles.

@@ -60,12 +60,17 @@ std::string inside_brackets(const std::string& text, std::size_t open) {
 }  // namespace
 
 KernelUse::KernelUse(const std::string& body) {
-  // std::regex recurses: neither a run of blanks nor a name may be long
-  constexpr std::size_t kLongest = 300;
-  std::size_t name = 0;
+  // std::regex recurses: neither a run of blanks nor a name nor a statement may be long
+  constexpr std::size_t kLongest = 300, kLongestStatement = 2000;
+  std::size_t name = 0, statement = 0;
   for (const char c : body) {
     const bool blank = std::isspace(static_cast<unsigned char>(c));
     name = kernel_source::in_identifier(c) ? name + 1 : 0;
+    statement = c == ';' ? 0 : statement + 1;
+    if (statement > kLongestStatement) {
+      body_ += ';';
+      statement = 0;
+    }
     if (name <= kLongest && !(blank && body_.ends_with(' '))) body_ += blank ? ' ' : c;
   }
   read_assignments();

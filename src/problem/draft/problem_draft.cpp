@@ -106,6 +106,16 @@ std::optional<long> whole_number(const std::string& text) {
   return text.empty() || (*end != '\0' && std::tolower(*end) != 'u') ? std::nullopt : std::optional(value);
 }
 
+/// With one blank where there is white space: std::regex recurses for each character of a run.
+std::string one_blank(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    const bool blank = std::isspace(static_cast<unsigned char>(c)) != 0;
+    if (!blank || !result.ends_with(' ')) result += blank ? ' ' : c;
+  }
+  return result;
+}
+
 /// A type of a problem file, and how many of them an element has: "float4" is four of float32.
 struct Element {
   std::string type;
@@ -230,7 +240,7 @@ class Draft {
   void types() {
     static const std::regex kTypedef("typedef\\s+([A-Za-z_0-9 ]{1,60})\\s+([A-Za-z_0-9]{1,60})\\s*;");
     static const std::regex kUsing("using\\s+([A-Za-z_0-9]{1,60})\\s*=\\s*([A-Za-z_0-9 ]{1,60}?)\\s*;");
-    const std::string& text = outline_.outside;
+    const std::string text = one_blank(outline_.outside);
     for (std::sregex_iterator it(text.begin(), text.end(), kTypedef), end; it != end; ++it)
       types_[(*it)[2].str()] = (*it)[1].str();
     for (std::sregex_iterator it(text.begin(), text.end(), kUsing), end; it != end; ++it)
@@ -290,7 +300,7 @@ class Draft {
         "#\\s*include\\s*<(cstdio|cstdlib|iostream|vector|string|stdio\\.h|stdlib\\.h|"
         "chrono|random|fstream|memory|iomanip|algorithm|sys/time\\.h|time\\.h)>");
     std::smatch header;
-    const std::string text = kernel_source::blank_comments(text_);
+    const std::string text = one_blank(kernel_source::blank_comments(text_));
     if (std::regex_search(text, header, kHostHeader))
       ask(
           fmt::format("{}: <{}> is a header of the host, which run-time compilation does not find: enclose it in "
