@@ -190,7 +190,7 @@ std::shared_ptr<Observer> make_counters_observer(const std::vector<std::string>&
                     device.id.empty() ? "this" : device.id,
                     device.is_cpu             ? "; CPUs have the observer \"perf\""
                     : device.backend == "hip" ? "; AMD's (rocprofiler-sdk) are not read, rocprofv3 counts a "
-                                                "configuration from outside (docs/counters.md)"
+                                                "configuration from outside (the page \"Hardware counters\")"
                                               : ""));
   cupti::ProfiledDevice profiled(cuda::find_device(device.id).device);
   CounterPlan plan = plan_counters(requested, profiled.chip(), profiled.availability());

@@ -413,10 +413,10 @@ void bind_problem(py::module_& module) {
            "The problem as the dict that a JSON problem file holds: sources included, paths absolute; settings of the "
            "run "
            "in \"tune\".\nRaises TypeError where a restriction or a parameter is a function.")
-      .def_static(
-          "from_dict", &problem_from, py::arg("document"),
-          "The problem of such a dict (docs/problem-file.md). Relative paths start from the working directory.\n"
-          "Raises UserError.")
+      .def_static("from_dict", &problem_from, py::arg("document"),
+                  "The problem of such a dict (the page \"The problem file\"). Relative paths start from the working "
+                  "directory.\n"
+                  "Raises UserError.")
       .def(
           "to_t1", [](const ProblemFile& p) { return to_t1_json(p); }, "The problem as T1 JSON text.")
       .def("__repr__", [](const ProblemFile& p) { return "<ergotune.Problem " + p.name + ">"; });

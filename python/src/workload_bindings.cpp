@@ -54,7 +54,8 @@ void verify_kernel(ProblemFile& problem, const std::string& function, const std:
 }
 
 constexpr const char* kAddExecutionParameter =
-    "What is set on the device for a configuration, as [execution] in a problem file (docs/clocks.md).\n\n"
+    "What is set on the device for a configuration, as [execution] in a problem file (the page \"Clocks and power "
+    "limits\").\n\n"
     "Parameters\n----------\nname : {'core_clock_mhz', 'memory_clock_mhz', 'power_limit_w'}\n"
     "values : str, int, list or dict\n    \"all\" that the device has, \"model\" (those that the power model "
     "suggests), a count of\n"

@@ -137,7 +137,8 @@ std::vector<WrittenWisdom> write_wisdom(const std::filesystem::path& folder,
                                         const std::map<std::string, std::vector<WisdomRecord>>& wisdom) {
   std::vector<WrittenWisdom> written;
   for (const auto& [kernel, records] : wisdom)
-    written.push_back({wisdom_file(folder, kernel), kernel, records.size(), add_to_wisdom(folder, kernel, records)});
+    written.push_back({wisdom_file(folder, kernel), kernel, records.size(), add_to_wisdom(folder, kernel, records),
+                       records.empty() ? std::string() : records.back().provenance});
   return written;
 }
 

@@ -25,6 +25,7 @@ struct WrittenWisdom {
   std::filesystem::path file;
   std::string kernel;
   std::size_t records = 0, added = 0;
+  std::string provenance;  ///< of the last record: "measured", "simulated" ...
 };
 /// Adds all of it to the files of a folder.
 std::vector<WrittenWisdom> write_wisdom(const std::filesystem::path& folder,

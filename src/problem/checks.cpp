@@ -78,11 +78,11 @@ void check_kernel(const Kernel& kernel, const Names& constants, const Names& all
 void check_program(const Program& program, const Problem& problem, Names names) {
   for (const std::string_view folder : kProgramFolders) {
     if (names.knows(folder))
-      throw UserError(
-          fmt::format("\"{}\" stands for a folder of the program (docs/programs.md); give the parameter or constant "
-                      "another name",
-                      folder),
-          program.place);
+      throw UserError(fmt::format("\"{}\" stands for a folder of the program (the page \"Tune whole programs\"); give "
+                                  "the parameter or constant "
+                                  "another name",
+                                  folder),
+                      program.place);
   }
   for (const Parameter& parameter : problem.parameters)
     if (program.output.contains(parameter.name))

@@ -46,7 +46,8 @@ std::string something_else(std::string_view text) {
 ProblemFile parse_problem(const std::string& text, const std::filesystem::path& file) {
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) {
-    throw UserError("the problem file is empty; docs/problem-file.md shows a complete one", {file.string(), 0, 0});
+    throw UserError("the problem file is empty; \"ergotune init\" writes one from a kernel's source",
+                    {file.string(), 0, 0});
   }
   if (const std::string message = something_else(text); !message.empty())
     throw UserError(message, {file.string(), 0, 0});

@@ -152,16 +152,34 @@ void widen(PreparedSession& prepared, const ModelEdge& edge, const RankedResults
 
 /// A wrong reference makes every right configuration a wrong one.
 std::string note_of_disagreement(const PreparedSession& prepared, const RankedResults& ranked) {
-  if (prepared.original.verification.kind != Verification::Kind::first_correct || !prepared.live) return {};
+  const Verification& verification = prepared.original.verification;
+  if (verification.kind == Verification::Kind::none || !prepared.live) return {};
   const auto failures = ranked.failures();
   if (failures.empty() || !failures.front().message.starts_with("output ")) return {};  // nothing was compared
   const auto count = [&](Status status) {
     const auto found = ranked.statuses.find(to_string(status));
     return found == ranked.statuses.end() ? std::uint64_t{0} : found->second;
   };
-  if (count(Status::wrong_result) <= count(Status::ok) + count(Status::not_converged)) return {};
-  return "most configurations compute something else than the reference, which is the first one that ran (the default, "
-         "where it does); if that one is wrong, the others may be right: name a reference in [verification]";
+  const std::uint64_t right = count(Status::ok) + count(Status::not_converged);
+  if (verification.kind == Verification::Kind::first_correct)
+    return count(Status::wrong_result) <= right
+               ? std::string()
+               : "most configurations compute something else than the reference, which is the first one that ran (the "
+                 "default, where it does); if that one is wrong, the others may be right: name a reference in "
+                 "[verification]";
+  if (right > 0) return {};
+  const std::string name =
+      verification.kind == Verification::Kind::files ? "the files of [verification.files]"
+      : verification.reference == nullptr
+          ? "the reference of [verification]"
+          : fmt::format("{} (\"{}\")",
+                        verification.kind == Verification::Kind::kernel ? "[verification.kernel]"
+                                                                        : "[verification.host_function]",
+                        verification.reference->function.text());
+  return fmt::format(
+      "no configuration computes what {} does, not even the default: the reference may be wrong, or its "
+      "arguments in another order",
+      name);
 }
 
 }  // namespace

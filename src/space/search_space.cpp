@@ -289,7 +289,9 @@ std::string describe(const std::vector<Parameter>& parameters, const Configurati
   std::string text;
   for (std::size_t p = 0; p < configuration.size() && p < parameters.size(); ++p) {
     if (p > 0) text += ", ";
-    text += parameters[p].name + "=" + configuration[p].to_string();
+    const Value& value = configuration[p];
+    const bool* truth = std::get_if<bool>(&value.data());  // as problem files write it
+    text += parameters[p].name + "=" + (truth == nullptr ? value.to_string() : *truth ? "true" : "false");
   }
   return text;
 }

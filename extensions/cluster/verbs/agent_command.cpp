@@ -68,7 +68,7 @@ void add_agent_command(Verb app) {
   verb.footer(
       "Standard input and output are a pipe to the session, and nothing that prints can disturb it. For a terminal "
       "this is of no\n"
-      "use: see docs/clusters.md.\n"
+      "use: see the page \"Clusters: several nodes\".\n"
       "Example:\n  ergotune tune gemm.toml --node-command 'ssh gpu3 /opt/bin/ergotune agent' --budget 10min");
   verb.callback([node] {
     AgentOptions options;

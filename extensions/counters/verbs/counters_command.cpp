@@ -57,7 +57,7 @@ struct Where {
       throw UserError(
           fmt::format("--device \"{}\": hardware counters are NVIDIA's, of a CUDA device or an architecture such as "
                       "sm_90; CPUs have the observer \"perf\"; AMD's (rocprofiler-sdk) are not read, rocprofv3 "
-                      "counts from outside (docs/counters.md)",
+                      "counts from outside (the page \"Hardware counters\")",
                       name));
     profiled.emplace(cuda::find_device(device->info().id).device);
     chip = profiled->chip();

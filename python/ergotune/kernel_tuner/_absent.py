@@ -7,7 +7,7 @@ from ._notsupported import NotSupported
 
 _INSIDE = "internal API, not provided; "
 ENERGY = ('ergotune measures power and energy itself: use ergotune.tune(problem, objective="energy", sensors=[...]), and '
-          "parameters of kind core_clock, memory_clock or power_limit for clocks (docs/clocks.md)")
+          "parameters of kind core_clock, memory_clock or power_limit for clocks (the page \"Clocks and power limits\")")
 _TIMES = "ergotune times launches itself; a row's time and times are what this observer gave"
 _STRATEGY = _INSIDE + "give the strategy's name to tune_kernel; your own are classes for strategies.wrapper.OptAlgWrapper"
 _BACKEND = _INSIDE + "ergotune.devices() lists devices, run_kernel runs a kernel"
@@ -18,7 +18,7 @@ MODULES = {
        ("backend", "compiler", "cupy", "hip", "hip.hip", "hip.util", "hypertuner", "julia", "julia_helper", "nvcuda",
         "opencl", "pycuda")},
     "core": _INSIDE + "run_kernel compiles and runs a kernel, tune_kernel tunes it",
-    "hyper": "`ergotune score` scores strategies with their options on recorded spaces (docs/strategies.md)",
+    "hyper": "`ergotune score` scores strategies with their options on recorded spaces (the page \"Search strategies\")",
     "observers.amd": ENERGY,
     **{f"observers.{name}": _TIMES for name in ("compiler", "cupy", "hip", "julia", "nvcuda", "opencl", "pycuda")},
     "runners": _INSIDE + "tune_kernel measures, or simulates from a cache",

@@ -127,7 +127,7 @@ def check(observables, supported):
 def warn_of_fallback(nvidia_smi):
     """Kernel Tuner sets clocks by nvidia-smi where it has no permission itself."""
     if nvidia_smi:
-        warnings.warn("nvidia_smi_fallback has no effect: without permission ergotuned sets clocks (docs/clocks.md)", stacklevel=3)
+        warnings.warn("nvidia_smi_fallback has no effect: without permission ergotuned sets clocks (the page \"Clocks and power limits\")", stacklevel=3)
 
 
 def only_one(names):

@@ -93,7 +93,7 @@ def resolve(strategy, options):
             unused.append(option)
     if unused:
         warnings.warn(f"{name} is ergotune's {here} here, which has no option like {', '.join(unused)}: left out "
-                      f"(its own options: docs/strategies.md)", stacklevel=4)
+                      f"(its own options: the page \"Search strategies\")", stacklevel=4)
     return here, mine
 
 

@@ -27,6 +27,12 @@ void print_confidence(const Confidence& confidence) {
                confidence.confirmation_repeats, 100 * *confidence.probability_best);
     if (confidence.expected_loss) fmt::print(", expected loss {:.2g} %", 100 * *confidence.expected_loss);
     fmt::print("\n");
+    constexpr double kSure = 0.6;
+    if (*confidence.probability_best < kSure)
+      fmt::print(
+          "  below {:.0f} %: its rivals are as good within the noise, and any of them will do where the expected loss "
+          "is small; else quieten the machine and run the command again\n",
+          100 * kSure);
   }
   constexpr double kRepeats = 0.05;
   const Repeats& repeats = confidence.search_repeats;

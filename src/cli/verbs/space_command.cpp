@@ -186,9 +186,12 @@ void print_compiled(const SearchSpace& space, const std::vector<CompiledConfigur
                configurations.size() > 1 ? fmt::format(" and {} others", configurations.size() - 1) : "", message);
 }
 
-void run(const SpaceArguments& arguments) {
+void run(SpaceArguments arguments) {
   if (!arguments.device.empty() && !arguments.profile.empty())
     throw UserError("give --device or --profile, not both: each defines the limits");
+  // of a device that is not here, as `tune` calls it
+  constexpr std::string_view kSimulated = "sim:";
+  if (arguments.device.starts_with(kSimulated)) arguments.profile = arguments.device.substr(kSimulated.size());
   const Problem problem = load_problem(arguments.file);
   std::string device_name;
   Constants properties;
@@ -281,9 +284,10 @@ void add_space_command(Verb app) {
   verb.add_option("file", arguments->file, "Problem file: TOML, T1 JSON, or {\"tune_params\", \"restrictions\"} JSON")
       .required();
   verb.add_option("--device", arguments->device,
-                  "Use the limits of this device (default, where they are asked for: the best here)");
+                  "Use the limits of this device, or of one that is not here by its profile, sim:h100 (default, where "
+                  "limits are asked for: the best here)");
   verb.add_option("--profile", arguments->profile,
-                  "Use the limits of a device profile: a name (h100, k20x ...) or a file");
+                  "The same as --device sim:PROFILE: a name (h100, k20x ...) or a file");
   verb.add_option("--sample", arguments->samples,
                   "Print this many different configurations, uniformly random, as JSON lines");
   verb.add_option("--seed", arguments->seed, "Seed of the sample").show_default();

@@ -68,8 +68,9 @@ std::exception_ptr write_winners(const TuneArguments& arguments, const std::vect
       for (const WrittenWisdom& written :
            write_wisdom(*arguments.wisdom, wisdom_of(session->store, session->session, std::nullopt)))
         if (!arguments.quiet)
-          fmt::print(stderr, "Wisdom: {} ({})\n", written.file.string(),
-                     written.added > 0 ? "a record was added" : "it has this already");
+          fmt::print(stderr, "Wisdom: {} ({}{})\n", written.file.string(),
+                     written.added > 0 ? "a record was added" : "it has this already",
+                     written.provenance == "measured" ? "" : "; its values are " + written.provenance);
   } catch (...) {
     return std::current_exception();
   }

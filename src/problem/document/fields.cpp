@@ -21,8 +21,9 @@ Json fixed_list_type(Json items, int count) {
   return type;
 }
 Json expression_type(Schema& schema) {
-  return schema.named("expression", {{"type", {"number", "boolean", "string"}},
-                                     {"description", "A number, or an expression in quotes: docs/expressions.md"}});
+  return schema.named("expression",
+                      {{"type", {"number", "boolean", "string"}},
+                       {"description", "A number, or an expression in quotes: the page \"Expressions\""}});
 }
 Json value_type(Schema& schema) {
   const Json real{{"type", "object"},

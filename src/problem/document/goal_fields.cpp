@@ -296,7 +296,7 @@ std::vector<Field<Problem>> goal_fields() {
               "plans", "Plans by name: a list of stages each", plans_type, read_plans,
               [](const T& from, Form form) { return write_plans(from.plans, form); }, kGoal),
           table_field<T>("simulation",
-                         "Properties of a launch for simulated devices, as expressions: docs/simulated-devices.md",
+                         "Properties of a launch for simulated devices, as expressions: the page \"Simulated devices\"",
                          simulation_type, read_simulation, field<T>("simulation", &T::simulation, "").write)};
 }
 

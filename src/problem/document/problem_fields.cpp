@@ -135,11 +135,12 @@ const std::vector<Field<Problem>>& fields<Problem>() {
         only<T>(is_single_kernel, written<T>("kernel", "The kernel", kernel_type,
                                              [](const T& from, Form form) { return write(from.kernel(), form); })),
         written<T>(
-            "kernels", "Instead, several kernels by name: docs/several-kernels.md",
+            "kernels", "Instead, several kernels by name: the page \"Tune several kernels together\"",
             [](Schema& schema) { return map_type(kernel_type(schema)); }, write_kernels),
         written<T>("workload", "How several kernels run: its steps and parameters of its own", workload_type,
                    write_workload),
-        written<T>("program", "Instead, a whole program: docs/programs.md", program_type, write_program),
+        written<T>("program", "Instead, a whole program: the page \"Tune whole programs\"", program_type,
+                   write_program),
         field<T>(
             "verification", "How outputs are checked", verification_type,
             [](const Table& at, const Node&, T& to) {

@@ -48,7 +48,7 @@ SourceLanguage language_of(const std::filesystem::path& file) {
   if (found == kLanguages.end())
     throw UserError(
         fmt::format("{}: no first problem file can be written for this kind of source; it can be for .cu, .hip, "
-                    ".cl, .c and .cpp (the page \"Problem file\" of the documentation describes the rest)",
+                    ".cl, .c and .cpp (the page \"The problem file\" of the documentation describes the rest)",
                     file.string()));
   return found->second;
 }

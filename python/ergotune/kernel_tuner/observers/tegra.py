@@ -30,7 +30,7 @@ class TegraObserver(Meter):
         for name, path in (("power_path", power_path), ("temp_path", temp_path)):
             if path:
                 raise NotSupported(f"ergotune.kernel_tuner does not support {name} of TegraObserver: it finds the device's files "
-                                   "(docs/devices.md)")
+                                   "(the page \"Devices and sensors\")")
         self.observables, self.save_all = list(observables), save_all
         self.keys = {name: known[name] for name in observables}
 
