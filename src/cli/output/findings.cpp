@@ -30,8 +30,8 @@ void print_confidence(const Confidence& confidence) {
     constexpr double kSure = 0.6;
     if (*confidence.probability_best < kSure)
       fmt::print(
-          "  below {:.0f} %: its rivals are as good within the noise, and any of them will do where the expected loss "
-          "is small; else quieten the machine and run the command again\n",
+          "  below {:.0f} %: the rivals are as good within the noise; any of them will do where the expected loss is "
+          "small, else measure longer, on a quiet machine (--max-seconds 1)\n",
           100 * kSure);
   }
   constexpr double kRepeats = 0.05;
