@@ -153,6 +153,25 @@ TEST(NewUser, TheNextCommandOfInitWorksHere) {
   EXPECT_EQ(result.exit_code, 0) << result.err << result.out;
 }
 
+TEST(NewUser, AReferenceThatNothingAgreesWithIsNamed) {
+  TemporaryFolder folder;
+  folder.write("p.toml", host_problem(kCopies) +
+                             "[verification.host_function]\nfunction = \"expected_copy\"\nsource = { c = { text = "
+                             "\"void expected_copy(int n, const float* a, float* b) { b[0] = a[0] + 1; }\" } }\n");
+  const auto result = ergotune(folder, {"tune", "p.toml", "--device", "host", "--no-store"});
+  EXPECT_THAT(result.out, AllOf(HasSubstr("wrong_result"), HasSubstr("expected_copy")));
+}
+
+TEST(NewUser, ADeviceThatIsNotHereHasOneNameForTuneAndSpace) {
+  TemporaryFolder folder;
+  folder.write("p.toml", host_problem(kCopies));
+  const auto space = ergotune(folder, {"space", "p.toml", "--device", "sim:h100", "--json"});
+  ASSERT_EQ(space.exit_code, 0) << space.err;
+  EXPECT_EQ(json_of(space)["device"],
+            json_of(ergotune(folder, {"space", "p.toml", "--profile", "h100", "--json"}))["device"]);
+  EXPECT_EQ(ergotune(folder, {"space", "p.toml", "--device", "sim:nosuch"}).exit_code, 2);
+}
+
 TEST(NewUser, ConfigurationsAreCompiledWithoutBeingRun) {
   TemporaryFolder folder;
   folder.write("k.cl", "__kernel void scale(__global REAL* x) { x[0] *= 2; }\n");
