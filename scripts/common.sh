@@ -37,11 +37,11 @@ make_venv() {
   python3 -m venv "$1" && "$1/bin/pip" install -q -r "$2" && cp "$2" "$1/requirements.txt"
 }
 
-# build PRESET [cmake options...]
+# build PRESET [cmake options...]; $targets: only these
 build() {
   local preset=$1
   shift
   say "Building ($preset)"
   cmake --preset "$preset" "$@" >/dev/null
-  cmake --build --preset "$preset"
+  cmake --build --preset "$preset" ${targets:+--target $targets}
 }
