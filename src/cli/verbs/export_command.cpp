@@ -37,8 +37,9 @@ void export_with(const ExportOptions& options) {
   if (options.json) return print_json(document);
   if (!wisdom) {
     const bool best = document.contains("entries");
-    fmt::print("Wrote {}: {} {}\n", options.output, document[best ? "entries" : "rows"].get<std::size_t>(),
-               best ? "best configurations" : "rows");
+    const auto count = document[best ? "entries" : "rows"].get<std::size_t>();
+    fmt::print("Wrote {}: {} {}{}\n", options.output, count, best ? "best configuration" : "row",
+               count == 1 ? "" : "s");
     return;
   }
   for (const auto& file : document["files"])

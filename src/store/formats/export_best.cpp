@@ -72,18 +72,22 @@ std::string to_c_header(const std::vector<BestResult>& best) {
   const std::string name = macro_name(problem);
   const std::string guard =
       fmt::format("{}{}_TUNED_H", std::isdigit(static_cast<unsigned char>(name[0])) ? "PROBLEM_" : "", name);
-  std::string text = fmt::format(
-      "/* Tuned parameters of {}, written by ergotune. Choose the device with -DTARGET_<DEVICE>. */\n"
-      "#ifndef {}\n#define {}\n\n",
-      in_comment(problem), guard, guard);
   std::set<std::string> devices;
+  std::string blocks;
   for (const BestResult& entry : best) {
     const std::string target = macro_name(entry.device);
     if (entry.problem != problem) continue;        // its macros may have the same names
     if (!devices.insert(target).second) continue;  // the first entry of a device holds
-    text += fmt::format("#{} defined(TARGET_{})\n{}", devices.size() == 1 ? "if" : "elif", target, block(entry));
+    blocks += fmt::format("#{} defined(TARGET_{})\n{}", devices.size() == 1 ? "if" : "elif", target, block(entry));
   }
-  if (!best.empty()) text += fmt::format("#else /* default */\n{}#endif\n", block(best.front()));
+  const bool several = devices.size() > 1;
+  std::string text = fmt::format(
+      "/* Tuned parameters of {}, written by ergotune.{} */\n"
+      "#ifndef {}\n#define {}\n\n",
+      in_comment(problem), several ? " -DTARGET_<DEVICE> chooses the device; without it, the latest." : "", guard,
+      guard);
+  if (several) text += blocks + "#else /* default */\n";
+  if (!best.empty()) text += block(best.front()) + (several ? "#endif\n" : "");
   return text + fmt::format("\n#endif /* {} */\n", guard);
 }
 
