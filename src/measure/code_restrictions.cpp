@@ -27,7 +27,8 @@ std::optional<std::string> broken_code_restriction(const Problem& problem, const
       if (!reported) break;
       const double value = quantity->second.value;
       const bool whole = value == std::floor(value) && std::abs(value) < 1e15;
-      values.insert_or_assign(name, whole ? Value(static_cast<std::int64_t>(value)) : Value(value));
+      Value& known = values[name];
+      known = whole ? Value(static_cast<std::int64_t>(value)) : Value(value);
       found.push_back(fmt::format("{} is {:.6g}", name, quantity->second.value));
     }
     if (!reported) continue;

@@ -128,7 +128,8 @@ void print_summary(const SearchSpace& space) {
         values += fmt::format(", ... {}", parameter.values.back().to_literal());
         break;
       }
-      values += (values.empty() ? "" : ", ") + value.to_literal();
+      const bool* truth = std::get_if<bool>(&value.data());  // as problem files write it
+      values += (values.empty() ? "" : ", ") + (truth == nullptr ? value.to_literal() : *truth ? "true" : "false");
     }
     fmt::print("{:<{}}  {:>5}  {}\n", parameter.name, width, parameter.values.size(), values);
   }

@@ -368,7 +368,7 @@ class Draft {
                                               "ROWS", "COLS", "SIZE", "WIDTH", "HEIGHT", "LENGTH", "DEPTH", "COUNT"};
     if (name.as_unroll || name.as_schedule || name.in_condition || name.in_ifdef) return false;
     const std::string& text = name.name;
-    return kNames.contains(text) || text.starts_with("NUM_") || text.starts_with("N_") ||
+    return kNames.contains(text) || text.starts_with("NUM_") || text.starts_with("N_") || text.starts_with("SIZE_") ||
            (contains(text, {"WIDTH", "HEIGHT", "LENGTH"}) && !contains(text, {"TILE", "BLOCK", "PER_"}));
   }
 
@@ -410,6 +410,8 @@ class Draft {
         propose("[1, 2, 4, 8]", "threads");
       } else if (contains(text, {"CHUNK"})) {
         propose("{ values = [1, 4, 16, 64], default = 16 }", "a chunk");
+      } else if (text.size() == 2 && text[0] == 'B' && contains(text, {"M", "N", "K"})) {  // of matrix products
+        propose("[16, 32, 64, 128]", "the size of a tile");
       } else if (contains(text, {"BLOCK", "TILE", "SIZE", "DIM", "THREADS", "GROUP"})) {
         if (host)
           propose("{ values = [8, 16, 32, 64, 128], default = 32 }", "the size of a block");

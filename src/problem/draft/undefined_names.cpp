@@ -167,7 +167,8 @@ class Scan {
     begin = begin == std::string::npos ? 0 : begin + 1;
     begin = text_.find_first_not_of(" \t\n", begin);
     if (begin == std::string::npos || begin >= at) return false;
-    return is_type(word_behind(begin));
+    // "const T t = f<A, B>(c)" uses B
+    return is_type(word_behind(begin)) && text_.substr(begin, at - begin).find_first_of("=<") == std::string::npos;
   }
 
   /// "REAL* x" at the beginning of a statement or a parameter.
