@@ -58,19 +58,23 @@ class Auto : public Strategy {
     if (!handed_over_ && choice_.hand_over_at > 0 && told_.size() >= choice_.hand_over_at) {
       if (!outstanding_.empty()) return {};  // the successor must know everything that was asked
       handed_over_ = true;
-      strategy_ = make_strategy(choice_.successor, context_);
-      for (const auto& [index, outcome] : told_) strategy_->tell(index, outcome);
+      if (companion_ != nullptr) {
+        strategy_ = std::move(companion_);
+      } else {
+        strategy_ = make_strategy(choice_.successor, context_);
+        for (const auto& [index, outcome] : told_) strategy_->tell(index, outcome);
+      }
       told_.clear();
     }
     std::vector<ConfigurationIndex> requested;
+    const bool together = companion_ != nullptr && evaluated_ >= kAlone;
     while (requested.size() < count) {
-      const bool evolves = companion_ != nullptr && evaluated_ >= kAlone && asked_ % kCompanion == 0;
-      const auto next = (evolves ? companion_ : strategy_)->ask(1);
-      ++asked_;
-      if (next.empty() && evolves) continue;
-      if (next.empty()) break;
+      const bool evolves = together && asked_++ % kCompanion == 0;
+      const auto next = (evolves ? companion_ : strategy_)->ask(together ? 1 : count - requested.size());
+      if (next.empty() && !evolves) break;
       // both are told of every outcome: what one has requested need not be requested for the other
-      if (outstanding_.insert(next.front()).second) requested.push_back(next.front());
+      for (const ConfigurationIndex index : next)
+        if (outstanding_.insert(index).second) requested.push_back(index);
     }
     return requested;
   }
