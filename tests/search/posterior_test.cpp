@@ -98,7 +98,9 @@ TEST_F(Posterior, IsThatOfTheTextbook) {
   for (const ConfigurationIndex at : all) {
     const Numbers k = row(at, observed_);
     EXPECT_NEAR(mean[at], centre() + dot(k, weights), 1e-3) << at;
-    EXPECT_NEAR(deviation[at], std::sqrt(variance * (1 - dot(k, solve(gram(observed_), k)))), 2e-3) << at;
+    // of a measurement: with the noise
+    const double explained = dot(k, solve(gram(observed_), k));
+    EXPECT_NEAR(deviation[at], std::sqrt(variance * (1 - explained + std::exp(Scales{}.log_noise))), 2e-3) << at;
   }
 }
 
