@@ -21,6 +21,8 @@ function answerCards(parent) {
   if (head.gains.energy_saved) add(percent(head.gains.energy_saved), 'less energy than the fastest');
   if (head.gains.time_lost) add(percent(head.gains.time_lost), 'more time than the fastest');
   parent.append(cards);
+  if (head.best.probability_best < 0.6)
+    parent.append(element('p', {}, 'The probability is low: the best ones are equally good within the noise. Any of them will do where the expected loss is small; otherwise measure longer on a quiet machine (--max-seconds 1).'));
 }
 
 // Why a row that reads better than the confirmed best stands behind it.
