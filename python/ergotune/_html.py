@@ -18,7 +18,7 @@ def _value(measurement: Dict[str, Any], name: str) -> Dict[str, Any]:
 
 
 def _gain(result: Result) -> str:
-    """How many times as good as the default and the median, as the command prints it; for one objective."""
+    """How many times better than the default and the median, as the command prints it; for one objective."""
     document = result.document
     if document["objective"]["pareto"] or not document["best"]:
         return ""
@@ -26,7 +26,8 @@ def _gain(result: Result) -> str:
     others = {"default": (document["default"] or {}).get("objective"), "median": document["median"]}
     ratios = {name: best / other if result.direction.startswith("max") else other / best
               for name, other in others.items() if other and best > 0 and other > 0}
-    return ", ".join(f"{ratio:.2f} times as good as the {name}" for name, ratio in ratios.items())
+    better, worse = ("faster", "slower") if result.objective == "time" else ("better", "worse")
+    return ", ".join(f"{max(ratio, 1 / ratio):.2f}x {better if ratio >= 1 else worse} than the {name}" for name, ratio in ratios.items())
 
 
 def result_html(result: Result) -> str:

@@ -40,12 +40,15 @@ std::string statuses_line(const RankedResults& ranked) {
   return text.empty() ? "none" : text;
 }
 
-/// "1.43 x as good as the default (2.60 ms)", and the same for the median.
+/// "1.43x faster than the default (2.60 ms)", and the same for the median; "better" where the objective is no time.
 void print_gains(const RankedResults& ranked, double best) {
   const std::string unit = ranked.objective.unit();
+  const bool is_time = ranked.objective.quantity() == "time";
   const auto print_gain = [&](double other, const char* name) {
     if (const auto ratio = gain(best, other, ranked.objective.direction())) {
-      fmt::print("  {:.2f} x as good as the {} ({})\n", *ratio, name, human(other, unit));
+      const char* comparative = *ratio >= 1 ? (is_time ? "faster" : "better") : (is_time ? "slower" : "worse");
+      fmt::print("  {:.2f}x {} than the {} ({})\n", std::max(*ratio, 1 / *ratio), comparative, name,
+                 human(other, unit));
     } else if (best != other) {
       const bool better = ranked.objective.direction() == Direction::maximise ? best > other : best < other;
       fmt::print("  {} {} than the {} ({})\n", human(std::abs(best - other), unit), better ? "better" : "worse", name,
