@@ -252,6 +252,13 @@ extern "C" void t(float* out, const float* in, int n) {
   EXPECT_THAT(draft("t.cpp", "void f(int* x) {\n#pragma omp parallel\n x[0] = 1; }").text, HasSubstr("-fopenmp"));
 }
 
+TEST_F(Draft, TakesTheOneFunctionWithAResultWhereNoneReturnsVoid) {
+  const char* dot = "double dot(const double* a, const double* b, int n) { return n > 0 ? a[0] * b[0] : 0; }\n";
+  EXPECT_EQ(draft("dot.cpp", dot).kernel, "dot");
+  EXPECT_THAT(draft("dot.cpp", dot).questions, Contains(HasSubstr("verified")));
+  EXPECT_EQ(draft("dot.cpp", std::string(dot) + "void scale(double* a, int n) { a[n - 1] *= 2; }\n").kernel, "scale");
+}
+
 TEST_F(Draft, KeepsTheSpellingOfKernelTuner) {
   const char* source =
       "__global__ void f(float* x, int n) { int i = blockIdx.x * block_size_x + threadIdx.x;\n"

@@ -60,18 +60,24 @@ std::string text_of(const std::filesystem::path& file) {
 
 bool is_kernel(const Function& function, const SourceLanguage& language) {
   const auto words = kernel_source::identifiers_in(function.head);
-  if (language.kind == Kind::host)
-    return words.contains("void") && !words.contains("static") && function.name != "main";
+  if (language.kind == Kind::host) return !words.contains("static") && function.name != "main";
   return std::any_of(language.marks.begin(), language.marks.end(),
                      [&](const auto& mark) { return words.contains(mark); });
 }
+
+bool returns_void(const Function& function) { return kernel_source::identifiers_in(function.head).contains("void"); }
 
 const Function& kernel_of(const Outline& outline, const SourceLanguage& language, const std::string& wanted,
                           const std::filesystem::path& file) {
   std::vector<const Function*> kernels;
   std::vector<std::string> names;
+  // of functions for the CPU those that return nothing write to their arguments, as a kernel does
+  const auto is_likely = [&](const Function& function) {
+    return is_kernel(function, language) && returns_void(function);
+  };
+  const bool void_only = std::any_of(outline.functions.begin(), outline.functions.end(), is_likely);
   for (const Function& function : outline.functions) {
-    if (!is_kernel(function, language) && function.name != wanted) continue;
+    if (!(void_only ? is_likely(function) : is_kernel(function, language)) && function.name != wanted) continue;
     kernels.push_back(&function);
     names.push_back(function.name);
   }
@@ -82,7 +88,7 @@ const Function& kernel_of(const Outline& outline, const SourceLanguage& language
   if (!wanted.empty()) return *kernels[static_cast<std::size_t>(found - names.begin())];
   if (kernels.empty())
     throw UserError(fmt::format("{} has no {}", file.string(),
-                                language.kind == Kind::host ? "function that returns void; name one with --kernel"
+                                language.kind == Kind::host ? "function that other files can call"
                                                             : fmt::format("function with {}", language.marks.front())));
   if (kernels.size() > 1)
     throw UserError(
@@ -193,6 +199,9 @@ class Draft {
     host_code();
     const std::string launch = language_.kind == Kind::device ? geometry() : "";
     undefined_parameters();
+    if (!returns_void(kernel_))
+      ask(fmt::format("{} returns its result, which is not verified; let it write to an argument to have it verified",
+                      kernel_.name));
     if (language_.kind == Kind::host) add_parameter("OPTIMISE", "\"-O2\", \"-O3\"", true);
     if (parameters_.empty())  // everything is fixed in the source
       add_parameter(macro_name("BLOCK_SIZE_X", ""),
