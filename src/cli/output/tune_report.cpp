@@ -45,11 +45,13 @@ void print_gains(const RankedResults& ranked, double best) {
   const std::string unit = ranked.objective.unit();
   const bool is_time = ranked.objective.quantity() == "time";
   const auto print_gain = [&](double other, const char* name) {
-    if (const auto ratio = gain(best, other, ranked.objective.direction())) {
+    if (best == other) {
+      fmt::print("  the same as the {}\n", name);
+    } else if (const auto ratio = gain(best, other, ranked.objective.direction())) {
       const char* comparative = *ratio >= 1 ? (is_time ? "faster" : "better") : (is_time ? "slower" : "worse");
       fmt::print("  {:.2f}x {} than the {} ({})\n", std::max(*ratio, 1 / *ratio), comparative, name,
                  human(other, unit));
-    } else if (best != other) {
+    } else {
       const bool better = ranked.objective.direction() == Direction::maximise ? best > other : best < other;
       fmt::print("  {} {} than the {} ({})\n", human(std::abs(best - other), unit), better ? "better" : "worse", name,
                  human(other, unit));

@@ -241,6 +241,8 @@ Node parse_toml(const std::string& text, const std::string& file) {
     throw UserError(fmt::format("this is not TOML: {}{}", words,
                                 ascii ? "" : "; names and text that are not ASCII stand in quotes"),
                     {file, static_cast<int>(begin.line), static_cast<int>(begin.column)});
+  } catch (const UserError& error) {  // an assertion of toml++ does not know its place
+    throw UserError(error.message(), error.place().file.empty() ? SourcePlace{file, 0, 0} : error.place());
   }
 }
 
