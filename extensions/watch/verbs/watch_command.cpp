@@ -57,7 +57,7 @@ void add_watch_command(Verb app) {
   verb.add_option("place", arguments->place, "A store, or a folder with stores").show_default();
   verb.add_option("--session", arguments->session, "Session that is shown first (default: the one worked on last)");
   verb.add_option("--port", arguments->port, "Port on 127.0.0.1; 0: any that is free").show_default();
-  verb.add_flag("--wait", arguments->wait, "Begin also where there is no store yet");
+  verb.add_flag("--wait", arguments->wait, "Wait until the store exists");
   verb.add_option("--until", arguments->until, "End when the process with this id has ended");
   verb.add_option("--descriptor", arguments->descriptor,
                   "Write the line of --json to this descriptor, and nothing else");

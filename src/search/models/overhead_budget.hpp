@@ -1,4 +1,4 @@
-// How much thinking an evaluation is worth: where one takes a millisecond, a strategy that thinks for four is slower
+// How much search overhead an evaluation is worth: where one takes a millisecond, a strategy that thinks for four is slower
 // than luck; where one takes seconds, thought is free.
 #pragma once
 
