@@ -6,7 +6,7 @@ A number that stands beside a paper's carries the rule by which the two are comp
     {{name:.1f ~ 50.9}}          the same sign, and within a factor of 1.25 of 50.9
     {{name:.1f in 1035..1290}}   within an interval; either end may be left out, or be the name of another number
     {{name:.2f sign -}}          below 0 (sign +: above 0); if there are numbers name.low and name.high, so are both of them
-    {{name:.0f put in 16..16}}   "put" before any rule: the number is put in, so that agreement is no finding; "≠" shows all the same
+    {{name:.0f put in 16..16}}   "put" before any rule: the number is put in, so that agreement is not a finding; "≠" shows all the same
     {{agreements a.b c.d}}       "3 of 5": of the page's numbers with a rule, none of them put in, whose names begin with a.b or c.d
 """
 

@@ -11,7 +11,7 @@ Message decode(const Frame& frame, std::type_identity<Message>) {
   Message message;
   reader(static_cast<std::vector<std::string>&>(message));
   reader.end();
-  if (frame.type != 1 || message.empty()) throw FormatError("bytes that are no message");
+  if (frame.type != 1 || message.empty()) throw FormatError("bytes that are not a message");
   return message;
 }
 

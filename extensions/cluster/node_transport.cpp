@@ -66,7 +66,7 @@ void expand_numbers(const std::string& prefix, const std::string& numbers, const
       return !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == text.npos;
     };
     if (!digits(low) || !digits(high))
-      throw UserError(fmt::format("\"{}\" is no list of hosts", prefix + "[" + numbers + "]"));
+      throw UserError(fmt::format("\"{}\" is not a list of hosts", prefix + "[" + numbers + "]"));
     const long last = std::stol(high);
     if (last - std::stol(low) > 100000) throw UserError(fmt::format("[{}] are too many hosts", part));
     for (long n = std::stol(low); n <= last; ++n)
@@ -91,7 +91,7 @@ std::vector<std::string> expand_hosts(const std::string& list) {
     if (open == one.npos && close == one.npos) {
       hosts.push_back(one);
     } else if (open == one.npos || close == one.npos || close < open) {
-      throw UserError(fmt::format("\"{}\" is no list of hosts", one));
+      throw UserError(fmt::format("\"{}\" is not a list of hosts", one));
     } else {
       expand_numbers(one.substr(0, open), one.substr(open + 1, close - open - 1), one.substr(close + 1), hosts);
     }

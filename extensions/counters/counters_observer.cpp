@@ -185,13 +185,13 @@ std::shared_ptr<Observer> make_counters_observer(const std::vector<std::string>&
                                                  std::vector<std::string>* notes) {
   check_counter_names(requested);
   if (device.backend != "cuda")
-    throw UserError(
-        fmt::format("observer \"counters\" reads NVIDIA's hardware counters through CUDA, and {} is no CUDA device{}",
-                    device.id.empty() ? "this" : device.id,
-                    device.is_cpu             ? "; CPUs have the observer \"perf\""
-                    : device.backend == "hip" ? "; AMD's (rocprofiler-sdk) are not read, rocprofv3 counts a "
-                                                "configuration from outside (the page \"Hardware counters\")"
-                                              : ""));
+    throw UserError(fmt::format(
+        "observer \"counters\" reads NVIDIA's hardware counters through CUDA, and {} is not a CUDA device{}",
+        device.id.empty() ? "this" : device.id,
+        device.is_cpu             ? "; CPUs have the observer \"perf\""
+        : device.backend == "hip" ? "; AMD's (rocprofiler-sdk) are not read, rocprofv3 counts a "
+                                    "configuration from outside (the page \"Hardware counters\")"
+                                  : ""));
   cupti::ProfiledDevice profiled(cuda::find_device(device.id).device);
   CounterPlan plan = plan_counters(requested, profiled.chip(), profiled.availability());
   if (notes) notes->push_back(to_string(plan, profiled.chip()));

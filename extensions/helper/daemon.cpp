@@ -40,7 +40,7 @@ class Audit {
     // A pipe that is not read would stop the daemon.
     struct stat info {};
     if (::fstat(descriptor_, &info) != 0 || (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)))
-      throw UserError(fmt::format("cannot write the audit log {}: it is no regular file", file));
+      throw UserError(fmt::format("cannot write the audit log {}: it is not a regular file", file));
   }
   Audit(const Audit&) = delete;
   Audit& operator=(const Audit&) = delete;
@@ -85,7 +85,7 @@ int listen_at(const std::string& path) {
   if (socket < 0) throw Error(std::string("cannot make a socket: ") + std::strerror(errno));
   if (::lstat(path.c_str(), &info) == 0) {
     if (!S_ISSOCK(info.st_mode))
-      throw UserError(path + " is there and is no socket (a link, perhaps): it is not touched");
+      throw UserError(path + " is there and is not a socket (a link, perhaps): it is not touched");
     if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 || errno == EAGAIN)
       throw UserError("another ergotuned listens at " + path);
     ::unlink(path.c_str());

@@ -123,7 +123,7 @@ std::string Service::handle(std::uint64_t number, std::string_view bytes, double
   Header header;
   const auto request = decode_request(bytes, header);
   if (!request) {
-    audit_refusal(client, fmt::format("{} bytes that are no request", bytes.size()), now);
+    audit_refusal(client, fmt::format("{} bytes that are not a request", bytes.size()), now);
     return {};
   }
   if (header.nonce != client.nonce || header.sequence != client.last_sequence + 1) {

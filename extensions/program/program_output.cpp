@@ -118,7 +118,7 @@ std::string OutputPatterns::read(std::string_view out, std::string_view err,
     if (!text) return fmt::format("no line of the output matches '{}', the pattern of \"{}\"", pattern.text, name);
     const auto number = number_in(*text);
     if (!number)
-      return fmt::format("the pattern '{}' of \"{}\" found \"{}\", which is no number", pattern.text, name,
+      return fmt::format("the pattern '{}' of \"{}\" found \"{}\", which is not a number", pattern.text, name,
                          shortened(*text));
     numbers[name] = *number;
   }

@@ -45,7 +45,7 @@ void refuse_missing(const Problem& problem) {
   if (!find_program(name, beside / folder).empty()) return;
   throw UserError(name.find('/') == name.npos
                       ? fmt::format("the program \"{}\" is not to be found in PATH; install it, or give its path", name)
-                      : fmt::format("the program \"{}\" is not there, or is no program: {}", name,
+                      : fmt::format("the program \"{}\" is not there, or is not a program: {}", name,
                                     (beside / folder / name).lexically_normal().string()),
                   program.place);
 }

@@ -85,7 +85,7 @@ class Observer {
   /// What was observed over the configuration. A quantity named like one of ours (time) replaces it, unless
   /// it comes from a phase of its own: energy and its time then come from the same launches.
   virtual std::map<std::string, Quantity> results() = 0;
-  /// Things to know that are no failure: "power cap".
+  /// Things to know that are not failures: "power cap".
   virtual std::vector<std::string> warnings() { return {}; }
   /// What the observer makes of the configuration's status: not_converged, unsupported; ok to leave it alone.
   virtual Status verdict(std::string& message) {

@@ -79,7 +79,7 @@ class Autotuner(TritonAutotuner):  # type: ignore[misc,unused-ignore]
         super().__init__(fn, fn.arg_names, list(configs), list(key), **hooks)
         unknown = [name for name in self.keys if name not in self.arg_names]
         if unknown:
-            raise ValueError(f"key names {unknown[0]!r}, which is no argument of the kernel; there are {', '.join(self.arg_names)}")
+            raise ValueError(f"key names {unknown[0]!r}, which is not an argument of the kernel; there are {', '.join(self.arg_names)}")
         self.result: Optional[Result] = None
         self._space = space
         self._keep = keep

@@ -93,7 +93,7 @@ constexpr const char* kAddBuffer =
     "arguments of\n"
     "    one place, each for other values of a parameter, have one after the other.\n\n"
     "Raises\n------\nUserError\n    For a type that kernels cannot have, and an array with gaps in memory (a slice of "
-    "several dimensions).\nTypeError\n    For what is no array.";
+    "several dimensions).\nTypeError\n    For what is not an array.";
 
 std::optional<Expression> condition(const py::object& when) {
   if (when.is_none()) return std::nullopt;

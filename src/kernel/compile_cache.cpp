@@ -136,7 +136,8 @@ std::uint64_t CompileCache::limit_from_environment() {
   const std::size_t place = std::string_view("KMGT").find(unit);  // 0 for no unit as well
   const std::size_t power = unit.empty() ? 0 : place + 1;
   if (!(number >= 0 && number < 1e9) || unit.size() > 1 || place == std::string::npos)
-    throw UserError(fmt::format("ERGOTUNE_CACHE_LIMIT: \"{}\" is no size; write 500M, 2GiB, or 0 for no limit", text));
+    throw UserError(
+        fmt::format("ERGOTUNE_CACHE_LIMIT: \"{}\" is not a size; write 500M, 2GiB, or 0 for no limit", text));
   return static_cast<std::uint64_t>(std::ldexp(number, static_cast<int>(10 * power)));
 }
 

@@ -178,7 +178,7 @@ class IterationWalk {
       const auto found =
           std::find_if(step.steps.begin(), step.steps.end(), [&](const Step& branch) { return branch.name == name; });
       if (found == step.steps.end())
-        throw UserError(fmt::format("\"order\" names \"{}\", which is no branch of the step", name), step.place);
+        throw UserError(fmt::format("\"order\" names \"{}\", which is not a branch of the step", name), step.place);
       order.push_back(static_cast<std::size_t>(found - step.steps.begin()));
     }
     for (std::size_t b = 0; b < step.steps.size(); ++b)

@@ -56,7 +56,7 @@ Value wisdom_value(const Json& json) {
 }
 
 std::vector<std::int64_t> wisdom_sizes(const Json& json) {
-  if (!json.is_array()) throw std::invalid_argument("\"problem_size\" is no list");
+  if (!json.is_array()) throw std::invalid_argument("\"problem_size\" is not a list");
   std::vector<std::int64_t> sizes;
   for (const auto& size : json) {
     if (!size.is_number_integer())
@@ -112,7 +112,7 @@ WisdomDevice device_in(const Json& json) {
 
 WisdomRecord record_in(const Json& json) {
   WisdomRecord record;
-  if (!json.at("configuration").is_object()) throw std::invalid_argument("\"configuration\" is no table");
+  if (!json.at("configuration").is_object()) throw std::invalid_argument("\"configuration\" is not a table");
   record.configuration = values_in(json, "configuration");
   record.execution = values_in(json, "execution");
   if (json.contains("problem_size")) record.problem_size = wisdom_sizes(json.at("problem_size"));
@@ -193,7 +193,7 @@ Header read_header(const Json& json, Wisdom& wisdom, const std::string& place) {
     wisdom.kernel = header.other.key;
     return header;
   }
-  throw std::invalid_argument("it is no header of a wisdom file");
+  throw std::invalid_argument("it is not a header of a wisdom file");
 }
 
 }  // namespace

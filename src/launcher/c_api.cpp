@@ -36,7 +36,7 @@ int guarded(Call call) {
   } catch (const std::exception& error) {
     last_error = error.what();
   } catch (...) {
-    last_error = "something that is no std::exception was thrown";
+    last_error = "something that is not a std::exception was thrown";
   }
   return kMistake;
 }

@@ -93,7 +93,7 @@ class OpenclNative : public Native {
         api().clGetCommandQueueInfo(native, CL_QUEUE_CONTEXT, sizeof place.context, &place.context, nullptr) !=
             CL_SUCCESS ||
         api().clGetCommandQueueInfo(native, kQueueDevice, sizeof place.device, &place.device, nullptr) != CL_SUCCESS)
-      throw UserError("this is no command queue of OpenCL's");
+      throw UserError("this is not an OpenCL command queue");
     return place;
   }
   DeviceInfo device_at(const Place& place) const override {

@@ -57,7 +57,7 @@ std::optional<PowerSampling> read_csv(const std::filesystem::path& file) {
       double v = 0;
       const char* end = cells[at].data() + cells[at].size();
       if (const auto [rest, error] = std::from_chars(cells[at].data(), end, v); error != std::errc() || rest != end) {
-        throw UserError(fmt::format("{} is no number: \"{}\"", name, cells[at]), {file.string(), number, 0});
+        throw UserError(fmt::format("{} is not a number: \"{}\"", name, cells[at]), {file.string(), number, 0});
       }
       return v;
     };

@@ -195,7 +195,7 @@ void check_counts(const Problem& problem) {
 std::int64_t whole_count(const Value& value, const std::string& what, const SourcePlace& place) {
   const bool whole = value.is_integer() || (value.is_real() && std::floor(value.as_real()) == value.as_real() &&
                                             std::abs(value.as_real()) < 0x1p62);
-  if (!whole) throw UserError(fmt::format("{} is {}, which is no whole number", what, value.to_literal()), place);
+  if (!whole) throw UserError(fmt::format("{} is {}, which is not a whole number", what, value.to_literal()), place);
   return value.as_integer();
 }
 

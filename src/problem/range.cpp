@@ -74,7 +74,7 @@ void read_range(std::string_view text, const SourcePlace& place, Parameter& para
   const auto open = whole.find('(');
   if (!whole.starts_with("range") || open == std::string_view::npos || !trimmed(whole.substr(5, open - 5)).empty() ||
       !whole.ends_with(')')) {
-    throw UserError(fmt::format("\"{}\" is no range; {}", text, kForm), place);
+    throw UserError(fmt::format("\"{}\" is not a range; {}", text, kForm), place);
   }
   const std::string_view inner = whole.substr(open + 1, whole.size() - open - 2);
   const std::vector<Piece> pieces = split_arguments(inner);

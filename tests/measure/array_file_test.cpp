@@ -63,7 +63,7 @@ TEST_F(ArrayFiles, ThatAreNotThereOrOfAnotherSizeAreNamed) {
   EXPECT_THAT(complaint(folder / "none.bin"), HasSubstr("none.bin"));
   EXPECT_THAT(complaint(write("x.bin", elements() + "1")), HasSubstr("13 bytes"));
   EXPECT_THAT(complaint(write("x.npy", npy_header("<f4", 3) + elements().substr(1))), HasSubstr("has 11 bytes"));
-  EXPECT_THAT(complaint(write("x.npy", elements())), HasSubstr("is no whole .npy file"));
+  EXPECT_THAT(complaint(write("x.npy", elements())), HasSubstr("is not a complete .npy file"));
 }
 
 TEST_F(ArrayFiles, OfNumPyMustHaveTheArgumentsType) {

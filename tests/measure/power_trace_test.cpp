@@ -59,7 +59,7 @@ TEST(PowerTraces, LinesThatAreNoneAreNamed) {
   };
   EXPECT_EQ(complaint("time_s,series,value\n\n1,power,2\n"), "");
   EXPECT_NE(complaint("time_s,series,value\n\n1,power\n").find("t.csv:3"), std::string::npos);
-  EXPECT_NE(complaint("time_s,series,value\n12\n").find("is no line of a trace"), std::string::npos);
+  EXPECT_NE(complaint("time_s,series,value\n12\n").find("is not a line of a trace"), std::string::npos);
   EXPECT_NE(complaint("time_s,series,value\n1,power,2x\n").find("\"2x\""), std::string::npos);
   const PowerTrace trace = trace_from_csv(
       "time_s,series,value\n1,temperature_c,50\n1,memory_clock_mhz,5\n1,core_voltage_v,1\n2,a,7\n"

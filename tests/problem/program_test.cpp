@@ -142,12 +142,12 @@ TEST_F(ProgramFileTest, MistakesAreReportedWithTheirPlace) {
   EXPECT_THAT(mistake("command = [\"a\"]\noutput = { rate = 'rate: [0-9]+' }"),
               AllOf(StartsWith("p.toml:6:"), HasSubstr("0 groups in parentheses and needs one")));
   EXPECT_THAT(mistake("command = [\"a\"]\noutput = { rate = '(a)|(b)' }"), HasSubstr("2 groups"));
-  EXPECT_THAT(mistake("command = [\"a\"]\noutput = { rate = '([0-9]+' }"), HasSubstr("is no regular expression"));
+  EXPECT_THAT(mistake("command = [\"a\"]\noutput = { rate = '([0-9]+' }"), HasSubstr("is not a regular expression"));
   EXPECT_THAT(mistake("command = [\"a\"]\noutput = { registers = '([0-9]+)' }"), HasSubstr("quantity of kernels"));
   EXPECT_THAT(mistake("command = [\"a\"]\noutput = { TILE = '([0-9]+)' }"),
               HasSubstr("both a parameter and a quantity"));
   EXPECT_THAT(mistake("command = [\"a\"]\ncheck = '(('"),
-              AllOf(StartsWith("p.toml:6:"), HasSubstr("is no regular expression")));
+              AllOf(StartsWith("p.toml:6:"), HasSubstr("is not a regular expression")));
   EXPECT_THAT(mistake("command = [\"a\"]\ncheck = { reference = \"nothing\" }"), HasSubstr("no file that can be read"));
   EXPECT_THAT(mistake("command = [\"a\"]\ncheck = { file = \"out\" }"), HasSubstr("needs \"reference\""));
   EXPECT_THAT(mistake("command = [\"a\"]\nexit_status = { 0 = \"ok\" }"), HasSubstr("from 1 to 255"));

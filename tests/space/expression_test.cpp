@@ -192,8 +192,8 @@ TEST(Expression, RefusesWhatItCannotParse) {
       {"9223372036854775808", "64 bits"},
       {"3x", "cannot follow"},
       {"a $ b", "not part"},
-      {"(1, 2)", "a list is no value"},
-      {"1 + [2]", "a list is no value"},
+      {"(1, 2)", "a list is not a value"},
+      {"1 + [2]", "a list is not a value"},
       {"in", "not expected"},
   };
   for (const auto& [text, words] : cases) {

@@ -197,7 +197,7 @@ std::string unusual(const LaunchShape& shape, const std::size_t* offset) {
   for (std::size_t d = 0; d < shape.dimensions; ++d) {
     if (offset && offset[d]) return "it is launched with a global offset";
     if (shape.block[d] == 0 || shape.global[d] == 0 || shape.global[d] % shape.block[d])
-      return "its global size is no multiple of its work-group";
+      return "its global size is not a multiple of its work-group";
   }
   return {};
 }

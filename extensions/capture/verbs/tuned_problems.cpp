@@ -59,7 +59,7 @@ std::string difference(const RequestedLaunch& requested, const LaunchGeometry& o
 TunedProblems::TunedProblems(const fs::path& folder, const std::vector<std::string>& others) {
   std::error_code failed;
   if (!fs::is_directory(folder, failed))
-    throw UserError("this is no folder of captures and wisdom", {folder.string(), 0, 0});
+    throw UserError("this is not a folder of captures and wisdom", {folder.string(), 0, 0});
   add(folder, folder);
   std::vector<fs::path> below;
   for (const auto& entry : fs::directory_iterator(folder, failed))

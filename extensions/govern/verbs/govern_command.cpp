@@ -45,7 +45,7 @@ double share_from(std::string text) {
   const double number = std::strtod(text.c_str(), &end);
   const double share = percent ? number / 100 : number;
   if (text.empty() || *end != '\0' || !(share > 0) || !(share < 1))
-    throw UserError(fmt::format("--max-slowdown: \"{}\" is no share between 0 and 1; write 5% or 0.05", given));
+    throw UserError(fmt::format("--max-slowdown: \"{}\" is not a share between 0 and 1; write 5% or 0.05", given));
   return share;
 }
 

@@ -42,7 +42,7 @@ double share_of(std::string text) {
   double number = 0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool whole = error == std::errc() && rest == text.data() + text.size() && std::isfinite(number) && number >= 0;
-  if (!whole) throw UserError(fmt::format("--max-slowdown: \"{}\" is no share; write 5% or 0.05", text));
+  if (!whole) throw UserError(fmt::format("--max-slowdown: \"{}\" is not a share; write 5% or 0.05", text));
   if (!percent && number >= 1)
     throw UserError(
         fmt::format("--max-slowdown: {0} would be {1:g} %; write {0}% or a share such as 0.05", text, 100 * number));

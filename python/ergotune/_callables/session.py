@@ -138,7 +138,7 @@ class Session:
             return {}, arrays.leaves(returned, copied=True)
         for key, value in returned.items():
             if key not in self._arrays:
-                raise Fault("user", f"verify names {key!r}, which is no array among the arguments; there are "
+                raise Fault("user", f"verify names {key!r}, which is not an array among the arguments; there are "
                             f"{', '.join(map(repr, self._arrays))}")
             if not arrays.difference(self._starts[key], value, 0, 0):
                 raise Fault("user", f"the argument {key!r} holds what verify expects before anything has run, so that a configuration "

@@ -139,7 +139,7 @@ def tune_callable(
         raise TypeError("arguments and setup both make the arguments: give one of them")
     default = default or {}
     if unknown := [parameter for parameter in default if parameter not in space]:
-        raise TypeError(f"default names {unknown[0]!r}, which is no parameter of the space")
+        raise TypeError(f"default names {unknown[0]!r}, which is not a parameter of the space")
     for taken in ("node_commands", "nodes"):
         if settings.get(taken):
             raise _core.UserError(f"{taken}: callables run on this machine only")

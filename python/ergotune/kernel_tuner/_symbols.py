@@ -53,7 +53,7 @@ def _text(value):
     if isinstance(value, Symbol):
         return value.text
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{value!r} is no number")
+        raise TypeError(f"{value!r} is not a number")
     return repr(value)
 
 

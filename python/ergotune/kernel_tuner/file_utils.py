@@ -19,7 +19,7 @@ def get_input_file(filepath, validate=True):
     contents = json.loads(Path(filepath).read_text())
     missing = {"ConfigurationSpace", "KernelSpecification"} - set(contents)
     if validate and missing:
-        raise ValueError(f"{filepath} is no T1 file: it has no {', '.join(sorted(missing))}")
+        raise ValueError(f"{filepath} is not a T1 file: it has no {', '.join(sorted(missing))}")
     return contents
 
 

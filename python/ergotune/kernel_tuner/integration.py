@@ -60,7 +60,7 @@ def _word(name):
 def _read_results_file(results_filename):
     document = json.loads(Path(results_filename).read_text())
     if document.get("version_number") != "1.0":
-        raise ValueError(f"{results_filename} is no results file of version 1.0")
+        raise ValueError(f"{results_filename} is not a results file of version 1.0")
     data = document.pop("data")
     document.setdefault("objective_higher_is_better", False)
     document.setdefault("kernel_string", "")

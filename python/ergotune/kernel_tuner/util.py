@@ -42,7 +42,7 @@ def evaluate(expression, values):
 
 
 def replace_param_occurrences(string, params):
-    """The text with each name of ``params`` replaced by its value; names that are no identifiers (``GB/s``) too."""
+    """The text with each name of ``params`` replaced by its value; names that are not identifiers (``GB/s``) too."""
     for name in sorted((n for n in params if not str(n).isidentifier()), key=len, reverse=True):
         string = string.replace(name, repr(params[name]))
     return string
@@ -336,7 +336,7 @@ class Timer:
 
 
 class TuningBudget:
-    """How many configurations and how many seconds a search may take; None is no bound."""
+    """How many configurations and how many seconds a search may take; None means no bound."""
 
     def __init__(self, time_limit=None, max_fevals=None):
         if time_limit is not None and not isinstance(time_limit, timedelta):

@@ -52,7 +52,7 @@ void FrameCutter::skip_preamble() {
       break;
     }
   }
-  if (end - start_ > preamble_) throw FormatError("bytes that are no message");
+  if (end - start_ > preamble_) throw FormatError("bytes that are not a message");
   preamble_ = found == std::string::npos ? preamble_ - (end - start_) : 0;
   start_ = end;
 }
@@ -64,7 +64,7 @@ std::optional<Frame> FrameCutter::next() {
   }
   if (preamble_ > 0) skip_preamble();
   const std::string_view held = std::string_view(buffer_).substr(start_);
-  if (!kind_.magic.starts_with(held.substr(0, kind_.magic.size()))) throw FormatError("bytes that are no message");
+  if (!kind_.magic.starts_with(held.substr(0, kind_.magic.size()))) throw FormatError("bytes that are not a message");
   if (held.size() < kFrameHeader) return std::nullopt;
   const auto header = Reader(held.substr(kind_.magic.size(), kFrameHeader - kind_.magic.size())).take<Header>();
   if (header.version != kind_.version)

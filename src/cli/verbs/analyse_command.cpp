@@ -130,9 +130,9 @@ void analyse(const AnalyseArguments& arguments) {
 
 void add_analyse_command(Verb app) {
   auto arguments = std::make_shared<AnalyseArguments>();
-  Verb verb = app.add_verb(
-      "analyse",
-      "Pareto front and hull, correlations with speed and efficiency, rooflines, and tuning difficulty of stored results");
+  Verb verb = app.add_verb("analyse",
+                           "Pareto front and hull, correlations with speed and efficiency, rooflines, and tuning "
+                           "difficulty of stored results");
   verb.alias("analyze");
   verb.add_option("FILE", arguments->file, "A results database, a Kernel Tuner cache, a T4 file or CSV").required();
   verb.add_option("--session", arguments->session, "Session of a database (the latest)");

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kNoResult =
-    "this is no configuration's fault, so nothing was stored for it: correct it and run again";
+    "no configuration is at fault, so nothing was stored for it: correct it and run again";
 
 /// Why no file of some size can be written in a folder; empty when it can.
 std::string unwritable_reason(const fs::path& folder) {

@@ -121,7 +121,7 @@ std::vector<std::byte> scalar_bytes(ElementType type, const Value& value, const 
         integer = value.as_integer();
       } catch (const Error&) {
         throw UserError(
-            fmt::format("{} is no whole number, but the argument is {}", value.to_string(), to_string(type)), place);
+            fmt::format("{} is not a whole number, but the argument is {}", value.to_string(), to_string(type)), place);
       }
       converted = static_cast<T>(integer);
       const bool negative_in_unsigned = std::is_unsigned_v<T> && integer < 0;

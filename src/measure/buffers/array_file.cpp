@@ -21,8 +21,8 @@ std::size_t data_offset(std::ifstream& in, const std::filesystem::path& file, El
   in.clear();
   const auto header = read_npy_header(beginning);
   if (!header)
-    throw UserError(fmt::format("{}, which {}, is no whole .npy file (numpy.save writes one)", file.string(), what),
-                    place);
+    throw UserError(
+        fmt::format("{}, which {}, is not a complete .npy file (numpy.save writes one)", file.string(), what), place);
   const std::string_view wanted = npy_type_of(to_string(type));
   // one byte is one byte, whatever its order is called
   const bool same = !header->type.empty() && header->type.substr(1) == wanted.substr(1) && header->type[0] != '>';

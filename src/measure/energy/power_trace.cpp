@@ -95,14 +95,14 @@ PowerTrace trace_from_csv(const std::string& text, SourcePlace place) {
     double value = 0;
     const auto [rest, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
     if (error != std::errc() || rest != cell.data() + cell.size())
-      throw UserError(fmt::format("is no number: \"{}\"", cell), place);
+      throw UserError(fmt::format("is not a number: \"{}\"", cell), place);
     return value;
   };
   for (place.line = 1; std::getline(lines, line); ++place.line) {
     if (place.line == 1 || line.empty()) continue;
     // a sensor's id may hold anything but the last comma
     const auto first = line.find(','), last = line.rfind(',');
-    if (first == last) throw UserError("is no line of a trace: time_s,series,value", place);
+    if (first == last) throw UserError("is not a line of a trace: time_s,series,value", place);
     const double time = number(line.substr(0, first)), value = number(line.substr(last + 1));
     const std::string name = line.substr(first + 1, last - first - 1);
     if (name == kLaunches) {

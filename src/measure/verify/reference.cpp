@@ -26,7 +26,8 @@ ExpectedOutputs outputs_from_files(const Problem& problem, const ProblemBuffers&
   for (const auto& [name, file] : problem.verification.files) {
     const auto& known = buffers.outputs();
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw UserError(fmt::format("verification file for \"{}\", which is no output{}", name, suggestion(name, known)));
+      throw UserError(
+          fmt::format("verification file for \"{}\", which is not an output{}", name, suggestion(name, known)));
     outputs[name] = read_array_file(file, buffers.argument(name).type, buffers.bytes(name),
                                     fmt::format("holds the expected contents of \"{}\"", name));
   }

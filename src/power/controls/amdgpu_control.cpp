@@ -175,7 +175,7 @@ class AmdgpuControl final : public Control {
     if (step.kind == kLevelsStep && (step.target == core_file() || step.target == memory_file())) {
       for (const char c : step.value)
         if (c != ' ' && (c < '0' || c > '9'))
-          return {ControlStatus::invalid_value, fmt::format("\"{}\" are no level numbers", step.value)};
+          return {ControlStatus::invalid_value, fmt::format("\"{}\" are not level numbers", step.value)};
       // Outside manual mode the driver chooses among all levels already.
       if (sysfs_.read(level_file()) != "manual") return {};
       return write_file(sysfs_, step.target, step.value);
@@ -183,11 +183,11 @@ class AmdgpuControl final : public Control {
     if (step.kind == kCeilingStep && ceiling_ && step.target == ceiling_file()) {
       const double mhz = std::atof(step.value.c_str());
       if (!(mhz > 0 && mhz < 10000))
-        return {ControlStatus::invalid_value, fmt::format("\"{}\" is no clock", step.value)};
+        return {ControlStatus::invalid_value, fmt::format("\"{}\" is not a clock", step.value)};
       // Any other performance level has lifted the ceiling already.
       return sysfs_.read(level_file()) == kCeilingLevel ? set_ceiling(mhz) : ControlResult();
     }
-    return {ControlStatus::invalid_value, fmt::format("{} {} is no step of this device", step.kind, step.target)};
+    return {ControlStatus::invalid_value, fmt::format("{} {} is not a step of this device", step.kind, step.target)};
   }
 
  private:

@@ -136,7 +136,7 @@ class CpufreqControl final : public Control {
       if (step.kind == kSysfsStep && step.target == policy.governor())
         return restore_text(sysfs_, policy.governor(), step.value);
     }
-    return {ControlStatus::invalid_value, fmt::format("{} {} is no step of this device", step.kind, step.target)};
+    return {ControlStatus::invalid_value, fmt::format("{} {} is not a step of this device", step.kind, step.target)};
   }
 
  private:

@@ -73,7 +73,7 @@ class TegraControl final : public Control {
     if (step.kind == kFrequencyRangeStep && step.target == files().min)
       return restore_range(sysfs_, files(), step.value);
     if (step.kind == kSysfsStep && step.target == railgate()) return restore_text(sysfs_, railgate(), step.value);
-    return {ControlStatus::invalid_value, fmt::format("{} {} is no step of this device", step.kind, step.target)};
+    return {ControlStatus::invalid_value, fmt::format("{} {} is not a step of this device", step.kind, step.target)};
   }
 
  private:

@@ -15,7 +15,7 @@ constexpr const char* kPowerLimit = "nvml-power-limit";
 constexpr const char* kPersistence = "nvml-persistence-mode";
 
 ControlResult bad_value(const RestoreStep& step) {
-  return {ControlStatus::invalid_value, fmt::format("{}: \"{}\" is no value", step.kind, step.value)};
+  return {ControlStatus::invalid_value, fmt::format("{}: \"{}\" is not a value", step.kind, step.value)};
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ ControlResult NvmlControl::put_back(const RestoreStep& step, T wanted, const Ent
 
 ControlResult NvmlControl::restore(const RestoreStep& step) {
   if (step.target != gpu_.uuid)
-    return {ControlStatus::invalid_value, fmt::format("{} {} is no step of this device", step.kind, step.target)};
+    return {ControlStatus::invalid_value, fmt::format("{} {} is not a step of this device", step.kind, step.target)};
   const auto& f = library_->functions();
   const auto result = [&](int code) -> ControlResult {
     if (code == nvml::kOk) return {};

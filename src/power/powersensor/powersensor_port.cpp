@@ -28,7 +28,7 @@ PowersensorPort::PowersensorPort(const std::string& path) : path_(path) {
   };
   if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) fail(fmt::format("{} is in use by another program", path));
   termios line{};
-  if (tcgetattr(descriptor_, &line) != 0) fail(fmt::format("{} is no serial line", path));
+  if (tcgetattr(descriptor_, &line) != 0) fail(fmt::format("{} is not a serial line", path));
   cfmakeraw(&line);
   line.c_cflag = (line.c_cflag & ~static_cast<tcflag_t>(CSIZE | PARENB | CSTOPB | CRTSCTS)) | CS8 | CLOCAL | CREAD;
   line.c_cc[VMIN] = 1;

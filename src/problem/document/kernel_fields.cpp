@@ -758,8 +758,8 @@ void check_outputs(const Table& table, const std::vector<Kernel>& kernels) {
   const std::vector<std::string> known = outputs_of(kernels);
   const auto check = [&](const std::string& name, const SourcePlace& place) {
     if (std::find(known.begin(), known.end(), name) != known.end()) return;
-    throw UserError(fmt::format("\"{}\" is no output of {}{}", name, kernels.size() > 1 ? "the kernels" : "the kernel",
-                                suggestion(name, known)),
+    throw UserError(fmt::format("\"{}\" is not an output of {}{}", name,
+                                kernels.size() > 1 ? "the kernels" : "the kernel", suggestion(name, known)),
                     place);
   };
   for (const std::string& name : table.texts("outputs")) check(name, table.key_place("outputs"));

@@ -226,7 +226,7 @@ std::string serialise(const ProblemFile& problem) {
 ProblemFile deserialise(const std::string& document) {
   Node node = document::parse_json(document, "");
   const Node* version = node.is_table() ? node.find("ergotune_problem") : nullptr;
-  if (!version) throw Error("this is no problem document: it has no version");
+  if (!version) throw Error("this is not a problem document: it has no version");
   if (!(*version == Node(kVersion)))
     throw Error(fmt::format("this problem document has version {}; this ergotune reads version {}",
                             to_json(*version).dump(), kVersion));

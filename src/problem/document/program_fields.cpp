@@ -110,7 +110,7 @@ void check_pattern(const std::string& pattern, int groups, const std::string& wh
         place);
   } catch (const std::regex_error& error) {
     throw UserError(
-        fmt::format("{} is no regular expression: {}; in TOML, write patterns in single quotes", what, error.what()),
+        fmt::format("{} is not a regular expression: {}; in TOML, write patterns in single quotes", what, error.what()),
         place);
   }
 }
@@ -145,7 +145,7 @@ void read_comparison(const Table& table, Program& program) {
   for (const auto& field : fields<ProgramComparison>())
     if (const Node* node = table.find(field.name); node && field.read) field.read(table, *node, compare);
   if (!table.context().trusted && !std::filesystem::is_regular_file(compare.reference))
-    throw UserError(fmt::format("\"{}\" is no file that can be read", compare.reference.string()),
+    throw UserError(fmt::format("\"{}\" is not a file that can be read", compare.reference.string()),
                     table.find("reference")->place);
   program.compare = std::move(compare);
 }
@@ -188,7 +188,7 @@ void read_exit_status(const Table& table, Program& program) {
     const char* end = entry.key.data() + entry.key.size();
     const auto [rest, error] = std::from_chars(entry.key.data(), end, code);
     if (error != std::errc() || rest != end || code < 1 || code > 255)
-      throw UserError(fmt::format("\"{}\" is no exit code; they go from 1 to 255 (0 is always ok)", entry.key),
+      throw UserError(fmt::format("\"{}\" is not an exit code; they go from 1 to 255 (0 is always ok)", entry.key),
                       entry.place);
     const std::string status = text_of(entry.value, "the status of exit code " + entry.key);
     const auto& names = exit_status_names();

@@ -150,7 +150,7 @@ ExecutionParameterSpec read_execution_parameter(const Table& parent, const Entry
   if (node.is_text()) {
     const std::string& word = node.text();
     if (word != "all" && word != "model")
-      throw UserError(fmt::format("\"{}\" is no choice for {}; it is {}", word, entry.key, kForms), node.place);
+      throw UserError(fmt::format("\"{}\" is not a choice for {}; it is {}", word, entry.key, kForms), node.place);
     spec.choice = word == "all" ? Choice::all : Choice::model;
   } else if (node.is_integer()) {
     spec.choice = Choice::equidistant;

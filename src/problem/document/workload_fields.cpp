@@ -209,7 +209,7 @@ class StepReader {
                             const SourcePlace& place) {
     const auto found = std::find(branches.begin(), branches.end(), name);
     if (found == branches.end())
-      throw UserError(fmt::format("\"{}\" is no branch of this step{}", name, suggestion(name, branches)), place);
+      throw UserError(fmt::format("\"{}\" is not a branch of this step{}", name, suggestion(name, branches)), place);
     return step.steps[static_cast<std::size_t>(found - branches.begin())];
   }
 

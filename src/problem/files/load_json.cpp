@@ -90,7 +90,7 @@ ProblemFile load_json_problem(const std::string& text, const std::filesystem::pa
     for (const Entry& entry : root.entries())
       if (!nearest_name(entry.key, keys).empty()) hint = suggestion(entry.key, keys);
     throw UserError(
-        "this JSON is no problem: it has neither \"parameters\" nor \"ConfigurationSpace\" (T1) nor "
+        "this JSON is not a problem: it has neither \"parameters\" nor \"ConfigurationSpace\" (T1) nor "
         "\"tune_params\"" +
             hint,
         root.place());

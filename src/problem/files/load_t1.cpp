@@ -51,8 +51,8 @@ void read_values(std::string_view text, const SourcePlace& place, Parameter& par
   const bool list = inner.starts_with('[') && inner.ends_with(']');
   const bool tuple = inner.starts_with('(') && inner.ends_with(')');
   if (inner.size() < 2 || (!list && !tuple)) {
-    throw UserError(fmt::format("the values \"{}\" of \"{}\" are no list: write \"[1, 2, 4]\" or \"range(1, 9)\"", text,
-                                parameter.name),
+    throw UserError(fmt::format("the values \"{}\" of \"{}\" are not a list: write \"[1, 2, 4]\" or \"range(1, 9)\"",
+                                text, parameter.name),
                     place);
   }
   const std::string_view items = inner.substr(1, inner.size() - 2);

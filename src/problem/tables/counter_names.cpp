@@ -208,7 +208,7 @@ constexpr std::array<CounterInfo, 37> kCounters{{
      {{1, "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"}}},
     {"gpu_time",
      "s",
-     "time of the counted launch itself; the launch is watched, so it is no measurement of time",
+     "time of the counted launch itself; the launch is watched, so it is not a measurement of time",
      1e-9,
      {{1, "gpu__time_duration.sum"}}},
 }};

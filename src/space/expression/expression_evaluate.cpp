@@ -316,7 +316,7 @@ Value evaluate_tree(const ExpressionNode& node, const Scope& scope) {
     case Kind::call:
       return evaluate_call(node, scope);
     case Kind::list:
-      fault("a list is no value by itself");
+      fault("a list is not a value by itself");
   }
   return {};
 }

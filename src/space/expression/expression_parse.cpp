@@ -43,7 +43,7 @@ class Parser {
     auto result = parse_conditional();
     if (token().kind != TokenKind::end) fail(token().offset, unexpected());
     if (result->kind == ExpressionNode::Kind::list)
-      fail(result->offset, "a list is no value by itself; use it after \"in\", or in min(), max() or len()");
+      fail(result->offset, "a list is not a value by itself; use it after \"in\", or in min(), max() or len()");
     return result;
   }
 
@@ -54,7 +54,7 @@ class Parser {
 
   std::string unexpected() const {
     if (token().kind == TokenKind::end) return "the expression ends too early";
-    if (token().spelling == "=") return "\"=\" is no comparison; write \"==\"";
+    if (token().spelling == "=") return "\"=\" is not a comparison; write \"==\"";
     if (token().spelling == "&" || token().spelling == "|" || token().spelling == "!")
       return fmt::format("\"{}\" is not known here; write \"and\", \"or\", \"not\"", token().spelling);
     if (token().kind == TokenKind::symbol || token().kind == TokenKind::name)
@@ -105,7 +105,7 @@ class Parser {
   }
   void no_list(const ExpressionPointer& operand) const {
     if (operand->kind == ExpressionNode::Kind::list)
-      fail(operand->offset, "a list is no value by itself; use it after \"in\", or in min(), max() or len()");
+      fail(operand->offset, "a list is not a value by itself; use it after \"in\", or in min(), max() or len()");
   }
 
   // ---- grammar, loosest first

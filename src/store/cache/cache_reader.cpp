@@ -61,7 +61,7 @@ void read_head(const std::string& text, std::size_t cache_at, const std::filesys
       opened.head.parameters.push_back(std::move(parameter));
     }
   } catch (const Json::exception& error) {
-    throw UserError(fmt::format("this is no Kernel Tuner cache: {}", error.what()), {file.string(), 0, 0});
+    throw UserError(fmt::format("this is not a Kernel Tuner cache: {}", error.what()), {file.string(), 0, 0});
   }
 }
 
@@ -85,7 +85,7 @@ Opened open_cache(TextSource& source, const std::filesystem::path& file) {
         throw UserError("this cache is cut off before its first entry; nothing can be read from it",
                         {file.string(), 0, 0});
       }
-      throw UserError("this is no Kernel Tuner cache: it has no \"cache\"", {file.string(), 0, 0});
+      throw UserError("this is not a Kernel Tuner cache: it has no \"cache\"", {file.string(), 0, 0});
     }
   }
 }

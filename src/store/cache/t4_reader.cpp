@@ -148,7 +148,7 @@ Recording read_t4(const std::filesystem::path& file) {
     rows.finish(recording);
   } catch (const Json::exception& error) {
     if (cut) throw UserError("this T4 file is cut off: its gzip stream has no end", {file.string(), 0, 0});
-    throw UserError(fmt::format("this is no T4 file as its schema describes it: {}", error.what()),
+    throw UserError(fmt::format("this is not a T4 file as its schema describes it: {}", error.what()),
                     {file.string(), 0, 0});
   }
   const bool own_objective = recording.column(recording.objective.text) != nullptr;

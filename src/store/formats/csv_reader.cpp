@@ -126,7 +126,7 @@ class CsvReader {
     recording_.file = file;
     if (parameters_ == 0 || parameters_ == header_.size())
       fail(
-          "this is no recording that ergotune knows: neither a store, a Kernel Tuner cache, T4, nor CSV with "
+          "this is not a recording that ergotune knows: neither a store, a Kernel Tuner cache, T4, nor CSV with "
           "parameters before a column \"status\" or \"time\" (a problem file is for tune, measure and space)",
           1);
     recording_.name = file.filename().string().substr(0, file.filename().string().find('.'));

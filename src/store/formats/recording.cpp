@@ -137,7 +137,7 @@ Recording load_recording(const std::filesystem::path& file, std::int64_t session
   const SourcePlace place{file.string(), 0, 0};
   const std::size_t first = skip_space(text, 0);
   if (first == text.size()) throw UserError("the file is empty", place);
-  if (text.find('\0') != std::string::npos) throw UserError("this is no recording: it is not text", place);
+  if (text.find('\0') != std::string::npos) throw UserError("this is not a recording: it is not text", place);
   Recording recording;
   if (text[first] == '{') {
     const bool t4 = top_level_value(text, "results") != kNotFound && top_level_value(text, "cache") == kNotFound;

@@ -25,7 +25,7 @@ TextSource::TextSource(const std::filesystem::path& file) : file_(file) {
   if (std::filesystem::is_directory(file, error))
     throw UserError("this is a folder, not a file", {file.string(), 0, 0});
   if (std::filesystem::exists(file, error) && !std::filesystem::is_regular_file(file, error))
-    throw UserError("this is no regular file; name the file itself", {file.string(), 0, 0});
+    throw UserError("this is not a regular file; name the file itself", {file.string(), 0, 0});
   file_size_ = std::filesystem::file_size(file, error);
   gzFile handle = ::gzopen(file.c_str(), "rb");
   if (!handle) throw UserError("the file does not exist or cannot be read", {file.string(), 0, 0});
@@ -47,9 +47,9 @@ std::size_t TextSource::read(char* buffer, std::size_t size) {
     throw UserError(fmt::format("the file is damaged ({})", message), {file_.string(), 0, 0});
   }
   if (total_ > kLargestRecording || (total_ > kAlwaysUnpacked && total_ > kMostUnpacked * file_size_))
-    throw UserError(
-        fmt::format("this is no recording: it has more than {} MiB, of a file of {} bytes", total_ >> 20, file_size_),
-        {file_.string(), 0, 0});
+    throw UserError(fmt::format("this is not a recording: it has more than {} MiB, of a file of {} bytes", total_ >> 20,
+                                file_size_),
+                    {file_.string(), 0, 0});
   return got;
 }
 

@@ -97,7 +97,7 @@ void check_store_header(const std::filesystem::path& file) {
     throw UserError("this is a folder, not a store", {file.string(), 0, 0});
   if (const auto status = std::filesystem::status(file, error);
       std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-    throw UserError("this is no regular file (a pipe or a device) and cannot be a store", {file.string(), 0, 0});
+    throw UserError("this is not a regular file (a pipe or a device) and cannot be a store", {file.string(), 0, 0});
   char header[16] = {};
   std::ifstream stream(file, std::ios::binary);
   stream.read(header, sizeof header);

@@ -190,7 +190,7 @@ std::vector<Value> ordered_values(const Candidates& kernel, std::vector<std::siz
 SearchSpace reduce_by_occupancy(const Problem& problem, const SearchSpace& space, Ledger& ledger, double bound,
                                 std::vector<std::string>& notes) {
   if (!(bound > 0 && bound < 1))
-    throw UserError(fmt::format("occupancy {} is no bound: it is a share above 0 and below 1, such as 0.8", bound));
+    throw UserError(fmt::format("occupancy {} is not a bound: it is a share above 0 and below 1, such as 0.8", bound));
   if (space.size() > kEnumerable)
     throw UserError(fmt::format("a space of {} configurations is too large to be reduced by occupancy", space.size()));
   std::vector<Candidates> kernels = candidates_in(problem, space);

@@ -110,7 +110,7 @@ class CostFunc:
         return bounds, x0, eps
 
     def get_bounds(self):
-        """Least and most of each parameter; first and last where its values are no numbers."""
+        """Least and most of each parameter; first and last where its values are not numbers."""
         bounds = []
         for values in self.searchspace.params_values:
             try:
