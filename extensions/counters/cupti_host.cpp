@@ -70,13 +70,6 @@ std::string chip_of_architecture(int architecture) {
   return found == rows.end() ? std::string() : found->chip;
 }
 
-std::vector<std::string> chips() {
-  if (!api().usable()) throw UserError(how_to_get_it());
-  auto list = block(&HostChips::names);
-  check(api().cuptiProfilerHostGetSupportedChips(&list), "cuptiProfilerHostGetSupportedChips");
-  return {list.names, list.names + list.count};
-}
-
 std::vector<std::string> base_metrics(const std::string& chip, int kind) {
   const Host host(chip, {});
   auto list = block(&HostBaseMetrics::count);

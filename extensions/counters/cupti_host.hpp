@@ -14,8 +14,6 @@ struct HostObject;
 /// "GH100" for compute capability 90; empty for one that has no range profiler. Of several chips the first that was
 /// built: they count the same.
 std::string chip_of_architecture(int architecture);
-/// Chips that the library knows. Throws UserError where there is none.
-std::vector<std::string> chips();
 /// The metrics' names before the dot: "dram__bytes_read". Kind: 0 counters, 1 ratios, 2 throughputs.
 std::vector<std::string> base_metrics(const std::string& chip, int kind);
 /// What CUPTI says of a metric ("# of bytes read from DRAM"); empty for one that it does not know.

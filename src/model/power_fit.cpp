@@ -51,7 +51,6 @@ PowerFit::PowerFit(std::span<const PowerSample> samples) {
   }
   memory_varies_ = varies(memory_);
   temperature_varies_ = varies(temperature_);
-  mean_memory_ = memory ? mean(memory_) * clock_scale_ : 0;
   const double middle_memory = memory ? mean(memory_) : 0, middle_temperature = temperature ? mean(temperature_) : 0;
   for (double& m : memory_) m -= middle_memory;
   for (double& t : temperature_) t = (t - middle_temperature) / 100.0;

@@ -49,7 +49,6 @@ class PowerFit {
   bool has_voltage() const { return !volts_.empty(); }
   bool memory_varies() const { return memory_varies_; }
   bool temperature_varies() const { return temperature_varies_; }
-  double mean_memory() const { return mean_memory_; }
   /// Residuals minus free parameters, at least 1.
   double degrees(const Terms& terms) const;
 
@@ -77,7 +76,7 @@ class PowerFit {
                                         std::optional<std::size_t> left_out) const;
 
   std::vector<double> clock_, power_, error_, volts_, memory_, temperature_;
-  double clock_scale_ = 1, power_scale_ = 1, volts_scale_ = 1, lowest_ = 0, mean_memory_ = 0;
+  double clock_scale_ = 1, power_scale_ = 1, volts_scale_ = 1, lowest_ = 0;
   bool errors_known_ = false, memory_varies_ = false, temperature_varies_ = false;
 };
 

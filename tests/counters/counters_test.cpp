@@ -272,7 +272,6 @@ TEST(CuptiBlocks, AreAsLongAsTheHeadersSay) {
   EXPECT_EQ(block(&CounterAvailability::image).size, 40u);
   EXPECT_EQ(block(&HostInitialize::host).size, 48u);
   EXPECT_EQ(block(&HostDeinitialize::host).size, 24u);
-  EXPECT_EQ(block(&HostChips::names).size, 32u);
   EXPECT_EQ(block(&HostBaseMetrics::count).size, 48u);
   EXPECT_EQ(block(&HostProperties::type).size, 60u);
   EXPECT_EQ(block(&HostAddMetrics::count).size, 40u);

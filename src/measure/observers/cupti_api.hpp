@@ -70,10 +70,6 @@ struct HostInitialize : Header {
 struct HostDeinitialize : Header {
   HostObject* host = nullptr;
 };
-struct HostChips : Header {
-  std::size_t count = 0;
-  const char* const* names = nullptr;
-};
 struct HostBaseMetrics : Header {
   HostObject* host = nullptr;
   int type = 0;  ///< 0 counter, 1 ratio, 2 throughput
@@ -187,7 +183,6 @@ struct Api : DriverTable {
 
   EntryPoint<Result(HostInitialize*)> cuptiProfilerHostInitialize{this, "cuptiProfilerHostInitialize"};
   EntryPoint<Result(HostDeinitialize*)> cuptiProfilerHostDeinitialize{this, "cuptiProfilerHostDeinitialize"};
-  EntryPoint<Result(HostChips*)> cuptiProfilerHostGetSupportedChips{this, "cuptiProfilerHostGetSupportedChips"};
   EntryPoint<Result(HostBaseMetrics*)> cuptiProfilerHostGetBaseMetrics{this, "cuptiProfilerHostGetBaseMetrics"};
   EntryPoint<Result(HostProperties*)> cuptiProfilerHostGetMetricProperties{this,
                                                                            "cuptiProfilerHostGetMetricProperties"};

@@ -65,8 +65,6 @@ class DeviceLock {
   /// can't be used.
   static std::optional<DeviceLock> try_take(const StateFolder& folder, const std::string& device_key,
                                             DeviceHolder* holder = nullptr);
-  /// Adopts an inherited descriptor.
-  static DeviceLock adopt(int descriptor) { return DeviceLock(descriptor); }
   DeviceLock(DeviceLock&& other) noexcept;
   DeviceLock& operator=(DeviceLock&& other) noexcept;
   ~DeviceLock();

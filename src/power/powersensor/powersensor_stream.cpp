@@ -26,7 +26,6 @@ void Powersensor3Decoder::feed(std::span<const unsigned char> bytes, std::vector
 
 void Powersensor3Decoder::item(unsigned id, unsigned level, bool flag, std::vector<Sample>& out) {
   if (id == 7 && flag) {
-    if (in_frame_) ++dropped_frames_;  // the next one begins before this one was whole
     if (stamp_) microseconds_ += (level - *stamp_) & 1023;
     stamp_ = level;
     in_frame_ = true;
@@ -53,10 +52,7 @@ void Powersensor3Decoder::finish(std::vector<Sample>& out) {
   for (unsigned pair = 0; pair < 4; ++pair) {
     if (!channels_[2 * pair].in_use || !channels_[2 * pair + 1].in_use) continue;
     const unsigned needed = 3u << (2 * pair);
-    if ((seen_ & needed) != needed) {
-      ++dropped_frames_;
-      return;
-    }
+    if ((seen_ & needed) != needed) return;  // a channel is missing
     sample.watts += value(2 * pair) * value(2 * pair + 1);
   }
   out.push_back(sample);

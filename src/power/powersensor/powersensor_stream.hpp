@@ -33,9 +33,8 @@ class Powersensor3Decoder {
   /// Takes bytes as they come, in pieces of any size; appends complete samples. Gaps longer than the stamp's
   /// 1024 us are short by whole wraps: ClockAnchor makes them good.
   void feed(std::span<const unsigned char> bytes, std::vector<Sample>& out);
-  /// Bytes dropped to find the stream again, and frames dropped because a channel was missing.
+  /// Bytes dropped to find the stream again.
   std::size_t dropped_bytes() const { return dropped_bytes_; }
-  std::size_t dropped_frames() const { return dropped_frames_; }
 
  private:
   void item(unsigned id, unsigned level, bool flag, std::vector<Sample>& out);
@@ -48,7 +47,7 @@ class Powersensor3Decoder {
   std::array<unsigned, 8> levels_{};
   std::optional<unsigned> stamp_;
   std::int64_t microseconds_ = 0;
-  std::size_t dropped_bytes_ = 0, dropped_frames_ = 0;
+  std::size_t dropped_bytes_ = 0;
 };
 
 /// A device's clock on the host's axis. The device spaces its samples, the host says where they lie: bytes

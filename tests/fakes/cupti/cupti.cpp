@@ -158,17 +158,6 @@ EXPORT int cuptiProfilerHostDeinitialize(void* block) {
   delete static_cast<OfHost*>(block)->host;
   return 0;
 }
-EXPORT int cuptiProfilerHostGetSupportedChips(void* block) {
-  ENTER(32);
-  static const char* const names[] = {"GH100", "GB202"};
-  struct Block : Base {
-    std::size_t count;
-    const char* const* names;
-  };
-  static_cast<Block*>(block)->count = 2;
-  static_cast<Block*>(block)->names = names;
-  return 0;
-}
 EXPORT int cuptiProfilerHostGetBaseMetrics(void* block) {
   ENTER(48);
   static const char* names[] = {"smsp__inst_executed", "dram__bytes_read"};
