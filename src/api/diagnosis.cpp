@@ -17,6 +17,7 @@
 #include "ergotune/session.hpp"
 #include "kernel/compile_cache.hpp"
 #include "power/controls/control.hpp"
+#include "power/device_facts.hpp"
 #include "power/guardian/guardian.hpp"
 #include "power/sensors/sensor.hpp"
 
@@ -162,6 +163,13 @@ void look_at_journals(Diagnosis& diagnosis) {
            "ergotune clocks restore"});
 }
 
+void look_at_sharing(Diagnosis& diagnosis, const DeviceInfo& device) {
+  for (const std::string& note : nvml_sharing_notes(device.uuid, device.pci_address))
+    diagnosis.findings.push_back({State::warning, "machine", device.id, note,
+                                  "the page \"Questions and troubleshooting\" of the documentation describes MIG, "
+                                  "exclusive mode and MPS"});
+}
+
 void look_at_folder(Diagnosis& diagnosis, const std::filesystem::path& folder, const std::string& purpose,
                     const std::string& remedy) {
   std::filesystem::path existing = folder;
@@ -222,6 +230,7 @@ Diagnosis diagnose(const std::string& command) {
                  "--store FILE keeps results elsewhere");
   if (const auto cache = CompileCache::default_folder(); !cache.empty())
     look_at_folder(diagnosis, cache, "compiled code", "XDG_CACHE_HOME names another folder");
+  for (const DeviceInfo& device : devices) look_at_sharing(diagnosis, device);
   look_at_load(diagnosis);
   return diagnosis;
 }

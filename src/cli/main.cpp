@@ -19,6 +19,7 @@
 
 #include "base/extensions.hpp"
 #include "cli/command.hpp"
+#include "cli/output/style.hpp"
 #include "device/device.hpp"
 #include "ergotune/error.hpp"
 #include "power/guardian/guardian.hpp"
@@ -147,17 +148,19 @@ bool write_all(int descriptor, std::string_view bytes) {
   return true;
 }
 
-/// Names and messages of strangers may hold escape sequences, which would change the terminal's title or clear it:
-/// control characters become visible, but for line ends, tabs and what begins a line of progress anew.
+/// Makes control characters visible, because names and messages from files may hold escape sequences that change the
+/// terminal's title or clear it. Line ends, tabs and the sequences that ergotune itself prints stay.
 std::string without_control_characters(std::string_view bytes) {
-  constexpr std::string_view kNewLine = "\r\x1b[K";
+  constexpr std::array<std::string_view, 6> kOurs{"\r\x1b[K", "\x1b[0m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m"};
   std::string text;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto ours = std::find_if(kOurs.begin(), kOurs.end(),
+                                   [&](std::string_view sequence) { return bytes.substr(i).starts_with(sequence); });
     const auto c = static_cast<unsigned char>(bytes[i]);
     const auto next = static_cast<unsigned char>(i + 1 < bytes.size() ? bytes[i + 1] : 0);
-    if (bytes.substr(i).starts_with(kNewLine)) {
-      text += kNewLine;
-      i += kNewLine.size() - 1;
+    if (ours != kOurs.end()) {
+      text += *ours;
+      i += ours->size() - 1;
     } else if (c == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F
       text += fmt::format("\\x{:02x}", next);
       ++i;
@@ -227,10 +230,10 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "ergotune: standard output cannot be written: {}\n", std::strerror(errno));
     return with_losses(1);
   } catch (const UserError& error) {
-    fmt::print(stderr, "ergotune: {}\n", error.what());
+    fmt::print(stderr, "{} {}\n", cli::styled("ergotune:", cli::Style::error, STDERR_FILENO), error.what());
     return with_losses(2);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "ergotune: {}\n", error.what());
+    fmt::print(stderr, "{} {}\n", cli::styled("ergotune:", cli::Style::error, STDERR_FILENO), error.what());
     return with_losses(1);
   }
 }

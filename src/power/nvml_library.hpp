@@ -136,6 +136,8 @@ struct Functions : DriverTable {
   EntryPoint<int(Handle, unsigned*)> enforced_power_limit{this, "nvmlDeviceGetEnforcedPowerLimit", Need::optional};
   EntryPoint<int(Handle, unsigned*, unsigned*)> power_limit_range{this, "nvmlDeviceGetPowerManagementLimitConstraints",
                                                                   Need::optional};
+  EntryPoint<int(Handle, unsigned*, unsigned*)> mig_mode{this, "nvmlDeviceGetMigMode", Need::optional};
+  EntryPoint<int(Handle, int*)> compute_mode{this, "nvmlDeviceGetComputeMode", Need::optional};
   EntryPoint<int(Handle, int*)> persistence_mode{this, "nvmlDeviceGetPersistenceMode", Need::optional};
   EntryPoint<int(Handle, int, unsigned*)> application_clock{this, "nvmlDeviceGetApplicationsClock", Need::optional};
   EntryPoint<int(Handle, int, unsigned*)> default_application_clock{this, "nvmlDeviceGetDefaultApplicationsClock",

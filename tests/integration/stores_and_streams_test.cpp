@@ -271,10 +271,12 @@ source = { c = "k.c" }
 }
 
 /// The command on a terminal: all that it was sent.
-std::string on_terminal(const TemporaryFolder& folder, const std::vector<std::string>& arguments) {
+std::string on_terminal(const TemporaryFolder& folder, const std::vector<std::string>& arguments, bool colour = false) {
   int terminal = -1;
   const pid_t child = ::forkpty(&terminal, nullptr, nullptr, nullptr);
   if (child == 0) {
+    ::setenv("TERM", "xterm", 1);
+    colour ? ::unsetenv("NO_COLOR") : ::setenv("NO_COLOR", "1", 1);
     std::vector<std::string> words{ergotune_program()};
     words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> argv;
@@ -310,6 +312,13 @@ TEST(Streams, EscapeSequencesOfOthersReachNoTerminal) {
   EXPECT_THAT(heading.substr(0, heading.find('\n')), HasSubstr("a b")) << "a name is one line";
   EXPECT_THAT(ergotune(folder, {"export", "m.db", "--format", "csv"}).out, HasSubstr("\x1b]0;owned"))
       << "a file gets every byte";
+}
+
+TEST(Streams, AreColouredOnTerminalsUnlessNoColorIsSet) {
+  TemporaryFolder folder;
+  EXPECT_THAT(on_terminal(folder, {"show", "absent.db"}, true), HasSubstr("\x1b[31m"));
+  EXPECT_THAT(on_terminal(folder, {"show", "absent.db"}), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(ergotune(folder, {"show", "absent.db"}).err, Not(HasSubstr("\x1b")));
 }
 
 TEST(Hints, NameTheWholeVerb) {

@@ -1,9 +1,14 @@
 // NVIDIA GPUs by name, what is known of their kind, what their monitor and sensors say at the bounds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "ergotune/error.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
+#include "power/device_facts.hpp"
 #include "power/nvml_library.hpp"
 #include "power/sensors/sensor.hpp"
 
@@ -36,6 +41,24 @@ TEST_F(NvmlGpus, ALostOneHidesNoOther) {
   EXPECT_EQ(library->gpus()[0].uuid, nvml.gpu(1).uuid);
   EXPECT_EQ(library->gpus()[0].architecture, 9u);
   EXPECT_EQ(library->driver_version(), "580.159.00");
+}
+
+TEST_F(NvmlGpus, ThatAreSharedAreReported) {
+  const auto notes = [&](int gpu) { return nvml_sharing_notes(nvml.gpu(gpu).uuid, ""); };
+  setenv("CUDA_MPS_PIPE_DIRECTORY", "/nonexistent", 1);
+  EXPECT_THAT(notes(0), IsEmpty());
+  nvml.gpu(0).mig_mode = 1;
+  EXPECT_THAT(notes(0), ElementsAre(testing::HasSubstr("MIG")));
+  EXPECT_THAT(notes(1), IsEmpty());
+  nvml.gpu(1).compute_mode = 3;
+  EXPECT_THAT(notes(1), ElementsAre(testing::HasSubstr("exclusive")));
+  const auto pipes = std::filesystem::temp_directory_path() / ("mps-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(pipes);
+  std::ofstream(pipes / "control") << "";
+  setenv("CUDA_MPS_PIPE_DIRECTORY", pipes.c_str(), 1);
+  EXPECT_THAT(notes(0), ElementsAre(testing::HasSubstr("MIG"), testing::HasSubstr("MPS")));
+  std::filesystem::remove_all(pipes);
+  unsetenv("CUDA_MPS_PIPE_DIRECTORY");
 }
 
 TEST_F(NvmlGpus, OfAnUnknownGenerationAreRequestedForEverything) {

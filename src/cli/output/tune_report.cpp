@@ -10,6 +10,7 @@
 #include "base/statistics.hpp"
 #include "cli/live_options.hpp"
 #include "cli/output/findings.hpp"
+#include "cli/output/style.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -93,7 +94,7 @@ std::vector<std::string> shown_names(const RankedResults& ranked, const Measurem
 void print_best(const RankedResults& ranked) {
   const std::size_t row = ranked.best.front();
   const Measurement& best = ranked.measurement(row);
-  fmt::print("\nBest configuration:\n  {}\n", ranked.configuration_text(row));
+  fmt::print("\n{}\n  {}\n", styled("Best configuration:", Style::heading), ranked.configuration_text(row));
   const auto value = ranked.value(row);
   // An expression, of which nothing below is the value.
   if (value && ranked.objective.quantity().empty())
@@ -111,7 +112,7 @@ void print_best(const RankedResults& ranked) {
 void print_next_best(const RankedResults& ranked, std::size_t top) {
   const std::string unit = ranked.objective.unit();
   const std::size_t shown = std::min(top, ranked.best.size());
-  if (shown > 1) fmt::print("\nNext best:\n");
+  if (shown > 1) fmt::print("\n{}\n", styled("Next best:", Style::heading));
   for (std::size_t i = 1; i < shown; ++i) {
     const StoredRow& row = ranked.results.rows[ranked.best[i]];
     const auto value = ranked.value(ranked.best[i]);
@@ -175,7 +176,7 @@ void print_text(const std::string& description) {
 
 void print_nothing_worked(const TunedSession& tuned) {
   const ResultSet& results = tuned.ranked.results;
-  fmt::print("No configuration worked");
+  fmt::print("{}", styled("No configuration worked", Style::error));
   if (const auto failures = tuned.ranked.failures(); !failures.empty()) {
     const FailureGroup& commonest = failures.front();
     fmt::print("; the commonest failure ({} of them) is\n  {}: {}", commonest.count, to_string(commonest.status),

@@ -11,6 +11,7 @@
 #include "device/device.hpp"
 #include "ergotune/error.hpp"
 #include "power/controls/control.hpp"
+#include "power/device_facts.hpp"
 #include "power/sensors/sensor.hpp"
 
 namespace ergotune::cli {
@@ -22,11 +23,12 @@ struct DeviceLine {
   DeviceInfo info;
   std::vector<std::string> sensors, controls;
   std::vector<std::string> missing;  ///< sensors looked for, controls and why not, in words
+  std::vector<std::string> sharing;  ///< what restricts or disturbs measurements because the device is shared
   std::string refused;               ///< its control, where that may not be used
 };
 
 DeviceLine look_at(const DeviceInfo& info) {
-  DeviceLine line{info, {}, {}, {}, {}};
+  DeviceLine line{info, {}, {}, {}, nvml_sharing_notes(info.uuid, info.pci_address), {}};
   for (const auto& sensor : sensors_for_device(info.uuid, info.pci_address, info.is_cpu, &line.missing))
     line.sensors.push_back(sensor->info().id);
   std::string why_not;
@@ -56,6 +58,7 @@ Json to_json(const DeviceLine& line) {
   device["properties"] = Json::object();
   for (const auto& [name, value] : line.info.properties) device["properties"][name] = to_json(value);
   device["missing"] = line.missing;
+  device["notes"] = line.sharing;
   return device;
 }
 
@@ -222,6 +225,8 @@ void add_devices_command(Verb app) {
     print_others(others);
     if (options->details)
       for (const auto& line : lines) print_details(line);
+    for (const auto& line : lines)
+      for (const auto& note : line.sharing) fmt::print(stderr, "note: {}: {}\n", line.info.id, note);
     for (const auto& note : notes) fmt::print(stderr, "unavailable: {}\n", note);
   });
 }

@@ -8,8 +8,23 @@
 #include "api/diagnosis.hpp"
 #include "base/process/process.hpp"
 #include "cli/command.hpp"
+#include "cli/output/style.hpp"
 
 namespace ergotune::cli {
+namespace {
+
+Style style_of(Finding::State state) {
+  switch (state) {
+    case Finding::State::ok:
+      return Style::good;
+    case Finding::State::failed:
+      return Style::error;
+    default:
+      return Style::warning;
+  }
+}
+
+}  // namespace
 
 void add_doctor_command(Verb app) {
   auto json = std::make_shared<bool>(false);
@@ -26,7 +41,8 @@ void add_doctor_command(Verb app) {
       std::string area;
       for (const Finding& finding : diagnosis.findings) {
         if (finding.area != area) fmt::print("{}{}\n", area.empty() ? "" : "\n", area = finding.area);
-        fmt::print("  {:<8} {}: {}\n", to_string(finding.state), finding.subject, finding.message);
+        fmt::print("  {} {}: {}\n", styled(fmt::format("{:<8}", to_string(finding.state)), style_of(finding.state)),
+                   finding.subject, finding.message);
         if (!finding.remedy.empty()) fmt::print("           -> {}\n", finding.remedy);
       }
       fmt::print("\n{}\n", diagnosis.can_tune() ? "Kernels can be tuned here. Next: ergotune init KERNEL.cu"

@@ -12,6 +12,7 @@
 #include "cli/live_options.hpp"
 #include "cli/output/findings.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/output/style.hpp"
 #include "cli/output/table.hpp"
 #include "ergotune/error.hpp"
 #include "report/ranked_results.hpp"
@@ -83,7 +84,8 @@ void print_best(const RankedResults& ranked) {
   if (ranked.objective.kind() == Objective::Kind::pareto) return;
   const ResultSet& results = ranked.results;
   const Measurement& best = ranked.measurement(ranked.best.front());
-  fmt::print("\nBest configuration\n  {}\n", ranked.configuration_text(ranked.best.front()));
+  fmt::print("\n{}\n  {}\n", styled("Best configuration", Style::heading),
+             ranked.configuration_text(ranked.best.front()));
   std::size_t widest = 0;
   for (const auto& [name, quantity] : best.quantities) widest = std::max(widest, name.size());
   for (const auto& [name, value] : best.metrics) widest = std::max(widest, name.size());

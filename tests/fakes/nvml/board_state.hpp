@@ -91,7 +91,7 @@ struct Gpu {
   std::uint32_t locked_min, locked_max, memory_locked_min, memory_locked_max, application_graphics, application_memory;
   std::uint32_t default_application_graphics, default_application_memory;
   std::uint32_t power_limit_mw, default_power_limit_mw, min_power_limit_mw, max_power_limit_mw;
-  int persistence;
+  int persistence, mig_mode, compute_mode;
   std::uint32_t outer_limit_mw;  ///< a lower limit that something outside of the driver enforces; 0: none
   int ignores_limit;             ///< takes a power limit and draws what it likes
   double clock_settling;         ///< s that a lock of the clock takes to have an effect

@@ -586,6 +586,16 @@ FAKE int nvmlDeviceSetPowerManagementLimit(void* device, unsigned mw) {
     return ok;
   });
 }
+FAKE int nvmlDeviceGetMigMode(void* device, unsigned* current, unsigned* pending) {
+  const Call call("nvmlDeviceGetMigMode", device, true);
+  if (call.failed()) return call.result;
+  give(current, static_cast<unsigned>(call.gpu->mig_mode));
+  return give(pending, static_cast<unsigned>(call.gpu->mig_mode));
+}
+FAKE int nvmlDeviceGetComputeMode(void* device, int* mode) {
+  const Call call("nvmlDeviceGetComputeMode", device, true);
+  return call.failed() ? call.result : give(mode, call.gpu->compute_mode);
+}
 FAKE int nvmlDeviceGetPersistenceMode(void* device, int* mode) {
   const Call call("nvmlDeviceGetPersistenceMode", device, true);
   return call.failed() ? call.result : give(mode, call.gpu->persistence);
