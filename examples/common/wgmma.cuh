@@ -35,6 +35,13 @@ __device__ __forceinline__ void wait_for_multiplications(float (&sums)[rows][cou
 }
 
 // d = a b^T, or d += a b^T where add is not 0: 64 x 2 * count results of the warpgroup, 16 deep. A row of b has the 16 factors.
+__device__ __forceinline__ void multiply_async(float (&d)[8], unsigned long long a, unsigned long long b, int add) {
+  asm volatile(
+      "{ .reg .pred add; setp.ne.b32 add, %10, 0; wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7 }, %8, %9, add, 1, 1, 0, 0; }"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
+      : "l"(a), "l"(b), "r"(add));
+}
 __device__ __forceinline__ void multiply_async(float (&d)[32], unsigned long long a, unsigned long long b, int add) {
   asm volatile(
       "{ .reg .pred add; setp.ne.b32 add, %34, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"

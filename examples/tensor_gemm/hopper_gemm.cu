@@ -13,9 +13,8 @@
 //   GROUP_M                 clusters along M that run side by side before the next along N: what the L2 cache sees
 //   BACK                    1: every other group goes back along N
 //   EVICT                   what the L2 cache gives up: 0 no preference, 1 results first, 2 operands last as well
-//   OUT_COLUMNS             columns of results that are in shared memory on their way out
+//   OUT_COLUMNS             columns of results that are in shared memory on their way out, at least 64 even where BN is less
 //   SPARE                   multiprocessors without a block
-//   SKEW                    steps by which the second consumer runs behind the first, so that one stores while the other multiplies
 #include "tensor.cuh"
 #include "wgmma.cuh"
 #include "hopper.cuh"
@@ -115,8 +114,6 @@ hopper_gemm(const char* __restrict__ a, const char* __restrict__ b, char* __rest
     };
     const unsigned long long policy = EVICT >= 1 ? first_policy() : normal_policy();
     if (thread == 0) see_tensor_map(&maps.c);
-    bool behind = SKEW > 0 && CONSUMERS == 2;
-    if (behind && consumer == 1) meet(8, 256);
     float sums[ROWS][BN / 2];
     for (int tile = blockIdx.x / CLUSTER; tile < TILES; tile += clusters) {
       const Tile place = place_of(tile);
@@ -136,7 +133,6 @@ hopper_gemm(const char* __restrict__ a, const char* __restrict__ b, char* __rest
         if (step > 0) release(before);
         before = stage;
         next();
-        if (behind && consumer == 0 && step == SKEW - 1) let_pass(8, 256), behind = false;
       }
       wait_for_multiplications<0>(sums);
       release(before);
@@ -149,7 +145,7 @@ hopper_gemm(const char* __restrict__ a, const char* __restrict__ b, char* __rest
           if (thread == 0) wait_for_stores();
           meet(1 + consumer, 128);
 #pragma unroll
-          for (int i = 0; i < OUT_COLUMNS / 16; ++i) {
+          for (int i = 0; i < min(OUT_COLUMNS, BN) / 16; ++i) {
             const float* s = &sums[r][(n + 16 * i) / 2];
             const int row = warp * 16 + lane % 16, piece = i % 4 * 2 + lane / 16;
             store_matrices(mine + i / 4 * (64 * 128) + row * 128 + (piece ^ row % 8) * 16, pack_halves(s[0], s[1]), pack_halves(s[2], s[3]),
