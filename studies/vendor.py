@@ -88,6 +88,20 @@ def dgemm_figures():
     return sustained(torch, this_board(), lambda: torch.mm(a, b.t()), 2.0, 0.7)
 
 
+def cublas_transposition(torch, x, y):
+    """y = the transpose of x by cuBLAS's geam."""
+    library, handle = ctypes.CDLL("libcublas.so." + torch.version.cuda.split(".")[0]), ctypes.c_void_p(torch.cuda.current_blas_handle())
+    one, none, (rows, columns) = ctypes.c_float(1), ctypes.c_float(0), x.shape
+    source, out = ctypes.c_void_p(x.data_ptr()), ctypes.c_void_p(y.data_ptr())
+
+    def call():
+        if library.cublasSgeam(handle, 1, 0, rows, columns, ctypes.byref(one), source, columns, ctypes.byref(none), out, rows, out, rows):
+            raise RuntimeError("cublasSgeam failed")
+        return y
+
+    return call
+
+
 def alternatives(torch, kind, constants, buffers):
     """What else does the work of an example on the same buffers (flat, in the order of the example's arguments): calls by name, which
     return their result."""
@@ -101,6 +115,18 @@ def alternatives(torch, kind, constants, buffers):
         a, b = buffers[0].view(size("SIZE_K"), -1), buffers[1].view(size("SIZE_K"), -1)
         c = torch.empty(size("SIZE_N"), size("SIZE_M"), device="cuda")
         return {"cuBLAS": lambda: torch.mm(b.t(), a, out=c)}
+    if kind == "dgemm":  # C = A B, column after column
+        a, b = buffers[0].view(size("SIZE_K"), -1), buffers[1].view(size("SIZE_N"), -1)
+        c = torch.empty(size("SIZE_N"), size("SIZE_M"), device="cuda", dtype=a.dtype)
+        return {"cuBLAS": lambda: torch.mm(b, a, out=c)}
+    if kind == "gemv":
+        a, y = buffers[0].view(size("ROWS"), -1), torch.empty(size("ROWS"), device="cuda")
+        fast = compiled(lambda a, x: a @ x)
+        return {"cuBLAS": lambda: torch.mv(a, buffers[1], out=y), "torch.compile": lambda: fast(a, buffers[1])}
+    if kind == "transpose":
+        x, y = buffers[0].view(size("ROWS"), -1), torch.empty(size("COLUMNS"), size("ROWS"), device="cuda")
+        fast = compiled(lambda x: x.t().contiguous())
+        return {"cuBLAS": cublas_transposition(torch, x, y), "PyTorch": lambda: y.copy_(x.t()), "torch.compile": lambda: fast(x)}
     if kind == "attention":
         from torch.nn.attention import SDPBackend, sdpa_kernel
 
