@@ -66,6 +66,7 @@ constexpr Example kAll[] = {
     {"fourier_dedispersion/fourier_dedispersion.toml", "opencl", 1, 1},
     {"gemm/gemm_going_green.toml", "opencl", 1, 1},
     {"gemm/gemm_hub.toml", "opencl", 0, 1},
+    {"gemv/gemv.toml", "opencl", 1, 1},
     {"idg/degridder.toml", "opencl", 1, 1},
     {"idg/gridder.toml", "opencl", 1, 1},
     {"hotspot/hotspot.toml", "opencl", 1, 1},
@@ -79,11 +80,14 @@ constexpr Example kAll[] = {
     {"sgemm/sgemm.toml", "opencl", 1, 1},
     {"softmax/softmax.toml", "opencl", 1, 1},
     {"spmv/spmv.toml", "opencl", 1, 1},
+    {"transpose/transpose.toml", "opencl", 1, 1},
     {"attention/attention.toml", "cuda", 0, 1},
     {"attention/hopper_attention.toml", "cuda", 0, 1},
     {"tensor_correlator/tensor_correlator.toml", "cuda", 0, 1},
     {"tensor_correlator/tensor_correlator_8bit.toml", "cuda", 0, 1},
+    {"tensor_dgemm/tensor_dgemm.toml", "cuda", 0, 1},
     {"tensor_gemm/hopper_gemm.toml", "cuda", 0, 1},
+    {"tensor_gemm/skinny_gemm.toml", "cuda", 0, 1},
     {"tensor_gemm/tensor_gemm.toml", "cuda", 0, 1},
 };
 
@@ -154,7 +158,8 @@ INSTANTIATE_TEST_SUITE_P(Examples, CudaExample,
 
 /// Every problem of examples/ with a source in CUDA C++, without those that are written for NVIDIA's tensor cores.
 std::vector<std::string> portable_examples() {
-  constexpr std::array nvidias = {"attention/", "energy_kernels/tensor.toml", "tensor_correlator/", "tensor_gemm/"};
+  constexpr std::array nvidias = {"attention/", "energy_kernels/tensor.toml", "tensor_correlator/", "tensor_dgemm/",
+                                  "tensor_gemm/"};
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kExamples)) {
     const std::string file = std::filesystem::relative(entry.path(), kExamples).string();
