@@ -284,10 +284,10 @@ efficiency = "{0.95 if memory or name == 'tcc' else share:.4g}\""""
 
 
 def table_two(study):
-    """Figure 10 and Table II: six kernels at the highest clock, and at the best within 10 % of the ridge, which was searched for."""
+    """Figure 10 and Table II: six kernels at the highest clock, and at the best within 10 % of the profile's ridge."""
     rows = []
     for board in MODELLED:
-        ridge = study.numbers[f"{study.name}.ridge.simulated.{board}"]
+        ridge = profile(board)["power"]["ridge_mhz"]
         curves = {}
         for kernel, (tops, tops_after, gops, gops_after, clock) in zip(KERNELS, TABLE_TWO[board]):
             _, found = study.everything(radio_kernel(study, kernel, board), board)
@@ -300,17 +300,17 @@ def table_two(study):
                          "paper_watts_before": 1000 * tops / gops})
             least = min(r["energy"] for r in found)
             curves[kernel] = ([(r["core_clock_mhz"], r["energy"] / least) for r in sorted(found, key=lambda r: r["core_clock_mhz"])], "line")
-            study.note_searched(**{f"table2_gained__{board}__{kernel}": rows[-1]["gained_percent"], f"table2_speed__{board}__{kernel}": rows[-1]["speed_percent"],
+            study.note(**{f"table2_gained__{board}__{kernel}": rows[-1]["gained_percent"], f"table2_speed__{board}__{kernel}": rows[-1]["speed_percent"],
                           f"table2_mhz__{board}__{kernel}": rows[-1]["tuned_mhz"]})
         own = [r for r in rows if r["board"] == board]
         for what in ("gained_percent", "speed_percent"):
-            study.note_searched(**{f"table2_{what}_mean__{board}": mean([r[what] for r in own])})
+            study.note(**{f"table2_{what}_mean__{board}": mean([r[what] for r in own])})
         study.figure(f"figure10-{board}", f"{board}: modelled energy of six kernels", "MHz", "of the least", curves)
     study.table("table2", rows)
     for name, what in (("gain", "gained_percent"), ("loss", "speed_percent")):
         values, papers = [r[what] for r in rows], [r[f"paper_{what}"] for r in rows]
         middle, deviation = mean_and_deviation(values)
-        study.note_searched(**{f"table2_{name}_mean": middle, f"table2_{name}_deviation": deviation, f"table2_{name}_least": min(values),
+        study.note(**{f"table2_{name}_mean": middle, f"table2_{name}_deviation": deviation, f"table2_{name}_least": min(values),
                       f"table2_{name}_most": max(values), f"table2_{name}_correlation": correlation(values, papers),
                       f"table2_{name}_mean_difference": mean([abs(a - b) for a, b in zip(values, papers)])})
 
