@@ -34,7 +34,7 @@ class Study:
         self.provenance = "measured" if self.measured else "simulated"
         self.output = pathlib.Path(output) / name / ("measured" if self.measured else "")
         self.output.mkdir(parents=True, exist_ok=True)
-        self.numbers = {}
+        self.numbers, self.searched = {}, set()
         self.say = say or (lambda text: None)
 
     def of_measurement(self, name):
@@ -103,8 +103,13 @@ class Study:
 
     def note(self, **numbers):
         """Numbers by name, dots written as double underscores; None is none."""
-        self.numbers.update({f"{self.name}.{self.part}{name.replace('__', '.')}": value for name, value in numbers.items()
-                             if value is not None})
+        named = {f"{self.name}.{self.part}{name.replace('__', '.')}": value for name, value in numbers.items() if value is not None}
+        self.numbers.update(named)
+        return named
+
+    def note_searched(self, **numbers):
+        """Numbers that depend on what a search chose to measure: another version of it may give others."""
+        self.searched.update(self.note(**numbers))
 
     def table(self, name, rows):
         """Rows (dictionaries with the same keys) as CSV; each says where its numbers come from."""

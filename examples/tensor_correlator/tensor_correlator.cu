@@ -12,6 +12,8 @@
 //   WARPS_M, WARPS_N         its warps
 //   CHUNKS                   of TIMES times in shared memory at once
 //   STAGES                   of them on their way
+//   PORTABLE                 1: results reach memory by way of shared memory, 256 bytes in order for one receiver j; 0: straight
+//                            from registers, 128 bytes
 #include "tensor.cuh"
 
 #define THREADS (32 * WARPS_M * WARPS_N)
@@ -96,17 +98,41 @@ tensor_correlator(const char* __restrict__ in, Result* __restrict__ out) {
     }
   }
 
+  const auto write = [&](int row, int column, Result result) {
+    const int i = row / 2, j = column / 2;
+    if (i <= j) out[((size_t)channel * (RECEIVERS * (RECEIVERS + 1) / 2) + j * (j + 1) / 2 + i) * 2 + row % 2] = result;
+  };
+  const int first_row = block_i * SIDE + warp_row, first_column = block_j * SIDE + warp_column;
+#if PORTABLE
+  // A warp's 16 x 8 results in turn, each (re, im), in the place of samples that all warps have read.
+  wait_for_copies<0>();
+  __syncthreads();
+  Sum* const tile = reinterpret_cast<Sum*>(ring) + warp * 256;
+#endif
   // A thread has columns q = 0, 1 of one receiver j in rows that are eight apart; a baseline is two rows by two columns.
 #pragma unroll
   for (int r = 0; r < ROWS; ++r)
 #pragma unroll
-    for (int n = 0; n < COLUMNS; ++n)
+    for (int n = 0; n < COLUMNS; ++n) {
+#if PORTABLE
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const int place = (k / 2 * 8 + lane / 4) * 8 + lane % 4 * 2 + k % 2;
+        tile[2 * place] = re[r][n][k];
+        tile[2 * place + 1] = im[r][n][k];
+      }
+      __syncwarp();
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int row = block_i * SIDE + warp_row + r * 16 + half * 8 + lane / 4;
-        const int column = block_j * SIDE + warp_column + n * 8 + lane % 4 * 2;
-        const int i = row / 2, j = column / 2;
-        const Result result = {re[r][n][2 * half], im[r][n][2 * half], re[r][n][2 * half + 1], im[r][n][2 * half + 1]};
-        if (i <= j) out[((size_t)channel * (RECEIVERS * (RECEIVERS + 1) / 2) + j * (j + 1) / 2 + i) * 2 + row % 2] = result;
+        const int row = lane % 16, column = half * 4 + lane / 16 * 2;
+        write(first_row + r * 16 + row, first_column + n * 8 + column, *reinterpret_cast<const Result*>(tile + 2 * (row * 8 + column)));
       }
+      __syncwarp();
+#else
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        write(first_row + r * 16 + half * 8 + lane / 4, first_column + n * 8 + lane % 4 * 2,
+              {re[r][n][2 * half], im[r][n][2 * half], re[r][n][2 * half + 1], im[r][n][2 * half + 1]});
+#endif
+    }
 }

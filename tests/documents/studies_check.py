@@ -49,8 +49,10 @@ except RuntimeError as error:
 else:
     raise AssertionError("a study without its data ran")
 
-assert list(run.differences({"a": 50.0}, {"a": 52.0, "b": 1})) == ["b is not among the kept numbers"]
-assert len(list(run.differences({"a": 50.0, "b": 5000.0}, {"a": 54.0, "b": 5300.0}))) == 2
+assert list(run.differences({"a": 50.0}, {"a": 50.0, "b": 1})) == ["b is not among the kept numbers"]
+assert len(list(run.differences({"a": 50.0, "b": 5000.0}, {"a": 50.1, "b": 5000.0}))) == 1
+searched = lambda now: list(run.differences({"a": 50.0}, {"a": now}, {"a"}, "{{a:.0f in 40..60}}"))
+assert not searched(58.0) and not searched(50.1) and len(searched(64.0)) == 1
 
 drawn = figures.plot("a < b", "x", "y", {"line": ([(0, 1), (2, 3)], "line"), "points": ([(1, 1)], "points")})
 places = [float(c) for e in xml.etree.ElementTree.fromstring(drawn).iter() if e.tag.endswith("circle") for c in (e.get("cx"), e.get("cy"))]

@@ -77,6 +77,56 @@ TEST_F(SysfsControls, TegraPinsTheClockAndPutsItBack) {
   EXPECT_EQ(tree.contents(), before);
 }
 
+TEST_F(SysfsControls, TegraLocksTheMemoryClockAndFreesIt) {
+  control_trees::add_tegra(tree);
+  control_trees::add_tegra_memory_and_modes(tree);
+  const std::string emc = control_trees::kTegraEmc;
+  auto control = open_control("tegra", environment);
+  EXPECT_THAT(control->range(ControlQuantity::memory_clock_mhz).values, ElementsAre(204, 665.6, 2133));
+  EXPECT_FALSE(control->range(ControlQuantity::memory_clock_mhz).current) << "it changes with the load";
+  const auto steps = control->snapshot();
+
+  ASSERT_TRUE(control->set(ControlQuantity::memory_clock_mhz, 665.6).ok());
+  EXPECT_EQ(tree.get(emc + "/rate"), "665600000");
+  EXPECT_EQ(tree.get(emc + "/mrq_rate_locked"), "1");
+  EXPECT_TRUE(control->check(ControlQuantity::memory_clock_mhz, 665.6).ok());
+  tree.put(emc + "/rate", "2133000000");
+  EXPECT_FALSE(control->check(ControlQuantity::memory_clock_mhz, 665.6).ok()) << "another process changed it";
+
+  restore_all(*control, steps);
+  EXPECT_EQ(tree.get(emc + "/mrq_rate_locked"), "0");
+
+  tree.put(emc + "/mrq_rate_locked", "1");
+  const auto locked = control->snapshot();
+  ASSERT_TRUE(control->set(ControlQuantity::memory_clock_mhz, 204).ok());
+  restore_all(*control, locked);
+  EXPECT_EQ(tree.get(emc + "/rate"), "2133000000") << "a rate that was locked before is put back";
+}
+
+TEST_F(SysfsControls, TegraSetsPowerModesBelowTheClocksThatAreSet) {
+  control_trees::add_tegra(tree);
+  control_trees::add_tegra_memory_and_modes(tree);
+  const auto before = tree.contents();
+  auto control = open_control("tegra", environment);
+  const auto range = control->range(ControlQuantity::power_limit_w);
+  EXPECT_THAT(range.values, ElementsAre(10, 15, 20));
+  EXPECT_EQ(range.current, 15);
+  const auto steps = control->snapshot();
+
+  ASSERT_TRUE(control->set(ControlQuantity::core_clock_mhz, 510).ok());
+  ASSERT_TRUE(control->set(ControlQuantity::power_limit_w, 10).ok());
+  EXPECT_EQ(tree.get("/var/lib/nvpmodel/status"), "pmode:0003");
+  EXPECT_EQ(tree.get(std::string(kTegraGpu) + "/max_freq"), "510000000")
+      << "the mode's own limits of clocks came before";
+  EXPECT_TRUE(control->check(ControlQuantity::power_limit_w, 10).ok());
+  EXPECT_TRUE(control->check(ControlQuantity::core_clock_mhz, 510).ok());
+  EXPECT_EQ(control->set(ControlQuantity::power_limit_w, 20).status, ControlStatus::failed) << "it needs a reboot";
+  EXPECT_EQ(control->set(ControlQuantity::power_limit_w, 12).status, ControlStatus::invalid_value);
+
+  restore_all(*control, steps);
+  EXPECT_EQ(tree.contents(), before) << "of the three modes with 15 W the one that was in force";
+}
+
 TEST_F(SysfsControls, AmdgpuSetsLevelsInManualModeAndTheCap) {
   control_trees::add_amdgpu(tree);
   const std::string card = kAmdCard;

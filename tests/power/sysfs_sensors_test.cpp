@@ -108,6 +108,48 @@ TEST(Tegra, ARailThatIsOffIsAFailureNotZeroWatts) {
   EXPECT_EQ(sensor->read(out), ReadStatus::failed);
 }
 
+TEST(Tegra, RailsAreFoundHoweverDeepTheDriverPutsThem) {
+  SysfsTree tree;
+  const std::string chip = "/sys/devices/platform/c240000.i2c/i2c-1/1-0040";
+  tree.put(chip + "/of_node/channel@0/label", std::string("VDD_GPU_SOC\0", 12));
+  tree.put(chip + "/hwmon/hwmon3/power/curr1_input", 500);
+  tree.put(chip + "/hwmon/hwmon3/power/in1_input", 12000);
+  std::filesystem::create_directory_symlink("..", tree.real(chip + "/hwmon/device"));  // as sysfs has it: a loop
+  std::filesystem::create_directories(tree.real("/sys/bus/i2c/drivers/ina3221"));
+  std::filesystem::create_directory_symlink(tree.real(chip), tree.real("/sys/bus/i2c/drivers/ina3221/1-0040"));
+  EXPECT_THAT(ids_of("tegra"), testing::ElementsAre("tegra:VDD_GPU_SOC"));
+  std::vector<Reading> out;
+  ASSERT_EQ(open_sensor("tegra")->read(out), ReadStatus::ok);
+  EXPECT_NEAR(out.at(0).value, 6, 1e-9);
+}
+
+TEST(Tegra, FoldersOfPowerAndTemperatureCanBeGiven) {
+  OrinTree orin;
+  orin.put("/opt/monitor/hwmon7/name", "ina3221");
+  for (const char* file : {"in1_label", "in1_input", "curr1_input", "in2_label", "in2_input", "curr2_input"})
+    std::filesystem::copy(orin.real(std::string(OrinTree::kChip) + "/hwmon/hwmon1/" + file),
+                          orin.real("/opt/monitor/hwmon7/" + std::string(file)));
+  orin.remove("/sys/bus");
+  EXPECT_THAT(ids_of("tegra"), testing::IsEmpty());
+  const auto watts = [](const std::string& id) {
+    std::vector<Reading> out;
+    return open_sensor(id)->read(out) == ReadStatus::ok ? out.at(0).value : 0;
+  };
+  EXPECT_NEAR(watts("tegra:/opt/monitor/"), 10, 0.02) << "the GPU's rail";
+  EXPECT_NEAR(watts("tegra:/opt/monitor/hwmon7/VDD_CPU_CV"), 5, 0.02);
+  const std::string id = open_sensor("tegra:/opt/monitor")->info().id;
+  EXPECT_NEAR(watts(id), 10, 0.02) << id << ": an id opens what it names";
+  EXPECT_THAT(refusal("tegra:/opt/monitor/hwmon7/VDD_CPU"), HasSubstr("VDD_CPU_CV"));
+  EXPECT_THAT(refusal("tegra:/opt/nothing"), HasSubstr("/opt"));
+
+  orin.put("/opt/zone/temp", 61000);
+  setenv("ERGOTUNE_TEGRA_TEMPERATURE", "/opt/zone", 1);
+  const auto monitor = monitor_for_device("GPU-1", "");
+  unsetenv("ERGOTUNE_TEGRA_TEMPERATURE");
+  ASSERT_NE(monitor, nullptr);
+  EXPECT_NEAR(monitor->read().temperature_c.value_or(0), 61, 1e-9);
+}
+
 TEST(Tegra, DevicesGetTheirOwnRails) {
   OrinTree orin;
   const auto gpu = sensors_for_device("GPU-1", "", false);

@@ -188,7 +188,7 @@ def test_a_clock_that_cannot_be_set_is_refused(board, monkeypatch):
                          observers=[NVMLObserver(["nvml_energy"], device=0)], quiet=True)
 
 
-def test_the_others_names():
+def test_the_others_names(monkeypatch):
     from ergotune.kernel_tuner.observers.pmt import PMTObserver
     from ergotune.kernel_tuner.observers.powersensor import PowerSensorObserver
     from ergotune.kernel_tuner.observers.tegra import TegraObserver, get_tegra_gr_clocks
@@ -201,9 +201,10 @@ def test_the_others_names():
     assert TegraObserver(["core_freq", "tegra_energy"]).control == "tegra"
     with pytest.raises(ValueError):
         TegraObserver(["volts"])
-    for path in ({"power_path": "/sys/bus/i2c"}, {"temp_path": "/sys/class/thermal"}):
-        with pytest.raises(ours.NotSupported):
-            TegraObserver(["tegra_power"], **path)
+    monkeypatch.delenv("ERGOTUNE_TEGRA_TEMPERATURE", raising=False)
+    observer = TegraObserver(["tegra_power", "tegra_temp"], power_path="/sys/class/hwmon/hwmon3", temp_path="/sys/class/thermal/thermal_zone1")
+    assert observer.sensors == ("tegra:/sys/class/hwmon/hwmon3",)
+    assert os.environ.pop("ERGOTUNE_TEGRA_TEMPERATURE") == "/sys/class/thermal/thermal_zone1"
     with pytest.raises(ValueError, match="cache"):
         energy.get_frequency_power_relation_fp32(0, simulation_mode=True)
     assert callable(get_tegra_gr_clocks)

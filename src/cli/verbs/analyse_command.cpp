@@ -9,13 +9,15 @@
 #include "cli/command.hpp"
 #include "cli/output/figure.hpp"
 #include "cli/output/progress.hpp"
+#include "ergotune/problem_file.hpp"
 #include "report/recording_analysis.hpp"
+#include "tune/target/simulated_recording.hpp"
 
 namespace ergotune::cli {
 namespace {
 
 struct AnalyseArguments : AnalysisOptions {
-  std::string file, figure;
+  std::string file, device, figure;
   std::int64_t session = 0;
   bool json = false;
 };
@@ -116,7 +118,9 @@ void print_for_people(const RecordingAnalysis& analysis) {
 }
 
 void analyse(const AnalyseArguments& arguments) {
-  const RecordingAnalysis analysis = analyse_recording(load_recording(arguments.file, arguments.session), arguments);
+  Recording recording = arguments.device.empty() ? load_recording(arguments.file, arguments.session)
+                                                 : record_simulated(load_problem(arguments.file), arguments.device);
+  const RecordingAnalysis analysis = analyse_recording(std::move(recording), arguments);
   for (const std::string& warning : analysis.warnings) fmt::print(stderr, "warning: {}\n", warning);
   if (!arguments.figure.empty()) write_figure(arguments.figure, analysis_charts(analysis));
   if (arguments.json) {
@@ -134,10 +138,15 @@ void add_analyse_command(Verb app) {
                            "Pareto front and hull, correlations with speed and efficiency, rooflines, and tuning "
                            "difficulty of stored results");
   verb.alias("analyze");
-  verb.add_option("FILE", arguments->file, "A results database, a Kernel Tuner cache, a T4 file or CSV").required();
+  verb.add_option("FILE", arguments->file,
+                  "A results database, a Kernel Tuner cache, a T4 file or CSV; with --device a problem file")
+      .required();
+  verb.add_option("--device", arguments->device,
+                  "Analyse every configuration of a problem on this simulated device (sim:a100)");
   verb.add_option("--session", arguments->session, "Session of a database (the latest)");
   verb.add_option("--neighbourhood", arguments->neighbourhood,
                   "What a local search steps to: hamming, adjacent, strictly_adjacent (hamming)");
+  verb.add_flag("!--no-centrality", arguments->centrality, "Leave out how hard the space is to search");
   add_figure_option(verb, arguments->figure,
                     "efficiency over speed, coloured by clock; means by occupancy and rooflines where recorded");
   verb.add_option("--peaks", arguments->peaks,
@@ -147,7 +156,8 @@ void add_analyse_command(Verb app) {
   verb.footer(
       "Examples:\n"
       "  ergotune analyse ergotune.db --figure tradeoff.svg\n"
-      "  ergotune analyse recorded.json --json");
+      "  ergotune analyse recorded.json --json\n"
+      "  ergotune analyse examples/clocks/simulated_gemm.toml --device sim:a100");
   verb.callback([arguments] { analyse(*arguments); });
 }
 

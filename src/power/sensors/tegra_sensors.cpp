@@ -3,10 +3,12 @@
 //   hwmon (ina3221, JetPack 5 and later)   in{1..3}_label, in{1..3}_input mV, curr{1..3}_input mA
 //   iio (ina3221x, older)                  rail_name_{0..2}, in_power{0..2}_input mW (else voltage and
 //   current)
+// "tegra:FOLDER" and "tegra:FOLDER/RAIL" are read where the driver's files lie elsewhere.
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "base/process/environment.hpp"
 #include "ergotune/error.hpp"
 #include "power/sensors/sysfs_sensor.hpp"
 #include "power/sysfs_devices.hpp"
@@ -23,56 +25,60 @@ struct Rail {
   double update_period = 0;   ///< s; 0 when the driver does not tell
 };
 
-std::string label_of(const Sysfs& sysfs, const fs::path& chip, const fs::path& own_label, int channel) {
+/// A channel's label, from its driver or from the device tree of the nearest folder above that has one.
+std::string label_of(const Sysfs& sysfs, const fs::path& folder, const fs::path& own_label, int channel) {
   if (const auto text = sysfs.read(own_label); text && !text->empty()) return *text;
-  for (const char* kind : {"channel", "input"}) {
-    const std::string text = device_tree_text(sysfs, chip / "of_node" / fmt::format("{}@{}", kind, channel) / "label");
-    if (!text.empty()) return text;
-  }
+  for (fs::path chip = folder; chip.has_relative_path(); chip = chip.parent_path())
+    for (const char* kind : {"channel", "input"}) {
+      const std::string text =
+          device_tree_text(sysfs, chip / "of_node" / fmt::format("{}@{}", kind, channel) / "label");
+      if (!text.empty()) return text;
+    }
   return {};
 }
 
-void find_hwmon(const Sysfs& sysfs, const fs::path& chip, std::vector<Rail>& rails) {
-  for (const auto& entry : sysfs.list(chip / "hwmon")) {
-    const fs::path folder = chip / "hwmon" / entry;
-    const auto interval = sysfs.read_integer(folder / "update_interval");  // ms
-    for (int channel = 1; channel <= 3; ++channel) {
-      Rail rail;
-      rail.current = folder / fmt::format("curr{}_input", channel);
-      rail.voltage = folder / fmt::format("in{}_input", channel);
-      if (!sysfs.exists(rail.current) || !sysfs.exists(rail.voltage)) continue;
-      rail.name = label_of(sysfs, chip, folder / fmt::format("in{}_label", channel), channel - 1);
-      rail.update_period = interval && *interval > 0 ? static_cast<double>(*interval) * 1e-3 : 0;
-      if (!rail.name.empty() && rail.name != "NC") rails.push_back(rail);
+/// The channels whose files lie in this folder.
+void add_channels(const Sysfs& sysfs, const fs::path& folder, std::vector<Rail>& rails) {
+  const auto interval = sysfs.read_integer(folder / "update_interval");  // ms
+  for (int channel = 0; channel < 3; ++channel) {
+    Rail hwmon, iio;
+    hwmon.current = folder / fmt::format("curr{}_input", channel + 1);
+    hwmon.voltage = folder / fmt::format("in{}_input", channel + 1);
+    hwmon.update_period = interval && *interval > 0 ? static_cast<double>(*interval) * 1e-3 : 0;
+    iio.power = folder / fmt::format("in_power{}_input", channel);
+    iio.current = folder / fmt::format("in_current{}_input", channel);
+    iio.voltage = folder / fmt::format("in_voltage{}_input", channel);
+    if (!sysfs.exists(iio.power)) iio.power.clear();
+    for (auto& [rail, label] : {std::pair{&hwmon, fmt::format("in{}_label", channel + 1)},
+                                std::pair{&iio, fmt::format("rail_name_{}", channel)}}) {
+      if (rail->power.empty() && !(sysfs.exists(rail->current) && sysfs.exists(rail->voltage))) continue;
+      rail->name = label_of(sysfs, folder, folder / label, channel);
+      if (rail->name != "NC") rails.push_back(*rail);
     }
   }
 }
 
-void find_iio(const Sysfs& sysfs, const fs::path& chip, std::vector<Rail>& rails) {
-  for (const auto& entry : sysfs.list(chip)) {
-    if (!entry.starts_with("iio") || !entry.ends_with("device0")) continue;  // iio:device0, iio_device0
-    const fs::path folder = chip / entry;
-    for (int channel = 0; channel < 3; ++channel) {
-      Rail rail;
-      rail.name = label_of(sysfs, chip, folder / fmt::format("rail_name_{}", channel), channel);
-      rail.power = folder / fmt::format("in_power{}_input", channel);
-      rail.current = folder / fmt::format("in_current{}_input", channel);
-      rail.voltage = folder / fmt::format("in_voltage{}_input", channel);
-      if (!sysfs.exists(rail.power)) rail.power.clear();
-      const bool usable = !rail.power.empty() || (sysfs.exists(rail.current) && sysfs.exists(rail.voltage));
-      if (usable && !rail.name.empty() && rail.name != "NC") rails.push_back(rail);
-    }
+/// Channels in a folder and below it, however deep the driver puts them. Links lead out of a chip's folder and are not
+/// followed.
+void find_channels(const Sysfs& sysfs, const fs::path& folder, int depth, std::vector<Rail>& rails) {
+  add_channels(sysfs, folder, rails);
+  if (depth == 0) return;
+  for (const auto& entry : sysfs.list(folder)) {
+    std::error_code code;
+    if (fs::is_directory(fs::symlink_status(sysfs.real(folder / entry), code)))
+      find_channels(sysfs, folder / entry, depth - 1, rails);
   }
 }
+
+constexpr int kDeepest = 6;  ///< folders below a chip's
 
 std::vector<Rail> find_rails(const Sysfs& sysfs) {
   std::vector<Rail> rails;
   for (const char* driver : {"/sys/bus/i2c/drivers/ina3221", "/sys/bus/i2c/drivers/ina3221x"})
-    for (const auto& entry : sysfs.list(driver)) {
-      if (entry.find("-00") == std::string::npos) continue;  // "1-0040": bus and address
-      find_hwmon(sysfs, fs::path(driver) / entry, rails);
-      find_iio(sysfs, fs::path(driver) / entry, rails);
-    }
+    for (const auto& entry : sysfs.list(driver))
+      if (entry.find("-00") != std::string::npos)  // "1-0040": bus and address
+        find_channels(sysfs, fs::path(driver) / entry, kDeepest, rails);
+  std::erase_if(rails, [](const Rail& rail) { return rail.name.empty(); });
   return rails;
 }
 
@@ -113,6 +119,11 @@ class TegraSensor : public SysfsSensor {
 class TegraMonitor : public DeviceMonitor {
  public:
   TegraMonitor(Sysfs sysfs, fs::path devfreq) : sysfs_(std::move(sysfs)), devfreq_(std::move(devfreq)) {
+    if (const std::string given = environment_variable("ERGOTUNE_TEGRA_TEMPERATURE"); !given.empty()) {
+      temperature_ = given;
+      if (sysfs_.exists(temperature_ / "temp")) temperature_ /= "temp";
+      return;
+    }
     constexpr std::string_view kThermal = "/sys/class/thermal";
     for (const auto& entry : sysfs_.list(kThermal)) {
       const std::string type = sysfs_.read(fs::path(kThermal) / entry / "type").value_or("");
@@ -123,6 +134,8 @@ class TegraMonitor : public DeviceMonitor {
     DeviceState state;
     if (const auto hertz = sysfs_.read_integer(devfreq_ / "cur_freq"); hertz && *hertz > 0)
       state.core_clock_mhz = static_cast<double>(*hertz) * 1e-6;
+    if (const auto hertz = sysfs_.read_integer("/sys/kernel/debug/bpmp/debug/clk/emc/rate"); hertz && *hertz > 0)
+      state.memory_clock_mhz = static_cast<double>(*hertz) * 1e-6;
     // a thermal zone of a sleeping GPU gives an error, older ones -256000
     if (const auto milli = temperature_.empty() ? std::nullopt : sysfs_.read_integer(temperature_);
         milli && *milli > -100000)
@@ -135,9 +148,9 @@ class TegraMonitor : public DeviceMonitor {
   fs::path devfreq_, temperature_;
 };
 
-SensorInfo describe(const Rail& rail) {
+SensorInfo describe(const Rail& rail, const std::string& folder = {}) {
   SensorInfo info;
-  info.id = "tegra:" + rail.name;
+  info.id = "tegra:" + folder + rail.name;
   info.name = "INA3221 rail " + rail.name;
   info.kind = SensorKind::instantaneous_power;
   info.scope = is_module(rail.name) ? SensorScope::module : SensorScope::rail;
@@ -154,20 +167,12 @@ class TegraFamily : public SensorFamily {
   std::vector<SensorInfo> list(std::vector<std::string>& notes) override {
     std::vector<SensorInfo> found;
     for (const auto& rail : rails_) found.push_back(describe(rail));
-    // GPU rails first, the module's supply next: what "tegra" alone means
-    std::stable_sort(found.begin(), found.end(), [](const SensorInfo& a, const SensorInfo& b) {
-      const auto rank = [](const SensorInfo& info) {
-        return contains(info.id, "GPU") && info.scope == SensorScope::rail ? 0
-               : info.scope == SensorScope::module                         ? 1
-                                                                           : 2;
-      };
-      return rank(a) < rank(b);
-    });
     if (found.empty()) notes.emplace_back("tegra: no INA3221 power monitor below /sys/bus/i2c/drivers");
     return found;
   }
 
   std::unique_ptr<Sensor> open(const std::string& id) override {
+    if (id.starts_with("tegra:/")) return open_below(id);
     std::vector<std::string> notes;
     const SensorInfo info = choose_sensor(id, "tegra", list(notes), notes);
     const auto rail =
@@ -195,12 +200,41 @@ class TegraFamily : public SensorFamily {
   }
 
  private:
+  /// GPU rails first, the module's supply next: what "tegra" or a folder alone means.
+  static std::vector<Rail> best_first(std::vector<Rail> rails) {
+    std::stable_sort(rails.begin(), rails.end(), [](const Rail& a, const Rail& b) {
+      const auto rank = [](const Rail& rail) { return is_module(rail.name) ? 1 : contains(rail.name, "GPU") ? 0 : 2; };
+      return rank(a) < rank(b);
+    });
+    return rails;
+  }
+  /// "tegra:/sys/class/hwmon/hwmon3" or, with the rail's label at its end, ".../hwmon3/VDD_GPU_SOC".
+  std::unique_ptr<Sensor> open_below(const std::string& id) const {
+    fs::path folder = id.substr(std::string_view("tegra:").size());
+    std::string label;
+    if (!folder.has_filename()) folder = folder.parent_path();
+    if (!sysfs_.exists(folder)) {
+      label = folder.filename().string();
+      folder = folder.parent_path();
+    }
+    std::vector<Rail> rails;
+    find_channels(sysfs_, folder, kDeepest, rails);
+    std::string labels;
+    rails = best_first(std::move(rails));
+    for (const Rail& rail : rails) {
+      if (label.empty() || rail.name == label)
+        return std::make_unique<TegraSensor>(sysfs_, describe(rail, folder.string() + "/"), rail);
+      labels += (labels.empty() ? ": it has " : ", ") + rail.name;
+    }
+    throw UserError(fmt::format("\"{}\": no power of an INA3221{} below {}{}", id,
+                                label.empty() ? "" : " with the label " + label, folder.string(), labels));
+  }
   std::unique_ptr<DeviceMonitor> gpu_monitor() const {
     const fs::path folder = tegra_devfreq(sysfs_);
     return folder.empty() ? nullptr : std::make_unique<TegraMonitor>(sysfs_, folder);
   }
   Sysfs sysfs_ = Sysfs::from_environment();
-  std::vector<Rail> rails_ = find_rails(sysfs_);
+  std::vector<Rail> rails_ = best_first(find_rails(sysfs_));
 };
 
 }  // namespace

@@ -82,6 +82,19 @@ void RecordingBuilder::set_degrees(std::size_t index, double degrees) {
   column.has_degrees = true;
 }
 
+void RecordingBuilder::set(const Measurement& measurement) {
+  for (const auto& [name, quantity] : measurement.quantities) {
+    const std::size_t at = column(name, false);
+    set(at, quantity.value, quantity.standard_error, static_cast<std::uint32_t>(std::max<std::int64_t>(quantity.n, 1)));
+    set_degrees(at, quantity.degrees);
+  }
+  for (const auto& [name, value] : measurement.metrics) {
+    const std::size_t at = column(name, true);
+    set(at, value, measurement.standard_error(name), 1);
+    set_degrees(at, measurement.degrees(name));
+  }
+}
+
 void RecordingBuilder::set_statistics(std::size_t index, double mean, double standard_error, std::uint32_t n) {
   Column& column = columns_[index];
   column.current_error = standard_error;

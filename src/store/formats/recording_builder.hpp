@@ -47,6 +47,8 @@ class RecordingBuilder {
   void set(std::size_t column, double value, double standard_error = 0, std::uint32_t n = 0);
   /// The degrees of freedom of what set() gave; where no row has any, n - 1 is taken.
   void set_degrees(std::size_t column, double degrees);
+  /// All quantities and metrics of a measurement.
+  void set(const Measurement& measurement);
   void set_statistics(std::size_t column, double mean, double standard_error, std::uint32_t n);
   void finish_row(const std::uint32_t* positions, Status status, const RowCosts& costs);
   /// Forgets what was set since the last finished row.

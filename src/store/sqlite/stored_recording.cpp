@@ -36,17 +36,7 @@ Recording read_stored_session(const std::filesystem::path& file, std::int64_t se
   std::size_t row_number = 0;
   for (const StoredRow& row : store.results(info.id)) {
     const Measurement& m = row.measurement;
-    for (const auto& [name, quantity] : m.quantities) {
-      const std::size_t column = rows.column(name, false);
-      rows.set(column, quantity.value, quantity.standard_error,
-               static_cast<std::uint32_t>(std::max<std::int64_t>(quantity.n, 1)));
-      rows.set_degrees(column, quantity.degrees);
-    }
-    for (const auto& [name, value] : m.metrics) {
-      const std::size_t column = rows.column(name, true);
-      rows.set(column, value, m.standard_error(name), 1);
-      rows.set_degrees(column, m.degrees(name));
-    }
+    rows.set(m);
     if (row.confirmed_for) recording.confirmed[row_number] = *row.confirmed_for;
     if (row.certainty) recording.certainty[row_number] = *row.certainty;
     if (row.searched) recording.searched[row_number] = *row.searched;

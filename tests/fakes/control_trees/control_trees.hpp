@@ -73,6 +73,35 @@ inline void add_tegra(const Tree& tree) {
   tree.put(gpu + "/device/railgate_enable", "1");
 }
 
+inline constexpr const char* kTegraEmc = "/sys/kernel/debug/bpmp/debug/clk/emc";
+/// The same module's memory clock, free, and the power modes of a Xavier NX with a stand-in for nvpmodel, which gives
+/// the GPU the limits of the mode as the real one does, and refuses mode 5 for want of a reboot.
+inline void add_tegra_memory_and_modes(const Tree& tree) {
+  const std::string emc = kTegraEmc;
+  tree.put(emc + "/rate", "204000000");
+  tree.put(emc + "/min_rate", "204000000");
+  tree.put(emc + "/max_rate", "2133000000");
+  tree.put(emc + "/mrq_rate_locked", "0");
+  tree.put("/sys/kernel/debug/bpmp/debug/emc/possible_rates", "204000 665600 2133000 3199000 (kHz)");
+  std::string modes = "< PARAM TYPE=FILE NAME=GPU >\nMAX_FREQ /sys/devices/17000000.gv11b/devfreq\n\n";
+  int id = 0;
+  for (const char* name :
+       {"MODE_15W_2CORE", "MODE_15W_4CORE", "MODE_15W_6CORE", "MODE_10W_2CORE", "MAXN", "MODE_20W_6CORE"})
+    modes += "< POWER_MODEL ID=" + std::to_string(id++) + " NAME=" + name +
+             " >\nCPU_ONLINE CORE_0 1\nGPU MAX_FREQ 1109250000\n\n";
+  tree.put("/etc/nvpmodel.conf", modes + "< PM_CONFIG DEFAULT=2 >");
+  tree.put("/var/lib/nvpmodel/status", "pmode:0002");
+  tree.put("/usr/sbin/nvpmodel",
+           "#!/bin/sh\nroot=\"${0%/usr/sbin/nvpmodel}\"\n[ \"$1\" = -m ] && [ \"$2\" != 5 ] || exit 0\n"
+           "printf 'pmode:%04d\\n' \"$2\" > \"$root/var/lib/nvpmodel/status\"\n"
+           "echo 306000000 > \"$root" +
+               std::string(kTegraGpu) +
+               "/min_freq\"\n"
+               "echo 1122000000 > \"$root" +
+               std::string(kTegraGpu) + "/max_freq\"");
+  std::filesystem::permissions(tree.real("/usr/sbin/nvpmodel"), std::filesystem::perms::owner_all);
+}
+
 inline constexpr const char* kAmdCard = "/sys/class/drm/card0/device";
 /// An Instinct-like card in automatic mode with a power cap below its maximum.
 inline void add_amdgpu(const Tree& tree) {

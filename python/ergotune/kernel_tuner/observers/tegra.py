@@ -8,7 +8,7 @@ import numpy as np
 
 from .._absent import ENERGY
 from .._meters import Meter, check
-from .._notsupported import NotSupported, absent
+from .._notsupported import absent
 
 __getattr__ = absent(__name__, {"tegra": ENERGY})
 
@@ -18,7 +18,8 @@ class TegraObserver(Meter):
     are asked for. With it ``tegra_gr_clock`` (Hz) in tune_params is set, and put back however the run ends.
 
     Args:
-        power_path, temp_path: NotSupported: docs/devices.md says which files are read.
+        power_path: the folder of the power monitor's files, or one above it; without it the driver's is searched for.
+        temp_path: the folder of the GPU's thermal zone; without it the zone named after the GPU.
     """
 
     control = "tegra"
@@ -27,10 +28,10 @@ class TegraObserver(Meter):
         known = {"core_freq": ("core_clock", 1.0), "tegra_temp": ("temperature", 1.0), "tegra_power": ("power", 1.0),
                  "tegra_energy": ("energy", 1.0)}
         check(observables, list(known))
-        for name, path in (("power_path", power_path), ("temp_path", temp_path)):
-            if path:
-                raise NotSupported(f"ergotune.kernel_tuner does not support {name} of TegraObserver: it finds the device's files "
-                                   "(the page \"Devices and sensors\")")
+        if power_path:
+            self.sensors = (f"tegra:{power_path}",)
+        if temp_path:
+            os.environ["ERGOTUNE_TEGRA_TEMPERATURE"] = temp_path  # the processes that measure read it
         self.observables, self.save_all = list(observables), save_all
         self.keys = {name: known[name] for name in observables}
 
