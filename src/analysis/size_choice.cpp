@@ -149,8 +149,8 @@ void write_node(std::string& out, const SizeTree& tree, std::size_t at, std::siz
   const SizeTree::Node& node = tree.nodes[at];
   const std::string indent((python ? 4 : 2) * depth, ' ');
   if (node.constant) {
-    out += fmt::format(python ? "{}if {} <= {:.17g}:\n" : "{}if ({} <= {:.17g}) {{\n", indent,
-                       results.names[*node.constant], node.at_most);
+    out += fmt::format("{}if {}{} <= {:.17g}{}\n", indent, python ? "" : "(", results.names[*node.constant],
+                       node.at_most, python ? ":" : ") {");
     write_node(out, tree, node.below, depth + 1, python, results, configurations);
     if (!python) out += indent + "}\n";
     return write_node(out, tree, node.above, depth, python, results, configurations);
