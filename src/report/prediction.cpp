@@ -128,8 +128,8 @@ PredictedSession predicted_session(const std::filesystem::path& file, std::int64
   std::string device;
   if (environment.is_object()) {
     device = environment.value("device", "");
-    for (const auto& [name, value] : environment.value("properties", Json::object()).items())
-      properties[name] = value_from(value);
+    const Json listed = environment.value("properties", Json::object());
+    for (const auto& [name, value] : listed.items()) properties[name] = value_from(value);
   }
   PredictedSession predicted{problem->name,
                              device,

@@ -34,7 +34,7 @@ void print(const PredictedSession& session, const Predictor& predictor, const st
         "within the interval\n",
         name, counted(model.measured, session.provenance + " configuration"), 100 * model.median_error,
         100 * model.coverage);
-  fmt::print("\nModelled, with 95 % intervals:\n");
+  fmt::print("\n{}\n", list.empty() ? "Every configuration was measured." : "Modelled, with 95 % intervals:");
   for (const Prediction& one : list) {
     fmt::print(" ");
     for (const auto& [name, value] : one.values) {
@@ -99,7 +99,7 @@ void add_predict_command(Verb app) {
   verb.add_option("--config", arguments->configurations,
                   "Predict this one: a JSON object; parameters left out take their defaults; repeatable")
       .take_all();
-  verb.add_option("--by", arguments->quantity, "Without --config: print those of the least time, or energy")
+  verb.add_option("--by", arguments->quantity, "Without --config: print those of the least time, or energy (time)")
       .one_of({"time", "energy"});
   verb.add_option("--top", arguments->top, "How many of them to print (5)").positive();
   add_json_option(verb, arguments->json);

@@ -152,7 +152,9 @@ std::string StrategySource::must_stop() {
   if (standing_.ledger().take_confirm_request()) return "the web page asked to confirm the best so far";
   const auto spent = [&](double so_far, double whole, double RepeatCost::*each) {
     if (!(whole > 0) || so_far < (1 - kKept) * whole) return false;
-    return so_far + std::min(kKept * whole, static_cast<double>(kept().repeats) * kept().*each) >= whole;
+    const double most = kKept * whole, one = kept().*each;
+    const double reserve = kFewestRepeats * one > most ? 0 : static_cast<double>(kept().repeats) * one;
+    return so_far + std::min(most, reserve) >= whole;
   };
   if (spent(seconds(), budget.seconds, &RepeatCost::seconds))
     return fmt::format("the time budget of {:g} s is spent", budget.seconds);
