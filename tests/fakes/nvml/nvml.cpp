@@ -345,8 +345,8 @@ FAKE int nvmlDeviceGetMigMode(void* device, unsigned* current, unsigned* pending
   const Call call("nvmlDeviceGetMigMode", device, true);
   if (call.failed()) return call.result;
   if (call.gpu->architecture < 7) return not_supported;
-  give(current, 0u);
-  return give(pending, 0u);
+  give(current, static_cast<unsigned>(call.gpu->mig_mode));
+  return give(pending, static_cast<unsigned>(call.gpu->mig_mode));
 }
 
 // ---- power and energy
@@ -585,12 +585,6 @@ FAKE int nvmlDeviceSetPowerManagementLimit(void* device, unsigned mw) {
     b.power_limit_mw = mw;
     return ok;
   });
-}
-FAKE int nvmlDeviceGetMigMode(void* device, unsigned* current, unsigned* pending) {
-  const Call call("nvmlDeviceGetMigMode", device, true);
-  if (call.failed()) return call.result;
-  give(current, static_cast<unsigned>(call.gpu->mig_mode));
-  return give(pending, static_cast<unsigned>(call.gpu->mig_mode));
 }
 FAKE int nvmlDeviceGetComputeMode(void* device, int* mode) {
   const Call call("nvmlDeviceGetComputeMode", device, true);
