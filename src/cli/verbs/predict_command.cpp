@@ -105,9 +105,9 @@ void add_predict_command(Verb app) {
   add_json_option(verb, arguments->json);
   verb.footer(
       "Examples:\n"
-      "  ergotune predict results.db\n"
-      "  ergotune predict results.db --by energy --top 20 --json\n"
-      "  ergotune predict results.db --config '{\"block_size_x\": 64}'\n"
+      "  ergotune predict tuned.db\n"
+      "  ergotune predict tuned.db --by energy --top 20 --json\n"
+      "  ergotune predict tuned.db --config '{\"VWM\": 2}'\n"
       "Values are modelled by a Gaussian process over the measured configurations of the session.");
   verb.callback([arguments] { predict(*arguments); });
 }

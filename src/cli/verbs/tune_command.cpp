@@ -345,7 +345,7 @@ void add_tune_command(Verb app) {
       "  ergotune tune gemm.toml --retry timeout --time-limit 120\n"
       "  ergotune tune gemm.toml --wisdom wisdom\n"
       "  ergotune tune gemm.toml --budget 10min --watch\n"
-      "  ergotune tune gemm.toml --set SIZE_M,SIZE_N,SIZE_K=512,1024,2048 --budget 2min --tree choose.hpp\n"
+      "  ergotune tune gemm.toml --set SIZE=1024,2048,4096 --budget 2min --tree choose.hpp\n"
       "The same command again resumes: what is stored is not measured twice. Ctrl-C ends it with the best so "
       "far.");
   verb.callback([arguments] { tune(*arguments); });
