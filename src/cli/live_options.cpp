@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cctype>
 
+#include "base/text.hpp"
 #include "ergotune/problem_file.hpp"
 #include "evaluate/recorded/replay.hpp"
 #include "measure/observers/observer_registry.hpp"
@@ -84,6 +86,9 @@ void add_live_options(Verb verb, LiveArguments& a) {
   verb.add_option(
       "--observe", a.observers,
       fmt::format("Observe this too: NAME or NAME:OPTION=VALUE,... of {}; repeatable", fmt::join(names, ", ")));
+  verb.add_option("--set", a.set,
+                  "Constants of the problem: NAME=VALUE, or NAME,NAME=VALUE for several that are the same; repeatable")
+      .take_all();
   verb.add_flag("--take-over", a.take_over,
                 "Set clocks although another process seems to have locked them (they end at the defaults)");
   verb.add_flag("--in-process", a.in_process, "Measure in this process: a kernel that crashes ends the session");
@@ -95,8 +100,51 @@ void add_live_options(Verb verb, LiveArguments& a) {
   verb.group_options("Several nodes", {"--node-command", "--nodes", "--node-silence"});
 }
 
-ProblemFile load_with(const LiveArguments& a) {
+std::vector<Constants> sizes_of(const std::vector<std::string>& set) {
+  std::vector<Constants> sizes(1);
+  for (const std::string& text : set) {
+    const std::size_t equals = text.find('=');
+    const std::vector<std::string> names = split(text.substr(0, equals));
+    const std::vector<std::string> values = equals == std::string::npos ? names : split(text.substr(equals + 1));
+    if (equals == std::string::npos || names.empty() || values.empty())
+      throw UserError(fmt::format("--set takes NAME=VALUE, not \"{}\"", text));
+    std::vector<Constants> with;
+    for (const Constants& before : sizes)
+      for (const std::string& value : values) {
+        Constants& constants = with.emplace_back(before);
+        for (const std::string& name : names) constants[name] = parse_value(value);
+      }
+    sizes = std::move(with);
+  }
+  return sizes;
+}
+
+namespace {
+
+void set_constants(Problem& problem, const Constants& size) {
+  std::vector<std::string> known;
+  for (const auto& [name, value] : problem.constants) known.push_back(name);
+  for (const auto& [device, constants] : problem.constants_by_device)
+    for (const auto& [name, value] : constants) known.push_back(name);
+  for (const auto& [name, value] : size) {
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw UserError(fmt::format("--set {}: the problem has no such constant{}", name, suggestion(name, known)));
+    problem.constants[name] = value;
+    for (auto& [device, constants] : problem.constants_by_device) constants.erase(name);
+  }
+}
+
+}  // namespace
+
+ProblemFile load_with(const LiveArguments& a, const Constants* size) {
   ProblemFile problem = load_problem_or_recording(a.file, a.settings.text("device"));
+  if (size) {
+    set_constants(problem, *size);
+  } else {
+    const std::vector<Constants> sizes = sizes_of(a.set);
+    if (sizes.size() > 1) throw UserError("--set with several values is for tune without a plan: give one value");
+    set_constants(problem, sizes.front());
+  }
   a.settings.apply(problem.run);
   if (!problem.run.objective.empty()) problem.objective = {.text = problem.run.objective, .direction = {}, .place = {}};
   // Refused before anything is compiled, not after.

@@ -38,14 +38,18 @@ class SettingOptions {
 struct LiveArguments {
   std::string file;
   SettingOptions settings;
-  std::vector<std::string> observers;
+  std::vector<std::string> observers, set;
   bool in_process = false, take_over = false;
 };
 
 /// Adds to a verb: FILE, the settings of measuring, --observe and what holds for this run alone.
 void add_live_options(Verb verb, LiveArguments& arguments);
-/// The problem with the settings, the objective and the observers of the command line.
-ProblemFile load_with(const LiveArguments& arguments);
+/// What --set says: for each combination of the values that were given, constants that replace the problem's. One
+/// without any where nothing was given. Throws UserError.
+std::vector<Constants> sizes_of(const std::vector<std::string>& set);
+/// The problem with the settings, the objective and the observers of the command line, and its constants: of `size`,
+/// else the one combination that --set gives.
+ProblemFile load_with(const LiveArguments& arguments, const Constants* size = nullptr);
 SetupOptions setup_with(const LiveArguments& arguments, const RunConfig& run);
 
 using ergotune::number_or_null;

@@ -39,6 +39,7 @@ void add_trace_command(Verb app);
 void add_model_command(Verb app);
 void add_schema_command(Verb app);
 void add_compare_command(Verb app);
+void add_predict_command(Verb app);
 void add_analyse_command(Verb app);
 void add_wisdom_command(Verb app);
 void add_import_command(Verb app);
@@ -103,6 +104,7 @@ void add_verbs(ergotune::cli::Verb app) {
   cli::add_schema_command(app);
   app.group_verbs("Problems and measurements");
   cli::add_compare_command(app);
+  cli::add_predict_command(app);
   cli::add_analyse_command(app);
   cli::add_wisdom_command(app);
   cli::add_import_command(app);

@@ -23,6 +23,8 @@ struct EvaluationRequest {
   /// the measurement may stop; infinity for none.
   double give_up_above = 1e300;
   std::string objective_quantity = "time";
+  /// Screening: above this time, s, the energy is not measured.
+  double energy_up_to = 1e300;
   /// Only what its compiled code needs is wanted (registers, shared memory, occupancy): nothing runs. Such a request is
   /// of no ledger, and its index means nothing.
   bool resources_only = false;

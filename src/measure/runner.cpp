@@ -78,7 +78,7 @@ struct Runner::State {
   double warm_up(Workload& workload, double expected_seconds);
   TimingResult time(Workload& workload, double expected_seconds, const RunOptions& run);
   bool note_time(const TimingResult& timing, Measurement& result) const;
-  void observe(Workload& workload, const TimingResult& timing, Measurement& result);
+  void observe(Workload& workload, const TimingResult& timing, const RunOptions& run, Measurement& result);
   void run_watched(Workload& workload, std::size_t looks, double least, double most);
   void wait_for_clock(Workload& workload, const RunOptions& run, Measurement& result);
 };
@@ -193,9 +193,13 @@ bool Runner::State::note_time(const TimingResult& timing, Measurement& result) c
 }
 
 /// What comes after the time measurement: single launches, the stream, phases of observers' own.
-void Runner::State::observe(Workload& workload, const TimingResult& timing, Measurement& result) {
+void Runner::State::observe(Workload& workload, const TimingResult& timing, const RunOptions& run,
+                            Measurement& result) {
   if (observation.empty()) return;
-  if (!timing.gave_up) {
+  const bool screened = timing.estimate.value > run.energy_up_to;
+  if (screened) result.warnings.push_back("only its time was measured");
+  const bool watches = !timing.gave_up && !screened;
+  if (watches) {
     const double seconds = timing.estimate.value;
     const auto prepare = [this] {
       if (buffers.has_in_out()) buffers.restore();
@@ -217,7 +221,7 @@ void Runner::State::observe(Workload& workload, const TimingResult& timing, Meas
       observation.stream(device, workload, seconds, options.stream_seconds_limit);
     if (observation.wants(ObserverPhase::own)) observation.own_passes(device, workload, prepare_own);
   }
-  observation.collect(result, timing.gave_up);
+  observation.collect(result, !watches);
 }
 
 /// Rounds for as long as `least` at least, and until the GPU was looked at so often, or for as long as `most`, s.
@@ -305,7 +309,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   }
   // A short kernel is over before the GPU was looked at.
   if (watch.watching()) run_watched(round.workload(), 4, 0, 0.15 - timing.estimate.value);
-  observe(round.workload(), timing, result);
+  observe(round.workload(), timing, run, result);
   watch.end();
   watch.note(result, run.requested_clock_mhz, run.clock_tolerance);
   result.times = std::move(timing.samples);

@@ -34,6 +34,8 @@ struct MeasureOptions : MeasureSettings {
 struct RunOptions {
   double give_up_above = 1e300;
   std::string objective_quantity = "time";
+  /// s: where the time is above, observers do not watch, so that no energy is measured.
+  double energy_up_to = 1e300;
   /// Only take this configuration's outputs as the reference, measure nothing.
   bool reference_only = false;
   /// Only say what the compiled code needs, run nothing.

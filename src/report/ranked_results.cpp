@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/statistics.hpp"
+#include "tune/ledger/energy_by_time.hpp"
 #include "tune/plans/device_model.hpp"
 
 namespace ergotune {
@@ -264,16 +265,26 @@ std::optional<Unconfirmed> RankedResults::unconfirmed(std::size_t row) const {
 }
 
 std::uint64_t RankedResults::failed() const {
-  return static_cast<std::uint64_t>(std::count_if(results.rows.begin(), results.rows.end(), [&](const StoredRow& row) {
-    return !objective.value(row.measurement);
-  }));
+  const auto without = std::count_if(results.rows.begin(), results.rows.end(),
+                                     [&](const StoredRow& row) { return !objective.value(row.measurement); });
+  return static_cast<std::uint64_t>(without) - screened();
+}
+
+bool RankedResults::is_screened(std::size_t row) const {
+  return !best.empty() && objective.needs("energy") && lacks_energy(measurement(row));
+}
+
+std::uint64_t RankedResults::screened() const {
+  std::uint64_t count = 0;
+  for (std::size_t row = 0; row < results.rows.size(); ++row) count += is_screened(row);
+  return count;
 }
 
 std::vector<FailureGroup> RankedResults::failures() const {
   FailureGroups groups;
   for (std::size_t row = 0; row < results.rows.size(); ++row) {
     const Measurement& failed = measurement(row);
-    if (value(row)) continue;
+    if (value(row) || is_screened(row)) continue;
     groups.add(row, failed.status,
                failed.message.empty() && usable(failed.status) ? "no value for the objective " + objective.name()
                                                                : failed.message);

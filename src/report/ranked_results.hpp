@@ -44,8 +44,11 @@ struct RankedResults {
   std::optional<Unconfirmed> unconfirmed(std::size_t row) const;
   /// The effect of the parameters on the objective; empty for a front.
   Importance importance() const;
-  /// Rows without a value of the objective.
+  /// Rows without a value of the objective, less those that were screened.
   std::uint64_t failed() const;
+  /// Of a search for least energy: whether its time alone was measured, as others of the session have less energy.
+  bool is_screened(std::size_t row) const;
+  std::uint64_t screened() const;
   /// The commonest first.
   std::vector<FailureGroup> failures() const;
   /// The best row as exports take it; nullopt when nothing worked.

@@ -152,6 +152,7 @@ Json results_document(const RankedResults& ranked, std::size_t top) {
   if (const Repeats& repeats = ranked.confidence.search_repeats; repeats.n > 0)
     document["search_repeats"] = {{"factor", repeats.factor}, {"deviation", repeats.deviation}, {"n", repeats.n}};
   document["failures"] = failures_document(ranked);
+  if (const std::uint64_t screened = ranked.screened(); screened > 0) document["screened"] = screened;
   return document;
 }
 

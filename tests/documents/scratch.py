@@ -100,6 +100,10 @@ def store(scratch, name):
                      "--quiet")
 
 
+def gemm_store(scratch, name):
+    scratch.must("tune", "examples/gemm/gemm.toml", "--device", "sim:a100", "--budget", "30", "--store", name, "--quiet")
+
+
 def cache(scratch, name):
     """A Kernel Tuner cache with a clock, a time, an energy and a power."""
     store(scratch, "for-cache.db")
@@ -166,6 +170,7 @@ MAKERS = {
     "saxpy.toml": problem_with_clocks,
     "ergotune.db": store,
     "results.db": store,
+    "tuned.db": gemm_store,
     "before.db": store,
     "after.db": store,
     "results.db:1": lambda scratch, name: scratch.provide("results.db"),

@@ -222,6 +222,23 @@ TEST_F(RunnerTest, WhatCannotWinIsShownToNobodyElse) {
   EXPECT_FALSE(m.value("counter"));
 }
 
+// What a search for least energy rules out by its time costs no more than that.
+TEST_F(RunnerTest, WhatIsTooSlowHasItsTimeAlone) {
+  const auto observer = std::make_shared<PhaseObserver>(ObserverPhase::stream, device);
+  observer->found = {{"energy", {7, 0, 1, "stream", "", Provenance::measured}}};
+  Runner runner(device, problem, options);
+  runner.add_observer(observer);
+  RunOptions run;
+  run.energy_up_to = 0.5e-3;
+  const Measurement slow = measure(runner, 32, run);
+  EXPECT_EQ(slow.status, Status::ok);
+  EXPECT_NEAR(slow.value("time").value(), 1e-3, 1e-9);
+  EXPECT_FALSE(slow.value("energy"));
+  EXPECT_TRUE(observer->calls.empty());
+  run.energy_up_to = 2e-3;
+  EXPECT_EQ(measure(runner, 32, run).value("energy"), 7);
+}
+
 TEST_F(RunnerTest, TheProblemsObserversTakePartByThemselves) {
   problem.observers = {{"launches", {}, {}}, {"host_time", {{"passes", {5}}}, {}}};
   const Measurement m = measure(32);

@@ -49,7 +49,7 @@ TEST(Choice, UnderNoiseLosesLittleAndSaysHowMuch) {
     SessionOptions options;
     options.strategy = "random";
     options.seed = static_cast<std::uint64_t>(seed);
-    options.budget.evaluations = 150;
+    options.budget.evaluations = 240;
     Objective objective = Objective::parse({}, {});
     const SessionResult result = run_session(space, objective, evaluator, nullptr, 0, options);
     double best = 1e300, luckiest = 1e300, unconfirmed = 0;

@@ -13,6 +13,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
 #include "tune/fake_evaluator.hpp"
+#include "tune/ledger/strategy_source.hpp"
 
 namespace ergotune {
 namespace {
@@ -377,6 +378,66 @@ TEST_F(SessionTest, EnergyBudgetCountsWhatWasSpent) {
   options.budget.joules = 220;
   options.confirm = false;
   EXPECT_EQ(run().evaluated, 5u);
+}
+
+TEST_F(SessionTest, ABudgetOfEvaluationsIncludesTheConfirmation) {
+  for (const std::uint64_t budget : {17u, 24u, 28u}) {
+    evaluator = FakeEvaluator();
+    evaluator.measure = bowl;
+    options.budget.evaluations = budget;
+    const SessionResult result = run();
+    EXPECT_LE(evaluator.results, budget);
+    EXPECT_GE(result.evaluated, budget - budget / 4) << "the search has its share";
+    EXPECT_GE(result.confirmation_repeats, 2);
+  }
+}
+
+// What the search leaves is used, beyond the share that is kept.
+TEST_F(SessionTest, AConfirmationHasWhatTheSearchLeaves) {
+  options.budget.evaluations = 200;  // of 30 configurations
+  EXPECT_GE(run().confirmation_repeats, 3);
+}
+
+TEST_F(SessionTest, ABudgetTooSmallToCompareIsTheSearchs) {
+  options.budget.evaluations = 6;
+  const SessionResult result = run();
+  EXPECT_EQ(result.evaluated, 6u);
+  EXPECT_EQ(evaluator.results, 6u);
+  EXPECT_EQ(result.confirmation_repeats, 0);
+}
+
+// By the times that measurements take on this evaluator's own account: no clock of the machine decides.
+TEST_F(SessionTest, ABudgetOfEnergyIncludesTheConfirmation) {
+  std::size_t repeats = 0;
+  evaluator.measure = [&](const Configuration& c, int time) {
+    Measurement m = bowl(c, time);
+    repeats += time > 0;
+    m.quantities["energy"] = {100 * *m.value("time"), 0, 1, "", "", Provenance::measured};  // 100 W
+    m.measure_seconds = 0.5;                                                                // 50 J each
+    return m;
+  };
+  options.budget.joules = 1000;
+  const SessionResult result = run();
+  EXPECT_LE(evaluator.results, 20u);
+  EXPECT_GE(result.evaluated, 15u);
+  EXPECT_GE(result.confirmation_repeats, 2);
+}
+
+TEST_F(SessionTest, ABudgetOfTimeIncludesTheConfirmation) {
+  space = make_space(100, 100);  // more than it can search
+  evaluator.measure = [](const Configuration& c, int time) {
+    Measurement m = bowl(c, time);
+    m.measure_seconds = 0.02;
+    return m;
+  };
+  evaluator.before_result = [](std::size_t) { ::usleep(20'000); };
+  options.budget.seconds = 2;
+  const double share = StrategySource::kKept;
+  const SessionResult result = run();
+  EXPECT_GE(result.confirmation_repeats, 2);
+  const auto searched = static_cast<double>(result.evaluated) / static_cast<double>(evaluator.results);
+  EXPECT_LT(searched, 1);
+  EXPECT_GT(searched, 1 - 2 * share) << "most of it is the search's";
 }
 
 TEST_F(SessionTest, TheWinnerIsConfirmedSideBySide) {

@@ -43,6 +43,12 @@ void print_confidence(const Confidence& confidence) {
       repeats.n, repeats.factor, 100 * repeats.deviation);
 }
 
+void print_screened(std::uint64_t screened) {
+  if (screened == 0) return;
+  fmt::print("\n{} screened: only the time was measured, by which the energy is not the least\n",
+             counted(screened, "configuration"));
+}
+
 void print_importance(const std::vector<Parameter>& parameters, const Importance& importance) {
   constexpr std::size_t kShown = 5;
   std::string text;

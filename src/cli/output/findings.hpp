@@ -1,6 +1,7 @@
 // What a search has found out besides its winner, in words: the same for tune and show.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -15,6 +16,9 @@ namespace ergotune::cli {
 void print_confidence(const Confidence& confidence);
 /// Why a result that reads better than the confirmed winner stands behind it.
 std::string unconfirmed_text(const Unconfirmed& result, const Repeats& repeats, const std::string& unit);
+
+/// How many configurations have a time alone; nothing where none.
+void print_screened(std::uint64_t screened);
 
 /// What the parameters were seen to do; nothing where nothing is known.
 void print_importance(const std::vector<Parameter>& parameters, const Importance& importance);

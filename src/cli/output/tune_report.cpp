@@ -208,6 +208,7 @@ void print_answer(const TunedSession& tuned, const std::string& file, std::size_
   } else {
     print_best(ranked);
     print_next_best(ranked, top);
+    print_screened(ranked.screened());
     print_importance(results.parameters, ranked.importance());
   }
   print_device_shares(run);

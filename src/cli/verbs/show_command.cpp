@@ -204,6 +204,7 @@ void show(const ShowOptions& options) {
   print_head(ranked, options);
   print_best(ranked);
   print_top(ranked, options.top);
+  print_screened(ranked.screened());
   print_importance(ranked.results.parameters, ranked.importance());
   if (options.failures) {
     print_failures(ranked);

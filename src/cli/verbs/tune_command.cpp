@@ -20,8 +20,10 @@
 #include "cli/output/plan_output.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/tune_report.hpp"
+#include "cli/verbs/tune_sizes.hpp"
 #include "cli/watch_child.hpp"
 #include "ergotune/error.hpp"
+#include "tune/session/measure_one.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -34,8 +36,9 @@ constexpr double kLong = 1800;
 struct TuneArguments : LiveArguments {
   std::string figure;
   std::optional<std::string> retry, wisdom;
-  bool no_resume = false, no_store = false, quiet = false, json = false, watch = false;
-  std::size_t top = 5;
+  std::optional<std::string> tree;
+  bool no_resume = false, no_store = false, quiet = false, json = false, watch = false, worst_case = false;
+  std::size_t top = 5, leaves = 6;
 };
 
 /// "timeout,runtime_error", or "all": everything but ok.
@@ -84,8 +87,8 @@ struct Requested {
   SessionOptions options;
 };
 
-Requested read(const TuneArguments& arguments) {
-  Requested requested{load_with(arguments), {}, {}};
+Requested read(const TuneArguments& arguments, const Constants& size) {
+  Requested requested{load_with(arguments, &size), {}, {}};
   ProblemFile& problem = requested.problem;
   SetupOptions& setup = requested.setup = setup_with(arguments, problem.run);
   if (setup.run.store.empty()) setup.run.store = "ergotune.db";
@@ -218,6 +221,57 @@ void report(const std::vector<TunedSession>& tuned, const TuneArguments& argumen
   if (arguments.json) print_json(tuned.size() == 1 ? documents.front() : Json{{"sessions", documents}});
 }
 
+/// Tunes each size with the ones before as its prior; then every winner is measured at every size.
+void tune_sizes(const TuneArguments& arguments, const std::vector<Constants>& sizes) {
+  if (arguments.no_store) throw UserError("--set with several values needs a store: leave --no-store away");
+  SizeSweep sweep;
+  std::vector<Requested> all;
+  for (const Constants& size : sizes) {
+    Requested& requested = all.emplace_back(read(arguments, size));
+    if (!requested.problem.run.plan.empty()) throw UserError("--set with several values and --plan: give one value");
+    if (!sweep.tuned.empty() && requested.options.prior.empty()) requested.options.prior = {"auto"};
+    std::vector<PreparedSession> sessions = prepare(requested, arguments.quiet);
+    if (sessions.size() > 1) throw UserError("--set with several values takes devices of one kind");
+    std::vector<TunedSession> tuned = search(sessions, requested.options, arguments.quiet);
+    if (tuned.front().ranked.best.empty() || tuned.front().ranked.objective.kind() == Objective::Kind::pareto) {
+      report(tuned, arguments);
+      throw Exit{kNoAnswer};
+    }
+    if (const auto unwritten = write_winners(arguments, {&tuned.front().ranked.results}))
+      std::rethrow_exception(unwritten);
+    const Constants winner = winner_of(tuned.front().ranked);
+    if (std::find(sweep.configurations.begin(), sweep.configurations.end(), winner) == sweep.configurations.end())
+      sweep.configurations.push_back(winner);
+    sweep.sizes.push_back(size);
+    sweep.tuned.push_back(std::move(tuned.front()));
+    if (requested.options.interrupted->load()) break;
+  }
+  SizedResults& results = sweep.results;
+  for (const auto& [name, value] : sweep.sizes.front()) results.names.push_back(name);
+  for (const Constants& size : sweep.sizes) {
+    std::vector<double>& values = results.sizes.emplace_back();
+    for (const auto& [name, value] : size) values.push_back(value.as_real());
+  }
+  results.value.assign(sweep.configurations.size(),
+                       std::vector<std::optional<double>>(sweep.sizes.size(), std::nullopt));
+  for (std::size_t s = 0; s < sweep.sizes.size(); ++s) {
+    const RankedResults& ranked = sweep.tuned[s].ranked;
+    PreparedSession prepared = prepare_session(all[s].problem, all[s].setup);
+    for (std::size_t c = 0; c < sweep.configurations.size(); ++c) {
+      std::optional<double>& value = results.value[c][s];
+      if (sweep.configurations[c] == winner_of(ranked)) {
+        value = sized_value(ranked.objective, ranked.measurement(ranked.best.front()));
+      } else if (const auto index =
+                     index_of_values(prepared, {sweep.configurations[c].begin(), sweep.configurations[c].end()})) {
+        value = sized_value(*prepared.objective, measure_one(prepared, *index).measurement);
+      }
+    }
+  }
+  if (arguments.tree) write_tree(sweep, arguments.leaves, arguments.worst_case, *arguments.tree);
+  if (arguments.json) return print_json(sweep_document(sweep, arguments.leaves, arguments.worst_case));
+  print_sweep(sweep, arguments.leaves, arguments.worst_case);
+}
+
 void tune(const TuneArguments& arguments) {
   // Compiled code passes through with every configuration: giving its memory back each time costs page
   // faults.
@@ -225,7 +279,10 @@ void tune(const TuneArguments& arguments) {
   if (arguments.wisdom && arguments.no_store)
     throw UserError("--wisdom is written from what is stored; leave out --no-store");
   if (arguments.wisdom) refuse_unwritable(*arguments.wisdom);
-  Requested requested = read(arguments);
+  const std::vector<Constants> sizes = sizes_of(arguments.set);
+  if (sizes.size() > 1) return tune_sizes(arguments, sizes);
+  if (arguments.tree) throw UserError("--tree chooses by size: give --set several values, as in --set N=1024,2048");
+  Requested requested = read(arguments, sizes.front());
   std::vector<PreparedSession> sessions = prepare(requested, arguments.quiet);
   const auto watched = watch(arguments, sessions.front());  // it shows all sessions of the store
   if (const std::string plan = requested.problem.run.plan; !plan.empty()) {
@@ -264,12 +321,17 @@ void add_tune_command(Verb app) {
   verb.add_option("--wisdom", arguments->wisdom,
                   "Folder: the winner is added to its wisdom, which applications choose from");
   add_figure_option(verb, arguments->figure, "with --plan, what each plan found");
+  verb.add_option("--tree", arguments->tree,
+                  "With several values of --set: write the tree that chooses by size as code, to FILE.hpp or FILE.py");
+  verb.add_option("--leaves", arguments->leaves, "Configurations that the tree chooses from at most (6)").positive();
+  verb.add_flag("--worst-case", arguments->worst_case, "Over sizes, the least of the worst losses, not of the mean");
   verb.add_option("--top", arguments->top, "How many of the best to print (5)");
   verb.add_flag("-q,--quiet", arguments->quiet, "No progress and no notes");
   add_json_option(verb, arguments->json);
   verb.group_options("Search", {"--seed", "--plan", "--strategy-option", "--reference-every", "--no-confirm",
                                 "--no-early-stop", "--occupancy", "--prior", "--retry"});
-  verb.group_options("Results", {"--no-store", "--no-resume", "--watch", "--wisdom", "--figure", "--top", "--quiet"});
+  verb.group_options("Results", {"--no-store", "--no-resume", "--watch", "--wisdom", "--figure", "--tree", "--leaves",
+                                 "--worst-case", "--top", "--quiet"});
   verb.footer(
       "Examples:\n"
       "  ergotune tune gemm.toml --budget 10min\n"
@@ -283,6 +345,7 @@ void add_tune_command(Verb app) {
       "  ergotune tune gemm.toml --retry timeout --time-limit 120\n"
       "  ergotune tune gemm.toml --wisdom wisdom\n"
       "  ergotune tune gemm.toml --budget 10min --watch\n"
+      "  ergotune tune gemm.toml --set SIZE=1024,2048,4096 --budget 2min --tree choose.hpp\n"
       "The same command again resumes: what is stored is not measured twice. Ctrl-C ends it with the best so "
       "far.");
   verb.callback([arguments] { tune(*arguments); });

@@ -6,6 +6,7 @@ RunOptions run_options(const EvaluationRequest& request) {
   RunOptions run;
   run.give_up_above = request.repeat ? 1e300 : request.give_up_above;
   run.objective_quantity = request.objective_quantity;
+  run.energy_up_to = request.energy_up_to;
   run.resources_only = request.resources_only;
   return run;
 }

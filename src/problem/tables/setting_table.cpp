@@ -31,7 +31,7 @@ const std::array kTable{
     searching({"strategy", "-s,--strategy", &S::strategy, "", nothing, "How to search: auto, brute_force, random ..."}),
     searching({"budget", "-b,--budget", &S::budget, "", nothing,
                "When to stop: evaluations (25), time (10min), energy (500J), several with commas; known "
-               "results count",
+               "results count, and up to a quarter is kept for the confirmation",
                "when the strategy ends"}),
     searching({"seed", "--seed", &S::seed, "", nothing, "Seed of everything random"}),
     Setting{"jobs", "-j,--jobs", &S::jobs, "", nothing, "Compile workers", "one per core", 1},
@@ -241,15 +241,6 @@ std::optional<T> whole(std::string_view text) {
   return number;
 }
 
-/// Words of a command line as what they read as: a number where they are one.
-Value value_from(const std::string& text) {
-  if (const auto integer = whole<std::int64_t>(text)) return *integer;
-  if (const auto real = whole<double>(text)) return *real;
-  if (text == "true" || text == "True") return true;
-  if (text == "false" || text == "False") return false;
-  return text;
-}
-
 /// "500ms", "8s", "2min", "1h" in s; nullopt for what is none.
 std::optional<double> duration_from(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, double>, 4> units{
@@ -308,6 +299,14 @@ std::vector<std::string> setting_names() {
   return names;
 }
 
+Value parse_value(const std::string& text) {
+  if (const auto integer = whole<std::int64_t>(text)) return *integer;
+  if (const auto real = whole<double>(text)) return *real;
+  if (text == "true" || text == "True") return true;
+  if (text == "false" || text == "False") return false;
+  return text;
+}
+
 void give(RunConfig& settings, const Setting& setting, const GivenValue& value, const std::string& what) {
   std::visit(Setter(settings, setting, value, what), setting.member);
 }
@@ -320,7 +319,7 @@ void parse_setting(RunConfig& settings, const Setting& setting, const std::vecto
       const std::size_t equals = word.find('=');
       if (equals == std::string::npos || equals == 0)
         throw UserError(fmt::format("{} takes NAME=VALUE, not \"{}\"", what, word));
-      values[word.substr(0, equals)] = value_from(word.substr(equals + 1));
+      values[word.substr(0, equals)] = parse_value(word.substr(equals + 1));
     }
     return give(settings, setting, values, what);
   }
@@ -337,7 +336,7 @@ void parse_setting(RunConfig& settings, const Setting& setting, const std::vecto
     if (const auto seconds = duration_from(word)) return give(settings, setting, Value(*seconds), what);
   const bool text = std::holds_alternative<std::string RunConfig::*>(setting.member) ||
                     std::holds_alternative<std::filesystem::path RunConfig::*>(setting.member);
-  give(settings, setting, text ? Value(word) : value_from(word), what);
+  give(settings, setting, text ? Value(word) : parse_value(word), what);
 }
 
 void check_settings(const RunConfig& settings) {

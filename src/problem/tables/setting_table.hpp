@@ -59,6 +59,8 @@ using GivenValue = std::variant<Value, std::vector<Value>, std::map<std::string,
 /// Sets one. `what` names it in complaints ("\"jobs\" in [tune]"). Throws UserError for a value of another kind or out
 /// of bounds. Another strategy forgets the options of the one before; options are added to those that are there.
 void give(RunConfig& settings, const Setting& setting, const GivenValue& value, const std::string& what);
+/// A word of a command line as what it reads as: a number or a boolean where it is one.
+Value parse_value(const std::string& text);
 /// The same from the words of a command line: several for a list; seconds may be written 500ms, 8s, 2min or 1h.
 void parse_setting(RunConfig& settings, const Setting& setting, const std::vector<std::string>& words,
                    const std::string& what);

@@ -307,18 +307,30 @@ void GaussianProcess::add_feature(std::function<float(ConfigurationIndex)> value
   s.build_tables();
 }
 
-double GaussianProcess::cross_validated_r2() const {
+std::vector<GaussianProcess::LeftOut> GaussianProcess::leave_one_out() const {
   const State& s = *state_;
   const auto n = static_cast<Eigen::Index>(s.observed.size());
-  if (n < 3 || s.values.size() != n) return 0;
-  // Rasmussen and Williams, 5.12: the error at one left out is (K^-1 r) there, over the diagonal of K^-1
+  if (n < 3 || s.values.size() != n) return {};
+  // Rasmussen and Williams, 5.12: the error at one left out is (K^-1 r) there, over the diagonal of K^-1, whose
+  // reciprocal is the variance
   const Eigen::MatrixXd inverse =
       s.factor.topLeftCorner(n, n).triangularView<Eigen::Lower>().solve(Eigen::MatrixXd::Identity(n, n));
   const Eigen::VectorXd ones = inverse.rowwise().sum(), white = inverse * s.values;
-  const Eigen::VectorXd weighted = inverse.transpose() * (white - ones.dot(white) / ones.squaredNorm() * ones);
-  const Eigen::VectorXd errors = weighted.cwiseQuotient(inverse.colwise().squaredNorm().transpose());
-  const double total = (s.values.array() - s.values.mean()).matrix().squaredNorm();
-  return total > 0 ? 1 - errors.squaredNorm() / total : 0.0;
+  const Eigen::VectorXd residual = white - ones.dot(white) / ones.squaredNorm() * ones;
+  const Eigen::VectorXd weighted = inverse.transpose() * residual, diagonal = inverse.colwise().squaredNorm();
+  const double variance = residual.squaredNorm() / static_cast<double>(n);
+  std::vector<LeftOut> list;
+  for (Eigen::Index i = 0; i < n; ++i) list.push_back({weighted[i] / diagonal[i], std::sqrt(variance / diagonal[i])});
+  return list;
+}
+
+double GaussianProcess::cross_validated_r2() const {
+  const State& s = *state_;
+  const double total = s.values.size() > 0 ? (s.values.array() - s.values.mean()).matrix().squaredNorm() : 0;
+  double errors = 0;
+  const std::vector<LeftOut> left_out = leave_one_out();
+  for (const LeftOut& one : left_out) errors += one.error * one.error;
+  return total > 0 && !left_out.empty() ? 1 - errors / total : 0.0;
 }
 
 GaussianProcess::GaussianProcess(const SearchSpace& space) : state_(std::make_unique<State>()) {

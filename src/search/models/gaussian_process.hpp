@@ -51,6 +51,11 @@ class GaussianProcess {
   /// One more feature, a number in [0, 1] for each configuration, with the length scale it is thought to have; before
   /// anything is observed.
   void add_feature(std::function<float(ConfigurationIndex)> value, double length);
+  /// Each observation foretold from all the others: the error (observed less foretold) and its standard deviation.
+  struct LeftOut {
+    double error = 0, deviation = 0;
+  };
+  std::vector<LeftOut> leave_one_out() const;
   /// Share of the values' variance that the model foretells, each from all the others.
   double cross_validated_r2() const;
   /// Multiplications that it takes, about.

@@ -66,7 +66,11 @@ std::vector<StoredRow> counting_rows(std::vector<StoredRow> rows, const std::vec
     }
     of.confirmed = nullptr;
     const int before = of.search ? standing(of.search->measurement.status) : -1;
-    if (standing(row.measurement.status) > before || before == 0) of.search = &row;
+    const int now = standing(row.measurement.status);
+    // what was screened by its time, and has its energy since
+    const bool completes =
+        now > 0 && now == before && !of.search->measurement.value("energy") && row.measurement.value("energy");
+    if (now > before || before == 0 || completes) of.search = &row;
   }
   std::vector<StoredRow> result;
   result.reserve(found.size());

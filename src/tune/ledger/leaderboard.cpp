@@ -16,6 +16,22 @@ void Leaderboard::level(ConfigurationIndex index) {
   if (auto level = ledger_.levelled(*ledger_.find(index))) levelled_[index] = std::move(*level);
 }
 
+bool Leaderboard::is_guess(ConfigurationIndex index) const {
+  const auto levelled = levelled_.find(index);
+  return levelled != levelled_.end() && lacks_energy(measurement(index)) && levelled->second.value("energy");
+}
+
+bool Leaderboard::compare(ConfigurationIndex index) {
+  const Measurement& measured = judged(index);
+  const auto better = [&](const std::optional<ConfigurationIndex>& than) {
+    return !than || objective_.better(measured, judged(*than));
+  };
+  if (!is_guess(index) && better(best_)) best_ = index;
+  const bool leads = better(leader_);
+  if (leads) leader_ = index;
+  return leads;
+}
+
 bool Leaderboard::see(ConfigurationIndex index) {
   level(index);
   const Measurement& measured = judged(index);
@@ -26,8 +42,7 @@ bool Leaderboard::see(ConfigurationIndex index) {
     failed_ += fresh;
   } else {
     usable_ += fresh;
-    if (!best_ || objective_.better(measured, judged(*best_))) {
-      best_ = index;
+    if (compare(index)) {
       const double value = objective_.value(measured).value_or(0);
       if (usable_ == 1 || std::abs(value - best_then_) > 0.01 * std::abs(best_then_)) {
         last_improvement_ = usable_;
@@ -35,7 +50,7 @@ bool Leaderboard::see(ConfigurationIndex index) {
       }
     }
   }
-  const std::size_t factors = ledger_.factors().revision();
+  const std::size_t factors = ledger_.revision();
   const bool compares_otherwise = factors != factors_revision_ && !levelled_.empty();
   const bool revised = objective_.revision() != revision_ || compares_otherwise;
   factors_revision_ = factors;
@@ -45,10 +60,11 @@ bool Leaderboard::see(ConfigurationIndex index) {
 
 void Leaderboard::judge_again() {
   best_.reset();
+  leader_.reset();
   for (const ConfigurationIndex index : order_) level(index);
   for (const ConfigurationIndex index : order_) {
     const Outcome& outcome = outcomes_[index] = objective_.outcome(judged(index));
-    if (outcome.ok && (!best_ || objective_.better(judged(index), judged(*best_)))) best_ = index;
+    if (outcome.ok) compare(index);
   }
   revision_ = objective_.revision();
 }
@@ -61,13 +77,18 @@ std::vector<ConfigurationIndex> Leaderboard::ranking() { return ranked(&Leaderbo
 std::vector<ConfigurationIndex> Leaderboard::candidates() { return ranked(&Leaderboard::judged); }
 
 std::vector<ConfigurationIndex> Leaderboard::ranked(const Measurement& (Leaderboard::*of)(ConfigurationIndex) const) {
+  std::vector<ConfigurationIndex> indices;
   std::vector<const Measurement*> measurements;
-  for (const ConfigurationIndex index : order_) measurements.push_back(&(this->*of)(index));
+  for (const ConfigurationIndex index : order_) {
+    if (is_guess(index)) continue;
+    indices.push_back(index);
+    measurements.push_back(&(this->*of)(index));
+  }
   const ObjectiveSpec wanted = objective_.spec();
   std::vector<ConfigurationIndex> ranked;
   for (const Ranked& place : rank(objective_, measurements,
-                                  [&](std::size_t i) { return ledger_.find(order_[i])->confirmed_for == wanted; })) {
-    ranked.push_back(order_[place.position]);
+                                  [&](std::size_t i) { return ledger_.find(indices[i])->confirmed_for == wanted; })) {
+    ranked.push_back(indices[place.position]);
   }
   return ranked;
 }

@@ -28,13 +28,15 @@ class Leaderboard {
   const Measurement& measurement(ConfigurationIndex index) const { return ledger_.find(index)->measurement; }
   /// What it is judged by: the same, as the mean device would have it under the mean load (Ledger::levelled).
   const Measurement& judged(ConfigurationIndex index) const;
+  /// Whether its energy is modelled (Ledger::screen): the strategy may judge it by that, and no answer is made of it.
+  bool is_guess(ConfigurationIndex index) const;
   /// In the order in which they were seen.
   const std::vector<ConfigurationIndex>& order() const { return order_; }
   std::optional<ConfigurationIndex> best() const { return best_; }
   std::optional<double> best_value() const;
   std::uint64_t failed() const { return failed_; }
   std::size_t usable() const { return usable_; }
-  /// Usable configurations seen when the best was last improved by over 1 %.
+  /// Usable configurations seen when the best, by what they are judged by, was last improved by over 1 %.
   std::size_t last_improvement() const { return last_improvement_; }
   /// Best first, by the one order of results (search/ranking.hpp); Pareto: the front.
   std::vector<ConfigurationIndex> ranking();
@@ -46,13 +48,15 @@ class Leaderboard {
  private:
   void level(ConfigurationIndex index);
   std::vector<ConfigurationIndex> ranked(const Measurement& (Leaderboard::*of)(ConfigurationIndex) const);
+  /// Makes it the best or the leader where it is better; whether it became the leader.
+  bool compare(ConfigurationIndex index);
 
   const Ledger& ledger_;
   Objective& objective_;
   std::unordered_map<ConfigurationIndex, Outcome> outcomes_;
   std::unordered_map<ConfigurationIndex, Measurement> levelled_;
   std::vector<ConfigurationIndex> order_;
-  std::optional<ConfigurationIndex> best_;
+  std::optional<ConfigurationIndex> best_, leader_;  ///< of those that were measured; of all, guesses among them
   std::uint64_t failed_ = 0, revision_ = 0;
   std::size_t usable_ = 0, last_improvement_ = 0, factors_revision_ = 0;
   double best_then_ = 0;

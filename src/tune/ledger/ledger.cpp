@@ -123,10 +123,16 @@ void Ledger::compute_metrics(Measurement& measurement, const Configuration& conf
 }
 
 std::optional<Measurement> Ledger::levelled(const ConfigurationResult& entry) const {
-  if (factors_.revision() == 0 || !usable(entry.measurement.status)) return std::nullopt;
+  const bool guessed = screens_ && lacks_energy(entry.measurement) && energy_by_time_.at(1);
+  if ((factors_.revision() == 0 && !guessed) || !usable(entry.measurement.status)) return std::nullopt;
   Measurement level = entry.measurement;
+  if (guessed) {
+    const EnergyByTime::Guess guess = *energy_by_time_.at(*level.value("time"));
+    level.quantities["energy"] = {guess.energy,        guess.energy * guess.deviation, 1, "modelled by its time", {},
+                                  Provenance::modelled};
+  }
   // The rounds of a confirmation are compared with each other: baseline runs of the search are not about their time.
-  if (!factors_.level(level, entry.gpu, entry.rounds == 0)) return std::nullopt;
+  if (!factors_.level(level, entry.gpu, entry.rounds == 0) && !guessed) return std::nullopt;
   compute_metrics(level, space_.configuration(entry.index));
   return level;
 }
@@ -134,6 +140,7 @@ std::optional<Measurement> Ledger::levelled(const ConfigurationResult& entry) co
 void Ledger::remember(ConfigurationResult entry) {
   const ConfigurationIndex index = entry.index;
   if (!entries_.contains(index)) order_.push_back(index);
+  energy_by_time_.add(entry.measurement);
   entries_.insert_or_assign(index, std::move(entry));
 }
 
@@ -187,11 +194,20 @@ void Ledger::submit(const ConfigurationRequest& wanted, bool again) {
   request.gpu = wanted.gpu;
   request.give_up_above = wanted.give_up_above;
   request.objective_quantity = wanted.objective_quantity;
+  request.energy_up_to = wanted.energy_up_to;
   {
     const std::lock_guard lock(mutex_);
     pending_[request.id] = {wanted, request.configuration, false, 0, again};
   }
   evaluator_.submit(std::move(request));
+}
+
+bool Ledger::answers(const ConfigurationResult& known, const ConfigurationRequest& wanted) const {
+  if (known.disturbed) return false;
+  // others of this session have an energy: it is measured here
+  const bool screened = lacks_energy(known.measurement) && energy_by_time_.at(1);
+  return !screened || evaluator_.provenance() != Provenance::measured ||
+         *known.measurement.value("time") > wanted.energy_up_to;
 }
 
 bool Ledger::hand_out(Source& source) {
@@ -201,7 +217,7 @@ bool Ledger::hand_out(Source& source) {
   for (const ConfigurationRequest& wanted : list) {
     const bool may_be_known = wanted.kind == RowKind::search && !wanted.resources_of;
     const ConfigurationResult* known = may_be_known ? find(wanted.index) : nullptr;
-    if (known && !known->disturbed) {
+    if (known && answers(*known, wanted)) {
       // A copy: what the source does may add entries.
       const Measurement measurement = known->measurement;
       source.take(wanted, measurement, false);
@@ -258,7 +274,8 @@ void Ledger::accept(EvaluationResult result, Source& source) {
     options_.store->add(options_.session, row);
   }
   if (row.kind == RowKind::search) {
-    ++evaluated_;
+    const ConfigurationResult* before = find(requested.wanted.index);
+    evaluated_ += before == nullptr || before->disturbed;
     ConfigurationResult entry;
     entry.index = requested.wanted.index;
     entry.measurement = row.measurement;

@@ -20,6 +20,7 @@
 #include "evaluate/evaluator.hpp"
 #include "store/sqlite/store.hpp"
 #include "tune/ledger/device_factors.hpp"
+#include "tune/ledger/energy_by_time.hpp"
 
 namespace ergotune {
 
@@ -56,6 +57,8 @@ struct ConfigurationRequest {
   /// Racing (EvaluationRequest).
   double give_up_above = 1e300;
   std::string objective_quantity = "time";
+  /// Screening (EvaluationRequest). What is known by its time alone is measured again where that is not above.
+  double energy_up_to = 1e300;
   /// Only what the compiled code of this configuration needs, which the space may not allow: nothing runs, nothing is
   /// kept, and `index` is whatever the source knows it by.
   std::optional<Configuration> resources_of;
@@ -114,9 +117,14 @@ class Ledger : private RunJournal {
   std::vector<ConfigurationResult> take_entries();
   /// How devices and times compare, by all baseline runs that the session holds.
   const DeviceFactors& factors() const { return factors_; }
+  /// From now on levelled() models the energy of what has a time and no energy.
+  void screen() { screens_ = true; }
+  const EnergyByTime& energy_by_time() const { return energy_by_time_; }
+  /// Rises when levelled() may give other values than before.
+  std::size_t revision() const { return factors_.revision() + (screens_ ? energy_by_time_.revision() : 0); }
   /// What is known of it as the mean of the devices would have measured it in the mean of the conditions, metrics
-  /// included: for comparing what was measured by several devices, or under another load. nullopt where that makes no
-  /// difference.
+  /// included: for comparing what was measured by several devices, or under another load, or screened. nullopt where
+  /// that makes no difference.
   std::optional<Measurement> levelled(const ConfigurationResult& entry) const;
   /// Known configurations, in the order in which they came to be known.
   const std::vector<ConfigurationIndex>& order() const { return order_; }
@@ -175,6 +183,8 @@ class Ledger : private RunJournal {
   void note_dead();
   void compute_metrics(Measurement& measurement, const Configuration& configuration) const;
   void remember(ConfigurationResult entry);
+  /// Whether the request is answered by what is known.
+  bool answers(const ConfigurationResult& known, const ConfigurationRequest& wanted) const;
   void add_baseline(ConfigurationIndex index, const std::string& gpu, const Measurement& baseline);
   /// Asks the source and hands out; true while something happened.
   bool hand_out(Source& source);
@@ -196,6 +206,8 @@ class Ledger : private RunJournal {
   std::unordered_map<ConfigurationIndex, ConfigurationResult> entries_;
   std::vector<ConfigurationIndex> order_, to_retry_;
   DeviceFactors factors_;
+  EnergyByTime energy_by_time_;
+  bool screens_ = false;
   std::int64_t run_ = 0;
   int confirmed_ = 0;  ///< rounds of this run's confirmation that the store knows of
   std::string stage_;

@@ -10,7 +10,8 @@
 namespace ergotune {
 
 StrategySource::StrategySource(const SearchSpace& space, Leaderboard& standing, const SessionOptions& options,
-                               double started, std::function<void(const ConfigurationResult&, bool fresh)> report)
+                               double started,
+                               std::function<void(const ConfigurationResult&, bool fresh, bool again)> report)
     : space_(space), standing_(standing), options_(options), started_(started), report_(std::move(report)) {
   paused_before_ = standing.ledger().paused();
 }
@@ -62,16 +63,31 @@ Outcome StrategySource::reported(ConfigurationIndex index) const {
   return outcome;
 }
 
+const RepeatCost& StrategySource::kept() const {
+  const std::size_t seen = standing_.order().size();
+  if (expected_ && seen > kept_at_ + kept_at_ / 50) {
+    kept_at_ = seen;
+    kept_ = expected_();
+  }
+  return kept_;
+}
+
+std::uint64_t StrategySource::evaluations() const {
+  const std::uint64_t budget = options_.budget.evaluations;
+  const auto most = static_cast<std::uint64_t>(kKept * static_cast<double>(budget));
+  if (standing_.order().size() + under_way_ < budget - most) return budget - most;  // what is kept is not asked yet
+  return budget - (most < kFewestRepeats ? 0 : std::min<std::uint64_t>(most, kept().repeats));
+}
+
 bool StrategySource::evaluations_left() const {
-  const std::uint64_t spent = standing_.order().size() + under_way_;
-  return options_.budget.evaluations == 0 || spent < options_.budget.evaluations;
+  return options_.budget.evaluations == 0 || standing_.order().size() + under_way_ < evaluations();
 }
 
 std::vector<ConfigurationRequest> StrategySource::next(std::size_t room) {
   std::vector<ConfigurationRequest> list;
   if (!evaluations_left()) return list;
   if (const std::uint64_t budget = options_.budget.evaluations; budget > 0)
-    room = std::min<std::size_t>(room, budget - standing_.order().size() - under_way_);
+    room = std::min<std::size_t>(room, evaluations() - standing_.order().size() - under_way_);
   for (const ConfigurationIndex index : strategy_->ask(room)) {
     ConfigurationRequest wanted;
     wanted.index = whole_index(index);
@@ -107,6 +123,7 @@ void StrategySource::learn(const ConfigurationRequest& wanted, const Measurement
     const auto energy = measurement.value("energy"), time = measurement.value("time");
     if (energy && time && *time > 0) joules_ += *energy / *time * measurement.measure_seconds;
   }
+  const bool again = standing_.seen(wanted.index);
   if (standing_.see(wanted.index)) {
     // A constraint relative to best(quantity) has moved: what was allowed before may no longer be, and the other way
     // round.
@@ -117,20 +134,41 @@ void StrategySource::learn(const ConfigurationRequest& wanted, const Measurement
   } else if (strategy_) {
     if (const auto part = part_index(wanted.index)) strategy_->tell(*part, reported(wanted.index));
   }
-  if (report_) report_(*standing_.ledger().find(wanted.index), fresh);
+  if (report_) report_(*standing_.ledger().find(wanted.index), fresh, again);
 }
 
-std::string StrategySource::stop() {
+double StrategySource::share_spent() const {
+  const Budget& budget = options_.budget;
+  double share = 0;
+  if (budget.evaluations > 0)
+    share = static_cast<double>(standing_.order().size()) / static_cast<double>(budget.evaluations);
+  if (budget.seconds > 0) share = std::max(share, seconds() / budget.seconds);
+  if (budget.joules > 0) share = std::max(share, joules_ / budget.joules);
+  return share;
+}
+
+std::string StrategySource::must_stop() {
   const Budget& budget = options_.budget;
   if (standing_.ledger().take_confirm_request()) return "the web page asked to confirm the best so far";
-  if (budget.seconds > 0 && seconds() >= budget.seconds)
+  const auto spent = [&](double so_far, double whole, double RepeatCost::*each) {
+    if (!(whole > 0) || so_far < (1 - kKept) * whole) return false;
+    const double most = kKept * whole, one = kept().*each;
+    const double reserve = kFewestRepeats * one > most ? 0 : static_cast<double>(kept().repeats) * one;
+    return so_far + std::min(most, reserve) >= whole;
+  };
+  if (spent(seconds(), budget.seconds, &RepeatCost::seconds))
     return fmt::format("the time budget of {:g} s is spent", budget.seconds);
-  if (budget.joules > 0 && joules_ >= budget.joules)
+  if (spent(joules_, budget.joules, &RepeatCost::joules))
     return fmt::format("the energy budget of {:g} J is spent", budget.joules);
   constexpr std::size_t kPatience = 1000;
   if (known_in_a_row_ > kPatience + 2 * standing_.order().size())
     return fmt::format("the strategy asked {} times in a row for configurations that are known already",
                        known_in_a_row_);
+  return {};
+}
+
+std::string StrategySource::stop() {
+  if (std::string why = must_stop(); !why.empty()) return why;
   if (options_.early_stop && strategy_ && strategy_->ends_early() && half_spent() && improvement_unlikely()) {
     const std::size_t usable = standing_.usable(), since = usable - standing_.last_improvement();
     return fmt::format(
@@ -142,7 +180,7 @@ std::string StrategySource::stop() {
 }
 
 double StrategySource::seconds() const {
-  return host_seconds() - started_ - (standing_.ledger().paused() - paused_before_);
+  return options_.spent_seconds + host_seconds() - started_ - (standing_.ledger().paused() - paused_before_);
 }
 
 /// Who gives a budget wants it used: half of it at least. True where none was given.

@@ -17,24 +17,35 @@ namespace ergotune {
 class StrategySource : public Source {
  public:
   /// `space` is the ledger's or a part of it. What `standing` has seen is passed to the strategy as known. `report` is
-  /// called for each result. Throws UserError for an unknown strategy or option.
+  /// called for each result; `again`: of a configuration that had one before. Throws UserError for an unknown strategy
+  /// or option.
   StrategySource(const SearchSpace& space, Leaderboard& standing, const SessionOptions& options, double started,
-                 std::function<void(const ConfigurationResult&, bool fresh)> report);
+                 std::function<void(const ConfigurationResult&, bool fresh, bool again)> report);
 
   std::vector<ConfigurationRequest> next(std::size_t room) override;
   void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override;
   std::string stop() override;
+  /// Of that, what leaves no choice: a request, or a budget that is spent.
+  std::string must_stop();
+  /// Of the budget that is closest to its end; 0 where there is none.
+  double share_spent() const;
+  RaceBound bound_of(ConfigurationIndex whole) const;
 
   /// Takes a result into the standing and tells the strategy, if there is one by then. For lists that belong to the
   /// search as well: the default, failures that are tried again.
   void learn(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh);
   bool evaluations_left() const;
+  /// What is kept of a budget for measuring the best again: what `expected` says, at most this share.
+  static constexpr double kKept = 0.25;
+  void keep_for_confirmation(std::function<RepeatCost()> expected) { expected_ = std::move(expected); }
   /// Begins the search itself.
   void begin();
   /// Why it ended, when the ledger says that it has finished.
   std::string why_finished() const;
   const std::string& strategy() const { return name_; }
   std::string explanation() const;
+  /// s of searching: none elapse while it is paused from the web page.
+  double seconds() const;
   /// J that the kernels have used, as far as they were measured.
   double joules() const { return joules_; }
 
@@ -42,17 +53,19 @@ class StrategySource : public Source {
   /// Configurations that an evaluator holds beyond those that compile.
   static constexpr std::size_t kAhead = 3;
   static constexpr std::size_t kPaced = 16;
+  /// Fewer repeats compare nothing: two configurations, twice.
+  static constexpr std::uint64_t kFewestRepeats = 4;
   /// Usable configurations without a better one, at least, before a search ends by itself.
   static constexpr std::size_t kEnoughWithout = 100;
 
   ConfigurationIndex whole_index(ConfigurationIndex part) const;
   std::optional<ConfigurationIndex> part_index(ConfigurationIndex whole) const;
   bool half_spent() const;
-  /// s of searching: none elapse while it is paused from the web page.
-  double seconds() const;
+  const RepeatCost& kept() const;
+  /// Of the budget, those that are the search's; 0: no bound.
+  std::uint64_t evaluations() const;
   bool improvement_unlikely() const;
   bool measures() const;
-  RaceBound bound_of(ConfigurationIndex whole) const;
   /// The strategy's view of a configuration that was seen: with what evaluating it cost.
   Outcome reported(ConfigurationIndex index) const;
   bool whole() const { return &space_ == &standing_.ledger().space(); }
@@ -61,14 +74,17 @@ class StrategySource : public Source {
   Leaderboard& standing_;
   const SessionOptions& options_;
   double started_;
-  std::function<void(const ConfigurationResult&, bool fresh)> report_;
+  std::function<void(const ConfigurationResult&, bool fresh, bool again)> report_;
   std::unique_ptr<Strategy> strategy_;
   std::string name_;
   /// When the last fresh results came, on the host's clock.
   std::deque<double> came_;
   std::size_t under_way_ = 0;
   double joules_ = 0;
-  std::size_t known_in_a_row_ = 0;  ///< requested by the strategy since the last fresh result
+  std::function<RepeatCost()> expected_;
+  mutable RepeatCost kept_;
+  mutable std::size_t kept_at_ = 0;  ///< results when that was worked out
+  std::size_t known_in_a_row_ = 0;   ///< requested by the strategy since the last fresh result
   double paused_before_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "measure/combine.hpp"
@@ -24,17 +25,21 @@ constexpr int kRaces = 4;
 constexpr int kConfirmationBatches = 3;
 // A GPU that is lost meanwhile takes its rounds with it: they begin again on another.
 constexpr int kLostGpus = 3;
+// Rounds and candidates without which nothing is compared.
+constexpr int kFewestRounds = 2;
+constexpr std::size_t kFewestCandidates = 2;
 
 }  // namespace
 
 ConfirmationSource::ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string gpu,
-                                       int first, std::function<void(std::size_t)> each)
+                                       int first, std::function<void(std::size_t)> each, std::function<bool()> another)
     : order_(candidates.size()),
       round_(first - 1),
       rounds_left_(rounds),
       sent_(candidates.size()),
       gpu_(std::move(gpu)),
-      each_(std::move(each)) {
+      each_(std::move(each)),
+      another_(std::move(another)) {
   for (const ConfigurationIndex index : candidates) candidates_.push_back({index, {}});
   std::iota(order_.begin(), order_.end(), std::size_t{0});
 }
@@ -42,6 +47,10 @@ ConfirmationSource::ConfirmationSource(const std::vector<ConfigurationIndex>& ca
 std::vector<ConfigurationRequest> ConfirmationSource::next(std::size_t room) {
   if (sent_ == order_.size()) {
     if (under_way_ > 0 || rounds_left_ == 0) return {};
+    if (std::exchange(begun_, true) && another_ && !another_()) {
+      rounds_left_ = 0;
+      return {};
+    }
     --rounds_left_;
     ++round_;
     sent_ = 0;
@@ -170,10 +179,39 @@ std::string Confirmation::choose_device() const {
   return first == gpus.end() ? std::string() : first->gpu;
 }
 
-double Confirmation::expected_round(const std::vector<ConfigurationIndex>& candidates) const {
-  return std::accumulate(candidates.begin(), candidates.end(), 0.0, [&](double sum, ConfigurationIndex index) {
-    return sum + ledger_.find(index)->measurement.measure_seconds;
-  });
+RepeatCost Confirmation::so_far(const std::vector<ConfigurationIndex>& candidates) const {
+  RepeatCost cost{done_, 0, 0};
+  for (const ConfigurationIndex index : candidates) {
+    const Measurement& m = standing_.measurement(index);
+    const auto energy = m.value("energy"), time = m.value("time");
+    const double share = 1.0 / static_cast<double>(candidates.size());
+    cost.seconds += share * (m.verify_seconds + m.measure_seconds);
+    if (energy && time && *time > 0) cost.joules += share * *energy / *time * m.measure_seconds;
+  }
+  if (done_ > 0) cost.seconds = (host_seconds() - began_) / static_cast<double>(done_);
+  return cost;
+}
+
+RepeatCost Confirmation::expected() const {
+  const auto best = standing_.best();
+  if (!possible() || !best) return {};
+  std::size_t near = 0;
+  for (const ConfigurationIndex index : standing_.order())
+    near += !standing_.is_guess(index) && near_best(index, *best);
+  RepeatCost cost = so_far({*best});
+  cost.repeats = kConfirmationRounds * (1 + std::clamp(near, kConfirmedCandidates, kNoisyCandidates));
+  return cost;
+}
+
+int Confirmation::fit(std::vector<ConfigurationIndex>& candidates) {
+  if (!room_) return kConfirmationRounds;
+  const std::size_t room = room_(so_far(candidates));
+  const bool begins = rounds_.empty();
+  if (begins && room < kFewestRounds * candidates.size())
+    candidates.resize(std::min(candidates.size(), std::max(kFewestCandidates, room / kFewestRounds)));
+  const int rounds = static_cast<int>(std::min<std::size_t>(kConfirmationRounds, room / candidates.size()));
+  cut_short_ = cut_short_ || rounds < kConfirmationRounds;
+  return rounds < (begins ? kFewestRounds : 1) ? 0 : rounds;
 }
 
 bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
@@ -187,23 +225,28 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
     if (elsewhere && std::find(candidates.begin(), candidates.end(), index) == candidates.end())
       candidates.push_back(index);
   }
-  const double each = expected_round(candidates) / static_cast<double>(candidates.size());
-  const std::size_t all = candidates.size() * kConfirmationRounds;
+  const int rounds_now = fit(candidates);
+  if (rounds_now == 0) return false;
+  const std::size_t all = candidates.size() * static_cast<std::size_t>(rounds_now);
   std::size_t before = all;
   const auto tell = [&](std::size_t left) {
     done_ += before - left;
     before = left;
-    const double took = done_ > 0 ? (host_seconds() - began_) / static_cast<double>(done_) : each;
-    if (tell_) tell_(took * static_cast<double>(left + expected_further_));
+    if (tell_) tell_(so_far(candidates).seconds * static_cast<double>(left + expected_further_));
   };
   ledger_.set_phase("confirming");
   tell(all);
   for (const ConfigurationIndex index : candidates)
     if (!is_confirmed(index)) searched_.try_emplace(index, standing_.judged(index));
-  ConfirmationSource source(candidates, kConfirmationRounds, gpu_, next_round_, tell);
+  const auto another = [&, must = rounds_.empty() ? kFewestRounds - 1 : 0]() mutable {
+    const bool fits = must-- > 0 || !room_ || room_(so_far(candidates)) >= candidates.size();
+    cut_short_ = cut_short_ || !fits;
+    return fits;
+  };
+  ConfirmationSource source(candidates, rounds_now, gpu_, next_round_, tell, another);
   if (!ledger_.drive(source).empty()) return false;
   if (source.gpus().size() > 1 && lost_gpus_++ < kLostGpus) return confirm(std::move(candidates));
-  next_round_ += kConfirmationRounds;
+  next_round_ += rounds_now;
   for (const ConfirmationSource::Candidate& candidate : source.candidates()) {
     std::vector<ConfirmationRound>& rounds = rounds_[candidate.index];
     rounds.insert(rounds.end(), candidate.rounds.begin(), candidate.rounds.end());
@@ -227,7 +270,8 @@ bool Confirmation::possible() const {
          !ledger_.interrupted();
 }
 
-void Confirmation::run(bool fresh) {
+void Confirmation::run(bool fresh, Room room) {
+  room_ = std::move(room);
   if (!possible()) return;
   // What was confirmed once, and has no new rival, is not measured again by the same command.
   const std::vector<ConfigurationIndex> ranking = standing_.ranking();

@@ -33,9 +33,10 @@ class ConfirmationSource : public Source {
   };
 
   /// `GPU`: the one of several that measures them all; empty where there is one. `first`: number of the first round.
-  /// `each`: called after each measurement with the number of those that are still to come.
+  /// `each`: called after each measurement with the number of those that are still to come. `another`: before each
+  /// round after the first, whether there is room for it.
   ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string gpu = {}, int first = 0,
-                     std::function<void(std::size_t left)> each = {});
+                     std::function<void(std::size_t left)> each = {}, std::function<bool()> another = {});
   /// The GPUs that did: more than one where the first was lost meanwhile.
   const std::set<std::string>& gpus() const { return gpus_; }
   std::vector<ConfigurationRequest> next(std::size_t room) override;
@@ -50,6 +51,8 @@ class ConfirmationSource : public Source {
   std::size_t sent_, under_way_ = 0;
   std::string gpu_;
   std::function<void(std::size_t)> each_;
+  std::function<bool()> another_;
+  bool begun_ = false;
   std::set<std::string> gpus_;
   Random random_{7};
 };
@@ -60,13 +63,20 @@ class Confirmation {
  public:
   /// How long it is expected to take (s), with the rounds that are likely to follow.
   using Tell = std::function<void(double seconds_left)>;
+  /// How many more repeats the budget allows after these.
+  using Room = std::function<std::size_t(const RepeatCost& so_far)>;
   /// `beside`: is confirmed with the others when it works (the default). `tell`: called when a batch begins, and after
   /// each measurement.
   Confirmation(Ledger& ledger, Objective& objective, Leaderboard& standing, std::optional<ConfigurationIndex> beside,
                Tell tell);
   /// The best candidates side by side, then whoever could still be better than what was confirmed, then those between
   /// whom it is open. `fresh`: something was measured since; else what was confirmed before is not measured again.
-  void run(bool fresh);
+  /// `room`: as far as it reaches, fewer candidates and repeats where that is too little for all.
+  void run(bool fresh, Room room = {});
+  /// What the first candidates will take, by what is known so far; no repeats where nothing will be confirmed.
+  RepeatCost expected() const;
+  /// Whether it ended, or did not begin, for want of room.
+  bool cut_short() const { return cut_short_; }
   /// Of the first of the standing's ranking.
   Confidence confidence();
   /// s that it took, without waiting for the evaluator.
@@ -81,9 +91,12 @@ class Confirmation {
   std::vector<ConfigurationIndex> rivals_of(ConfigurationIndex leader,
                                             const std::vector<ConfigurationIndex>& ranking) const;
   bool confirm(std::vector<ConfigurationIndex> candidates);
-  /// s for a round of them, by what they took before.
-  double expected_round(const std::vector<ConfigurationIndex>& candidates) const;
   std::string choose_device() const;
+  /// What a repeat of these takes: by what the repeats took so far, else by what the search did.
+  RepeatCost so_far(const std::vector<ConfigurationIndex>& candidates) const;
+  /// Rounds of these that there is room for, kConfirmationRounds at most; leaves out the last of the candidates where a
+  /// comparison begins and there is too little for all.
+  int fit(std::vector<ConfigurationIndex>& candidates);
   bool near_best(ConfigurationIndex index, ConfigurationIndex best) const;
   /// What the search read of those that were confirmed, compared over devices and drift, and what the confirmation did.
   Repeats repeats() const;
@@ -114,6 +127,8 @@ class Confirmation {
   /// Measurements so far, and those that are expected to follow the batch that is under way.
   std::size_t done_ = 0, expected_further_ = 0;
   double seconds_ = 0;
+  Room room_;
+  bool cut_short_ = false;
 };
 
 }  // namespace ergotune

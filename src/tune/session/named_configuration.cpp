@@ -23,8 +23,9 @@ Value value_from(const Json& json, const std::string& name) {
   throw UserError("--config: the value of \"" + name + "\" is neither a number nor a string");
 }
 
-/// The configuration of a JSON object; parameters that it leaves out take their defaults.
-Configuration configuration_from(const std::string& text, const std::vector<Parameter>& parameters) {
+}  // namespace
+
+Configuration configuration_of_json(const std::string& text, const std::vector<Parameter>& parameters) {
   Json document = Json::object();
   if (!text.empty()) {
     document = parse_json<Json>(text, false);
@@ -47,6 +48,8 @@ Configuration configuration_from(const std::string& text, const std::vector<Para
   }
   return configuration;
 }
+
+namespace {
 
 /// Which value or restriction keeps a configuration out of the space.
 std::string why_not(const PreparedSession& prepared, const Configuration& configuration) {
@@ -75,7 +78,7 @@ std::string why_not(const PreparedSession& prepared, const Configuration& config
 ConfigurationIndex named_configuration(const PreparedSession& prepared, const std::string& json,
                                        const std::string& file) {
   const auto& parameters = prepared.space->parameters();
-  const Configuration configuration = configuration_from(json, parameters);
+  const Configuration configuration = configuration_of_json(json, parameters);
   if (const auto index = prepared.space->index_of(configuration)) return *index;
   throw UserError(fmt::format("the configuration {} is not in the search space of {}: {}; see: ergotune space {}",
                               describe(parameters, configuration), prepared.problem.name,

@@ -4,19 +4,28 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
+#include "model/execution_kind.hpp"
 #include "tune/ledger/fair_source.hpp"
 #include "tune/ledger/leaderboard.hpp"
+#include "tune/ledger/screening_source.hpp"
 #include "tune/ledger/strategy_source.hpp"
 #include "tune/session/confirmation.hpp"
 
 namespace ergotune {
 namespace {
+
+/// The index of a part's default in the whole.
+std::optional<ConfigurationIndex> default_of(const SearchSpace& space, const SearchSpace& whole) {
+  const auto index = space.default_configuration();
+  return index ? whole.index_of(space.configuration(*index)) : std::nullopt;
+}
 
 /// One search, from what is known to the answer.
 class Search {
@@ -29,13 +38,18 @@ class Search {
         started_(host_seconds()),
         waited_before_(ledger.waited()),
         own_before_(ledger.evaluators_own()),
+        default_(default_of(space, ledger.space())),
         standing_(ledger, objective),
-        source_(space, standing_, options, started_, [this](const ConfigurationResult& entry, bool fresh) {
-          fresh ? ++evaluated_ : ++known_;
-          progress(&entry, {});
-        }) {
-    if (const auto index = space.default_configuration())
-      default_ = ledger.space().index_of(space.configuration(*index));
+        source_(space, standing_, options, started_,
+                [this](const ConfigurationResult& entry, bool fresh, bool again) {
+                  if (!again) fresh ? ++evaluated_ : ++known_;
+                  progress(&entry, {});
+                }),
+        confirmation_(ledger, objective, standing_, default_,
+                      [this](double left) { progress(nullptr, "confirming the best", left); }) {
+    screens_ = can_screen();
+    if (options.confirm && space.size() > 1)  // one has no rival
+      source_.keep_for_confirmation([this] { return confirmation_.expected(); });
   }
 
   SessionResult run();
@@ -46,7 +60,10 @@ class Search {
   /// `left`: s to the end of a phase that is no search.
   void progress(const ConfigurationResult* last, const std::string& phase, std::optional<double> left = std::nullopt);
   Confidence confirm();
+  std::size_t repeats_left(const RepeatCost& so_far) const;
   std::string search();
+  /// Whether times say which energies are worth measuring: for least energy, at one setting of one device.
+  bool can_screen() const;
 
   Ledger& ledger_;
   const SearchSpace& space_;
@@ -56,6 +73,8 @@ class Search {
   std::optional<ConfigurationIndex> default_;
   Leaderboard standing_;
   StrategySource source_;
+  Confirmation confirmation_;
+  bool screens_ = false;
   std::uint64_t evaluated_ = 0, known_ = 0, retried_ = 0;
   std::vector<DeviceShare> gpus_;
   double gpus_at_ = -1e300;  ///< when they were looked at
@@ -78,7 +97,7 @@ void Search::progress(const ConfigurationResult* last, const std::string& phase,
     const double each = progress.seconds / static_cast<double>(evaluated_);
     progress.seconds_left = each * static_cast<double>(progress.total > done ? progress.total - done : 0);
     if (budget.seconds > 0)
-      progress.seconds_left = std::min(*progress.seconds_left, std::max(0.0, budget.seconds - progress.seconds));
+      progress.seconds_left = std::min(*progress.seconds_left, std::max(0.0, budget.seconds - source_.seconds()));
   }
   if (progress.seconds + started_ - gpus_at_ >= 1) {
     gpus_at_ = progress.seconds + started_;
@@ -117,8 +136,11 @@ std::string Search::measure(std::vector<ConfigurationIndex> list) {
 
 /// What is known already, the default, failures that are tried again. Why it must end here; empty to go on.
 std::string Search::begin() {
+  if (screens_) ledger_.screen();
   if (&space_ == &ledger_.space()) {
     for (const ConfigurationIndex index : ledger_.order()) {
+      // what an earlier search screened: here its energy is wanted
+      if (!screens_ && objective_.needs("energy") && lacks_energy(ledger_.find(index)->measurement)) continue;
       standing_.see(index);
       ++known_;
     }
@@ -137,18 +159,42 @@ std::string Search::begin() {
 }
 
 Confidence Search::confirm() {
-  Confirmation confirmation(ledger_, objective_, standing_, default_,
-                            [this](double left) { progress(nullptr, "confirming the best", left); });
-  if (options_.confirm && space_.size() > 1) confirmation.run(evaluated_ > 0);  // one has no rival
-  confirming_ = confirmation.seconds();
-  return confirmation.confidence();
+  if (options_.confirm && space_.size() > 1)
+    confirmation_.run(evaluated_ > 0, [this](const RepeatCost& so_far) { return repeats_left(so_far); });
+  confirming_ = confirmation_.seconds();
+  return confirmation_.confidence();
+}
+
+/// What the budget leaves.
+std::size_t Search::repeats_left(const RepeatCost& so_far) const {
+  const Budget& budget = options_.budget;
+  auto left = static_cast<double>(std::numeric_limits<std::uint32_t>::max());
+  const auto bound = [&](double whole, double spent, double each) {
+    if (whole > 0) left = std::min(left, std::max(0.0, (whole - spent) / std::max(each, 1e-9)));
+  };
+  bound(static_cast<double>(budget.evaluations), static_cast<double>(standing_.order().size() + so_far.repeats), 1);
+  bound(budget.seconds, source_.seconds(), so_far.seconds);
+  bound(budget.joules, source_.joules() + static_cast<double>(so_far.repeats) * so_far.joules, so_far.joules);
+  return static_cast<std::size_t>(left);
+}
+
+bool Search::can_screen() const {
+  const std::vector<Parameter>& parameters = space_.parameters();
+  const bool at_one_setting = std::all_of(parameters.begin(), parameters.end(), [](const Parameter& parameter) {
+    return execution_kind(parameter) == ParameterKind::code;
+  });
+  const Evaluator& evaluator = ledger_.evaluator();
+  return at_one_setting && &space_ == &ledger_.space() && options_.strategy == "auto" &&
+         evaluator.provenance() == Provenance::measured && evaluator.gpus().size() < 2 &&
+         objective_.kind() == Objective::Kind::single && objective_.quantities() == std::vector<std::string>{"energy"};
 }
 
 /// The search itself; why it stopped.
 std::string Search::search() {
   std::optional<ConfigurationIndex> reference = default_;
   if (!reference || !standing_.seen(*reference) || !standing_.outcome(*reference).ok) reference = standing_.best();
-  FairSource fair(source_, ledger_, reference, options_.reference_every);
+  ScreeningSource screening(source_, standing_, ledger_);
+  FairSource fair(screens_ ? static_cast<Source&>(screening) : source_, ledger_, reference, options_.reference_every);
   const std::string why = ledger_.drive(fair);
   return why.empty() ? source_.why_finished() : why;
 }
@@ -174,8 +220,10 @@ SessionResult Search::run() {
   // It came first, and what disturbed it may be over.
   if (default_ && standing_.seen(*default_) && ledger_.find(*default_)->disturbed) measure({*default_});
   standing_.judge_again();  // what the last baseline runs showed
-  result.stopped_because = why;
   static_cast<Confidence&>(result) = confirm();
+  result.stopped_because =
+      why +
+      (confirmation_.cut_short() && result.confirmation_repeats == 0 ? ", nothing is left to confirm the best" : "");
   for (const ConfigurationIndex index : standing_.order()) result.disturbed += ledger_.find(index)->disturbed;
   const std::size_t shown = std::max<std::size_t>(options_.top, 1);
   for (const ConfigurationIndex index : standing_.ranking()) result.best.push_back(*ledger_.find(index));

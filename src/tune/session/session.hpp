@@ -30,6 +30,12 @@ struct Budget {
   std::string to_string() const;
 };
 
+/// Repeats, as of a confirmation, and what one of them takes in s and J.
+struct RepeatCost {
+  std::size_t repeats = 0;
+  double seconds = 0, joules = 0;
+};
+
 struct SessionProgress {
   std::uint64_t evaluated = 0, resumed = 0, failed = 0, total = 0;
   double seconds = 0;
@@ -57,6 +63,7 @@ struct SessionOptions {
   std::string strategy = "auto";
   std::map<std::string, Value> strategy_options;
   Budget budget;
+  double spent_seconds = 0;  ///< of the budget, before the search began
   std::uint64_t seed = 1;
   /// Re-measure the top candidates and the default side by side before the winner is reported.
   bool confirm = true;

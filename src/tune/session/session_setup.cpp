@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
@@ -155,7 +156,10 @@ PreparedSession prepare_begun(Problem problem, const SetupOptions& options, doub
 }  // namespace
 
 PreparedSession prepare_session(Problem problem, const SetupOptions& options) {
-  return prepare_begun(std::move(problem), options, wall_seconds());
+  const double began = host_seconds();
+  PreparedSession prepared = prepare_begun(std::move(problem), options, wall_seconds());
+  prepared.waited = host_seconds() - began;
+  return prepared;
 }
 
 void PreparedSession::close() {
@@ -187,7 +191,7 @@ std::unique_ptr<Ledger> PreparedSession::open_ledger(
   if (live && !device_lock) {
     const double began = host_seconds();
     device_lock = wait_for_locks(live->devices(), announce, interrupted, patience);
-    waited = host_seconds() - began;
+    waited += host_seconds() - began;
   }
   return ledger;
 }
@@ -201,8 +205,8 @@ SessionResult run_session(PreparedSession& prepared, Ledger& ledger, const Sessi
   SessionOptions own = options;
   own.problem = &prepared.problem;
   own.constants = prepared.constants;
-  constexpr double kNoTime = 1e-3;  // s; 0 would be no limit
-  if (own.budget.seconds > 0) own.budget.seconds = std::max(kNoTime, own.budget.seconds - prepared.waited);
+  // Once: an application may search a prepared session again. Some time is left to measure in any case.
+  own.spent_seconds = std::min(std::exchange(prepared.waited, 0), own.budget.seconds / 2);
   if (!own.prior.empty()) own.priors = find_priors(prepared, own.prior);
   ledger.begin_run(info);
   SessionResult result = run_session(ledger, *prepared.space, *prepared.objective, own);

@@ -22,7 +22,7 @@ struct PreparedSession : Target {
   /// is opened anew: this one must be closed before. Null where no model is used, and on several nodes.
   std::function<PreparedSession(const std::vector<double>& clocks)> with_clocks;
   void close();       ///< Gives the device back.
-  double waited = 0;  ///< s for other sessions on the device, which count against a budget of seconds
+  double waited = 0;  ///< s for preparing and for other sessions on the device, which count against a budget of seconds
 
   /// What is known of the target; the one way to measure on it. Two sessions on one device disturb each other's times:
   /// this one waits until no other measures there, or until it is interrupted; after `patience` s it throws Error (0:

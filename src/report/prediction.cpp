@@ -1,0 +1,151 @@
+#include "report/prediction.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "base/statistics.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/problem_file.hpp"
+#include "ergotune/random.hpp"
+#include "search/models/gaussian_process.hpp"
+#include "store/formats/json_values.hpp"
+#include "store/sqlite/stored_session.hpp"
+
+namespace ergotune {
+namespace {
+
+/// Values without which nothing is modelled, and those that a model is made of at most.
+constexpr std::size_t kFewest = 10, kMost = 1000;
+/// Configurations of a large space among which the best are looked for.
+constexpr std::size_t kPool = 20000;
+constexpr double kTwoSided = 1.959964;  // standard deviations that hold 95 %
+
+}  // namespace
+
+struct Predictor::Model {
+  explicit Model(const SearchSpace& space) : process(space) {}
+  search::GaussianProcess process;
+  double widening = 1;  ///< of the deviations, so that 95 % of those left out lie within 1.96 of them
+};
+
+Predictor::~Predictor() = default;
+
+Predictor::Predictor(const SearchSpace& space, Known known) : space_(space), known_(std::move(known)) {
+  std::map<std::string, std::vector<std::pair<double, ConfigurationIndex>>> values;
+  for (const auto& [index, quantities] : known_)
+    for (const auto& [name, value] : quantities)
+      if (value > 0) values[name].emplace_back(std::log(value), index);
+  for (auto& [name, list] : values) {
+    if (list.size() < kFewest) continue;
+    std::sort(list.begin(), list.end());
+    if (list.size() > kMost) {  // the best half of them, and an even selection of the others
+      const std::size_t rest = list.size() - kMost / 2;
+      for (std::size_t i = 0; i < kMost / 2; ++i) list[kMost / 2 + i] = list[kMost / 2 + i * rest / (kMost / 2)];
+      list.resize(kMost);
+    }
+    auto model = std::make_unique<Model>(space_);
+    std::vector<double> logarithms;
+    for (const auto& [value, index] : list) {
+      model->process.observe(index);
+      logarithms.push_back(value);
+    }
+    model->process.set_values(logarithms);
+    model->process.fit(3);
+    model->process.refit_pool();
+    std::vector<double> errors, deviations;
+    for (const search::GaussianProcess::LeftOut& one : model->process.leave_one_out()) {
+      errors.push_back(std::abs(std::expm1(one.error)));
+      deviations.push_back(std::abs(one.error) / one.deviation);
+    }
+    model->widening = quantile(deviations, 0.95) / kTwoSided;
+    const auto within =
+        std::count_if(deviations.begin(), deviations.end(), [&](double d) { return d <= kTwoSided * model->widening; });
+    models_[name] = {list.size(), median(errors), static_cast<double>(within) / static_cast<double>(deviations.size())};
+    processes_[name] = std::move(model);
+  }
+}
+
+std::vector<Prediction> Predictor::at(const std::vector<ConfigurationIndex>& list) const {
+  std::vector<Prediction> predictions(list.size());
+  std::unordered_map<ConfigurationIndex, const std::map<std::string, double>*> measured;
+  for (const auto& [index, values] : known_) measured[index] = &values;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    predictions[i].index = list[i];
+    if (const auto found = measured.find(list[i]); found != measured.end()) predictions[i].measured = *found->second;
+  }
+  std::vector<float> mean, deviation;
+  for (const auto& [name, model] : processes_) {
+    model->process.set_pool(list);
+    model->process.predict(mean, deviation);
+    for (std::size_t i = 0; i < list.size(); ++i)
+      predictions[i].values[name] = {std::exp(mean[i]), std::exp(kTwoSided * model->widening * deviation[i])};
+  }
+  return predictions;
+}
+
+std::vector<Prediction> Predictor::best(const std::string& quantity, std::size_t count) const {
+  if (!processes_.contains(quantity)) return {};
+  Random random(1);
+  std::vector<ConfigurationIndex> pool = space_.sample_distinct(kPool, random);
+  std::vector<std::pair<double, ConfigurationIndex>> leading;
+  for (const auto& [index, values] : known_)
+    if (const auto found = values.find(quantity); found != values.end()) leading.emplace_back(found->second, index);
+  std::sort(leading.begin(), leading.end());
+  std::vector<ConfigurationIndex> near;
+  for (std::size_t i = 0; i < std::min<std::size_t>(10, leading.size()); ++i) {
+    space_.neighbours(leading[i].second, Neighbourhood::hamming, near);
+    pool.insert(pool.end(), near.begin(), near.end());
+  }
+  std::sort(pool.begin(), pool.end());
+  pool.erase(std::unique(pool.begin(), pool.end()), pool.end());
+  std::unordered_map<ConfigurationIndex, bool> tried;
+  for (const auto& [index, values] : known_) tried[index] = true;
+  std::erase_if(pool, [&](ConfigurationIndex index) { return tried.contains(index); });
+  std::vector<float> mean, deviation;
+  const auto& process = processes_.at(quantity)->process;
+  processes_.at(quantity)->process.set_pool(pool);
+  process.predict(mean, deviation);
+  std::vector<std::size_t> order(pool.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  count = std::min(count, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](std::size_t a, std::size_t b) { return std::pair(mean[a], a) < std::pair(mean[b], b); });
+  std::vector<ConfigurationIndex> best;
+  for (std::size_t i = 0; i < count; ++i) best.push_back(pool[order[i]]);
+  return at(best);
+}
+
+PredictedSession predicted_session(const std::filesystem::path& file, std::int64_t number) {
+  const Store store = Store::open(file, true);
+  const SessionInfo session = pick_session(store, number);
+  const auto problem = stored_problem(store, session.id);
+  if (!problem)
+    throw UserError("this session's problem was not stored, so that its space is not known", {file.string(), 0, 0});
+  const Json environment = Json::parse(store.environment(session.id), nullptr, false);
+  Constants properties;
+  std::string device;
+  if (environment.is_object()) {
+    device = environment.value("device", "");
+    const Json listed = environment.value("properties", Json::object());
+    for (const auto& [name, value] : listed.items()) properties[name] = value_from(value);
+  }
+  PredictedSession predicted{problem->name,
+                             device,
+                             to_string(session.provenance),
+                             problem->build_space(problem->constants_for(device, properties)),
+                             {}};
+  for (const StoredRow& row : store.results(session.id)) {
+    const auto index = predicted.space.index_of(row.configuration);
+    if (!index) continue;
+    std::map<std::string, double>& values =
+        predicted.known.emplace_back(*index, std::map<std::string, double>{}).second;
+    if (!usable(row.measurement.status)) continue;
+    for (const char* name : {"time", "energy"})
+      if (const auto value = row.measurement.value(name)) values[name] = *value;
+  }
+  return predicted;
+}
+
+}  // namespace ergotune

@@ -1,0 +1,61 @@
+// What configurations that were not measured would need, by a model of those that were.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ergotune/space.hpp"
+
+namespace ergotune {
+
+/// Quantities are modelled by a Gaussian process over the logarithms of what was measured.
+struct QuantityModel {
+  std::size_t measured = 0;  ///< configurations
+  double median_error = 0;   ///< of predictions of the measured, each from the others, as a share
+  double coverage = 0;       ///< share of the measured that lies within the 95 % interval of that prediction
+};
+
+struct Prediction {
+  ConfigurationIndex index = 0;
+  /// A modelled value, and the factor by which its 95 % interval reaches up and down.
+  struct Value {
+    double value = 0, factor = 1;
+  };
+  std::map<std::string, Value> values;
+  std::map<std::string, double> measured;  ///< where it was
+};
+
+/// Foretells `quantities` over a space from what is known: (configuration, value by quantity). A quantity of which
+/// fewer than ten values are known is left out.
+class Predictor {
+ public:
+  using Known = std::vector<std::pair<ConfigurationIndex, std::map<std::string, double>>>;
+  Predictor(const SearchSpace& space, Known known);
+  ~Predictor();
+  const std::map<std::string, QuantityModel>& models() const { return models_; }
+  std::vector<Prediction> at(const std::vector<ConfigurationIndex>& list) const;
+  /// The least predicted values of a quantity among those that were not measured.
+  std::vector<Prediction> best(const std::string& quantity, std::size_t count) const;
+
+ private:
+  struct Model;
+  const SearchSpace& space_;
+  Known known_;
+  std::map<std::string, QuantityModel> models_;
+  std::map<std::string, std::unique_ptr<Model>> processes_;
+};
+
+/// A stored session, and the space that it searched.
+struct PredictedSession {
+  std::string problem, device, provenance;
+  SearchSpace space;
+  Predictor::Known known;
+};
+/// Throws UserError for a store or session that there is not, or whose problem was not stored.
+PredictedSession predicted_session(const std::filesystem::path& store, std::int64_t session);
+
+}  // namespace ergotune

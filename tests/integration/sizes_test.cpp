@@ -1,0 +1,95 @@
+// tune --set: one size, several, and what chooses among them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "integration/support/command.hpp"
+
+namespace ergotune::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// The best tile is N / 256.
+const std::string kProblem = R"toml(
+name = "sized"
+[constants]
+N = 256
+M = 4
+[constants_for."A100"]
+N = 512
+[parameters]
+tile = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16]
+other = [1, 2, 3]
+[kernel]
+function = "sized"
+[kernel.launch]
+grid = ["N"]
+block = [64]
+[simulation]
+flops = "2 * N**3"
+bytes = "4 * N**2"
+efficiency = "0.9 / (1 + 0.2 * abs(tile - N / 256) + 0.3 * (other - 1))"
+)toml";
+
+struct Sizes : ::testing::Test {
+  Sizes() { folder.write("p.toml", kProblem); }
+  ProcessResult run(std::vector<std::string> more) {
+    std::vector<std::string> words{"tune", "p.toml", "--device", "sim:a100", "-q", "--store", "s.db"};
+    words.insert(words.end(), more.begin(), more.end());
+    return ergotune(folder, words);
+  }
+  nlohmann::json tuned(std::vector<std::string> more) {
+    more.emplace_back("--json");
+    return json_of(run(std::move(more)));
+  }
+  std::string text_of(const std::string& file) {
+    std::ifstream in(folder.path() / file);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  TemporaryFolder folder;
+};
+
+TEST_F(Sizes, OneValueReplacesTheConstantOnEveryDevice) {
+  EXPECT_EQ(tuned({})["best"]["configuration"]["tile"], 2) << "the A100's own";
+  EXPECT_EQ(tuned({"--set", "N=2048"})["best"]["configuration"]["tile"], 8);
+  const auto refused = run({"--set", "K=7"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("K"));
+  EXPECT_EQ(run({"--set", "N"}).exit_code, 2);
+  EXPECT_EQ(run({"--tree", "t.py"}).exit_code, 2) << "no sizes to choose by";
+}
+
+TEST_F(Sizes, EachHasItsBestAndATreeChooses) {
+  const auto swept = tuned({"--set", "N=512,1024,2048,4096", "--tree", "choose.py"});
+  ASSERT_EQ(swept["sizes"].size(), 4u);
+  for (const auto& size : swept["sizes"])
+    EXPECT_EQ(size["result"]["best"]["configuration"]["tile"], size["constants"]["N"].get<int>() / 256);
+  EXPECT_EQ(swept["tree"]["mean_loss"], 0);
+  EXPECT_GT(swept["one_for_all"]["mean_loss"], 0.05);
+  EXPECT_GE(swept["one_for_all"]["worst_loss"], swept["one_for_all"]["mean_loss"]);
+  const auto few = tuned({"--set", "N=512,1024,2048,4096", "--leaves", "2", "--worst-case"});
+  EXPECT_GT(few["tree"]["worst_loss"], 0);
+  EXPECT_LE(few["one_for_all"]["worst_loss"], swept["one_for_all"]["worst_loss"]);
+  std::ofstream(folder.path() / "use.py") << text_of("choose.py")
+                                          << "for n in (512, 1024, 2048, 4096, 10**6):\n"
+                                             "    assert choose_sized(n)['tile'] == min(n, 4096) // 256, n\n";
+  EXPECT_EQ(std::system(("python3 " + (folder.path() / "use.py").string()).c_str()), 0);
+}
+
+TEST_F(Sizes, TheTreeCompilesAsCpp) {
+  ASSERT_EQ(run({"--set", "N=512,4096", "--set", "M=4,8", "--tree", "choose.hpp"}).exit_code, 0);
+  std::ofstream(folder.path() / "use.cpp")
+      << "#include \"choose.hpp\"\nint main() { return choose_sized(4, 512).tile == 2 && "
+         "choose_sized(8, 4096).tile == 16 ? 0 : 1; }\n";
+  const std::string program = (folder.path() / "use").string();
+  ASSERT_EQ(std::system(("c++ -o " + program + " " + program + ".cpp").c_str()), 0);
+  EXPECT_EQ(std::system(program.c_str()), 0);
+}
+
+}  // namespace
+}  // namespace ergotune::test

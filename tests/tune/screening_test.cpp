@@ -1,0 +1,142 @@
+// A search for least energy measures the times of many configurations and the energy of few.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "tune/fake_evaluator.hpp"
+#include "tune/ledger/energy_by_time.hpp"
+#include "tune/session/session.hpp"
+
+namespace ergotune {
+namespace {
+
+using test::FakeEvaluator;
+using test::timed;
+
+std::vector<Parameter> parameters() {
+  std::vector<Parameter> list(2);
+  list[0].name = "x";
+  list[1].name = "y";
+  for (int i = 1; i <= 20; ++i)
+    for (Parameter& parameter : list) parameter.values.emplace_back(i);
+  return list;
+}
+
+double time_of(const Configuration& c) {
+  const double x = c[0].as_real() - 13, y = c[1].as_real() - 6;
+  return 1e-3 * (1 + 0.03 * x * x + 0.02 * y * y);
+}
+
+/// Least at another configuration than the time, and less by far at none that is slow.
+double energy_of(const Configuration& c) {
+  const double time = time_of(c);
+  return 300 * time * std::pow(time / 1e-3, -0.3) * (1 + 0.02 * std::sin(5 * c[0].as_real() + 3 * c[1].as_real()));
+}
+
+class Screening : public ::testing::Test {
+ protected:
+  Screening() : space(SearchSpace::build(parameters(), {})) {
+    evaluator.measure = [this](const Configuration& c, int) {
+      Measurement m = timed(time_of(c), 1e-4 * time_of(c));
+      if (time_of(c) > evaluator.requests.back().energy_up_to) return m;
+      m.quantities["energy"] = {energy_of(c), 1e-4 * energy_of(c), 9, "fake", "", Provenance::measured};
+      ++energies[c];
+      return m;
+    };
+  }
+
+  SessionResult run(Store* store = nullptr, std::int64_t session = 0) {
+    ObjectiveSpec spec;
+    spec.text = "energy";
+    Objective objective = Objective::parse(spec, {});
+    return run_session(space, objective, evaluator, store, session, options);
+  }
+
+  SearchSpace space;
+  FakeEvaluator evaluator;
+  SessionOptions options;
+  std::map<Configuration, int> energies;  ///< how often each was measured
+};
+
+TEST_F(Screening, FindsTheLeastEnergyAndMeasuresItForFew) {
+  double least = 1e300;
+  for (ConfigurationIndex i = 0; i < space.size(); ++i) least = std::min(least, energy_of(space.configuration(i)));
+  for (const bool budget : {false, true}) {
+    energies.clear();
+    options.budget.evaluations = budget ? 150 : 0;
+    const SessionResult result = run();
+    ASSERT_FALSE(result.best.empty());
+    const Measurement& best = result.best.front().measurement;
+    EXPECT_NEAR(*best.value("energy"), least, 0.005 * least);
+    EXPECT_EQ(best.quantities.at("energy").provenance, Provenance::measured);
+    EXPECT_LT(energies.size(), result.evaluated / 2);
+    for (const ConfigurationResult& entry : result.best) EXPECT_TRUE(entry.measurement.value("energy"));
+  }
+}
+
+// The fastest of all is among those whose energy is measured, however few there is time for.
+TEST_F(Screening, TheBestHasNoMoreEnergyThanTheFastest) {
+  options.budget.evaluations = 30;
+  const SessionResult result = run();
+  const ConfigurationIndex best = result.best.front().index;
+  Configuration fastest = space.configuration(best);
+  for (const auto& [index, times] : evaluator.measured)
+    if (time_of(space.configuration(index)) < time_of(fastest)) fastest = space.configuration(index);
+  EXPECT_TRUE(energies.contains(fastest));
+  EXPECT_LE(energy_of(space.configuration(best)), energy_of(fastest));
+}
+
+TEST_F(Screening, OtherStrategiesMeasureTheEnergyOfAll) {
+  options.strategy = "random";
+  options.budget.evaluations = 20;
+  const SessionResult result = run();
+  EXPECT_EQ(energies.size(), result.evaluated);
+}
+
+TEST_F(Screening, WhatWasScreenedHasItsEnergyMeasuredWhereAnotherSearchWantsIt) {
+  const auto folder =
+      std::filesystem::path(::testing::TempDir()) / ("ergotune-screening-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  {
+    Store store = Store::open(folder / "results.db");
+    SessionIdentity identity;
+    identity.problem = "p";
+    const std::int64_t id = store.session(identity, {"x", "y"}, "energy", "{}", "{}");
+    options.confirm = false;
+    options.budget.evaluations = 100;
+    run(&store, id);
+    const auto before = energies;
+    EXPECT_LT(before.size(), 100u);
+    const SessionResult again = run(&store, id);
+    EXPECT_EQ(again.evaluated, 0u) << "the same search goes on where it was";
+    EXPECT_EQ(energies, before);
+    options.strategy = "brute_force";
+    options.budget.evaluations = 0;
+    run(&store, id);
+    EXPECT_EQ(energies.size(), space.size());
+    for (const auto& [configuration, times] : energies) EXPECT_EQ(times, 1) << "nothing is measured twice";
+    EXPECT_EQ(run(&store, id).evaluated, 0u);
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST(EnergyByTime, LearnsThePowerAndInvertsItsGuess) {
+  EnergyByTime model;
+  EXPECT_FALSE(model.at(1e-3));
+  for (int i = 1; i <= 20; ++i) {
+    Measurement m = timed(1e-3 * i);
+    m.quantities["energy"].value = 0.2 * std::pow(i, 0.6);
+    model.add(m);
+  }
+  const auto guess = model.at(2.5e-3);
+  ASSERT_TRUE(guess);
+  EXPECT_NEAR(guess->energy, 0.2 * std::pow(2.5, 0.6), 0.03);
+  EXPECT_NEAR(model.at(model.longest(0.5))->least(), 0.5, 1e-9);
+}
+
+}  // namespace
+}  // namespace ergotune
