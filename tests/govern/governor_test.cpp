@@ -200,8 +200,8 @@ TEST(Governor, UsesAWiderBound) {
 TEST(Governor, EndsAtTheBestClockOfAProgramWithoutPhases) {
   for (const char* generation : {"hopper", "ga100", "volta"})
     for (const double bound : {0.05, 0.5})
-      for (const Program& program : {Program{"compute", {{1, 0.00005, 0.9, 1200}}, 1},
-                                     Program{"memory", {{0.2, 0.0008, 0.5, 1200}}, 1}}) {
+      for (const Program& program :
+           {Program{"compute", {{1, 0.00005, 0.9, 1200}}, 1}, Program{"memory", {{0.2, 0.0008, 0.5, 1200}}, 1}}) {
         const Governed run = compare(generation, program, bound, 0.012);
         const double best = best_by_phase(generation, program, bound).joules;
         const double found = run_at(generation, program, run.clock).joules;
