@@ -10,7 +10,7 @@ cost: seconds that the beginning and the end of a region take. At most 20 us eac
 slowdown: a program repeats loops of small kernels all the time, while "ergotune energy" and "ergotune program" measure beside it by turns, or
 nothing does. The median ratio of a loop's time beside each to the mean of those before and after beside nothing has to be at most 1.003.
 
-Needs CuPy and the package in PYTHONPATH. Nothing here sets a clock or a limit.
+Needs CuPy and the package in PYTHONPATH; the slowdown nvcc alone. Nothing here sets a clock or a limit.
 """
 
 import argparse
@@ -34,22 +34,38 @@ extern "C" __global__ void spin(float* y, int steps) {
 }
 """
 
-# What is slowed down: kernels of one block, far below the power limit, so that their time is steady. By turns the queue is kept full, and
-# each launch is waited for, as by a program that calls its driver all the time.
+# What is slowed down: kernels of one warp, far below the power limit, so that their time is steady. By turns the queue is kept full, and
+# each launch is waited for, as by a program that calls its driver all the time. A native program: the interpreter's time varies by more than
+# what is sought.
 PROGRAM = r"""
-import os, sys, time
-import cupy, numpy
-kernel = cupy.RawKernel('extern "C" __global__ void chain(float* y, int n) { float a = threadIdx.x; for (int k = 0; k < n; ++k) a = a * 0.999f + 0.5f; if (a == 12345.0f) y[0] = a; }', "chain")
-y, wait, rows = cupy.zeros(4, cupy.float32), cupy.cuda.Device().synchronize, []
-def launch(): kernel((1,), (32,), (y, numpy.int32(9000)))
-while not os.path.exists(sys.argv[1]):
-    start = time.time()
-    for i in range(400): launch()
-    wait()
-    middle = time.time()
-    for i in range(200): launch(); wait()
-    rows.append((start, middle, time.time()))
-with open(sys.argv[2], "w") as file: file.writelines(f"{a} {b} {c}\n" for a, b, c in rows)
+#include <cstdio>
+#include <ctime>
+#include <unistd.h>
+#include <vector>
+__global__ void chain(float* y, int n) {
+  float a = threadIdx.x;
+  for (int k = 0; k < n; ++k) a = a * 0.999f + 0.5f;
+  if (a == 12345.0f) y[0] = a;
+}
+double now() { timespec t; clock_gettime(CLOCK_REALTIME, &t); return t.tv_sec + 1e-9 * t.tv_nsec; }
+int main(int, char** arguments) {
+  struct Row { double start, middle, end; };
+  std::vector<Row> rows;
+  const int steps = 50000, launches = 100;
+  while (access(arguments[1], F_OK) != 0) {
+    Row row;
+    row.start = now();
+    for (int i = 0; i < launches; ++i) chain<<<1, 32>>>(nullptr, steps);
+    cudaDeviceSynchronize();
+    row.middle = now();
+    for (int i = 0; i < launches; ++i) { chain<<<1, 32>>>(nullptr, steps); cudaDeviceSynchronize(); }
+    row.end = now();
+    rows.push_back(row);
+  }
+  FILE* file = fopen(arguments[2], "w");
+  for (const Row& row : rows) fprintf(file, "%.9f %.9f %.9f\n", row.start, row.middle, row.end);
+  return fclose(file) != 0 || cudaGetLastError() != cudaSuccess;
+}
 """
 
 
@@ -236,9 +252,9 @@ def check_slowdown(arguments):
         def measured(seconds):  # what is measured notes its beginning and end
             return ["sh", "-c", f"date +%s.%N >>{folder}/spans; sleep {seconds}; date +%s.%N >>{folder}/spans"]
         ways = {
-            "energy": [arguments.ergotune, "energy", "--sensor", "nvml:0", "--", *measured(2)],
-            "program": [arguments.ergotune, "program", "--sensor", "nvml:0", "--no-store", "--max-seconds", "0.1", "-q", "--", *measured(0.8)],
-            "alone": measured(1.6),
+            "energy": [arguments.ergotune, "energy", "--sensor", "nvml:0", "--", *measured(1.5)],
+            "program": [arguments.ergotune, "program", "--sensor", "nvml:0", "--no-store", "--max-seconds", "0.1", "-q", "--", *measured(0.6)],
+            "alone": measured(1.2),
         }
 
         def spans_of(way):
@@ -246,9 +262,10 @@ def check_slowdown(arguments):
             subprocess.run(ways[way], check=True, capture_output=True)
             times = list(map(float, (folder / "spans").read_text().split()))
             return way, list(zip(times[::2], times[1::2]))
-        (folder / "program.py").write_text(PROGRAM)
-        program = subprocess.Popen([sys.executable, str(folder / "program.py"), str(folder / "end"), str(folder / "times")])
-        time.sleep(5)  # it compiles and warms up
+        (folder / "program.cu").write_text(PROGRAM)
+        subprocess.run(["nvcc", "-O3", "-arch=native", "-o", str(folder / "program"), str(folder / "program.cu")], check=True)
+        program = subprocess.Popen([str(folder / "program"), str(folder / "end"), str(folder / "times")])
+        time.sleep(2)  # it warms up
         counter = Counter()
         joules, began, spans = counter.joules(), time.monotonic(), [spans_of("alone")]
         for turn in range(arguments.turns):
@@ -256,7 +273,7 @@ def check_slowdown(arguments):
                 spans.append(spans_of(way))
         power = (counter.joules() - joules) / (time.monotonic() - began)
         (folder / "end").write_text("")
-        program.wait()
+        assert program.wait() == 0
         rows = [tuple(map(float, line.split())) for line in (folder / "times").read_text().splitlines()]
     good, found = True, {"watts": power}
     for part, name in enumerate(("queue full", "each launch waited for")):
