@@ -7,11 +7,10 @@ regions: 100 regions of 50 us to 5 s. The reference is the counter itself, read 
 a load that goes on before and after them (the load's mean power over a second around the region, times its time), half begin and end with the
 GPU idle (the counter over the region and a second around it, less the idle power over the rest). Intervals and bounds have to hold in 95 %.
 cost: seconds that the beginning and the end of a region take. At most 20 us each.
-slowdown: a program repeats a loop of small kernels all the time, while "ergotune energy" and "ergotune program" measure beside it by turns, or
-nothing does: processes differ by more than what is sought. The ratio of the loop's time beside each to that beside nothing has to be below
-1.003, as far as its interval shows it.
+slowdown: a program repeats loops of small kernels all the time, while "ergotune energy" and "ergotune program" measure beside it by turns, or
+nothing does. The median ratio of a loop's time beside each to the mean of those before and after beside nothing has to be at most 1.003.
 
-Needs CuPy and the package in PYTHONPATH. Nothing here sets a clock or a limit.
+Needs CuPy and the package in PYTHONPATH; the slowdown nvcc alone. Nothing here sets a clock or a limit.
 """
 
 import argparse
@@ -35,19 +34,38 @@ extern "C" __global__ void spin(float* y, int steps) {
 }
 """
 
-# What is slowed down: launches that wait for each other, as a program that calls its driver often.
+# What is slowed down: kernels of one warp, far below the power limit, so that their time is steady. By turns the queue is kept full, and
+# each launch is waited for, as by a program that calls its driver all the time. A native program: the interpreter's time varies by more than
+# what is sought.
 PROGRAM = r"""
-import os, sys, time
-import cupy
-kernel = cupy.RawKernel('extern "C" __global__ void add(float* y, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] += 1.0f; }', "add")
-y = cupy.zeros(1 << 20, cupy.float32)
-ends = []
-while not os.path.exists(sys.argv[1]):
-    for i in range(200):
-        kernel((4096,), (256,), (y, 1 << 20))
-        if i % 10 == 9: cupy.cuda.Device().synchronize()
-    ends.append(time.monotonic())
-with open(sys.argv[2], "w") as file: file.writelines(f"{end}\n" for end in ends)
+#include <cstdio>
+#include <ctime>
+#include <unistd.h>
+#include <vector>
+__global__ void chain(float* y, int n) {
+  float a = threadIdx.x;
+  for (int k = 0; k < n; ++k) a = a * 0.999f + 0.5f;
+  if (a == 12345.0f) y[0] = a;
+}
+double now() { timespec t; clock_gettime(CLOCK_REALTIME, &t); return t.tv_sec + 1e-9 * t.tv_nsec; }
+int main(int, char** arguments) {
+  struct Row { double start, middle, end; };
+  std::vector<Row> rows;
+  const int steps = 50000, launches = 100;
+  while (access(arguments[1], F_OK) != 0) {
+    Row row;
+    row.start = now();
+    for (int i = 0; i < launches; ++i) chain<<<1, 32>>>(nullptr, steps);
+    cudaDeviceSynchronize();
+    row.middle = now();
+    for (int i = 0; i < launches; ++i) { chain<<<1, 32>>>(nullptr, steps); cudaDeviceSynchronize(); }
+    row.end = now();
+    rows.push_back(row);
+  }
+  FILE* file = fopen(arguments[2], "w");
+  for (const Row& row : rows) fprintf(file, "%.9f %.9f %.9f\n", row.start, row.middle, row.end);
+  return fclose(file) != 0 || cudaGetLastError() != cudaSuccess;
+}
 """
 
 
@@ -217,42 +235,63 @@ def check_cost(arguments):
     return found, all(one["p99_us"] <= 20 for one in found.values())
 
 
+def median_interval(values):
+    """The median with its interval of at least 95 %, by order statistics."""
+    values, n, below = sorted(values), len(values), 0.0
+    for k in range(n // 2):
+        below += math.comb(n, k) / 2 ** n
+        if below > 0.025:
+            break
+    return statistics.median(values), values[max(0, k - 1)], values[n - max(1, k)]
+
+
 def check_slowdown(arguments):
-    ways = {
-        "energy": (arguments.ergotune, "energy", "--sensor", "nvml:0", "--", "sleep"),
-        "program": (arguments.ergotune, "program", "--sensor", "nvml:0", "--no-store", "--max-seconds", "0.1", "-q", "--", "sleep"),
-    }
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        (folder / "program.py").write_text(PROGRAM)
-        program = subprocess.Popen([sys.executable, str(folder / "program.py"), str(folder / "end"), str(folder / "times")])
-        time.sleep(6)  # it compiles and warms up
-        spans = []
+
+        def measured(seconds):  # what is measured notes its beginning and end
+            return ["sh", "-c", f"date +%s.%N >>{folder}/spans; sleep {seconds}; date +%s.%N >>{folder}/spans"]
+        ways = {
+            "energy": [arguments.ergotune, "energy", "--sensor", "nvml:0", "--", *measured(1.5)],
+            "program": [arguments.ergotune, "program", "--sensor", "nvml:0", "--no-store", "--max-seconds", "0.1", "-q", "--", *measured(0.6)],
+            "alone": measured(1.2),
+        }
+
+        def spans_of(way):
+            (folder / "spans").write_text("")
+            subprocess.run(ways[way], check=True, capture_output=True)
+            times = list(map(float, (folder / "spans").read_text().split()))
+            return way, list(zip(times[::2], times[1::2]))
+        (folder / "program.cu").write_text(PROGRAM)
+        subprocess.run(["nvcc", "-O3", "-arch=native", "-o", str(folder / "program"), str(folder / "program.cu")], check=True)
+        program = subprocess.Popen([str(folder / "program"), str(folder / "end"), str(folder / "times")])
+        time.sleep(2)  # it warms up
+        counter = Counter()
+        joules, began, spans = counter.joules(), time.monotonic(), [spans_of("alone")]
         for turn in range(arguments.turns):
-            for way in (list(ways) if turn % 2 else reversed(ways)):
-                for what in ((way, None) if turn // 2 % 2 else (None, way)):
-                    start = time.monotonic()
-                    if what:
-                        subprocess.run([*ways[what], str(arguments.seconds)], check=True, capture_output=True)
-                    else:
-                        time.sleep(arguments.seconds)
-                    spans.append((way, what is not None, start + 0.3, time.monotonic() - 0.1))
+            for way in ("energy", "program", "alone") if turn % 2 else ("program", "energy", "alone"):
+                spans.append(spans_of(way))
+        power = (counter.joules() - joules) / (time.monotonic() - began)
         (folder / "end").write_text("")
-        program.wait()
-        ends = [float(line) for line in (folder / "times").read_text().split()]
-    found = {way: {True: [], False: []} for way in ways}
-    for way, beside, start, end in spans:
-        inside = [at for at in ends if start <= at <= end]
-        found[way][beside].append((inside[-1] - inside[0]) / (len(inside) - 1))
-    good, ratios = True, {}
-    for way in ways:
-        logs = [math.log(a / b) for a, b in zip(found[way][True], found[way][False])]
-        error = statistics.stdev(logs) / math.sqrt(len(logs))
-        ratio, half_width = math.exp(statistics.mean(logs)), 2.13 * error  # Student's t with 15 degrees of freedom
-        ratios[way] = {"ratio": ratio, "half_width": half_width, "seconds_beside": found[way][True], "seconds_alone": found[way][False]}
-        print(f"{way}: {100 * (ratio - 1):+.2f} % +- {100 * half_width:.2f} % of the time beside nothing, n = {len(logs)}")
-        good = good and ratio - half_width <= 1.003
-    return ratios, good
+        assert program.wait() == 0
+        rows = [tuple(map(float, line.split())) for line in (folder / "times").read_text().splitlines()]
+    good, found = True, {"watts": power}
+    for part, name in enumerate(("queue full", "each launch waited for")):
+        def seconds(wanted):
+            return [statistics.fmean(row[part + 1] - row[part] for row in rows if any(a <= row[0] and row[2] <= b for a, b in runs))
+                    for way, runs in spans if way == wanted]
+        alone = seconds("alone")
+        scatter = statistics.stdev(alone) / statistics.fmean(alone)
+        found[name] = {"seconds_alone": alone, "scatter_alone": scatter}
+        for way in ("energy", "program"):
+            beside = seconds(way)
+            ratios = [time / (0.5 * (before + after)) for time, before, after in zip(beside, alone, alone[1:])]
+            middle, low, high = median_interval(ratios)
+            found[name][way] = {"ratio": middle, "low": low, "high": high, "seconds_beside": beside}
+            print(f"{name}, beside {way}: {100 * (middle - 1):+.3f} % ({100 * (low - 1):+.3f} to {100 * (high - 1):+.3f} %) of the time alone, "
+                  f"n = {len(ratios)}; alone it scatters by {100 * scatter:.3f} %; {power:.0f} W")
+            good = good and middle <= 1.003
+    return found, good
 
 
 def main():
@@ -260,8 +299,7 @@ def main():
     parser.add_argument("--ergotune", default="ergotune")
     parser.add_argument("--output", type=pathlib.Path, required=True)
     parser.add_argument("--regions", type=int, default=100)
-    parser.add_argument("--turns", type=int, default=16)
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each turn")
+    parser.add_argument("--turns", type=int, default=12)
     parser.add_argument("parts", nargs="*", default=["regions", "cost", "slowdown"])
     arguments = parser.parse_args()
     arguments.ergotune = str(pathlib.Path(arguments.ergotune).resolve())

@@ -55,6 +55,7 @@ class Agent : private RunJournal {
   void fetch(InputFolder& inputs, const std::vector<InputFile>& list);
   Opened opened() const;
   void serve();
+  void accompany(const std::string& what);
   bool take(const Message& message);
   void answer(EvaluationResult result);
 
@@ -166,6 +167,22 @@ void Agent::serve() {
   }
 }
 
+void Agent::accompany(const std::string& what) {
+  const std::unique_ptr<Companion> companion = options_.accompany(what);
+  transport_.send(Ready{});
+  while (!transport_.ended() && !interrupted()) {
+    const auto message = transport_.receive(0.2);
+    if (!message) continue;
+    if (std::holds_alternative<Begin>(*message)) {
+      companion->begin();
+    } else {
+      transport_.send(Listed{companion->end()});
+      return;
+    }
+  }
+  if (interrupted()) throw Error("its node received SIGTERM");
+}
+
 int Agent::run() {
   transport_.send(Hello{options_.program, options_.node.empty() ? node_name() : options_.node});
   try {
@@ -175,6 +192,7 @@ int Agent::run() {
       transport_.send(Listed{options_.list_devices ? options_.list_devices() : std::string()});
       return 0;
     }
+    if (first && std::holds_alternative<Accompany>(*first)) accompany(std::get<Accompany>(*first).what);
     if (first && std::holds_alternative<Open>(*first)) {
       open(std::get<Open>(*first));
       serve();

@@ -3,7 +3,10 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
+
+#include "base/process/companion.hpp"
 
 namespace ergotune {
 
@@ -14,6 +17,8 @@ struct AgentOptions {
   std::string program, node;
   /// Description of the devices here, as a JSON document.
   std::function<std::string()> list_devices;
+  /// What an Accompany message asks for.
+  std::function<std::unique_ptr<Companion>(const std::string& what)> accompany;
   /// Set when the agent has to go: it hands back what it has not measured, puts clocks back, and returns.
   const std::atomic<bool>* interrupted = nullptr;
 };

@@ -25,6 +25,12 @@ static auto fields(Open& open) {
   return std::tie(problem, inputs, silence, energy, take_over, further_metrics);
 }
 static auto fields(List&) { return std::tie(); }
+static auto fields(Accompany& accompany) {
+  auto& [what] = accompany;
+  return std::tie(what);
+}
+static auto fields(Ready&) { return std::tie(); }
+static auto fields(Begin&) { return std::tie(); }
 static auto fields(Listed& listed) {
   auto& [document] = listed;
   return std::tie(document);

@@ -39,7 +39,15 @@ struct Open {
 };
 /// Session: asks for the devices of the node, instead.
 struct List {};
-/// Agent: as `ergotune devices --json` prints it.
+/// Session: what shall accompany a program that runs on the node (Companion), instead; a JSON document.
+struct Accompany {
+  std::string what;
+};
+/// Agent: it is ready.
+struct Ready {};
+/// Session: the program begins. Stop ends it.
+struct Begin {};
+/// Agent: the answer to List, as `ergotune devices --json` prints it, or what a companion found.
 struct Listed {
   std::string document;
 };
@@ -107,7 +115,7 @@ struct Leaving {
 struct Stop {};
 
 using Message = std::variant<Hello, Open, List, Listed, Need, Piece, Opened, Refused, Note, Ask, Started, Answer,
-                             Establish, Cancel, Cancelled, Beat, Leaving, Stop>;
+                             Establish, Cancel, Cancelled, Beat, Leaving, Stop, Accompany, Ready, Begin>;
 
 /// The frame of a message. Throws FormatError when it would be too large.
 std::string encode(const Message& message);

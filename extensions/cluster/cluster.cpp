@@ -29,11 +29,6 @@ bool same_kind(const Opened& a, const Opened& b) {
          one.properties == other.properties && a.compiler == b.compiler;
 }
 
-std::string ended_with(NodeTransport& transport) {
-  const ProcessEnding ending = transport.end();
-  return ending.added_to("it ended with " + ending.words);
-}
-
 /// True while more may come.
 bool still_open(Stream& stream) {
   try {
@@ -383,39 +378,6 @@ void Cluster::count_nodes() {
     room_ = room;
     cancelling_ = cancelling;
   });
-}
-
-std::vector<ListedNode> list_nodes(const std::vector<std::string>& commands, const std::string& program,
-                                   double seconds) {
-  std::vector<ListedNode> nodes;
-  std::vector<std::unique_ptr<NodeTransport>> transports;
-  for (const std::string& command : commands) {
-    nodes.push_back({command, {}, {}, fmt::format("no answer within {:g} s", seconds)});
-    transports.push_back(start_by_command(command, program)());
-    transports.back()->stream().post(agents::List{});
-  }
-  const double until = host_seconds() + seconds;
-  for (std::size_t i = 0; i < transports.size(); ++i) {
-    agents::Stream& stream = transports[i]->stream();
-    try {
-      while (nodes[i].document.empty() && host_seconds() < until) {
-        while (auto message = stream.next()) {
-          if (const auto* hello = std::get_if<agents::Hello>(&*message)) nodes[i].node = hello->node;
-          if (const auto* listed = std::get_if<agents::Listed>(&*message)) nodes[i].document = listed->document;
-          if (const auto* refused = std::get_if<agents::Refused>(&*message)) throw Error(refused->message);
-        }
-        if (!nodes[i].document.empty()) break;
-        if (stream.ended()) throw Error(ended_with(*transports[i]));
-        pollfd polled{stream.in(), stream.events(), 0};
-        ::poll(&polled, 1, 100);
-        stream.flush();
-      }
-      if (!nodes[i].document.empty()) nodes[i].trouble.clear();
-    } catch (const Error& error) {
-      nodes[i].trouble = error.what();
-    }
-  }
-  return nodes;
 }
 
 }  // namespace ergotune

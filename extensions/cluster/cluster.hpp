@@ -112,12 +112,4 @@ class Cluster : public AsyncEvaluator, public LiveDevice {
   std::size_t cancelling_ = 0;  ///< nodes that have not carried out the last cancellation
 };
 
-/// The documents that nodes' agents give of their devices (`ergotune devices --json`), in the order of the commands;
-/// where a node does not answer within `seconds`, why.
-struct ListedNode {
-  std::string command, node, document, trouble;
-};
-std::vector<ListedNode> list_nodes(const std::vector<std::string>& commands, const std::string& program,
-                                   double seconds);
-
 }  // namespace ergotune

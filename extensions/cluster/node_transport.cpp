@@ -109,6 +109,11 @@ StartNode start_by_command(const std::string& command, const std::string& progra
   };
 }
 
+std::string ended_with(NodeTransport& transport) {
+  const ProcessEnding ending = transport.end();
+  return ending.added_to("it ended with " + ending.words);
+}
+
 std::vector<std::string> node_commands(const std::string& nodes) {
   std::vector<std::string> commands;
   if (nodes == "slurm") {

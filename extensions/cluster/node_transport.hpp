@@ -18,6 +18,9 @@ using StartNode = std::function<std::unique_ptr<NodeTransport>()>;
 /// input and output are the pipe. Throws Error where it cannot be started.
 StartNode start_by_command(const std::string& command, const std::string& program);
 
+/// Ends the agent. How it ended, with what it printed last.
+std::string ended_with(NodeTransport& transport);
+
 /// The commands that --nodes stands for: "slurm" (all nodes of the allocation that this process is in), or a file with
 /// a command in each line, empty lines and those that begin with # left out. Throws UserError.
 std::vector<std::string> node_commands(const std::string& nodes);

@@ -12,31 +12,28 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <functional>
+#include <map>
 
 #include "base/files.hpp"
 #include "cli/command.hpp"
 #include "cli/run_here.hpp"
+#include "device/device.hpp"
 #include "ergotune/error.hpp"
-#include "power/guardian/guardian.hpp"
+#include "kernel/wisdom_key.hpp"
 
 namespace ergotune::cli {
 namespace {
 
-std::unique_ptr<ControlSession> put_into_force(std::unique_ptr<Control> control, const ControlSetting& setting,
-                                               bool take_over, const std::string& for_whom) {
-  for (const auto& [quantity, value] : setting)
-    if (const ControlResult checked = check_value(quantity, control->range(quantity), value); !checked.ok())
-      throw UserError(checked.message);
-  ControlSessionOptions options;
-  options.take_over = take_over;
-  std::vector<std::string> values;
-  for (const auto& [quantity, value] : setting)
-    values.push_back(fmt::format("{} {:g} {}", to_string(quantity), value, quantity_unit(quantity)));
-  options.command = fmt::format("{} for {}", fmt::join(values, ", "), for_whom);
-  auto session = ControlSession::open(std::move(control), options);
-  for (const std::string& note : session->notes()) fmt::print(stderr, "note: {}\n", note);
-  if (const ControlResult set = session->apply(setting); !set.ok()) throw UserError(set.message);
-  return session;
+/// The record whose clock or limit suits one of the devices; null where there is none.
+const WisdomRecord* record_for(const std::vector<WisdomDevice>& devices, const std::vector<WisdomRecord>& records) {
+  WisdomRequest request;
+  for (const WisdomDevice& device : devices) {
+    request.device = device;
+    const WisdomChoice choice = select_wisdom(records, request);
+    if (choice.match == WisdomMatch::exact || choice.match == WisdomMatch::near_size) return choice.record;
+  }
+  return nullptr;
 }
 
 /// "process 4711 (./simulate input.nml)"
@@ -49,6 +46,74 @@ std::string describe_process(pid_t process) {
 }
 
 }  // namespace
+
+std::vector<WisdomDevice> devices_of(const Control& control) {
+  const std::string key = control.device_key();
+  std::vector<WisdomDevice> found;
+  for (const DeviceInfo& device : list_devices()) {
+    const bool same = (!device.uuid.empty() && key.find(device.uuid) != std::string::npos) ||
+                      (!device.pci_address.empty() && key.find(device.pci_address) != std::string::npos) ||
+                      (device.is_cpu && control.id() == "cpufreq");
+    if (same) found.push_back(wisdom_device(device));
+  }
+  if (found.empty())
+    throw UserError(fmt::format("--wisdom: no device of \"ergotune devices\" belongs to {}", control.id()));
+  return found;
+}
+
+std::unique_ptr<ControlSession> put_into_force(std::unique_ptr<Control> control, const ControlSetting& setting,
+                                               bool take_over, const std::string& purpose) {
+  for (const auto& [quantity, value] : setting)
+    if (const ControlResult checked = check_value(quantity, control->range(quantity), value); !checked.ok())
+      throw UserError(checked.message);
+  ControlSessionOptions options;
+  options.take_over = take_over;
+  std::vector<std::string> values;
+  for (const auto& [quantity, value] : setting)
+    values.push_back(fmt::format("{} {:g} {}", to_string(quantity), value, quantity_unit(quantity)));
+  options.command = fmt::format("{} for {}", fmt::join(values, ", "), purpose);
+  auto session = ControlSession::open(std::move(control), options);
+  for (const std::string& note : session->notes()) fmt::print(stderr, "note: {}\n", note);
+  if (const ControlResult set = session->apply(setting); !set.ok()) throw UserError(set.message);
+  return session;
+}
+
+ControlSetting setting_of_wisdom(const std::vector<std::string>& sources, const Control& control,
+                                 const std::string& program) {
+  const std::vector<WisdomDevice> devices = devices_of(control);
+  std::vector<Wisdom> all;
+  for (const std::string& source : sources)
+    for (const auto& file : wisdom_files(source)) {
+      Wisdom wisdom = read_wisdom(file).value_or(Wisdom{});
+      print_warnings(file, wisdom.warnings);
+      std::erase_if(wisdom.records, [](const WisdomRecord& record) { return record.execution.empty(); });
+      all.push_back(std::move(wisdom));
+    }
+  const auto is_program = [&](const Wisdom& wisdom) { return wisdom.kernel == program; };
+  if (std::any_of(all.begin(), all.end(), is_program)) std::erase_if(all, std::not_fn(is_program));
+  ControlSetting setting;
+  std::map<ControlQuantity, std::map<double, std::vector<std::string>>> kernels;
+  for (const Wisdom& wisdom : all) {
+    const WisdomRecord* record = record_for(devices, wisdom.records);
+    if (!record) continue;
+    for (const auto& [name, value] : record->execution)
+      if (const auto quantity = control_quantity_from(name)) {
+        setting[*quantity] = std::max(setting[*quantity], value.as_real());
+        kernels[*quantity][value.as_real()].push_back(wisdom.kernel);
+      }
+  }
+  if (setting.empty())
+    throw UserError(fmt::format("{}: no record of {} has a clock or limit; tune with execution parameters",
+                                fmt::join(sources, ", "), devices.front().name));
+  for (const auto& [quantity, values] : kernels) {
+    if (values.size() < 2) continue;
+    std::string list;
+    for (const auto& [value, names] : values)
+      list += fmt::format("{}{:g} for {}", list.empty() ? "" : ", ", value, fmt::join(names, " and "));
+    fmt::print(stderr, "note: kernels differ in {}: {}; the highest is set\n", to_string(quantity), list);
+  }
+  return setting;
+}
 
 std::unique_ptr<Control> chosen_control(const std::optional<std::string>& id) {
   std::vector<std::string> why_not, ids = list_controls();

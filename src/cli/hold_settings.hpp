@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "kernel/wisdom.hpp"
 #include "power/controls/control.hpp"
+#include "power/guardian/guardian.hpp"
 
 namespace ergotune::cli {
 
@@ -16,9 +18,23 @@ namespace ergotune::cli {
 /// be used, and where there are several.
 std::unique_ptr<Control> chosen_control(const std::optional<std::string>& id);
 
+/// The devices whose settings the control changes: a GPU may be one of CUDA and one of OpenCL. Throws UserError for
+/// none.
+std::vector<WisdomDevice> devices_of(const Control& control);
+
+/// What tuning found for the control's device: for this program, where `ergotune program` found a setting, else for
+/// each kernel; where kernels differ, the highest value of each quantity, so that none runs slower than it was tuned
+/// to. Throws UserError where no record of this device has a clock or limit.
+ControlSetting setting_of_wisdom(const std::vector<std::string>& sources, const Control& control,
+                                 const std::string& program = {});
+
+/// The setting in force until finish() or the end of this process. `purpose` names, for other users of the device, what
+/// it is for. Throws UserError for a setting that is refused and a device that another session holds.
+std::unique_ptr<ControlSession> put_into_force(std::unique_ptr<Control> control, const ControlSetting& setting,
+                                               bool take_over, const std::string& purpose);
+
 /// Runs the command, with its own standard streams, under the setting. Its exit code; 128 and the signal that ended it.
-/// Throws UserError for a setting that is refused, a device that another session holds, and a program that is not
-/// there.
+/// Throws UserError as put_into_force() does, and for a program that is not there.
 int run_at(std::unique_ptr<Control> control, const ControlSetting& setting, const std::vector<std::string>& command,
            bool take_over);
 
@@ -37,8 +53,8 @@ class Background {
   int report_ = -1;
 };
 
-/// Holds the setting until the process ends or this one gets a signal. Throws UserError as run_at() does, and for a
-/// process that does not exist.
+/// Holds the setting until the process ends or this one gets a signal. Throws UserError as put_into_force() does,
+/// and for a process that does not exist.
 void hold_for(std::unique_ptr<Control> control, const ControlSetting& setting, pid_t process, bool take_over,
               Background* background = nullptr);
 

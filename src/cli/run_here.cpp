@@ -20,6 +20,10 @@ void require_program(const std::vector<std::string>& command) {
     throw UserError(fmt::format("the program \"{}\" does not exist", command.front()));
 }
 
+std::string program_name(const std::vector<std::string>& command) {
+  return std::filesystem::path(command.front()).filename().string();
+}
+
 int run_here(const std::vector<std::string>& command) {
   std::vector<char*> argv;
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));

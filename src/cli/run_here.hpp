@@ -9,6 +9,9 @@ namespace ergotune::cli {
 /// Throws UserError for a program that does not exist.
 void require_program(const std::vector<std::string>& command);
 
+/// "simulate" of "./simulate input.nml".
+std::string program_name(const std::vector<std::string>& command);
+
 /// Runs it to its end; the terminal and what is typed there are the program's. Its exit code; 128 and the signal that
 /// ended it.
 int run_here(const std::vector<std::string>& command);

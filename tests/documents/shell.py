@@ -19,6 +19,7 @@ NOT_RUN = {
     "temperature": "needs an energy sensor",
     "watch": "serves until it is ended",
     "--reference": "a steady state of many seconds",
+    "slurm": "needs an allocation",
 }
 # Verbs that read ergotune.db when nothing is named.
 READERS = {"show", "report", "export", "analyse"}

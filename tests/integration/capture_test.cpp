@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/files.hpp"
+#include "fakes/control_trees/control_trees.hpp"
 #include "integration/support/command.hpp"
 
 namespace ergotune::test {
@@ -158,12 +159,14 @@ TEST(WatchedPrograms, AreEndedWithWhoWatchesThem) {
 class Run : public Capture {
  protected:
   /// Wisdom of a kernel for this device, as if its best were a work-group of `block`.
-  void write_wisdom(const std::string& kernel, int block, int size = 4096) {
+  void write_wisdom(const std::string& kernel, int block, int size = 4096,
+                    const nlohmann::json& execution = nlohmann::json::object()) {
     const nlohmann::json here = json_of(ergotune(folder_, {"devices", "--json"}));
     nlohmann::json device;
     for (const auto& one : here["devices"])
       if (device.is_null() && one["backend"] == "opencl") device = one;
     const nlohmann::json record{{"configuration", {{"WORK_GROUP_X", block}}},
+                                {"execution", execution},
                                 {"problem_size", {size}},
                                 {"objective", "time"},
                                 {"device", {{"name", device["name"]}, {"backend", "opencl"}}}};
@@ -198,6 +201,35 @@ TEST_F(Run, AnUnmodifiedProgramRunsTunedAndGivesTheSame) {
   const auto odd = run({"scale", "1000"});
   EXPECT_EQ(odd.out, sum_without({"scale", "1000"}));
   EXPECT_THAT(odd.err, HasSubstr("scale ran as it is"));
+}
+
+TEST_F(Run, ClocksOfTheWisdomAreInForceMeanwhile) {
+  ASSERT_EQ(capture({"-o", "c"}, {"scale"}).exit_code, 0);
+  write_wisdom("scale", 64, 4096, {{"core_clock_mhz", 2000}});
+  const control_trees::Tree tree;
+  control_trees::add_cpufreq(tree);
+  const std::string clock = tree.real("/sys/devices/system/cpu/cpufreq/policy4/scaling_max_freq").string();
+  const auto before = tree.contents();
+  const std::map<std::string, std::string> environment{{"ERGOTUNE_SYSFS_ROOT", tree.root().string()},
+                                                       {"ERGOTUNE_STATE_DIR", (folder_.path() / "state").string()},
+                                                       {"ERGOTUNE_HELPER_SOCKET", "/nowhere"}};
+  for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+  const auto run = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> words{"run", "--wisdom", "c"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", "sh", "-c", "cat " + clock + "; exec " + kProgram + " scale"});
+    return ergotune(folder_, words);
+  };
+  const auto tuned = run({"--clocks", "--control", "cpufreq"}), plain = run({}),
+             elsewhere = run({"--clocks", "--control", "nvml:0"});
+  for (const auto& [name, value] : environment) ::unsetenv(name.c_str());
+  EXPECT_THAT(tuned.out, testing::StartsWith("2000000")) << tuned.err;
+  EXPECT_THAT(tuned.err, HasSubstr("WORK_GROUP_X=64"));
+  EXPECT_THAT(plain.out, testing::Not(testing::StartsWith("2000000")));
+  EXPECT_EQ(elsewhere.exit_code, 0) << "without the right the program runs, at the clocks that are set: "
+                                    << elsewhere.err;
+  EXPECT_THAT(elsewhere.err, HasSubstr("clocks"));
+  EXPECT_EQ(tree.contents(), before) << "restored";
 }
 
 TEST_F(Run, EachThreadsKernelGetsItsOwn) {

@@ -1,4 +1,5 @@
 // ergotune clocks status | restore, from outside.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -109,10 +110,48 @@ TEST_F(Clocks, SetTakesTheHighestClockThatWisdomHasForThisGpu) {
   const auto result =
       ergotune({"clocks", "set", "--control", "nvml:0", "--wisdom", folder.path().string(), "--", "true"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  std::vector<unsigned> set;
-  for (const auto& call : nvml.setter_calls())
-    if (std::string(call.function) == "nvmlDeviceSetGpuLockedClocks") set.push_back(static_cast<unsigned>(call.a));
-  EXPECT_THAT(set, ElementsAre(1395u)) << result.err;
+  const auto set = [&] {
+    std::vector<unsigned> clocks;
+    for (const auto& call : nvml.setter_calls())
+      if (std::string(call.function) == "nvmlDeviceSetGpuLockedClocks") clocks.push_back(static_cast<unsigned>(call.a));
+    return clocks;
+  };
+  EXPECT_THAT(set(), ElementsAre(1395u)) << result.err;
+  EXPECT_EQ(nvml.gpu().locked, 0);
+  write("true", {{"core_clock_mhz", 600}}, gpu->at("name"));
+  EXPECT_EQ(ergotune({"clocks", "set", "--control", "nvml:0", "--wisdom", folder.path().string(), "--", "/bin/true"})
+                .exit_code,
+            0);
+  EXPECT_THAT(set(), ElementsAre(1395u, 600u)) << "what was found for the program itself comes before its kernels";
+}
+
+TEST_F(Clocks, SetHoldsOnEachNodeOfAProgram) {
+  fake_nvml::FakeNvml other{"generation=hopper devices=1"};
+  const auto node = [&](const char* name, fake_nvml::FakeNvml& gpu) {
+    std::string command = fmt::format("env ERGOTUNE_STATE_DIR={}", (state.root() / name).string());
+    for (const auto& [variable, value] : gpu.environment()) command += fmt::format(" {}={}", variable, value);
+    return command + " {} --node " + name;
+  };
+  const auto run = [&](const std::string& clock, const std::string& second) {
+    return ergotune({"clocks", "set", "--control", "nvml:0", "--core-clock", clock, "--node-command", node("a", nvml),
+                     "--node-command", second, "--", "sh", "-c", "exit 5"});
+  };
+  const auto locks = [](fake_nvml::FakeNvml& gpu) {
+    const auto calls = gpu.setter_calls();
+    return std::count_if(calls.begin(), calls.end(), [](const auto& call) {
+      return std::string(call.function) == "nvmlDeviceSetGpuLockedClocks" && call.a == 990;
+    });
+  };
+  const ProcessResult result = run("990", node("b", other));
+  EXPECT_EQ(result.exit_code, 5) << result.err;
+  EXPECT_EQ(locks(nvml), 1);
+  EXPECT_EQ(locks(other), 1);
+  EXPECT_EQ(nvml.gpu().locked, 0);
+  EXPECT_EQ(other.gpu().locked, 0);
+  EXPECT_EQ(run("991", node("b", other)).exit_code, 2) << "no clock of these devices";
+  other.state().permitted = 0;
+  EXPECT_EQ(run("990", node("b", other)).exit_code, 2) << "one setting for all nodes, or for none";
+  EXPECT_EQ(run("990", node("a", other)).exit_code, 2) << "a node that is named twice";
   EXPECT_EQ(nvml.gpu().locked, 0);
 }
 

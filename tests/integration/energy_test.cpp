@@ -76,6 +76,35 @@ TEST(EnergyVerb, BoundsAProgramThatIsTooShort) {
   EXPECT_TRUE(document(folder)["joules"].is_null());
 }
 
+TEST(EnergyVerb, AddsTheNodesOfAParallelProgram) {
+  Machine machine;
+  TemporaryFolder folder;
+  const auto energy = [&](const std::string& first, const std::string& second, const std::string& script) {
+    return ergotune(
+        folder, {"energy", "--sensor", "rapl:package-0", "--node-command", "{} --node " + first, "--node-command",
+                 "{} --node " + second, "--price", "0.25", "--co2", "400", "-o", "e.json", "--", "sh", "-c", script});
+  };
+  const ProcessResult result = energy("a", "b", "sleep 1.5; exit 3");
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  const json both = document(folder);
+  ASSERT_EQ(both["nodes"].size(), 2u) << both;
+  for (const json& node : both["nodes"]) expect_power(node, 80, node["seconds"]);
+  EXPECT_EQ(both["nodes"][1]["node"], "b");
+  expect_power(both, 160, both["seconds"]);
+  EXPECT_NEAR(both["kwh"].get<double>(), both["joules"].get<double>() / 3.6e6, 1e-12);
+  EXPECT_NEAR(both["cost"].get<double>(), 0.25 * both["kwh"].get<double>(), 1e-12);
+  EXPECT_NEAR(both["co2_kg"].get<double>(), 0.4 * both["kwh"].get<double>(), 1e-12);
+
+  EXPECT_EQ(energy("a", "a", "true").exit_code, 2) << "one node would count twice";
+  const std::string lost = "lost-" + std::to_string(::getpid());
+  EXPECT_EQ(energy("a", lost, "kill $(pgrep -f -- '--node " + lost + "$'); sleep 1").exit_code, 0)
+      << "the program's own, whatever becomes of a node";
+  const json rest = document(folder);
+  EXPECT_TRUE(rest["joules"].is_null()) << "no total without one of the nodes: " << rest;
+  EXPECT_TRUE(rest["nodes"][1].contains("trouble")) << rest;
+  expect_power(rest["nodes"][0], 80, rest["nodes"][0]["seconds"]);
+}
+
 TEST(EnergyVerb, RefusesWhatItCannotMeasure) {
   Machine machine;
   TemporaryFolder folder;

@@ -198,14 +198,6 @@ TEST_F(LauncherClocks, BeyondThePolicyOfErgotunedAreRefused) {
   });
 }
 
-/// Children of a process, by /proc.
-std::vector<pid_t> children_of(pid_t parent) {
-  std::vector<pid_t> found;
-  std::ifstream in(fmt::format("/proc/{0}/task/{0}/children", parent));
-  for (pid_t pid = 0; in >> pid;) found.push_back(pid);
-  return found;
-}
-
 using QuietLauncherClocks = LauncherClocks;
 
 TEST_F(QuietLauncherClocks, AreRestoredWhoeverIsKilled) {
@@ -225,7 +217,7 @@ TEST_F(QuietLauncherClocks, AreRestoredWhoeverIsKilled) {
     ::usleep(static_cast<useconds_t>(1e6 * random.uniform()));
     pid_t helper = 0;
     for (const JournalStatus& journal : list_journals()) helper = journal.session.pid;
-    const std::vector<pid_t> guardians = helper > 0 ? children_of(helper) : std::vector<pid_t>();
+    const std::vector<pid_t> guardians = helper > 0 ? descendants_of(helper) : std::vector<pid_t>();
     in_force += set();
     const auto end = [](pid_t pid) {
       if (pid > 0) ::kill(pid, SIGKILL);

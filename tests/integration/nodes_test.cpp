@@ -20,6 +20,7 @@
 #include <thread>
 
 #include "base/files.hpp"
+#include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "integration/support/command.hpp"
 #include "store/sqlite/store.hpp"
 
@@ -371,6 +372,23 @@ TEST_F(Slurm, ASessionOverTwoNodesThatAreKilledStoppedAndCutOff) {
   expect_each_once();
   const auto listed = json_of(ergotune(folder, {"devices", "--json", "--nodes", "slurm"}));
   EXPECT_EQ(listed.at("nodes").at(0).at("node"), "n1");
+
+  {  // the energy of a parallel job
+    test::RaplTree tree;
+    test::Writer writer{[&] {
+      tree.energy("intel-rapl:0", 80 * host_seconds());
+      ::usleep(1000);
+    }};
+    const ProcessResult result =
+        ergotune(folder, {"energy", "--sensor", "rapl:package-0", "--nodes", "slurm", "-o", "e.json", "--", "srun",
+                          "-N2", "-n2", "--overlap", "--mpi=none", "sleep", "2"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto energy = nlohmann::json::parse(read_file(folder.path() / "e.json").value());
+    EXPECT_EQ(energy.at("nodes").at(0).at("node"), "n1");
+    EXPECT_EQ(energy.at("nodes").at(1).at("node"), "n2");
+    EXPECT_EQ(energy.at("slurm").at("JOB_ID"), ::getenv("SLURM_JOB_ID"));
+    EXPECT_NEAR(energy.at("joules").get<double>() / energy.at("seconds").get<double>(), 160, 16) << energy;
+  }
 
   struct Harm {
     const char* name;

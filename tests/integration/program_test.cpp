@@ -318,6 +318,12 @@ struct ProgramOnABoard : ::testing::Test {
       unsetenv(name);
   }
   std::string app() const { return (folder.path() / fmt::format("app-{}", ::getpid())).string(); }
+  double last_lock() {
+    double mhz = 0;
+    for (const auto& call : nvml.setter_calls())
+      if (std::string(call.function) == "nvmlDeviceSetGpuLockedClocks") mhz = static_cast<double>(call.a);
+    return mhz;
+  }
   bool is_restored() const { return const_cast<fake_nvml::FakeNvml&>(nvml).gpu().locked == 0; }
 };
 
@@ -365,6 +371,21 @@ TEST_F(ProgramOnABoard, FindsTheClockWithLeastEnergyWithinTheSlowdown) {
   EXPECT_LT(host_seconds() - begin, 20);
   const auto shown = json_of(ergotune(folder, {"show", "p.db", "--json"}));
   EXPECT_EQ(shown["best"]["configuration"]["core_clock_mhz"], document["best"]["setting"]) << shown["best"];
+  // As wisdom of this GPU it is put into force for the program.
+  const char* uuid = "GPU-00102030-4050-6070-8090-a0b0c0d0e0f0";  // the fake CUDA driver's
+  std::snprintf(nvml.gpu().uuid, sizeof nvml.gpu().uuid, "%s", uuid);
+  setenv("ERGOTUNE_CUDA", ERGOTUNE_BINARY_DIR "/tests/fakes/cuda/libcuda.so.1", 1);
+  std::vector<std::string> with_wisdom = words;
+  with_wisdom.insert(with_wisdom.begin() + 1, {"--wisdom", "w"});
+  const ProcessResult written = ergotune(folder, with_wisdom, 240);
+  EXPECT_EQ(written.exit_code, 0) << written.err;
+  const ProcessResult set = run_process({"sh", "-c", json_of(written)["run_with"].get<std::string>()},
+                                        {{{"PATH", ERGOTUNE_BINARY_DIR ":/usr/bin:/bin"}}, folder.path().string()});
+  unsetenv("ERGOTUNE_CUDA");
+  EXPECT_EQ(set.exit_code, 0) << set.err;
+  EXPECT_EQ(set.out, "worked\n");
+  EXPECT_EQ(last_lock(), document["best"]["setting"]) << set.err;
+  EXPECT_TRUE(is_restored());
 }
 
 // On a machine with one GPU, no meter of the processor and no right to set clocks, nothing was said of energy.

@@ -55,6 +55,28 @@ TEST(Several, APipelineIsTunedAndReportedTheSameEverywhere) {
   EXPECT_EQ(again["resumed"], 6);
 }
 
+TEST(Several, EachKernelGetsAClockWhereTheChangeIsWorthIt) {
+  const TemporaryFolder folder;
+  const auto measure = [&](int launches, std::vector<std::string> more) {
+    std::string text = contents(kExamples + "phases.toml");
+    text.replace(text.find("N = 200"), 7, fmt::format("N = {}", launches));
+    folder.write("p.toml", text);
+    std::vector<std::string> words{"measure",        "p.toml", "--kernel-clocks", "--device", "sim:a100",
+                                   "--max-slowdown", "0.05",   "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return ergotune(folder, words);
+  };
+  const Json lasting = json_of(measure(200, {"--clock-latency", "0.025"}));
+  EXPECT_EQ(lasting["pays"], true) << lasting;
+  EXPECT_EQ(lasting["apart"]["changes"], 2);
+  EXPECT_LT(lasting["apart"]["clocks"][1]["clock_mhz"], lasting["apart"]["clocks"][0]["clock_mhz"]);
+  EXPECT_LT(lasting["apart"]["energy"], lasting["common"]["energy"]);
+  const Json brief = json_of(measure(1, {"--clock-latency", "0.025"}));
+  EXPECT_EQ(brief["pays"], false) << brief;
+  EXPECT_EQ(brief["apart"]["changes"], 0);
+  EXPECT_EQ(measure(1, {}).exit_code, 2) << "a simulated device has no latency of its own";
+}
+
 TEST(Several, ASteppedFactorisationIsVerified) {
   if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
   const TemporaryFolder folder;

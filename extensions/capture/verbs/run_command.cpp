@@ -1,14 +1,18 @@
 // ergotune run: an unmodified OpenCL program with its kernels in tuned configurations.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
+#include "base/process/environment.hpp"
 #include "capture/verbs/tuned_problems.hpp"
 #include "capture/verbs/watched_program.hpp"
 #include "cli/command.hpp"
+#include "cli/hold_settings.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune::cli {
@@ -21,7 +25,8 @@ using Json = nlohmann::ordered_json;
 struct RunArguments {
   std::string wisdom;
   std::vector<std::string> problems;
-  bool quiet = false, json = false;
+  std::optional<std::string> control;
+  bool clocks = environment_variable("ERGOTUNE_CLOCKS") == "1", quiet = false, json = false;
 };
 
 /// What became of a program's launches.
@@ -69,7 +74,7 @@ capture::Message answer(TunedProblems& problems, Reported& reported, const captu
 }
 
 Json document_of(const Reported& reported, const std::vector<std::string>& program, const ProgramEnd& end,
-                 const TunedProblems& problems) {
+                 const std::vector<std::string>& notes) {
   Json used = Json::array(), left = Json::array();
   for (const auto& [key, one] : reported.used)
     used.push_back({{"kernel", one.kernel},
@@ -77,8 +82,7 @@ Json document_of(const Reported& reported, const std::vector<std::string>& progr
                     {"geometry", one.geometry},
                     {"launches", one.launches}});
   for (const auto& [kernel, why] : reported.left) left.push_back({{"kernel", kernel}, {"why", why}});
-  return {
-      {"program", program}, {"exit_code", end.exit_code}, {"tuned", used}, {"left", left}, {"notes", problems.notes()}};
+  return {{"program", program}, {"exit_code", end.exit_code}, {"tuned", used}, {"left", left}, {"notes", notes}};
 }
 
 void tell(const Reported& reported) {
@@ -95,18 +99,34 @@ void tell(const Reported& reported) {
     fmt::print(stderr, "ergotune: the program ran as it is: it launched none of the captured kernels\n");
 }
 
+/// Clocks and limits of the wisdom in force while this lives; null, with a note, where they cannot be.
+std::unique_ptr<ControlSession> hold_clocks(const RunArguments& arguments, const std::vector<std::string>& program,
+                                            std::vector<std::string>& notes) {
+  try {
+    require_controls_allowed();
+    auto control = chosen_control(arguments.control);
+    const ControlSetting setting = setting_of_wisdom({arguments.wisdom}, *control);
+    return put_into_force(std::move(control), setting, false, fmt::format("\"{}\"", fmt::join(program, " ")));
+  } catch (const UserError& error) {
+    notes.push_back(fmt::format("clocks and limits are left as they are: {}", error.what()));
+    return nullptr;
+  }
+}
+
 void run(const RunArguments& arguments, const std::vector<std::string>& rest) {
   const std::vector<std::string> program = program_arguments(rest, "run");
   TunedProblems problems(arguments.wisdom, arguments.problems);
+  std::vector<std::string> notes = problems.notes();
+  const auto held = arguments.clocks ? hold_clocks(arguments, program, notes) : nullptr;
   if (!arguments.quiet && !arguments.json)
-    for (const std::string& note : problems.notes()) fmt::print(stderr, "note: {}\n", note);
+    for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
   Reported reported;
   WatchedProgram watched{program, layer_environment(true), arguments.json, {}};
   watched.answer = [&](const capture::Message& message) { return answer(problems, reported, message); };
   const ProgramEnd end = run_watched(watched);
   if (const std::string words = description_of(end); !words.empty()) fmt::print(stderr, "ergotune: {}\n", words);
   if (arguments.json)
-    print_json(document_of(reported, program, end, problems));
+    print_json(document_of(reported, program, end, notes));
   else if (!arguments.quiet)
     tell(reported);
   if (end.exit_code != 0) throw Exit{end.exit_code};
@@ -121,13 +141,18 @@ void add_run_command(Verb app) {
                   "Folder with wisdom (tune --wisdom) and captures, in it or in folders below it")
       .required();
   verb.add_option("--problem", arguments->problems, "A capture that lies elsewhere; repeatable").take_all();
+  verb.add_flag("--clocks", arguments->clocks,
+                "Put the clocks and limits of the wisdom into force while the program runs (ERGOTUNE_CLOCKS=1)");
+  verb.add_option("--control", arguments->control, "Set them through this control (the only one there is)");
   verb.add_flag("-q,--quiet", arguments->quiet, "Do not report which kernels were replaced");
   add_json_option(verb, arguments->json);
   verb.footer(
       "What is not known, or does not work, runs as the program has it. With --json the program's standard output goes "
       "to\n"
       "standard error.\n"
-      "Example: ergotune run --wisdom captured -- ./app");
+      "Examples:\n"
+      "  ergotune run --wisdom captured -- ./app\n"
+      "  ergotune run --wisdom captured --clocks -- ./app");
   verb.keep_rest();
   verb.callback([arguments, verb] { run(*arguments, verb.rest()); });
 }

@@ -9,10 +9,11 @@
 
 #include "base/process/process.hpp"
 #include "cli/command.hpp"
+#include "cli/companions.hpp"
 #include "cli/interruption.hpp"
 #include "cli/output/devices_document.hpp"
 #include "cluster/agent.hpp"
-#include "cluster/cluster.hpp"
+#include "cluster/node_documents.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune::cli {
@@ -38,13 +39,15 @@ void take_pipe(AgentOptions& options) {
 
 namespace {
 
-nlohmann::ordered_json list_node_devices(const std::vector<std::string>& named, const std::string& nodes,
-                                         double seconds) {
-  std::vector<std::string> commands = named;
+std::vector<std::string> all_commands(std::vector<std::string> commands, const std::string& nodes) {
   if (!nodes.empty())
     for (std::string& command : node_commands(nodes)) commands.push_back(std::move(command));
+  return commands;
+}
+
+nlohmann::ordered_json document_of(const std::vector<NodeDocument>& nodes) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const ListedNode& node : list_nodes(commands, own_program(), seconds)) {
+  for (const NodeDocument& node : nodes) {
     nlohmann::ordered_json entry{
         {"node", node.node.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(node.node)},
         {"worker", node.command}};
@@ -57,10 +60,33 @@ nlohmann::ordered_json list_node_devices(const std::vector<std::string>& named, 
   return list;
 }
 
+nlohmann::ordered_json list_node_devices(const std::vector<std::string>& named, const std::string& nodes,
+                                         double seconds) {
+  return document_of(list_nodes(all_commands(named, nodes), own_program(), seconds));
+}
+
+class CompanionOnNodes final : public Companion {
+ public:
+  CompanionOnNodes(const std::vector<std::string>& commands, const std::string& what)
+      : nodes_(commands, own_program(), what, kSeconds) {}
+  void begin() override { nodes_.begin(); }
+  std::string end() override { return document_of(nodes_.end(kSeconds)).dump(); }
+
+ private:
+  static constexpr double kSeconds = 60;
+  NodeCompanions nodes_;
+};
+
+std::unique_ptr<Companion> open_node_companions(const std::vector<std::string>& named, const std::string& nodes,
+                                                const std::string& what) {
+  return std::make_unique<CompanionOnNodes>(all_commands(named, nodes), what);
+}
+
 }  // namespace
 
 void add_agent_command(Verb app) {
   set_node_listing(list_node_devices);
+  set_node_companions(open_node_companions);
   auto node = std::make_shared<std::string>();
   Verb verb =
       app.add_verb("agent", "Measure on this node for a session elsewhere (started by --node-command and --nodes)");
@@ -83,6 +109,7 @@ void add_agent_command(Verb app) {
     options.list_devices = [] {
       return devices_document().dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
     };
+    options.accompany = [](const std::string& what) { return make_companion(nlohmann::json::parse(what)); };
     if (const int code = run_agent(options); code != 0) throw Exit{code};
   });
 }

@@ -11,9 +11,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "api/wisdom_records.hpp"
 #include "cli/command.hpp"
+#include "cli/hold_settings.hpp"
 #include "cli/interruption.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/run_here.hpp"
 #include "ergotune/error.hpp"
 #include "measure/execution_parameters.hpp"
 #include "power/controls/control.hpp"
@@ -29,7 +32,7 @@ namespace {
 struct ProgramArguments {
   std::vector<std::string> command, sensors;
   std::string slowdown = "5%";
-  std::optional<std::string> control, store;
+  std::optional<std::string> control, store, wisdom;
   double time_limit = 3600, precision = 0, seconds = 0;
   int most = 12;
   bool no_store = false, no_resume = false, take_over = false, quiet = false, json = false;
@@ -134,7 +137,7 @@ bool has_sensor(ProgramArguments& arguments, const Control* control, std::vector
 
 Problem problem_of_command(const ProgramArguments& arguments) {
   Problem problem;
-  problem.name = std::filesystem::path(arguments.command.front()).filename().string();
+  problem.name = program_name(arguments.command);
   problem.file = std::filesystem::current_path() / "program";  // its folder is where the command is given
   auto program = std::make_shared<Program>();
   for (const std::string& word : arguments.command) program->command.push_back(literal_template(word));
@@ -176,6 +179,14 @@ void measure_only(const ProgramArguments& arguments, Problem problem, ProgramFin
   if (!usable(finding.measured->status)) throw Exit{kNoAnswer};
 }
 
+/// Adds the setting to the wisdom, as one of the device that it is set on: a program's session is the machine's.
+void write_setting(const ProgramArguments& arguments, const PreparedSession& prepared, const Control& control) {
+  auto wisdom = wisdom_of(prepared.store->file(), prepared.store_session, std::nullopt);
+  for (auto& [program, records] : wisdom)
+    for (WisdomRecord& record : records) record.device = devices_of(control).front();
+  write_wisdom(*arguments.wisdom, wisdom);
+}
+
 void search(const ProgramArguments& arguments, Problem problem, ProgramFinding finding, const Control& control,
             const ExecutionParameterSpec& spec) {
   problem.execution_parameters = {spec};
@@ -209,6 +220,10 @@ void search(const ProgramArguments& arguments, Problem problem, ProgramFinding f
   }
   finding.choice = choose_setting(prepared, options);
   finding.notes = prepared.notes;
+  if (arguments.wisdom && finding.choice->best) {
+    write_setting(arguments, prepared, control);
+    finding.wisdom = *arguments.wisdom;
+  }
   // Settings are restored before they are reported.
   prepared.evaluator.reset();
   arguments.json ? print_json(document_of(finding)) : print_finding(finding);
@@ -219,6 +234,8 @@ void program(ProgramArguments arguments) {
   ProgramFinding finding;
   finding.command = arguments.command;
   finding.max_slowdown = share_of(arguments.slowdown);
+  if (arguments.wisdom && arguments.no_store)
+    throw UserError("--wisdom is written from what is stored; leave out --no-store");
   if (arguments.most < 2) throw UserError("--settings: two are the least that can be compared");
   std::vector<std::string> why_not;
   std::unique_ptr<Control> control = choose_control(arguments, why_not);
@@ -227,6 +244,10 @@ void program(ProgramArguments arguments) {
   if (control && !spec) why_not.push_back(fmt::format("{} sets neither a core clock nor a power limit", control->id()));
   const bool energy = has_sensor(arguments, control.get(), why_not);
   finding.why_not = why_not;
+  if (arguments.wisdom && control) {
+    refuse_unwritable(*arguments.wisdom);
+    (void)devices_of(*control);  // refuses here what could not be written after hours
+  }
   if (!spec || !energy) return measure_only(arguments, std::move(problem), std::move(finding), energy);
   finding.control = control->id();
   search(arguments, std::move(problem), std::move(finding), *control, *spec);
@@ -256,6 +277,8 @@ void add_program_command(Verb app) {
   verb.add_option("--time-limit", arguments->time_limit, "Seconds that one run may take (3600)")
       .kind("NUMBER")
       .positive();
+  verb.add_option("--wisdom", arguments->wisdom,
+                  "Folder: the setting is added to its wisdom, from which \"ergotune clocks set --wisdom\" takes it");
   verb.add_option("--store", arguments->store, "Where results are kept (ergotune.db)");
   verb.add_flag("--no-store", arguments->no_store, "Keep no results");
   verb.add_flag("--no-resume", arguments->no_resume, "Begin afresh even where results of this program are stored");

@@ -17,6 +17,7 @@ struct ProgramFinding {
   std::vector<std::string> why_not;     ///< why nothing was set, and what is missing
   std::optional<SettingChoice> choice;  ///< where something could be set
   std::optional<Measurement> measured;  ///< else: the program as it is
+  std::string wisdom;                   ///< the folder to which the setting was added
   std::vector<std::string> notes;
 };
 

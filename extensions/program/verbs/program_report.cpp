@@ -19,6 +19,9 @@ std::string unit_of_setting(const SettingChoice& choice) { return choice.name ==
 
 /// The command that runs the program at a setting.
 std::string run_with(const ProgramFinding& finding, double setting) {
+  if (!finding.wisdom.empty())
+    return fmt::format("ergotune clocks set --control {} --wisdom {} -- {}", finding.control,
+                       shell_command({finding.wisdom}), shell_command(finding.command));
   return fmt::format("ergotune clocks set --control {} {} {:g} -- {}", finding.control,
                      finding.choice->name == "power_limit_w" ? "--power-limit" : "--core-clock", setting,
                      shell_command(finding.command));

@@ -3,22 +3,21 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <map>
+#include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cli/command.hpp"
+#include "cli/companions.hpp"
 #include "cli/hold_settings.hpp"
-#include "device/device.hpp"
+#include "cli/run_here.hpp"
 #include "ergotune/error.hpp"
-#include "kernel/wisdom.hpp"
-#include "kernel/wisdom_key.hpp"
 
 namespace ergotune::cli {
 namespace {
 
-struct Options {
+struct Options : NodeOptions {
   std::vector<std::string> command;
   std::optional<std::string> control;
   std::optional<double> core_clock, memory_clock, power_limit;
@@ -27,51 +26,40 @@ struct Options {
   bool take_over = false, background = false;
 };
 
-/// The device whose settings the control changes.
-WisdomDevice device_of(const Control& control) {
-  const std::string key = control.device_key();
-  for (const DeviceInfo& device : list_devices()) {
-    const bool same = (!device.uuid.empty() && key.find(device.uuid) != std::string::npos) ||
-                      (!device.pci_address.empty() && key.find(device.pci_address) != std::string::npos) ||
-                      (device.is_cpu && control.id() == "cpufreq");
-    if (same) return wisdom_device(device);
-  }
-  throw UserError(fmt::format("--wisdom: no device of \"ergotune devices\" belongs to {}", control.id()));
+ControlSetting values_of(const Options& options) {
+  ControlSetting setting;
+  for (const auto& [quantity, value] : {std::pair(ControlQuantity::core_clock_mhz, options.core_clock),
+                                        std::pair(ControlQuantity::memory_clock_mhz, options.memory_clock),
+                                        std::pair(ControlQuantity::power_limit_w, options.power_limit)})
+    if (value) setting[quantity] = *value;
+  return setting;
 }
 
-/// Of each kernel the newest suitable record; where kernels differ the highest value of each quantity, so that none
-/// runs slower than it was tuned to.
-ControlSetting setting_of_wisdom(const std::vector<std::string>& sources, const Control& control) {
-  WisdomRequest request;
-  request.device = device_of(control);
-  ControlSetting setting;
-  std::map<ControlQuantity, std::map<double, std::vector<std::string>>> kernels;
-  std::vector<std::filesystem::path> files;
-  for (const std::string& source : sources)
-    for (auto& file : wisdom_files(source)) files.push_back(std::move(file));
-  for (const auto& file : files) {
-    Wisdom wisdom = read_wisdom(file).value_or(Wisdom{});
-    print_warnings(file, wisdom.warnings);
-    std::erase_if(wisdom.records, [](const WisdomRecord& record) { return record.execution.empty(); });
-    const WisdomChoice choice = select_wisdom(wisdom.records, request);
-    if (choice.match != WisdomMatch::exact && choice.match != WisdomMatch::near_size) continue;
-    for (const auto& [name, value] : choice.record->execution)
-      if (const auto quantity = control_quantity_from(name)) {
-        setting[*quantity] = std::max(setting[*quantity], value.as_real());
-        kernels[*quantity][value.as_real()].push_back(wisdom.kernel);
-      }
+/// One setting for all nodes that a parallel program runs on.
+void set_on_nodes(const Options& options) {
+  if (options.command.empty()) throw UserError("with nodes name a command, after --; --for is a process of one node");
+  require_program(options.command);
+  nlohmann::json values = nlohmann::json::object();
+  for (const auto& [quantity, value] : values_of(options)) values[to_string(quantity)] = value;
+  std::vector<std::string> wisdom;  // nodes see it by its absolute path
+  for (const std::string& path : options.wisdom) wisdom.push_back(std::filesystem::absolute(path));
+  const nlohmann::json clocks{{"control", options.control ? nlohmann::json(*options.control) : nlohmann::json()},
+                              {"take_over", options.take_over},
+                              {"purpose", fmt::format("\"{}\"", fmt::join(options.command, " "))},
+                              {"program", program_name(options.command)},
+                              {"wisdom", wisdom},
+                              {"set", values}};
+  const auto companion = companion_on_nodes(options, {{"clocks", clocks}});
+  companion->begin();
+  const int code = run_here(options.command);
+  bool complete = true;
+  for (const auto& node : nlohmann::json::parse(companion->end())) {
+    if (!node.contains("trouble")) continue;
+    complete = false;
+    fmt::print(stderr, "warning: node {}: {}\n", node.at("node").get<std::string>(),
+               node.at("trouble").get<std::string>());
   }
-  if (setting.empty())
-    throw UserError(fmt::format("{}: no record of {} has a clock or limit; tune with execution parameters",
-                                fmt::join(sources, ", "), request.device.name));
-  for (const auto& [quantity, values] : kernels) {
-    if (values.size() < 2) continue;
-    std::string list;
-    for (const auto& [value, names] : values)
-      list += fmt::format("{}{:g} for {}", list.empty() ? "" : ", ", value, fmt::join(names, " and "));
-    fmt::print(stderr, "note: kernels differ in {}: {}; the highest is set\n", to_string(quantity), list);
-  }
-  return setting;
+  throw Exit{code == 0 && !complete ? kNoAnswer : code};
 }
 
 void set(const Options& options) {
@@ -80,16 +68,17 @@ void set(const Options& options) {
   if (options.background && !options.process) throw UserError("--background is for --for: a command is waited for");
   if (!options.core_clock && !options.memory_clock && !options.power_limit && options.wisdom.empty())
     throw UserError("nothing is to be set: give --core-clock, --memory-clock, --power-limit or --wisdom");
+  if (options.any()) return set_on_nodes(options);
   require_controls_allowed();
   std::optional<Background> background;  // before drivers start threads, which no new process would have
   if (options.background) background.emplace();
   auto control = chosen_control(options.control);
   ControlSetting setting;
-  if (!options.wisdom.empty()) setting = setting_of_wisdom(options.wisdom, *control);
-  for (const auto& [quantity, value] : {std::pair(ControlQuantity::core_clock_mhz, options.core_clock),
-                                        std::pair(ControlQuantity::memory_clock_mhz, options.memory_clock),
-                                        std::pair(ControlQuantity::power_limit_w, options.power_limit)})
-    if (value) setting[quantity] = *value;
+  if (!options.wisdom.empty()) {
+    const auto program = options.command.empty() ? std::string() : program_name(options.command);
+    setting = setting_of_wisdom(options.wisdom, *control, program);
+  }
+  for (const auto& [quantity, value] : values_of(options)) setting[quantity] = value;
   for (const auto& [quantity, value] : setting)
     fmt::print(stderr, "{}: {} {:g} {}\n", control->id(), to_string(quantity), value, quantity_unit(quantity));
   if (options.process)
@@ -115,12 +104,14 @@ void add_clocks_set(Verb clocks) {
       .positive();
   verb.add_flag("--background", options->background, "With --for: return as soon as the setting is in force");
   verb.add_option("--control", options->control, "Through this control (the only one there is)");
+  add_node_options(verb, *options, "Set them on");
   verb.add_flag("--take-over", options->take_over, "Set clocks although another process seems to have locked them");
   verb.footer(
       "Examples:\n"
       "  ergotune clocks set --control nvml:0 --core-clock 1395 -- ./simulate input.nml\n"
       "  ergotune clocks set --wisdom wisdom -- ./simulate input.nml\n"
       "  ergotune clocks set --control nvml:0 --core-clock 1395 --background --for $$\n"
+      "  ergotune clocks set --nodes slurm --core-clock 1395 -- srun ./simulate input.nml\n"
       "Settings are restored however the program or this command ends. A device belongs to one session at a time, the\n"
       "first; `ergotune clocks status` names it. It needs root, or a policy of ergotuned that permits the value.");
   verb.callback([options] { set(*options); });

@@ -7,6 +7,7 @@
 
 #include "base/process/process.hpp"
 #include "cli/command.hpp"
+#include "cli/companions.hpp"
 #include "cli/output/devices_document.hpp"
 #include "device/device.hpp"
 #include "ergotune/error.hpp"
@@ -143,11 +144,8 @@ std::vector<DeviceLine> all_devices(std::vector<std::string>& notes) {
   return lines;
 }
 
-struct NodeOptions {
-  std::vector<std::string> commands;
-  std::string nodes;
+struct ListOptions : NodeOptions {
   double seconds = 60;
-  bool any() const { return !commands.empty() || !nodes.empty(); }
 };
 
 std::vector<std::string> strings_in(const Json& list) {
@@ -162,7 +160,7 @@ NodeListing& node_listing() {
 }
 
 /// Every node's devices, with the node's name before their ids.
-void list_cluster(const NodeOptions& options, bool json) {
+void list_cluster(const ListOptions& options, bool json) {
   if (!node_listing())
     throw UserError("this build of ergotune knows no nodes: its extension \"cluster\" was switched off");
   Json document{{"nodes", node_listing()(options.commands, options.nodes, options.seconds)}};
@@ -199,7 +197,7 @@ Json devices_document() {
 void set_node_listing(NodeListing listing) { node_listing() = listing; }
 
 void add_devices_command(Verb app) {
-  struct Options : NodeOptions {
+  struct Options : ListOptions {
     bool json = false, details = false;
   };
   auto options = std::make_shared<Options>();
@@ -207,10 +205,7 @@ void add_devices_command(Verb app) {
   add_json_option(verb, options->json);
   verb.add_flag("--details", options->details,
                 "Also print each device's properties (as restrictions see them) and what is missing");
-  verb.add_option("--node-command", options->commands, "Ask the node that this command starts an agent on; repeatable")
-      .kind("TEXT");
-  verb.add_option("--nodes", options->nodes, "Ask these nodes: slurm, or a file with a node command in each line")
-      .kind("TEXT");
+  add_node_options(verb, *options, "Ask");
   verb.add_option("--wait", options->seconds, "With nodes: give up after so many seconds (60)");
   verb.footer(
       "Examples:\n  ergotune devices --details\n  ergotune devices --json\n  ergotune devices --node-command 'ssh gpu3 "

@@ -2,15 +2,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "analysis/apart.hpp"
+#include "analysis/kernel_clocks.hpp"
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/table.hpp"
 #include "ergotune/error.hpp"
+#include "kernel/round.hpp"
 #include "measure/metrics.hpp"
 #include "problem/tables/quantity.hpp"
 #include "tune/session/measure_one.hpp"
@@ -24,7 +29,8 @@ using Json = nlohmann::ordered_json;
 struct MeasureArguments : LiveArguments {
   std::string configuration;
   std::optional<std::string> store, attribute;
-  bool no_resume = false, json = false, apart = false;
+  std::optional<double> clock_latency, max_slowdown;
+  bool no_resume = false, json = false, apart = false, kernel_clocks = false;
 };
 
 void print_measurement(const PreparedSession& prepared, ConfigurationIndex index, const Measurement& measurement) {
@@ -177,7 +183,145 @@ void measure_apart(const MeasureArguments& arguments) {
   if (attribution) print_attribution(*attribution);
 }
 
+/// What is known of a kernel for --kernel-clocks.
+struct KernelAtClocks {
+  std::vector<AtClock> at;  ///< of all its launches in an iteration
+  double latency = 0;       ///< s, the longest change of clock that was seen
+};
+
+/// Measures a kernel's launches alone at each clock of the problem. `visit` is called with the device's view of them.
+KernelAtClocks measure_at_clocks(const MeasureArguments& arguments, const RunConfig& run, Problem alone,
+                                 const std::string& kernel,
+                                 const std::function<void(const PreparedSession&, const Configuration&)>& visit) {
+  SetupOptions setup = setup_with(arguments, run);
+  setup.run.store = arguments.store.value_or("");
+  setup.resume = !arguments.no_resume;
+  setup.energy = true;
+  PreparedSession prepared = prepare_session(std::move(alone), setup);
+  const auto& parameters = prepared.space->parameters();
+  const auto clock = std::find_if(parameters.begin(), parameters.end(), [](const Parameter& parameter) {
+    return parameter.kind == ParameterKind::core_clock_mhz;
+  });
+  if (clock == parameters.end() || clock->values.size() < 2)
+    throw UserError("--kernel-clocks chooses among several clocks: give core_clock_mhz under [execution]");
+  Configuration configuration =
+      prepared.space->configuration(named_configuration(prepared, arguments.configuration, arguments.file));
+  visit(prepared, configuration);
+  KernelAtClocks found;
+  for (const Value& value : clock->values) {
+    configuration[static_cast<std::size_t>(clock - parameters.begin())] = value;
+    const auto index = prepared.space->index_of(configuration);
+    if (!index) throw UserError(fmt::format("--kernel-clocks: {} MHz is excluded by a restriction", value.to_string()));
+    const Measurement m = ergotune::measure_one(prepared, *index).measurement;
+    const auto seconds = m.value("time"), joules = m.value("energy");
+    if (!usable(m.status) || !seconds || !joules)
+      throw UserError(fmt::format("{} at {} MHz has no time or no energy: {}", kernel, value.to_string(), m.message));
+    found.latency = std::max(found.latency, m.value("clock_latency").value_or(0));
+    found.at.push_back({value.as_real(), *seconds, *joules, m.standard_error("energy")});
+  }
+  std::sort(found.at.begin(), found.at.end(),
+            [](const AtClock& a, const AtClock& b) { return a.clock_mhz < b.clock_mhz; });
+  return found;
+}
+
+/// How many launches of which kernel follow each other in an iteration.
+using LaunchesInOrder = std::vector<std::pair<std::size_t, double>>;
+
+LaunchesInOrder launches_in_order(Problem problem, const PreparedSession& prepared,
+                                  const Configuration& configuration) {
+  problem.parameters = prepared.space->parameters();
+  LaunchesInOrder order;
+  walk_iteration(problem, prepared.constants, configuration,
+                 [&](const IterationLaunch& launch, const Scope&, const BufferNames&) {
+                   if (launch.branch != 0)
+                     throw UserError("--kernel-clocks: kernels that run concurrently share one clock");
+                   const auto launches = static_cast<double>(launch.launches);
+                   if (!order.empty() && order.back().first == launch.kernel)
+                     order.back().second += launches;
+                   else
+                     order.emplace_back(launch.kernel, launches);
+                 });
+  return order;
+}
+
+/// Launches of a kernel are taken to be alike.
+std::vector<KernelStretch> stretches_of(const Problem& problem, const LaunchesInOrder& order,
+                                        const std::vector<KernelAtClocks>& kernels) {
+  std::map<std::size_t, double> total;
+  for (const auto& [kernel, launches] : order) total[kernel] += launches;
+  std::vector<KernelStretch> stretches;
+  for (const auto& [kernel, launches] : order) {
+    KernelStretch stretch{problem.kernels[kernel].name, kernels[kernel].at};
+    const double share = launches / total[kernel];
+    for (AtClock& at : stretch.at) at.seconds *= share, at.joules *= share, at.joules_error *= share;
+    stretches.push_back(std::move(stretch));
+  }
+  return stretches;
+}
+
+Json at_json(double seconds, double joules) { return {{"time", seconds}, {"energy", joules}}; }
+
+/// Whether each kernel should have a clock of its own.
+void measure_kernel_clocks(const MeasureArguments& arguments) {
+  const ProblemFile problem = load_with(arguments);
+  const std::vector<IterationVariant> rounds = rounds_apart(problem);
+  constexpr std::size_t kFirstAlone = 2;  // after the round as given and in sequence
+  LaunchesInOrder order;
+  std::vector<KernelAtClocks> kernels;
+  double latency = 0;
+  for (std::size_t k = 0; k < problem.kernels.size(); ++k) {
+    kernels.push_back(measure_at_clocks(arguments, problem.run, rounds[kFirstAlone + k].problem,
+                                        problem.kernels[k].name,
+                                        [&](const PreparedSession& prepared, const Configuration& configuration) {
+                                          if (order.empty())
+                                            order = launches_in_order(problem, prepared, configuration);
+                                        }));
+    latency = std::max(latency, kernels.back().latency);
+  }
+  if (arguments.clock_latency) latency = *arguments.clock_latency;
+  if (latency <= 0)
+    throw UserError(
+        "--kernel-clocks: no change of clock was seen whose time could be measured; give --clock-latency SECONDS");
+  const std::vector<KernelStretch> stretches = stretches_of(problem, order, kernels);
+  const KernelClocks chosen = choose_kernel_clocks(
+      stretches, latency, arguments.max_slowdown.value_or(std::numeric_limits<double>::infinity()));
+  if (arguments.json) {
+    Json clocks = Json::array();
+    for (std::size_t i = 0; i < stretches.size(); ++i)
+      clocks.push_back({{"kernel", stretches[i].kernel}, {"clock_mhz", chosen.clocks_mhz[i]}});
+    Json common{{"clock_mhz", chosen.common_mhz}}, apart{{"clocks", clocks}, {"changes", chosen.changes}};
+    common.update(at_json(chosen.common_seconds, chosen.common_joules));
+    apart.update(at_json(chosen.seconds, chosen.joules));
+    return print_json({{"clock_latency", latency},
+                       {"common", common},
+                       {"apart", apart},
+                       {"saved", chosen.saved},
+                       {"saved_standard_error", chosen.saved_error},
+                       {"pays", chosen.pays},
+                       {"provenance", to_string(Provenance::modelled)}});
+  }
+  Table table({"kernel", "clock", "time", "energy"});
+  table.align_left(0);
+  for (std::size_t i = 0; i < stretches.size() && i < 20; ++i)
+    for (const AtClock& at : stretches[i].at)
+      if (at.clock_mhz == chosen.clocks_mhz[i])
+        table.add({stretches[i].kernel, fmt::format("{:g} MHz", at.clock_mhz), human(at.seconds, "s"),
+                   human(at.joules, "J")});
+  fmt::print("{}", table.to_string(0, terminal_width()));
+  if (stretches.size() > 20) fmt::print("and {} more stretches\n", stretches.size() - 20);
+  fmt::print("\none clock, {:g} MHz: {}, {}\n", chosen.common_mhz, human(chosen.common_seconds, "s"),
+             human(chosen.common_joules, "J"));
+  fmt::print("{} changes of {} each: {}, {} (modelled from the kernels alone)\n", chosen.changes, human(latency, "s"),
+             human(chosen.seconds, "s"), human(chosen.joules, "J"));
+  if (chosen.pays)
+    fmt::print("A clock for each kernel saves {} +- {} ({:.1f} %).\n", human(chosen.saved, "J"),
+               human(1.96 * chosen.saved_error, "J"), 100 * chosen.saved / chosen.common_joules);
+  else
+    fmt::print("Use one clock: changing it saves nothing that exceeds the intervals.\n");
+}
+
 void measure(const MeasureArguments& arguments) {
+  if (arguments.kernel_clocks) return measure_kernel_clocks(arguments);
   if (arguments.apart || arguments.attribute) return measure_apart(arguments);
   const ProblemFile problem = load_with(arguments);
   const Measured measured = measured_with(problem, problem.run, arguments);
@@ -202,6 +346,17 @@ void add_measure_command(Verb app) {
   verb.add_flag("--no-resume", arguments->no_resume, "Measure anew what is stored");
   verb.add_flag("--apart", arguments->apart,
                 "Of several kernels: the round as given, the same launches in sequence, and each kernel alone");
+  verb.add_flag(
+      "--kernel-clocks", arguments->kernel_clocks,
+      "Of several kernels in sequence: whether each should have a clock of its own, by the energy of each kernel "
+      "at each clock and the time that a change takes");
+  verb.add_option("--clock-latency", arguments->clock_latency, "That time (the longest that was measured)")
+      .kind("SECONDS")
+      .positive();
+  verb.add_option("--max-slowdown", arguments->max_slowdown,
+                  "With --kernel-clocks: how much slower the round may be than at its fastest, as 0.05 (any)")
+      .kind("NUMBER")
+      .positive();
   verb.add_option(
       "--attribute", arguments->attribute,
       "Besides, how much of the round's energy and time each kernel owes, modelled: marginal (the round less the "

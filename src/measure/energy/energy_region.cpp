@@ -107,6 +107,7 @@ std::string RegionEnergy::json() const {
                                    {"half_width", one.joules ? Json(one.half_width) : Json()},
                                    {"at_most", value(one.at_most)},
                                    {"above_idle", value(one.above_idle)},
+                                   {"above_idle_half_width", one.above_idle ? Json(one.above_idle_half_width) : Json()},
                                    {"why_not", one.why_not.empty() ? Json() : Json(one.why_not)}});
   return document.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/files.hpp"
 #include "device/device.hpp"
 
 namespace ergotune::test {
@@ -121,8 +122,7 @@ std::string integrity(const std::filesystem::path& store) {
 
 bool some_process_mentions(const std::string& word) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    std::ifstream in(entry.path() / "cmdline", std::ios::binary);
-    const std::string line((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    const std::string line = read_file(entry.path() / "cmdline").value_or("");  // it may end meanwhile
     if (line.find(word) != std::string::npos) return true;
   }
   return false;

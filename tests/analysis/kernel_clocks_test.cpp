@@ -1,0 +1,106 @@
+// A clock for each kernel, on a simulated device whose true time and energy are known at each clock.
+#include "analysis/kernel_clocks.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "ergotune/error.hpp"
+#include "ergotune/problem_file.hpp"
+#include "evaluate/recorded/simulated.hpp"
+
+namespace ergotune {
+namespace {
+
+/// The true time and energy of `launches` launches of a kernel on an A100.
+KernelStretch stretch(const std::string& name, const std::string& flops, const std::string& bytes, double launches) {
+  const DeviceProfile profile = load_device_profile("a100");
+  Problem problem;
+  problem.simulation["flops"] = Expression::parse(flops);
+  problem.simulation["bytes"] = Expression::parse(bytes);
+  problem.simulation["efficiency"] = Expression::parse("0.9");
+  Parameter clock;
+  clock.name = "core_clock_mhz";
+  clock.kind = ParameterKind::core_clock_mhz;
+  const std::vector<double> all = core_clocks(profile);
+  for (std::size_t i = 0; i < all.size(); i += 10) clock.values.push_back(Value(all[i]));
+  problem.parameters = {clock};
+  const SimulatedDevice device(profile, problem, problem.parameters);
+  KernelStretch out{name, {}};
+  for (const Value& value : clock.values) {
+    const Measurement truth = device.truth({value});
+    out.at.push_back(
+        {value.as_real(), launches * truth.value("time").value(), launches * truth.value("energy").value(), 0});
+  }
+  return out;
+}
+
+/// Energy of the stretches at these clocks, in small steps of time: a clock is in force `latency` after its request.
+double energy_in_steps(const std::vector<KernelStretch>& stretches, const std::vector<std::size_t>& clocks,
+                       double latency) {
+  double joules = 0;
+  for (std::size_t i = 0; i < stretches.size(); ++i) {
+    const std::size_t from = clocks[i > 0 ? i - 1 : clocks.size() - 1];
+    if (from != clocks[i] && stretches[i].at[from].seconds <= latency) return std::numeric_limits<double>::infinity();
+    constexpr int kSteps = 20000;
+    double now = 0;
+    for (int step = 0; step < kSteps; ++step) {  // equal shares of its work
+      const AtClock& at = stretches[i].at[now < latency ? from : clocks[i]];
+      now += at.seconds / kSteps;
+      joules += at.joules / kSteps;
+    }
+  }
+  return joules;
+}
+
+std::vector<KernelStretch> two_kernels(double launches) {
+  return {stretch("compute", "2e11", "1e8", launches), stretch("stream", "1e9", "2e10", launches)};
+}
+
+TEST(KernelClocks, AreThoseOfLeastEnergyAmongAll) {
+  const std::vector<KernelStretch> kernels = two_kernels(10);
+  const std::size_t clocks = kernels[0].at.size();
+  for (const double latency : {1e-6, 0.01, 0.03, 0.1}) {
+    double best = std::numeric_limits<double>::infinity();
+    for (std::size_t a = 0; a < clocks; ++a)
+      for (std::size_t b = 0; b < clocks; ++b) best = std::min(best, energy_in_steps(kernels, {a, b}, latency));
+    EXPECT_NEAR(choose_kernel_clocks(kernels, latency).joules, best, 1e-3 * best) << latency;
+  }
+}
+
+TEST(KernelClocks, KeepToTheSlowdown) {
+  const std::vector<KernelStretch> kernels = two_kernels(200);
+  const double fastest = kernels[0].at.back().seconds + kernels[1].at.back().seconds;
+  const KernelClocks chosen = choose_kernel_clocks(kernels, 0.025, 0.05);
+  EXPECT_LE(chosen.seconds, 1.05 * fastest * (1 + 1e-9));
+  EXPECT_LE(chosen.common_seconds, 1.05 * fastest * (1 + 1e-9));
+  EXPECT_TRUE(chosen.pays);
+  EXPECT_LT(chosen.joules, 0.95 * chosen.common_joules) << "the memory loses no time at a low clock";
+}
+
+TEST(KernelClocks, PayForLongKernelsAndNotForShortOnes) {
+  const double latency = 0.025;
+  const KernelClocks lasting = choose_kernel_clocks(two_kernels(200), latency);
+  EXPECT_TRUE(lasting.pays);
+  EXPECT_EQ(lasting.changes, 2u);
+  EXPECT_LT(lasting.clocks_mhz[1], lasting.clocks_mhz[0]) << "the memory is as fast at a low clock";
+  const KernelClocks brief = choose_kernel_clocks(two_kernels(0.5), latency);
+  EXPECT_FALSE(brief.pays);
+  EXPECT_EQ(brief.changes, 0u);
+  EXPECT_EQ(brief.clocks_mhz[0], brief.common_mhz);
+  EXPECT_EQ(brief.joules, brief.common_joules);
+  const auto alike = stretch("one", "2e11", "1e8", 200);
+  EXPECT_FALSE(choose_kernel_clocks({alike, alike}, latency).pays) << "the same clock suits both";
+}
+
+TEST(KernelClocks, PayOnlyBeyondTheErrorsOfWhatWasMeasured) {
+  std::vector<KernelStretch> kernels = two_kernels(200);
+  const KernelClocks certain = choose_kernel_clocks(kernels, 0.025);
+  for (KernelStretch& kernel : kernels)
+    for (AtClock& at : kernel.at) at.joules_error = certain.saved;
+  EXPECT_FALSE(choose_kernel_clocks(kernels, 0.025).pays);
+  EXPECT_THROW(choose_kernel_clocks({}, 0.025), UserError);
+}
+
+}  // namespace
+}  // namespace ergotune
