@@ -63,18 +63,8 @@ std::vector<WisdomDevice> devices_of(const Control& control) {
 
 std::unique_ptr<ControlSession> put_into_force(std::unique_ptr<Control> control, const ControlSetting& setting,
                                                bool take_over, const std::string& purpose) {
-  for (const auto& [quantity, value] : setting)
-    if (const ControlResult checked = check_value(quantity, control->range(quantity), value); !checked.ok())
-      throw UserError(checked.message);
-  ControlSessionOptions options;
-  options.take_over = take_over;
-  std::vector<std::string> values;
-  for (const auto& [quantity, value] : setting)
-    values.push_back(fmt::format("{} {:g} {}", to_string(quantity), value, quantity_unit(quantity)));
-  options.command = fmt::format("{} for {}", fmt::join(values, ", "), purpose);
-  auto session = ControlSession::open(std::move(control), options);
+  auto session = hold_setting(std::move(control), setting, take_over, purpose);
   for (const std::string& note : session->notes()) fmt::print(stderr, "note: {}\n", note);
-  if (const ControlResult set = session->apply(setting); !set.ok()) throw UserError(set.message);
   return session;
 }
 
@@ -113,23 +103,6 @@ ControlSetting setting_of_wisdom(const std::vector<std::string>& sources, const 
     fmt::print(stderr, "note: kernels differ in {}: {}; the highest is set\n", to_string(quantity), list);
   }
   return setting;
-}
-
-std::unique_ptr<Control> chosen_control(const std::optional<std::string>& id) {
-  std::vector<std::string> why_not, ids = list_controls();
-  if (id) ids = {*id};
-  std::vector<std::unique_ptr<Control>> usable;
-  for (const std::string& one : ids) {
-    std::string why;
-    if (auto control = usable_control(one, &why)) usable.push_back(std::move(control));
-    if (!why.empty()) why_not.push_back(why);
-  }
-  if (usable.size() == 1) return std::move(usable.front());
-  if (usable.size() > 1)
-    throw UserError(fmt::format("--control: name one of {}, through each of which something can be set here",
-                                fmt::join(ids, ", ")));
-  if (why_not.empty()) why_not.push_back("there is no clock or power limit (\"ergotune clocks status\")");
-  throw UserError(fmt::format("nothing can be set here: {}", fmt::join(why_not, "; ")));
 }
 
 Background::Background() {

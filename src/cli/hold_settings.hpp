@@ -8,15 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "api/clocks.hpp"
 #include "kernel/wisdom.hpp"
-#include "power/controls/control.hpp"
-#include "power/guardian/guardian.hpp"
 
 namespace ergotune::cli {
-
-/// The control with this id, or the only one through which something can be set here. Throws UserError where it may not
-/// be used, and where there are several.
-std::unique_ptr<Control> chosen_control(const std::optional<std::string>& id);
 
 /// The devices whose settings the control changes: a GPU may be one of CUDA and one of OpenCL. Throws UserError for
 /// none.
@@ -28,8 +23,7 @@ std::vector<WisdomDevice> devices_of(const Control& control);
 ControlSetting setting_of_wisdom(const std::vector<std::string>& sources, const Control& control,
                                  const std::string& program = {});
 
-/// The setting in force until finish() or the end of this process. `purpose` names, for other users of the device, what
-/// it is for. Throws UserError for a setting that is refused and a device that another session holds.
+/// hold_setting(), with its notes printed.
 std::unique_ptr<ControlSession> put_into_force(std::unique_ptr<Control> control, const ControlSetting& setting,
                                                bool take_over, const std::string& purpose);
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "api/clocks.hpp"
 #include "cli/command.hpp"
 #include "cli/companions.hpp"
 #include "cli/hold_settings.hpp"
