@@ -1,92 +1,19 @@
 #include "capture/inject/cuda_capture.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 
 #include "capture/inject/cuda_code.hpp"
+#include "capture/inject/cuda_functions.hpp"
 #include "capture/inject/session.hpp"
 
 namespace ergotune::inject::cuda {
-namespace {
 
 using capture::CapturedArgument;
-
-struct Allocation {
-  Address begin = 0;
-  std::size_t bytes = 0;
-};
-
-/// The device memory that an address lies in.
-std::optional<Allocation> allocation_of(Address address) {
-  Allocation allocation;
-  const Driver& driver = Driver::get();
-  if (address < 4096 || !driver.cuMemGetAddressRange_v2) return std::nullopt;
-  if (driver.cuMemGetAddressRange_v2(&allocation.begin, &allocation.bytes, address) != 0) return std::nullopt;
-  if (address < allocation.begin || address >= allocation.begin + allocation.bytes) return std::nullopt;
-  return allocation;
-}
-
-Address address_in(const ArgumentBytes& bytes, std::size_t at = 0) {
-  Address address = 0;
-  if (bytes.size() >= at + sizeof address) std::memcpy(&address, bytes.data() + at, sizeof address);
-  return address;
-}
-
-std::string size_text(std::size_t bytes) {
-  if (bytes >= std::size_t{1} << 20) return std::to_string(bytes >> 20) + " MiB";
-  return bytes >= 1024 ? std::to_string(bytes >> 10) + " KiB" : std::to_string(bytes) + " bytes";
-}
-
-std::string hexadecimal(Address value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
-}  // namespace
-
-std::vector<ArgumentBytes> arguments_of(const Call& call) {
-  const Driver& driver = Driver::get();
-  std::vector<ArgumentBytes> arguments;
-  for (std::size_t i = 0; i < 4096; ++i) {
-    std::size_t offset = 0, size = 0;
-    const bool known =
-        (driver.cuFuncGetParamInfo && driver.cuFuncGetParamInfo(call.function, i, &offset, &size) == 0) ||
-        (driver.cuKernelGetParamInfo && driver.cuKernelGetParamInfo(call.function, i, &offset, &size) == 0);
-    if (!known) break;
-    const std::byte* from = nullptr;
-    if (call.parameters)
-      from = static_cast<const std::byte*>(call.parameters[i]);
-    else if (call.packed && offset + size <= call.packed_bytes)
-      from = call.packed + offset;
-    if (!from) break;
-    arguments.emplace_back(from, from + size);
-  }
-  return arguments;
-}
-
-std::string description_of(const std::vector<ArgumentBytes>& arguments) {
-  std::string message;
-  for (const ArgumentBytes& bytes : arguments) {
-    if (!message.empty()) message += ", ";
-    const Address value = address_in(bytes);
-    const auto allocation = bytes.size() == sizeof value ? allocation_of(value) : std::nullopt;
-    if (allocation) {
-      message += hexadecimal(value) + " (" + size_text(allocation->begin + allocation->bytes - value) + " from there)";
-    } else if (bytes.size() <= sizeof value) {
-      Address small = 0;
-      std::memcpy(&small, bytes.data(), bytes.size());
-      message += std::to_string(bytes.size()) + " bytes " + hexadecimal(small);
-    } else {
-      message += "structure of " + size_text(bytes.size());
-    }
-  }
-  return message;
-}
 
 CudaCapture::CudaCapture(const Call& call) {
   const Driver& driver = Driver::get();
@@ -111,6 +38,9 @@ CudaCapture::CudaCapture(const Call& call) {
   int most = 0;
   if (driver.cuFuncGetAttribute && driver.cuFuncGetAttribute(&most, 0, call.function) == 0 && most > 0)
     launch_.most_threads = static_cast<std::size_t>(most);
+  int shared = 0;
+  if (driver.cuFuncGetAttribute && driver.cuFuncGetAttribute(&shared, 1, call.function) == 0)
+    launch_.static_shared_bytes = static_cast<std::size_t>(shared);
   take_code(call, name);
   take_arguments(call, name);
   part_regions();
@@ -119,6 +49,15 @@ CudaCapture::CudaCapture(const Call& call) {
 
 void CudaCapture::take_code(const Call& call, const kernel_source::Demangled& name) {
   const auto [source, function] = Code::get().source_of(call.symbol, name.name);
+  if (const std::filesystem::path file = Session::get().wishes().source; !source && !file.empty()) {
+    std::ifstream in(file, std::ios::binary);
+    launch_.source.assign(std::istreambuf_iterator<char>(in), {});
+    if (!in || launch_.source.empty()) throw std::runtime_error("its source " + file.string() + " cannot be read");
+    launch_.source_file = "kernel.cu";
+    launch_.function = display_name(name);
+    launch_.include_folders.push_back(file.parent_path().string());
+    return;
+  }
   if (!source) {
     launch_.compiled = true;
     launch_.function = call.symbol;

@@ -203,11 +203,11 @@ std::map<std::string, std::string> layer_environment(bool replaces) {
   };
   if (const auto library = layer_library("opencl"); !library.empty())
     environment["OPENCL_LAYERS"] = before("OPENCL_LAYERS", library.string());
-  if (const auto library = layer_library("cuda"); !library.empty() && !replaces) {
-    environment["CUDA_INJECTION64_PATH"] = library.string();
+  if (const auto library = layer_library("cuda"); !library.empty()) {
     environment["LD_PRELOAD"] = before("LD_PRELOAD", library.string());
-    // it lies where the program's loader may not look
-    if (cuda::api().usable() && cupti::api().usable())
+    // CUPTI reports launches and what is loaded; it lies where the program's loader may not look
+    if (!replaces) environment["CUDA_INJECTION64_PATH"] = library.string();
+    if (!replaces && cuda::api().usable() && cupti::api().usable())
       environment["ERGOTUNE_LAYER_CUPTI"] = cupti::api().library_name();
   }
   if (environment.empty())
@@ -215,9 +215,15 @@ std::map<std::string, std::string> layer_environment(bool replaces) {
         "the libraries that watch a program (libergotune-capture-*.so) are not beside the command; install it whole, "
         "or name "
         "their folder in ERGOTUNE_LAYER_DIR");
-  // PyOpenCL keeps binaries, which have no source
+  // they keep binaries, which have no source
   environment["PYOPENCL_NO_CACHE"] = "1";
+  if (!replaces) environment["CUPY_CACHE_IN_MEMORY"] = "1";
   return environment;
+}
+
+void check_most_memory(std::uint64_t mebibytes) {
+  if (mebibytes > UINT64_MAX >> 20)
+    throw UserError(fmt::format("--most-memory: {} MiB are more than a machine can have", mebibytes));
 }
 
 std::string description_of(const ProgramEnd& end) {
