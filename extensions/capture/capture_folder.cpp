@@ -51,6 +51,25 @@ std::string beginning(const std::string& name, std::string_view type) {
   return "  { name = " + toml_text(name) + ", type = " + toml_text(type) + ", ";
 }
 
+/// A structure with addresses: those, and words of 4 bytes around them.
+std::string structure_entry(const std::string& name, const CapturedArgument& argument,
+                            const std::vector<std::string>& names) {
+  std::vector<std::string> fields;
+  const std::span<const std::byte> bytes(argument.bytes);
+  for (std::size_t at = 0; at < bytes.size();) {
+    const auto address = argument.addresses.find(at);
+    const bool is_address = address != argument.addresses.end();
+    const std::string_view type = is_address ? "uint64" : bytes.size() - at >= 4 ? "uint32" : "uint8";
+    const std::size_t size = bytes_of(type);
+    fields.push_back("{ name = \"s" + std::to_string(at) + "\", type = " + toml_text(type) +
+                     (is_address ? ", address_of = " + toml_text(names[address->second])
+                                 : ", value = " + number_text(type, bytes.subspan(at, size))) +
+                     " }");
+    at += size;
+  }
+  return beginning(name, argument.type.empty() ? "bytes" : argument.type) + "fields = " + list_of(fields) + " },";
+}
+
 /// A scalar as a number, a vector's components, or words of 4 bytes (of 1), which are the same bytes.
 std::string scalar_entry(const std::string& name, const CapturedArgument& argument) {
   const std::span<const std::byte> bytes(argument.bytes);
@@ -249,6 +268,8 @@ class Writer {
       const CapturedArgument& argument = launch_.arguments[i];
       if (argument.kind == Kind::local_memory)
         text += beginning(names_[i], "uint8") + "local_count = " + std::to_string(argument.local_bytes) + " },";
+      else if (!argument.addresses.empty())
+        text += structure_entry(names_[i], argument, names_);
       else
         text += argument.kind == Kind::scalar ? scalar_entry(names_[i], argument) : buffer_entry(i);
       text += '\n';
@@ -267,7 +288,8 @@ class Writer {
       write_bytes(folder_ / (names_[i] + ".after.npy"), header, argument.after.data(), argument.after.size());
     return beginning(names_[i], element) + "count = " + std::to_string(count) +
            ", fill = { file = " + toml_text(names_[i] + ".npy") + " }" +
-           (outputs_.written.contains(i) ? ", access = \"read_write\"" : "") + " },";
+           (outputs_.written.contains(i) ? ", access = \"read_write\"" : "") +
+           (argument.in_structures ? ", when = \"False\"" : "") + " },";
   }
 
   std::string geometry() const {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,11 @@ struct CapturedArgument {
   bool constant = false;
   /// buffer: two arguments with the same number (not 0) are the same memory.
   std::uint64_t memory = 0;
+  /// scalar: the words of a structure that are addresses of buffers: by their place the buffer's position among the
+  /// arguments.
+  std::map<std::size_t, std::size_t> addresses;
+  /// buffer: the kernel is given its address in structures only.
+  bool in_structures = false;
 };
 
 struct CapturedLaunch {

@@ -62,7 +62,9 @@ struct Fill {
 struct Field {
   std::string name;
   ElementType type = ElementType::float32;
-  Expression value;  ///< sees constants and parameters
+  Expression value = Expression::constant(0);  ///< sees constants and parameters
+  /// The member is the address of this buffer, and `value` bytes more; the type is uint64. Empty: a number.
+  std::string address_of;
 };
 
 /// Bytes of a structure of these members, laid out as C does; 0 for none.

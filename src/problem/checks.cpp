@@ -48,8 +48,17 @@ void check_kernel(const Kernel& kernel, const Names& constants, const Names& all
     const std::string what = fmt::format("argument \"{}\"", argument.name);
     if (argument.when) check(*argument.when, all, "the condition of " + what);
     if (argument.kind == Argument::Kind::scalar) check(argument.value, all, "the value of " + what);
-    for (const Field& field : argument.fields)
+    for (const Field& field : argument.fields) {
       check(field.value, all, fmt::format("the value of member \"{}\" of {}", field.name, what));
+      if (field.address_of.empty()) continue;
+      std::vector<std::string> buffers;
+      for (const Argument& other : kernel.arguments)
+        if (other.kind == Argument::Kind::buffer) buffers.push_back(other.name);
+      if (std::find(buffers.begin(), buffers.end(), field.address_of) == buffers.end())
+        throw UserError(fmt::format("member \"{}\" of {} is the address of \"{}\", which is no buffer of this kernel{}",
+                                    field.name, what, field.address_of, suggestion(field.address_of, buffers)),
+                        argument.place);
+    }
     if (argument.kind == Argument::Kind::local_memory) check(argument.count, all, "the count of " + what);
     if (argument.kind != Argument::Kind::buffer) continue;
     for (const std::string& name : argument.count.names()) {

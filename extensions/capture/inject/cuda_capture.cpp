@@ -43,6 +43,7 @@ CudaCapture::CudaCapture(const Call& call) {
     launch_.static_shared_bytes = static_cast<std::size_t>(shared);
   take_code(call, name);
   take_arguments(call, name);
+  follow_addresses();
   part_regions();
   for (const Region& region : regions_) launch_.arguments[region.argument].bytes = read(region);
 }
@@ -102,7 +103,6 @@ void CudaCapture::take_arguments(const Call& call, const kernel_source::Demangle
       argument.type = known[i].type;
       argument.constant = known[i].pointer && known[i].constant;
     }
-    const std::string message = "its argument " + (argument.name.empty() ? std::to_string(i) : argument.name);
     const bool may_point = values[i].size() == sizeof(Address) && (known.empty() || known[i].pointer);
     const auto allocation = may_point ? allocation_of(address_in(values[i])) : std::nullopt;
     if (allocation) {
@@ -110,15 +110,35 @@ void CudaCapture::take_arguments(const Call& call, const kernel_source::Demangle
       regions_.push_back(
           {i, address, allocation->begin, static_cast<std::size_t>(allocation->begin + allocation->bytes - address)});
     } else {
-      for (std::size_t at = 0; values[i].size() > sizeof(Address) && at + sizeof(Address) <= values[i].size();
-           at += sizeof(Address))
-        if (allocation_of(address_in(values[i], at)))
-          throw std::runtime_error(message + " is a structure that holds addresses of device memory");
       argument.kind = CapturedArgument::Kind::scalar;
       argument.bytes = values[i];
       if (!known.empty() && known[i].pointer) argument.type.clear();  // a null pointer, or one of the host
     }
     launch_.arguments.push_back(std::move(argument));
+  }
+}
+
+/// Structures that hold addresses: what these point to are buffers beside the arguments.
+void CudaCapture::follow_addresses() {
+  const std::size_t count = launch_.arguments.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t at = 0; at + sizeof(Address) <= launch_.arguments[i].bytes.size(); at += sizeof(Address)) {
+      const CapturedArgument& structure = launch_.arguments[i];
+      if (structure.kind != CapturedArgument::Kind::scalar || structure.bytes.size() <= sizeof(Address)) break;
+      const Address address = address_in(structure.bytes, at);
+      const auto allocation = allocation_of(address);
+      if (!allocation) continue;
+      auto region = std::find_if(regions_.begin(), regions_.end(),
+                                 [&](const Region& one) { return one.address == address; });
+      if (region == regions_.end()) {
+        const auto bytes = static_cast<std::size_t>(allocation->begin + allocation->bytes - address);
+        region = regions_.insert(region, {launch_.arguments.size(), address, allocation->begin, bytes});
+        CapturedArgument& buffer = launch_.arguments.emplace_back();
+        buffer.name = "memory" + std::to_string(launch_.arguments.size() - 1 - count);
+        buffer.in_structures = true;
+      }
+      launch_.arguments[i].addresses[at] = region->argument;
+    }
   }
 }
 

@@ -26,6 +26,7 @@ class CudaCapture {
   };
   void take_code(const Call& call, const kernel_source::Demangled& name);
   void take_arguments(const Call& call, const kernel_source::Demangled& name);
+  void follow_addresses();
   void part_regions();
   static std::vector<std::byte> read(const Region& region);
 

@@ -43,10 +43,7 @@ ExpectedOutputs run_reference(const Problem& problem, const Kernel& reference, D
   const ConfigurationScope names(problem.parameters, values, constants);
   const Scope scope = names.scope();
   ProblemBuffers buffers(device, {&arguments}, constants, &inputs);
-  std::set<std::string> passed;
-  for (const Argument& argument : arguments)
-    if (argument.passed(scope)) passed.insert(argument.name);
-  buffers.choose(passed);
+  buffers.choose(passed_buffers(arguments, scope));
   const Binary binary =
       device.make_compiler()->compile(make_compile_job(problem, reference, device.info(), constants, values));
   const std::unique_ptr<LoadedKernel> kernel = device.load(binary);

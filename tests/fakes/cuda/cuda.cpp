@@ -5,6 +5,7 @@
 //   add_one(int* x, int n)   the honest one, but that blocks of 16 forget its last number     fault_address   illegal address, sticky, seen at the
 //   next wait endless                  launch timeout            big_shared      fails above 48 KiB unless
 //   the attribute is set
+//   add_struct({int* x; int n})   the same
 // code that NVRTC made has whichever of them is requested.
 // Any function fails that fake_cuda_fail names, or FAKE_CUDA_FAIL="function=code", from its n-th call on with
 // "function=code@n". FAKE_CUDA_LOG is a file for the name, the blocks and the threads of each launch that runs.
@@ -168,7 +169,7 @@ void run(const Launch& launch) {
   const std::string& name = launch.function->name;
   if (const char* log = std::getenv("FAKE_CUDA_LOG"))
     std::ofstream(log, std::ios::app) << name << ' ' << launch.grid[0] << 'x' << launch.block[0] << '\n';
-  if (name == "add_one") {
+  if (name == "add_one" || name == "add_struct") {
     auto* x = reinterpret_cast<int*>(launch.arguments[0]);
     const int n = static_cast<int>(launch.arguments[1]);
     for (int i = 0; i < n - (launch.block[0] == 16 && launch.grid[0] > 1); ++i) ++x[i];
@@ -347,7 +348,7 @@ EXPORT int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, 
   if (names.starts_with("\x7f"
                         "ELF") ||
       names.starts_with("//")) {  // a real compiler's: its kernels are known by name
-    for (const char* known : {"add_one", "fault_address", "endless"}) made->functions[known] = Function{known};
+    for (const char* known : {"add_one", "add_struct", "fault_address", "endless"}) made->functions[known] = Function{known};
     *module = made;
     return 0;
   }
@@ -397,11 +398,12 @@ static int launch_kernel(void* function, unsigned gx, unsigned gy, unsigned gz, 
   auto* called = static_cast<Function*>(function);
   if (gx * gy * gz == 0 || bx * by * bz > 1024 || static_cast<int>(shared) > called->dynamic_shared) return 1;
   Launch launch{called, {}, {gx, gy, gz}, {bx, by, bz}};
-  if (called->name == "add_one") {
+  if (called->name == "add_one" || called->name == "add_struct") {
     std::uint64_t address = 0;
     std::int32_t n = 0;
     std::memcpy(&address, parameters[0], sizeof address);
-    std::memcpy(&n, parameters[1], sizeof n);
+    const bool whole = called->name == "add_struct";
+    std::memcpy(&n, whole ? static_cast<char*>(parameters[0]) + 8 : parameters[1], sizeof n);
     launch.arguments = {address, static_cast<std::uint64_t>(n)};
   }
   if (hooks.sizes)
@@ -454,10 +456,10 @@ EXPORT int cuLaunchKernelEx(const LaunchConfiguration* given, void* function, vo
 }
 EXPORT int cuFuncGetParamInfo(void* function, std::size_t index, std::size_t* offset, std::size_t* size) {
   load_lazily();
-  if (static_cast<Function*>(function)->name != "add_one" || index > 1) return 1;
+  const std::string& name = static_cast<Function*>(function)->name;
   *offset = 8 * index;
-  *size = index == 0 ? 8 : 4;
-  return 0;
+  *size = name == "add_struct" ? 16 : index == 0 ? 8 : 4;
+  return index < (name == "add_one" ? 2 : name == "add_struct" ? 1 : 0) ? 0 : 1;
 }
 EXPORT int cuMemGetAddressRange_v2(std::uint64_t* begin, std::size_t* bytes, std::uint64_t address) {
   const std::lock_guard lock(driving);

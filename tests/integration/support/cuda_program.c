@@ -6,7 +6,8 @@
      threads           four threads launch          fork            a child ends with 5 before the launches
      reload            loads its code once more     end N           ends with N
      addresses         x holds an address           abort           ends by a signal behind the launches
-     nvrtc LIBRARY     compiles its kernel with NVRTC */
+     nvrtc LIBRARY     compiles its kernel with NVRTC
+     structure         launches add_struct, whose one argument is a structure with an address */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -35,6 +36,8 @@ static void *context, *function, *stream;
 static int (*make_current)(void*);
 static const char kImage[256] = "\x7f"
                                 "ELF.text.add_one";
+static const char kStructures[256] = "\x7f"
+                                     "ELF.text.add_struct";
 
 static uint64_t numbers(int n) {
   int (*allocate)(uint64_t*, size_t) = entry("cuMemAlloc_v2");
@@ -93,9 +96,10 @@ int main(int argc, char** argv) {
   make_current = entry("cuCtxSetCurrent");
   launch = (Launch*)entry("cuLaunchKernel");
   void *module = NULL, *code = NULL;
-  const void* image = strcmp(how, "nvrtc") == 0 ? compiled(argv[2], &code) : kImage;
+  const int in_structure = strcmp(how, "structure") == 0;
+  const void* image = strcmp(how, "nvrtc") == 0 ? compiled(argv[2], &code) : in_structure ? kStructures : kImage;
   if (init(0) || retain(&context, 0) || make_current(context) || load(&module, image, 0, NULL, NULL) ||
-      find(&function, module, "add_one") || make_stream(&stream, 1, 0))
+      find(&function, module, in_structure ? "add_struct" : "add_one") || make_stream(&stream, 1, 0))
     return 8;
   if (strcmp(how, "idle") == 0) return 0;
   if (strcmp(how, "fork") == 0) {
@@ -124,7 +128,7 @@ int main(int argc, char** argv) {
       uint64_t x;
       int n;
     } packed = {x, n};
-    void *extra[] = {(void*)1, &packed, (void*)2, &size, NULL}, *arguments[] = {&at, &count};
+    void *whole[] = {&packed}, *extra[] = {(void*)1, &packed, (void*)2, &size, NULL}, *arguments[] = {&at, &count};
     struct {
       unsigned grid[3], block[3], shared;
       void *stream, *attributes;
@@ -135,6 +139,8 @@ int main(int argc, char** argv) {
       if (launch_extended(&configuration, function, arguments, NULL)) return 7;
     } else if (strcmp(how, "packed") == 0) {
       if (launch(function, 4, 1, 1, 8, 1, 1, 0, stream, NULL, extra)) return 7;
+    } else if (in_structure) {
+      if (launch(function, 4, 1, 1, 8, 1, 1, 0, stream, whole, NULL)) return 7;
     } else if (strcmp(how, "graph") == 0 && i > 0) {
       int (*begin)(void*, int) = entry("cuStreamBeginCapture_v2");
       int (*end)(void*, void**) = entry("cuStreamEndCapture");
