@@ -94,6 +94,18 @@ TEST_F(Capture, KernelsOfOneNameInTwoProgramsAreTwo) {
   EXPECT_FALSE(exists("c/scale-3"));
 }
 
+// CUDA's own libOpenCL is such a loader.
+TEST_F(Capture, ALoaderThatKnowsNoLayersIsNoObstacle) {
+  const auto without_layers = [&](std::vector<std::string> options) {
+    options.insert(options.end(), {"--", "env", "-u", "OPENCL_LAYERS", kProgram, "scale"});
+    return ergotune(folder_, options);
+  };
+  const auto captured = without_layers({"capture", "-o", "c"});
+  ASSERT_EQ(captured.exit_code, 0) << captured.err;
+  EXPECT_THAT(captured.out, HasSubstr("captured scale"));
+  EXPECT_TRUE(exists("c/kernel.cl"));
+}
+
 TEST_F(Capture, SkippedLaunchesArePassedOver) {
   EXPECT_EQ(capture({"--kernel", "scale", "--skip", "19", "-o", "c"}, {"scale"}).exit_code, 0);
   const auto late = capture({"--kernel", "scale", "--skip", "20", "-o", "d"}, {"scale"});
@@ -141,7 +153,7 @@ TEST_F(Capture, MistakesAreSaid) {
   EXPECT_EQ(ergotune(folder_, {"capture", "--", "/no/such/program"}).exit_code, 2);
   const auto other = ergotune(folder_, {"capture", "--", "true"});
   EXPECT_EQ(other.exit_code, 1);
-  EXPECT_THAT(other.err, HasSubstr("a loader that knows layers"));
+  EXPECT_THAT(other.err, HasSubstr("neither OpenCL nor CUDA"));
   EXPECT_FALSE(exists("captured"));
   EXPECT_THAT(ergotune(folder_, {"tune", "."}).err, HasSubstr("problem.toml"));
 }

@@ -34,6 +34,12 @@ enum class Name : std::size_t {
   LibraryGetModule,
   LibraryUnload,
   KernelGetFunction,
+  CtxDestroy,
+  CtxDestroy_v2,
+  PrimaryCtxReset,
+  PrimaryCtxReset_v2,
+  PrimaryCtxRelease,
+  PrimaryCtxRelease_v2,
   LaunchKernel,
   LaunchKernel_ptsz,
   LaunchKernelEx,
@@ -82,6 +88,25 @@ int unload(Name name, Handle code) {
   });
   return call_and_note<int(Handle)>(
       name, [] {}, code);
+}
+
+/// What was loaded in a context ends with it.
+template <class Which>
+int end_context(Name name, Which which) {
+  return call_and_note<int(Which)>(
+      name, [] { forget_tuned(); }, which);
+}
+
+/// The last release ends it.
+int release_context(Name name, int device) {
+  const auto note = [&] {
+    using Query = int(int, unsigned*, int*);
+    static auto* const query = reinterpret_cast<Query*>(Driver::find("cuDevicePrimaryCtxGetState"));
+    unsigned flags = 0;
+    int active = 1;
+    if (query && query(device, &flags, &active) == 0 && !active) forget_tuned();
+  };
+  return call_and_note<int(int)>(name, note, device);
 }
 
 int launch(LaunchKernel* function, Call& call, void** extra, bool per_thread, auto&& launch_own) {
@@ -194,6 +219,13 @@ ERGOTUNE_EXPORT int cuKernelGetFunction(Handle* function, Handle kernel) {
       Name::KernelGetFunction, [&] { Functions::get().same_function(kernel, *function); }, function, kernel);
 }
 
+ERGOTUNE_EXPORT int cuCtxDestroy(Handle context) { return end_context(Name::CtxDestroy, context); }
+ERGOTUNE_EXPORT int cuCtxDestroy_v2(Handle context) { return end_context(Name::CtxDestroy_v2, context); }
+ERGOTUNE_EXPORT int cuDevicePrimaryCtxReset(int device) { return end_context(Name::PrimaryCtxReset, device); }
+ERGOTUNE_EXPORT int cuDevicePrimaryCtxReset_v2(int device) { return end_context(Name::PrimaryCtxReset_v2, device); }
+ERGOTUNE_EXPORT int cuDevicePrimaryCtxRelease(int device) { return release_context(Name::PrimaryCtxRelease, device); }
+ERGOTUNE_EXPORT int cuDevicePrimaryCtxRelease_v2(int device) { return release_context(Name::PrimaryCtxRelease_v2, device); }
+
 ERGOTUNE_EXPORT int cuLaunchKernel(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                    unsigned bz, unsigned shared, Handle stream, void** parameters, void** extra) {
   return launch_kernel(Name::LaunchKernel, function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
@@ -232,6 +264,12 @@ std::array<Hook, static_cast<std::size_t>(Name::Count)>& hooks() {
        {"cuLibraryGetModule", ours(cuLibraryGetModule)},
        {"cuLibraryUnload", ours(cuLibraryUnload)},
        {"cuKernelGetFunction", ours(cuKernelGetFunction)},
+       {"cuCtxDestroy", ours(cuCtxDestroy)},
+       {"cuCtxDestroy_v2", ours(cuCtxDestroy_v2)},
+       {"cuDevicePrimaryCtxReset", ours(cuDevicePrimaryCtxReset)},
+       {"cuDevicePrimaryCtxReset_v2", ours(cuDevicePrimaryCtxReset_v2)},
+       {"cuDevicePrimaryCtxRelease", ours(cuDevicePrimaryCtxRelease)},
+       {"cuDevicePrimaryCtxRelease_v2", ours(cuDevicePrimaryCtxRelease_v2)},
        {"cuLaunchKernel", ours(cuLaunchKernel)},
        {"cuLaunchKernel_ptsz", ours(cuLaunchKernel_ptsz)},
        {"cuLaunchKernelEx", ours(cuLaunchKernelEx)},

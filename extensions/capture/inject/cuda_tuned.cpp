@@ -209,11 +209,11 @@ std::optional<int> launch_tuned(const Call& call, LaunchKernel* own) {
 
 void forget_tuned(Handle function) {
   const std::lock_guard lock(known().mutex);
-  auto& launches = known().launches;
-  for (auto one = launches.lower_bound({function, nullptr}); one != launches.end() && one->first.first == function;) {
-    for (const auto& tuned : one->second) report(*tuned);
-    one = launches.erase(one);
-  }
+  std::erase_if(known().launches, [&](const auto& one) {
+    if (function && one.first.first != function) return false;
+    for (const auto& tuned : one.second) report(*tuned);
+    return true;
+  });
 }
 
 void report_tuned() {

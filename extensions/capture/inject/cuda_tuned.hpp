@@ -32,8 +32,8 @@ struct TunedLaunch {
 /// Queues the tuned kernel, or both on copies where it was not verified yet; nullopt: the program's own is to be queued.
 std::optional<int> launch_tuned(const Call& call, LaunchKernel* own);
 
-/// The function's module was unloaded.
-void forget_tuned(Handle function);
+/// The function's module was unloaded; without a function: a context has ended.
+void forget_tuned(Handle function = nullptr);
 
 /// Reports to the command how often each was launched since the last report.
 void report_tuned();

@@ -212,20 +212,12 @@ Json document_of(Seen& seen, const std::vector<std::string>& program, const Prog
 
 /// Why there is nothing, and what to do.
 std::string nothing_message(Seen& seen, const CaptureArguments& arguments) {
-  constexpr const char* kLoaders =
-      "OpenCL through a loader that knows layers (Debian's ocl-icd from 2.3, the Khronos loader from 2020.12)";
   if (seen.interfaces.empty())
-    return fmt::format(
-        "the program used neither {} nor CUDA; a program that opens a vendor's library itself, or is setuid, cannot be "
-        "watched",
-        kLoaders);
-  // NVIDIA's OpenCL loads the CUDA driver, so that an OpenCL program is met through CUDA alone.
-  if (seen.kernels.empty() && !seen.interfaces.contains("opencl"))
-    return fmt::format(
-        "the program launched no kernel through CUDA and did not use {}; if it is an OpenCL program, let it find such "
-        "a "
-        "loader first (LD_LIBRARY_PATH): the libOpenCL.so.1 of a CUDA toolkit may know no layers",
-        kLoaders);
+    return "the program used neither OpenCL nor CUDA; a program that opens a vendor's library itself, or is setuid, "
+           "cannot be watched";
+  if (seen.kernels.empty() && !seen.interfaces.contains("opencl"))  // NVIDIA's loads the CUDA driver
+    return "the program launched no kernel through CUDA; an OpenCL program that opens its loader with dlopen needs one "
+           "that knows layers (Debian's ocl-icd from 2.3, the Khronos loader from 2020.12)";
   if (seen.kernels.empty()) return "the program launched no kernel";
   std::set<std::string> names;
   bool matched = false;

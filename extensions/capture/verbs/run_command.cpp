@@ -94,8 +94,7 @@ void tell(const Reported& reported) {
   for (const auto& [kernel, why] : reported.left) fmt::print(stderr, "ergotune: {} ran as it is: {}\n", kernel, why);
   if (reported.interfaces.empty())
     fmt::print(stderr,
-               "ergotune: the program ran as it is: it used neither CUDA nor OpenCL through a loader that knows layers "
-               "(Debian's ocl-icd from 2.3, the Khronos loader from 2020.12)\n");
+               "ergotune: the program ran as it is: it used neither CUDA nor OpenCL, or it opens a vendor's library itself\n");
   else if (reported.used.empty() && reported.left.empty())
     fmt::print(stderr, "ergotune: the program ran as it is: it launched none of the captured kernels\n");
 }

@@ -197,14 +197,16 @@ std::filesystem::path layer_library(const std::string& interface) {
 
 std::map<std::string, std::string> layer_environment(bool replaces) {
   std::map<std::string, std::string> environment;
-  const auto before = [](const char* name, const std::string& ours) {
-    const char* present = std::getenv(name);
-    return present && *present ? ours + ":" + present : ours;
+  const auto put_before = [&](const char* name, const std::string& ours) {
+    const char* present = environment.contains(name) ? environment[name].c_str() : std::getenv(name);
+    environment[name] = present && *present ? ours + ":" + present : ours;
   };
-  if (const auto library = layer_library("opencl"); !library.empty())
-    environment["OPENCL_LAYERS"] = before("OPENCL_LAYERS", library.string());
+  if (const auto library = layer_library("opencl"); !library.empty()) {
+    put_before("OPENCL_LAYERS", library.string());
+    put_before("LD_PRELOAD", library.string());  // for loaders that know no layers
+  }
   if (const auto library = layer_library("cuda"); !library.empty()) {
-    environment["LD_PRELOAD"] = before("LD_PRELOAD", library.string());
+    put_before("LD_PRELOAD", library.string());
     // CUPTI reports launches and what is loaded; it lies where the program's loader may not look
     if (!replaces) environment["CUDA_INJECTION64_PATH"] = library.string();
     if (!replaces && cuda::api().usable() && cupti::api().usable())

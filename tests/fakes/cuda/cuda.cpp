@@ -311,6 +311,11 @@ EXPORT int cuDevicePrimaryCtxRelease_v2(int) {
   --state.retained;
   return leave("cuDevicePrimaryCtxRelease_v2");
 }
+EXPORT int cuDevicePrimaryCtxGetState(int, unsigned* flags, int* active) {
+  *flags = 0;
+  *active = state.retained > 0;
+  return 0;
+}
 EXPORT int cuCtxSetCurrent(void* context) {
   if (const int code = enter("cuCtxSetCurrent")) return code;
   const std::lock_guard lock(entering);

@@ -4,7 +4,7 @@
      extended          cuLaunchKernelEx             graph           launches once, then records a graph and launches it
      packed            arguments in one piece       steps N         so many launches, of 32 and of 64 numbers in turn
      threads           four threads launch          fork            a child ends with 5 before the launches
-     reload            loads its code once more     end N           ends with N
+     reload            ends its context, loads again    end N           ends with N
      addresses         x holds an address           abort           ends by a signal behind the launches
      nvrtc LIBRARY     compiles its kernel with NVRTC
      structure         launches add_struct, whose one argument is a structure with an address */
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
   int (*init)(unsigned) = entry("cuInit");
   int (*retain)(void**, int) = entry("cuDevicePrimaryCtxRetain");
   int (*load)(void**, const void*, unsigned, int*, void**) = entry("cuModuleLoadDataEx");
-  int (*unload)(void*) = entry("cuModuleUnload");
+  int (*unload)(void*) = entry("cuModuleUnload"), (*release)(int) = entry("cuDevicePrimaryCtxRelease_v2");
   int (*find)(void**, void*, const char*) = entry("cuModuleGetFunction");
   int (*make_stream)(void**, unsigned, int) = entry("cuStreamCreateWithPriority");
   make_current = entry("cuCtxSetCurrent");
@@ -156,7 +156,7 @@ int main(int argc, char** argv) {
       add_one(x, n);
     }
     if (strcmp(how, "reload") == 0 &&
-        (unload(module) || load(&module, kImage, 0, NULL, NULL) || find(&function, module, "add_one")))
+        (unload(module) || release(0) || retain(&context, 0) || load(&module, kImage, 0, NULL, NULL) || find(&function, module, "add_one")))
       return 8;
   }
   if (strcmp(how, "addresses") == 0) *(uint64_t*)(uintptr_t)(x + 64) = 0;
