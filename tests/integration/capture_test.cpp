@@ -412,9 +412,11 @@ TEST_F(RunCuda, WhatIsInDoubtRunsAsItIs) {
 
 TEST_F(RunCuda, AGraphTakesTheVerifiedLaunch) {
   prepare(4);
-  const auto graph = run({"graph"});
-  EXPECT_EQ(graph.out, run_process(program({"graph"})).out);
-  EXPECT_EQ(launches_of("8x4"), 3u) << "one on copies, one in each of two graphs: " << graph.err;
+  for (const char* how : {"graph", "nodes"}) {
+    const auto graph = run({how});
+    EXPECT_EQ(graph.out, run_process(program({how})).out);
+    EXPECT_EQ(launches_of("8x4"), 3u) << "one on copies, one in each of two graphs: " << graph.err;
+  }
 }
 
 TEST_F(RunCuda, ThreadsForksAndEndsAreTheProgramsOwn) {
@@ -455,8 +457,9 @@ TEST_F(RunCuda, AddressesInStructuresAreFollowed) {
 
 TEST_F(RunCuda, ASourceThatTheUserNamesIsCompiledAnew) {
   if (!nvrtc::api().usable()) GTEST_SKIP() << "no NVRTC: " << nvrtc::api().problem();
-  const std::string source = "extern \"C\" __global__ void add_one(int* x, int n) {\n"
-                             "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) x[i] += 1;\n}\n";
+  const std::string source =
+      "extern \"C\" __global__ void add_one(int* x, int n) {\n"
+      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) x[i] += 1;\n}\n";
   folder_.write("kernel.cu", source);
   prepare(4, {"--source", "kernel.cu"});
   EXPECT_EQ(*read_file(folder_.path() / "c/kernel.cu"), source);
@@ -493,7 +496,8 @@ TEST_F(RunCuda, FaultsNeverReachTheProgram) {
   const auto own = run_process(program(arguments));
   std::mt19937 random(41);
   const auto draw = [&](std::size_t below) { return random() % below; };
-  const std::pair<const char*, std::size_t> functions[] = {  // and how often the program itself calls them before
+  const std::pair<const char*, std::size_t> functions[] = {
+      // and how often the program itself calls them before
       {"cuModuleLoadDataEx", 1},   {"cuModuleGetFunction", 1}, {"cuMemAlloc_v2", 2},       {"cuMemcpyDtoDAsync_v2", 0},
       {"cuMemcpyDtoHAsync_v2", 0}, {"cuStreamSynchronize", 0}, {"cuStreamIsCapturing", 0}, {"cuMemFree_v2", 0},
       {"cuFuncGetAttribute", 0},   {"cuDeviceGetName", 0},     {"cuCtxGetDevice", 0},      {"cuCtxGetCurrent", 0}};
@@ -513,12 +517,21 @@ TEST_F(RunCuda, FaultsNeverReachTheProgram) {
       folder_.write("c/add_one.wisdom", fault.substr(0, fault.size() - draw(fault.size())));
     } else {
       // the command ends at some time; the program goes on alone
-      std::vector<std::string> command{"sh", "-c",
+      std::vector<std::string> command{"sh",
+                                       "-c",
                                        "\"$@\" >out.txt & while [ ! -e begun ]; do sleep 0.01; done; sleep 0." +
                                            fmt::format("{:02}", draw(30)) +
                                            "; kill -9 $!; while [ ! -e ended ]; do sleep 0.02; done",
-                                       "sh", std::string(ERGOTUNE_BINARY_DIR) + "/ergotune", "run", "--wisdom", "c",
-                                       "--", "sh", "-c", ": >begun; \"$@\"; echo \"end $?\"; : >ended", "sh"};
+                                       "sh",
+                                       std::string(ERGOTUNE_BINARY_DIR) + "/ergotune",
+                                       "run",
+                                       "--wisdom",
+                                       "c",
+                                       "--",
+                                       "sh",
+                                       "-c",
+                                       ": >begun; \"$@\"; echo \"end $?\"; : >ended",
+                                       "sh"};
       for (const std::string& argument : program({"steps", "2000"})) command.push_back(argument);
       for (const char* mark : {"begun", "ended"}) std::filesystem::remove(folder_.path() / mark);
       ProcessOptions in_folder;

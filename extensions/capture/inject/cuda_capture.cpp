@@ -128,8 +128,8 @@ void CudaCapture::follow_addresses() {
       const Address address = address_in(structure.bytes, at);
       const auto allocation = allocation_of(address);
       if (!allocation) continue;
-      auto region = std::find_if(regions_.begin(), regions_.end(),
-                                 [&](const Region& one) { return one.address == address; });
+      auto region =
+          std::find_if(regions_.begin(), regions_.end(), [&](const Region& one) { return one.address == address; });
       if (region == regions_.end()) {
         const auto bytes = static_cast<std::size_t>(allocation->begin + allocation->bytes - address);
         region = regions_.insert(region, {launch_.arguments.size(), address, allocation->begin, bytes});

@@ -23,10 +23,10 @@ std::string_view image_at(const void* image) {
   constexpr std::uint32_t kWrapper = 0x466243b1, kFatBinary = 0xba55ed50;
   if (std::memcmp(bytes, "\177ELF", 4) == 0) {
     // it ends with the table of its sections or with that of its segments
-    const auto segments = value_at<std::uint64_t>(bytes, 32) + std::size_t{value_at<std::uint16_t>(bytes, 54)} *
-                                                                   value_at<std::uint16_t>(bytes, 56);
-    const auto sections = value_at<std::uint64_t>(bytes, 40) + std::size_t{value_at<std::uint16_t>(bytes, 58)} *
-                                                                   value_at<std::uint16_t>(bytes, 60);
+    const auto segments = value_at<std::uint64_t>(bytes, 32) +
+                          std::size_t{value_at<std::uint16_t>(bytes, 54)} * value_at<std::uint16_t>(bytes, 56);
+    const auto sections = value_at<std::uint64_t>(bytes, 40) +
+                          std::size_t{value_at<std::uint16_t>(bytes, 58)} * value_at<std::uint16_t>(bytes, 60);
     return {bytes, std::max<std::size_t>({64, segments, sections})};
   }
   const auto magic = value_at<std::uint32_t>(bytes, 0);

@@ -1,8 +1,10 @@
 // The driver's functions that stand in front of the driver's own (LD_PRELOAD): those by which code is loaded and
 // looked up, and those that launch. Programs that link the driver find them by name, others through dlsym() and
 // cuGetProcAddress(), as the runtime does.
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstring>
 #include <string>
 
@@ -40,6 +42,8 @@ enum class Name : std::size_t {
   PrimaryCtxReset_v2,
   PrimaryCtxRelease,
   PrimaryCtxRelease_v2,
+  GraphAddKernelNode,
+  GraphAddKernelNode_v2,
   LaunchKernel,
   LaunchKernel_ptsz,
   LaunchKernelEx,
@@ -134,9 +138,7 @@ int launch_kernel(Name name, Handle function, unsigned gx, unsigned gy, unsigned
 int launch_kernel_ex(Name name, const LaunchConfiguration* configuration, Handle function, void** parameters,
                      void** extra) {
   auto* const driver = own<int(const LaunchConfiguration*, Handle, void**, void**)>(name);
-  const auto launch_own = [&] {
-    return driver ? driver(configuration, function, parameters, extra) : kNotInitialised;
-  };
+  const auto launch_own = [&] { return driver ? driver(configuration, function, parameters, extra) : kNotInitialised; };
   // clusters, dependent launches and the like are not for another geometry
   if (!configuration || configuration->attribute_count > 0) return launch_own();
   Call call;
@@ -150,12 +152,45 @@ int launch_kernel_ex(Name name, const LaunchConfiguration* configuration, Handle
                 launch_own);
 }
 
+/// CUDA_KERNEL_NODE_PARAMS, as CUDA 12 has it; before, it ended at `kernel`.
+struct KernelNode {
+  Handle function;
+  unsigned grid[3], block[3], shared_bytes;
+  void** parameters;
+  void** extra;
+  Handle kernel, context;
+};
+
+int add_kernel_node(Name name, Handle* node, Handle graph, const Handle* after, std::size_t count,
+                    const KernelNode* given) {
+  KernelNode changed{};
+  quietly([&] {
+    if (!given || !Session::get().wants(Mode::run)) return;
+    const bool whole = name == Name::GraphAddKernelNode_v2;
+    std::memcpy(&changed, given, whole ? sizeof changed : offsetof(KernelNode, kernel));
+    Call call;
+    call.function = changed.function ? changed.function : changed.kernel;
+    call.shape = shape_of(changed.grid, changed.block);
+    call.shared_bytes = changed.shared_bytes;
+    const auto tuned = verified_for(call);
+    if (!tuned) return;
+    changed.function = tuned->function;
+    changed.kernel = nullptr;
+    std::copy_n(tuned->grid.begin(), 3, changed.grid);
+    std::copy_n(tuned->block.begin(), 3, changed.block);
+    changed.shared_bytes = tuned->shared_bytes;
+    given = &changed;
+  });
+  return call_and_note<int(Handle*, Handle, const Handle*, std::size_t, const KernelNode*)>(
+      name, [] {}, node, graph, after, count, given);
+}
+
 /// What cuGetProcAddress found for a name, with what stands in front of it.
 void put_in_front(const char* symbol, void** function, int version, std::uint64_t flags) {
   constexpr std::uint64_t kPerThread = 2;
   if (!symbol || !function || !*function) return;
   std::string name = symbol;
-  if (name == "cuGetProcAddress" && version >= 12000) name += "_v2";
+  if ((name == "cuGetProcAddress" || name == "cuGraphAddKernelNode") && version >= 12000) name += "_v2";
   if ((flags & kPerThread) && name.starts_with("cuLaunchKernel") && !name.ends_with("_ptsz")) name += "_ptsz";
   *function = function_in_front(name, *function);
 }
@@ -224,7 +259,18 @@ ERGOTUNE_EXPORT int cuCtxDestroy_v2(Handle context) { return end_context(Name::C
 ERGOTUNE_EXPORT int cuDevicePrimaryCtxReset(int device) { return end_context(Name::PrimaryCtxReset, device); }
 ERGOTUNE_EXPORT int cuDevicePrimaryCtxReset_v2(int device) { return end_context(Name::PrimaryCtxReset_v2, device); }
 ERGOTUNE_EXPORT int cuDevicePrimaryCtxRelease(int device) { return release_context(Name::PrimaryCtxRelease, device); }
-ERGOTUNE_EXPORT int cuDevicePrimaryCtxRelease_v2(int device) { return release_context(Name::PrimaryCtxRelease_v2, device); }
+ERGOTUNE_EXPORT int cuDevicePrimaryCtxRelease_v2(int device) {
+  return release_context(Name::PrimaryCtxRelease_v2, device);
+}
+
+ERGOTUNE_EXPORT int cuGraphAddKernelNode(Handle* node, Handle graph, const Handle* after, std::size_t count,
+                                         const KernelNode* given) {
+  return add_kernel_node(Name::GraphAddKernelNode, node, graph, after, count, given);
+}
+ERGOTUNE_EXPORT int cuGraphAddKernelNode_v2(Handle* node, Handle graph, const Handle* after, std::size_t count,
+                                            const KernelNode* given) {
+  return add_kernel_node(Name::GraphAddKernelNode_v2, node, graph, after, count, given);
+}
 
 ERGOTUNE_EXPORT int cuLaunchKernel(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                    unsigned bz, unsigned shared, Handle stream, void** parameters, void** extra) {
@@ -270,6 +316,8 @@ std::array<Hook, static_cast<std::size_t>(Name::Count)>& hooks() {
        {"cuDevicePrimaryCtxReset_v2", ours(cuDevicePrimaryCtxReset_v2)},
        {"cuDevicePrimaryCtxRelease", ours(cuDevicePrimaryCtxRelease)},
        {"cuDevicePrimaryCtxRelease_v2", ours(cuDevicePrimaryCtxRelease_v2)},
+       {"cuGraphAddKernelNode", ours(cuGraphAddKernelNode)},
+       {"cuGraphAddKernelNode_v2", ours(cuGraphAddKernelNode_v2)},
        {"cuLaunchKernel", ours(cuLaunchKernel)},
        {"cuLaunchKernel_ptsz", ours(cuLaunchKernel_ptsz)},
        {"cuLaunchKernelEx", ours(cuLaunchKernelEx)},
@@ -287,7 +335,7 @@ void* function_in_front(std::string_view name, void* own) noexcept {
     for (std::size_t i = 0; i < cuda::hooks().size(); ++i) {
       cuda::Hook& one = cuda::hooks()[i];
       if (name != one.name || own == one.ours) continue;
-      const bool launches = i >= static_cast<std::size_t>(cuda::Name::LaunchKernel);
+      const bool launches = i >= static_cast<std::size_t>(cuda::Name::GraphAddKernelNode);
       const CaptureRequest::Mode mode = Session::get().wishes().mode;
       if (mode == CaptureRequest::Mode::nothing || (launches && mode != CaptureRequest::Mode::run)) return own;
       // of the first driver that is looked into; another's is left alone

@@ -157,8 +157,7 @@ std::optional<int> launch_both(const Call& call, TunedLaunch& tuned, LaunchKerne
   if (verification.verdict == Verdict::unchanged)
     verification.reason = "its launches changed no memory, so that it cannot be verified";
   tuned.state = verification.verdict == Verdict::same ? State::used : State::left;
-  if (tuned.state == State::left)
-    Session::get().tell({"failed", tuned.kernel, tuned.description, verification.reason});
+  if (tuned.state == State::left) Session::get().tell({"failed", tuned.kernel, tuned.description, verification.reason});
   return verification.own;
 }
 
@@ -205,6 +204,16 @@ std::optional<int> launch_tuned(const Call& call, LaunchKernel* own) {
   tuned->state = State::left;
   Session::get().tell({"failed", tuned->kernel, tuned->description, "it could not be launched"});
   return std::nullopt;
+}
+
+std::optional<Replacement> verified_for(const Call& call) {
+  Handle context = nullptr;
+  const auto query = Driver::get().cuCtxGetCurrent;
+  if (!query || query(&context) != 0) return std::nullopt;
+  const std::shared_ptr<TunedLaunch> tuned = find(call, context);
+  if (!tuned || tuned->state != State::used) return std::nullopt;
+  ++tuned->launches;
+  return tuned->replacement;
 }
 
 void forget_tuned(Handle function) {

@@ -29,8 +29,12 @@ struct TunedLaunch {
   std::atomic<std::uint64_t> launches{0};
 };
 
-/// Queues the tuned kernel, or both on copies where it was not verified yet; nullopt: the program's own is to be queued.
+/// Queues the tuned kernel, or both on copies where it was not verified yet; nullopt: the program's own is to be
+/// queued.
 std::optional<int> launch_tuned(const Call& call, LaunchKernel* own);
+
+/// What is launched instead, where that was verified before: for a node of a graph. It counts as a launch.
+std::optional<Replacement> verified_for(const Call& call);
 
 /// The function's module was unloaded; without a function: a context has ended.
 void forget_tuned(Handle function = nullptr);

@@ -39,13 +39,13 @@ class BothLaunches {
   Verification run(const Replacement& tuned, LaunchKernel* launch) {
     Verification verification;
     copy_memory();
-    const auto& [global, block] = std::pair(call_.shape.global, call_.shape.block);
-    const auto blocks = [&](std::size_t d) { return static_cast<unsigned>(global[d] / block[d]); };
-    const auto threads = [&](std::size_t d) { return static_cast<unsigned>(block[d]); };
+    Replacement as_it_is{call_.function, {}, {}, static_cast<unsigned>(call_.shared_bytes)};
+    for (std::size_t d = 0; d < 3; ++d) {
+      as_it_is.block[d] = static_cast<unsigned>(call_.shape.block[d]);
+      as_it_is.grid[d] = static_cast<unsigned>(call_.shape.global[d] / call_.shape.block[d]);
+    }
     std::vector<void*> own = pointers_to(arguments_);
-    verification.own =
-        launch(call_.function, blocks(0), blocks(1), blocks(2), threads(0), threads(1), threads(2),
-               static_cast<unsigned>(call_.shared_bytes), call_.stream, own.data(), nullptr);
+    verification.own = as_it_is.launch(launch, call_.stream, own.data(), nullptr);
     try {
       check(*verification.own, "the program's own launch failed");
       std::vector<ArgumentBytes> moved = relocated();

@@ -1,5 +1,5 @@
-// The layer where the ICD loader knows no layers: OpenCL's functions in front of those of the loader that the program is
-// linked with (LD_PRELOAD). Where the loader calls the layer itself, they pass on.
+// The layer where the ICD loader knows no layers: OpenCL's functions in front of those of the loader that the program
+// is linked with (LD_PRELOAD). Where the loader calls the layer itself, they pass on.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -87,9 +87,9 @@ const Table& in_use() noexcept {
 
 using namespace ergotune::inject;
 
-#define IN_FRONT(name, result, parameters, arguments)                                 \
-  extern "C" __attribute__((visibility("default"))) result cl##name parameters {      \
-    return in_use().get<result parameters>(At::name) arguments;                       \
+#define IN_FRONT(name, result, parameters, arguments)                            \
+  extern "C" __attribute__((visibility("default"))) result cl##name parameters { \
+    return in_use().get<result parameters>(At::name) arguments;                  \
   }
 
 IN_FRONT(CreateProgramWithSource, cl_program,

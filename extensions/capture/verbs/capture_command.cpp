@@ -260,14 +260,14 @@ void note_compilation(SeenKernel& kernel) {
   const DeviceInfo& device = devices.front();
   try {
     const Constants constants = problem.constants_for(device.name, device.properties);
-    (void)device::backend_named("cuda")
-        .open_compiler(device.id)
-        ->compile(make_compile_job(problem, problem.kernel(), device, constants, default_values(problem)));
+    (void)device::backend_named("cuda").open_compiler(device.id)->compile(
+        make_compile_job(problem, problem.kernel(), device, constants, default_values(problem)));
   } catch (const Error& error) {
-    kernel.notes.push_back(fmt::format(
-        "NVRTC does not compile kernel.cu; put code of the host inside #ifndef __CUDACC_RTC__, and macros that nvcc was "
-        "given into [kernel.options] of problem.toml: {}",
-        error.what()));
+    kernel.notes.push_back(
+        fmt::format("NVRTC does not compile kernel.cu; put code of the host inside #ifndef __CUDACC_RTC__, and macros "
+                    "that nvcc was "
+                    "given into [kernel.options] of problem.toml: {}",
+                    error.what()));
   }
 }
 

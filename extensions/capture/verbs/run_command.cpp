@@ -93,8 +93,9 @@ void tell(const Reported& reported) {
                one.launches == 1 ? "once" : fmt::format("{} times", one.launches), one.configuration, one.geometry);
   for (const auto& [kernel, why] : reported.left) fmt::print(stderr, "ergotune: {} ran as it is: {}\n", kernel, why);
   if (reported.interfaces.empty())
-    fmt::print(stderr,
-               "ergotune: the program ran as it is: it used neither CUDA nor OpenCL, or it opens a vendor's library itself\n");
+    fmt::print(
+        stderr,
+        "ergotune: the program ran as it is: it used neither CUDA nor OpenCL, or it opens a vendor's library itself\n");
   else if (reported.used.empty() && reported.left.empty())
     fmt::print(stderr, "ergotune: the program ran as it is: it launched none of the captured kernels\n");
 }

@@ -62,7 +62,7 @@ class TunedProblems {
 
   std::vector<Tuned> tuned_;
   std::vector<std::string> notes_;
-  std::map<std::string, std::vector<DeviceInfo>> devices_;           ///< by backend
+  std::map<std::string, std::vector<DeviceInfo>> devices_;            ///< by backend
   std::map<std::string, std::unique_ptr<CachedCompiler>> compilers_;  ///< by device
 };
 

@@ -2,16 +2,15 @@
 // at once (unless a test holds it, or it waits for an event on one that is held), and a kernel is one of a
 // few known by name. It counts calls, keeps the rules that are easily broken (a current context, no work on a
 // poisoned one, capture that must end), and faults where a kernel's name says so:
-//   add_one(int* x, int n)   the honest one, but that blocks of 16 forget its last number     fault_address   illegal address, sticky, seen at the
-//   next wait endless                  launch timeout            big_shared      fails above 48 KiB unless
-//   the attribute is set
-//   add_struct({int* x; int n})   the same
+//   add_one(int* x, int n)   the honest one, but that blocks of 16 forget its last number     fault_address   illegal
+//   address, sticky, seen at the next wait endless                  launch timeout            big_shared      fails
+//   above 48 KiB unless the attribute is set add_struct({int* x; int n})   the same
 // code that NVRTC made has whichever of them is requested.
 // Any function fails that fake_cuda_fail names, or FAKE_CUDA_FAIL="function=code", from its n-th call on with
 // "function=code@n". FAKE_CUDA_LOG is a file for the name, the blocks and the threads of each launch that runs.
-// FAKE_CUDA_SHARED is the static shared memory of a kernel, 512 bytes otherwise. tests/fakes/hip is this driver under HIP's names, with kernels that run
-// on the host. FAKE_CUDA_NO_DEVICE, FAKE_CUDA_NO_GRAPHS and FAKE_CUDA_NO_PARTS (green contexts) in the environment take
-// those away.
+// FAKE_CUDA_SHARED is the static shared memory of a kernel, 512 bytes otherwise. tests/fakes/hip is this driver under
+// HIP's names, with kernels that run on the host. FAKE_CUDA_NO_DEVICE, FAKE_CUDA_NO_GRAPHS and FAKE_CUDA_NO_PARTS
+// (green contexts) in the environment take those away.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -353,7 +352,8 @@ EXPORT int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, 
   if (names.starts_with("\x7f"
                         "ELF") ||
       names.starts_with("//")) {  // a real compiler's: its kernels are known by name
-    for (const char* known : {"add_one", "add_struct", "fault_address", "endless"}) made->functions[known] = Function{known};
+    for (const char* known : {"add_one", "add_struct", "fault_address", "endless"})
+      made->functions[known] = Function{known};
     *module = made;
     return 0;
   }
@@ -611,6 +611,27 @@ EXPORT int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned 
   if (const int code = enter_with_context("cuGraphInstantiateWithFlags")) return code;
   *executable = new Graph(*static_cast<Graph*>(graph));
   return 0;
+}
+EXPORT int cuGraphCreate(void** graph, unsigned) {
+  *graph = new Graph;
+  return enter_with_context("cuGraphCreate");
+}
+struct KernelNode {
+  void* function;
+  unsigned grid[3], block[3], shared;
+  void **parameters, **extra, *kernel, *context;
+};
+EXPORT int cuGraphAddKernelNode_v2(void** node, void* graph, void* const*, std::size_t, const KernelNode* given) {
+  if (const int code = enter_with_context("cuGraphAddKernelNode_v2")) return code;
+  Stream recording;
+  recording.capturing = true;
+  const unsigned *grid = given->grid, *block = given->block;
+  const int code = launch_kernel(given->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                                 given->shared, &recording, given->parameters);
+  auto& launches = static_cast<Graph*>(graph)->launches;
+  launches.insert(launches.end(), recording.graph.launches.begin(), recording.graph.launches.end());
+  *node = graph;
+  return code;
 }
 EXPORT int cuGraphLaunch(void* executable, void* stream) {
   if (const int code = enter_with_context("cuGraphLaunch")) return code;

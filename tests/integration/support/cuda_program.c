@@ -2,6 +2,7 @@
    and launches its kernel add_one(int* x, int n) three times. Prints the sum of x. What it does otherwise:
      idle              launches nothing             proc-address    finds the driver's functions as the runtime does
      extended          cuLaunchKernelEx             graph           launches once, then records a graph and launches it
+     nodes             the same, with the graph's nodes made one by one
      packed            arguments in one piece       steps N         so many launches, of 32 and of 64 numbers in turn
      threads           four threads launch          fork            a child ends with 5 before the launches
      reload            ends its context, loads again    end N           ends with N
@@ -34,10 +35,12 @@ typedef int Launch(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsi
 static Launch* launch;
 static void *context, *function, *stream;
 static int (*make_current)(void*);
-static const char kImage[256] = "\x7f"
-                                "ELF.text.add_one";
-static const char kStructures[256] = "\x7f"
-                                     "ELF.text.add_struct";
+static const char kImage[256] =
+    "\x7f"
+    "ELF.text.add_one";
+static const char kStructures[256] =
+    "\x7f"
+    "ELF.text.add_struct";
 
 static uint64_t numbers(int n) {
   int (*allocate)(uint64_t*, size_t) = entry("cuMemAlloc_v2");
@@ -63,8 +66,9 @@ static void* in_thread(void* x) {
 
 static void* compiled(const char* library, void** code) {
   void* nvrtc = dlopen(library, RTLD_NOW);
-  const char* source = "extern \"C\" __global__ void add_one(int* x, int n) {\n"
-                       "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) x[i] += 1;\n}\n";
+  const char* source =
+      "extern \"C\" __global__ void add_one(int* x, int n) {\n"
+      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) x[i] += 1;\n}\n";
   const char* options[] = {"--gpu-architecture=sm_90"};
   void* program = NULL;
   size_t size = 0;
@@ -139,6 +143,20 @@ int main(int argc, char** argv) {
       if (launch_extended(&configuration, function, arguments, NULL)) return 7;
     } else if (strcmp(how, "packed") == 0) {
       if (launch(function, 4, 1, 1, 8, 1, 1, 0, stream, NULL, extra)) return 7;
+    } else if (strcmp(how, "nodes") == 0 && i > 0) {
+      int (*create)(void**, unsigned) = entry("cuGraphCreate");
+      int (*add)(void**, void*, const void*, size_t, const void*) = entry("cuGraphAddKernelNode_v2");
+      int (*instantiate)(void**, void*, unsigned long long) = entry("cuGraphInstantiateWithFlags");
+      int (*run)(void*, void*) = entry("cuGraphLaunch");
+      void *graph = NULL, *executable = NULL, *added = NULL;
+      struct {
+        void* function;
+        unsigned grid[3], block[3], shared;
+        void **parameters, **extra, *kernel, *context;
+      } node = {function, {4, 1, 1}, {8, 1, 1}, 0, arguments, NULL, NULL, NULL};
+      if (create(&graph, 0) || add(&added, graph, NULL, 0, &node) || instantiate(&executable, graph, 0) ||
+          run(executable, stream))
+        return 6;
     } else if (in_structure) {
       if (launch(function, 4, 1, 1, 8, 1, 1, 0, stream, whole, NULL)) return 7;
     } else if (strcmp(how, "graph") == 0 && i > 0) {
@@ -155,8 +173,8 @@ int main(int argc, char** argv) {
     } else {
       add_one(x, n);
     }
-    if (strcmp(how, "reload") == 0 &&
-        (unload(module) || release(0) || retain(&context, 0) || load(&module, kImage, 0, NULL, NULL) || find(&function, module, "add_one")))
+    if (strcmp(how, "reload") == 0 && (unload(module) || release(0) || retain(&context, 0) ||
+                                       load(&module, kImage, 0, NULL, NULL) || find(&function, module, "add_one")))
       return 8;
   }
   if (strcmp(how, "addresses") == 0) *(uint64_t*)(uintptr_t)(x + 64) = 0;
