@@ -61,10 +61,9 @@ std::string structure_entry(const std::string& name, const CapturedArgument& arg
     const bool is_address = address != argument.addresses.end();
     const std::string_view type = is_address ? "uint64" : bytes.size() - at >= 4 ? "uint32" : "uint8";
     const std::size_t size = bytes_of(type);
-    fields.push_back("{ name = \"s" + std::to_string(at) + "\", type = " + toml_text(type) +
-                     (is_address ? ", address_of = " + toml_text(names[address->second])
-                                 : ", value = " + number_text(type, bytes.subspan(at, size))) +
-                     " }");
+    fields.push_back("{ name = " + toml_text(is_address ? "&" + names[address->second] : "s" + std::to_string(at)) +
+                     ", type = " + toml_text(type) +
+                     ", value = " + (is_address ? "0" : number_text(type, bytes.subspan(at, size))) + " }");
     at += size;
   }
   return beginning(name, argument.type.empty() ? "bytes" : argument.type) + "fields = " + list_of(fields) + " },";

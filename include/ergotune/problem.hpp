@@ -62,9 +62,7 @@ struct Fill {
 struct Field {
   std::string name;
   ElementType type = ElementType::float32;
-  Expression value = Expression::constant(0);  ///< sees constants and parameters
-  /// The member is the address of this buffer, and `value` bytes more; the type is uint64. Empty: a number.
-  std::string address_of;
+  Expression value;  ///< sees constants and parameters
 };
 
 /// Bytes of a structure of these members, laid out as C does; 0 for none.

@@ -7,6 +7,7 @@
 
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
+#include "problem/address_field.hpp"
 #include "problem/checks.hpp"
 #include "problem/code_names.hpp"
 #include "problem/files/includes.hpp"
@@ -88,23 +89,17 @@ std::vector<std::size_t> code_parameters(const Problem& problem, const Kernel& k
   return positions;
 }
 
-std::set<std::string> passed_buffers(const std::vector<Argument>& arguments, const Scope& scope) {
-  std::set<std::string> passed;
-  for (const Argument& argument : arguments) {
-    if (!argument.passed(scope)) continue;
-    if (argument.kind == Argument::Kind::buffer) passed.insert(argument.name);
-    for (const Field& field : argument.fields)
-      if (!field.address_of.empty()) passed.insert(field.address_of);
-  }
-  return passed;
-}
-
 std::set<std::string> passed_buffers(const Problem& problem, const Constants& constants,
                                      const Configuration& configuration) {
   std::set<std::string> passed;
   for (const Kernel& kernel : problem.kernels) {
     const ConfigurationScope names(problem.parameters, configuration, constants, kernel.name);
-    passed.merge(passed_buffers(kernel.arguments, names.scope()));
+    const Scope scope = names.scope();
+    for (const Argument& argument : kernel.arguments)
+      if (argument.passed(scope)) {
+        if (argument.kind == Argument::Kind::buffer) passed.insert(argument.name);
+        for_each_address(argument, [&](std::string_view buffer) { passed.emplace(buffer); });
+      }
   }
   return passed;
 }

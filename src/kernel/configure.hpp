@@ -44,9 +44,7 @@ class ConfigurationScope {
 std::string_view macro_name(const Kernel& kernel, const Parameter& parameter);
 /// Positions in Problem::parameters of what `kernel`'s compiled code depends on.
 std::vector<std::size_t> code_parameters(const Problem& problem, const Kernel& kernel);
-/// The buffers that a kernel is given with these arguments, by name: as arguments, or by their addresses in structures.
-std::set<std::string> passed_buffers(const std::vector<Argument>& arguments, const Scope& scope);
-/// Those that all kernels are given for a configuration.
+/// The buffers that kernels are given for a configuration, by name.
 std::set<std::string> passed_buffers(const Problem& problem, const Constants& constants,
                                      const Configuration& configuration);
 

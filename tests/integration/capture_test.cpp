@@ -445,7 +445,7 @@ TEST_F(RunCuda, CompiledCodeIsTunedByBlockAndSharedMemory) {
 // PyTorch's element-wise kernels are given structures of addresses.
 TEST_F(RunCuda, AddressesInStructuresAreFollowed) {
   ASSERT_EQ(capture({"-o", "c"}, {"structure"}).exit_code, 0);
-  EXPECT_THAT(*read_file(folder_.path() / "c/problem.toml"), HasSubstr("address_of = \"memory0\""));
+  EXPECT_THAT(*read_file(folder_.path() / "c/problem.toml"), HasSubstr("name = \"&memory0\", type = \"uint64\""));
   const auto tuned = json_of(
       ergotune(folder_, {"tune", "c", "--device", "cuda:0", "--strategy", "brute_force", "--no-confirm", "--json"}));
   EXPECT_EQ(tuned["statuses"]["wrong_result"], 4) << tuned.dump();  // blocks of 16; the others are right

@@ -8,6 +8,7 @@
 #include "ergotune/error.hpp"
 #include "kernel/configure.hpp"
 #include "measure/buffers/arguments.hpp"
+#include "problem/address_field.hpp"
 #include "problem/checks.hpp"
 
 namespace ergotune {
@@ -191,12 +192,12 @@ void ProblemBuffers::put_addresses(const Argument& argument, const Scope& scope,
   for (const Field& field : argument.fields) {
     const std::size_t size = size_of(field.type);
     at = (at + size - 1) / size * size;
-    if (!field.address_of.empty()) {
+    if (const std::string buffer(buffer_pointed_to(field)); !buffer.empty()) {
       if (device_.info().backend == "opencl")
         throw UserError(fmt::format("argument \"{}\" holds the address of \"{}\"; buffers of OpenCL have no address",
-                                    argument.name, field.address_of),
+                                    argument.name, buffer),
                         argument.place);
-      const std::uint64_t address = reinterpret_cast<std::uint64_t>(live(field.address_of, names).native_handle()) +
+      const std::uint64_t address = reinterpret_cast<std::uint64_t>(live(buffer, names).native_handle()) +
                                     static_cast<std::uint64_t>(field.value.evaluate(scope).as_integer());
       std::memcpy(bytes.data() + at, &address, sizeof address);
     }

@@ -457,17 +457,10 @@ void read_structure(const Table& table, const Node& node, Argument& argument) {
   if (!node.list())
     wrong_kind(node, fmt::format("\"fields\" of argument \"{}\"", argument.name),
                "a list of tables { name, type, value }, in the order of the structure's members");
-  for (const Node& item : *node.list()) {
-    const Table member =
-        table.table(item, fmt::format("member {} of argument \"{}\"", argument.fields.size() + 1, argument.name));
-    ergotune::Field& field = argument.fields.emplace_back();
-    read_fields(member, field);
-    if (field.address_of.empty())
-      member.require("value", "a number or an expression");
-    else if (field.type != ElementType::uint64)
-      throw UserError(fmt::format("an address is a member of type \"uint64\", not \"{}\"", to_string(field.type)),
-                      member.key_place("type"));
-  }
+  for (const Node& item : *node.list())
+    read_fields(
+        table.table(item, fmt::format("member {} of argument \"{}\"", argument.fields.size() + 1, argument.name)),
+        argument.fields.emplace_back());
 }
 
 /// What it is: a structure, a scalar, local memory or a buffer.
@@ -564,13 +557,14 @@ template <>
 const std::vector<Field<ergotune::Field>>& fields<ergotune::Field>() {
   using T = ergotune::Field;
   static const std::vector<Field<T>> table{
-      field<T>("name", &T::name, "What the member is called", {.required = true, .incidental = true}),
+      // an address is of the buffer that its name says
+      field<T>("name", &T::name,
+               "What the member is called; \"&BUFFER\" is the address of an argument that is a buffer, of type \"uint64\" "
+               "(CUDA, HIP, host), and a buffer that only structures point to has when = \"False\"",
+               {.required = true}),
       field<T>("type", &T::type, "Its type, such as \"float32\"", {.required = true}),
-      field<T>("value", &T::value, "A number or an expression; of an address the bytes from the buffer's beginning",
-               {.always = true, .otherwise = "required; 0 of an address"}),
-      field<T>("address_of", &T::address_of,
-               "The argument that is a buffer, whose address the member is (CUDA, HIP and host; its type is uint64). A "
-               "buffer that only structures point to has when = \"False\"")};
+      field<T>("value", &T::value, "A number or an expression; of an address, bytes from the buffer's beginning",
+               {.required = true})};
   return table;
 }
 
