@@ -17,6 +17,7 @@ namespace {
 
 using Kind = CapturedArgument::Kind;
 constexpr const char* kAxes[] = {"X", "Y", "Z"};
+constexpr const char* kMoreShared = "MORE_SHARED_BYTES";
 
 void write_bytes(const std::filesystem::path& file, std::string_view head, const void* data, std::size_t bytes) {
   std::ofstream out(file, std::ios::binary | std::ios::trunc);
@@ -48,6 +49,24 @@ std::vector<std::string> argument_names(const std::vector<CapturedArgument>& arg
 /// { name = "a", type = "float32", ...: what every argument begins with.
 std::string beginning(const std::string& name, std::string_view type) {
   return "  { name = " + toml_text(name) + ", type = " + toml_text(type) + ", ";
+}
+
+/// A structure with addresses: those, and words of 4 bytes around them.
+std::string structure_entry(const std::string& name, const CapturedArgument& argument,
+                            const std::vector<std::string>& names) {
+  std::vector<std::string> fields;
+  const std::span<const std::byte> bytes(argument.bytes);
+  for (std::size_t at = 0; at < bytes.size();) {
+    const auto address = argument.addresses.find(at);
+    const bool is_address = address != argument.addresses.end();
+    const std::string_view type = is_address ? "uint64" : bytes.size() - at >= 4 ? "uint32" : "uint8";
+    const std::size_t size = bytes_of(type);
+    fields.push_back("{ name = " + toml_text(is_address ? "&" + names[address->second] : "s" + std::to_string(at)) +
+                     ", type = " + toml_text(type) +
+                     ", value = " + (is_address ? "0" : number_text(type, bytes.subspan(at, size))) + " }");
+    at += size;
+  }
+  return beginning(name, argument.type.empty() ? "bytes" : argument.type) + "fields = " + list_of(fields) + " },";
 }
 
 /// A scalar as a number, a vector's components, or words of 4 bytes (of 1), which are the same bytes.
@@ -162,7 +181,7 @@ class Writer {
     std::replace_if(
         first.begin(), first.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
     std::string text = first + "\nname = " + toml_text(launch_.kernel) + "\n";
-    if (launch_.compiled) return text;
+    if (launch_.compiled && block_use(launch_) == BlockUse::relied_on) return text;
     std::vector<std::string> restrictions;
     std::string threads;
     for (std::size_t d = 0; d < launch_.dimensions; ++d) {
@@ -197,25 +216,37 @@ class Writer {
     }
     if (launch_.tune_rounding && launch_.language == "opencl" && !launch_.compiled)
       text += option_name() + " = [\"\", \"-cl-mad-enable\", \"-cl-fast-relaxed-math\"]  # they change rounding\n";
-    print_block_hint(use);
+    if (const auto more = more_shared_memory(); more.size() > 1)
+      text += std::string(kMoreShared) + " = { values = " + list_of(more) +
+              ", default = 0 }  # unused shared memory: fewer blocks at a time on an SM\n";
+    note_what_is_tuned(use);
     if (launch_.compiled)
       text +=
-          "\n# Code that is compiled already has no parameters of its own; clocks and power limits can be tuned:\n# "
-          "[execution]\n"
-          "# core_clock_mhz = 7\n";
+          "\n# Macros and compiler options have no effect on compiled code. Clocks and power limits can be tuned:\n"
+          "# [execution]\n# core_clock_mhz = 7\n";
     return text;
   }
 
-  void print_block_hint(BlockUse use) {
-    if (launch_.compiled)
-      notes_.push_back("the code is compiled already: its block stays as it is");
-    else if (use == BlockUse::relied_on)
-      notes_.push_back(
-          "the source has barriers, local memory or a demanded size: the work-group stays as it is; make parameters of "
-          "what the source defines to tune more");
+  /// Bytes that a launch may ask for beside its own, without an attribute of the function.
+  std::vector<std::string> more_shared_memory() const {
+    std::vector<std::string> sizes;
+    constexpr std::size_t kAlwaysAllowed = 48 << 10;
+    for (const std::size_t more : {0, 8 << 10, 16 << 10, 32 << 10})
+      if (launch_.compiled && launch_.shared_bytes + launch_.static_shared_bytes + more <= kAlwaysAllowed)
+        sizes.push_back(std::to_string(more));
+    return sizes;
+  }
+
+  void note_what_is_tuned(BlockUse use) {
+    if (use == BlockUse::relied_on)
+      notes_.push_back(launch_.compiled
+                           ? "the compiled code has shared memory: the block stays as it is"
+                           : "the source has barriers, local memory or a demanded size: the work-group stays as it "
+                             "is; make parameters of what the source defines to tune more");
     else if (use == BlockUse::requested)
-      notes_.push_back(
-          "the source asks for its place in the work-group: sizes that give other results are refused by verification");
+      notes_.push_back(std::string(launch_.compiled ? "the code is compiled already"
+                                                    : "the source asks for its place in the work-group") +
+                       ": sizes of blocks that give other results are refused by verification");
     if (launch_.block_was_open && !launch_.compiled)
       notes_.push_back("the program leaves the work-group to the driver; the default here is ergotune's choice");
   }
@@ -236,6 +267,8 @@ class Writer {
       const CapturedArgument& argument = launch_.arguments[i];
       if (argument.kind == Kind::local_memory)
         text += beginning(names_[i], "uint8") + "local_count = " + std::to_string(argument.local_bytes) + " },";
+      else if (!argument.addresses.empty())
+        text += structure_entry(names_[i], argument, names_);
       else
         text += argument.kind == Kind::scalar ? scalar_entry(names_[i], argument) : buffer_entry(i);
       text += '\n';
@@ -254,7 +287,8 @@ class Writer {
       write_bytes(folder_ / (names_[i] + ".after.npy"), header, argument.after.data(), argument.after.size());
     return beginning(names_[i], element) + "count = " + std::to_string(count) +
            ", fill = { file = " + toml_text(names_[i] + ".npy") + " }" +
-           (outputs_.written.contains(i) ? ", access = \"read_write\"" : "") + " },";
+           (outputs_.written.contains(i) ? ", access = \"read_write\"" : "") +
+           (argument.in_structures ? ", when = \"False\"" : "") + " },";
   }
 
   std::string geometry() const {
@@ -264,7 +298,11 @@ class Writer {
       block.push_back(toml_text(block_name(d)));
     }
     std::string text = "\n[kernel.launch]\nglobal = " + list_of(global) + "\nblock = " + list_of(block) + "\n";
-    if (launch_.shared_bytes) text += "shared_memory_bytes = " + std::to_string(launch_.shared_bytes) + "\n";
+    const std::string shared = std::to_string(launch_.shared_bytes);
+    if (more_shared_memory().size() > 1)
+      text += "shared_memory_bytes = " + toml_text(shared + " + " + kMoreShared) + "\n";
+    else if (launch_.shared_bytes)
+      text += "shared_memory_bytes = " + shared + "\n";
     return text;
   }
 
@@ -299,7 +337,8 @@ class Writer {
 }  // namespace
 
 BlockUse block_use(const CapturedLaunch& launch) {
-  if (launch.compiled || launch.shared_bytes) return BlockUse::relied_on;
+  if (launch.shared_bytes || launch.static_shared_bytes) return BlockUse::relied_on;
+  if (launch.compiled) return BlockUse::requested;
   for (const CapturedArgument& argument : launch.arguments)
     if (argument.kind == Kind::local_memory) return BlockUse::relied_on;
   BlockUse use = BlockUse::none;

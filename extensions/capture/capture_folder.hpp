@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,11 @@ struct CapturedArgument {
   bool constant = false;
   /// buffer: two arguments with the same number (not 0) are the same memory.
   std::uint64_t memory = 0;
+  /// scalar: the words of a structure that are addresses of buffers: by their place the buffer's position among the
+  /// arguments.
+  std::map<std::size_t, std::size_t> addresses;
+  /// buffer: the kernel is given its address in structures only.
+  bool in_structures = false;
 };
 
 struct CapturedLaunch {
@@ -56,13 +62,15 @@ struct CapturedLaunch {
   /// The program left the block to the driver: `block` is then a guess.
   bool block_was_open = false;
   std::size_t shared_bytes = 0;
+  /// A code object's own shared memory, beside what its launch asks for.
+  std::size_t static_shared_bytes = 0;
   /// Threads of the largest block that the kernel can run with; 0: not known.
   std::size_t most_threads = 0;
   /// Compiler options that change rounding are parameters too.
   bool tune_rounding = false;
 };
 
-/// Whether the size of a block may be another: it follows from the source alone.
+/// Whether the size of a block may be another: it follows from the source; of compiled code from its shared memory.
 enum class BlockUse {
   none,       ///< nothing in the source asks for it
   requested,  ///< get_local_id() and its like: results tell whether another size is right

@@ -7,6 +7,7 @@
 
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
+#include "problem/address_field.hpp"
 #include "problem/checks.hpp"
 #include "problem/code_names.hpp"
 #include "problem/files/includes.hpp"
@@ -95,7 +96,10 @@ std::set<std::string> passed_buffers(const Problem& problem, const Constants& co
     const ConfigurationScope names(problem.parameters, configuration, constants, kernel.name);
     const Scope scope = names.scope();
     for (const Argument& argument : kernel.arguments)
-      if (argument.kind == Argument::Kind::buffer && argument.passed(scope)) passed.insert(argument.name);
+      if (argument.passed(scope)) {
+        if (argument.kind == Argument::Kind::buffer) passed.insert(argument.name);
+        for_each_address(argument, [&](std::string_view buffer) { passed.emplace(buffer); });
+      }
   }
   return passed;
 }

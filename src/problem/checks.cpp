@@ -1,4 +1,5 @@
 #include "problem/checks.hpp"
+#include "problem/address_field.hpp"
 
 #include <fmt/format.h>
 
@@ -43,13 +44,32 @@ void add_execution(const Problem& problem, Names& names) {
   }
 }
 
+void check_address(const Field& field, const Kernel& kernel, const Argument& argument) {
+  const std::string buffer(buffer_pointed_to(field));
+  if (buffer.empty()) return;
+  if (field.type != ElementType::uint64)
+    throw UserError(fmt::format("member \"{}\" of argument \"{}\" is an address: its type is \"uint64\", not \"{}\"",
+                                field.name, argument.name, to_string(field.type)),
+                    argument.place);
+  std::vector<std::string> buffers;
+  for (const Argument& other : kernel.arguments)
+    if (other.kind == Argument::Kind::buffer) buffers.push_back(other.name);
+  if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end())
+    throw UserError(fmt::format("member \"{}\" of argument \"{}\" is the address of \"{}\", which is no buffer of the "
+                                "kernel{}",
+                                field.name, argument.name, buffer, suggestion(buffer, buffers)),
+                    argument.place);
+}
+
 void check_kernel(const Kernel& kernel, const Names& constants, const Names& all) {
   for (const Argument& argument : kernel.arguments) {
     const std::string what = fmt::format("argument \"{}\"", argument.name);
     if (argument.when) check(*argument.when, all, "the condition of " + what);
     if (argument.kind == Argument::Kind::scalar) check(argument.value, all, "the value of " + what);
-    for (const Field& field : argument.fields)
+    for (const Field& field : argument.fields) {
       check(field.value, all, fmt::format("the value of member \"{}\" of {}", field.name, what));
+      check_address(field, kernel, argument);
+    }
     if (argument.kind == Argument::Kind::local_memory) check(argument.count, all, "the count of " + what);
     if (argument.kind != Argument::Kind::buffer) continue;
     for (const std::string& name : argument.count.names()) {

@@ -5,8 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
+#include <random>
+#include <sstream>
+
 #include "base/files.hpp"
 #include "fakes/control_trees/control_trees.hpp"
+#include "device/cuda/nvrtc_api.hpp"
 #include "integration/support/command.hpp"
 
 namespace ergotune::test {
@@ -89,6 +95,18 @@ TEST_F(Capture, KernelsOfOneNameInTwoProgramsAreTwo) {
   EXPECT_FALSE(exists("c/scale-3"));
 }
 
+// CUDA's own libOpenCL is such a loader.
+TEST_F(Capture, ALoaderThatKnowsNoLayersIsNoObstacle) {
+  const auto without_layers = [&](std::vector<std::string> options) {
+    options.insert(options.end(), {"--", "env", "-u", "OPENCL_LAYERS", kProgram, "scale"});
+    return ergotune(folder_, options);
+  };
+  const auto captured = without_layers({"capture", "-o", "c"});
+  ASSERT_EQ(captured.exit_code, 0) << captured.err;
+  EXPECT_THAT(captured.out, HasSubstr("captured scale"));
+  EXPECT_TRUE(exists("c/kernel.cl"));
+}
+
 TEST_F(Capture, SkippedLaunchesArePassedOver) {
   EXPECT_EQ(capture({"--kernel", "scale", "--skip", "19", "-o", "c"}, {"scale"}).exit_code, 0);
   const auto late = capture({"--kernel", "scale", "--skip", "20", "-o", "d"}, {"scale"});
@@ -136,7 +154,7 @@ TEST_F(Capture, MistakesAreSaid) {
   EXPECT_EQ(ergotune(folder_, {"capture", "--", "/no/such/program"}).exit_code, 2);
   const auto other = ergotune(folder_, {"capture", "--", "true"});
   EXPECT_EQ(other.exit_code, 1);
-  EXPECT_THAT(other.err, HasSubstr("a loader that knows layers"));
+  EXPECT_THAT(other.err, HasSubstr("neither OpenCL nor CUDA"));
   EXPECT_FALSE(exists("captured"));
   EXPECT_THAT(ergotune(folder_, {"tune", "."}).err, HasSubstr("problem.toml"));
 }
@@ -310,6 +328,7 @@ TEST_F(CaptureCuda, TheCodeObjectIsReplayed) {
 }
 
 TEST_F(CaptureCuda, AKernelWithOneConfigurationIsReportedAndNotConfirmed) {
+  ::setenv("FAKE_CUDA_SHARED", "49152", 1);  // its block stays, and there is no room for more
   const auto captured = json_of(capture({"-o", "c", "--json"}));
   EXPECT_EQ(captured["captured"][0]["tunable"], false);
   EXPECT_THAT(capture({"-o", "c", "--force"}).out, Not(HasSubstr("next: "))) << "there is nothing to tune";
@@ -339,6 +358,225 @@ TEST_F(CaptureCuda, AnotherProfilerInTheProgramIsSaid) {
   const auto result = capture({"-o", "c"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("(39)"));
+}
+
+/// `run` on the fake driver, whose add_one forgets a number in blocks of 16.
+class RunCuda : public CaptureCuda {
+ protected:
+  void SetUp() override {
+    CaptureCuda::SetUp();
+    ::setenv("FAKE_CUDA_SHARED", "0", 1);  // else the block stays as it is
+    ::setenv("FAKE_CUDA_LOG", (folder_.path() / "launches.txt").c_str(), 1);
+  }
+  void TearDown() override {
+    for (const char* name : {"FAKE_CUDA_SHARED", "FAKE_CUDA_LOG", "FAKE_CUDA_FAIL"}) ::unsetenv(name);
+    CaptureCuda::TearDown();
+  }
+  /// A capture, and wisdom as if its best were blocks of `block`.
+  void prepare(int block, const std::vector<std::string>& options = {}, const std::vector<std::string>& program = {}) {
+    std::vector<std::string> arguments{"-o", "c", "--force"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const auto captured = capture(arguments, program);
+    ASSERT_EQ(captured.exit_code, 0) << captured.err;
+    write_wisdom({{"WORK_GROUP_X", block}});
+  }
+  static std::string wisdom(const nlohmann::json& configuration, const std::string& kernel = "add_one") {
+    const nlohmann::json record{{"configuration", configuration},
+                                {"problem_size", {32}},
+                                {"objective", "time"},
+                                {"device", {{"name", "Fake H100"}, {"backend", "cuda"}}}};
+    return "{\"ergotune_wisdom\":2,\"kernel\":\"" + kernel + "\"}\n" + record.dump() + "\n";
+  }
+  void write_wisdom(const nlohmann::json& configuration) { folder_.write("c/add_one.wisdom", wisdom(configuration)); }
+  static std::vector<std::string> program(const std::vector<std::string>& arguments) {
+    std::vector<std::string> command{std::string(ERGOTUNE_BINARY_DIR) + "/tests/cuda_program"};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return command;
+  }
+  ProcessResult run(const std::vector<std::string>& arguments = {}, const std::vector<std::string>& options = {}) {
+    std::vector<std::string> command{"run", "--wisdom", "c"};
+    command.insert(command.end(), options.begin(), options.end());
+    command.push_back("--");
+    for (const std::string& argument : program(arguments)) command.push_back(argument);
+    std::filesystem::remove(folder_.path() / "launches.txt");
+    return ergotune(folder_, command);
+  }
+  /// How often the driver ran "add_one 4x8": blocks and threads.
+  std::size_t launches_of(const std::string& geometry) const {
+    std::istringstream lines(read_file(folder_.path() / "launches.txt").value_or(""));
+    std::size_t count = 0;
+    for (std::string line; std::getline(lines, line);) count += line == "add_one " + geometry;
+    return count;
+  }
+};
+
+TEST_F(RunCuda, LaunchesAreReplacedHoweverTheProgramFindsTheDriver) {
+  prepare(4);
+  for (const char* how : {"", "proc-address", "extended", "packed", "reload"}) {
+    const std::vector<std::string> arguments = *how ? std::vector<std::string>{how} : std::vector<std::string>{};
+    const auto replaced = run(arguments);
+    EXPECT_EQ(replaced.exit_code, 0) << how;
+    EXPECT_EQ(replaced.out, run_process(program(arguments)).out) << how;
+    // the first launch of each module runs as it is, and once more on copies as it is tuned
+    if (std::string(how) == "reload") continue;
+    EXPECT_EQ(launches_of("8x4"), 3u) << how << replaced.err;
+    EXPECT_THAT(replaced.err, HasSubstr("32 in blocks of 4")) << how;
+  }
+}
+
+TEST_F(RunCuda, TheFirstLaunchIsVerifiedAgainstTheProgramsOwn) {
+  prepare(16);
+  const auto wrong = run();
+  EXPECT_EQ(wrong.out, run_process(program({})).out);
+  EXPECT_THAT(wrong.err, HasSubstr("differ"));
+  EXPECT_EQ(launches_of("2x16"), 1u) << "on copies";
+}
+
+TEST_F(RunCuda, WhatIsInDoubtRunsAsItIs) {
+  prepare(4);
+  const auto addresses = run({"addresses"});
+  EXPECT_EQ(addresses.out, run_process(program({"addresses"})).out);
+  EXPECT_EQ(launches_of("8x4"), 0u) << addresses.err;
+  // memory that may not be copied
+  EXPECT_THAT(run({}, {"--most-memory", "0"}).err, HasSubstr("--most-memory"));
+  EXPECT_EQ(launches_of("8x4"), 0u);
+}
+
+TEST_F(RunCuda, AGraphTakesTheVerifiedLaunch) {
+  prepare(4);
+  for (const char* how : {"graph", "nodes"}) {
+    const auto graph = run({how});
+    EXPECT_EQ(graph.out, run_process(program({how})).out);
+    EXPECT_EQ(launches_of("8x4"), 3u) << "one on copies, one in each of two graphs: " << graph.err;
+  }
+}
+
+TEST_F(RunCuda, ThreadsForksAndEndsAreTheProgramsOwn) {
+  prepare(4);
+  const auto threads = run({"threads"});
+  EXPECT_EQ(threads.out, run_process(program({"threads"})).out);
+  EXPECT_GT(launches_of("8x4"), 3u) << threads.err;
+  EXPECT_EQ(run({"fork"}).out, run_process(program({"fork"})).out);
+  EXPECT_EQ(run({"end", "7"}).exit_code, 7);
+  EXPECT_EQ(run({"abort"}).exit_code, 134);
+}
+
+// Shared memory that a kernel does not use limits how many blocks run at a time, and changes no result.
+TEST_F(RunCuda, CompiledCodeIsTunedByBlockAndSharedMemory) {
+  prepare(8);
+  const auto tuned = json_of(
+      ergotune(folder_, {"tune", "c", "--device", "cuda:0", "--strategy", "brute_force", "--no-confirm", "--json"}));
+  EXPECT_EQ(tuned["space"], 6 * 4);
+  EXPECT_EQ(tuned["statuses"]["wrong_result"], 4) << tuned.dump();  // blocks of 16
+  write_wisdom({{"WORK_GROUP_X", 8}, {"MORE_SHARED_BYTES", 8192}});
+  const auto replaced = run();
+  EXPECT_EQ(replaced.out, run_process(program({})).out);
+  EXPECT_THAT(replaced.err, HasSubstr("MORE_SHARED_BYTES=8192"));
+}
+
+// PyTorch's element-wise kernels are given structures of addresses.
+TEST_F(RunCuda, AddressesInStructuresAreFollowed) {
+  ASSERT_EQ(capture({"-o", "c"}, {"structure"}).exit_code, 0);
+  EXPECT_THAT(*read_file(folder_.path() / "c/problem.toml"), HasSubstr("name = \"&memory0\", type = \"uint64\""));
+  const auto tuned = json_of(
+      ergotune(folder_, {"tune", "c", "--device", "cuda:0", "--strategy", "brute_force", "--no-confirm", "--json"}));
+  EXPECT_EQ(tuned["statuses"]["wrong_result"], 4) << tuned.dump();  // blocks of 16; the others are right
+  folder_.write("c/add_struct.wisdom", wisdom({{"WORK_GROUP_X", 4}}, "add_struct"));
+  const auto replaced = run({"structure"});
+  EXPECT_EQ(replaced.out, run_process(program({"structure"})).out);
+  EXPECT_THAT(replaced.err, HasSubstr("ran tuned 2 times"));
+}
+
+TEST_F(RunCuda, ASourceThatTheUserNamesIsCompiledAnew) {
+  if (!nvrtc::api().usable()) GTEST_SKIP() << "no NVRTC: " << nvrtc::api().problem();
+  const std::string source =
+      "extern \"C\" __global__ void add_one(int* x, int n) {\n"
+      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) x[i] += 1;\n}\n";
+  folder_.write("kernel.cu", source);
+  prepare(4, {"--source", "kernel.cu"});
+  EXPECT_EQ(*read_file(folder_.path() / "c/kernel.cu"), source);
+  const auto replaced = run();
+  EXPECT_EQ(replaced.out, run_process(program({})).out);
+  EXPECT_EQ(launches_of("8x4"), 3u) << replaced.err;
+  folder_.write("c/kernel.cu", "#error no kernel");
+  const auto broken = run();
+  EXPECT_EQ(broken.out, run_process(program({})).out);
+  EXPECT_EQ(launches_of("8x4"), 0u) << broken.err;
+  folder_.write("kernel.cu", "int main() { f<<<1, 1>>>(); }");
+  EXPECT_THAT(capture({"-o", "d", "--source", "kernel.cu"}).out, HasSubstr("__CUDACC_RTC__"));
+  EXPECT_EQ(capture({"-o", "e", "--source", "absent.cu"}).exit_code, 2);
+}
+
+// CuPy looks NVRTC's functions up in its library.
+TEST_F(RunCuda, SourceIsCapturedOfAProgramThatLooksNvrtcUp) {
+  if (!nvrtc::api().usable()) GTEST_SKIP() << "no NVRTC: " << nvrtc::api().problem();
+  const std::string library = nvrtc::api().library_name();
+  prepare(4, {}, {"nvrtc", library});
+  EXPECT_THAT(*read_file(folder_.path() / "c/kernel.cu"), HasSubstr("__global__ void add_one"));
+  const auto replaced = run({"nvrtc", library});
+  EXPECT_EQ(replaced.out, run_process(program({})).out);
+  EXPECT_EQ(launches_of("8x4"), 3u) << replaced.err;
+  EXPECT_EQ(run().out, run_process(program({})).out);
+  EXPECT_EQ(launches_of("8x4"), 0u) << "another code object with a kernel of that name";
+}
+
+// Whatever fails below the library or beside it, the program's output and end are its own.
+TEST_F(RunCuda, FaultsNeverReachTheProgram) {
+  prepare(4);
+  const std::string wisdom = *read_file(folder_.path() / "c/add_one.wisdom");
+  const std::vector<std::string> arguments{"end", "3"};
+  const auto own = run_process(program(arguments));
+  std::mt19937 random(41);
+  const auto draw = [&](std::size_t below) { return random() % below; };
+  const std::pair<const char*, std::size_t> functions[] = {
+      // and how often the program itself calls them before
+      {"cuModuleLoadDataEx", 1},   {"cuModuleGetFunction", 1}, {"cuMemAlloc_v2", 2},       {"cuMemcpyDtoDAsync_v2", 0},
+      {"cuMemcpyDtoHAsync_v2", 0}, {"cuStreamSynchronize", 0}, {"cuStreamIsCapturing", 0}, {"cuMemFree_v2", 0},
+      {"cuFuncGetAttribute", 0},   {"cuDeviceGetName", 0},     {"cuCtxGetDevice", 0},      {"cuCtxGetCurrent", 0}};
+  const int faults = std::getenv("ERGOTUNE_ALL_FAULTS") ? 100 : 25;
+  for (int i = 0; i < faults; ++i) {
+    ::unsetenv("FAKE_CUDA_FAIL");
+    folder_.write("c/add_one.wisdom", wisdom);
+    std::string fault;
+    if (i % 5 < 3) {
+      const auto& [name, calls] = functions[draw(std::size(functions))];
+      constexpr int kCodes[] = {1, 2, 200, 400, 719, 999};
+      fault = fmt::format("{}={}@{}", name, kCodes[draw(std::size(kCodes))], calls + 1 + draw(3));
+      ::setenv("FAKE_CUDA_FAIL", fault.c_str(), 1);
+    } else if (i % 5 == 3) {
+      fault = wisdom;
+      for (std::size_t k = 0; k <= draw(4); ++k) fault[draw(fault.size())] = static_cast<char>(draw(256));
+      folder_.write("c/add_one.wisdom", fault.substr(0, fault.size() - draw(fault.size())));
+    } else {
+      // the command ends at some time; the program goes on alone
+      std::vector<std::string> command{"sh",
+                                       "-c",
+                                       "\"$@\" >out.txt & while [ ! -e begun ]; do sleep 0.01; done; sleep 0." +
+                                           fmt::format("{:02}", draw(30)) +
+                                           "; kill -9 $!; while [ ! -e ended ]; do sleep 0.02; done",
+                                       "sh",
+                                       std::string(ERGOTUNE_BINARY_DIR) + "/ergotune",
+                                       "run",
+                                       "--wisdom",
+                                       "c",
+                                       "--",
+                                       "sh",
+                                       "-c",
+                                       ": >begun; \"$@\"; echo \"end $?\"; : >ended",
+                                       "sh"};
+      for (const std::string& argument : program({"steps", "2000"})) command.push_back(argument);
+      for (const char* mark : {"begun", "ended"}) std::filesystem::remove(folder_.path() / mark);
+      ProcessOptions in_folder;
+      in_folder.folder = folder_.path();
+      run_process(command, in_folder);
+      const std::string out = read_file(folder_.path() / "out.txt").value_or("");
+      EXPECT_EQ(out, run_process(program({"steps", "2000"})).out + "end 0\n");
+      continue;
+    }
+    const auto replaced = run(arguments);
+    EXPECT_EQ(replaced.out, own.out) << fault << replaced.err;
+    EXPECT_EQ(replaced.exit_code, own.exit_code) << fault << replaced.err;
+  }
 }
 
 }  // namespace

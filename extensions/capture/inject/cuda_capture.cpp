@@ -1,92 +1,19 @@
 #include "capture/inject/cuda_capture.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 
 #include "capture/inject/cuda_code.hpp"
+#include "capture/inject/cuda_functions.hpp"
 #include "capture/inject/session.hpp"
 
 namespace ergotune::inject::cuda {
-namespace {
 
 using capture::CapturedArgument;
-
-struct Allocation {
-  Address begin = 0;
-  std::size_t bytes = 0;
-};
-
-/// The device memory that an address lies in.
-std::optional<Allocation> allocation_of(Address address) {
-  Allocation allocation;
-  const Driver& driver = Driver::get();
-  if (address < 4096 || !driver.cuMemGetAddressRange_v2) return std::nullopt;
-  if (driver.cuMemGetAddressRange_v2(&allocation.begin, &allocation.bytes, address) != 0) return std::nullopt;
-  if (address < allocation.begin || address >= allocation.begin + allocation.bytes) return std::nullopt;
-  return allocation;
-}
-
-Address address_in(const ArgumentBytes& bytes, std::size_t at = 0) {
-  Address address = 0;
-  if (bytes.size() >= at + sizeof address) std::memcpy(&address, bytes.data() + at, sizeof address);
-  return address;
-}
-
-std::string size_text(std::size_t bytes) {
-  if (bytes >= std::size_t{1} << 20) return std::to_string(bytes >> 20) + " MiB";
-  return bytes >= 1024 ? std::to_string(bytes >> 10) + " KiB" : std::to_string(bytes) + " bytes";
-}
-
-std::string hexadecimal(Address value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
-}  // namespace
-
-std::vector<ArgumentBytes> arguments_of(const Call& call) {
-  const Driver& driver = Driver::get();
-  std::vector<ArgumentBytes> arguments;
-  for (std::size_t i = 0; i < 4096; ++i) {
-    std::size_t offset = 0, size = 0;
-    const bool known =
-        (driver.cuFuncGetParamInfo && driver.cuFuncGetParamInfo(call.function, i, &offset, &size) == 0) ||
-        (driver.cuKernelGetParamInfo && driver.cuKernelGetParamInfo(call.function, i, &offset, &size) == 0);
-    if (!known) break;
-    const std::byte* from = nullptr;
-    if (call.parameters)
-      from = static_cast<const std::byte*>(call.parameters[i]);
-    else if (call.packed && offset + size <= call.packed_bytes)
-      from = call.packed + offset;
-    if (!from) break;
-    arguments.emplace_back(from, from + size);
-  }
-  return arguments;
-}
-
-std::string description_of(const std::vector<ArgumentBytes>& arguments) {
-  std::string message;
-  for (const ArgumentBytes& bytes : arguments) {
-    if (!message.empty()) message += ", ";
-    const Address value = address_in(bytes);
-    const auto allocation = bytes.size() == sizeof value ? allocation_of(value) : std::nullopt;
-    if (allocation) {
-      message += hexadecimal(value) + " (" + size_text(allocation->begin + allocation->bytes - value) + " from there)";
-    } else if (bytes.size() <= sizeof value) {
-      Address small = 0;
-      std::memcpy(&small, bytes.data(), bytes.size());
-      message += std::to_string(bytes.size()) + " bytes " + hexadecimal(small);
-    } else {
-      message += "structure of " + size_text(bytes.size());
-    }
-  }
-  return message;
-}
 
 CudaCapture::CudaCapture(const Call& call) {
   const Driver& driver = Driver::get();
@@ -111,14 +38,27 @@ CudaCapture::CudaCapture(const Call& call) {
   int most = 0;
   if (driver.cuFuncGetAttribute && driver.cuFuncGetAttribute(&most, 0, call.function) == 0 && most > 0)
     launch_.most_threads = static_cast<std::size_t>(most);
+  int shared = 0;
+  if (driver.cuFuncGetAttribute && driver.cuFuncGetAttribute(&shared, 1, call.function) == 0)
+    launch_.static_shared_bytes = static_cast<std::size_t>(shared);
   take_code(call, name);
   take_arguments(call, name);
+  follow_addresses();
   part_regions();
   for (const Region& region : regions_) launch_.arguments[region.argument].bytes = read(region);
 }
 
 void CudaCapture::take_code(const Call& call, const kernel_source::Demangled& name) {
   const auto [source, function] = Code::get().source_of(call.symbol, name.name);
+  if (const std::filesystem::path file = Session::get().wishes().source; !source && !file.empty()) {
+    std::ifstream in(file, std::ios::binary);
+    launch_.source.assign(std::istreambuf_iterator<char>(in), {});
+    if (!in || launch_.source.empty()) throw std::runtime_error("its source " + file.string() + " cannot be read");
+    launch_.source_file = "kernel.cu";
+    launch_.function = display_name(name);
+    launch_.include_folders.push_back(file.parent_path().string());
+    return;
+  }
   if (!source) {
     launch_.compiled = true;
     launch_.function = call.symbol;
@@ -163,7 +103,6 @@ void CudaCapture::take_arguments(const Call& call, const kernel_source::Demangle
       argument.type = known[i].type;
       argument.constant = known[i].pointer && known[i].constant;
     }
-    const std::string message = "its argument " + (argument.name.empty() ? std::to_string(i) : argument.name);
     const bool may_point = values[i].size() == sizeof(Address) && (known.empty() || known[i].pointer);
     const auto allocation = may_point ? allocation_of(address_in(values[i])) : std::nullopt;
     if (allocation) {
@@ -171,15 +110,35 @@ void CudaCapture::take_arguments(const Call& call, const kernel_source::Demangle
       regions_.push_back(
           {i, address, allocation->begin, static_cast<std::size_t>(allocation->begin + allocation->bytes - address)});
     } else {
-      for (std::size_t at = 0; values[i].size() > sizeof(Address) && at + sizeof(Address) <= values[i].size();
-           at += sizeof(Address))
-        if (allocation_of(address_in(values[i], at)))
-          throw std::runtime_error(message + " is a structure that holds addresses of device memory");
       argument.kind = CapturedArgument::Kind::scalar;
       argument.bytes = values[i];
       if (!known.empty() && known[i].pointer) argument.type.clear();  // a null pointer, or one of the host
     }
     launch_.arguments.push_back(std::move(argument));
+  }
+}
+
+/// Structures that hold addresses: what these point to are buffers beside the arguments.
+void CudaCapture::follow_addresses() {
+  const std::size_t count = launch_.arguments.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t at = 0; at + sizeof(Address) <= launch_.arguments[i].bytes.size(); at += sizeof(Address)) {
+      const CapturedArgument& structure = launch_.arguments[i];
+      if (structure.kind != CapturedArgument::Kind::scalar || structure.bytes.size() <= sizeof(Address)) break;
+      const Address address = address_in(structure.bytes, at);
+      const auto allocation = allocation_of(address);
+      if (!allocation) continue;
+      auto region =
+          std::find_if(regions_.begin(), regions_.end(), [&](const Region& one) { return one.address == address; });
+      if (region == regions_.end()) {
+        const auto bytes = static_cast<std::size_t>(allocation->begin + allocation->bytes - address);
+        region = regions_.insert(region, {launch_.arguments.size(), address, allocation->begin, bytes});
+        CapturedArgument& buffer = launch_.arguments.emplace_back();
+        buffer.name = "memory" + std::to_string(launch_.arguments.size() - 1 - count);
+        buffer.in_structures = true;
+      }
+      launch_.arguments[i].addresses[at] = region->argument;
+    }
   }
 }
 

@@ -7,30 +7,9 @@
 
 #include "base/kernel_source/signature.hpp"
 #include "capture/capture_folder.hpp"
-#include "capture/inject/cuda_driver.hpp"
-#include "capture/inject/kernel_log.hpp"
+#include "capture/inject/cuda_call.hpp"
 
 namespace ergotune::inject::cuda {
-
-/// A launch as the driver is given it.
-struct Call {
-  Handle function = nullptr, stream = nullptr;
-  LaunchShape shape;
-  std::size_t shared_bytes = 0;
-  /// One of them: an address for each argument, or all arguments in one piece.
-  void** parameters = nullptr;
-  const std::byte* packed = nullptr;
-  std::size_t packed_bytes = 0;
-  std::string symbol;
-};
-
-/// One argument's bytes.
-using ArgumentBytes = std::vector<std::byte>;
-
-/// All arguments; empty where this driver does not tell their sizes (before CUDA 12.4).
-std::vector<ArgumentBytes> arguments_of(const Call& call);
-/// "0x7f2a00000000 (2 MiB from there), 4 bytes 0x00010000": for a list.
-std::string description_of(const std::vector<ArgumentBytes>& arguments);
 
 class CudaCapture {
  public:
@@ -47,6 +26,7 @@ class CudaCapture {
   };
   void take_code(const Call& call, const kernel_source::Demangled& name);
   void take_arguments(const Call& call, const kernel_source::Demangled& name);
+  void follow_addresses();
   void part_regions();
   static std::vector<std::byte> read(const Region& region);
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct RuntimeSource {
   std::vector<std::pair<std::string, std::string>> headers;  ///< name and text
   std::vector<std::pair<std::string, std::string>> names;    ///< lowered name and name expression
 };
+
+/// The function of ours that stands in front of NVRTC's of this name; null where none does.
+void* nvrtc_in_front(std::string_view name);
 
 class Code {
  public:

@@ -4,16 +4,15 @@
 
 #include <cstdlib>
 
+#include "capture/inject/interpose.hpp"
+
 namespace ergotune::inject::cuda {
 namespace {
 
 Driver load() {
   Driver driver;
-  const char* named = std::getenv("ERGOTUNE_CUDA");
-  void* library = dlopen(named && *named ? named : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library) return driver;
   const auto find = [&]<class F>(F*& function, const char* name) {
-    function = reinterpret_cast<F*>(dlsym(library, name));
+    function = reinterpret_cast<F*>(Driver::find(name));
   };
   find(driver.cuCtxSynchronize, "cuCtxSynchronize");
   find(driver.cuCtxGetDevice, "cuCtxGetDevice");
@@ -27,6 +26,18 @@ Driver load() {
   find(driver.cuEventDestroy_v2, "cuEventDestroy_v2");
   find(driver.cuEventElapsedTime, "cuEventElapsedTime");
   find(driver.cuFuncGetAttribute, "cuFuncGetAttribute");
+  find(driver.cuCtxGetCurrent, "cuCtxGetCurrent");
+  find(driver.cuMemAlloc_v2, "cuMemAlloc_v2");
+  find(driver.cuMemFree_v2, "cuMemFree_v2");
+  find(driver.cuMemcpyDtoDAsync_v2, "cuMemcpyDtoDAsync_v2");
+  find(driver.cuMemcpyDtoHAsync_v2, "cuMemcpyDtoHAsync_v2");
+  find(driver.cuStreamSynchronize, "cuStreamSynchronize");
+  find(driver.cuPointerGetAttribute, "cuPointerGetAttribute");
+  find(driver.cuModuleLoadDataEx, "cuModuleLoadDataEx");
+  find(driver.cuModuleGetFunction, "cuModuleGetFunction");
+  find(driver.cuFuncSetAttribute, "cuFuncSetAttribute");
+  find(driver.cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode");
+  find(driver.cuLaunchKernel, "cuLaunchKernel");
   find(driver.cuFuncGetParamInfo, "cuFuncGetParamInfo");
   find(driver.cuKernelGetParamInfo, "cuKernelGetParamInfo");
   return driver;
@@ -37,6 +48,14 @@ Driver load() {
 const Driver& Driver::get() {
   static const Driver driver = load();
   return driver;
+}
+
+void* Driver::find(const char* name) {
+  static void* const library = [] {
+    const char* named = std::getenv("ERGOTUNE_CUDA");
+    return dlopen(named && *named ? named : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  }();
+  return library ? own_dlsym(library, name) : nullptr;
 }
 
 }  // namespace ergotune::inject::cuda

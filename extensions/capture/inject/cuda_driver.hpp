@@ -22,12 +22,28 @@ struct Driver {
   int (*cuEventDestroy_v2)(Handle) = nullptr;
   int (*cuEventElapsedTime)(float*, Handle, Handle) = nullptr;
   int (*cuFuncGetAttribute)(int*, int, Handle) = nullptr;
+  // for `run`
+  int (*cuCtxGetCurrent)(Handle*) = nullptr;
+  int (*cuMemAlloc_v2)(Address*, std::size_t) = nullptr;
+  int (*cuMemFree_v2)(Address) = nullptr;
+  int (*cuMemcpyDtoDAsync_v2)(Address, Address, std::size_t, Handle) = nullptr;
+  int (*cuMemcpyDtoHAsync_v2)(void*, Address, std::size_t, Handle) = nullptr;
+  int (*cuStreamSynchronize)(Handle) = nullptr;
+  int (*cuPointerGetAttribute)(void*, int, Address) = nullptr;
+  int (*cuModuleLoadDataEx)(Handle*, const void*, unsigned, int*, void**) = nullptr;
+  int (*cuModuleGetFunction)(Handle*, Handle, const char*) = nullptr;
+  int (*cuFuncSetAttribute)(Handle, int, int) = nullptr;
+  int (*cuThreadExchangeStreamCaptureMode)(int*) = nullptr;
+  int (*cuLaunchKernel)(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**,
+                        void**) = nullptr;
   // of CUDA 12.4; a launch may name a function or a kernel of a library
   int (*cuFuncGetParamInfo)(Handle, std::size_t, std::size_t*, std::size_t*) = nullptr;
   int (*cuKernelGetParamInfo)(Handle, std::size_t, std::size_t*, std::size_t*) = nullptr;
 
   /// Filled at the first call; what is not there stays null.
   static const Driver& get();
+  /// Any function of that library.
+  static void* find(const char* name);
 };
 
 }  // namespace ergotune::inject::cuda

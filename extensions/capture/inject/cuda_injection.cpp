@@ -1,17 +1,18 @@
 // The library for CUDA programs: the driver loads what CUDA_INJECTION64_PATH names and calls InitializeInjection; from
-// then on CUPTI reports every launch and every code object. It watches only: a launch cannot be another one.
+// then on CUPTI reports every launch and every code object.
 #include <dlfcn.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "capture/inject/cuda_capture.hpp"
 #include "capture/inject/cuda_code.hpp"
+#include "capture/inject/cuda_functions.hpp"
 #include "capture/inject/cuda_timing.hpp"
 #include "capture/inject/session.hpp"
 
@@ -63,12 +64,6 @@ struct LaunchParameters {
   void** parameters;
   void** extra;
 };
-struct LaunchConfiguration {
-  unsigned grid[3], block[3], shared_bytes;
-  Handle stream;
-  void* attributes;
-  unsigned attribute_count;
-};
 struct LaunchExParameters {
   const LaunchConfiguration* configuration;
   Handle function;
@@ -91,24 +86,6 @@ struct InFlight {
 };
 thread_local std::optional<InFlight> in_flight;
 
-LaunchShape shape_of(const unsigned (&grid)[3], const unsigned (&block)[3]) {
-  LaunchShape shape;
-  for (std::size_t d = 0; d < 3; ++d) {
-    shape.block[d] = block[d];
-    shape.global[d] = std::size_t{grid[d]} * block[d];
-    if (shape.global[d] > 1) shape.dimensions = d + 1;
-  }
-  return shape;
-}
-
-void take_extra(Call& call, void** extra) {
-  // pairs of a name and a value: 1 the arguments' address, 2 the address of their size, 0 the end
-  for (; extra && extra[0]; extra += 2) {
-    if (extra[0] == reinterpret_cast<void*>(1)) call.packed = static_cast<const std::byte*>(extra[1]);
-    if (extra[0] == reinterpret_cast<void*>(2)) call.packed_bytes = *static_cast<const std::size_t*>(extra[1]);
-  }
-}
-
 Call call_of(std::uint32_t callback, const CallbackData& data) {
   Call call;
   if (data.symbol) call.symbol = data.symbol;
@@ -121,7 +98,7 @@ Call call_of(std::uint32_t callback, const CallbackData& data) {
     call.shape = shape_of(given.configuration->grid, given.configuration->block);
     call.shared_bytes = given.configuration->shared_bytes;
     call.stream = given.configuration->stream;
-    take_extra(call, given.extra);
+    call.take_packed(given.extra);
   } else {
     const auto& given = *static_cast<const LaunchParameters*>(data.parameters);
     call.function = given.function;
@@ -131,28 +108,20 @@ Call call_of(std::uint32_t callback, const CallbackData& data) {
     call.stream = given.stream;
     const bool cooperative =
         callback == kLaunchCooperative || callback == kLaunchCooperativePerThread;  // has no `extra`
-    if (!cooperative) take_extra(call, given.extra);
+    if (!cooperative) call.take_packed(given.extra);
   }
   if (per_thread && !call.stream) call.stream = reinterpret_cast<Handle>(2);  // CU_STREAM_PER_THREAD
   return call;
 }
 
-/// Its name as people know it: without the list of arguments.
-std::string display_name(const kernel_source::Demangled& name) {
-  std::string text = name.whole;
-  if (!name.list.empty()) text = text.substr(0, text.rfind('(' + name.list));
-  if (text.starts_with("void ")) text = text.substr(5);
-  return text;
-}
-
-std::shared_ptr<KernelLog::Entry> entry_of(const std::string& symbol) {
+std::shared_ptr<KernelLog::Entry> entry_of(Handle function, const std::string& symbol) {
   static std::mutex mutex;
-  static auto* const known = new std::unordered_map<std::string, std::shared_ptr<KernelLog::Entry>>;
+  static auto* const known = new std::map<std::pair<Handle, std::string>, std::shared_ptr<KernelLog::Entry>>;
   const std::lock_guard lock(mutex);
-  auto& entry = (*known)[symbol];
+  auto& entry = (*known)[{function, symbol}];
   if (!entry) {
     const kernel_source::Demangled name = kernel_source::demangled(symbol);
-    entry = KernelLog::get().entry(display_name(name), symbol, "");
+    entry = KernelLog::get().entry(display_name(name), Functions::get().identity_of(function, symbol), "");
     entry->also = {name.name, symbol};
   }
   return entry;
@@ -162,7 +131,7 @@ void before_launch(std::uint32_t callback, const CallbackData& data) {
   const Call call = call_of(callback, data);
   if (call.symbol.empty() || !call.function) return;
   in_flight.emplace();
-  in_flight->entry = entry_of(call.symbol);
+  in_flight->entry = entry_of(call.function, call.symbol);
   in_flight->stream = call.stream;
   KernelLog& log = KernelLog::get();
   const bool first = in_flight->entry->launches == 0;

@@ -1,5 +1,5 @@
 // NVRTC's functions in front of NVRTC's own (LD_PRELOAD): what a program compiles at run time is noted on its way.
-// Programs that look NVRTC's functions up in its library by themselves go past these; then there is the code object.
+// Programs that look them up in its library find these as well.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -10,6 +10,7 @@
 #include <string>
 
 #include "capture/inject/cuda_code.hpp"
+#include "capture/inject/interpose.hpp"
 #include "capture/inject/session.hpp"
 
 #define ERGOTUNE_EXPORT extern "C" __attribute__((visibility("default")))
@@ -37,11 +38,11 @@ int find_nvrtc(dl_phdr_info* info, std::size_t, void* found) {
 
 /// NVRTC's own function: the next of that name, or in the library that a plugin of the program has loaded for itself.
 void* own(const char* name) {
-  if (void* next = dlsym(RTLD_NEXT, name)) return next;
+  if (void* next = own_dlsym(RTLD_NEXT, name)) return next;
   std::string file;
   dl_iterate_phdr(find_nvrtc, &file);
   void* library = file.empty() ? nullptr : dlopen(file.c_str(), RTLD_NOW | RTLD_NOLOAD);
-  return library ? dlsym(library, name) : nullptr;
+  return library ? own_dlsym(library, name) : nullptr;
 }
 template <class F>
 F* own_as(const char* name) {
@@ -127,4 +128,15 @@ ERGOTUNE_EXPORT int nvrtcDestroyProgram(Program* program) {
       programs().made.erase(*program);
     });
   return next(program);
+}
+
+void* ergotune::inject::cuda::nvrtc_in_front(std::string_view name) {
+  const std::pair<std::string_view, void*> functions[] = {
+      {"nvrtcCreateProgram", reinterpret_cast<void*>(nvrtcCreateProgram)},
+      {"nvrtcAddNameExpression", reinterpret_cast<void*>(nvrtcAddNameExpression)},
+      {"nvrtcCompileProgram", reinterpret_cast<void*>(nvrtcCompileProgram)},
+      {"nvrtcDestroyProgram", reinterpret_cast<void*>(nvrtcDestroyProgram)}};
+  for (const auto& [known, ours] : functions)
+    if (name == known && watched()) return ours;
+  return nullptr;
 }

@@ -19,6 +19,14 @@ std::string description_of(const LaunchShape& shape) {
   return sizes(shape.global) + (shape.block_is_open ? ", work-group open" : " in blocks of " + sizes(shape.block));
 }
 
+void append_launch(capture::Message& question, const LaunchShape& shape, std::size_t shared_bytes) {
+  question.push_back(interface_name());
+  question.push_back(std::to_string(shape.dimensions));
+  for (const std::size_t extent : shape.global) question.push_back(std::to_string(extent));
+  for (const std::size_t extent : shape.block) question.push_back(shape.block_is_open ? "0" : std::to_string(extent));
+  question.push_back(std::to_string(shared_bytes));
+}
+
 KernelLog& KernelLog::get() {
   static KernelLog* const log = new KernelLog;
   return *log;

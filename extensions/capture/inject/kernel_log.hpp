@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "capture/messages.hpp"
+
 namespace ergotune::inject {
 
 struct LaunchShape {
@@ -21,6 +23,9 @@ struct LaunchShape {
 };
 /// "1024x768 in blocks of 16x16".
 std::string description_of(const LaunchShape& shape);
+
+/// What every question of a launch ends with: interface, dimensions, global size, block (0: open), shared memory.
+void append_launch(capture::Message& question, const LaunchShape& shape, std::size_t shared_bytes);
 
 class KernelLog {
  public:

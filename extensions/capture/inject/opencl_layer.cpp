@@ -317,6 +317,22 @@ void put_functions() {
 }
 
 }  // namespace
+
+bool called_by_loader = false;
+
+bool begin_layer(const Table& loader) noexcept {
+  bool begun = false;
+  quietly([&] {
+    if (Session::get().wants(CaptureRequest::Mode::nothing)) return;
+    layered = next = loader;
+    put_functions();
+    put_timing();
+    std::atexit(at_exit);
+    begun = true;
+  });
+  return begun;
+}
+
 }  // namespace ergotune::inject
 
 ERGOTUNE_EXPORT std::int32_t clGetLayerInfo(std::uint32_t name, std::size_t size, void* value, std::size_t* got) {
@@ -339,14 +355,9 @@ ERGOTUNE_EXPORT std::int32_t clInitLayer(std::uint32_t count, const void* target
   *out = target;
   // in a program that no command watches (or that is too old to have what is needed) nothing is in the way
   if (count <= static_cast<std::uint32_t>(At::LinkProgram) || count > kTableSize) return ergotune::opencl::CL_SUCCESS;
-  quietly([&] {
-    if (Session::get().wants(CaptureRequest::Mode::nothing)) return;
-    std::memcpy(next.entries, target, count * sizeof(void*));
-    layered = next;
-    put_functions();
-    put_timing();
-    std::atexit(at_exit);
-    *out = layered.entries;
-  });
+  called_by_loader = true;
+  Table loader;
+  std::memcpy(loader.entries, target, count * sizeof(void*));
+  if (begin_layer(loader)) *out = layered.entries;
   return ergotune::opencl::CL_SUCCESS;
 }

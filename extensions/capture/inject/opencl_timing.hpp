@@ -30,4 +30,9 @@ void put_timing();
 /// What the loader is given.
 extern Table layered;
 
+/// Puts the layer in front of these functions, which become `next`; false where no command watches.
+bool begin_layer(const Table& loader) noexcept;
+/// The ICD loader has called the layer.
+extern bool called_by_loader;
+
 }  // namespace ergotune::inject

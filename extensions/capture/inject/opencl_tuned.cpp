@@ -19,12 +19,6 @@ std::string device_text(cl_device_id device, cl_uint name) {
   return function && function(device, name, sizeof text - 1, text, nullptr) == CL_SUCCESS ? text : "";
 }
 
-void append_shape(capture::Message& message, const LaunchShape& shape) {
-  message.push_back(std::to_string(shape.dimensions));
-  for (const std::size_t extent : shape.global) message.push_back(std::to_string(extent));
-  for (const std::size_t extent : shape.block) message.push_back(shape.block_is_open ? "0" : std::to_string(extent));
-}
-
 /// Compiles what the answer says; the words of what failed, or nothing.
 std::string build(TunedLaunch& tuned, cl_context context, cl_device_id device, const std::string& source,
                   const std::string& options, const std::string& name, std::size_t arguments) {
@@ -64,10 +58,10 @@ std::shared_ptr<TunedLaunch> ask(cl_command_queue queue, cl_device_id device, co
   if (!kernel.program->without_source.empty()) return tuned;
   capture::Message question{"launch", kernel.name, kernel.program->source, kernel.program->options,
                             device_text(device, CL_DEVICE_NAME)};
-  append_shape(question, shape);
+  append_launch(question, shape, 0);
   const capture::Message answer = Session::get().ask(question);
-  // use, words, source, options, function, global, block
-  if (answer.size() != 11 || answer[0] != "use") return tuned;
+  // use, words, source, options, function, global, block, and what is for CUDA
+  if (answer.size() < 11 || answer[0] != "use") return tuned;
   tuned->words = answer[1];
   tuned->shape.dimensions = shape.dimensions;
   std::string failure = "its geometry makes no sense";

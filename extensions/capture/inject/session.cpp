@@ -36,10 +36,10 @@ void Session::connect() {
     return;
   }
   stream_.emplace(capture::kKind, socket, socket);
-  // wishes, protocol, mode, kernel, skip, folder, most bytes, rounding
+  // wishes, protocol, mode, kernel, skip, folder, most bytes, rounding, source
   const capture::Message reply =
       exchange({"hello", capture::kProtocol, interface_name(), std::to_string(process_), program_command()}, true);
-  if (reply.size() != 8 || reply[0] != "wishes" || reply[1] != capture::kProtocol) return stream_.reset();
+  if (reply.size() != 9 || reply[0] != "wishes" || reply[1] != capture::kProtocol) return stream_.reset();
   using Mode = CaptureRequest::Mode;
   wishes_.mode = reply[2] == "capture" ? Mode::capture
                  : reply[2] == "list"  ? Mode::list
@@ -50,6 +50,7 @@ void Session::connect() {
   wishes_.folder = reply[5];
   wishes_.most_bytes = std::strtoull(reply[6].c_str(), nullptr, 10);
   wishes_.tune_rounding = reply[7] == "1";
+  wishes_.source = reply[8];
 }
 
 void Session::after_fork() {
@@ -67,7 +68,11 @@ capture::Message Session::exchange(const capture::Message& message, bool answere
   try {
     stream_->send(message);
     if (!answered) return {};
-    return *stream_->receive(-1);
+    // a command that was stopped answers nothing; what it compiles takes seconds
+    constexpr double kPatience = 120;
+    if (auto answer = stream_->receive(kPatience)) return *answer;
+    stream_.reset();
+    return {};
   } catch (const Error&) {
     stream_.reset();
     return {};

@@ -26,6 +26,9 @@ struct CaptureRequest {
   /// Of one capture's buffers.
   std::size_t most_bytes = std::size_t{1} << 30;
   bool tune_rounding = false;
+  /// The file that the user names as the source of CUDA kernels that were compiled before the program ran; may be
+  /// empty.
+  std::string source;
 };
 
 class Session {

@@ -16,8 +16,11 @@
 #include "cli/command.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/table.hpp"
+#include "device/backend.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
+#include "kernel/configure.hpp"
+#include "problem/compiled_code.hpp"
 
 namespace ergotune::cli {
 
@@ -28,7 +31,7 @@ using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 struct CaptureArguments {
-  std::string kernel, output = "captured";
+  std::string kernel, output = "captured", source;
   std::uint64_t skip = 0, most_memory = 1024;
   bool list = false, all = false, rounding = false, force = false, json = false;
 };
@@ -84,7 +87,8 @@ capture::Message answer(Seen& seen, const CaptureArguments& arguments, const std
             std::to_string(arguments.skip),
             folder,
             std::to_string(arguments.most_memory << 20),
-            arguments.rounding ? "1" : "0"};
+            arguments.rounding ? "1" : "0",
+            arguments.source.empty() ? "" : fs::absolute(arguments.source).string()};
   }
   if (m[0] == "trouble" && m.size() == 2) fmt::print(stderr, "note: {}\n", m[1]);
   if (m[0] == "kernel" && m.size() == 11) note_report(seen, m);
@@ -208,20 +212,12 @@ Json document_of(Seen& seen, const std::vector<std::string>& program, const Prog
 
 /// Why there is nothing, and what to do.
 std::string nothing_message(Seen& seen, const CaptureArguments& arguments) {
-  constexpr const char* kLoaders =
-      "OpenCL through a loader that knows layers (Debian's ocl-icd from 2.3, the Khronos loader from 2020.12)";
   if (seen.interfaces.empty())
-    return fmt::format(
-        "the program used neither {} nor CUDA; a program that opens a vendor's library itself, or is setuid, cannot be "
-        "watched",
-        kLoaders);
-  // NVIDIA's OpenCL loads the CUDA driver, so that an OpenCL program is met through CUDA alone.
-  if (seen.kernels.empty() && !seen.interfaces.contains("opencl"))
-    return fmt::format(
-        "the program launched no kernel through CUDA and did not use {}; if it is an OpenCL program, let it find such "
-        "a "
-        "loader first (LD_LIBRARY_PATH): the libOpenCL.so.1 of a CUDA toolkit may know no layers",
-        kLoaders);
+    return "the program used neither OpenCL nor CUDA; a program that opens a vendor's library itself, or is setuid, "
+           "cannot be watched";
+  if (seen.kernels.empty() && !seen.interfaces.contains("opencl"))  // NVIDIA's loads the CUDA driver
+    return "the program launched no kernel through CUDA; an OpenCL program that opens its loader with dlopen needs one "
+           "that knows layers (Debian's ocl-icd from 2.3, the Khronos loader from 2020.12)";
   if (seen.kernels.empty()) return "the program launched no kernel";
   std::set<std::string> names;
   bool matched = false;
@@ -248,12 +244,31 @@ void print_captured(const std::vector<SeenKernel*>& captured) {
     for (const std::string& note : kernel->notes) fmt::print("  note: {}\n", note);
     if (!is_tunable(*kernel))
       fmt::print(
-          "  note: this kernel has one configuration; add [execution] to its problem.toml to tune clocks, or "
+          "  note: this kernel has one configuration: only clocks can be tuned ([execution] in its problem.toml), or "
           "parameters of your own\n");
     else if (!next)
       next = kernel;
   }
   if (next) fmt::print("next: ergotune tune {}\n", next->folder);
+}
+
+/// A source that the user names may hold code of the host, which NVRTC does not compile.
+void note_compilation(SeenKernel& kernel) {
+  const Problem problem = load_problem(kernel.folder);
+  const auto devices = device::backend_named("cuda").list(nullptr);
+  if (devices.empty() || is_compiled_code(problem.kernel().source_for(Language::cuda)->text)) return;
+  const DeviceInfo& device = devices.front();
+  try {
+    const Constants constants = problem.constants_for(device.name, device.properties);
+    (void)device::backend_named("cuda").open_compiler(device.id)->compile(
+        make_compile_job(problem, problem.kernel(), device, constants, default_values(problem)));
+  } catch (const Error& error) {
+    kernel.notes.push_back(
+        fmt::format("NVRTC does not compile kernel.cu; put code of the host inside #ifndef __CUDACC_RTC__, and macros "
+                    "that nvcc was "
+                    "given into [kernel.options] of problem.toml: {}",
+                    error.what()));
+  }
 }
 
 void run(const CaptureArguments& arguments, const std::vector<std::string>& rest) {
@@ -262,8 +277,9 @@ void run(const CaptureArguments& arguments, const std::vector<std::string>& rest
   if (!arguments.list && !arguments.force && fs::exists(output / "problem.toml"))
     throw UserError("there is a capture already; --force replaces it, -o names another folder",
                     {(output / "problem.toml").string(), 0, 0});
-  if (arguments.most_memory > UINT64_MAX >> 20)
-    throw UserError(fmt::format("--most-memory: {} MiB are more than a machine can have", arguments.most_memory));
+  check_most_memory(arguments.most_memory);
+  if (!arguments.source.empty() && !fs::is_regular_file(arguments.source))
+    throw UserError("--source: there is no such file", {arguments.source, 0, 0});
   const fs::path room = fs::absolute(output) / ".capture";
   std::error_code failed;
   const bool fresh = !fs::exists(output, failed);
@@ -279,6 +295,8 @@ void run(const CaptureArguments& arguments, const std::vector<std::string>& rest
   try {
     end = run_watched(watched);
     captured = settle(seen, arguments, program);
+    if (!arguments.source.empty())
+      for (SeenKernel* kernel : captured) note_compilation(*kernel);
   } catch (...) {
     fs::remove_all(room, failed);
     if (fs::is_empty(output, failed)) fs::remove(output, failed);
@@ -311,6 +329,8 @@ void add_capture_command(Verb app) {
   verb.add_option("--skip", arguments->skip, "Launches of it to pass over");
   verb.add_option("-o,--output", arguments->output, "Folder for problem.toml, source and data").show_default();
   verb.add_option("--most-memory", arguments->most_memory, "MiB of buffers of one launch at most").show_default();
+  verb.add_option("--source", arguments->source,
+                  "The kernel's source, where the program was compiled by nvcc: it is compiled anew by NVRTC");
   verb.add_flag("--list", arguments->list, "Only list the kernels that are launched, how often and for how long");
   verb.add_flag("--all", arguments->all, "Each kernel that can be captured, in a folder of its own");
   verb.add_flag("--fast-math", arguments->rounding,

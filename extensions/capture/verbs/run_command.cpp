@@ -1,4 +1,4 @@
-// ergotune run: an unmodified OpenCL program with its kernels in tuned configurations.
+// ergotune run: an unmodified program with its kernels in tuned configurations.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -27,6 +27,7 @@ struct RunArguments {
   std::vector<std::string> problems;
   std::optional<std::string> control;
   bool clocks = environment_variable("ERGOTUNE_CLOCKS") == "1", quiet = false, json = false;
+  std::uint64_t most_memory = 1024;
 };
 
 /// What became of a program's launches.
@@ -43,10 +44,10 @@ struct Reported {
 std::uint64_t number(const std::string& text) { return std::strtoull(text.c_str(), nullptr, 10); }
 
 capture::Message answer_launch(TunedProblems& problems, Reported& reported, const capture::Message& m) {
-  RequestedLaunch requested{m[1], m[2], m[3], m[4], number(m[5]), {}, {}};
+  RequestedLaunch requested{m[1], m[2], m[3], m[4], m[5], number(m[6]), {}, {}, number(m[13])};
   for (std::size_t d = 0; d < 3; ++d) {
-    requested.global[d] = number(m[6 + d]);
-    requested.block[d] = number(m[9 + d]);
+    requested.global[d] = number(m[7 + d]);
+    requested.block[d] = number(m[10 + d]);
   }
   const ReplacementLaunch given = problems.answer(requested);
   if (!given.use) {
@@ -56,15 +57,19 @@ capture::Message answer_launch(TunedProblems& problems, Reported& reported, cons
   capture::Message reply{"use", given.words, given.source, given.options, given.function};
   for (const std::uint64_t size : given.global) reply.push_back(std::to_string(size));
   for (const std::uint64_t size : given.block) reply.push_back(std::to_string(size));
+  reply.insert(reply.end(), {std::to_string(given.shared_bytes), fmt::format("{}", given.absolute_tolerance),
+                             fmt::format("{}", given.relative_tolerance)});
+  reply.push_back(fmt::format("{}", fmt::join(given.types, ",")));
   return reply;
 }
 
-capture::Message answer(TunedProblems& problems, Reported& reported, const capture::Message& m) {
+capture::Message answer(TunedProblems& problems, Reported& reported, const RunArguments& arguments,
+                        const capture::Message& m) {
   if (m[0] == "hello" && m.size() > 2) {
     reported.interfaces.insert(m[2]);
-    return {"wishes", capture::kProtocol, "run", "", "0", "", "0", "0"};
+    return {"wishes", capture::kProtocol, "run", "", "0", "", std::to_string(arguments.most_memory << 20), "0", ""};
   }
-  if (m[0] == "launch" && m.size() == 12) return answer_launch(problems, reported, m);
+  if (m[0] == "launch" && m.size() == 14) return answer_launch(problems, reported, m);
   if (m[0] == "used" && m.size() == 5) {
     Reported::Used& used = reported.used[m[1] + '\n' + m[2] + '\n' + m[3]];
     used = {m[1], m[2], m[3], used.launches + number(m[4])};
@@ -91,10 +96,9 @@ void tell(const Reported& reported) {
                one.launches == 1 ? "once" : fmt::format("{} times", one.launches), one.configuration, one.geometry);
   for (const auto& [kernel, why] : reported.left) fmt::print(stderr, "ergotune: {} ran as it is: {}\n", kernel, why);
   if (reported.interfaces.empty())
-    fmt::print(stderr,
-               "ergotune: the program ran as it is: it used no OpenCL through a loader that knows layers (Debian's "
-               "ocl-icd from "
-               "2.3, the Khronos loader from 2020.12)\n");
+    fmt::print(
+        stderr,
+        "ergotune: the program ran as it is: it used neither CUDA nor OpenCL, or it opens a vendor's library itself\n");
   else if (reported.used.empty() && reported.left.empty())
     fmt::print(stderr, "ergotune: the program ran as it is: it launched none of the captured kernels\n");
 }
@@ -115,6 +119,7 @@ std::unique_ptr<ControlSession> hold_clocks(const RunArguments& arguments, const
 
 void run(const RunArguments& arguments, const std::vector<std::string>& rest) {
   const std::vector<std::string> program = program_arguments(rest, "run");
+  check_most_memory(arguments.most_memory);
   TunedProblems problems(arguments.wisdom, arguments.problems);
   std::vector<std::string> notes = problems.notes();
   const auto held = arguments.clocks ? hold_clocks(arguments, program, notes) : nullptr;
@@ -122,7 +127,7 @@ void run(const RunArguments& arguments, const std::vector<std::string>& rest) {
     for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
   Reported reported;
   WatchedProgram watched{program, layer_environment(true), arguments.json, {}};
-  watched.answer = [&](const capture::Message& message) { return answer(problems, reported, message); };
+  watched.answer = [&](const capture::Message& message) { return answer(problems, reported, arguments, message); };
   const ProgramEnd end = run_watched(watched);
   if (const std::string words = description_of(end); !words.empty()) fmt::print(stderr, "ergotune: {}\n", words);
   if (arguments.json)
@@ -135,7 +140,7 @@ void run(const RunArguments& arguments, const std::vector<std::string>& rest) {
 }  // namespace
 
 void add_run_command(Verb app) {
-  auto verb = app.add_verb("run", "Run an unmodified OpenCL program with its captured kernels in tuned configurations");
+  auto verb = app.add_verb("run", "Run an unmodified program with its captured kernels in tuned configurations");
   auto arguments = std::make_shared<RunArguments>();
   verb.add_option("--wisdom", arguments->wisdom,
                   "Folder with wisdom (tune --wisdom) and captures, in it or in folders below it")
@@ -144,6 +149,9 @@ void add_run_command(Verb app) {
   verb.add_flag("--clocks", arguments->clocks,
                 "Put the clocks and limits of the wisdom into force while the program runs (ERGOTUNE_CLOCKS=1)");
   verb.add_option("--control", arguments->control, "Set them through this control (the only one there is)");
+  verb.add_option("--most-memory", arguments->most_memory,
+                  "MiB at most of a CUDA launch's memory that is copied to verify its replacement")
+      .show_default();
   verb.add_flag("-q,--quiet", arguments->quiet, "Do not report which kernels were replaced");
   add_json_option(verb, arguments->json);
   verb.footer(

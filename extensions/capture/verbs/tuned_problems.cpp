@@ -11,10 +11,12 @@
 #include "capture/verbs/captured.hpp"
 #include "device/backend.hpp"
 #include "device/opencl/opencl_program.hpp"
+#include "device/packed_code.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/wisdom_key.hpp"
+#include "problem/compiled_code.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -51,6 +53,7 @@ std::string difference(const RequestedLaunch& requested, const LaunchGeometry& o
   for (std::size_t d = 0; d < 3; ++d)
     if (requested.block[d] != 0 && requested.block[d] != own.block[d])
       return "its work-group differs from the captured one";
+  if (own.shared_memory_bytes != requested.shared_bytes) return "its shared memory differs from the captured one";
   return {};
 }
 
@@ -105,16 +108,36 @@ void TunedProblems::add(const fs::path& folder, const fs::path& wisdom) {
   tuned_.push_back(std::move(tuned));
 }
 
-const DeviceInfo* TunedProblems::device_named(const std::string& name) {
-  if (!devices_) devices_ = device::backend_named("opencl").list(nullptr);
-  for (const DeviceInfo& device : *devices_)
+const DeviceInfo* TunedProblems::device_named(const std::string& backend, const std::string& name) {
+  if (!devices_.contains(backend)) devices_[backend] = device::backend_named(backend).list(nullptr);
+  for (const DeviceInfo& device : devices_[backend])
     if (device.name == name) return &device;
   return nullptr;
 }
 
+void TunedProblems::compile(const CompileJob& job, const DeviceInfo& device, ReplacementLaunch& given) {
+  given.function = job.function;
+  if (device.backend == "opencl") {
+    const opencl::PortableProgram program = opencl::program_of(job);
+    given.source = program.source;
+    given.options = program.options;
+    for (const std::string& include : program.include_folders) given.options += " -I" + include;
+  } else if (is_compiled_code(job.source)) {
+    given.source = job.source;
+  } else {
+    auto& compiler = compilers_[device.id];
+    if (!compiler)
+      compiler = std::make_unique<CachedCompiler>(device::backend_named(device.backend).open_compiler(device.id),
+                                                  CompileCache::default_folder());
+    const Binary binary = compiler->compile(job).binary;
+    given.source = device::PackedCode::unpack(binary.bytes).code;
+    given.function = binary.entry;
+  }
+}
+
 ReplacementLaunch TunedProblems::choose(const Tuned& tuned, const RequestedLaunch& requested) {
   ReplacementLaunch given;
-  const DeviceInfo* device = device_named(requested.device);
+  const DeviceInfo* device = device_named(requested.interface, requested.device);
   if (!device) {
     given.words = fmt::format("the device {} is not known here", requested.device);
     return given;
@@ -146,15 +169,14 @@ ReplacementLaunch TunedProblems::choose(const Tuned& tuned, const RequestedLaunc
     given.words = "the program's own is the best known: " + given.words;
     return given;
   }
-  const opencl::PortableProgram program =
-      opencl::program_of(make_compile_job(problem, problem.kernel(), *device, constants, configuration));
-  given.source = program.source;
-  given.options = program.options;
-  for (const std::string& include : program.include_folders) given.options += " -I" + include;
-  given.function =
-      problem.kernel().function.render(ConfigurationScope(problem.parameters, configuration, constants).scope());
+  compile(make_compile_job(problem, problem.kernel(), *device, constants, configuration), *device, given);
   given.global = global_of(geometry);
   given.block = {geometry.block[0], geometry.block[1], geometry.block[2]};
+  given.shared_bytes = geometry.shared_memory_bytes;
+  given.absolute_tolerance = problem.verification.absolute_tolerance;
+  given.relative_tolerance = problem.verification.relative_tolerance;
+  for (const Argument& argument : problem.kernel().arguments)
+    given.types.push_back(argument.kind == Argument::Kind::buffer ? to_string(argument.type) : std::string());
   given.use = true;
   return given;
 }

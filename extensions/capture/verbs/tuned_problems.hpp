@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "device/device.hpp"
 #include "ergotune/problem.hpp"
+#include "kernel/compile_cache.hpp"
 #include "kernel/wisdom.hpp"
 
 namespace ergotune::cli {
@@ -18,17 +20,24 @@ namespace ergotune::cli {
 /// A launch as the program wants it.
 struct RequestedLaunch {
   std::string kernel, source, options, device;
+  std::string interface;  ///< "opencl" or "cuda": the kind of device
   std::size_t dimensions = 1;
   std::array<std::uint64_t, 3> global{1, 1, 1};
   std::array<std::uint64_t, 3> block{0, 0, 0};  ///< 0: left to the driver
+  std::uint64_t shared_bytes = 0;
 };
 
 /// What is launched instead, or why the program's own is.
 struct ReplacementLaunch {
   bool use = false;
   std::string words;
+  /// OpenCL's source, which the program's own driver compiles; CUDA's code is compiled here.
   std::string source, options, function;
   std::array<std::uint64_t, 3> global{1, 1, 1}, block{1, 1, 1};
+  std::uint64_t shared_bytes = 0;
+  /// How far results may differ, and the arguments' element types.
+  double absolute_tolerance = 0, relative_tolerance = 0;
+  std::vector<std::string> types;
 };
 
 class TunedProblems {
@@ -47,12 +56,14 @@ class TunedProblems {
     std::vector<WisdomRecord> records;
   };
   void add(const std::filesystem::path& folder, const std::filesystem::path& wisdom);
-  const DeviceInfo* device_named(const std::string& name);
+  const DeviceInfo* device_named(const std::string& backend, const std::string& name);
+  void compile(const CompileJob& job, const DeviceInfo& device, ReplacementLaunch& given);
   ReplacementLaunch choose(const Tuned& tuned, const RequestedLaunch& requested);
 
   std::vector<Tuned> tuned_;
   std::vector<std::string> notes_;
-  std::optional<std::vector<DeviceInfo>> devices_;
+  std::map<std::string, std::vector<DeviceInfo>> devices_;            ///< by backend
+  std::map<std::string, std::unique_ptr<CachedCompiler>> compilers_;  ///< by device
 };
 
 }  // namespace ergotune::cli

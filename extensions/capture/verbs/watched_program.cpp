@@ -197,17 +197,19 @@ std::filesystem::path layer_library(const std::string& interface) {
 
 std::map<std::string, std::string> layer_environment(bool replaces) {
   std::map<std::string, std::string> environment;
-  const auto before = [](const char* name, const std::string& ours) {
-    const char* present = std::getenv(name);
-    return present && *present ? ours + ":" + present : ours;
+  const auto put_before = [&](const char* name, const std::string& ours) {
+    const char* present = environment.contains(name) ? environment[name].c_str() : std::getenv(name);
+    environment[name] = present && *present ? ours + ":" + present : ours;
   };
-  if (const auto library = layer_library("opencl"); !library.empty())
-    environment["OPENCL_LAYERS"] = before("OPENCL_LAYERS", library.string());
-  if (const auto library = layer_library("cuda"); !library.empty() && !replaces) {
-    environment["CUDA_INJECTION64_PATH"] = library.string();
-    environment["LD_PRELOAD"] = before("LD_PRELOAD", library.string());
-    // it lies where the program's loader may not look
-    if (cuda::api().usable() && cupti::api().usable())
+  if (const auto library = layer_library("opencl"); !library.empty()) {
+    put_before("OPENCL_LAYERS", library.string());
+    put_before("LD_PRELOAD", library.string());  // for loaders that know no layers
+  }
+  if (const auto library = layer_library("cuda"); !library.empty()) {
+    put_before("LD_PRELOAD", library.string());
+    // CUPTI reports launches and what is loaded; it lies where the program's loader may not look
+    if (!replaces) environment["CUDA_INJECTION64_PATH"] = library.string();
+    if (!replaces && cuda::api().usable() && cupti::api().usable())
       environment["ERGOTUNE_LAYER_CUPTI"] = cupti::api().library_name();
   }
   if (environment.empty())
@@ -215,9 +217,15 @@ std::map<std::string, std::string> layer_environment(bool replaces) {
         "the libraries that watch a program (libergotune-capture-*.so) are not beside the command; install it whole, "
         "or name "
         "their folder in ERGOTUNE_LAYER_DIR");
-  // PyOpenCL keeps binaries, which have no source
+  // they keep binaries, which have no source
   environment["PYOPENCL_NO_CACHE"] = "1";
+  if (!replaces) environment["CUPY_CACHE_IN_MEMORY"] = "1";
   return environment;
+}
+
+void check_most_memory(std::uint64_t mebibytes) {
+  if (mebibytes > UINT64_MAX >> 20)
+    throw UserError(fmt::format("--most-memory: {} MiB are more than a machine can have", mebibytes));
 }
 
 std::string description_of(const ProgramEnd& end) {

@@ -8,6 +8,7 @@
 #include "ergotune/error.hpp"
 #include "kernel/configure.hpp"
 #include "measure/buffers/arguments.hpp"
+#include "problem/address_field.hpp"
 #include "problem/checks.hpp"
 
 namespace ergotune {
@@ -179,6 +180,31 @@ void ProblemBuffers::choose(const std::set<std::string>& passed) {
     if (slot.written && passed.contains(slot.argument->name)) outputs_.push_back(slot.argument->name);
 }
 
+const Buffer& ProblemBuffers::live(const std::string& name, const BufferNames& names) const {
+  const auto other = names.find(name);
+  return slot(other == names.end() ? name : other->second).live->inside();
+}
+
+/// A structure's members that are addresses of buffers.
+void ProblemBuffers::put_addresses(const Argument& argument, const Scope& scope, const BufferNames& names,
+                                   std::vector<std::byte>& bytes) const {
+  std::size_t at = 0;
+  for (const Field& field : argument.fields) {
+    const std::size_t size = size_of(field.type);
+    at = (at + size - 1) / size * size;
+    if (const std::string buffer(buffer_pointed_to(field)); !buffer.empty()) {
+      if (device_.info().backend == "opencl")
+        throw UserError(fmt::format("argument \"{}\" holds the address of \"{}\"; buffers of OpenCL have no address",
+                                    argument.name, buffer),
+                        argument.place);
+      const std::uint64_t address = reinterpret_cast<std::uint64_t>(live(buffer, names).native_handle()) +
+                                    static_cast<std::uint64_t>(field.value.evaluate(scope).as_integer());
+      std::memcpy(bytes.data() + at, &address, sizeof address);
+    }
+    at += size;
+  }
+}
+
 std::vector<KernelArgument> ProblemBuffers::bind(const std::vector<Argument>& arguments, const Scope& scope,
                                                  const BufferNames& names) const {
   std::vector<KernelArgument> bound;
@@ -186,13 +212,12 @@ std::vector<KernelArgument> ProblemBuffers::bind(const std::vector<Argument>& ar
     if (!argument.passed(scope)) continue;
     KernelArgument& next = bound.emplace_back();
     switch (argument.kind) {
-      case Argument::Kind::buffer: {
-        const auto other = names.find(argument.name);
-        next.buffer = &slot(other == names.end() ? argument.name : other->second).live->inside();
+      case Argument::Kind::buffer:
+        next.buffer = &live(argument.name, names);
         break;
-      }
       case Argument::Kind::scalar:
         next.scalar = scalar_bytes(argument, scope);
+        put_addresses(argument, scope, names, next.scalar);
         break;
       case Argument::Kind::local_memory:
         next.local_bytes = local_bytes(argument, scope);

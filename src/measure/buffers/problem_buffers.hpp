@@ -89,6 +89,9 @@ class ProblemBuffers {
   void add(const Argument& argument, std::size_t position, const Constants& constants, const ProblemBuffers* like);
   void share(Slot& slot, const Argument& argument, std::size_t bytes);
   void join(const std::string& first, const std::string& second);
+  const Buffer& live(const std::string& name, const BufferNames& names) const;
+  void put_addresses(const Argument& argument, const Scope& scope, const BufferNames& names,
+                     std::vector<std::byte>& bytes) const;
   std::vector<std::byte> first_contents(const std::string& name) const;
   void allocate(Slot& slot, std::size_t total);
   void keep_copies();

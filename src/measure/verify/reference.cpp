@@ -15,6 +15,7 @@
 #include "ergotune/error.hpp"
 #include "kernel/configure.hpp"
 #include "measure/buffers/array_file.hpp"
+#include "problem/address_field.hpp"
 
 namespace ergotune {
 namespace {
@@ -45,7 +46,10 @@ ExpectedOutputs run_reference(const Problem& problem, const Kernel& reference, D
   ProblemBuffers buffers(device, {&arguments}, constants, &inputs);
   std::set<std::string> passed;
   for (const Argument& argument : arguments)
-    if (argument.passed(scope)) passed.insert(argument.name);
+    if (argument.passed(scope)) {
+      passed.insert(argument.name);
+      for_each_address(argument, [&](std::string_view buffer) { passed.emplace(buffer); });
+    }
   buffers.choose(passed);
   const Binary binary =
       device.make_compiler()->compile(make_compile_job(problem, reference, device.info(), constants, values));

@@ -557,9 +557,15 @@ template <>
 const std::vector<Field<ergotune::Field>>& fields<ergotune::Field>() {
   using T = ergotune::Field;
   static const std::vector<Field<T>> table{
-      field<T>("name", &T::name, "What the member is called", {.required = true, .incidental = true}),
+      // an address is of the buffer that its name says
+      field<T>(
+          "name", &T::name,
+          "What the member is called; \"&BUFFER\" is the address of an argument that is a buffer, of type \"uint64\" "
+          "(CUDA, HIP, host), and a buffer that only structures point to has when = \"False\"",
+          {.required = true}),
       field<T>("type", &T::type, "Its type, such as \"float32\"", {.required = true}),
-      field<T>("value", &T::value, "A number or an expression", {.required = true})};
+      field<T>("value", &T::value, "A number or an expression; of an address, bytes from the buffer's beginning",
+               {.required = true})};
   return table;
 }
 

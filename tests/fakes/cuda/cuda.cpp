@@ -2,13 +2,15 @@
 // at once (unless a test holds it, or it waits for an event on one that is held), and a kernel is one of a
 // few known by name. It counts calls, keeps the rules that are easily broken (a current context, no work on a
 // poisoned one, capture that must end), and faults where a kernel's name says so:
-//   add_one(int* x, int n)   the honest one            fault_address   illegal address, sticky, seen at the
-//   next wait endless                  launch timeout            big_shared      fails above 48 KiB unless
-//   the attribute is set
+//   add_one(int* x, int n)   the honest one, but that blocks of 16 forget its last number     fault_address   illegal
+//   address, sticky, seen at the next wait endless                  launch timeout            big_shared      fails
+//   above 48 KiB unless the attribute is set add_struct({int* x; int n})   the same
 // code that NVRTC made has whichever of them is requested.
-// Any function fails that fake_cuda_fail names. tests/fakes/hip is this driver under HIP's names, with kernels that run
-// on the host. FAKE_CUDA_NO_DEVICE, FAKE_CUDA_NO_GRAPHS and FAKE_CUDA_NO_PARTS (green contexts) in the environment take
-// those away.
+// Any function fails that fake_cuda_fail names, or FAKE_CUDA_FAIL="function=code", from its n-th call on with
+// "function=code@n". FAKE_CUDA_LOG is a file for the name, the blocks and the threads of each launch that runs.
+// FAKE_CUDA_SHARED is the static shared memory of a kernel, 512 bytes otherwise. tests/fakes/hip is this driver under
+// HIP's names, with kernels that run on the host. FAKE_CUDA_NO_DEVICE, FAKE_CUDA_NO_GRAPHS and FAKE_CUDA_NO_PARTS
+// (green contexts) in the environment take those away.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -17,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <fstream>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -99,8 +102,12 @@ State state;
 /// Of the counts and of what is current: a launcher's background thread loads code while the application launches.
 std::mutex entering;
 
+/// Of streams and memory, for programs that launch from several threads.
+std::recursive_mutex driving;
+
 /// Runs whatever may run.
 void progress() {
+  const std::lock_guard lock(driving);
   for (bool moved = true; moved;) {
     moved = false;
     for (Stream* stream : state.streams) {
@@ -112,6 +119,7 @@ void progress() {
   }
 }
 void enqueue(void* stream, std::function<void()> work) {
+  const std::lock_guard lock(driving);
   static_cast<Stream*>(stream)->queue.push_back([work = std::move(work)] {
     work();
     return true;
@@ -119,9 +127,18 @@ void enqueue(void* stream, std::function<void()> work) {
   progress();
 }
 
+/// FAKE_CUDA_FAIL
+int requested_failure(const std::string& name) {
+  static const char* const text = std::getenv("FAKE_CUDA_FAIL");
+  if (!text || std::strncmp(text, (name + "=").c_str(), name.size() + 1) != 0) return 0;
+  const char* const from = std::strchr(text, '@');
+  return state.counts[name] >= (from ? std::atol(from + 1) : 1) ? std::atoi(text + name.size() + 1) : 0;
+}
+
 int enter(const char* name) {
   const std::lock_guard lock(entering);
   ++state.counts[name];
+  if (const int code = requested_failure(name)) return code;
   if (state.failing == name) return state.failure;
   if (!state.initialised) return 3;
   return state.sticky;
@@ -149,9 +166,12 @@ void run(const Launch& launch) {
   if (hooks.run && hooks.run(launch)) return;
   state.now_milliseconds += 0.010;
   const std::string& name = launch.function->name;
-  if (name == "add_one") {
+  if (const char* log = std::getenv("FAKE_CUDA_LOG"))
+    std::ofstream(log, std::ios::app) << name << ' ' << launch.grid[0] << 'x' << launch.block[0] << '\n';
+  if (name == "add_one" || name == "add_struct") {
     auto* x = reinterpret_cast<int*>(launch.arguments[0]);
-    for (int i = 0; i < static_cast<int>(launch.arguments[1]); ++i) ++x[i];
+    const int n = static_cast<int>(launch.arguments[1]);
+    for (int i = 0; i < n - (launch.block[0] == 16 && launch.grid[0] > 1); ++i) ++x[i];
   } else if (name == "fault_address") {
     state.pending = 700;
   } else if (name == "endless") {
@@ -215,6 +235,14 @@ EXPORT int cuInit(unsigned) {
       if (auto* begin = reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection"))) begin();
   if (const int code = enter("cuInit")) return code;
   return std::getenv("FAKE_CUDA_NO_DEVICE") ? 100 : 0;
+}
+EXPORT int cuGetProcAddress_v2(const char* symbol, void** function, int version, std::uint64_t, int* found) {
+  void* const library = dlopen(std::getenv("ERGOTUNE_CUDA"), RTLD_NOW | RTLD_NOLOAD);
+  const std::string name = symbol;
+  *function = library ? dlsym(library, (version >= 12000 ? name + "_v2" : name).c_str()) : nullptr;
+  if (!*function && library) *function = dlsym(library, symbol);
+  if (found) *found = *function ? 0 : 1;
+  return *function ? 0 : 500;
 }
 EXPORT int cuDriverGetVersion(int* version) {
   if (const int code = enter("cuDriverGetVersion")) return code;
@@ -282,6 +310,11 @@ EXPORT int cuDevicePrimaryCtxRelease_v2(int) {
   --state.retained;
   return leave("cuDevicePrimaryCtxRelease_v2");
 }
+EXPORT int cuDevicePrimaryCtxGetState(int, unsigned* flags, int* active) {
+  *flags = 0;
+  *active = state.retained > 0;
+  return 0;
+}
 EXPORT int cuCtxSetCurrent(void* context) {
   if (const int code = enter("cuCtxSetCurrent")) return code;
   const std::lock_guard lock(entering);
@@ -319,7 +352,8 @@ EXPORT int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, 
   if (names.starts_with("\x7f"
                         "ELF") ||
       names.starts_with("//")) {  // a real compiler's: its kernels are known by name
-    for (const char* known : {"add_one", "fault_address", "endless"}) made->functions[known] = Function{known};
+    for (const char* known : {"add_one", "add_struct", "fault_address", "endless"})
+      made->functions[known] = Function{known};
     *module = made;
     return 0;
   }
@@ -331,6 +365,9 @@ EXPORT int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, 
   }
   *module = made;
   return 0;
+}
+EXPORT int cuModuleLoadData(void** module, const void* image) {
+  return cuModuleLoadDataEx(module, image, 0, nullptr, nullptr);
 }
 EXPORT int cuModuleUnload(void* module) {
   delete static_cast<Module*>(module);
@@ -350,6 +387,7 @@ EXPORT int cuFuncGetAttribute(int* value, int attribute, void*) {
   const auto found = values.find(attribute);
   if (found == values.end()) return 1;
   *value = found->second;
+  if (const char* shared = std::getenv("FAKE_CUDA_SHARED"); shared && attribute == 1) *value = std::atoi(shared);
   return 0;
 }
 EXPORT int cuFuncSetAttribute(void* function, int attribute, int value) {
@@ -361,14 +399,16 @@ EXPORT int cuFuncSetAttribute(void* function, int attribute, int value) {
 static int launch_kernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                          unsigned shared, void* stream, void** parameters) {
   if (const int code = enter_with_context("cuLaunchKernel")) return code;
+  const std::lock_guard lock(driving);
   auto* called = static_cast<Function*>(function);
   if (gx * gy * gz == 0 || bx * by * bz > 1024 || static_cast<int>(shared) > called->dynamic_shared) return 1;
   Launch launch{called, {}, {gx, gy, gz}, {bx, by, bz}};
-  if (called->name == "add_one") {
+  if (called->name == "add_one" || called->name == "add_struct") {
     std::uint64_t address = 0;
     std::int32_t n = 0;
     std::memcpy(&address, parameters[0], sizeof address);
-    std::memcpy(&n, parameters[1], sizeof n);
+    const bool whole = called->name == "add_struct";
+    std::memcpy(&n, whole ? static_cast<char*>(parameters[0]) + 8 : parameters[1], sizeof n);
     launch.arguments = {address, static_cast<std::uint64_t>(n)};
   }
   if (hooks.sizes)
@@ -394,22 +434,40 @@ EXPORT int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz,
     void** parameters;
     void** extra;
   } given{function, {gx, gy, gz, bx, by, bz, shared}, stream, parameters, extra};
+  void* packed[2] = {};
+  for (void** one = extra; !parameters && one && *one; one += 2)
+    if (*one == reinterpret_cast<void*>(1)) {  // add_one's
+      packed[0] = one[1];
+      packed[1] = static_cast<char*>(one[1]) + 8;
+    }
   const auto tell = [&](int site, int* result) {
     if (watcher.launch) watcher.launch(site, static_cast<Function*>(function)->name.c_str(), &given, result);
   };
   tell(0, nullptr);
-  int code = launch_kernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters);
+  int code = launch_kernel(function, gx, gy, gz, bx, by, bz, shared, stream, parameters ? parameters : packed);
   tell(1, &code);
   return code;
 }
+struct LaunchConfiguration {
+  unsigned grid[3], block[3], shared;
+  void *stream, *attributes;
+  unsigned count;
+};
+EXPORT int cuLaunchKernelEx(const LaunchConfiguration* given, void* function, void** parameters, void** extra) {
+  if (given->count > 0) return 1;
+  const unsigned *grid = given->grid, *block = given->block;
+  return cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], given->shared, given->stream,
+                        parameters, extra);
+}
 EXPORT int cuFuncGetParamInfo(void* function, std::size_t index, std::size_t* offset, std::size_t* size) {
   load_lazily();
-  if (static_cast<Function*>(function)->name != "add_one" || index > 1) return 1;
+  const std::string& name = static_cast<Function*>(function)->name;
   *offset = 8 * index;
-  *size = index == 0 ? 8 : 4;
-  return 0;
+  *size = name == "add_struct" ? 16 : index == 0 ? 8 : 4;
+  return index < (name == "add_one" ? 2 : name == "add_struct" ? 1 : 0) ? 0 : 1;
 }
 EXPORT int cuMemGetAddressRange_v2(std::uint64_t* begin, std::size_t* bytes, std::uint64_t address) {
+  const std::lock_guard lock(driving);
   const auto after = state.memory.upper_bound(address);
   if (after == state.memory.begin()) return 500;
   const auto& [start, memory] = *std::prev(after);
@@ -430,11 +488,13 @@ EXPORT int cuCtxGetDevice(int* device) {
 EXPORT int cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
   if (const int code = enter_with_context("cuMemAlloc_v2")) return code;
   if (bytes > std::size_t{80} << 30) return 2;
+  const std::lock_guard lock(driving);
   *address = reinterpret_cast<std::uint64_t>(std::malloc(bytes));
   state.memory[*address] = {bytes, 0};
   return 0;
 }
 EXPORT int cuMemFree_v2(std::uint64_t address) {
+  const std::lock_guard lock(driving);
   state.memory.erase(address);
   std::free(reinterpret_cast<void*>(address));
   return leave("cuMemFree_v2");
@@ -484,6 +544,7 @@ EXPORT int cuStreamDestroy_v2(void* stream) {
 }
 EXPORT int cuStreamSynchronize(void* stream) {
   if (const int code = enter_with_context("cuStreamSynchronize")) return code;
+  const std::lock_guard lock(driving);
   if (static_cast<Stream*>(stream)->capturing) return 900;
   if (!static_cast<Stream*>(stream)->queue.empty()) return 999;  // it would never return
   return surface();
@@ -550,6 +611,27 @@ EXPORT int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned 
   if (const int code = enter_with_context("cuGraphInstantiateWithFlags")) return code;
   *executable = new Graph(*static_cast<Graph*>(graph));
   return 0;
+}
+EXPORT int cuGraphCreate(void** graph, unsigned) {
+  *graph = new Graph;
+  return enter_with_context("cuGraphCreate");
+}
+struct KernelNode {
+  void* function;
+  unsigned grid[3], block[3], shared;
+  void **parameters, **extra, *kernel, *context;
+};
+EXPORT int cuGraphAddKernelNode_v2(void** node, void* graph, void* const*, std::size_t, const KernelNode* given) {
+  if (const int code = enter_with_context("cuGraphAddKernelNode_v2")) return code;
+  Stream recording;
+  recording.capturing = true;
+  const unsigned *grid = given->grid, *block = given->block;
+  const int code = launch_kernel(given->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+                                 given->shared, &recording, given->parameters);
+  auto& launches = static_cast<Graph*>(graph)->launches;
+  launches.insert(launches.end(), recording.graph.launches.begin(), recording.graph.launches.end());
+  *node = graph;
+  return code;
 }
 EXPORT int cuGraphLaunch(void* executable, void* stream) {
   if (const int code = enter_with_context("cuGraphLaunch")) return code;

@@ -1,0 +1,64 @@
+// A CUDA launch as the driver is given it: geometry, arguments, and the memory that they point to.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "capture/inject/cuda_driver.hpp"
+#include "capture/inject/kernel_log.hpp"
+
+namespace ergotune::inject::cuda {
+
+struct Call {
+  Handle function = nullptr, stream = nullptr;
+  LaunchShape shape;
+  std::size_t shared_bytes = 0;
+  /// One of them: an address for each argument, or all arguments in one piece.
+  void** parameters = nullptr;
+  const std::byte* packed = nullptr;
+  std::size_t packed_bytes = 0;
+  std::string symbol;
+
+  /// `extra` as cuLaunchKernel takes it.
+  void take_packed(void** extra);
+};
+
+LaunchShape shape_of(const unsigned (&grid)[3], const unsigned (&block)[3]);
+
+/// cuLaunchKernelEx's first argument.
+struct LaunchConfiguration {
+  unsigned grid[3], block[3], shared_bytes;
+  Handle stream;
+  void* attributes;
+  unsigned attribute_count;
+};
+
+/// One argument's bytes.
+using ArgumentBytes = std::vector<std::byte>;
+
+/// Sizes and offsets of a function's arguments, or of those of a library's kernel.
+struct ParameterPlace {
+  std::size_t offset = 0, size = 0;
+  friend bool operator==(const ParameterPlace&, const ParameterPlace&) = default;
+};
+/// Empty where this driver does not report them (before CUDA 12.4).
+std::vector<ParameterPlace> parameters_of(Handle function);
+
+/// All arguments; empty where the driver does not report their sizes.
+std::vector<ArgumentBytes> arguments_of(const Call& call);
+/// "0x7f2a00000000 (2 MiB from there), 4 bytes 0x00010000": for a list.
+std::string description_of(const std::vector<ArgumentBytes>& arguments);
+
+struct Allocation {
+  Address begin = 0;
+  std::size_t bytes = 0;
+};
+/// The device memory that an address lies in.
+std::optional<Allocation> allocation_of(Address address);
+
+Address address_in(const ArgumentBytes& bytes, std::size_t at = 0);
+std::string size_text(std::size_t bytes);
+
+}  // namespace ergotune::inject::cuda

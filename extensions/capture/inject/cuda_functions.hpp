@@ -1,0 +1,48 @@
+// Which code a program's handles of modules, libraries and functions stand for: noted while the program loads it.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/kernel_source/signature.hpp"
+#include "capture/inject/cuda_driver.hpp"
+
+namespace ergotune::inject::cuda {
+
+/// A kernel's name as people know it: without the list of arguments.
+std::string display_name(const kernel_source::Demangled& name);
+
+class Functions {
+ public:
+  /// The process's own; lives for ever.
+  static Functions& get();
+
+  /// A module or a library was loaded from `image`: ELF, a fat binary, or PTX's text.
+  void loaded(Handle code, const void* image);
+  /// The same code under another handle: a library's module, a kernel's function.
+  void same_code(Handle code, Handle other);
+  void same_function(Handle kernel, Handle function);
+  void found(Handle code, Handle function, const char* symbol);
+  /// The functions that were in it, none of which is valid any more.
+  std::vector<Handle> unloaded(Handle code);
+
+  /// Empty for a function that was not seen being looked up.
+  std::string symbol_of(Handle function) const;
+  /// The same for the same kernel in every run of a program: its symbol, a hash of what it was loaded from, and what
+  /// the driver reports of its code.
+  std::string identity_of(Handle function, const std::string& symbol) const;
+
+ private:
+  struct Function {
+    std::string symbol;
+    Handle code = nullptr;
+  };
+  mutable std::mutex mutex_;
+  std::unordered_map<Handle, std::string> images_;
+  std::unordered_map<Handle, Function> functions_;
+};
+
+}  // namespace ergotune::inject::cuda

@@ -1,0 +1,234 @@
+#include "capture/inject/cuda_tuned.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <shared_mutex>
+#include <sstream>
+
+#include "base/kernel_source/signature.hpp"
+#include "capture/inject/cuda_functions.hpp"
+#include "capture/inject/session.hpp"
+
+namespace ergotune::inject::cuda {
+namespace {
+
+using State = TunedLaunch::State;
+
+/// A program that never launches twice alike is not worth asking for each.
+constexpr std::size_t kMostShapes = 64;
+/// Launches that changed nothing, and so verified nothing.
+constexpr int kMostAttempts = 8;
+
+using Key = std::pair<Handle, Handle>;  // function and context
+struct Known {
+  std::shared_mutex mutex;
+  std::map<Key, std::vector<std::shared_ptr<TunedLaunch>>> launches;
+};
+Known& known() {
+  static Known* const all = new Known;
+  return *all;
+}
+
+/// Calls of ours do not end another thread's recording of a graph.
+class Relaxed {
+ public:
+  Relaxed() { exchange(); }
+  ~Relaxed() { exchange(); }
+  Relaxed(const Relaxed&) = delete;
+  Relaxed& operator=(const Relaxed&) = delete;
+
+ private:
+  void exchange() {
+    if (const auto function = Driver::get().cuThreadExchangeStreamCaptureMode) (void)function(&mode_);
+  }
+  int mode_ = 2;
+};
+
+bool is_recording(Handle stream) {
+  int status = 0;
+  const auto query = Driver::get().cuStreamIsCapturing;
+  return !query || query(stream, &status) != 0 || status != 0;
+}
+
+std::string device_name() {
+  char name[256] = {};
+  int device = 0;
+  const Driver& driver = Driver::get();
+  return driver.cuCtxGetDevice(&device) == 0 && driver.cuDeviceGetName(name, sizeof name - 1, device) == 0 ? name : "";
+}
+
+/// Loads what the answer holds; empty, or why it cannot be launched.
+std::string load(TunedLaunch& tuned, const std::string& code, const std::string& function, Handle own) {
+  const Driver& driver = Driver::get();
+  Handle module = nullptr;
+  if (const int failed = driver.cuModuleLoadDataEx(&module, code.c_str(), 0, nullptr, nullptr); failed != 0)
+    return "its code cannot be loaded (" + std::to_string(failed) + ")";
+  Handle& found = tuned.replacement.function;
+  if (const int failed = driver.cuModuleGetFunction(&found, module, function.c_str()); failed != 0)
+    return "it has no kernel of that name (" + std::to_string(failed) + ")";
+  if (parameters_of(found) != parameters_of(own)) return "it has other arguments";
+  constexpr unsigned kAlwaysAllowed = 48 << 10;
+  constexpr int kDynamicShared = 8;
+  if (tuned.replacement.shared_bytes > kAlwaysAllowed &&
+      driver.cuFuncSetAttribute(found, kDynamicShared, static_cast<int>(tuned.replacement.shared_bytes)) != 0)
+    return "it needs more shared memory than there is";
+  return {};
+}
+
+/// use, description, code, options, function, global, block, shared bytes, tolerances, types
+constexpr std::size_t kAnswer = 15;
+
+std::string read_answer(const capture::Message& answer, TunedLaunch& tuned, Handle own) {
+  tuned.description = answer[1];
+  for (std::size_t d = 0; d < 3; ++d) {
+    const std::uint64_t global = std::strtoull(answer[5 + d].c_str(), nullptr, 10);
+    const std::uint64_t block = std::strtoull(answer[8 + d].c_str(), nullptr, 10);
+    if (global == 0 || block == 0 || global % block || block > 1024) return "its geometry makes no sense";
+    tuned.replacement.grid[d] = static_cast<unsigned>(global / block);
+    tuned.replacement.block[d] = static_cast<unsigned>(block);
+  }
+  tuned.replacement.shared_bytes = static_cast<unsigned>(std::strtoull(answer[11].c_str(), nullptr, 10));
+  tuned.tolerances.absolute = std::strtod(answer[12].c_str(), nullptr);
+  tuned.tolerances.relative = std::strtod(answer[13].c_str(), nullptr);
+  std::istringstream types(answer[14]);
+  for (std::string type; std::getline(types, type, ',');) tuned.tolerances.types.push_back(type);
+  return load(tuned, answer[2], answer[4], own);
+}
+
+void ask(TunedLaunch& tuned, const Call& call) {
+  static const int registered = std::atexit([] {
+    try {
+      report_tuned();
+    } catch (...) {
+    }
+  });
+  (void)registered;
+  const std::string symbol = Functions::get().symbol_of(call.function);
+  if (symbol.empty()) return;
+  tuned.kernel = display_name(kernel_source::demangled(symbol));
+  capture::Message question{"launch", tuned.kernel, Functions::get().identity_of(call.function, symbol), "",
+                            device_name()};
+  append_launch(question, call.shape, call.shared_bytes);
+  const capture::Message answer = Session::get().ask(question);
+  if (answer.size() != kAnswer || answer[0] != "use") return;
+  const std::string failure = read_answer(answer, tuned, call.function);
+  if (failure.empty())
+    tuned.state = State::unverified;
+  else
+    Session::get().tell({"failed", tuned.kernel, tuned.description, failure});
+}
+
+std::shared_ptr<TunedLaunch> find(const Call& call, Handle context) {
+  const std::shared_lock lock(known().mutex);
+  const auto of_function = known().launches.find({call.function, context});
+  if (of_function == known().launches.end()) return nullptr;
+  for (const auto& one : of_function->second)
+    if (one->requested_shared == call.shared_bytes && one->requested.global == call.shape.global &&
+        one->requested.block == call.shape.block)
+      return one;
+  static const auto left = std::make_shared<TunedLaunch>();
+  return of_function->second.size() >= kMostShapes ? left : nullptr;
+}
+
+/// Null where another thread asks for the same.
+std::shared_ptr<TunedLaunch> add(const Call& call, Handle context) {
+  auto tuned = std::make_shared<TunedLaunch>();
+  tuned->requested = call.shape;
+  tuned->requested_shared = call.shared_bytes;
+  const std::lock_guard lock(known().mutex);
+  auto& of_function = known().launches[{call.function, context}];
+  for (const auto& one : of_function)
+    if (one->requested_shared == call.shared_bytes && one->requested.global == call.shape.global &&
+        one->requested.block == call.shape.block)
+      return nullptr;
+  of_function.push_back(tuned);
+  return tuned;
+}
+
+/// The program's own launch's code, or nullopt where it was not launched.
+std::optional<int> launch_both(const Call& call, TunedLaunch& tuned, LaunchKernel* own) {
+  using Verdict = Verification::Verdict;
+  const std::unique_lock lock(tuned.verifying, std::try_to_lock);
+  if (!lock || tuned.state != State::unverified) return std::nullopt;
+  const Relaxed relaxed;
+  Verification verification = verify(call, tuned.replacement, tuned.tolerances, own);
+  if (verification.verdict == Verdict::unchanged && ++tuned.attempts < kMostAttempts) return verification.own;
+  if (verification.verdict == Verdict::unchanged)
+    verification.reason = "its launches changed no memory, so that it cannot be verified";
+  tuned.state = verification.verdict == Verdict::same ? State::used : State::left;
+  if (tuned.state == State::left) Session::get().tell({"failed", tuned.kernel, tuned.description, verification.reason});
+  return verification.own;
+}
+
+void report(TunedLaunch& tuned) {
+  const std::uint64_t launches = tuned.launches.exchange(0);
+  if (launches == 0) return;
+  unsigned grid[3], block[3];
+  std::copy_n(tuned.replacement.grid.begin(), 3, grid);
+  std::copy_n(tuned.replacement.block.begin(), 3, block);
+  Session::get().tell(
+      {"used", tuned.kernel, tuned.description, description_of(shape_of(grid, block)), std::to_string(launches)});
+}
+
+bool is_able(const Driver& driver) {
+  return driver.cuMemAlloc_v2 && driver.cuMemFree_v2 && driver.cuMemcpyDtoDAsync_v2 && driver.cuMemcpyDtoHAsync_v2 &&
+         driver.cuStreamSynchronize && driver.cuModuleLoadDataEx && driver.cuModuleGetFunction &&
+         driver.cuFuncSetAttribute && driver.cuCtxGetDevice && driver.cuDeviceGetName && driver.cuCtxGetCurrent;
+}
+
+}  // namespace
+
+std::optional<int> launch_tuned(const Call& call, LaunchKernel* own) {
+  static const bool able = is_able(Driver::get());
+  Handle context = nullptr;
+  if (!able || Driver::get().cuCtxGetCurrent(&context) != 0 || !context) return std::nullopt;
+  std::shared_ptr<TunedLaunch> tuned = find(call, context);
+  if (!tuned) {
+    if (is_recording(call.stream) || call.shape.global[0] * call.shape.global[1] * call.shape.global[2] == 0)
+      return std::nullopt;
+    tuned = add(call, context);
+    if (!tuned) return std::nullopt;
+    const Relaxed relaxed;
+    ask(*tuned, call);
+  }
+  if (tuned->state == State::unverified && !is_recording(call.stream)) return launch_both(call, *tuned, own);
+  if (tuned->state != State::used) return std::nullopt;
+  void* packed[] = {reinterpret_cast<void*>(1), const_cast<std::byte*>(call.packed), reinterpret_cast<void*>(2),
+                    const_cast<std::size_t*>(&call.packed_bytes), nullptr};
+  const int code = tuned->replacement.launch(own, call.stream, call.parameters, call.packed ? packed : nullptr);
+  if (code == 0) {
+    ++tuned->launches;
+    return code;
+  }
+  tuned->state = State::left;
+  Session::get().tell({"failed", tuned->kernel, tuned->description, "it could not be launched"});
+  return std::nullopt;
+}
+
+std::optional<Replacement> verified_for(const Call& call) {
+  Handle context = nullptr;
+  const auto query = Driver::get().cuCtxGetCurrent;
+  if (!query || query(&context) != 0) return std::nullopt;
+  const std::shared_ptr<TunedLaunch> tuned = find(call, context);
+  if (!tuned || tuned->state != State::used) return std::nullopt;
+  ++tuned->launches;
+  return tuned->replacement;
+}
+
+void forget_tuned(Handle function) {
+  const std::lock_guard lock(known().mutex);
+  std::erase_if(known().launches, [&](const auto& one) {
+    if (function && one.first.first != function) return false;
+    for (const auto& tuned : one.second) report(*tuned);
+    return true;
+  });
+}
+
+void report_tuned() {
+  const std::shared_lock lock(known().mutex);
+  for (const auto& [key, of_function] : known().launches)
+    for (const auto& tuned : of_function) report(*tuned);
+}
+
+}  // namespace ergotune::inject::cuda

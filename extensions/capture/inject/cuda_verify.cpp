@@ -1,0 +1,208 @@
+#include "capture/inject/cuda_verify.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+
+#include "capture/inject/session.hpp"
+#include "capture/scalar_type.hpp"
+
+namespace ergotune::inject::cuda {
+namespace {
+
+/// A word of an argument, or of what it points to, may be an address only within so much of the launch's memory.
+constexpr int kWindow = 36;
+constexpr std::size_t kMostLookups = 10'000;
+
+struct Copy {
+  Allocation original;
+  Address copy = 0;
+};
+
+void check(int code, const char* what) {
+  if (code != 0) throw std::runtime_error(std::string(what) + " (" + std::to_string(code) + ")");
+}
+
+class BothLaunches {
+ public:
+  BothLaunches(const Call& call, const Tolerances& tolerances)
+      : driver_(Driver::get()), call_(call), tolerances_(tolerances), arguments_(arguments_of(call)) {}
+  ~BothLaunches() {
+    for (const Copy& copy : copies_)
+      if (copy.copy) (void)driver_.cuMemFree_v2(copy.copy);
+  }
+  BothLaunches(const BothLaunches&) = delete;
+  BothLaunches& operator=(const BothLaunches&) = delete;
+
+  Verification run(const Replacement& tuned, LaunchKernel* launch) {
+    Verification verification;
+    copy_memory();
+    Replacement as_it_is{call_.function, {}, {}, static_cast<unsigned>(call_.shared_bytes)};
+    for (std::size_t d = 0; d < 3; ++d) {
+      as_it_is.block[d] = static_cast<unsigned>(call_.shape.block[d]);
+      as_it_is.grid[d] = static_cast<unsigned>(call_.shape.global[d] / call_.shape.block[d]);
+    }
+    std::vector<void*> own = pointers_to(arguments_);
+    verification.own = as_it_is.launch(launch, call_.stream, own.data(), nullptr);
+    try {
+      check(*verification.own, "the program's own launch failed");
+      std::vector<ArgumentBytes> moved = relocated();
+      std::vector<void*> others = pointers_to(moved);
+      check(tuned.launch(launch, call_.stream, others.data(), nullptr), "it could not be launched");
+      check(driver_.cuStreamSynchronize(call_.stream), "it failed");
+      compare(verification);
+    } catch (const std::exception& error) {
+      verification.reason = error.what();
+    }
+    return verification;
+  }
+
+ private:
+  static std::vector<void*> pointers_to(std::vector<ArgumentBytes>& arguments) {
+    std::vector<void*> pointers;
+    for (ArgumentBytes& bytes : arguments) pointers.push_back(bytes.data());
+    return pointers;
+  }
+
+  template <class F>
+  void for_each_address(F&& visit) const {
+    for (std::size_t i = 0; i < arguments_.size(); ++i)
+      for (std::size_t at = 0; at + sizeof(Address) <= arguments_[i].size(); at += sizeof(Address)) {
+        const Address address = address_in(arguments_[i], at);
+        if (const auto allocation = allocation_of(address)) {
+          visit(i, at, address, *allocation);
+        } else if (int type = 0; address >= 4096 && driver_.cuPointerGetAttribute &&
+                                 driver_.cuPointerGetAttribute(&type, 2, address) == 0) {
+          throw std::runtime_error("it is given memory of the host, which cannot be copied for verification");
+        }
+      }
+  }
+
+  void copy_memory() {
+    if (arguments_.size() != parameters_of(call_.function).size() || arguments_.empty())
+      throw std::runtime_error("this driver does not report its arguments, so that it cannot be verified");
+    check(driver_.cuStreamSynchronize(call_.stream), "the stream cannot be waited for");
+    for_each_address([&](std::size_t i, std::size_t, Address address, const Allocation& allocation) {
+      roots_[address] = i;
+      if (std::none_of(copies_.begin(), copies_.end(),
+                       [&](const Copy& copy) { return copy.original.begin == allocation.begin; }))
+        copies_.push_back({allocation, 0});
+    });
+    std::size_t bytes = 0;
+    for (const Copy& copy : copies_) bytes += copy.original.bytes;
+    if (bytes > Session::get().wishes().most_bytes)
+      throw std::runtime_error("its memory has " + size_text(bytes) +
+                               ", too much to copy for verification (--most-memory)");
+    for (Copy& copy : copies_) {
+      check(driver_.cuMemAlloc_v2(&copy.copy, copy.original.bytes), "no memory for the copies of its data");
+      check(driver_.cuMemcpyDtoDAsync_v2(copy.copy, copy.original.begin, copy.original.bytes, call_.stream),
+            "its data cannot be copied");
+      look_for_addresses(before_.emplace_back(read(copy.original.begin, copy.original.bytes)));
+    }
+  }
+
+  std::vector<std::byte> read(Address address, std::size_t bytes) const {
+    std::vector<std::byte> contents(bytes);
+    check(driver_.cuMemcpyDtoHAsync_v2(contents.data(), address, bytes, call_.stream), "its data cannot be read");
+    check(driver_.cuStreamSynchronize(call_.stream), "its data cannot be read");
+    return contents;
+  }
+
+  /// The tuned launch would follow an address in its copies to the program's own data.
+  void look_for_addresses(const std::vector<std::byte>& contents) {
+    for (std::size_t at = 0; at + sizeof(Address) <= contents.size(); at += sizeof(Address)) {
+      const Address word = address_in(contents, at);
+      const auto near = [&](const Copy& copy) { return (word ^ copy.original.begin) >> kWindow == 0; };
+      if (std::none_of(copies_.begin(), copies_.end(), near)) continue;
+      if (++lookups_ > kMostLookups || allocation_of(word))
+        throw std::runtime_error("its data hold addresses, so that it cannot be verified on copies");
+    }
+  }
+
+  std::vector<ArgumentBytes> relocated() const {
+    std::vector<ArgumentBytes> moved = arguments_;
+    for_each_address([&](std::size_t i, std::size_t at, Address address, const Allocation& allocation) {
+      for (const Copy& copy : copies_) {
+        if (copy.original.begin != allocation.begin) continue;
+        const Address there = copy.copy + (address - allocation.begin);
+        std::memcpy(moved[i].data() + at, &there, sizeof there);
+      }
+    });
+    return moved;
+  }
+
+  void compare(Verification& verification) const {
+    using Verdict = Verification::Verdict;
+    verification.verdict = Verdict::unchanged;
+    for (std::size_t c = 0; c < copies_.size(); ++c) {
+      const Copy& copy = copies_[c];
+      const std::vector<std::byte> own = read(copy.original.begin, copy.original.bytes);
+      const std::vector<std::byte> tuned = read(copy.copy, copy.original.bytes);
+      if (own != before_[c]) verification.verdict = Verdict::same;
+      if (own != tuned && !is_close(copy.original, own, tuned)) {
+        verification.verdict = Verdict::different;
+        verification.reason = "its results differ from those of the program's own launch";
+        return;
+      }
+    }
+  }
+
+  /// Each part of an allocation by the type of the argument that points there.
+  bool is_close(const Allocation& allocation, const std::vector<std::byte>& own,
+                const std::vector<std::byte>& tuned) const {
+    std::size_t from = 0;
+    std::string type;
+    const auto part_is_close = [&](std::size_t to) {
+      return std::equal(own.begin() + static_cast<std::ptrdiff_t>(from), own.begin() + static_cast<std::ptrdiff_t>(to),
+                        tuned.begin() + static_cast<std::ptrdiff_t>(from)) ||
+             (type == "float32" && numbers_are_close<float>(own, tuned, from, to)) ||
+             (type == "float64" && numbers_are_close<double>(own, tuned, from, to));
+    };
+    for (auto root = roots_.lower_bound(allocation.begin);
+         root != roots_.end() && root->first < allocation.begin + allocation.bytes; ++root) {
+      const std::size_t at = root->first - allocation.begin;
+      if (!part_is_close(at)) return false;
+      from = at;
+      type = root->second < tolerances_.types.size() ? tolerances_.types[root->second] : std::string();
+    }
+    return part_is_close(own.size());
+  }
+
+  template <class T>
+  bool numbers_are_close(const std::vector<std::byte>& own, const std::vector<std::byte>& tuned, std::size_t from,
+                         std::size_t to) const {
+    for (std::size_t at = from; at + sizeof(T) <= to; at += sizeof(T)) {
+      T a{}, b{};
+      std::memcpy(&a, own.data() + at, sizeof a);
+      std::memcpy(&b, tuned.data() + at, sizeof b);
+      const bool same = std::memcmp(&a, &b, sizeof a) == 0;
+      if (!same && !(std::abs(a - b) <= std::max<double>(tolerances_.absolute, tolerances_.relative * std::abs(a))))
+        return false;
+    }
+    return true;
+  }
+
+  const Driver& driver_;
+  const Call& call_;
+  const Tolerances& tolerances_;
+  std::vector<ArgumentBytes> arguments_;
+  std::vector<Copy> copies_;
+  std::vector<std::vector<std::byte>> before_;
+  /// Addresses that arguments hold, and which argument.
+  std::map<Address, std::size_t> roots_;
+  std::size_t lookups_ = 0;
+};
+
+}  // namespace
+
+Verification verify(const Call& call, const Replacement& tuned, const Tolerances& tolerances, LaunchKernel* launch) {
+  try {
+    return BothLaunches(call, tolerances).run(tuned, launch);
+  } catch (const std::exception& error) {
+    return {Verification::Verdict::impossible, error.what(), std::nullopt};
+  }
+}
+
+}  // namespace ergotune::inject::cuda

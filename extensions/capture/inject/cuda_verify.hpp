@@ -1,0 +1,50 @@
+// A tuned launch held against the program's own: both get the same data, the tuned one in copies.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "capture/inject/cuda_call.hpp"
+
+namespace ergotune::inject::cuda {
+
+/// cuLaunchKernel.
+using LaunchKernel = int(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**,
+                         void**);
+
+/// What is launched instead.
+struct Replacement {
+  Handle function = nullptr;
+  std::array<unsigned, 3> grid{1, 1, 1}, block{1, 1, 1};
+  unsigned shared_bytes = 0;
+
+  int launch(LaunchKernel* launch, Handle stream, void** parameters, void** extra) const {
+    return launch(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared_bytes, stream, parameters,
+                  extra);
+  }
+};
+
+struct Tolerances {
+  double absolute = 0, relative = 0;
+  /// Element types of the arguments' buffers ("float32"); empty where none is known: then bytes are compared.
+  std::vector<std::string> types;
+};
+
+struct Verification {
+  enum class Verdict {
+    same,
+    unchanged,  ///< the launch changed nothing, so that nothing is known
+    different,
+    impossible
+  } verdict = Verdict::impossible;
+  std::string reason;
+  /// What the program's own launch returned; nullopt where it was not launched.
+  std::optional<int> own;
+};
+
+/// Everything is queued on the launch's stream and waited for.
+Verification verify(const Call& call, const Replacement& tuned, const Tolerances& tolerances, LaunchKernel* launch);
+
+}  // namespace ergotune::inject::cuda
