@@ -21,7 +21,8 @@ namespace {
 
 std::vector<std::unique_ptr<Sensor>> sensors_of(const Target& target, const LiveOptions& live, Control* control) {
   std::vector<std::unique_ptr<Sensor>> sensors;
-  if (!live.energy) return sensors;
+  const bool reported = target.problem.program->output.contains("energy");  // by the program itself
+  if (!live.energy || (reported && live.sensors.empty())) return sensors;
   if (live.sensors.empty() && control && control->id() != "cpufreq") {
     // The best one of the GPU whose clocks are set.
     sensors.push_back(open_sensor(control->id()));

@@ -276,6 +276,24 @@ TEST(Program, EnergyIsThatOfTheProcessor) {
   }
 }
 
+// Energy of a parallel program by the sensors of its nodes; this machine has none.
+TEST(Program, NeedsNoSensorWhereItReportsItsEnergy) {
+  TemporaryFolder folder;
+  const std::string meter = "--sensor \\\"command:sh -c 'while :; do echo 50; sleep 0.05; done'\\\"";
+  folder.write("n.toml",
+               "name = \"n\"\nobjective = \"energy\"\n[parameters]\nNAP = [0.4, 1.2]\n[program]\ncommand = [\"sh\", "
+               "\"-c\", \"" +
+                   ergotune_program() + " energy --node-command '{} --node a' --node-command '{} --node b' " + meter +
+                   " -o {{run}}/job.json -- sleep {{NAP}} && cat {{run}}/job.json\"]\n"
+                   "output = { energy = '^  \"joules\": ([0-9.e+]+)' }\n");
+  setenv("ERGOTUNE_SYSFS_ROOT", (folder.path() / "nothing").c_str(), 1);
+  const ProcessResult result = ergotune(folder, tune("n.toml", {"--no-store", "--no-confirm"}), 240);
+  unsetenv("ERGOTUNE_SYSFS_ROOT");
+  const auto document = json_of(result);
+  EXPECT_EQ(document["best"]["configuration"]["NAP"], 0.4) << result.err;
+  EXPECT_NEAR(document["best"]["quantities"]["energy"]["value"].get<double>(), 2 * 50 * 0.4, 8) << document["best"];
+}
+
 /// A program that uses the fake GPU: so many cycles of its core clock, and a part that no clock makes faster.
 const char* const kGpuApp = R"c(
 #include <dlfcn.h>
