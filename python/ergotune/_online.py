@@ -70,14 +70,16 @@ class Session:
     Args:
         problem: a :class:`Problem`, or the path of a problem file.
         bound: 0.05 is 5 %.
+        own_rounds: trials are the loop's own rounds, five with each configuration, in this process. They cost a compilation and what
+            a slower configuration takes longer, but outputs are not compared: for configurations that are known to be right.
         settings: what a problem file may say under [tune] (budget, strategy, store, device ...).
     """
 
-    def __init__(self, problem: ProblemOrFile, *, bound: float = 0.05, **settings: Unpack[AllSettings]) -> None:
-        plain = _plain_settings(settings, ("bound",))
+    def __init__(self, problem: ProblemOrFile, *, bound: float = 0.05, own_rounds: bool = False, **settings: Unpack[AllSettings]) -> None:
+        plain = _plain_settings(settings, ("bound", "own_rounds"))
         plain["worker_command"] = _command.worker()
         loaded = _loaded(problem, plain.get("device"))
-        self._core = _core.Session(loaded, plain, bound)
+        self._core = _core.Session(loaded, plain, bound, own_rounds)
         self._store: str = plain.get("store") or ""
 
     def next_round(self) -> Row:

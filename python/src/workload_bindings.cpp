@@ -76,7 +76,7 @@ py::dict round_dict(const Session& session, const OnlineIteration& round) {
 
 void bind_session(py::module_& module) {
   py::class_<Session>(module, "Session", "Rounds of a workload that an application runs, tuned on the way.")
-      .def(py::init([](const ProblemFile& problem, const py::dict& settings, double bound) {
+      .def(py::init([](const ProblemFile& problem, const py::dict& settings, double bound, bool own_rounds) {
              if (!(bound >= 0))
                throw UserError("bound is a share of the rounds' time, such as 0.05, not " + std::to_string(bound));
              ProblemFile adapted = problem;
@@ -87,11 +87,12 @@ void bind_session(py::module_& module) {
                setup.worker_command = settings["worker_command"].cast<std::vector<std::string>>();
              OnlineOptions options;
              options.bound = bound;
+             options.own_rounds = own_rounds;
              options.session = SessionOptions::from(adapted.run);
              py::gil_scoped_release released;
              return std::make_unique<Session>(std::move(adapted), std::move(setup), std::move(options));
            }),
-           py::arg("problem"), py::arg("settings"), py::arg("bound"))
+           py::arg("problem"), py::arg("settings"), py::arg("bound"), py::arg("own_rounds") = false)
       .def("next_round",
            [](Session& session) {
              OnlineIteration round;

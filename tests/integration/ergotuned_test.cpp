@@ -238,7 +238,7 @@ TEST_F(Ergotuned, RefusesFoldersAndFilesThatOthersCouldHaveMade) {
   std::filesystem::rename(policy + ".real", policy);
   std::ofstream(place.root() / "precious") << "text";
   std::filesystem::create_symlink(place.root() / "precious", socket);
-  refused("no socket");
+  refused("not a socket");
   EXPECT_EQ(place.get("/precious"), "text");
   std::filesystem::remove(socket);
   chmod((place.root() / "run").c_str(), 0777);

@@ -141,6 +141,21 @@ TEST(AnalyseCommand, TellsOfTheRecordedA100Gemm) {
   EXPECT_TRUE(document["centrality"]["objectives"].contains("energy"));
 }
 
+TEST(AnalyseCommand, OfASimulatedDeviceIsThatOfItsSearchedSpace) {
+  const std::string problem = (test::recorded_data() / "../../../examples/clocks/simulated_gemm.toml").string();
+  const ProcessResult whole = command({"analyse", problem, "--device", "sim:a100", "--no-centrality", "--json"});
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  const ProcessResult searched = command({"tune", problem, "--device", "sim:a100", "--strategy", "brute_force",
+                                          "--no-store", "--no-confirm", "--objective", "energy", "--json", "-q"});
+  ASSERT_EQ(searched.exit_code, 0) << searched.err;
+  const Json document = Json::parse(whole.out), tuned = Json::parse(searched.out);
+  EXPECT_EQ(document["configurations"], tuned["space"]);
+  EXPECT_DOUBLE_EQ(document["quadrants"]["most_efficient"]["energy"].get<double>(),
+                   tuned["best"]["quantities"]["energy"]["value"].get<double>());
+  EXPECT_TRUE(document["centrality"]["objectives"].empty());
+  EXPECT_EQ(command({"analyse", problem, "--device", "cuda:0"}).exit_code, 2) << "it measures nothing";
+}
+
 TEST(AnalyseCommand, MeasuresTheDifficultyOfElevenThousandConfigurations) {
   const auto file = test::recorded_data() / "caches/dedispersion_MI250X.json.gz";
   const ProcessResult result = command({"analyse", file.string(), "--json"});

@@ -12,8 +12,8 @@ if not any(device["backend"] == "opencl" for device in ergotune.devices()):
     pytest.skip("no OpenCL device", allow_module_level=True)
 
 
-def pipeline():
-    text = (FOLDER / "pipeline.cl").read_text()
+def pipeline(before=""):
+    text = before + (FOLDER / "pipeline.cl").read_text()
     problem = ergotune.Problem("pipeline")
     problem.set_constants({"N": 4096, "REPEAT": 4})
     problem.add_kernel("scale")
@@ -95,6 +95,33 @@ def test_a_small_bound_is_kept():
     assert all(row["tried"] is None for row in rows)
     with pytest.raises(ergotune.UserError, match='no buffer "q"'):
         session.read("q")
+
+
+def test_trials_can_be_the_loops_own_rounds(tmp_path):
+    settings = dict(device="opencl", strategy="brute_force", store=str(tmp_path / "s.db"), own_rounds=True)
+    session = ergotune.Session(pipeline(), bound=1e5, **settings)
+    tried = []
+    for step in range(60):
+        session.write("x", np.full(4096, step, np.float32))
+        row = session.next_round()
+        assert np.allclose(session.read("y"), 2 * step + 2)  # of trials as well: each is a round
+        tried += [row["tried"]] if row["tried"] else []
+        if session.settled:
+            break
+    assert session.settled and session.tried == len(tried) == 3
+    assert session.measurement["quantities"]["time"]["provenance"] == "measured"
+    del session
+    assert ergotune.Session(pipeline(), bound=1e5, **settings).resumed == 4
+
+
+def test_own_rounds_pass_over_what_does_not_compile_and_keep_the_bound():
+    session = ergotune.Session(pipeline("#if defined(BLUR) && BLOCK == 128\n#error\n#endif\n"), bound=1e5, device="opencl",
+                               strategy="brute_force", own_rounds=True)
+    rows = [session.next_round() for _ in range(40)]
+    assert session.settled and session.tried == 3
+    assert all(row["configuration"]["blur.BLOCK"] == 64 for row in rows) and session.best["blur.BLOCK"] == 64
+    session = ergotune.Session(pipeline(), bound=1e-9, device="opencl", own_rounds=True)
+    assert all(session.next_round()["tried"] is None for _ in range(40))
 
 
 REFERENCE = """

@@ -3,8 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
+#include "base/statistics.hpp"
 #include "ergotune/error.hpp"
 #include "tune/ledger/leaderboard.hpp"
 #include "tune/ledger/strategy_source.hpp"
@@ -47,11 +51,77 @@ class OneTrial : public Source {
   bool ended_ = false, under_way_ = false;
 };
 
+/// The next configuration that is not known yet; what is known is given back to the search on the way.
+class NextUnknown : public Source {
+ public:
+  NextUnknown(StrategySource& search, const Ledger& ledger) : search_(search), ledger_(ledger) {}
+  std::vector<ConfigurationRequest> next(std::size_t) override {
+    if (!search_.stop().empty()) return {};
+    std::vector<ConfigurationRequest> wanted = search_.next(1);
+    if (wanted.empty() || ledger_.find(wanted.front().index)) return wanted;
+    found = wanted.front();
+    return {};
+  }
+  void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override {
+    search_.take(wanted, measurement, fresh);
+  }
+  std::optional<ConfigurationRequest> found;
+
+ private:
+  StrategySource& search_;
+  const Ledger& ledger_;
+};
+
+/// Passes the application's own rounds on to the ledger as the measurement of a configuration.
+class OwnRounds : public Evaluator {
+ public:
+  explicit OwnRounds(std::string description) : description_(std::move(description)) {}
+  std::string description() const override { return description_; }
+  Provenance provenance() const override { return Provenance::measured; }
+  void submit(EvaluationRequest request) override { request_ = std::move(request); }
+  std::optional<EvaluationResult> wait(double) override {
+    if (!request_) return std::nullopt;
+    const EvaluationRequest request = *std::exchange(request_, std::nullopt);
+    return EvaluationResult{request.id, request.index, measurement};
+  }
+  std::size_t pending() const override { return request_ ? 1 : 0; }
+  Measurement measurement;  ///< of what is submitted next
+
+ private:
+  std::string description_;
+  std::optional<EvaluationRequest> request_;
+};
+
+/// Rounds with a configuration, at least where it is not far slower than the default.
+constexpr std::size_t kOwnRounds = 5;
+
+/// A configuration on trial in the application's own rounds.
+struct OwnTrial {
+  ConfigurationRequest wanted;
+  std::vector<double> seconds = {};  ///< of the device
+  double compile_seconds = 0;
+
+  Measurement measurement() const {
+    Measurement m;
+    m.times = seconds;
+    m.compile_seconds = compile_seconds;
+    for (const double one : seconds) m.measure_seconds += one;
+    const double middle = mean(seconds);
+    Quantity& time = m.quantities["time"];
+    time.value = middle;
+    time.n = static_cast<std::int64_t>(seconds.size());
+    time.standard_error = seconds.size() > 1 ? std::sqrt(variance(seconds) / static_cast<double>(seconds.size())) : 0;
+    time.method = "mean of the application's own rounds";
+    return m;
+  }
+};
+
 }  // namespace
 
 struct Session::State {
   OnlineOptions options;
   PreparedSession prepared;
+  OwnRounds* own;  ///< the ledger's evaluator, where trials are the application's own rounds; null else
   std::unique_ptr<Ledger> ledger;
   Leaderboard standing;
   StrategySource search;
@@ -65,10 +135,12 @@ struct Session::State {
   double spent = 0, with_default = 0;
   double longest_trial = 0, worst = 0;
   ConfigurationIndex start = 0;
+  std::optional<OwnTrial> trial;
 
   State(Problem problem, SetupOptions setup, OnlineOptions o)
       : options(std::move(o)),
         prepared(prepare_session(std::move(problem), adapted(setup))),
+        own(options.own_rounds ? take_over() : nullptr),
         ledger(prepared.open_ledger()),
         standing(*ledger, *prepared.objective),
         search(*prepared.space, standing, options.session, host_seconds(), {}),
@@ -80,8 +152,13 @@ struct Session::State {
   }
   ~State() { ledger->end_run(settled ? "settled" : "the application has ended"); }
 
+  OwnRounds* take_over();
   void begin();
   void try_one(OnlineIteration& round);
+  void begin_own_trial();
+  bool goes_on(double device_seconds);
+  void end_own_trial(Measurement measurement);
+  void own_round(OnlineIteration& round);
   void use_best();
   double allowance() const;
   double gain() const;
@@ -105,6 +182,14 @@ void Session::State::begin() {
   const auto known = prepared.space->default_configuration();
   if (!known) throw UserError("the default configuration is not in the search space: rounds cannot begin with it");
   start = *known;
+  if (own && !standing.seen(start)) {
+    const double began = host_seconds();
+    application.use(prepared.space->configuration(start));
+    longest_trial = host_seconds() - began;
+    running = start;
+    trial = OwnTrial{{.index = start}, {}, longest_trial};
+    return;
+  }
   if (!standing.seen(start)) {
     ListSource first({start}, [&](const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) {
       search.learn(wanted, measurement, fresh);
@@ -123,15 +208,95 @@ void Session::State::begin() {
   use_best();
 }
 
+OwnRounds* Session::State::take_over() {
+  auto rounds = std::make_unique<OwnRounds>(prepared.evaluator->description());
+  OwnRounds* evaluator = rounds.get();
+  prepared.live = nullptr;  // nothing is measured beside the application
+  prepared.evaluator = std::move(rounds);
+  return evaluator;
+}
+
+/// The next configuration is compiled and runs from this round on, where that fits into what the bound leaves.
+void Session::State::begin_own_trial() {
+  NextUnknown next(search, *ledger);
+  ledger->drive(next);
+  settled = !next.found;
+  if (settled) return ledger->set_phase("settled");
+  trial = OwnTrial{*next.found};
+  const double began = host_seconds();
+  try {
+    application.use(prepared.space->configuration(next.found->index));
+    running = next.found->index;
+    trial->compile_seconds = host_seconds() - began;
+  } catch (const Error& error) {
+    Measurement failed;
+    failed.status = Status::compile_error;
+    failed.message = error.what();
+    failed.compile_seconds = host_seconds() - began;
+    end_own_trial(std::move(failed));
+  }
+  longest_trial = std::max(longest_trial, host_seconds() - began);
+}
+
+/// Whether the configuration on trial needs further rounds: one that takes far longer than the default is known to
+/// lose.
+bool Session::State::goes_on(double device_seconds) {
+  trial->seconds.push_back(device_seconds);
+  const ConfigurationResult* known = ledger->find(start);
+  const bool loses = known && device_seconds > kCaution * known->measurement.value("time").value_or(device_seconds);
+  return !loses && trial->seconds.size() < kOwnRounds;
+}
+
+void Session::State::end_own_trial(Measurement measurement) {
+  const ConfigurationRequest wanted = std::exchange(trial, std::nullopt)->wanted;
+  own->measurement = std::move(measurement);
+  ListSource one({wanted.index}, [&](const ConfigurationRequest&, const Measurement& taken, bool fresh) {
+    if (wanted.index == start)
+      search.learn(wanted, taken, fresh);
+    else
+      search.take(wanted, taken, fresh);
+    return true;
+  });
+  ledger->drive(one);
+  if (wanted.index == start) {
+    if (!standing.best())
+      throw UserError("the objective \"" + standing.objective().name() +
+                      "\" needs more than the time of rounds, which is what own rounds measure");
+    search.begin();
+  }
+  tried += wanted.index != start;
+  use_best();
+}
+
+void Session::State::own_round(OnlineIteration& round) {
+  const double began = host_seconds();
+  if (!settled && !trial && allowance() > kCaution * longest_trial) begin_own_trial();
+  const double ready = host_seconds();
+  round.configuration = running;
+  round.device_seconds = application.run();
+  const double device_seconds = round.device_seconds, ran = host_seconds() - ready;
+  const ConfigurationResult* known = ledger->find(start);
+  const double before = known ? known->measurement.value("time").value_or(device_seconds) : device_seconds;
+  with_default += trial ? ran - device_seconds + before : ran * gain();
+  if (trial && !goes_on(device_seconds)) {
+    if (trial->wanted.index != start) round.tried = trial->wanted.index;
+    end_own_trial(trial->measurement());
+  }
+  round.seconds = host_seconds() - began;
+  spent += round.seconds;
+}
+
 /// s that may still be spent.
 double Session::State::allowance() const { return (1 + options.bound) * with_default - spent; }
 
-/// How much faster than the default the rounds are now, as measured, at the cautious ends of both intervals.
+/// How much faster than the default the rounds are now, as measured, at the cautious ends of both intervals; those of a
+/// few own rounds are too wide for that.
 double Session::State::gain() const {
   if (running == start) return 1;
   const Measurement &now = ledger->find(running)->measurement, &before = ledger->find(start)->measurement;
-  const double one = before.value("time").value_or(0) - before.half_width("time");
-  const double other = now.value("time").value_or(0) + now.half_width("time");
+  const double caution = own ? 0 : 1;
+  const double one = before.value("time").value_or(0) - caution * before.half_width("time");
+  const double other = now.value("time").value_or(0) + caution * now.half_width("time");
   return one > 0 && other > 0 ? one / other : 1;
 }
 
@@ -168,6 +333,13 @@ Session::~Session() = default;
 OnlineIteration Session::next_round() {
   State& state = *state_;
   OnlineIteration round;
+  if (state.own) {
+    state.own_round(round);
+    round.number = ++state.rounds;
+    round.settled = state.settled;
+    state.worst = std::max(state.worst, ratio());
+    return round;
+  }
   const double began = host_seconds();
   if (!state.settled && state.allowance() > kCaution * state.longest_trial) state.try_one(round);
   const double ready = host_seconds();

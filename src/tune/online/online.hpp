@@ -17,6 +17,10 @@ struct OnlineOptions {
   /// What trials may cost in all: a share of the time that the rounds so far would have taken with the default
   /// configuration. What faster configurations save may be spent as well.
   double bound = 0.05;
+  /// Trials are the application's own rounds, a few with each configuration, in this process: they cost a compilation
+  /// and what a slower configuration takes longer. Outputs are not compared: for configurations that are known to be
+  /// right.
+  bool own_rounds = false;
   /// How configurations are chosen, and how many are tried at most (budget).
   SessionOptions session;
 };
@@ -26,13 +30,14 @@ struct OnlineIteration {
   double seconds = 0;                       ///< all that next_round() took, trial included
   double device_seconds = 0;                ///< of the round itself
   ConfigurationIndex configuration = 0;     ///< what the round ran with
-  std::optional<ConfigurationIndex> tried;  ///< what was tried before it
+  std::optional<ConfigurationIndex> tried;  ///< what was tried before it; with own_rounds, whose trial ended with it
   bool settled = false;                     ///< nothing is left to try
 };
 
 /// The rounds run in this process on buffers that the application reads and writes; each runs with a configuration
 /// whose outputs are known to be right: the default at first, later the best so far. Trials run in worker processes on
-/// buffers of their own, so that one that crashes, hangs or computes something else harms no round. Where the problem
+/// buffers of their own, so that one that crashes, hangs or computes something else harms no round, unless own_rounds
+/// asks for another way. Where the problem
 /// names a store, what was tried is there the next time.
 class Session {
  public:
