@@ -236,14 +236,6 @@ EXPORT int cuInit(unsigned) {
   if (const int code = enter("cuInit")) return code;
   return std::getenv("FAKE_CUDA_NO_DEVICE") ? 100 : 0;
 }
-EXPORT int cuGetProcAddress_v2(const char* symbol, void** function, int version, std::uint64_t, int* found) {
-  void* const library = dlopen(std::getenv("ERGOTUNE_CUDA"), RTLD_NOW | RTLD_NOLOAD);
-  const std::string name = symbol;
-  *function = library ? dlsym(library, (version >= 12000 ? name + "_v2" : name).c_str()) : nullptr;
-  if (!*function && library) *function = dlsym(library, symbol);
-  if (found) *found = *function ? 0 : 1;
-  return *function ? 0 : 500;
-}
 EXPORT int cuDriverGetVersion(int* version) {
   if (const int code = enter("cuDriverGetVersion")) return code;
   *version = 13000;
@@ -696,4 +688,23 @@ EXPORT int cuGreenCtxStreamCreate(void** stream, void* context, unsigned flags, 
   const int code = cuStreamCreateWithPriority(stream, flags, priority);
   static_cast<Stream*>(*stream)->multiprocessors = static_cast<Green*>(context)->multiprocessors;
   return code;
+}
+
+/// For programs that find everything by it; not by dlsym(), which may be another's.
+EXPORT int cuGetProcAddress_v2(const char* symbol, void** function, int, std::uint64_t, int*) {
+  const auto address = [](auto* known) { return reinterpret_cast<void*>(known); };
+  static const std::map<std::string, void*> functions = {
+      {"cuInit", address(cuInit)},
+      {"cuDevicePrimaryCtxRetain", address(cuDevicePrimaryCtxRetain)},
+      {"cuDevicePrimaryCtxRelease_v2", address(cuDevicePrimaryCtxRelease_v2)},
+      {"cuModuleLoadDataEx", address(cuModuleLoadDataEx)},
+      {"cuModuleUnload", address(cuModuleUnload)},
+      {"cuModuleGetFunction", address(cuModuleGetFunction)},
+      {"cuStreamCreateWithPriority", address(cuStreamCreateWithPriority)},
+      {"cuCtxSetCurrent", address(cuCtxSetCurrent)},
+      {"cuLaunchKernel", address(cuLaunchKernel)},
+      {"cuMemAlloc_v2", address(cuMemAlloc_v2)}};
+  const auto found = functions.find(symbol);
+  *function = found == functions.end() ? nullptr : found->second;
+  return *function ? 0 : 500;
 }
