@@ -276,7 +276,8 @@ def autotune(  # type: ignore[misc]
     Args:
         configs, key, prune_configs_by, reset_to_zero, restore_value, pre_hook, post_hook: as for ``triton.autotune``.
         rep: ms of timed launches per configuration at most: ``max_seconds`` in another unit.
-        warmup, use_cuda_graph: ignored with a warning: ergotune warms up by itself, and records graphs wherever they can be.
+        warmup: ignored with a warning: ergotune warms up by itself.
+        use_cuda_graph: launches follow each other, as in Triton's graphs: ``cold_cache=False``.
         do_bench: refused; use ``triton.autotune(do_bench=ergotune.triton.do_bench("energy"))`` for Triton's own search.
         cache_results: False: nothing is kept on disk.
         space: instead of ``configs``: parameters and their values, of which ``num_warps``, ``num_stages``, ``num_ctas`` and
@@ -288,7 +289,9 @@ def autotune(  # type: ignore[misc]
         absolute_tolerance, relative_tolerance: as for :func:`tune_callable`.
         in_process: False: configurations run in a worker process with copies of the tensors, so that a crash or a hang is the status of one
             of them. The worker imports the module of the kernel (a script needs ``if __name__ == "__main__":``).
-        seconds, quiet, settings: as for :func:`tune`: ``objective="energy * time"``, ``budget=30``, ``store="results.db"``.
+        seconds, quiet, settings: as for :func:`tune`: ``objective="energy * time"``, ``budget=30``, ``store="results.db"``. Where the
+            objective is the time, ``cold_cache`` is True unless given: the L2 cache is flushed before each launch, as by
+            ``triton.testing.do_bench``.
     """
     if do_bench is not None:
         raise TypeError("do_bench: ergotune measures by itself; triton.autotune(do_bench=ergotune.triton.do_bench(objective)) keeps Triton's search")
@@ -298,12 +301,13 @@ def autotune(  # type: ignore[misc]
         raise TypeError("configs is a list of triton.Config and space a dict of parameters and values: give one of them")
     if space is not None and prune_configs_by:
         raise TypeError("prune_configs_by needs configs; a space has restrictions")
-    ignored = [name for name, given in (("warmup", warmup is not None), ("use_cuda_graph", use_cuda_graph)) if given]
-    if ignored:
-        warnings.warn(f"{' and '.join(ignored)}: ignored, since ergotune warms up by itself and records graphs wherever they can be",
-                      stacklevel=2)
+    if warmup is not None:
+        warnings.warn("warmup: ignored, since ergotune warms up by itself", stacklevel=2)
+    if use_cuda_graph:
+        settings.setdefault("cold_cache", False)
     if rep is not None:
         settings.setdefault("max_seconds", 1e-3 * rep)
+    settings.setdefault("cold_cache", _flushes(settings.get("objective")))
     how: Dict[str, Any] = {
         **settings, "verify": reference if reference is not None else None if verify else False, "seconds": seconds, "quiet": quiet, "in_process": in_process,
         "restrictions": [restrictions] if isinstance(restrictions, str) or callable(restrictions) else list(restrictions),
@@ -318,6 +322,11 @@ def autotune(  # type: ignore[misc]
     return decorate
 
 
+def _flushes(objective: Optional[str]) -> bool:
+    """Energy is measured over launches that follow each other, and what is weighed against it has to be measured alike."""
+    return objective in (None, "time")
+
+
 def do_bench(objective: str = "energy", **settings: Unpack[Settings]) -> Callable[..., Any]:  # type: ignore[misc]
     """For ``triton.autotune(..., do_bench=ergotune.triton.do_bench("energy"))``: Triton's own search by another objective.
 
@@ -329,8 +338,9 @@ def do_bench(objective: str = "energy", **settings: Unpack[Settings]) -> Callabl
         import torch
 
         device = f"{_gpu_backend()}:{torch.cuda.current_device()}" if torch.cuda.is_available() else "host"
+        how = {"device": device, "confirm": False, "quiet": True, "cold_cache": _flushes(objective), **settings}
         result = tune_callable(_Call(kernel_call), {"configuration": [0]}, in_process=True, verify=False, name="do_bench",
-                               objective=objective, **{"device": device, "confirm": False, "quiet": True, **settings})
+                               objective=objective, **how)
         best = result.document["best"]
         if not best:
             return [float("inf")] * 3 if quantiles else float("inf")

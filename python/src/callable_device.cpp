@@ -2,6 +2,8 @@
 // that they are timed, observed and kept as any kernel is (ergotune/_callables).
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "bindings.hpp"
 #include "device/decorator.hpp"
 #include "ergotune/error.hpp"
@@ -101,6 +103,10 @@ class CallableKernel : public LoadedKernel {
     in_python([&] { kernel_->attr("launch")(count); });
   }
 
+  /// One launch as the device has recorded it: null before the first, and where it cannot be recorded.
+  std::unique_ptr<LaunchGraph> graph;
+  bool tried_graph = false;
+
  private:
   Held kernel_;
   Resources resources_;
@@ -127,7 +133,8 @@ class CallableDevice : public Device {
   void launch(LoadedKernel& kernel, std::size_t count, Queue* queue) override {
     auto* callable = dynamic_cast<CallableKernel*>(&kernel);
     if (!callable) return device_->launch(kernel, count, queue);
-    if (info().is_cpu || callable->order() == "queue") return callable->launch(count);
+    if (info().is_cpu || recording_) return callable->launch(count);
+    if (callable->order() == "queue") return launch_on_queue(*callable, count);
     if (callable->order() == "legacy") return launch_on_legacy(*callable, count);
     device_->synchronise();
     callable->launch(count);
@@ -135,7 +142,8 @@ class CallableDevice : public Device {
   }
   std::unique_ptr<LaunchGraph> record_graph(const std::function<void()>& work) override {
     if (!capturable_) return nullptr;
-    return device_->record_graph([&] {
+    recording_ = true;
+    auto graph = device_->record_graph([&] {
       try {
         work();
       } catch (const DeviceError&) {
@@ -144,6 +152,8 @@ class CallableDevice : public Device {
         throw DeviceError(DeviceFault::launch, error.what());
       }
     });
+    recording_ = false;
+    return graph;
   }
 
   const DeviceInfo& info() const override { return device_->info(); }
@@ -180,6 +190,12 @@ class CallableDevice : public Device {
   void synchronise() override { device_->synchronise(); }
 
  private:
+  /// As graphs of one launch, so that the device never waits for Python.
+  void launch_on_queue(CallableKernel& kernel, std::size_t count) {
+    if (!std::exchange(kernel.tried_graph, true)) kernel.graph = record_graph([&] { kernel.launch(1); });
+    if (!kernel.graph) return kernel.launch(count);
+    for (std::size_t i = 0; i < count; ++i) device_->launch_graph(*kernel.graph);
+  }
   /// The default stream waits for the main queue, and the main queue for it.
   void launch_on_legacy(CallableKernel& kernel, std::size_t count) {
     if (!legacy_) {
@@ -198,7 +214,7 @@ class CallableDevice : public Device {
   Held session_;
   std::unique_ptr<Queue> legacy_;
   std::unique_ptr<Marker> before_, after_;
-  bool capturable_ = false;
+  bool capturable_ = false, recording_ = false;
 };
 
 /// `hook` has open_device(id, is_cpu, queue) and open_compiler(id), which give a session or None.

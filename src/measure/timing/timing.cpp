@@ -30,8 +30,10 @@ double Timer::once(Workload& workload) {
 bool Timer::sweep() { return sweeps_ && !device_.info().is_cpu && sweeps_->sweep(flush_buffer()); }
 
 void Timer::flush() {
-  if (!sweep()) device_.fill(flush_buffer(), ++flush_byte_);
+  if (!sweep()) overwrite();
 }
+
+void Timer::overwrite() { device_.fill(flush_buffer(), ++flush_byte_); }
 
 Buffer& Timer::flush_buffer() {
   if (!flush_) {
@@ -46,7 +48,7 @@ Buffer& Timer::flush_buffer() {
 
 void Timer::cold(Workload& workload, std::size_t samples, std::vector<double>& out) {
   for (std::size_t i = 0; i < samples; ++i) {
-    flush();
+    overwrite();
     device_.record(markers_[2 * i]);
     workload.launch(1);
     device_.record(markers_[2 * i + 1]);
@@ -76,7 +78,7 @@ void Timer::observed(Workload& workload, std::size_t samples, std::size_t launch
                      std::vector<double>& out) {
   for (std::size_t i = 0; i < samples; ++i) {
     if (options_.cold_cache) {
-      flush();
+      overwrite();
       device_.synchronise();
     }
     hooks.before_start();

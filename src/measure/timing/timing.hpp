@@ -54,13 +54,17 @@ class Timer {
   TimingResult measure(Workload& workload, double expected, double give_up_above, const std::function<void()>& between,
                        const RepetitionHooks* hooks);
 
-  /// Drives everything else out of the last-level cache, queued with the launches.
+  /// Drives everything else out of the last-level cache, queued with the launches. Nothing is left to be written back
+  /// where the device can sweep().
   void flush();
   /// The same by reading alone, which leaves nothing to be written back; false where the device cannot.
   bool sweep();
 
  private:
   Buffer& flush_buffer();
+  /// A flush that leaves the cache full of what is to be written back, as a launch finds it after other kernels; it is
+  /// what triton.testing.do_bench and nvbench do before each launch.
+  void overwrite();
   /// What a sample takes beyond its rounds.
   struct Overhead {
     double value = 0, error = 0;  ///< s; standard error
