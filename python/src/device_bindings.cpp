@@ -1,6 +1,10 @@
-// Devices as dicts.
+// Devices as dicts, and their clocks and limits.
+#include <nlohmann/json.hpp>
+
+#include "api/clocks.hpp"
 #include "bindings.hpp"
 #include "device/device.hpp"
+#include "ergotune/error.hpp"
 
 namespace ergotune::python {
 namespace {
@@ -15,6 +19,24 @@ py::dict device_dict(const DeviceInfo& info) {
   out["properties"] = properties;
   return out;
 }
+
+/// A setting that holds until it is closed, or the object goes.
+class HeldSetting {
+ public:
+  HeldSetting(const std::optional<std::string>& control, const std::map<std::string, double>& values, bool take_over) {
+    ControlSetting setting;
+    for (const auto& [name, value] : values) setting[*control_quantity_from(name)] = value;
+    session_ = hold_setting(chosen_control(control), setting, take_over, "a Python program");
+  }
+  std::vector<std::string> notes() const { return session_->notes(); }
+  void close() {
+    const RestoreReport report = session_->finish();
+    if (!report.complete) throw Error(description_of(report));
+  }
+
+ private:
+  std::unique_ptr<ControlSession> session_;
+};
 
 }  // namespace
 
@@ -36,6 +58,28 @@ void bind_devices(py::module_& module) {
     py::list list;
     for (const auto& info : found) list.append(device_dict(info));
     return list;
+  });
+  py::class_<HeldSetting>(module, "HeldSetting")
+      .def(py::init<const std::optional<std::string>&, const std::map<std::string, double>&, bool>(),
+           py::arg("control"), py::arg("values"), py::arg("take_over"), py::call_guard<py::gil_scoped_release>())
+      .def_property_readonly("notes", &HeldSetting::notes)
+      .def("close", &HeldSetting::close, py::call_guard<py::gil_scoped_release>());
+  module.def(
+      "clock_status",
+      [](const std::string& control) {
+        const auto document = [&] {
+          py::gil_scoped_release released;
+          return clock_status_document(clock_status(control));
+        }();
+        return from_json(document);
+      },
+      py::arg("control"));
+  module.def("restore_clocks", [] {
+    const auto document = [&] {
+      py::gil_scoped_release released;
+      return restored_clocks_document(restore_clocks());
+    }();
+    return from_json(document);
   });
 }
 

@@ -13,29 +13,19 @@
 #include <cstdio>
 #include <cstring>
 
+#include "api/clocks.hpp"
 #include "base/files.hpp"
 #include "cli/command.hpp"
 #include "cli/run_here.hpp"
 #include "ergotune/error.hpp"
-#include "power/guardian/guardian.hpp"
 
 namespace ergotune::cli {
 namespace {
 
-std::unique_ptr<ControlSession> put_into_force(std::unique_ptr<Control> control, const ControlSetting& setting,
-                                               bool take_over, const std::string& for_whom) {
-  for (const auto& [quantity, value] : setting)
-    if (const ControlResult checked = check_value(quantity, control->range(quantity), value); !checked.ok())
-      throw UserError(checked.message);
-  ControlSessionOptions options;
-  options.take_over = take_over;
-  std::vector<std::string> values;
-  for (const auto& [quantity, value] : setting)
-    values.push_back(fmt::format("{} {:g} {}", to_string(quantity), value, quantity_unit(quantity)));
-  options.command = fmt::format("{} for {}", fmt::join(values, ", "), for_whom);
-  auto session = ControlSession::open(std::move(control), options);
+std::unique_ptr<ControlSession> hold_with_notes(std::unique_ptr<Control> control, const ControlSetting& setting,
+                                                bool take_over, const std::string& purpose) {
+  auto session = hold_setting(std::move(control), setting, take_over, purpose);
   for (const std::string& note : session->notes()) fmt::print(stderr, "note: {}\n", note);
-  if (const ControlResult set = session->apply(setting); !set.ok()) throw UserError(set.message);
   return session;
 }
 
@@ -49,23 +39,6 @@ std::string describe_process(pid_t process) {
 }
 
 }  // namespace
-
-std::unique_ptr<Control> chosen_control(const std::optional<std::string>& id) {
-  std::vector<std::string> why_not, ids = list_controls();
-  if (id) ids = {*id};
-  std::vector<std::unique_ptr<Control>> usable;
-  for (const std::string& one : ids) {
-    std::string why;
-    if (auto control = usable_control(one, &why)) usable.push_back(std::move(control));
-    if (!why.empty()) why_not.push_back(why);
-  }
-  if (usable.size() == 1) return std::move(usable.front());
-  if (usable.size() > 1)
-    throw UserError(fmt::format("--control: name one of {}, through each of which something can be set here",
-                                fmt::join(ids, ", ")));
-  if (why_not.empty()) why_not.push_back("there is no clock or power limit (\"ergotune clocks status\")");
-  throw UserError(fmt::format("nothing can be set here: {}", fmt::join(why_not, "; ")));
-}
 
 Background::Background() {
   int ends[2];
@@ -110,7 +83,7 @@ int run_at(std::unique_ptr<Control> control, const ControlSetting& setting, cons
            bool take_over) {
   require_program(command);
   const auto session =
-      put_into_force(std::move(control), setting, take_over, fmt::format("\"{}\"", fmt::join(command, " ")));
+      hold_with_notes(std::move(control), setting, take_over, fmt::format("\"{}\"", fmt::join(command, " ")));
   // A signal that ends this process ends the program, too, and the guardian restores the settings.
   const int code = run_here(command);
   session->finish();
@@ -122,7 +95,7 @@ void hold_for(std::unique_ptr<Control> control, const ControlSetting& setting, p
   const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
   if (descriptor < 0)
     throw UserError(fmt::format("--for: process {} cannot be waited for: {}", process, std::strerror(errno)));
-  const auto session = put_into_force(std::move(control), setting, take_over, describe_process(process));
+  const auto session = hold_with_notes(std::move(control), setting, take_over, describe_process(process));
   if (background) background->in_force();
   pollfd ended{descriptor, POLLIN, 0};
   while (::poll(&ended, 1, -1) < 0 && errno == EINTR) {

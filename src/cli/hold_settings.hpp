@@ -12,10 +12,6 @@
 
 namespace ergotune::cli {
 
-/// The control with this id, or the only one through which something can be set here. Throws UserError where it may not
-/// be used, and where there are several.
-std::unique_ptr<Control> chosen_control(const std::optional<std::string>& id);
-
 /// Runs the command, with its own standard streams, under the setting. Its exit code; 128 and the signal that ended it.
 /// Throws UserError for a setting that is refused, a device that another session holds, and a program that is not
 /// there.

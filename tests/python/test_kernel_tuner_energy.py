@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import ergotune
 import ergotune.kernel_tuner as ours
 from ergotune.kernel_tuner.energy import energy
 from ergotune.kernel_tuner.observers.nvml import (
@@ -186,6 +187,23 @@ def test_a_clock_that_cannot_be_set_is_refused(board, monkeypatch):
     with pytest.raises(Exception, match="(?i)control|clock"):
         ours.tune_kernel("work", board.source, 1, [np.zeros(16, np.float32)], {"tile": [2], "nvml_gr_clock": [810]}, lang="C",
                          observers=[NVMLObserver(["nvml_energy"], device=0)], quiet=True)
+
+
+def test_clocks_hold_for_a_block(board):
+    before = board()
+    assert ergotune.clock_status("nvml:0")["devices"][0]["permission"]
+    with pytest.raises(ZeroDivisionError), ergotune.clocks(core_clock_mhz=810, power_limit_w=200, control="nvml:0"):
+        assert board() != before and board()[1] == 200_000
+        assert ergotune.clock_status()["devices"][0]["journal"]["session_alive"]
+        with pytest.raises(ergotune.UserError), ergotune.clocks(core_clock_mhz=410, control="nvml:0"):
+            pass
+        1 / 0
+    assert board() == before and ergotune.restore_clocks()["complete"]
+    for wrong in (dict(core_clock_mhz=1), dict(core_clock_mhz=810, control="nvml:7")):
+        with pytest.raises(ergotune.UserError), ergotune.clocks(**wrong):
+            pass
+    with pytest.raises(TypeError), ergotune.clocks():
+        pass
 
 
 def test_the_others_names():

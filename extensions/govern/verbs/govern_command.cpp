@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "api/clocks.hpp"
 #include "base/clock.hpp"
 #include "base/files.hpp"
 #include "cli/command.hpp"

@@ -1,104 +1,20 @@
 // ergotune clocks status | restore: what clocks and limits can be set here, what is set, and putting back
 // what a session that died has left. And the hidden verb behind every session's guardian.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
 
+#include "api/clocks.hpp"
 #include "base/clock.hpp"
 #include "cli/command.hpp"
 #include "cli/verbs/clocks_set.hpp"
 #include "ergotune/error.hpp"
 #include "power/guardian/guardian.hpp"
-#include "power/sensors/sensor.hpp"
 
 namespace ergotune::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json optional_number(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
-
-Json range_document(const ControlRange& range) {
-  if (!range.supported) return nullptr;  // "why_not" tells why
-  return Json{{"supported", range.values},
-              {"min", range.low},
-              {"max", range.high},
-              {"default", optional_number(range.default_value)},
-              {"set", optional_number(range.current)}};
-}
-
-Json journal_document(const JournalStatus& journal) {
-  Json steps = Json::array();
-  for (const auto& step : journal.steps)
-    steps.push_back({{"kind", step.kind}, {"target", step.target}, {"value", step.value}});
-  return Json{{"pid", journal.session.pid},
-              {"command", journal.session.command},
-              {"since", iso_time(journal.session.since)},
-              {"session_alive", journal.session.alive},
-              {"from_earlier_boot", journal.from_earlier_boot},
-              {"being_restored", journal.being_restored},
-              {"damaged", journal.damaged.empty() ? Json(nullptr) : Json(journal.damaged)},
-              {"file", journal.file.string()},
-              {"restores", std::move(steps)}};
-}
-
-struct DeviceStatus {
-  std::string id, key;
-  std::map<ControlQuantity, ControlRange> ranges;
-  const JournalStatus* journal = nullptr;
-  DeviceState now;
-  bool permission = false;
-  std::string foreign, problem;
-};
-
-DeviceStatus look(const std::string& id, const std::vector<JournalStatus>& journals) {
-  DeviceStatus status;
-  status.id = id;
-  try {
-    const auto control = open_control(id);
-    status.key = control->device_key();
-    for (const auto quantity :
-         {ControlQuantity::core_clock_mhz, ControlQuantity::memory_clock_mhz, ControlQuantity::power_limit_w})
-      status.ranges[quantity] = control->range(quantity);
-    status.foreign = control->foreign_setting();
-    if (const auto monitor = monitor_for_control(control->reopen_id())) status.now = monitor->read();
-    std::string why_not;
-    status.permission = usable_control(id, &why_not) != nullptr;
-    status.problem = why_not;
-  } catch (const std::exception& error) {
-    status.problem = error.what();
-  }
-  for (const auto& journal : journals)
-    if (!status.key.empty() && journal.device_key == status.key) status.journal = &journal;
-  // A clock that a session of ours has changed is no foreign setting.
-  if (status.journal && std::any_of(status.journal->steps.begin(), status.journal->steps.end(),
-                                    [](const RestoreStep& step) { return step.quantity.has_value(); }))
-    status.foreign.clear();
-  return status;
-}
-
-Json device_document(const DeviceStatus& status) {
-  Json document{{"id", status.id}, {"device_key", status.key}};
-  Json why_not = Json::object();
-  for (const auto& [quantity, range] : status.ranges) {
-    document[to_string(quantity)] = range_document(range);
-    if (!range.why_not.empty()) why_not[to_string(quantity)] = range.why_not;
-  }
-  document["why_not"] = std::move(why_not);
-  document["now"] = {{"core_clock_mhz", optional_number(status.now.core_clock_mhz)},
-                     {"memory_clock_mhz", optional_number(status.now.memory_clock_mhz)},
-                     {"clock_reasons", status.now.clock_reasons}};
-  document["journal"] = status.journal ? journal_document(*status.journal) : Json(nullptr);
-  document["foreign_setting"] = status.foreign.empty() ? Json(nullptr) : Json(status.foreign);
-  document["permission"] = status.permission;
-  if (!status.problem.empty()) document["note"] = status.problem;
-  return document;
-}
 
 std::string range_text(const ControlRange& range, const std::string& unit, double now) {
   const std::string runs = now > 0 ? fmt::format(", now {:.0f}", now) : "";
@@ -122,7 +38,7 @@ std::string journal_text(const JournalStatus& journal) {
                                               : "; run: ergotune clocks restore");
 }
 
-void print_status(const DeviceStatus& status) {
+void print_status(const ClockStatus& status) {
   fmt::print("{}  {}\n", status.id, status.key);
   for (const auto& [quantity, range] : status.ranges) {
     const double now = quantity == ControlQuantity::core_clock_mhz     ? status.now.core_clock_mhz.value_or(0)
@@ -137,90 +53,31 @@ void print_status(const DeviceStatus& status) {
 }
 
 void run_status(const std::string& only, bool json) {
-  require_controls_allowed();
-  const auto journals = list_journals();
-  std::vector<std::string> ids = list_controls();
-  if (!only.empty()) ids = {open_control(only)->id()};
-  Json devices = Json::array();
-  for (const auto& id : ids) {
-    const auto status = look(id, journals);
-    if (json)
-      devices.push_back(device_document(status));
-    else
-      print_status(status);
-  }
-  if (json)
-    print_json(Json{{"devices", std::move(devices)}});
-  else if (ids.empty())
-    fmt::print("no clock or power control is here (looked for NVML, Tegra, amdgpu, cpufreq)\n");
-}
-
-Json report_document(const RestoreReport& report) {
-  Json steps = Json::array();
-  for (const auto& outcome : report.outcomes)
-    steps.push_back({{"kind", outcome.step.kind},
-                     {"target", outcome.step.target},
-                     {"value", outcome.step.value},
-                     {"status", to_string(outcome.result.status)},
-                     {"message", outcome.words}});
-  return Json{{"device", report.device}, {"complete", report.complete}, {"summary", report.summary}, {"steps", steps}};
-}
-
-/// Settings without a holder are restored at once. A guardian that was killed a moment ago, or is still at it, holds
-/// its device a little longer: it is waited for, so that one call is enough.
-std::vector<RestoreReport> restore_all() {
-  constexpr double kPatience = 4;  // s
-  const double deadline = host_seconds() + kPatience;
-  std::vector<RestoreReport> reports;
-  // Left by a session that is gone, and not tried yet: whoever holds it may let go of it at any moment.
-  const auto left = [&] {
-    const auto journals = list_journals();
-    return std::any_of(journals.begin(), journals.end(), [&](const JournalStatus& journal) {
-      const auto tried = [&](const RestoreReport& report) { return report.device == journal.device; };
-      return !journal.session.alive && journal.damaged.empty() && std::none_of(reports.begin(), reports.end(), tried);
-    });
-  };
-  while (true) {
-    for (auto& report : replay_stale_journals(ControlEnvironment::from_environment(), true)) {
-      // Of one that was tried before, the last counts.
-      std::erase_if(reports, [&](const RestoreReport& before) { return before.device == report.device; });
-      reports.push_back(std::move(report));
-    }
-    if (!left() || host_seconds() >= deadline) return reports;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
+  const auto devices = clock_status(only);
+  if (json) return print_json(clock_status_document(devices));
+  for (const ClockStatus& device : devices) print_status(device);
+  if (devices.empty()) fmt::print("no clock or power control is here (looked for NVML, Tegra, amdgpu, cpufreq)\n");
 }
 
 void run_restore(bool json) {
-  require_controls_allowed();
-  const auto reports = restore_all();
-  Json devices = Json::array();
-  bool complete = true;
-  for (const auto& report : reports) {
-    complete = complete && report.complete;
-    devices.push_back(report_document(report));
-    fmt::print(stderr, "{}\n", description_of(report));
-  }
-  Json running = Json::array(), restoring = Json::array();
-  for (const auto& journal : list_journals()) {
-    if (journal.session.alive) running.push_back(journal.device);
-    if (!journal.being_restored) continue;
-    restoring.push_back(journal.device);
+  const RestoredClocks restored = restore_clocks();
+  for (const RestoreReport& report : restored.reports) fmt::print(stderr, "{}\n", description_of(report));
+  for (const JournalStatus& journal : restored.unfinished)
     fmt::print(
         stderr,
         "{}: the session pid {} (\"{}\") has ended, and its guardian has not restored everything yet: its driver "
         "may hang\n",
         journal.device, journal.session.pid, journal.session.command);
+  if (restored.reports.empty() && restored.unfinished.empty()) {
+    if (restored.in_use.empty())
+      fmt::print(stderr, "nothing to restore: no session has left settings behind\n");
+    else
+      fmt::print(stderr, "nothing to restore: {} is in use by a running session, which restores what it sets\n",
+                 restored.in_use.front());
   }
-  const bool nothing = reports.empty() && restoring.empty();
-  if (nothing && running.empty()) fmt::print(stderr, "nothing to restore: no session has left settings behind\n");
-  if (nothing && !running.empty())
-    fmt::print(stderr, "nothing to restore: {} is in use by a running session, which restores what it sets\n",
-               running.front().get<std::string>());
-  complete = complete && restoring.empty();
-  if (json)
-    print_json(Json{{"complete", complete}, {"devices", devices}, {"in_use", running}, {"being_restored", restoring}});
-  if (!complete) throw Error("not everything could be restored; the journals are kept, run this again later");
+  if (json) print_json(restored_clocks_document(restored));
+  if (!restored.complete())
+    throw Error("not everything could be restored; the journals are kept, run this again later");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "api/clocks.hpp"
 #include "cli/command.hpp"
 #include "cli/hold_settings.hpp"
 #include "device/device.hpp"
