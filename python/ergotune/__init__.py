@@ -24,21 +24,24 @@ from ._core import (
 )
 from ._analysis import analyse
 from ._callables import tune_callable
+from ._clocks import clock_status, clocks, restore_clocks
 from ._energy import EnergyCallback, EnergyMonitor, RegionEnergy, energy
 from ._results import Result
 from ._online import Session, measure, measure_apart
+from ._problem_files import draft_problem, schema
 from ._power import calibrate, model, trace
 from ._session import compare_plans, devices, tune
-from ._stored import compare, doctor, export_results, import_results
+from ._stored import compare, doctor, export_results, import_results, show
 from ._watch import Watch, watch
 from ._study import temperature
 from .observers import Observer
 
 __all__ = [
-    "EnergyCallback", "EnergyMonitor", "Error", "Observer", "Problem", "Recording", "RegionEnergy", "Result", "SearchSpace", "Session",
-    "Strategy", "UserError", "Watch", "analyse", "calibrate", "compare", "compare_plans", "devices", "doctor", "energy",
-    "export_results", "import_results", "load_problem", "load_recording", "measure", "measure_apart", "model", "parse_problem",
-    "quantities", "register_strategy", "strategies", "temperature", "trace", "tune", "tune_callable", "watch", "write_report",
+    "EnergyCallback", "EnergyMonitor", "Error", "Observer", "Problem", "Recording", "RegionEnergy", "Result", "SearchSpace",
+    "Session", "Strategy", "UserError", "Watch", "analyse", "calibrate", "clock_status", "clocks", "compare", "compare_plans",
+    "devices", "doctor", "draft_problem", "energy", "export_results", "import_results", "load_problem", "load_recording", "measure",
+    "measure_apart", "model", "parse_problem", "quantities", "register_strategy", "restore_clocks", "schema", "show", "strategies",
+    "temperature", "trace", "tune", "tune_callable", "watch", "write_report",
 ]
 
 __version__ = "0.1.0"

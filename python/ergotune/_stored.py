@@ -1,4 +1,4 @@
-"""Stored results and this machine: ``ergotune compare``, ``export``, ``import`` and ``doctor``."""
+"""Stored results and this machine: ``ergotune show``, ``compare``, ``export``, ``import`` and ``doctor``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,21 @@ from typing import Any, Dict, Optional, Union
 from . import _command, _core
 
 Path = Union[str, "os.PathLike[str]"]
+
+
+def show(source: Path = "ergotune.db", *, session: int = 0, objective: Optional[str] = None, top: int = 10) -> Dict[str, Any]:
+    """The best configurations, the failures and the sessions of stored results (``ergotune show``).
+
+    Args:
+        source: a store, a Kernel Tuner cache, T4 or CSV file.
+        session: of the store (default: the one worked on last).
+        objective: rank by this instead of what was tuned for.
+        top: how many of the best are listed.
+
+    Returns:
+        The document of ``ergotune show --json`` (``ergotune.schema("result")``).
+    """
+    return _core.show(os.fspath(source), session, objective, top)
 
 
 def compare(*sources: Path, objective: Optional[str] = None) -> Dict[str, Any]:

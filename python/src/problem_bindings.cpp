@@ -8,6 +8,7 @@
 #include "evaluate/recorded/replay.hpp"
 #include "measure/observers/observer_registry.hpp"
 #include "problem/document/problem_document.hpp"
+#include "problem/draft/problem_draft.hpp"
 #include "tensors.hpp"
 
 namespace ergotune::python {
@@ -429,6 +430,13 @@ void bind_problem(py::module_& module) {
       "load_problem", &load_problem_or_recording, py::arg("file"), py::arg("device") = "",
       "Reads a problem file: TOML, the same in JSON, T1 or plain JSON. With a device \"replay:FILE\" also the problem "
       "that a\nrecording holds. Raises UserError with the place of a mistake.");
+  module.def(
+      "draft_problem",
+      [](const std::filesystem::path& source, const std::string& kernel, const std::filesystem::path& folder) {
+        const ProblemDraft draft = draft_problem(source, kernel, folder);
+        return py::make_tuple(draft.text, draft.kernel, draft.questions);
+      },
+      py::arg("source"), py::arg("kernel"), py::arg("folder"));
   module.def("parse_problem", &parse_problem, py::arg("text"), py::arg("file") = "problem.toml");
 }
 

@@ -5,9 +5,12 @@
 #include "api/exchange.hpp"
 #include "base/files.hpp"
 #include "bindings.hpp"
+#include "problem/document/schema.hpp"
 #include "report/comparison_json.hpp"
+#include "report/ranked_results.hpp"
 #include "report/recording_analysis.hpp"
 #include "report/report.hpp"
+#include "report/result_document.hpp"
 #include "store/formats/recording.hpp"
 
 namespace ergotune::python {
@@ -77,6 +80,21 @@ void bind_store(py::module_& module) {
         return from_json(document);
       },
       py::arg("file"), py::arg("session"), py::arg("peaks"), py::arg("figure"));
+  module.def(
+      "show",
+      [](const std::filesystem::path& source, std::int64_t session, const std::optional<std::string>& objective,
+         std::size_t top) {
+        const auto document = [&] {
+          py::gil_scoped_release released;
+          return stored_document(load_ranked(source, session, objective), source, top);
+        }();
+        return from_json(document);
+      },
+      py::arg("source"), py::arg("session"), py::arg("objective"), py::arg("top"));
+  module.def("schema", [](const std::string& document) {
+    return from_json(
+        nlohmann::ordered_json::parse(document == "result" ? std::string(result_schema()) : problem_schema()));
+  });
   module.def(
       "compare",
       [](const std::vector<std::string>& sources, const std::optional<std::string>& objective) {

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/clock.hpp"
 #include "report/result_json.hpp"
+#include "store/sqlite/store.hpp"
 
 extern "C" const char ergotune_embedded_result_schema[];
 
@@ -158,6 +160,23 @@ Json results_document(const RankedResults& ranked, std::size_t top) {
 Json result_document(const RankedResults& ranked, std::size_t top) {
   Json document = results_document(ranked, top);
   document["importance"] = importance_document(ranked.results.parameters, ranked.importance());
+  return document;
+}
+
+Json stored_document(const RankedResults& ranked, const std::filesystem::path& source, std::size_t top) {
+  Json document = result_document(ranked, top);
+  document["source"] = source.string();
+  if (!is_store(source)) return document;
+  Json& sessions = document["sessions"] = Json::array();
+  for (const SessionInfo& info : Store::open(source, true).sessions()) {
+    sessions.push_back({{"session", info.id},
+                        {"problem", info.problem},
+                        {"device", info.device},
+                        {"objective", info.objective.text},
+                        {"provenance", to_string(info.provenance)},
+                        {"rows", info.rows},
+                        {"created_at", iso_time(info.created_at)}});
+  }
   return document;
 }
 

@@ -2,6 +2,7 @@
 // the page, plans, the C++ function and Python's Result are views of it.
 #pragma once
 
+#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 
 #include "report/ranked_results.hpp"
@@ -20,6 +21,9 @@ const char* result_schema();
 nlohmann::ordered_json results_document(const RankedResults& ranked, std::size_t top);
 /// The same with the importance of the parameters, which takes seconds for large sessions.
 nlohmann::ordered_json result_document(const RankedResults& ranked, std::size_t top);
+/// The same of stored results, with the sessions of the store: the document of `ergotune show --json`.
+nlohmann::ordered_json stored_document(const RankedResults& ranked, const std::filesystem::path& source,
+                                       std::size_t top);
 /// The same with what this run did and took. Of a front all rows, else the ten best.
 nlohmann::ordered_json result_document(const TunedSession& tuned);
 /// A comparison of plans.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -104,3 +105,39 @@ def test_doctor_finds_what_the_command_finds(command):
     if code == 0:
         assert ours["can_tune"] == document["can_tune"]
         assert {f["area"] for f in ours["findings"]} == {f["area"] for f in document["findings"]}
+
+
+def test_stored_results_are_shown_as_the_command_shows_them(command, tmp_path):
+    store = tmp_path / "r.db"
+    ergotune.tune(GEMM, device="sim:a100", budget=10, store=store)
+    shown = ergotune.show(store, top=3)
+    assert shown == command("show", store, "--top", "3", "--json")[1] and len(shown["top"]) == 3
+    assert ergotune.show(store, objective="time")["objective"]["name"] == "time"
+    with pytest.raises(ergotune.UserError):
+        ergotune.show(tmp_path / "none.db")
+
+
+def test_a_problem_is_drafted_and_described(command, tmp_path):
+    source = tmp_path / "scale.cu"
+    source.write_text("__global__ void scale(float* x, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] *= 2; }")
+    drafted = ergotune.draft_problem(source)
+    assert ergotune.load_problem(drafted["problem"]).name and drafted["kernel"] == "scale"
+    with pytest.raises(ergotune.UserError, match="exists"):
+        ergotune.draft_problem(source)
+    by_command = command("init", source, "-o", tmp_path / "other.toml", "--json")[1]
+    assert (tmp_path / "other.toml").read_text() == Path(drafted["problem"]).read_text() and by_command["questions"] == drafted["questions"]
+    for document in ("problem", "result"):
+        program = os.environ.get("ERGOTUNE_COMMAND", str(ROOT / "build/release/ergotune"))
+        assert ergotune.schema(document) == json.loads(subprocess.run([program, "schema", document], capture_output=True, text=True).stdout)
+    with pytest.raises(ergotune.UserError):
+        ergotune.schema("nothing")
+
+
+def test_each_verb_has_its_function_in_the_manual():
+    program = os.environ.get("ERGOTUNE_COMMAND", str(ROOT / "build/release/ergotune"))
+    offered = re.findall(r"^  ([a-z]+)", subprocess.run([program, "--help"], capture_output=True, text=True).stdout, re.MULTILINE)
+    table = (ROOT / "docs/python.md").read_text().split("## The command's verbs in Python")[1].split("\n## ")[0]
+    listed = {verb for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for verb in re.findall(r"`(\w+)`", row)}
+    assert listed == set(offered)
+    for name in re.findall(r"ergotune\.(\w+)", table):
+        assert hasattr(ergotune, name) or name == "launcher", name

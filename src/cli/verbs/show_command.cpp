@@ -35,20 +35,6 @@ struct ShowOptions {
   bool failures = false, sessions = false, json = false, page = false;
 };
 
-Json sessions_document(const Store& store) {
-  Json list = Json::array();
-  for (const SessionInfo& info : store.sessions()) {
-    list.push_back({{"session", info.id},
-                    {"problem", info.problem},
-                    {"device", info.device},
-                    {"objective", info.objective.text},
-                    {"provenance", to_string(info.provenance)},
-                    {"rows", info.rows},
-                    {"created_at", iso_time(info.created_at)}});
-  }
-  return list;
-}
-
 /// Quantities and metrics worth a column: the objective's first, then time and energy, then metrics.
 std::vector<std::string> value_columns(const RankedResults& ranked) {
   std::vector<std::string> names;
@@ -194,9 +180,7 @@ void show(const ShowOptions& options) {
   const RankedResults ranked = load_ranked(options.source, options.session, options.objective);
   print_warnings(options.source, ranked.results.warnings);
   if (options.json) {
-    Json json = result_document(ranked, options.top);
-    json["source"] = options.source;
-    if (is_store(options.source)) json["sessions"] = sessions_document(Store::open(options.source, true));
+    Json json = stored_document(ranked, options.source, options.top);
     if (options.page) json["page"] = Json::parse(saved_data(options.source, options.session, options.objective));
     print_json(json);
     return;
