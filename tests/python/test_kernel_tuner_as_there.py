@@ -53,8 +53,8 @@ def test_column_major_arrays_reach_the_kernel_and_come_back_as_they_lie_in_memor
                                     (A @ B).astype(np.float64)], ids=["F", "C", "flat", "double"])
 def test_an_answer_is_compared_by_index_however_it_lies(answer):
     assert all("__error__" not in row for row in tune(answer=[answer, None, None, None]))
-    with pytest.warns(RuntimeWarning):
-        assert all("__error__" in row for row in tune(answer=[answer.reshape(N, N).T, None, None, None]))
+    with pytest.raises(RuntimeError):
+        tune(answer=[answer.reshape(N, N).T, None, None, None])
 
 
 def test_verify_and_observers_get_outputs_in_their_own_order():
@@ -203,10 +203,9 @@ def test_what_verify_raises_ends_the_run_as_it_is():
         tune(verify=lambda answer, output: 1 / 0)
 
 
-def test_wrong_answers_are_rows_and_a_warning():
-    with pytest.warns(RuntimeWarning, match="none of the 2"):
-        rows = tune(answer=[A, None, None, None])
-    assert [row["__error__"] for row in rows] == ["RuntimeFailedConfig"] * 2
+def test_wrong_answers_are_rows_and_a_warning_and_end_the_run_where_none_is_right():
+    with pytest.raises(RuntimeError, match="2 of 2"):
+        tune(answer=[A, None, None, None])
     calls = iter([True, False])
     with pytest.warns(RuntimeWarning, match="1 of 2"):
         rows = tune(verify=lambda answer, output: next(calls))

@@ -14,7 +14,7 @@ KEYWORDS = {
     **dict.fromkeys(("grid_div_x", "grid_div_y", "grid_div_z"), "names, expressions, numbers, functions, lists of these"),
     "restrictions": "expressions, functions of a dict or of parameters by name, Constraint objects",
     "answer": _SAME + "; compared by value in the argument's type. A configuration with another answer is a RuntimeFailedConfig among the "
-              "results, and a warning at the end; it ends the run there",
+              "results, and a warning at the end (a RuntimeError where no answer is right); it ends the run there",
     "atol": _SAME + ", with relative tolerance 1e-5; 0 is 0",
     "verify": _SAME + ": function(answer, outputs) with or without atol; it measures in this process, and what it raises ends the run. "
               "False is a RuntimeFailedConfig, as for answer",

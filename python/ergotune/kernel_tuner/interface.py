@@ -394,7 +394,7 @@ def _live(builder, call, plan, arguments, answer, atol, verify, lang, device, pl
             cache.close()
         driver.finish()
     raise_first(driver, watch)
-    recorder.warn_of_failures()
+    recorder.report_failures()
     return env, driver
 
 
@@ -426,11 +426,14 @@ class _Recorder:
         self._rows = {}
         self._failures = []  # of this run: (status, message)
 
-    def warn_of_failures(self):
-        """Where Kernel Tuner would have raised: outputs are wrong, or nothing works."""
+    def report_failures(self):
+        """Warns where some outputs are wrong or nothing works. Raises RuntimeError, as Kernel Tuner does at the first wrong outputs, where
+        no configuration has right ones."""
         wrong = [message for status, message in self._failures if status == "wrong_result"]
         every = len(self.driver.results)
         if self.driver.results and all("__error__" in row for row in self.driver.results) and self._failures:
+            if wrong:
+                raise RuntimeError(f"the verification failed for {len(wrong)} of {every} configurations, and none works; the first: {wrong[0]}")
             status, message = self._failures[0]
             warnings.warn(f"none of the {every} configurations works; the first: {status}: {message}",
                           RuntimeWarning, stacklevel=4)
