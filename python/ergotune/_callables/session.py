@@ -263,7 +263,8 @@ def _resources(launched: Any) -> Dict[str, int]:
     """What compiled code needs, where the function returned something that knows it."""
     given = getattr(launched, "resources", None)
     if callable(given):
-        given = given()
+        with contextlib.suppress(AttributeError):  # kernels of a simulator have none
+            given = given()
     if isinstance(given, Mapping):
         return dict(given)
     metadata = getattr(launched, "metadata", None)  # a CompiledKernel of Triton

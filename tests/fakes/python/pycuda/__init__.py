@@ -1,0 +1,1 @@
+"""What the examples use of PyCUDA, in host memory."""

@@ -1,0 +1,4 @@
+class Context:
+    @staticmethod
+    def synchronize():
+        pass

@@ -1,0 +1,57 @@
+"""The examples of docs/python-kernels.md without a GPU: by the interpreters of Triton and Numba, CuPy and PyCUDA replaced by fakes."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python-kernels.md").read_text(), re.DOTALL)
+
+
+def run(code, folder, **environment):
+    script = folder / "example.py"
+    script.write_text(code)
+    environment = {**os.environ, "ERGOTUNE_DATA_DIR": str(folder / "data"), **environment}
+    done = subprocess.run([sys.executable, str(script)], env=environment, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def on_host(code):
+    """On the CPU, with fewer elements and less care."""
+    smaller, replaced = re.subn(r"1 << 2\d", "1 << 9", code)
+    assert replaced and "setup=inputs," in code
+    return smaller.replace("setup=inputs,", "setup=inputs, device='host', confirm=False, max_seconds=0.02, precision=0.5,")
+
+
+def examples_with(module):
+    found = [code for code in EXAMPLES if f"import {module}" in code or f"from {module} " in code]
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("framework", ["cupy", "pycuda"])
+def test_examples_over_fakes(framework, tmp_path):
+    for code in examples_with(framework):
+        path = os.pathsep.join([str(ROOT / "tests/fakes/python"), os.environ.get("PYTHONPATH", "")])
+        printed = run(on_host(code), tmp_path, PYTHONPATH=path)
+        assert "'block':" in printed and "measured" in printed
+
+
+def test_examples_in_numbas_simulator(tmp_path):
+    pytest.importorskip("numba", reason="the package numba is not installed")
+    for code in examples_with("numba"):
+        printed = run(on_host(code), tmp_path, NUMBA_ENABLE_CUDASIM="1")
+        assert "'block':" in printed and "measured" in printed
+
+
+def test_examples_in_tritons_interpreter(tmp_path):
+    if not all(map(importlib.util.find_spec, ("triton", "torch"))):
+        pytest.skip("the packages triton and torch are not installed")
+    for code in examples_with("triton"):
+        run(code.replace("100_000", "5_000"), tmp_path, TRITON_INTERPRET="1")
