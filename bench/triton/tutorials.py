@@ -1,10 +1,9 @@
 """triton.autotune and ergotune.triton.autotune on the kernels of Triton's tutorials, with the same configurations.
 
-    python3 bench/triton/tutorials.py [--limit SECONDS] [--output FILE] [--small]
+    python3 bench/triton/tutorials.py [--limit SECONDS] [--output FILE] [--kernels LIST] [--parts LIST] [--small]
 
 Both begin with an empty compile cache in a process of their own; further passes find the code compiled. Then: a second process, which
-must not tune; a wrong configuration among the right ones; the least energy; and the chosen configurations side by side, by
-triton.testing.do_bench. It begins nothing new after --limit seconds. --small: tiny sizes in Triton's interpreter, to test this program.
+must not tune; a wrong configuration among the right ones; and the chosen configurations side by side, by triton.testing.do_bench. It begins nothing new after --limit seconds. --small: tiny sizes in Triton's interpreter, to test this program.
 """
 
 import argparse
@@ -27,7 +26,9 @@ def child(what, names, small, settings):
     device = "cpu" if small else "cuda"
     synchronise = (lambda: None) if small else torch.cuda.synchronize
     rows = []
-    for name in names:
+    settings = dict(settings)
+    seeds = settings.pop("seeds", [1])
+    for name, seed in ((name, seed) for name in names for seed in seeds):
         case = Case(name, small, device)
         configs = case.configs[:6] if small else case.configs
         if what.endswith("planted"):
@@ -46,7 +47,7 @@ def child(what, names, small, settings):
 
             if small:
                 settings = {"max_seconds": 0.01, "min_repeats": 2, "confirm": False, **settings}
-            decorate = ergotune.triton.autotune(configs, key=case.key, **settings)
+            decorate = ergotune.triton.autotune(configs, key=case.key, seed=seed, cache_results=len(seeds) == 1, **settings)
         kernel = decorate(case.kernel)
         synchronise()
         times = []
@@ -135,31 +136,33 @@ def main():
     parser.add_argument("--limit", type=float, default=240)
     parser.add_argument("--output", type=Path, default=Path("triton-tutorials.json"))
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--kernels", default=",".join(CASES))
+    parser.add_argument("--parts", default="theirs,ours,wrong,compiled")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         what, names, small, settings = json.loads(options.child)
         return judge(names, small) if what == "judge" else child(what, names, small, settings)
     bench = Bench(options)
-    theirs = bench.run("triton.autotune, nothing compiled", "triton", "cache-triton", "unused")
-    ours = bench.run("ergotune, nothing compiled", "ergotune", "cache-ergotune", "data-0")
-    bench.run("ergotune, second process", "ergotune", "cache-ergotune", "data-0")
-    bench.run("triton.autotune, a wrong configuration", "triton planted", "cache-triton", "unused", ["matmul"])
-    bench.run("ergotune, a wrong configuration", "ergotune planted", "cache-ergotune", "data-planted", ["matmul"])
-    energy = {"objective": "time"} if options.small else {"objective": "energy"}
-    least = bench.run("ergotune, energy", "ergotune", "cache-ergotune", "data-energy", ["matmul"], **energy)
-    chosen = {name: [] for name in CASES}
+    parts, names = options.parts.split(","), options.kernels.split(",")
+    chosen = {name: [] for name in names}
 
-    def note(rows):
-        for row in rows or []:
-            if row["chosen"] not in chosen[row["kernel"]]:
+    def run(label, what, cache, data, names=names, **settings):
+        for row in bench.run(label, what, cache, data, names, **settings) or []:
+            if "planted" not in what and row["chosen"] not in chosen[row["kernel"]]:
                 chosen[row["kernel"]].append(row["chosen"])
 
-    for rows in (theirs, ours, least):
-        note(rows)
-    for seed in range(2, 6):
-        note(bench.run(f"triton.autotune, compiled, pass {seed}", "triton", "cache-triton", "unused"))
-        note(bench.run(f"ergotune, compiled, pass {seed}", "ergotune", "cache-ergotune", f"data-{seed}", seed=seed))
+    if "theirs" in parts:
+        run("triton.autotune, nothing compiled", "triton", "cache-triton", "unused")
+    if "ours" in parts:
+        run("ergotune, nothing compiled", "ergotune", "cache-ergotune", "data-0")
+        run("ergotune, second process", "ergotune", "cache-ergotune", "data-0")
+    if "wrong" in parts:
+        run("triton.autotune, a wrong configuration", "triton planted", "cache-ergotune", "unused", ["matmul"])
+        run("ergotune, a wrong configuration", "ergotune planted", "cache-ergotune", "data-planted", ["matmul"])
+    if "compiled" in parts:
+        run("ergotune, compiled, seeds 2 to 5", "ergotune", "cache-ergotune", "unused", seeds=[2, 3, 4, 5])
+        run("triton.autotune, compiled, 2 passes", "triton", "cache-ergotune", "unused", seeds=[1, 2])
     bench.options.limit += 60
     bench.run("chosen configurations, side by side", "judge", "cache-ergotune", "unused", chosen)
 

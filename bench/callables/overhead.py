@@ -1,0 +1,122 @@
+"""What tuning a callable costs beyond compiling and running it: ergotune.tune_callable against a loop of events.
+
+    python3 bench/callables/overhead.py [--framework cupy|numba|triton] [--configurations 200]
+
+Both run the same configurations in this process and launch each 13 times: once to compile, twice to warm up, and ten times between events.
+Verification, confirmation and store are off, and a launch takes long enough to be a sample by itself, so that both do the same work.
+"""
+
+import argparse
+import statistics
+import time
+
+LAUNCHES = 10
+SIZE = 1 << 22
+ROUNDS = 160  # a launch takes longer than 0.3 ms, and is a sample by itself
+
+
+def cupy_case():
+    import cupy
+
+    source = r"""
+    extern "C" __global__ void saxpy(const float* x, float* y, int n, int rounds) {
+      for (int r = 0; r < rounds; ++r)
+        for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) y[i] = r * x[i];
+    }"""
+    kernel = cupy.RawKernel(source, "saxpy")
+    kernel.compile()
+    x = cupy.random.random(SIZE, dtype=cupy.float32)
+
+    def make(x, y, block, blocks):
+        return lambda: kernel((blocks,), (block,), (x, y, cupy.int32(SIZE), cupy.int32(ROUNDS)))
+
+    event = cupy.cuda.Event
+    return make, {"x": x, "y": cupy.zeros_like(x)}, event, lambda one, other: 1e-3 * cupy.cuda.get_elapsed_time(one, other), \
+        cupy.cuda.Device().synchronize
+
+
+def numba_case():
+    import numpy as np
+    from numba import cuda
+
+    @cuda.jit
+    def kernel(x, y):
+        for r in range(ROUNDS):
+            for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+                y[i] = r * x[i]
+
+    x = cuda.to_device(np.ones(SIZE, dtype=np.float32))
+    y = cuda.device_array_like(x)
+    kernel[8, 64](x, y)
+    return (lambda x, y, block, blocks: lambda: kernel[blocks, block](x, y)), {"x": x, "y": y}, cuda.event, \
+        lambda one, other: 1e-3 * one.elapsed_time(other), cuda.synchronize
+
+
+def triton_case():
+    import torch
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def kernel(x, y, n, rounds, BLOCK: tl.constexpr):
+        for r in range(rounds):
+            for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+                i = start + tl.arange(0, BLOCK)
+                tl.store(y + i, r * tl.load(x + i, mask=i < n), mask=i < n)
+
+    x = torch.ones(SIZE, device="cuda")
+    y = torch.zeros_like(x)
+    kernel[(8,)](x, y, SIZE, ROUNDS, BLOCK=1024)
+    return (lambda x, y, block, blocks: lambda: kernel[(blocks,)](x, y, SIZE, ROUNDS, BLOCK=1024)), {"x": x, "y": y}, \
+        lambda: torch.cuda.Event(enable_timing=True), lambda one, other: 1e-3 * one.elapsed_time(other), torch.cuda.synchronize
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--framework", choices=["cupy", "numba", "triton"], default="cupy")
+    parser.add_argument("--configurations", type=int, default=40)
+    options = parser.parse_args()
+    make, arguments, event, elapsed, synchronise = {"cupy": cupy_case, "numba": numba_case, "triton": triton_case}[options.framework]()
+    blocks = [256 + 8 * i for i in range(options.configurations // 4)]
+    space = {"block": [64, 128, 256, 512], "blocks": blocks}
+    configurations = [{"block": block, "blocks": count} for block in space["block"] for count in blocks]
+
+    def loop():
+        best = None
+        for configuration in configurations:
+            launch = make(**arguments, **configuration)
+            for _ in range(3):
+                launch()
+                synchronise()
+            marks = [event() for _ in range(LAUNCHES + 1)]
+            marks[0].record()
+            for mark in marks[1:]:
+                launch()
+                mark.record()
+            synchronise()
+            seconds = statistics.median(elapsed(one, other) for one, other in zip(marks, marks[1:]))
+            best = min(best or (seconds, configuration), (seconds, configuration), key=lambda found: found[0])
+        return best
+
+    def ours():
+        import ergotune
+
+        return ergotune.tune_callable(make, space, arguments=arguments, in_process=True, verify=False, confirm=False, strategy="brute_force",
+                                      early_stop=False, min_repeats=LAUNCHES, max_repeats=LAUNCHES, warm_up=1, max_seconds=10, quiet=True)
+
+    rows = []
+    for _ in range(2):
+        began = time.perf_counter()
+        loop()
+        middle = time.perf_counter()
+        result = ours()
+        rows.append((middle - began, time.perf_counter() - middle, result.tuner_seconds))
+    each = [1e3 * (mine - theirs) / len(configurations) for theirs, mine, _ in rows]
+    print(f"{options.framework}: {len(configurations)} configurations, {LAUNCHES} launches each; loop of events "
+          f"{[round(1e3 * row[0] / len(configurations), 3) for row in rows]} ms, ergotune {[round(1e3 * row[1] / len(configurations), 3) for row in rows]} ms "
+          f"a configuration, difference {[round(value, 3) for value in each]} ms, median {statistics.median(each):.3f} ms; ergotune's own share "
+          f"{[round(row[2], 3) for row in rows]} s; evaluated {result.evaluated}")
+
+
+if __name__ == "__main__":
+    main()
