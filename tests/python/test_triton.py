@@ -111,6 +111,14 @@ def test_a_space_is_searched_within_its_restrictions_and_budget():
     assert kernel.best_config.num_stages == 1 and set(kernel.best_config.kwargs) == {"BLOCK", "WAY"}
 
 
+@pytest.mark.parametrize("settings, flushed", [({}, True), ({"use_cuda_graph": True}, False), ({"cold_cache": False}, False),
+                                               ({"objective": "time * time"}, False)])
+def test_the_cache_is_flushed_where_tritons_own_measure_does_it(settings, flushed):
+    kernel = ergotune.triton.autotune(configs(("right",)), key=["n"], **settings, **QUICK)(scale)
+    kernel[grid](torch.rand(SIZE), torch.zeros(SIZE), SIZE)
+    assert ("cold cache" in kernel.result.best_measurement["quantities"]["time"]["method"]) == flushed
+
+
 def test_hooks_and_pruning_are_tritons():
     called = []
     listed = [triton.Config({"BLOCK": block, "HALF": half}, pre_hook=lambda full: called.append(full["BLOCK"]))
