@@ -56,15 +56,15 @@ DeviceModel measure(const ModelArguments& arguments) {
   return model;
 }
 
-std::string with_interval(const Estimate& e, const char* format = "{:.0f}") {
+std::string estimate_text(const Estimate& e, const char* format = "{:.0f}") {
   return fmt::format("{} [{}, {}]", fmt::format(fmt::runtime(format), e.value),
                      fmt::format(fmt::runtime(format), e.low), fmt::format(fmt::runtime(format), e.high));
 }
 
 void print_ridges(const RidgeComparison& ridges) {
   if (ridges.from_voltage && ridges.from_power)
-    fmt::print("  ridge by voltage {} MHz, by power alone {} MHz\n", with_interval(*ridges.from_voltage),
-               with_interval(*ridges.from_power));
+    fmt::print("  ridge by voltage {} MHz, by power alone {} MHz\n", estimate_text(*ridges.from_voltage),
+               estimate_text(*ridges.from_power));
 }
 
 /// A plot for the terminal: power as bars, energy per work as a mark.
@@ -98,29 +98,29 @@ void print_for_people(const PowerSampling& sampling, const PowerModel& model, co
     return;
   }
   if (model.found) {
-    fmt::print("  ridge            {} MHz\n", with_interval(model.ridge_mhz));
+    fmt::print("  ridge            {} MHz\n", estimate_text(model.ridge_mhz));
   } else {
     fmt::print("  no ridge:        {}\n", model.why_not);
   }
   fmt::print("  optimal clock    {} MHz (least energy per work, compute-bound; modelled)\n",
-             with_interval(model.optimal_clock_mhz));
+             estimate_text(model.optimal_clock_mhz));
   if (const auto best = best_clock(model, sampling.supported_mhz)) fmt::print("  of its clocks    {:.0f} MHz\n", *best);
   fmt::print("  suggested range  {:.0f}-{:.0f} MHz, {:.0f} % of the clocks left out\n", range.low_mhz, range.high_mhz,
              100 * range.removed_share);
   fmt::print("  valid for        {:.0f}-{:.0f} MHz, kernels of up to {:.0f} W\n", sampling.low_mhz, sampling.high_mhz,
              greatest_load(sampling));
-  fmt::print("  idle power       {} W\n  dynamic power    {} mW/MHz\n", with_interval(model.idle_w, "{:.1f}"),
-             with_interval({1e3 * model.dynamic_w_per_mhz.value, 1e3 * model.dynamic_w_per_mhz.low,
+  fmt::print("  idle power       {} W\n  dynamic power    {} mW/MHz\n", estimate_text(model.idle_w, "{:.1f}"),
+             estimate_text({1e3 * model.dynamic_w_per_mhz.value, 1e3 * model.dynamic_w_per_mhz.low,
                             1e3 * model.dynamic_w_per_mhz.high},
                            "{:.1f}"));
   if (model.curve.voltage_slope_per_mhz > 0) {
     const Estimate& b = model.voltage_slope_per_mhz;
     fmt::print("  voltage slope    {} % per 100 MHz above the ridge{}\n",
-               with_interval({1e4 * b.value, 1e4 * b.low, 1e4 * b.high}, "{:.1f}"),
+               estimate_text({1e4 * b.value, 1e4 * b.low, 1e4 * b.high}, "{:.1f}"),
                model.voltage_measured ? ", from measured voltages" : "");
   }
   print_ridges(ridges);
-  if (model.max_power_w) fmt::print("  power cap        {} W\n", with_interval(*model.max_power_w, "{:.1f}"));
+  if (model.max_power_w) fmt::print("  power cap        {} W\n", estimate_text(*model.max_power_w, "{:.1f}"));
   fmt::print("  (95 % intervals; the curve fits the samples to {:.1f} %)\n\n", 100 * model.relative_deviation);
 
   print_plot(sampling, model);
