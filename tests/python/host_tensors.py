@@ -38,6 +38,15 @@ class Tensor:
     def to(self, dtype):
         return Tensor(self.values.astype(dtype))
 
+    def clone(self):
+        return Tensor(self.values.copy())
+
+    def copy_(self, other):
+        self.values[...] = other.values
+
+    def zero_(self):
+        self.values[...] = 0
+
     def item(self):
         return self.values.item()
 

@@ -52,6 +52,6 @@ def test_examples_in_numbas_simulator(tmp_path):
 
 def test_examples_in_tritons_interpreter(tmp_path):
     if not all(map(importlib.util.find_spec, ("triton", "torch"))):
-        pytest.skip("the packages triton and torch are not installed")
+        pytest.skip("the packages triton and torch (800 MB) are not both installed")
     for code in examples_with("triton"):
         run(code.replace("100_000", "5_000"), tmp_path, TRITON_INTERPRET="1")

@@ -49,7 +49,7 @@ def harm(full):
 
 @ergotune.triton.autotune([triton.Config({"BLOCK": block, "WAY": way}, pre_hook=harm)
                            for way, block in (("right", 64), ("right", 512), ("wrong", 64), ("idle", 64))],
-                          key=["n"], in_process=False, time_limit=3, **QUICK)
+                          key=["n"], in_process=False, time_limit=15, **QUICK)
 @triton.jit
 def harmful(x, out, n, BLOCK: tl.constexpr, WAY: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -178,6 +178,7 @@ def test_the_next_process_starts_without_tuning():
 
 
 def test_triton_searches_by_our_measure():
+    pytest.importorskip("torch", reason="do_bench asks PyTorch for the device")
     kernel = triton.autotune(configs(("right",)), key=["n"], do_bench=ergotune.triton.do_bench("time", max_seconds=0.02))(scale)
     x, out = torch.rand(SIZE), torch.zeros(SIZE)
     kernel[grid](x, out, SIZE)
