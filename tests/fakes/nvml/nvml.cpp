@@ -341,13 +341,6 @@ FAKE int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor
   give(major, call.gpu->compute_capability / 10);
   return give(minor, call.gpu->compute_capability % 10);
 }
-FAKE int nvmlDeviceGetMigMode(void* device, unsigned* current, unsigned* pending) {
-  const Call call("nvmlDeviceGetMigMode", device, true);
-  if (call.failed()) return call.result;
-  if (call.gpu->architecture < 7) return not_supported;
-  give(current, 0u);
-  return give(pending, 0u);
-}
 
 // ---- power and energy
 
@@ -589,6 +582,7 @@ FAKE int nvmlDeviceSetPowerManagementLimit(void* device, unsigned mw) {
 FAKE int nvmlDeviceGetMigMode(void* device, unsigned* current, unsigned* pending) {
   const Call call("nvmlDeviceGetMigMode", device, true);
   if (call.failed()) return call.result;
+  if (call.gpu->architecture < 7) return not_supported;
   give(current, static_cast<unsigned>(call.gpu->mig_mode));
   return give(pending, static_cast<unsigned>(call.gpu->mig_mode));
 }
