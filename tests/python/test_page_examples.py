@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+QUICK = "confirm=False, max_seconds=0.02, precision=0.5"
 EXAMPLES = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python-kernels.md").read_text(), re.DOTALL)
 
 
@@ -26,7 +27,7 @@ def on_host(code):
     """On the CPU, with fewer elements and less care."""
     smaller, replaced = re.subn(r"1 << 2\d", "1 << 9", code)
     assert replaced and "setup=inputs," in code
-    return smaller.replace("setup=inputs,", "setup=inputs, device='host', confirm=False, max_seconds=0.02, precision=0.5,")
+    return smaller.replace("setup=inputs,", "setup=inputs, device='host', " + QUICK + ",")
 
 
 def examples_with(module):
@@ -54,4 +55,7 @@ def test_examples_in_tritons_interpreter(tmp_path):
     if not all(map(importlib.util.find_spec, ("triton", "torch"))):
         pytest.skip("the packages triton and torch (800 MB) are not both installed")
     for code in examples_with("triton"):
-        run(code.replace("100_000", "5_000"), tmp_path, TRITON_INTERPRET="1")
+        for given, smaller in (("100_000", "2_000"), ("64, 5000", "4, 500"), ("(64,", "(4,"), ("out, 5000", "out, 500"),
+                               ('objective="time")', 'objective="time", ' + QUICK + ")"), ("budget=12", "budget=4, " + QUICK)):
+            code = code.replace(given, smaller)
+        run(code, tmp_path, TRITON_INTERPRET="1")
