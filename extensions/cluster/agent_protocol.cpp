@@ -5,10 +5,10 @@
 namespace ergotune {
 
 static auto fields(EvaluationRequest& request) {
-  auto& [id, index, configuration, repeat, give_up_above, objective_quantity, energy_up_to, resources_only, gpu,
-         reference] = request;
-  return std::tie(id, index, configuration, repeat, give_up_above, objective_quantity, energy_up_to, resources_only,
-                  gpu, reference);
+  auto& [id, index, configuration, repeat, give_up_above, objective_quantity, resources_only, gpu, reference,
+         energy_up_to] = request;
+  return std::tie(id, index, configuration, repeat, give_up_above, objective_quantity, resources_only, gpu, reference,
+                  energy_up_to);
 }
 namespace agents {
 

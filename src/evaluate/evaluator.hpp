@@ -23,8 +23,6 @@ struct EvaluationRequest {
   /// the measurement may stop; infinity for none.
   double give_up_above = 1e300;
   std::string objective_quantity = "time";
-  /// Screening: above this time, s, the energy is not measured.
-  double energy_up_to = 1e300;
   /// Only what its compiled code needs is wanted (registers, shared memory, occupancy): nothing runs. Such a request is
   /// of no ledger, and its index means nothing.
   bool resources_only = false;
@@ -32,6 +30,8 @@ struct EvaluationRequest {
   std::string gpu = {};
   /// Devices are compared by it, and the conditions of other measurements with its conditions.
   bool reference = false;
+  /// Screening: above this time, s, the energy is not measured.
+  double energy_up_to = 1e300;
 };
 
 struct EvaluationResult {

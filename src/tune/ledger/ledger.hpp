@@ -57,11 +57,11 @@ struct ConfigurationRequest {
   /// Racing (EvaluationRequest).
   double give_up_above = 1e300;
   std::string objective_quantity = "time";
-  /// Screening (EvaluationRequest). What is known by its time alone is measured again where that is not above.
-  double energy_up_to = 1e300;
   /// Only what the compiled code of this configuration needs, which the space may not allow: nothing runs, nothing is
   /// kept, and `index` is whatever the source knows it by.
   std::optional<Configuration> resources_of;
+  /// Screening (EvaluationRequest). What is known by its time alone is measured again where that is not above.
+  double energy_up_to = 1e300;
 };
 
 /// Where configurations come from.
