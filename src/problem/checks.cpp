@@ -55,10 +55,11 @@ void check_address(const Field& field, const Kernel& kernel, const Argument& arg
   for (const Argument& other : kernel.arguments)
     if (other.kind == Argument::Kind::buffer) buffers.push_back(other.name);
   if (std::find(buffers.begin(), buffers.end(), buffer) == buffers.end())
-    throw UserError(fmt::format("member \"{}\" of argument \"{}\" is the address of \"{}\", which is not a buffer of the "
-                                "kernel{}",
-                                field.name, argument.name, buffer, suggestion(buffer, buffers)),
-                    argument.place);
+    throw UserError(
+        fmt::format("member \"{}\" of argument \"{}\" is the address of \"{}\", which is not a buffer of the "
+                    "kernel{}",
+                    field.name, argument.name, buffer, suggestion(buffer, buffers)),
+        argument.place);
 }
 
 void check_kernel(const Kernel& kernel, const Names& constants, const Names& all) {

@@ -146,6 +146,20 @@ source.c.text = ""
   }
 }
 
+TEST(LoadProblem, AMemberThatIsAnAddressNamesABufferOfTheKernel) {
+  const auto load = [](const std::string& member) {
+    return load_toml_problem(
+        "[parameters]\nbx = [1, 2]\n[kernel]\nfunction = \"f\"\nsource.c.text = \"\"\narguments = [{ name = \"g\", "
+        "type = "
+        "\"struct g\", fields = [" +
+            member + "] }, { name = \"x\", type = \"float32\", count = 4, when = \"False\" }]\n",
+        "p.toml");
+  };
+  EXPECT_NO_THROW(load("{ name = \"&x\", type = \"uint64\", value = 8 }"));
+  EXPECT_THROW(load("{ name = \"&y\", type = \"uint64\", value = 0 }"), UserError);
+  EXPECT_THROW(load("{ name = \"&x\", type = \"int32\", value = 0 }"), UserError);
+}
+
 TEST(LoadProblem, ReadsArgumentsThatDependOnTheConfiguration) {
   const ProblemFile problem = load_toml_problem(R"(
 [parameters]
