@@ -24,14 +24,13 @@ typedef struct ergotune_options {
   size_t size;         /* sizeof(ergotune_options) */
   const char* backend; /* "cuda", "hip" or "opencl"; default: the backend for which the kernel has a source */
   const char* kernel;  /* name of the kernel if the problem has several */
-  const char*
-      wisdom; /* folders separated by ':'; default: $ERGOTUNE_WISDOM, else "wisdom" next to the problem file */
+  const char* wisdom;  /* folders separated by ':'; default: $ERGOTUNE_WISDOM, else "wisdom" next to the problem file */
   const char* constants; /* constants that override those of the problem file: "n=4096,type=float" */
   const char* objective; /* preferred if wisdom holds several objectives; default: $ERGOTUNE_OBJECTIVE */
   const char* cache;     /* folder of compiled code; default: ~/.cache/ergotune/compiled; "none": no cache */
   int background;        /* 1: compile in a thread; until then launches run the latest or default configuration */
   void (*warn)(const char* message, void* data); /* default: prints to standard error; must not call the launcher */
-  void* data; /* passed to warn */
+  void* data;                                    /* passed to warn */
   int clocks; /* 1: apply the clocks and power limits of the wisdom while this process runs (launcher.md, "Clocks");
                  0: only if $ERGOTUNE_CLOCKS is 1 */
 } ergotune_options;
@@ -51,8 +50,8 @@ ergotune_kernel* ergotune_kernel_open_text(const char* problem, const char* fold
 void ergotune_kernel_close(ergotune_kernel* kernel);
 
 /* Queues one launch on a CUstream (of the current context; NULL: its default stream), hipStream_t or cl_command_queue.
- * Returns 0 on success, else the driver's error code, or -1000 for a mistake of the caller; ergotune_error() returns the
- * message. */
+ * Returns 0 on success, else the driver's error code, or -1000 for a mistake of the caller; ergotune_error() returns
+ * the message. */
 int ergotune_kernel_launch(ergotune_kernel* kernel, void* queue, const ergotune_argument* arguments, size_t count);
 /* Selects and compiles the configuration for such a launch without launching it; later launches with equal scalars need
  * no compilation. Waits for the compiler even if `background` is set. */

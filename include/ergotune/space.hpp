@@ -72,15 +72,15 @@ struct ExpressionNode;
 /// Looks up names during evaluation: returns the value of a name, or nullptr if the name is unknown.
 using Scope = std::function<const Value*(std::string_view name)>;
 
-/// An expression in Python's syntax. It is parsed once; the parsed form is evaluated, printed, and analysed to prune the
-/// search space. The language has
+/// An expression in Python's syntax. It is parsed once; the parsed form is evaluated, printed, and analysed to prune
+/// the search space. The language has
 ///
 ///     or and not   < <= > >= == != in, not in (chained as in Python)   + - * / // % **   x if c else y
 ///     min max abs ceil floor round sqrt log log2 exp int float bool len, occupancy(threads, registers, shared_bytes)
 ///     numbers, 'strings', True, False, (tuples), [lists], names with dots (device.max_threads_per_block)
 ///
-/// Arithmetic is Python's: / yields a real, // and % round towards minus infinity. Integers have 64 bits; overflow is an
-/// error.
+/// Arithmetic is Python's: / yields a real, // and % round towards minus infinity. Integers have 64 bits; overflow is
+/// an error.
 class Expression {
  public:
   /// Constructs the constant expression 0.
@@ -222,8 +222,8 @@ struct RestrictionEffect {
 };
 
 /// All configurations that satisfy the restrictions, numbered 0 .. size()-1 in lexicographic order of the parameters as
-/// given (and of each parameter's values as given). Stored as a shared decision diagram with counts; small spaces can in
-/// addition be stored as a table, which makes reading them a few times faster.
+/// given (and of each parameter's values as given). Stored as a shared decision diagram with counts; small spaces can
+/// in addition be stored as a table, which makes reading them a few times faster.
 class SearchSpace {
  public:
   /// Builds a search space. Throws UserError for an unknown name, a division by zero in a restriction, more than 2^63

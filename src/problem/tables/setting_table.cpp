@@ -142,7 +142,7 @@ std::string type_name(const Value& value) {
 std::string type_name(const std::vector<Value>&) { return "a list"; }
 std::string type_name(const std::map<std::string, Value>&) { return "a table"; }
 
-/// Gives one value to a member of its kind.
+/// Assigns a value to a setting, according to the type of its member.
 class Setter {
  public:
   Setter(RunConfig& settings, const Setting& setting, const GivenValue& given, const std::string& what)
@@ -169,7 +169,7 @@ class Setter {
     settings_.*member = static_cast<std::uint64_t>(value);
   }
   void operator()(std::string RunConfig::*member) const {
-    // A budget is a text, or a plain count of evaluations.
+    // A budget is a string or a plain number of evaluations.
     if (member == &RunConfig::budget) {
       const char* expected = "a count of evaluations or a time such as \"10min\"";
       const auto* value = std::get_if<Value>(&given_);
@@ -180,7 +180,7 @@ class Setter {
       return;
     }
     std::string text = one(&Value::is_string, "a string").as_string();
-    // Another strategy has other options.
+    // Different strategies have different options.
     if (member == &RunConfig::strategy && text != settings_.strategy) settings_.strategy_options.clear();
     settings_.*member = std::move(text);
   }
@@ -241,7 +241,7 @@ std::optional<T> whole(std::string_view text) {
   return number;
 }
 
-/// Words of a command line as what they read as: a number where they are one.
+/// Parses a command-line argument: a number if it is one, else a string.
 Value value_from(const std::string& text) {
   if (const auto integer = whole<std::int64_t>(text)) return *integer;
   if (const auto real = whole<double>(text)) return *real;
@@ -250,7 +250,7 @@ Value value_from(const std::string& text) {
   return text;
 }
 
-/// "500ms", "8s", "2min", "1h" in s; nullopt for what is none.
+/// Parses "500ms", "8s", "2min" or "1h" to s; nullopt for other text.
 std::optional<double> duration_from(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, double>, 4> units{
       {{"ms", 1e-3}, {"min", 60.0}, {"h", 3600.0}, {"s", 1.0}}};
@@ -274,7 +274,8 @@ std::string text_of(const std::map<std::string, Value>& values) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-/// The settings that always determined results, at their defaults too. New ones are added by name in conditions_of().
+/// Text of the settings that are always part of the session key, even at their defaults. New settings are added by name
+/// in conditions_of().
 std::string fixed_conditions(const RunConfig& s, bool energy) {
   std::string text = fmt::format("precision {:g}, repeats {}-{}, warm-up {}, {} cache, cap {:g} s", s.precision,
                                  s.min_repeats, s.max_repeats, s.warm_up, s.cold_cache ? "cold" : "hot", s.max_seconds);
@@ -327,7 +328,7 @@ void parse_setting(RunConfig& settings, const Setting& setting, const std::vecto
   if (setting.is_list()) return give(settings, setting, std::vector<Value>(words.begin(), words.end()), what);
   const std::string& word = words.at(0);
   if (const auto* member = std::get_if<std::uint64_t RunConfig::*>(&setting.member)) {
-    // A seed may have all 64 bits, which a Value has not.
+    // A seed may use all 64 bits, which a Value cannot hold.
     if (const auto number = whole<std::uint64_t>(word)) {
       settings.** member = *number;
       return;
@@ -341,7 +342,7 @@ void parse_setting(RunConfig& settings, const Setting& setting, const std::vecto
 }
 
 void check_settings(const RunConfig& settings) {
-  // A default gives way by itself.
+  // A bound that is left at its default adapts to the other one.
   const RunConfig defaults;
   if (settings.min_repeats > settings.max_repeats && settings.min_repeats != defaults.min_repeats &&
       settings.max_repeats != defaults.max_repeats)
