@@ -1,4 +1,4 @@
-// What an NVIDIA GPU is made for, as far as the driver tells.
+// Properties of an NVIDIA GPU, as far as the driver reports them.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,10 @@ namespace ergotune {
 
 struct DeviceFacts {
   std::string name;  ///< "NVIDIA A100-PCIE-40GB"
-  /// Default application clock, MHz: on data-centre GPUs the base clock, on others often the boost clock.
+  /// Default application clock in MHz: the base clock of data-centre GPUs, often the boost clock of others.
   std::optional<double> default_core_clock_mhz;
 };
-/// nullopt where no NVML GPU has this UUID.
+/// Returns nullopt if no NVML GPU has this UUID.
 std::optional<DeviceFacts> nvml_gpu_facts(const std::string& uuid);
 
 }  // namespace ergotune

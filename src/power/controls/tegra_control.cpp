@@ -1,5 +1,5 @@
-// Jetson (Tegra) GPU clock through devfreq. Pinning writes min = max; railgating is switched off first,
-// because a railgated GPU forgets its clock.
+// The GPU clock of a Jetson (Tegra) through devfreq. min = max fixes the clock; railgating is disabled first, because a
+// railgated GPU loses its clock setting.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class TegraControl final : public Control {
 
   std::vector<double> core_clocks_at(double) override { return range(ControlQuantity::core_clock_mhz).values; }
   bool permitted() override { return writable(sysfs_, files().min) && writable(sysfs_, files().max); }
-  std::string foreign_setting() override { return {}; }  // everything here can be read, so it can be put back
+  std::string foreign_setting() override { return {}; }  // all settings can be read, and so restored
 
   std::vector<RestoreStep> snapshot() override {
     std::vector<RestoreStep> steps;
@@ -50,7 +50,7 @@ class TegraControl final : public Control {
 
   ControlResult set(ControlQuantity quantity, double value) override {
     if (auto checked = check_value(quantity, range(quantity), value); !checked.ok()) return checked;
-    // Values are exact in Hz; MHz carry at most rounding.
+    // Values are exact in Hz; MHz contain at most a rounding error.
     const long long hertz = *std::min_element(frequencies_.begin(), frequencies_.end(), [&](long long a, long long b) {
       return std::abs(static_cast<double>(a) - value * 1e6) < std::abs(static_cast<double>(b) - value * 1e6);
     });
@@ -62,7 +62,7 @@ class TegraControl final : public Control {
   ControlResult check(ControlQuantity quantity, double value) override {
     const auto set = read_range(sysfs_, files());
     if (quantity != ControlQuantity::core_clock_mhz || !set) return {};
-    // Exact in Hz as far as MHz carry it.
+    // Exact in Hz up to the rounding of MHz.
     for (const long long now : {set->low, set->high})
       if (std::abs(static_cast<double>(now) * 1e-6 - value) > 0.5)
         return changed_meanwhile(quantity, value, static_cast<double>(now) * 1e-6);
