@@ -18,7 +18,7 @@ struct SourcePlace {
   std::string to_string() const;
 };
 
-/// Base class of all exceptions that ergotune throws.
+/// Base class of ergotune's exceptions.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message) : std::runtime_error(message) {}

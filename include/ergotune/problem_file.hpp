@@ -48,7 +48,8 @@ struct LiveSettings {
   bool use_cache = true;
   /// Folder of the compiled code; empty: $XDG_CACHE_HOME/ergotune/compiled.
   std::filesystem::path cache_folder;
-  /// Measures energy only while the other devices of the node are idle, so that the node's own meters may be used.
+  /// Measures on one device at a time while the node's other devices are idle, so that the node's own meters may be
+  /// used.
   bool quiet_node = false;
   /// Commands that start a node agent and connect to its standard input and output; {} stands for the agent's command
   /// line. None: the devices of this machine are used.

@@ -47,8 +47,7 @@ std::vector<std::string> unused_parameters(const Problem& problem) {
   add_strings(nlohmann::json::parse(serialise(all)), text);
   std::vector<std::string> unused;
   for (const Parameter& parameter : problem.parameters) {
-    const std::string name =
-        parameter.name.substr(parameter.name.rfind('.') + 1);  // "kernel.BLOCK" is BLOCK in the source
+    const std::string name = parameter.name.substr(parameter.name.rfind('.') + 1);  // "kernel.BLOCK" -> "BLOCK"
     if (parameter.kind == ParameterKind::code && parameter.values.size() > 1 && !occurs_in(text, name))
       unused.push_back(parameter.name);
   }

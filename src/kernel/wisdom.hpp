@@ -38,8 +38,7 @@ struct WisdomQuantity {
 /// One result: the best configuration of a kernel for an objective, a device and a problem size.
 struct WisdomRecord {
   Constants configuration;  ///< code parameters by name
-  Constants
-      execution;  ///< clocks and limits at which it was measured; a hint, which the launcher does not set by default
+  Constants execution;      ///< clocks and limits at which it was measured (not set by default)
   std::vector<std::int64_t> problem_size;
   std::vector<std::string> size_names;  ///< names of the constants that give the sizes; may be empty
   std::string objective = "time";       ///< as the user wrote it

@@ -244,8 +244,7 @@ Wisdom parse_wisdom(std::string_view text, const std::string& name) {
     const std::string place = fmt::format("{}:{}", name, lines.number());
     try {
       const auto json = parse_json<Json>(line);
-      if (!header ||
-          (json.is_object() && json.contains("ergotune_wisdom"))) {  // concatenated files have several headers
+      if (!header || (json.is_object() && json.contains("ergotune_wisdom"))) {  // of a concatenated file
         header = read_header(json, wisdom, place);
         if (wisdom.other_version) return wisdom;
         continue;

@@ -34,8 +34,7 @@ std::string reason_of(const ProcessResult& result) {
 std::string hold_clocks(const DeviceInfo& device, const std::vector<std::filesystem::path>& wisdom) {
   constexpr double kPatience = 30;  // s
   static std::mutex mutex;
-  static std::set<std::pair<pid_t, std::string>>
-      asked;  // per process id, since a forked process starts its own command
+  static std::set<std::pair<pid_t, std::string>> asked;  // forked processes start their own
   const std::lock_guard lock(mutex);
   if (!asked.emplace(::getpid(), device.id).second) return {};
   std::string command = environment_variable("ERGOTUNE_COMMAND");

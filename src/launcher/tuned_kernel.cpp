@@ -126,8 +126,7 @@ int TunedKernel::launch_captured(LaunchEntry& entry, const Decision& decision, v
   CapturedLaunch launch{
       &problem_, settings_.text, settings_.backend, name_, constants_at(site_at(entry.key.place), entry.key), {}};
   const auto& all = arguments_of(problem_, *kernel_);
-  for (const auto& [position, name] :
-       bound_constants(problem_, *kernel_))  // including those that determine no constant in use
+  for (const auto& [position, name] : bound_constants(problem_, *kernel_))  // including unused ones
     launch.constants[name] =
         value_of(all[position].type, bits_of(all[position].type, arguments[positions_[position]].address));
   launch.arguments.resize(all.size());

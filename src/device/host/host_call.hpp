@@ -14,9 +14,10 @@ namespace ergotune::host {
 
 inline constexpr const char* kCallEntry = "ergotune_call";
 
-/// Returns C or C++ text to append to the user's source. A float32 buffer that is passed as doubles does not compile,
-/// since the kernel would read beyond its end. Types that the compiler cannot check (void*, structures, bytes) are
-/// passed unchanged. `untyped`: C arguments to pass as void*, unchecked.
+/// Returns C or C++ text to append to the user's source. The text does not compile if the function takes another
+/// numeric type than the declared one, such as double* for a float32 buffer, beyond whose end the kernel would read.
+/// Types that the compiler cannot check (void*, structures, bytes) are passed unchanged. `untyped`: C arguments to pass
+/// as void*, unchecked.
 std::string call_in_source(const CompileJob& job, const std::set<std::size_t>& untyped = {});
 
 /// A pointer that a C compiler rejected in the text of call_in_source().

@@ -19,8 +19,7 @@
 namespace ergotune::host {
 namespace {
 
-constexpr std::size_t kAlignment =
-    4096;  // a page: no vector load crosses a boundary, and offsets do not vary between runs
+constexpr std::size_t kAlignment = 4096;  // a page: offsets do not vary, and vector loads cross no boundary
 
 class HostBuffer : public Buffer {
  public:

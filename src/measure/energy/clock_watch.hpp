@@ -61,9 +61,9 @@ class ClockWatch {
 bool held_by_power_limit(const DeviceState& state);
 
 /// Adds core_clock, memory_clock and temperature to the measurement if it lacks them, and the reasons for the clock to
-/// its warnings. If the clock changed by more than `tolerance`, warns with both values and with the share of the states
-/// in which the clock was below the requested one for another reason than the power limit. `requested_mhz` 0: no clock
-/// was requested.
+/// its warnings. `requested_mhz` 0: no clock was requested; otherwise warns if the clock changed by more than
+/// `tolerance` (with both values) or, if the power limit was active, if another reason kept the clock below the
+/// requested one (with the share of the states).
 void note_looks(std::span<const DeviceState> looks, Measurement& measurement, double requested_mhz, double tolerance,
                 bool all_reasons);
 

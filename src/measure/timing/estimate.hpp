@@ -12,8 +12,7 @@ struct TimeEstimate {
   /// Half-width of the two-sided 95 % confidence interval relative to the value; infinity for fewer than two samples.
   double relative_half_width = 0;
   std::size_t count = 0;
-  double degrees =
-      0;  ///< degrees of freedom of the standard error: the number of samples that remain after trimming, minus one
+  double degrees = 0;  ///< degrees of freedom of the standard error: samples left after trimming, minus one
 };
 
 /// 20 % trimmed mean with the Winsorised standard error (Tukey and McLaughlin, 1963): if one sample in ten is disturbed

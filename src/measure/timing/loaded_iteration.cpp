@@ -167,8 +167,7 @@ void LoadedIteration::note_resources(Measurement& result) const {
 
 void LoadedIteration::note_occupancy(std::size_t kernel, Measurement& result) const {
   const Launch& launch = problem_.kernels[kernel].launch;
-  if (launch.grid.empty() && launch.global.empty() && launch.block.empty())
-    return;  // the application determines the launch geometry
+  if (launch.grid.empty() && launch.global.empty() && launch.block.empty()) return;  // chosen by the application
   const auto occupancy = occupancy_of(loaded_[kernel]->resources(), geometry_[kernel], device_.info().properties,
                                       loaded_[kernel]->resident_blocks());
   if (!occupancy) return;

@@ -21,9 +21,8 @@ struct Context {
   bool trusted = false;             ///< a document written by serialise(), which was checked when it was first read
   bool modelled = false;            ///< [simulation] or space_only: source and launch may be missing
   std::vector<Argument> buffers{};  ///< the buffers declared in [buffers]
-  const Kernel* main =
-      nullptr;  ///< the kernel from which a reference kernel takes its arguments and what it leaves out; may be null
-  bool named = false;  ///< a kernel of [kernels.NAME], which may have parameters of its own
+  const Kernel* main = nullptr;     ///< kernel whose arguments and other fields a reference inherits; may be null
+  bool named = false;               ///< a kernel of [kernels.NAME], which may have parameters of its own
 };
 
 /// A table with its title for messages ("[kernel]"). Cheap to copy; does not own the node and the context.

@@ -18,10 +18,9 @@ struct BufferUse {
 
 /// How the body computes the position of a thread (or block) in one dimension of the launch.
 struct Position {
-  std::string variable;  ///< variable that holds it, such as "row"; empty: none
-  std::string block;     ///< macro or template parameter for the block size; empty: any block size works
-  std::string
-      threads;  ///< number of threads if the block has fewer threads than `block` and each thread loops; else empty
+  std::string variable;   ///< variable that holds it, such as "row"; empty: none
+  std::string block;      ///< macro or template parameter for the block size; empty: any block size works
+  std::string threads;    ///< number of threads if it is less than `block` (threads then loop); else empty
   std::string factor;     ///< number of elements per thread; empty: one
   bool of_block = false;  ///< the position belongs to a block, not to a thread
 };

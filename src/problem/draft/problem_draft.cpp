@@ -420,8 +420,7 @@ class Draft {
         propose("[1, 2, 4, 8]", "threads");
       } else if (contains(text, {"CHUNK"})) {
         propose("{ values = [1, 4, 16, 64], default = 16 }", "a chunk");
-      } else if (text.size() == 2 && text[0] == 'B' &&
-                 contains(text, {"M", "N", "K"})) {  // tile sizes of matrix products: BM, BN, BK
+      } else if (text.size() == 2 && text[0] == 'B' && contains(text, {"M", "N", "K"})) {  // matrix tiles
         propose("[16, 32, 64, 128]", "the size of a tile");
       } else if (contains(text, {"BLOCK", "TILE", "SIZE", "DIM", "THREADS", "GROUP"})) {
         if (host)
@@ -821,14 +820,13 @@ class Draft {
   std::set<std::string> tunable_;
   Lines constants_, parameters_;
   std::vector<draft::UndefinedName> undefined_;
-  std::vector<std::string> unbound_;  ///< sizes that do not occur in the body
-  std::vector<std::string> reach_;    ///< number of elements, or blocks, in each dimension of the launch
-  std::set<int> of_block_;            ///< dimensions in which an element belongs to a block, not to a thread
-  std::set<std::string> factors_;     ///< parameters for the work per thread
-  std::map<std::string, std::string>
-      tiles_;                       ///< number of threads of a block in dimensions in which its tile is larger
-  std::vector<std::string> flags_;  ///< parameters that become compiler options
-  std::vector<std::string> sums_;   ///< outputs with a partial result of each block
+  std::vector<std::string> unbound_;          ///< sizes that do not occur in the body
+  std::vector<std::string> reach_;            ///< number of elements, or blocks, in each dimension of the launch
+  std::set<int> of_block_;                    ///< dimensions in which an element belongs to a block, not to a thread
+  std::set<std::string> factors_;             ///< parameters for the work per thread
+  std::map<std::string, std::string> tiles_;  ///< threads of a block in a dimension with a larger tile
+  std::vector<std::string> flags_;            ///< parameters that become compiler options
+  std::vector<std::string> sums_;             ///< outputs with a partial result of each block
   std::vector<std::string> restrictions_;
   std::string block_threads_ = "1", remarks_;
   int dimensions_ = 1;
