@@ -227,8 +227,8 @@ struct RestrictionEffect {
 class SearchSpace {
  public:
   /// Builds a search space. Throws UserError for an unknown name, a division by zero in a restriction, more than 2^63
-  /// configurations, or a parameter without values. An empty space is no error: size() is 0 and why_empty() returns the
-  /// reason.
+  /// configurations, or a parameter without values. An empty space is not an error: size() is 0 and why_empty() returns
+  /// the reason.
   static SearchSpace build(std::vector<Parameter> parameters, std::vector<Restriction> restrictions,
                            const SpaceOptions& options = {});
   /// Builds the space that consists of exactly these configurations, in the order of the parameters' values; for

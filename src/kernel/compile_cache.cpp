@@ -100,7 +100,7 @@ void CompileCache::prune() const {
   std::vector<Entry> entries;
   std::uint64_t total = 0;
   std::error_code failed;
-  // Other sessions may store and prune concurrently; files that disappear are no error.
+  // Other sessions may store and prune concurrently; files that disappear are not an error.
   for (std::filesystem::recursive_directory_iterator entry(folder_, failed), end; !failed && entry != end;
        entry.increment(failed)) {
     std::error_code gone;

@@ -169,7 +169,7 @@ class CudaDevice : public Device, DriverObject {
     wait_for(main_);
   }
   std::unique_ptr<PinnedMemory> pin(std::span<std::byte> memory) override {
-    // Failure is no error: locked memory is limited, and copies are then slower.
+    // Failure is not an error: locked memory is limited, and copies are then slower.
     if (memory.empty() || !api().cuMemHostRegister || !api().cuMemHostUnregister ||
         api().cuMemHostRegister(memory.data(), memory.size(), 0) != CUDA_SUCCESS)
       return nullptr;

@@ -52,9 +52,9 @@ class SensorRecorder {
   void set_program_runs(bool runs);
   /// s spent on reading while a program ran, since begin().
   double seconds_beside_program() const { return beside_; }
-  /// Waits until each sensor has delivered a value (two for counters, whose first reading is no tick) and, if `after`
-  /// is given, a value for a later time than `after`. Gives up after the sensor's margin plus `patience` s, on a
-  /// machine that reads slowly.
+  /// Waits until each sensor has delivered a value (two for counters, whose first reading is not a tick) and, if
+  /// `after` is given, a value for a later time than `after`. Gives up after the sensor's margin plus `patience` s, on
+  /// a machine that reads slowly.
   void wait(double after = 0, double patience = 1) const;
   /// The traces recorded so far, one per sensor; only readings from time `from` on.
   std::vector<SensorTrace> traces(double from = 0) const;

@@ -48,7 +48,7 @@ class StateFolder {
   void write(const Journal& journal) const;
   /// Returns nullopt if the file does not exist; throws Error if it cannot be read or parsed.
   std::optional<Journal> read(const std::filesystem::path& file) const;
-  /// Deletes a journal durably; a missing file is no error. Throws Error.
+  /// Deletes a journal durably; a missing file is not an error. Throws Error.
   void clear(const std::filesystem::path& file) const;
   /// Renames a damaged journal ("*.damaged"), so that it does not block sessions and can be inspected.
   void set_aside(const std::filesystem::path& file) const;
