@@ -1,4 +1,4 @@
-// Energy of a region of code, without tuning anything.
+// Measures the energy of a region of code, independently of tuning.
 #pragma once
 
 #include <cstdint>
@@ -9,59 +9,59 @@
 
 namespace ergotune {
 
-/// What one sensor saw of a region, or of all regions of one name.
+/// The energy of a region, or of all regions of one name, according to one sensor.
 struct SensorEnergy {
   std::string sensor;  ///< "nvml:0/energy"
-  /// J. nullopt where the sensor does not resolve the region: its 95 % interval would be wider than half of the value.
+  /// J. nullopt if the sensor does not resolve the region: its 95 % interval would be wider than half of the value.
   std::optional<double> joules;
   double half_width = 0;  ///< J, of the 95 % interval of `joules`
-  /// J that the region needs at most, whether it is resolved or not: of all updates that it touches, or of the most
-  /// that the device can draw. nullopt where the sensor sees only part of the time and that is not known.
+  /// Upper bound in J, also for a region that is not resolved: the energy of all sensor updates that overlap with it,
+  /// or of the most that the device can draw. nullopt if the sensor covers an unknown part of the time only.
   std::optional<double> at_most;
-  /// J beyond what the device needs idle; only after EnergyMonitor::measure_idle(), or with a given idle power.
+  /// J beyond the idle energy of the device; nullopt before EnergyMonitor::measure_idle() or set_idle_power().
   std::optional<double> above_idle;
   double above_idle_half_width = 0;
-  std::string why_not;  ///< why there is neither a value nor a bound
+  std::string why_not;  ///< reason why there is neither a value nor a bound
 };
 
-/// The energy of a region, or of all regions of one name. Where there are several sensors, they are of different
-/// devices and the sums are of all of them: a sum is there if every sensor has the value.
+/// The energy of a region, or of all regions of one name. Several sensors belong to different devices; the values here
+/// are sums over all of them, and nullopt if one sensor lacks the value.
 struct RegionEnergy {
   std::string name;
-  std::uint64_t regions = 1;  ///< how many regions these are
-  double seconds = 0;         ///< s of all of them
+  std::uint64_t regions = 1;  ///< number of regions
+  double seconds = 0;         ///< total duration, s
   std::optional<double> joules;
   double half_width = 0;
   std::optional<double> at_most, above_idle;
   double above_idle_half_width = 0;
   std::vector<SensorEnergy> sensors;
-  /// {"name", "regions", "seconds", "joules", "half_width", "at_most", "above_idle", "above_idle_half_width",
-  /// "watts", "sensors": [...]}; null where there is no value. One line.
+  /// One line of JSON: {"name", "regions", "seconds", "joules", "half_width", "at_most", "above_idle",
+  /// "above_idle_half_width", "watts", "sensors": [...]}; missing values are null.
   std::string json() const;
 };
 
 class EnergyRegion;
 
-/// Reads energy and power sensors in a thread of its own, so that a region costs two readings of the clock. Each sensor
-/// is read twice in its update period, at least 10 and at most 50 times a second; the share of the time that this takes
-/// is part of the intervals. Readings are kept: 3 MB an hour and sensor at most. A monitor does not work in a process
-/// that is forked after it was made.
+/// Reads energy and power sensors in a separate thread, so that a region costs the caller only two clock readings.
+/// Reads each sensor twice per update period, at least 10 and at most 50 times per second; the confidence intervals
+/// account for the power that the reading itself takes. Keeps all readings: at most 3 MB per hour and sensor. A monitor
+/// does not work in a process that was forked after its construction.
 class EnergyMonitor {
  public:
-  /// Sensors by id ("nvml:0", "rapl:package-0"; `ergotune devices` lists them); without any, the best one of each
-  /// device of this machine. Takes up to a second. Throws UserError for an unknown id, for sensors that see the same
-  /// energy, and where there is no sensor.
+  /// Opens sensors by id ("nvml:0", "rapl:package-0"; `ergotune devices` lists them); an empty list selects the best
+  /// sensor of each device of this machine. Takes up to a second. Throws UserError for an unknown id, for sensors that
+  /// measure the same energy, and if there is no sensor.
   explicit EnergyMonitor(const std::vector<std::string>& sensors = {});
 
   std::vector<std::string> sensors() const;
-  /// Measures what the devices need idle, for so many seconds, while the caller waits; regions have `above_idle` from
-  /// then on. The devices have to be idle.
+  /// Measures the idle power of the devices for `seconds` while the caller waits; regions have `above_idle` from then
+  /// on. The caller must keep the devices idle.
   void measure_idle(double seconds = 1);
-  /// W of each sensor in place of a measurement, in the order of sensors().
+  /// Sets the idle power in W of each sensor, in the order of sensors(), instead of measuring it.
   void set_idle_power(const std::vector<double>& watts);
 
-  /// The regions that have ended, by name, in the order in which the names came: sums over all regions of a name. Waits
-  /// until the sensors have answered for the last one, at most about a second.
+  /// Returns the sums over all finished regions of each name, in the order in which the names first occurred. Waits
+  /// until the sensors cover the end of the last region, at most about a second.
   std::vector<RegionEnergy> totals() const;
 
  private:
@@ -70,8 +70,8 @@ class EnergyMonitor {
   std::shared_ptr<State> state_;
 };
 
-/// From its construction to end() or its destruction. Regions may be nested and overlap, also between threads. Work on
-/// a GPU is asynchronous: synchronise before a region begins and before it ends.
+/// A region from construction to end() or destruction. Regions may be nested and may overlap, also between threads. GPU
+/// work is asynchronous: synchronise before a region begins and before it ends.
 class EnergyRegion {
  public:
   explicit EnergyRegion(const EnergyMonitor& monitor, std::string name = "region");
@@ -79,8 +79,8 @@ class EnergyRegion {
   EnergyRegion& operator=(EnergyRegion&&) noexcept;
   ~EnergyRegion();
   void end();
-  /// Ends it if it still runs. Waits until the sensors have answered for its end, at most about a second. Throws
-  /// UserError for a region that was moved from, and in a process that was forked meanwhile.
+  /// Ends the region if it has not ended, and returns its energy. Waits until the sensors cover its end, at most about
+  /// a second. Throws UserError for a region that was moved from, and in a process that was forked meanwhile.
   RegionEnergy energy();
 
  private:

@@ -1,5 +1,5 @@
-// The public C++ API of ergotune, version 0: everything in this folder follows semantic versioning; every other header
-// is private. Applications that launch tuned kernels need launcher.h or launcher.hpp and libergotune-launcher alone.
+// The public C++ API of ergotune, version 0. Everything in this folder follows semantic versioning; all other headers
+// are private. Applications that only launch tuned kernels need launcher.h or launcher.hpp and libergotune-launcher.
 #pragma once
 
 #include "ergotune/energy_region.hpp"

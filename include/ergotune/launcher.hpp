@@ -1,7 +1,7 @@
-// Tuned kernels in applications, for C++. Link libergotune-launcher; nothing else of ergotune is needed.
+// Launches tuned kernels from C++ applications. Link libergotune-launcher; nothing else of ergotune is needed.
 //
 //   ergotune::launcher::Kernel add("vector_add.toml");
-//   add(queue, n, a, b, c);             // instead of setting arguments and a launch of one's own
+//   add(queue, n, a, b, c);             // replaces setting the arguments and launching
 //   std::cout << add.why(queue, n, a, b, c);
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace ergotune::launcher {
 
-/// The message of a failed call; `code` is the driver's, or -1000.
+/// A launcher call failed. code() is the driver's error code, or -1000 for a mistake of the caller.
 class LaunchError : public std::runtime_error {
  public:
   LaunchError(const std::string& message, int code) : std::runtime_error(message), code_(code) {}
@@ -32,7 +32,7 @@ class LaunchError : public std::runtime_error {
   int code_;
 };
 
-/// As ergotune_options; what is empty is left to its default.
+/// The options of ergotune_options; empty strings and false select the defaults.
 struct Options {
   std::string backend, kernel, wisdom, constants, objective, cache;
   bool background = false;
@@ -40,7 +40,7 @@ struct Options {
   bool clocks = false;
 };
 
-/// Text as TOML writes it.
+/// Returns `text` as a quoted TOML string. Carriage returns are dropped.
 inline std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
@@ -55,8 +55,8 @@ inline std::string quoted(const std::string& text) {
   return result + "\"";
 }
 
-/// A kernel described in code, in place of a problem file. Expressions see constants and parameters. Constants and
-/// parameters are macros of the source, so that they have names of their own there.
+/// Describes a kernel in code instead of a problem file. Expressions may use constants and parameters. Constants and
+/// parameters become macros of the source, so the source must not use their names for anything else.
 class Builder {
  public:
   /// `language`: "opencl", "cuda" or "hip".
@@ -66,9 +66,9 @@ class Builder {
   static Builder from_text(std::string function, const std::string& language, const std::string& source) {
     return Builder(std::move(function), "source." + language + " = { text = " + quoted(source) + " }\n");
   }
-  /// A size: its value here is what it is tuned for where no other value is given.
+  /// A constant such as a problem size. Tuning uses `value` unless another value is given.
   Builder& constant(const std::string& name, long long value) { return line(constants_, name, std::to_string(value)); }
-  /// The first value is the default.
+  /// A parameter and its values; the first value is the default.
   template <class T>
   Builder& tune(const std::string& name, std::initializer_list<T> values) {
     std::string list;
@@ -79,7 +79,7 @@ class Builder {
     restrictions_ += "  " + quoted(condition) + ",\n";
     return *this;
   }
-  /// `value`: an expression; where it is a constant's name, this argument of each launch is the constant's value.
+  /// `value`: an expression. If it is the name of a constant, each launch's argument determines the constant's value.
   Builder& scalar(const std::string& name, const std::string& type, const std::string& value) {
     return argument("name = " + quoted(name) + ", type = " + quoted(type) + ", value = " + quoted(value));
   }
@@ -89,11 +89,11 @@ class Builder {
     return argument("name = " + quoted(name) + ", type = " + quoted(type) + ", count = " + quoted(count) +
                     ", access = " + quoted(access));
   }
-  /// Of OpenCL: no argument of the launch.
+  /// OpenCL only: local memory of `count` elements. It is not passed to launches.
   Builder& local_memory(const std::string& name, const std::string& type, const std::string& count) {
     return argument("name = " + quoted(name) + ", type = " + quoted(type) + ", local_count = " + quoted(count));
   }
-  /// Blocks in each dimension; or global(): work items, rounded up to whole blocks.
+  /// Number of blocks in each dimension. Alternatively global(): number of work items, rounded up to whole blocks.
   Builder& grid(std::initializer_list<std::string> sizes) { return dimensions("grid", sizes); }
   Builder& global(std::initializer_list<std::string> sizes) { return dimensions("global", sizes); }
   Builder& block(std::initializer_list<std::string> sizes) { return dimensions("block", sizes); }
@@ -102,7 +102,7 @@ class Builder {
     options_ += (options_.empty() ? "" : ", ") + quoted(option);
     return *this;
   }
-  /// The equivalent problem file: `ergotune tune` takes it.
+  /// Returns the text of the equivalent problem file, which `ergotune tune` accepts.
   std::string text() const {
     return "name = " + quoted(function_) + "\n" +
            (restrictions_.empty() ? "" : "restrictions = [\n" + restrictions_ + "]\n") + "\n[constants]\n" +
@@ -124,8 +124,8 @@ class Builder {
     else
       return quoted(value);
   }
-  /// The fewest digits that read back as the same number, and a point or an exponent: without one it would be an
-  /// integer.
+  /// Formats a number with the fewest digits that read back as the same number, and with a point or an exponent, since
+  /// TOML would otherwise read an integer.
   template <class T>
   static std::string real(T value) {
     std::string text;
@@ -133,7 +133,7 @@ class Builder {
     for (int digits = std::numeric_limits<T>::digits10; digits <= std::numeric_limits<T>::max_digits10 && read != value;
          ++digits) {
       std::stringstream stream;
-      stream.imbue(std::locale::classic());  // the application's may have a comma there
+      stream.imbue(std::locale::classic());  // the application's locale may use a decimal comma
       stream << std::setprecision(digits) << value;
       text = stream.str();
       stream >> read;
@@ -156,34 +156,34 @@ class Builder {
   std::string function_, source_, constants_, parameters_, restrictions_, arguments_, launch_, options_;
 };
 
-/// A kernel that runs tuned. Calls may come from several threads at once.
+/// A tuned kernel. Several threads may call it at the same time.
 class Kernel {
  public:
   explicit Kernel(const std::string& problem_file, Options options = {}) {
     open(std::move(options),
          [&](const ergotune_options& plain) { return ergotune_kernel_open(problem_file.c_str(), &plain); });
   }
-  /// `folder` is what paths in the description start at.
+  /// `folder`: the folder against which relative paths in the description are resolved.
   explicit Kernel(const Builder& builder, Options options = {}, const std::string& folder = ".") {
     open(std::move(options), [&](const ergotune_options& plain) {
       return ergotune_kernel_open_text(builder.text().c_str(), folder.c_str(), &plain);
     });
   }
 
-  /// Queues a launch. Arguments are the values themselves: CUdeviceptr, cl_mem, int, float ...; a pointer to device
-  /// memory is a CUdeviceptr. Throws LaunchError.
+  /// Queues a launch. Arguments are passed by value: CUdeviceptr, cl_mem, int, float ...; a pointer to device memory
+  /// may be given as a CUdeviceptr. Throws LaunchError.
   template <class... Arguments>
   void operator()(void* queue, const Arguments&... arguments) const {
     const ergotune_argument list[] = {{&arguments, sizeof arguments}..., {nullptr, 0}};
     check(ergotune_kernel_launch(kernel_.get(), queue, list, sizeof...(arguments)));
   }
-  /// Compiles and loads what such a launch needs, and waits for it.
+  /// Compiles and loads the code for launches with such scalar arguments, and waits for it. Throws LaunchError.
   template <class... Arguments>
   void prepare(void* queue, const Arguments&... arguments) const {
     const ergotune_argument list[] = {{&arguments, sizeof arguments}..., {nullptr, 0}};
     check(ergotune_kernel_prepare(kernel_.get(), queue, list, sizeof...(arguments)));
   }
-  /// What such a launch runs, and why: a JSON document.
+  /// Returns the configuration of such launches and the reason for it as a JSON document (ergotune_kernel_why).
   template <class... Arguments>
   std::string why(void* queue, const Arguments&... arguments) const {
     const ergotune_argument list[] = {{&arguments, sizeof arguments}..., {nullptr, 0}};
@@ -222,7 +222,7 @@ class Kernel {
     kernel_.reset(open_it(plain));
     if (!kernel_) check(-1000);
   }
-  std::unique_ptr<Warn> warn_;  // outlives the kernel, which may warn to its end
+  std::unique_ptr<Warn> warn_;  // declared first: the kernel may warn during its destruction
   std::unique_ptr<ergotune_kernel, Close> kernel_;
 };
 

@@ -18,35 +18,37 @@ namespace ergotune {
 enum class Language { cuda, opencl, hip, c, cpp, fortran };
 std::string to_string(Language language);
 
-/// Kernel source in one language; a problem may carry several, and a device takes the one it compiles.
+/// Kernel source in one language. A kernel may have sources in several languages; each device compiles the one it
+/// supports.
 struct KernelSource {
   Language language = Language::opencl;
-  /// Where it was read from, absolute; empty for text given in memory.
+  /// Absolute path of the source file; empty for source text given in memory.
   std::filesystem::path file;
   std::string text;
-  /// Folders for #include, made absolute; the source's own folder is always among them.
+  /// Absolute paths of the folders searched by #include; they always contain the source's own folder.
   std::vector<std::filesystem::path> include_folders;
 };
 
 enum class ElementType { int8, uint8, int16, uint16, int32, uint32, int64, uint64, float16, float32, float64 };
 std::string to_string(ElementType type);
-/// "float32", "float", "double", "int", "uint" ...; nullopt when unknown.
+/// Parses a type name such as "float32", "float", "double", "int" or "uint"; returns nullopt for an unknown name.
 std::optional<ElementType> element_type(std::string_view name);
 std::size_t size_of(ElementType type);
 
-/// External memory in this process (a tensor on a GPU) that kernels are given as it is: what measures it runs in this
-/// process, and nothing shows writes past its end. When a run is over it holds what it held before.
+/// External memory of this process (such as a tensor on a GPU) that kernels use in place. Such kernels are measured in
+/// this process, and writes past the end of the memory are not detected. Its original contents are restored after a
+/// run.
 struct ForeignMemory {
-  /// The device that it is on: "cuda:0".
+  /// Device on which the memory resides, such as "cuda:0".
   std::string device;
-  /// As Device::wrap_buffer takes it. Who gave it keeps it.
+  /// Address in the form that Device::wrap_buffer takes. The caller keeps ownership.
   void* address = nullptr;
   std::size_t bytes = 0;
-  /// Copies what it holds now, from `offset` on.
+  /// Copies the current contents into `into`, starting at byte `offset`.
   std::function<void(std::span<std::uint8_t> into, std::size_t offset)> read;
 };
 
-/// How a buffer is filled before a launch. Random values are never left to chance: they come from `seed`.
+/// How a buffer is filled before a launch. Random values are reproducible: they are generated from `seed`.
 struct Fill {
   enum class Kind { random, range, constant, file, data } kind = Kind::random;
   std::uint64_t seed = 1;
@@ -55,50 +57,53 @@ struct Fill {
   double value = 0;                                       ///< constant
   std::filesystem::path file;                             ///< file: raw little-endian elements
   std::shared_ptr<const std::vector<std::uint8_t>> data;  ///< data: raw elements given in memory (Python)
-  std::shared_ptr<const ForeignMemory> foreign;           ///< data: instead, memory that is used where it is
+  std::shared_ptr<const ForeignMemory> foreign;           ///< data: external memory used in place, instead of `data`
 };
 
 /// One member of a structure that is passed by value.
 struct Field {
   std::string name;
   ElementType type = ElementType::float32;
-  Expression value;  ///< sees constants and parameters
+  Expression value;  ///< may use constants and parameters
 };
 
-/// Bytes of a structure of these members, laid out as C does; 0 for none.
+/// Size in bytes of a structure with these members in C layout; 0 for no members.
 std::size_t size_of(const std::vector<Field>& fields);
 
-/// What a fill of kind data holds.
+/// The bytes of a fill of kind `data`: a copy of `data`, or of the current contents of the external memory.
 std::vector<std::uint8_t> contents_of(const Fill& fill);
 
-/// How a kernel uses a buffer. Outputs are verified; inputs and in-outs are restored before verification.
+/// How a kernel uses a buffer. Buffers with access write or read_write are verified; buffers with access read or
+/// read_write are restored before verification.
 enum class Access { read, write, read_write };
 
 struct Argument {
   enum class Kind { scalar, buffer, local_memory } kind = Kind::buffer;
   std::string name;
   ElementType type = ElementType::float32;
-  /// scalar: its value. Sees constants and parameters.
+  /// scalar: its value; may use constants and parameters.
   Expression value;
-  /// A scalar that is a structure: its members in their order, laid out as C does, and its type's name in the source
-  /// ("struct grid"), which C needs for the call.
+  /// scalar that is a structure: its members in order, in C layout, and the name of its type in the source ("struct
+  /// grid"), which is needed to call a C kernel.
   std::vector<Field> fields;
   std::string type_name;
-  /// buffer and local_memory: number of elements. Sees constants and parameters (buffers: constants only).
+  /// buffer and local_memory: number of elements; may use constants and parameters (buffers: constants only).
   Expression count;
   Fill fill;
   Access access = Access::read;
-  /// Where given: it is passed to the configurations for which this holds (one place in several types or layouts). Sees
-  /// constants and parameters.
+  /// Condition under which the argument is passed; absent: always. Lets one position have several types or layouts. May
+  /// use constants and parameters.
   std::optional<Expression> when;
-  /// What its elements are to who gave it, where kernels have no such type: "complex64" (pairs of float32), "bool" ...
+  /// Type, order and shape in which Python code sees the elements if they differ from `type`, such as "complex64"
+  /// (pairs of float32) or "bool"; empty: as `type`.
   std::string seen_as;
   SourcePlace place;
 
   bool passed(const Scope& scope) const { return !when || when->evaluate_bool(scope); }
 };
 
-/// Launch geometry, up to three dimensions each. Either grid (blocks) or global (threads) is given; the other follows.
+/// Launch geometry with up to three dimensions. Either `grid` (blocks) or `global` (threads) is given; the other is
+/// derived from it.
 struct Launch {
   std::vector<Expression> grid;    ///< blocks, as CUDA counts
   std::vector<Expression> global;  ///< work items, as OpenCL counts; rounded up to a multiple of block
@@ -110,69 +115,73 @@ struct Verification;
 
 /// One kernel of a problem.
 struct Kernel {
-  /// [kernels.NAME]: its parameters are called "NAME.BLOCK", and its own expressions and source see BLOCK. Empty for
-  /// the kernel of a problem that has one.
+  /// NAME of the table [kernels.NAME]: outside of the kernel its parameters are named "NAME.BLOCK", while its own
+  /// expressions and source use BLOCK. Empty for the only kernel of a problem.
   std::string name;
-  /// Function name; for CUDA C++ a name expression such as "gemm<{{TILE}}, float>".
+  /// Function name; for CUDA C++ also a name expression such as "gemm<{{TILE}}, float>".
   Template function;
   std::vector<KernelSource> sources;
   std::vector<Argument> arguments;
   Launch launch;
-  /// Compiler options by language name ("cuda", "c" ...), "" for all; each a template.
+  /// Compiler options by language name ("cuda", "c" ...); the key "" holds options for all languages. Each option is a
+  /// template.
   std::map<std::string, std::vector<Template>> options;
-  /// Of a kernel of several: what its first launch in a round is held against, beside what the round leaves
-  /// (Problem::verification). Kind kernel or host_function; null: nothing of its own.
+  /// In a workload of several kernels: how the outputs of this kernel's first launch in an iteration are verified, in
+  /// addition to the outputs of the iteration (Problem::verification). Kind kernel or host_function; null: no
+  /// verification of this kernel alone.
   std::shared_ptr<Verification> verification;
-  /// The source for a language, or nullptr.
+  /// Returns the source in a language, or nullptr if there is none.
   const KernelSource* source_for(Language language) const;
 };
 
-/// A round with more is taken for one that never ends.
+/// An iteration with more launches is rejected as endless.
 inline constexpr std::size_t kMaxLaunchesPerIteration = 1'000'000;
 
-/// A step of a workload. Its expressions see constants, parameters and the variables of the loops around it.
+/// A step of a workload. Its expressions may use constants, parameters and the variables of enclosing loops.
 struct Step {
   enum class Kind {
-    launch,      ///< a kernel, `launches` times back to back (0: not at all)
-    loop,        ///< `steps` for each value of `variable`: from, from + by, ... below to
-    swap,        ///< from here to the end of the round, what two names of buffers stand for is exchanged
-    concurrent,  ///< each of `steps` on a queue of its own; what comes next waits for all of them
-    group        ///< `steps` in their order: a branch of a concurrent step
+    launch,      ///< launches a kernel `launches` times back to back; 0: not at all
+    loop,        ///< runs `steps` for each value of `variable`: from, from + by, ... while below `to`
+    swap,        ///< exchanges the buffers behind the names `first` and `second` until the end of the iteration
+    concurrent,  ///< runs each of `steps` on a queue of its own; the next step waits for all of them
+    group        ///< runs `steps` in order; a branch of a concurrent step
   } kind = Kind::launch;
-  /// Of a branch, for `order`; a launch goes by its kernel's.
+  /// Name of a branch, used by `order`; a launch is referred to by the name of its kernel.
   std::string name;
-  std::size_t kernel = 0;  ///< launch: position in Problem::kernels
+  std::size_t kernel = 0;  ///< launch: index in Problem::kernels
   Expression launches = Expression::constant(1);
   std::string variable;
   Expression from = Expression::constant(0), to = Expression::constant(0), by = Expression::constant(1);
-  std::string first, second;  ///< swap
+  std::string first, second;  ///< swap: argument names
   std::vector<Step> steps;
-  /// concurrent: names of branches with commas between them, those that are queued first; the others follow as written.
+  /// concurrent: comma-separated names of the branches that are queued first; the others follow in the written order.
   Template order;
-  /// Of a branch's queue: "low", "normal" or "high"; empty: normal.
+  /// Priority of a branch's queue: "low", "normal" or "high"; empty: normal.
   Template priority;
-  /// Of a branch: SMs reserved for it; 0: it runs wherever there is room.
+  /// Number of SMs reserved for a branch; 0: none, the branch may run on any SM.
   Expression multiprocessors = Expression::constant(0);
   SourcePlace place;
 };
 
-/// What is compared of an output: each element, or what does not depend on how many there are or where they stand.
+/// How an output is compared: element by element, or by a value that does not depend on the order or the number of the
+/// elements.
 enum class Compare { elements, sum, minimum, maximum, sorted };
 std::string to_string(Compare compare);
 
-/// How results are checked.
+/// How outputs are verified.
 struct Verification {
   enum class Kind { none, first_correct, kernel, host_function, files } kind = Kind::first_correct;
-  /// kernel: a reference kernel with the same arguments (its own source, function and launch);
-  /// host_function: a C/C++/Fortran function with the same arguments, built into a shared object.
+  /// kernel: a reference kernel with the same arguments and its own source, function and launch;
+  /// host_function: a C, C++ or Fortran function with the same arguments, built into a shared object.
   std::shared_ptr<Kernel> reference;
-  /// The reference runs anew for each configuration, with its parameters; else once, with the defaults.
+  /// True: the reference runs for each configuration, with that configuration's parameters; false: once, with the
+  /// defaults.
   bool per_configuration = false;
-  /// files: expected contents by argument name (raw little-endian).
+  /// files: file with the expected contents (raw little-endian elements) by argument name.
   std::map<std::string, std::filesystem::path> files;
-  /// Only these outputs are compared; empty: all.
+  /// Names of the outputs to compare; empty: all.
   std::vector<std::string> outputs;
-  /// Outputs that are not compared element by element, by argument name.
+  /// Comparison by argument name for outputs that are not compared element by element.
   std::map<std::string, Compare> compare;
   double absolute_tolerance = 1e-6;
   double relative_tolerance = 1e-4;
@@ -187,25 +196,25 @@ struct Metric {
 
 enum class Direction { minimise, maximise };
 
-/// What the user wants. text is what they wrote: "time", "energy", "max gflops_per_watt",
-/// "energy subject to time <= 1.1 * best(time)", "0.3*time + 0.7*energy", "pareto(time, energy)",
-/// "lexicographic(time, energy)". search/objective.hpp gives it meaning.
+/// The objective as the user wrote it, for example "time", "energy", "max gflops_per_watt", "energy subject to time <=
+/// 1.1 * best(time)", "0.3*time + 0.7*energy", "pareto(time, energy)" or "lexicographic(time, energy)".
+/// search/objective.hpp interprets it.
 struct ObjectiveSpec {
   std::string text = "time";
   std::optional<Direction> direction;
   SourcePlace place;
-  /// Wherever it was written.
+  /// Compares the meaning only, not `place`.
   friend bool operator==(const ObjectiveSpec& a, const ObjectiveSpec& b) {
     return a.text == b.text && a.direction == b.direction;
   }
 };
 
-/// A stage of a plan written in the problem file (tune/plans/plan.hpp).
+/// A stage of a plan in the problem file (tune/plans/plan.hpp).
 struct PlanStageSpec {
   std::string name;
   std::vector<std::string> free;       ///< parameter names, or "code", "clocks", "all"
   std::map<std::string, Value> fixed;  ///< values; strings "max", "min", "default" for execution parameters
-  std::string objective;               ///< the problem's own when empty
+  std::string objective;               ///< empty: the problem's objective
   std::string strategy;
   std::string budget;
   SourcePlace place;
@@ -215,18 +224,17 @@ struct PlanSpec {
   std::vector<PlanStageSpec> stages;
 };
 
-/// An execution parameter as written, before the hardware's values are known.
+/// An execution parameter as written in the problem, before the values that the hardware supports are known.
 struct ExecutionParameterSpec {
   ParameterKind kind = ParameterKind::core_clock_mhz;
   enum class Choice { all, equidistant, list, range, model } choice = Choice::all;
   int count = 0;                       ///< equidistant
   std::vector<Value> values;           ///< list
-  double low = 0, high = 0, step = 0;  ///< range; step 0: every supported value inside
+  double low = 0, high = 0, step = 0;  ///< range; step 0: every supported value within it
   SourcePlace place;
 };
 
-/// An observer that the user asks for by name (measure/observers/observer_registry.hpp), with its options as lists of
-/// values.
+/// An observer requested by name (measure/observers/observer_registry.hpp). Each option is a list of values.
 struct ObserverSpec {
   std::string name;
   std::map<std::string, std::vector<Value>> options;
@@ -238,17 +246,17 @@ struct Program;
 struct Problem {
   std::string name;
   std::string description;
-  /// The file it was read from; empty for problems made in memory.
+  /// The file it was read from; empty for a problem made in memory.
   std::filesystem::path file;
-  /// What is tuned: at least one. Several make one workload, whose round is measured as a whole.
+  /// The kernels to tune, at least one. Several kernels form one workload, which is measured as a whole.
   std::vector<Kernel> kernels{1};
-  /// A round of the workload; empty: every kernel once, in their order.
+  /// The steps of one iteration of the workload; empty: each kernel once, in order.
   std::vector<Step> steps;
-  /// A whole program instead of kernels (problem/program.hpp): its run is the round, and the one kernel is an empty
-  /// one. Null where kernels are tuned.
+  /// The program to tune instead of kernels (problem/program.hpp): one run of it is the iteration, and `kernels` holds
+  /// one empty kernel. Null when kernels are tuned.
   std::shared_ptr<const Program> program;
   Constants constants;
-  /// Constants for devices whose name contains the key.
+  /// Additional constants for devices whose name contains the key.
   std::map<std::string, Constants> constants_by_device;
   std::vector<Parameter> parameters;
   std::vector<ExecutionParameterSpec> execution_parameters;
@@ -257,25 +265,25 @@ struct Problem {
   ObjectiveSpec objective;
   Verification verification;
   std::vector<PlanSpec> plans;
-  /// Asked for beside time and energy: [observers] in a problem file.
+  /// Observers that measure more than time and energy: [observers] of a problem file.
   std::vector<ObserverSpec> observers;
-  /// Properties of the kernel for a simulated device (evaluate/recorded/simulated.hpp); empty: its defaults.
+  /// Kernel properties for a simulated device (evaluate/recorded/simulated.hpp); empty: the simulation's defaults.
   std::map<std::string, Expression> simulation;
 
-  /// The kernel of a problem that has one: the first.
+  /// The first kernel: the only one unless the problem is a workload.
   Kernel& kernel() { return kernels.front(); }
   const Kernel& kernel() const { return kernels.front(); }
-  /// The device of the first argument that is external memory in this process; empty where none is.
+  /// Device of the first argument in external memory; empty if no argument uses external memory.
   std::string device_of_foreign_memory() const;
-  /// Whether its kernels have names, and with them parameters and quantities of their own.
+  /// True if the kernels have names and thus parameters and quantities of their own.
   bool has_named_kernels() const { return !kernels.front().name.empty(); }
-  /// Constants that hold on a device: the problem's, those by device name, and the device's properties.
+  /// All constants for a device: the problem's, those given for the device's name, and the device's properties.
   Constants constants_for(const std::string& device_name, const Constants& device_properties) const;
-  /// The search space on a device with these properties.
+  /// Builds the search space with these constants. Throws UserError as SearchSpace::build does.
   SearchSpace build_space(const Constants& constants, SpaceOptions options = {}) const;
 };
 
-/// The problem as T1 JSON (what T1 cannot express is left out).
+/// Writes the problem as T1 JSON. Leaves out what T1 cannot express.
 std::string to_t1_json(const Problem& problem);
 
 }  // namespace ergotune

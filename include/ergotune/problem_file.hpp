@@ -1,6 +1,6 @@
-// A problem as a file describes it: what is tuned, and the settings of a run: where, how and how long. Each setting has
-// a row in the table of settings (problem/tables/setting_table.hpp), and that is all that problem files, the command
-// line, Python and a session's conditions know of it. A new one is a member here and a row there.
+// A problem file: what is tuned, and the settings of a run (device, measurement, search). Each setting is a member here
+// and a row in the table of settings (problem/tables/setting_table.hpp), from which problem files, the command line,
+// Python and the session key take it. To add a setting, add a member and a row.
 #pragma once
 
 #include <cstdint>
@@ -14,89 +14,91 @@
 
 namespace ergotune {
 
-/// How one configuration is measured.
+/// Settings of the measurement of one configuration.
 struct MeasureSettings {
-  /// Stop when the half-width of the 95 % interval of the time is below this share of it.
+  /// The measurement ends when the half-width of the 95 % confidence interval of the time falls below this share of it.
   double precision = 0.01;
-  int warm_up = 1;         ///< launches before the first timed one, besides the one that is verified
-  int min_repeats = 7;     ///< timed samples at least (3 where the kernel is slow)
-  int max_repeats = 1000;  ///< timed samples at most
-  /// Timed launches may take this long (s) beyond what min_repeats needs; then the status is not_converged.
+  int warm_up = 1;         ///< untimed launches before the first timed one, in addition to the verified launch
+  int min_repeats = 7;     ///< minimum number of timed samples (3 for slow kernels)
+  int max_repeats = 1000;  ///< maximum number of timed samples
+  /// s that timed launches may take beyond what min_repeats needs; after that, the status is not_converged.
   double max_seconds = 0.25;
   bool cold_cache = false;  ///< flush the last-level cache before every timed launch
   bool verify = true;
-  /// Energy over one long steady state of this many seconds, to compare short measurements with; 0: as short as the
-  /// precision allows.
+  /// Duration in s of one long measurement of the energy in steady state, a reference for short measurements; 0: as
+  /// short as the precision allows.
   double reference_seconds = 0;
 };
 
-/// What it is measured on, and by whom.
+/// Settings of the devices and of the processes that measure.
 struct LiveSettings {
-  /// "cuda:0", "opencl", "host" ...; empty: the best that compiles one of the problem's languages.
+  /// Device, such as "cuda:0", "opencl" or "host"; empty: the best device that compiles one of the problem's languages.
   std::string device;
-  /// Compile workers; 0: one per core, less one for the runner where the device is not the CPU itself.
+  /// Number of compile workers; 0: one per core, less one for the runner unless the device is the CPU.
   int jobs = 0;
-  /// s that one configuration may take on the device, verification included; then its process is ended: timeout.
+  /// s that one configuration may occupy the device, including verification; after that its process is ended, with
+  /// status timeout.
   double time_limit = 30;
   /// s that one compilation may take.
   double compile_time_limit = 120;
-  /// Energy by these sensors; none: the device's own best, where energy is wanted at all.
+  /// Sensors from which energy is measured; none: the best sensor of the device, if energy is needed at all.
   std::vector<std::string> sensors;
-  /// s of energy measurement per configuration; 0: the default.
+  /// Duration of the energy measurement of one configuration in s; 0: the default.
   double energy_seconds = 0;
   bool use_cache = true;
-  /// Where compiled code is kept; empty: $XDG_CACHE_HOME/ergotune/compiled.
+  /// Folder of the compiled code; empty: $XDG_CACHE_HOME/ergotune/compiled.
   std::filesystem::path cache_folder;
-  /// Energy is measured with the other devices of the node idle.
+  /// Measures on one device at a time while the node's other devices are idle, so that the node's own meters may be
+  /// used.
   bool quiet_node = false;
-  /// Commands that start an agent on a node and give its pipe; {} stands for the agent. None: the devices of this
-  /// machine.
+  /// Commands that start a node agent and connect to its standard input and output; {} stands for the agent's command
+  /// line. None: the devices of this machine are used.
   std::vector<std::string> node_commands;
-  /// "slurm", or a file with such commands; empty: none.
+  /// "slurm" (all nodes of the allocation), or a file with one node command per line; empty: none.
   std::string nodes;
-  /// s without a message after which a node is given up; it sends a heartbeat six times as often.
+  /// Seconds without a message after which a node is given up. Node agents send a heartbeat six times as often.
   double node_silence = 30;
 };
 
-/// The objective and the search. Strings as the command takes them.
+/// The objective and the search, as the command's options give them.
 struct SearchSettings {
-  std::string objective;  ///< empty: the problem's own
+  std::string objective;  ///< empty: the problem's objective
   std::string strategy = "auto";
   std::map<std::string, Value> strategy_options;
-  std::string budget;  ///< empty: until the strategy ends
+  std::string budget;  ///< empty: no limit, the strategy ends the search
   std::uint64_t seed = 1;
-  std::string store;                  ///< empty: where the verb keeps results, if it does
-  std::string plan;                   ///< empty: no plan, a search
-  std::vector<std::string> controls;  ///< none: the device's own
+  std::string store;                  ///< empty: the default of the command, if it stores results
+  std::string plan;                   ///< name of a plan; empty: a single search
+  std::vector<std::string> controls;  ///< ids of controls; none: those of the device
   bool confirm = true;
-  /// `auto` ends when nothing better is likely.
+  /// Lets the strategy `auto` end the search when an improvement is unlikely.
   bool early_stop = true;
-  /// Only configurations in which the occupancy of every kernel is above this share are searched; 0: all.
+  /// Searches only configurations in which the occupancy of every kernel is above this share; 0: all.
   double occupancy = 0;
-  /// s between measurements of the default on each of several devices, by which they are compared.
+  /// Longest time in s between baseline runs of the default configuration when several devices measure.
   double reference_every = 600;
-  std::vector<std::string> prior;  ///< none: nothing but what this session has measured
+  std::vector<std::string> prior;  ///< sources of prior results; none: only results of this session
 };
 
 struct RunConfig : MeasureSettings, LiveSettings, SearchSettings {};
 
-/// A problem as a file describes it: with the run settings of its table [tune], over which the command line and
-/// Python's keywords take precedence.
+/// A problem with the run settings of its table [tune]. The command line and Python's keyword arguments take precedence
+/// over these settings.
 struct ProblemFile : Problem {
   ProblemFile() = default;
   ProblemFile(Problem problem) : Problem(std::move(problem)) {}
   RunConfig run;
 };
 
-// Reading and writing problem files.
 /// Reads a problem: a native TOML or JSON file, T1 JSON, or the plain JSON form {"tune_params":{..},
 /// "restrictions":[..],"max_threads":n}; distinguished by content. Throws UserError with file, line and column.
 ProblemFile load_problem(const std::filesystem::path& file);
 
-/// From text, as if it stood in `file` (relative paths resolve against its folder).
+/// Parses the text of a problem file as if it had been read from `file`: relative paths are resolved against its
+/// folder. Throws UserError as load_problem does.
 ProblemFile parse_problem(const std::string& text, const std::filesystem::path& file);
 
-/// Everything that a worker process needs, as one self-contained JSON document (sources included), and back.
+/// Converts a problem to and from one self-contained JSON document (sources included), as worker processes receive it.
 std::string serialise(const ProblemFile& problem);
 ProblemFile deserialise(const std::string& document);
 

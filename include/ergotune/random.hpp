@@ -1,5 +1,5 @@
-// Seeded random numbers whose sequence is the same on every platform and standard library (the distributions of
-// <random> are not). Every seeded part of ergotune draws from this.
+// Seeded random numbers. Unlike those of the distributions in <random>, the sequence is the same on every platform and
+// with every standard library. All seeded parts of ergotune use this generator.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class Random {
   double normal();
   /// True with probability p.
   bool chance(double p) { return uniform() < p; }
-  /// An independent generator, for a part that must not disturb this sequence.
+  /// Returns an independent generator, for code that must not change this sequence.
   Random split();
   template <class T>
   void shuffle(std::span<T> items) {

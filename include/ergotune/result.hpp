@@ -1,4 +1,4 @@
-// What was found out about one configuration.
+// The measurement of one configuration.
 #pragma once
 
 #include <cstdint>
@@ -9,61 +9,63 @@
 
 namespace ergotune {
 
-/// How it went. A configuration's failure is data. `not_converged` keeps its values: they missed the precision asked.
+/// Status of a measurement. A configuration's failure is data. `not_converged`: the values are valid but miss the
+/// requested precision.
 enum class Status { ok, compile_error, launch_error, runtime_error, timeout, wrong_result, not_converged, unsupported };
 std::string to_string(Status status);
 std::optional<Status> status_from(std::string_view name);
-/// True when the quantities may be used by a search: ok and not_converged.
+/// True for ok and not_converged: a search may use the quantities.
 bool usable(Status status);
 
-/// Where a number comes from. Every output marks what is not measured.
+/// The origin of a number. Every output marks values that were not measured.
 enum class Provenance { measured, replayed, simulated, modelled };
 std::string to_string(Provenance provenance);
 
-/// A quantity in SI units with its standard error. `n` values went into it, not all of them independent: what the
-/// standard error was estimated from is given by `degrees`.
+/// A value in SI units with its standard error. `n` is the number of samples, which need not be independent; `degrees`
+/// gives the degrees of freedom that the standard error is based on.
 struct Quantity {
   double value = 0;
   double standard_error = 0;
   std::int64_t n = 0;
-  /// How it was obtained: "device events", "counter regression" ...
+  /// Method: "device events", "counter regression" ...
   std::string method;
-  /// Sensor id, where one was read.
+  /// Sensor id; empty if no sensor was read.
   std::string sensor;
   Provenance provenance = Provenance::measured;
-  /// Degrees of freedom of the standard error; 0 where it is not estimated from few samples.
+  /// Degrees of freedom of the standard error; 0 if it was not estimated from a small sample.
   double degrees = 0;
-  /// Of the 95 % confidence interval, by Student's t.
+  /// Half-width of the 95 % confidence interval from Student's t distribution.
   double half_width() const;
 };
 
-/// Names of quantities: problem/tables/quantity.hpp, and whatever observers bring.
+/// The result of evaluating one configuration. problem/tables/quantity.hpp lists the names of quantities; observers may
+/// add others.
 struct Measurement {
   Status status = Status::ok;
-  /// The message of the failure: the compiler's output, the driver's message.
+  /// Message of the failure, from the compiler or the driver for example; empty if there is none.
   std::string message;
   std::map<std::string, Quantity> quantities;
   std::map<std::string, double> metrics;
   /// Standard errors of metrics, propagated to first order (measure/metrics.hpp); absent means 0.
   std::map<std::string, double> metric_errors;
-  /// Their degrees of freedom; absent means 0 (Quantity::degrees).
+  /// Degrees of freedom of these standard errors; absent means 0 (Quantity::degrees).
   std::map<std::string, double> metric_degrees;
-  /// Things to know that do not make it a failure: "power cap", "asked 1410 MHz, ran 1275 MHz, power cap".
+  /// Remarks that do not make the measurement a failure, such as "asked 1410 MHz, ran 1275 MHz, power cap".
   std::vector<std::string> warnings;
-  /// Single launch times in s, kept for exports; may be empty.
+  /// Times of single launches in s, kept for exports; may be empty.
   std::vector<double> times;
-  /// What it cost, in s.
+  /// Duration of each stage of the evaluation in s.
   double compile_seconds = 0, verify_seconds = 0, measure_seconds = 0, tuner_seconds = 0;
-  /// When it was finished: s since the epoch.
+  /// Time at which the evaluation finished, in s since the Unix epoch.
   double finished_at = 0;
   bool ok() const { return status == Status::ok; }
-  /// The value of a quantity or metric; nullopt when it has none or it is not finite.
+  /// Returns the value of a quantity or metric; nullopt if it is absent or not finite.
   std::optional<double> value(const std::string& name) const;
-  /// Its standard error (metrics: from metric_errors).
+  /// Returns the standard error of a quantity, or of a metric (from metric_errors).
   double standard_error(const std::string& name) const;
-  /// The degrees of freedom of that (Quantity::degrees).
+  /// Returns the degrees of freedom of that standard error (Quantity::degrees).
   double degrees(const std::string& name) const;
-  /// Half-width of its 95 % confidence interval, as everything prints, stores and draws it.
+  /// Returns the half-width of the 95 % confidence interval, which all outputs print, store and plot.
   double half_width(const std::string& name) const;
 };
 

@@ -1,4 +1,4 @@
-// Tuning from C++: the same path as `ergotune tune`, from a problem to a result with confidence intervals.
+// Tuning from C++. tune() does what `ergotune tune` does: from a problem to a result with confidence intervals.
 #pragma once
 
 #include <atomic>
@@ -17,24 +17,24 @@
 
 namespace ergotune {
 
-/// The state of a running search, once for each result.
+/// Progress of a running search, reported after each result.
 struct TuneProgress {
   std::uint64_t evaluated = 0;         ///< configurations measured in this run
   std::uint64_t total = 0;             ///< configurations of the search space
   double seconds = 0;                  ///< s since the run began
   std::optional<double> best;          ///< objective of the best configuration so far
-  std::optional<double> seconds_left;  ///< s, estimated
+  std::optional<double> seconds_left;  ///< s, estimated; nullopt: unknown
 };
 
 struct TuneOptions {
-  /// Run settings by the names of [tune] in a problem file, as text: {"device", "opencl:0"}, {"budget", "60s"},
-  /// {"objective", "energy"}, {"store", "results.db"}. They take precedence over the problem's own.
+  /// Run settings as strings, by their names in the table [tune] of a problem file: {"device", "opencl:0"}, {"budget",
+  /// "60s"}, {"objective", "energy"}, {"store", "results.db"}. They take precedence over the problem's settings.
   std::map<std::string, std::string> settings;
-  /// Hooks on each measurement. They run in this process, and so do the kernels.
+  /// Observers of each measurement. If any are given, kernels run in this process, because observers do.
   std::vector<std::shared_ptr<Observer>> observers;
   /// Called on the calling thread after each result.
   std::function<void(const TuneProgress&)> progress;
-  /// Ends the search with the best configuration so far once it is true.
+  /// The search ends with the best configuration so far once this becomes true. May be null.
   const std::atomic<bool>* interrupted = nullptr;
   /// The `ergotune` command whose worker processes compile and run kernels. Empty: $ERGOTUNE_COMMAND, else `ergotune`
   /// on the search path. Unused where observers are given.
@@ -47,25 +47,25 @@ struct TunedConfiguration {
   Measurement measurement;
   /// Value of the objective in its own unit and direction; nullopt for a failure and for Pareto objectives.
   std::optional<double> objective;
-  int confirmation_repeats = 0;  ///< how often it was measured again beside its rivals
+  int confirmation_repeats = 0;  ///< number of times that it was measured again during confirmation
 };
 
 struct TuneResult {
-  /// The best first; for a Pareto objective the whole front. Empty where no configuration worked.
+  /// The best configuration first; for a Pareto objective the whole front. Empty if no configuration worked.
   std::vector<TunedConfiguration> best;
   std::optional<TunedConfiguration> default_result;
   Provenance provenance = Provenance::measured;
-  /// Probability that best[0] is the best of the confirmed candidates; nullopt where nothing was confirmed.
+  /// Probability that best[0] is the best of the confirmed candidates; nullopt if none were confirmed.
   std::optional<double> probability_best;
   std::uint64_t evaluated = 0;  ///< measured in this run
   std::uint64_t resumed = 0;    ///< taken from the store
-  double seconds = 0;           ///< s that the run took
-  /// The document of `ergotune tune --json`.
+  double seconds = 0;           ///< duration of the run, s
+  /// The JSON document that `ergotune tune --json` prints.
   std::string json;
 };
 
-/// Tunes a problem. Throws UserError for every mistake that the caller can correct (an unknown setting, a device that
-/// is absent, an empty search space) and Error for a failure of the machine.
+/// Tunes a problem. Throws UserError for every mistake that the caller can correct (such as an unknown setting, a
+/// missing device or an empty search space), and Error for any other failure.
 TuneResult tune(ProblemFile problem, const TuneOptions& options = {});
 
 }  // namespace ergotune

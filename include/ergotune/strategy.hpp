@@ -1,5 +1,5 @@
-// A strategy decides which configuration comes next: ask and tell. It sees the space, values to minimise, and its own
-// random numbers; never the device, the store or the clock on the wall.
+// Interface of the strategies, which decide by ask and tell which configuration is measured next. A strategy sees the
+// search space, values to minimise and its own random numbers; it never sees the device, the store or the wall clock.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +18,28 @@ namespace ergotune {
 
 /// The outcome of a configuration, as passed to a strategy.
 struct Outcome {
-  /// False: it failed and has no values.
+  /// False: the configuration failed and has no values.
   bool ok = false;
   /// The objective values, all to be minimised; one for single-objective search.
   std::vector<double> values;
   /// Their standard errors; empty means exact.
   std::vector<double> standard_errors;
-  /// Degrees of freedom of these (Quantity::degrees); empty: 0 for each.
+  /// Degrees of freedom of the standard errors (Quantity::degrees); empty: 0 for each.
   std::vector<double> degrees = {};
-  /// Of several kernels, the share of each in the time, s, by name.
+  /// In a workload of several kernels: the part of the time that each kernel takes, s, by kernel name.
   std::map<std::string, double> kernel_times = {};
-  /// s of the search that evaluating it took, with what runs side by side taken into account; 0 where unknown. A
-  /// strategy computes accordingly.
+  /// Seconds by which evaluating the configuration prolonged the search, considering concurrent evaluations; 0 if
+  /// unknown. A strategy derives from it how much computation it may afford.
   double seconds = 0;
 };
 
-/// What an earlier search found: on another device, at another size, with another driver or an older source.
+/// The results of an earlier search on another device, at another size, with another driver or an older source.
 struct PriorResults {
-  std::string name;  ///< for people
+  std::string name;  ///< shown to users
   std::vector<std::pair<ConfigurationIndex, Outcome>> outcomes;
 };
 
-/// What a strategy may lean on when it starts.
+/// What a strategy is given when it starts.
 struct StrategyContext {
   const SearchSpace* space = nullptr;
   std::uint64_t seed = 1;
@@ -47,38 +47,41 @@ struct StrategyContext {
   std::uint64_t budget = 0;
   /// Number of objectives.
   std::size_t objectives = 1;
-  /// Hyperparameters by name; the rest take their documented defaults.
+  /// Hyperparameters by name; those that are absent take their documented defaults.
   std::map<std::string, Value> options;
-  /// Outcomes known before the search (a resumed session): given to tell() as if they had been requested.
+  /// Outcomes known before the search (from a resumed session), passed to tell() as if they had been requested.
   std::vector<std::pair<ConfigurationIndex, Outcome>> known;
-  /// Outcomes from elsewhere. They are checked against what is found here.
+  /// Results of other sessions. Strategies check them against the outcomes of this search.
   std::vector<PriorResults> priors;
-  /// s on a clock, so that a strategy learns what its computation costs here. Without one it counts operations, and the
-  /// same outcomes give the same search.
+  /// A clock in s, from which a strategy learns what its own computation costs. Without it the strategy counts
+  /// operations instead, and equal outcomes lead to equal searches.
   std::function<double()> clock;
 };
 
-/// Contract of every strategy: it never leaves the space, never asks for a configuration twice, ends (empty ask with
-/// nothing outstanding) when it has nothing left, and gives the same sequence for the same seed and tells.
+/// Contract of every strategy: it never leaves the search space, never asks for a configuration twice, ends (by an
+/// empty ask() while nothing is outstanding) when it has no configuration left, and returns the same sequence for the
+/// same seed and outcomes.
 class Strategy {
  public:
   virtual ~Strategy() = default;
   virtual std::string name() const = 0;
-  /// Up to `count` configurations to evaluate next. May be fewer while it waits for outcomes; empty with nothing
-  /// outstanding means it is finished.
+  /// Returns up to `count` configurations to evaluate next. Returns fewer while it waits for outcomes; returning none
+  /// while nothing is outstanding means that it has finished.
   virtual std::vector<ConfigurationIndex> ask(std::size_t count) = 0;
-  /// An outcome; also of a configuration it did not ask for, and again with a revised outcome (Objective::revision).
+  /// Reports an outcome. It may belong to a configuration that this strategy did not ask for, and may replace an
+  /// earlier outcome (Objective::revision).
   virtual void tell(ConfigurationIndex index, const Outcome& outcome) = 0;
-  /// Why it does what it does ("auto" names the strategy that it chose); may be empty.
+  /// Explains the strategy's decisions ("auto" names the strategy that it chose); may be empty.
   virtual std::string explanation() const { return {}; }
-  /// Chance that what it requested last is better than the best by over 1 %, as its model has it; nullopt without one.
+  /// Probability, according to its model, that the latest request improves on the best value by more than 1 %; nullopt
+  /// if the strategy has no model.
   virtual std::optional<double> prospect() const { return std::nullopt; }
-  /// True for one whose search may end when nothing better is likely; those that sample, enumerate or were requested by
-  /// name for their own sake go on.
+  /// True if the search may end when an improvement is unlikely. False for strategies that sample or enumerate, and for
+  /// those that the user chose by name.
   virtual bool ends_early() const { return false; }
 };
 
-/// A hyperparameter, for its help and for tuning it.
+/// A hyperparameter of a strategy, with its help text and the values to try when it is tuned.
 struct StrategyOption {
   std::string name;
   std::string meaning;
@@ -94,10 +97,10 @@ struct StrategyDescription {
   std::function<std::unique_ptr<Strategy>(const StrategyContext&)> make;
 };
 
-/// Every strategy, by name. `register_strategy` adds a user's own.
+/// All strategies by name, including those added by register_strategy().
 const std::vector<StrategyDescription>& strategies();
 void register_strategy(StrategyDescription description);
-/// Throws UserError for an unknown name or option, naming the nearest.
+/// Creates a strategy. Throws UserError for an unknown name or option; the message suggests the nearest valid one.
 std::unique_ptr<Strategy> make_strategy(const std::string& name, const StrategyContext& context);
 
 }  // namespace ergotune

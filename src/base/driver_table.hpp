@@ -1,6 +1,6 @@
-// A vendor library's entry points as one table: each function is named once, with its type, and looked up
-// once when the table is made. Required and optional ones are distinguished, so that an older driver serves as
-// far as it can.
+// A vendor library's entry points as one table: each function is named once, with its type, and looked up once when the
+// table is created. Required and optional functions are distinguished, so that older drivers can be used as far as
+// possible.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,19 @@
 
 namespace ergotune {
 
-/// What to open: the file that an environment variable names, else the usual ones.
+/// Returns the file named by an environment variable, else the default names.
 std::vector<std::string> library_names(const char* variable, std::vector<std::string> usual);
 
-/// Base of a table. The derived struct's members are EntryPoint objects that take `this` and their symbol's name. A
-/// process keeps the tables of its drivers: a driver has threads, which a closed library would leave without their
-/// code, and lists that only an open one can find.
+/// Base of a table. The members of the derived struct are EntryPoint objects, which take `this` and their symbol's
+/// name. A process never destroys the tables of its drivers: a driver has threads, whose code would be unloaded, and
+/// data structures that are only found through an open library.
 class DriverTable {
  public:
-  /// True when the library is open and no required entry point is missing.
+  /// True if the library is open and no required entry point is missing.
   bool usable() const { return library_.has_value() && missing_.empty(); }
-  /// Why it is not usable, for one line of a message.
+  /// Returns why it is not usable, as one line for a message.
   std::string problem() const;
-  /// The file that was opened; empty when none was.
+  /// The file that was opened; empty if none was.
   std::string library_name() const { return library_ ? library_->name() : std::string(); }
 
   void* find(const char* symbol) const {
@@ -39,8 +39,8 @@ class DriverTable {
   DriverTable& operator=(const DriverTable&) = delete;
 
  protected:
-  /// What a library calls the function that the table has as `symbol`, where it has the same ones under names of its
-  /// own; nullptr: it has none like it.
+  /// For libraries that have the same functions under different names: returns the library's name for the table's
+  /// `symbol`; nullptr if it has no such function.
   using Dictionary = const char* (*)(const char* symbol);
   explicit DriverTable(const std::vector<std::string>& names, Dictionary dictionary = nullptr)
       : library_(DynamicLibrary::open(names, &reason_)), dictionary_(dictionary) {}
@@ -60,7 +60,7 @@ enum class Need { required, optional };
 template <class Signature>
 class EntryPoint;
 
-/// One entry point, called like the function it is.
+/// An entry point, which is called like a function.
 template <class R, class... A>
 class EntryPoint<R(A...)> {
  public:
@@ -68,13 +68,13 @@ class EntryPoint<R(A...)> {
       : symbol_(symbol), function_(reinterpret_cast<R (*)(A...)>(table->find(symbol))) {
     if (!function_ && need == Need::required) table->note_missing(symbol);
   }
-  /// An optional one that older drivers know by another name.
+  /// An optional function that older drivers have under another name.
   EntryPoint(DriverTable* table, const char* symbol, const char* older_symbol)
       : EntryPoint(table, symbol, Need::optional) {
     if (!function_) *this = EntryPoint(table, older_symbol, Need::optional);
   }
-  /// Its structures are declared by us, to the driver's layout: clang's check of function types would compare their
-  /// names.
+  /// Structures are declared by ergotune with the driver's layout, but clang's check of function types would compare
+  /// their names.
 #ifdef __clang__
   [[clang::no_sanitize("function")]]
 #endif
@@ -82,7 +82,7 @@ class EntryPoint<R(A...)> {
     return function_(arguments...);
   }
   explicit operator bool() const { return function_ != nullptr; }
-  /// The driver's name for it, for messages.
+  /// The name in the table, for messages.
   const char* symbol() const { return symbol_; }
 
  private:

@@ -1,5 +1,5 @@
-// A shared library opened at run time. Vendor drivers (libcuda, libnvidia-ml, libOpenCL ...) are only ever reached
-// this way, so that one binary runs where they are missing.
+// A shared library opened at run time. Vendor drivers (libcuda, libnvidia-ml, libOpenCL ...) are only used in this way,
+// so that one binary also runs on machines without them.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@ namespace ergotune {
 
 class DynamicLibrary {
  public:
-  /// Opens the first of `names` that loads (RTLD_NOW | RTLD_LOCAL); nullopt when none does. `reason`, when given,
-  /// receives the loader's words.
+  /// Opens the first of `names` that can be loaded (RTLD_NOW | RTLD_LOCAL); returns nullopt if none can. `reason`, if
+  /// given, receives the loader's message.
   static std::optional<DynamicLibrary> open(const std::vector<std::string>& names, std::string* reason = nullptr);
 
-  /// True when this process has loaded a library, by whatever way, whose file's name begins so ("libLLVM").
+  /// True if this process has loaded, in any way, a library whose file name begins with `beginning` ("libLLVM").
   static bool is_loaded(const char* beginning);
 
   DynamicLibrary(DynamicLibrary&& other) noexcept;
@@ -23,15 +23,15 @@ class DynamicLibrary {
   DynamicLibrary& operator=(const DynamicLibrary&) = delete;
   ~DynamicLibrary();
 
-  /// Address of a symbol, or nullptr.
+  /// Returns the address of a symbol, or nullptr.
   void* symbol(const char* name) const;
-  /// Fills a function pointer; false when the symbol is missing.
+  /// Sets a function pointer; returns false if the symbol is missing.
   template <class F>
   bool load(F*& function, const char* name) const {
     function = reinterpret_cast<F*>(symbol(name));
     return function != nullptr;
   }
-  /// The name it was opened by.
+  /// The name with which it was opened.
   const std::string& name() const { return name_; }
 
  private:

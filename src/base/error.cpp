@@ -23,7 +23,7 @@ std::string with_place(const std::string& message, const SourcePlace& place) {
   return where.empty() ? message : where + ": " + message;
 }
 
-// Levenshtein distance, case folded.
+// Levenshtein distance, case-insensitive.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

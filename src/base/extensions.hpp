@@ -1,9 +1,10 @@
-// The extensions of this build add their observers and targets to the registries of the core.
+// Registers the extensions of this build, which add observers and targets to the registries of the core.
 #pragma once
 
 namespace ergotune {
 
-/// Registers them, once per process: called by the command, the Python module and tune(). CMake writes its definition.
+/// Registers the extensions once per process; called by the command, the Python module and tune(). CMake generates the
+/// definition.
 void register_extensions();
 
 }  // namespace ergotune

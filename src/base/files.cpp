@@ -19,12 +19,12 @@
 namespace ergotune {
 
 std::optional<std::string> read_file(const std::filesystem::path& file, std::size_t most) {
-  // A FIFO that nothing writes to reads as empty, instead of being waited for without end.
+  // O_NONBLOCK: a FIFO without a writer reads as empty instead of blocking forever.
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return std::nullopt;
   if (const int flags = ::fcntl(descriptor, F_GETFL); flags >= 0) ::fcntl(descriptor, F_SETFL, flags & ~O_NONBLOCK);
   std::string text;
-  std::vector<char> buffer(1 << 16);  // not on the stack, which may be as small
+  std::vector<char> buffer(1 << 16);  // not on the stack, which may be small
   ssize_t n = 0;
   do {
     n = ::read(descriptor, buffer.data(), buffer.size());

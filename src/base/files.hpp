@@ -1,4 +1,4 @@
-// Whole files, read and written in one go.
+// Reads and writes complete files.
 #pragma once
 
 #include <chrono>
@@ -11,30 +11,29 @@
 
 namespace ergotune {
 
-/// The most that a file of text from elsewhere may have (a problem, a source, wisdom).
+/// Maximum size in bytes of a text file from outside (problem, source, wisdom).
 inline constexpr std::size_t kLargestText = std::size_t{256} << 20;
 
-/// The file's bytes; nullopt, with errno saying why, when it cannot be read (a folder cannot) or has more than `most`
-/// (EFBIG).
+/// Returns the contents of a file; nullopt, with errno set, if it cannot be read (folders cannot) or is larger than
+/// `most` (EFBIG).
 std::optional<std::string> read_file(const std::filesystem::path& file, std::size_t most = kLargestText);
 
-/// Written whole or not at all: into a file of its own beside it, which then takes its place. Returns 0 or
-/// errno; what stood there before is left as it was when it fails. A symbolic link stays one; what is no file (a pipe,
-/// /dev/stdout) is written to.
+/// Writes a file atomically: writes a new file next to it, which then replaces it. Returns 0 or errno; on failure, the
+/// previous file is unchanged. Symbolic links are kept; pipes and devices (/dev/stdout) are written to directly.
 int write_file(const std::filesystem::path& file, std::string_view bytes);
 
-/// The same for a file that a user has named: throws UserError that says what is wrong with it.
+/// Does the same for a file that a user has named: throws UserError with the reason on failure.
 void write_named_file(const std::filesystem::path& file, std::string_view bytes);
 
-/// The folder of a file; of a link, of what it leads to: what stands beside a file stands there.
+/// Returns the folder of a file; for a symbolic link, of its target, since related files are next to the target.
 std::filesystem::path folder_of(const std::filesystem::path& file);
 
-/// The name of the network filesystem that a folder is on ("NFS"); empty for a local one and for those that cannot be
-/// recognised (FUSE).
+/// Returns the name of the network file system of a folder ("NFS"); empty for local file systems, and for those that
+/// cannot be recognised (FUSE).
 std::string network_filesystem(const std::filesystem::path& folder);
 
-/// Files and folders of `folder` whose names begin with `prefix` and that were not written to for `age`. None where the
-/// folder cannot be read.
+/// Returns files and folders in `folder` whose names begin with `prefix` and that have not been modified for `age`.
+/// Empty if the folder cannot be read.
 std::vector<std::filesystem::path> left_behind(const std::filesystem::path& folder, std::string_view prefix,
                                                std::chrono::hours age);
 

@@ -1,5 +1,5 @@
-// JSON from elsewhere, with a bound on how deeply it is nested: copies and printouts of a document call themselves for
-// each level, so that a megabyte of brackets would overflow the stack (and fill memory with empty lists).
+// Parses JSON from outside with a limit on its nesting depth: copying and printing a document recurse for each level,
+// so that a megabyte of brackets would overflow the stack (and fill memory with empty lists).
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@ namespace ergotune {
 
 inline constexpr int kMaximumJsonDepth = 200;
 
-/// Where brackets outside of strings first stand more than kMaximumJsonDepth within each other; npos: nowhere.
+/// Returns the first position at which brackets outside of strings are nested more deeply than kMaximumJsonDepth; npos
+/// if there is none.
 inline std::size_t too_deep_in_json(std::string_view text) {
   int depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -26,7 +27,8 @@ inline std::size_t too_deep_in_json(std::string_view text) {
   return std::string_view::npos;
 }
 
-/// Json::parse(), which throws a parse_error for what is nested too deeply as well, or gives a discarded value.
+/// Like Json::parse(), but also throws parse_error (or returns a discarded value) for a document that is nested too
+/// deeply.
 template <class Json>
 Json parse_json(std::string_view text, bool throws = true) {
   const std::size_t deep = too_deep_in_json(text);

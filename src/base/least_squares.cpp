@@ -8,7 +8,7 @@
 namespace ergotune {
 namespace {
 
-/// Between a bounded parameter and the solver's free variable.
+/// Converts between a bounded parameter and the solver's free variable.
 class BoundTransform {
  public:
   explicit BoundTransform(const FitParameter& parameter) : low_(parameter.low), high_(parameter.high) {}
@@ -22,7 +22,7 @@ class BoundTransform {
   double free(double value) const {
     if (std::isfinite(low_) && std::isfinite(high_)) {
       if (high_ <= low_) return 0.0;
-      // A start on a bound has no slope there and would stay: begin a little inside.
+      // On a bound the slope is zero, and the solver would stay there: start slightly inside.
       const double share = std::clamp((value - low_) / (high_ - low_), 1e-4, 1.0 - 1e-4);
       return std::asin(2.0 * share - 1.0);
     }
@@ -30,7 +30,7 @@ class BoundTransform {
     if (std::isfinite(high_)) return hyperbola(high_ - value);
     return value;
   }
-  /// The size of a step for finite differences and of "at the bound".
+  /// Scale for the steps of finite differences and for the test whether a value is at a bound.
   double scale(double value) const {
     if (std::isfinite(low_) && std::isfinite(high_)) return high_ - low_;
     return std::max(std::abs(value), 1e-3);
@@ -46,7 +46,7 @@ class BoundTransform {
   double low_, high_;
 };
 
-/// What Eigen's solver asks for: residuals and their Jacobian in the free variables, by forward differences.
+/// Interface for Eigen's solver: residuals and their Jacobian in the free variables, by forward differences.
 struct Functor {
   using Scalar = double;
   using InputType = Eigen::VectorXd;
@@ -60,7 +60,7 @@ struct Functor {
   Eigen::VectorXd base, moved;
 
   int inputs() const { return static_cast<int>(transforms.size()); }
-  // The solver wants at least as many values as inputs; missing ones are zeros.
+  // The solver needs at least as many residuals as parameters; missing ones are zero.
   int values() const { return static_cast<int>(std::max(problem.residual_count, transforms.size())); }
 
   int operator()(const Eigen::VectorXd& free, Eigen::VectorXd& out) {

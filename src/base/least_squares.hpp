@@ -1,5 +1,5 @@
-// Bounded non-linear least squares: Levenberg-Marquardt (Eigen's) on transformed parameters, from several
-// starts.
+// Bounded non-linear least squares: Levenberg-Marquardt (Eigen's) on transformed parameters, from several starting
+// points.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace ergotune {
 
-/// A free parameter of a fit, kept inside [low, high] by a change of variable (sine for two bounds, a
-/// hyperbola for one, as MINUIT does), so that the solver itself knows no bounds.
+/// A free parameter of a fit, kept inside [low, high] by a change of variable (sine for two bounds, a hyperbola for
+/// one, as in MINUIT), so that the solver needs no bounds.
 struct FitParameter {
   std::string name;
   double low = -std::numeric_limits<double>::infinity();
@@ -23,29 +23,29 @@ struct LeastSquaresProblem {
   std::vector<FitParameter> parameters;
   /// Number of residuals.
   std::size_t residual_count = 0;
-  /// Fills the residuals, each already divided by its error, for parameters inside their bounds.
+  /// Fills the residuals, each divided by its error, for parameters inside their bounds.
   std::function<void(std::span<const double> parameters, std::span<double> residuals)> residuals;
-  /// Points to start from; the best end is kept. Moved into the bounds where they lie outside.
+  /// Starting points; the best result is kept. Points outside the bounds are moved into them.
   std::vector<std::vector<double>> starts;
 };
 
 struct LeastSquaresFit {
-  /// False when no start led to finite residuals; then nothing else is meant.
+  /// False if no start led to finite residuals; then the other members are meaningless.
   bool ok = false;
   std::vector<double> parameters;
   /// Sum of squared residuals.
   double cost = 0;
-  /// Jacobian of the residuals by the parameters (not the transformed ones), row by row.
+  /// Jacobian of the residuals with respect to the parameters (not the transformed ones), row by row.
   std::vector<double> jacobian;
-  /// Inverse of J^T J, row by row; multiply by cost/(residuals - parameters) where the errors were only
-  /// relative. Rows and columns of parameters at a bound or without any effect are 0.
+  /// Inverse of J^T J, row by row; multiply by cost/(residuals - parameters) if the errors are only relative. Rows and
+  /// columns of parameters at a bound or without effect are 0.
   std::vector<double> covariance;
   std::vector<bool> at_bound;
   double covariance_at(std::size_t i, std::size_t j) const { return covariance[i * parameters.size() + j]; }
 };
 
-/// Never throws on noisy or degenerate data. `with_covariance` false saves the Jacobian where only the cost
-/// counts.
+/// Does not throw on noisy or degenerate data. Without `with_covariance`, the Jacobian is not computed, which saves
+/// time if only the cost matters.
 LeastSquaresFit least_squares(const LeastSquaresProblem& problem, bool with_covariance = true);
 
 }  // namespace ergotune

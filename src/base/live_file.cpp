@@ -22,16 +22,16 @@ constexpr double kForgotten = 10;                            // s after which an
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<double>::is_always_lock_free);
 }  // namespace
 
-/// Written by several processes: every field that two may touch is atomic.
+/// Written by several processes: all fields that two of them may access are atomic.
 struct LiveFile::Layout {
   std::atomic<std::uint64_t> magic;
   std::atomic<std::int64_t> owner;
   std::atomic<std::uint32_t> requested, state_length;
-  std::atomic<std::uint64_t> state_version;  ///< odd while the words change
-  std::atomic<double> window_since;          ///< s since the epoch; 0: no measurement
+  std::atomic<std::uint64_t> state_version;  ///< odd while the state is being written
+  std::atomic<double> window_since;          ///< s since the Unix epoch; 0: no measurement
   std::atomic<std::uint64_t> next;
   struct Place {
-    std::atomic<std::uint64_t> number;  ///< of the sample, from 1; 0 while it changes
+    std::atomic<std::uint64_t> number;  ///< of the sample, from 1; 0 while it is being written
     LiveSample sample;
   } places[kSamples];
   char state[kStateBytes];
@@ -41,7 +41,7 @@ std::unique_ptr<LiveFile> LiveFile::create(const std::filesystem::path& file) {
   ::unlink(file.c_str());
   const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (descriptor < 0) return nullptr;
-  // Room for all of it now: a full disk must not end a session later, by a signal.
+  // Allocates everything now, so that a full disk does not kill the session by a signal later.
   void* memory = MAP_FAILED;
   if (::posix_fallocate(descriptor, 0, sizeof(Layout)) == 0)
     memory = ::mmap(nullptr, sizeof(Layout), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
@@ -110,7 +110,7 @@ std::vector<LiveSample> LiveFile::samples(std::uint64_t& next) const {
     if (place.number.load(std::memory_order_acquire) != number + 1) continue;
     LiveSample sample = place.sample;
     std::atomic_thread_fence(std::memory_order_acquire);
-    if (place.number.load() != number + 1) continue;  // overwritten meanwhile
+    if (place.number.load() != number + 1) continue;  // has been overwritten
     sample.reasons[sizeof sample.reasons - 1] = 0;
     list.push_back(sample);
   }

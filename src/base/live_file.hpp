@@ -1,6 +1,6 @@
-// What a running session shows to those who watch it: a small file of fixed size beside its store, which the session,
-// its runners and the page's server map. Nothing in it outlives the session, and nothing in it is a result: those are
-// in the store. Writing costs no system call, so that watching costs a measurement nothing.
+// Live data of a running session for viewers: a small file of fixed size next to its store, memory-mapped by the
+// session, its runners and the web server. The file is removed with the session and contains no results, which are in
+// the store. Writing needs no system call, so that viewers do not disturb measurements.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace ergotune {
 
-/// Requests of the web page to a session; bits.
+/// Requests of the web page to a session, as bits.
 enum LiveRequest : std::uint32_t { kStopAfterCurrent = 1, kPause = 2, kConfirmNow = 4 };
 
-/// A GPU at one moment, as the energy meter has read it anyway. NaN: not read.
+/// State of a GPU at one moment, as read by the energy meter. NaN: not read.
 struct LiveSample {
-  double time = 0;  ///< s since the epoch
+  double time = 0;  ///< s since the Unix epoch
   float power_w = 0, core_mhz = 0, memory_mhz = 0, temperature_c = 0;
-  /// 0: power settles; 1: inside the window whose energy counts; 2: the measurement has ended.
+  /// 0: power is settling; 1: within the measured window; 2: the measurement has ended.
   std::uint32_t window = 0;
-  std::uint32_t writer = 0;  ///< the runner's process
-  char reasons[40] = {};     ///< why the clocks are what they are, with commas
+  std::uint32_t writer = 0;  ///< process id of the runner
+  char reasons[40] = {};     ///< reasons for the clocks, separated by commas
 };
 
 class LiveFile {
@@ -30,31 +30,31 @@ class LiveFile {
   static constexpr std::size_t kSamples = 4096;
   static constexpr std::size_t kStateBytes = 64 << 10;
 
-  /// Makes the file anew, with room for all of it; nullptr where that cannot be. It goes with this object.
+  /// Creates the file with its full size; returns nullptr on failure. The file is removed with this object.
   static std::unique_ptr<LiveFile> create(const std::filesystem::path& file);
-  /// Maps one that is there; nullptr where none is, or it is of another version.
+  /// Maps an existing file; returns nullptr if it does not exist or has another version.
   static std::unique_ptr<LiveFile> open(const std::filesystem::path& file);
   ~LiveFile();
   LiveFile(const LiveFile&) = delete;
   LiveFile& operator=(const LiveFile&) = delete;
 
-  /// The session's words (JSON). One process writes them; what does not fit is left out. state(): empty while there are
-  /// none.
+  /// Sets the session's state (JSON). Only one process may write it; text that does not fit is dropped. state() is
+  /// empty if none was set.
   void set_state(std::string_view text);
   std::string state() const;
 
-  /// Any process may add samples; the oldest give way.
+  /// Adds a sample; any process may do so. The oldest samples are overwritten.
   void add(const LiveSample& sample);
-  /// Those from number `next` on, as far as they are kept; `next` becomes the number of the one to come.
+  /// Returns the samples from number `next` on that are still available; `next` becomes the number of the next one.
   std::vector<LiveSample> samples(std::uint64_t& next) const;
-  /// An energy measurement is under way (and has been for less than ten seconds: who began it may be dead).
+  /// True if an energy measurement is in progress that began less than ten seconds ago (its process may have died).
   bool measuring() const;
 
   void ask(std::uint32_t requests);
   void take_back(std::uint32_t requests);
   std::uint32_t requested() const;
 
-  /// The process that made it, and whether it is there.
+  /// Process id of the creator, and whether that process is running.
   long owner() const;
   bool owner_lives() const;
 
@@ -62,14 +62,13 @@ class LiveFile {
   struct Layout;
   LiveFile(Layout* layout, std::filesystem::path made) : layout_(layout), made_(std::move(made)) {}
   Layout* layout_;
-  std::filesystem::path made_;  ///< empty where another made it
+  std::filesystem::path made_;  ///< empty: created by another process
 };
 
-/// Where this process's session shows itself; empty: nowhere. Handed to workers as ERGOTUNE_LIVE, which is what a
-/// worker gives.
+/// Path of the live file of this process's session; empty: none. Passed to workers in ERGOTUNE_LIVE.
 std::filesystem::path live_path();
 void set_live_path(const std::filesystem::path& file);
-/// The file at live_path(), mapped once; nullptr where none is. For the one thread that measures.
+/// Returns the file at live_path(), mapped once; nullptr if there is none. For use by the measuring thread only.
 LiveFile* live_file();
 
 }  // namespace ergotune

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 
-/// What stands behind 'key': in the header's Python dictionary; empty where it has none.
+/// Returns the text after 'key': in the header's Python dictionary; empty if there is none.
 std::string_view behind(std::string_view header, std::string_view key) {
   const std::size_t at = header.find(key);
   if (at == std::string_view::npos) return {};
@@ -15,7 +15,7 @@ std::string_view behind(std::string_view header, std::string_view key) {
   return begin == std::string_view::npos ? std::string_view() : header.substr(begin);
 }
 
-/// "(3, 4)", "(3,)", "()".
+/// Parses "(3, 4)", "(3,)", "()".
 bool read_shape(std::string_view text, std::vector<std::size_t>& shape) {
   if (!text.starts_with('(')) return false;
   text.remove_prefix(1);

@@ -8,7 +8,7 @@
 namespace ergotune {
 
 std::string normalise_pci_address(std::string_view address) {
-  // Cut at ':' and '.': [domain:]bus:device[.function]
+  // Split at ':' and '.': [domain:]bus:device[.function]
   unsigned function = 0;
   if (const auto dot = address.rfind('.'); dot != std::string_view::npos) {
     const auto digits = address.substr(dot + 1);

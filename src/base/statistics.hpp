@@ -1,4 +1,4 @@
-// Statistics as plain functions of data, tested with synthetic sequences. Nothing here knows what was measured.
+// Statistics as pure functions of data, independent of what was measured.
 #pragma once
 
 #include <cstddef>
@@ -43,11 +43,12 @@ double normal_cdf(double z);
 double student_t_quantile(double p, double degrees);
 /// Probability that an F distribution with `numerator` and `denominator` degrees of freedom exceeds `f`.
 double f_tail(double f, double numerator, double denominator);
-/// Half-width of the 95 % confidence interval of a value with this standard error: Student's t with `degrees` of
-/// freedom; the normal distribution where `degrees` is 0 (the error is known, not estimated from a few samples).
+/// Half-width of the 95 % confidence interval of a value with this standard error: from Student's t distribution with
+/// `degrees` degrees of freedom, or from the normal distribution if `degrees` is 0 (the error is known rather than
+/// estimated from a small sample).
 double half_width_95(double standard_error, double degrees);
 
-/// A standard error with its degrees of freedom (0: known exactly, as half_width_95() takes it).
+/// A standard error with its degrees of freedom (0: known exactly, as for half_width_95()).
 struct ErrorEstimate {
   double standard_error = 0, degrees = 0;
 };
@@ -61,7 +62,7 @@ struct LineFit {
   double residual_deviation = 0;
   std::size_t count = 0;
 };
-/// Empty `weights` means equal weights. Needs two points with different x, else every field is 0.
+/// An empty `weights` means equal weights. With fewer than two points with different x, all fields are 0.
 LineFit fit_line(std::span<const double> x, std::span<const double> y, std::span<const double> weights = {});
 
 }  // namespace ergotune

@@ -1,4 +1,4 @@
-// Small operations on text: lists with separators, white space, words for a shell.
+// String utilities: lists with separators, white space, quoting for a shell.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace ergotune {
 
-/// The parts between separators, one more than there are separators; of an empty text none.
+/// Returns the parts between separators, one more than there are separators; none for an empty text.
 std::vector<std::string> split(std::string_view text, char separator = ',');
-/// Without white space at its ends.
+/// Returns the text without leading and trailing white space.
 std::string_view trimmed(std::string_view text);
 
-/// The word as a POSIX shell takes it: in single quotes where that is needed.
+/// Quotes a word for a POSIX shell if necessary.
 std::string shell_word(const std::string& word);
-/// A line that a shell takes as these words.
+/// Returns a command line that a shell splits into these words.
 std::string shell_command(const std::vector<std::string>& words);
 
 }  // namespace ergotune

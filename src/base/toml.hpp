@@ -1,7 +1,7 @@
-// toml++, with its assertions turned into errors. toml++ 3.3 asserts that a key or value begins where one must stand,
-// and malformed files break that ("[,x]", "a = [1,}]"; found by fuzz/policy_fuzz.cpp): an abort in debug builds,
-// undefined behaviour in release builds, where the assertion becomes an assumption. Every file of ergotune includes
-// toml++ from here, so that one definition holds.
+// Includes toml++ with its assertions turned into errors. toml++ 3.3 asserts that a key or value begins at certain
+// places, which malformed files violate ("[,x]", "a = [1,}]"; found by fuzz/policy_fuzz.cpp): debug builds abort, and
+// release builds have undefined behaviour, since the assertion becomes an assumption. All files of ergotune include
+// toml++ through this header, so that there is only one definition.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ namespace ergotune {
   throw UserError("this is not TOML: a key or a value is missing where one must stand");
 }
 
-/// Throws UserError where a key has more parts than a person writes: toml++ bounds how deeply values are nested, and
-/// not the tables that dotted keys make ("a.a.a..."), of which each is a call deeper when they are destroyed.
+/// Throws UserError for a key with an unreasonable number of parts: toml++ limits the nesting of values, but not that
+/// of the tables that dotted keys create ("a.a.a..."), whose destructors recurse.
 inline void check_toml_keys(std::string_view text, const std::string& file) {
   constexpr int kMostParts = 200;
   int line = 1, parts = 0;
@@ -24,7 +24,7 @@ inline void check_toml_keys(std::string_view text, const std::string& file) {
     if (c == '\n') ++line;
     if (c == '.' && i > 0 && text[i - 1] != '.') {
       if (++parts == kMostParts) throw UserError("a key is nested too deeply", {file, line, 0});
-    } else if (c == '"' || c == '\'') {  // what is quoted is one part
+    } else if (c == '"' || c == '\'') {  // a quoted string is one part
       while (i + 1 < text.size() && text[i + 1] != c && text[i + 1] != '\n') ++i;
       ++i;
     } else if (c == '\n' || c == '=' || c == ',' || c == '{' || c == '[' || c == '#') {
@@ -34,14 +34,14 @@ inline void check_toml_keys(std::string_view text, const std::string& file) {
 }
 }  // namespace ergotune
 
-#define TOML_HEADER_ONLY 1  // no library to ship
+#define TOML_HEADER_ONLY 1  // no library to install
 #define TOML_ASSERT(condition) ((condition) ? static_cast<void>(0) : ::ergotune::malformed_toml())
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #include <toml++/impl/preprocessor.h>
-// Its tests for spaces and letters beyond ASCII claim that no character is neither (U+00A1 to U+0499 in a key, for
-// one): undefined behaviour again, found by fuzz/policy_fuzz.cpp and fuzz/problem_fuzz.cpp. Such a character is
-// neither, and then the parser says so.
+// toml++'s tests for spaces and letters beyond ASCII assume that each character is one of the two, which is undefined
+// behaviour for others (such as U+00A1 to U+0499 in a key); found by fuzz/policy_fuzz.cpp and fuzz/problem_fuzz.cpp.
+// With this definition, the parser reports such characters.
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false

@@ -1,5 +1,4 @@
-// The kinds of devices there are: one entry each, and the only place that knows them by name
-// (src/device/backends.cpp).
+// The backends, one entry each. Only src/device/backends.cpp refers to them by name.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +12,31 @@
 namespace ergotune::device {
 
 struct Backend {
-  /// DeviceInfo::backend, and the beginning of its devices' ids.
+  /// DeviceInfo::backend, and the prefix of the ids of its devices.
   std::string_view name;
-  /// What its devices compile; the first that a kernel has a source in is taken.
+  /// Languages that its devices compile; the first one in which a kernel has a source is used.
   std::vector<Language> languages;
-  /// Sources of another language that its compiler takes for the first of its own, where a kernel has none of those.
+  /// Languages whose sources its compiler accepts as its first language, if a kernel has none in `languages`.
   std::vector<Language> takes = {};
-  /// Its devices, best first. Gives nothing and a note where its driver is absent.
+  /// Returns its devices, best first; returns none and sets `note` if the driver is missing.
   std::vector<DeviceInfo> (*list)(std::string* note);
-  /// `id` is one that list() gave. Throw UserError when the device has gone since.
+  /// `id` is the id of a listed device. Both throw UserError if the device does not exist any more.
   std::unique_ptr<Device> (*open)(const std::string& id);
   std::unique_ptr<Compiler> (*open_compiler)(const std::string& id);
-  /// A compiler that needs no driver, for what stands behind "NAME:" in an id ("sm_90" in "cuda:sm_90");
-  /// nullptr where that names a device. Null where there is no such compiler.
+  /// Returns a compiler that needs no driver, for the part of an id after "NAME:" ("sm_90" in "cuda:sm_90"); nullptr if
+  /// that part names a device. Null if the backend has no such compiler.
   std::unique_ptr<Compiler> (*open_driverless)(const std::string& target) = nullptr;
 };
 
-/// Best first.
+/// All backends, best first.
 const std::vector<Backend>& backends();
-/// By DeviceInfo::backend. Throws Error for a name that is none.
+/// Finds a backend by DeviceInfo::backend. Throws Error for an unknown name.
 const Backend& backend_named(std::string_view name);
 
-/// Limits of devices that have no such limit: large enough never to exclude a configuration.
+/// Value of limits that a device does not have: large enough never to exclude a configuration.
 inline constexpr std::int64_t kNoLimit = 2147483647;
 
-// What a backend's own files offer to its entry, and to its devices.
+// Functions of the backends for the table of entries and for devices.
 std::vector<DeviceInfo> list_cuda(std::string* note);
 std::unique_ptr<Device> open_cuda(const std::string& id);
 std::unique_ptr<Compiler> make_cuda_compiler_for(const std::string& id);
@@ -55,18 +54,18 @@ std::unique_ptr<Compiler> make_opencl_compiler(const std::string& id);
 std::vector<DeviceInfo> list_host(std::string* note);
 std::unique_ptr<Device> open_host();
 std::unique_ptr<Compiler> make_host_compiler();
-/// "AMD EPYC 7763 64-Core Processor": what code compiled with -march=native depends on.
+/// Returns "AMD EPYC 7763 64-Core Processor"; code compiled with -march=native depends on it.
 std::string processor_name();
 
 }  // namespace ergotune::device
 
 namespace ergotune {
 
-/// The source that devices of a backend compile; throws UserError naming the languages there are.
+/// Returns the source that devices of a backend compile. Throws UserError that lists the existing languages.
 const KernelSource& source_for_device(const Kernel& kernel, std::string_view backend);
-/// What that source is compiled as there: CUDA C++ as HIP where the device is AMD's.
+/// Returns the language as which that source is compiled: CUDA C++ is compiled as HIP on AMD devices.
 Language language_on_device(const KernelSource& source, std::string_view backend);
-/// True when the kernel has a source that this kind of device compiles.
+/// True if the kernel has a source that devices of the backend compile.
 bool has_source_for(const Kernel& kernel, std::string_view backend);
 
 }  // namespace ergotune

@@ -1,4 +1,4 @@
-// The registry of backends. A new one is an entry here and files of its own beside it.
+// The table of backends. To add one, add an entry here and a folder with its files.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -13,10 +13,10 @@ constexpr std::uint16_t kAmdGpu = 0xe0;      // e_machine
 constexpr std::uint32_t kNoteSegment = 4;    // PT_NOTE
 constexpr std::uint32_t kMetadataNote = 32;  // NT_AMDGPU_METADATA
 constexpr std::size_t kHeader = 64, kProgramHeader = 56;
-/// A compiler's note has a depth of five; the parser calls itself for each level.
+/// A compiler's note has a depth of five; the limit bounds the recursion of the parser.
 constexpr int kMostLevels = 16;
 
-/// A number at `offset`; nullopt when the file ends before. Little endian, as AMD's GPUs and their hosts are.
+/// Returns the number at `offset`; nullopt beyond the end of the file. Little endian, as AMD's GPUs and their hosts.
 template <class T>
 std::optional<T> number_at(std::string_view bytes, std::uint64_t offset) {
   if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return std::nullopt;
@@ -32,7 +32,7 @@ std::optional<std::string_view> part(std::string_view bytes, std::uint64_t offse
 
 constexpr std::uint64_t aligned(std::uint64_t size) { return (size + 3) / 4 * 4; }
 
-/// The metadata among a segment's notes.
+/// Returns the metadata in the notes of a segment.
 std::optional<std::string_view> metadata_in(std::string_view notes) {
   while (notes.size() >= 12) {
     const std::uint64_t name_size = *number_at<std::uint32_t>(notes, 0);
@@ -68,7 +68,7 @@ std::optional<std::string_view> find_metadata(std::string_view bytes, std::strin
   return std::nullopt;
 }
 
-/// Looks at a document without making anything of it: refuses what is nested too deeply.
+/// Parses a document without storing it, to reject documents that are nested too deeply.
 class Levels final : public nlohmann::json_sax<Json> {
  public:
   bool null() override { return true; }
@@ -100,7 +100,7 @@ std::string text_of(const Json& object, const char* key) {
   return value && value->is_string() ? value->get<std::string>() : std::string();
 }
 
-/// 0 where it is absent, no whole number, negative or beyond what an `int` holds: nothing here is.
+/// Returns 0 if the value is absent, not an integer, negative or too large for `int`; no valid value is.
 int number_of(const Json& object, const char* key) {
   const Json* value = member(object, key);
   if (!value || !value->is_number_unsigned()) return 0;
@@ -110,7 +110,7 @@ int number_of(const Json& object, const char* key) {
 
 KernelMetadata kernel_of(const Json& object) {
   KernelMetadata kernel;
-  // The entry point is what its descriptor's symbol names; ".name" may be another for OpenCL.
+  // The entry point is named by its descriptor's symbol; for OpenCL, ".name" may differ.
   kernel.name = text_of(object, ".symbol");
   if (kernel.name.ends_with(".kd")) kernel.name.resize(kernel.name.size() - 3);
   if (kernel.name.empty()) kernel.name = text_of(object, ".name");

@@ -1,5 +1,5 @@
-// What an AMD code object says of its kernels, without a GPU: the note that the compiler leaves in the ELF file
-// (NT_AMDGPU_METADATA, a MessagePack document; LLVM's "User Guide for AMDGPU Backend", code object metadata V3 and
+// Reads the metadata of kernels from an AMD code object, without a GPU: the note that the compiler writes into the ELF
+// file (NT_AMDGPU_METADATA, a MessagePack document; LLVM's "User Guide for AMDGPU Backend", code object metadata V3 and
 // later).
 #pragma once
 
@@ -14,20 +14,20 @@ namespace ergotune::hip {
 struct KernelMetadata {
   struct Argument {
     std::int64_t offset = 0, bytes = 0;
-    bool is_pointer = false;  ///< to a buffer; otherwise passed by value
+    bool is_pointer = false;  ///< pointer to a buffer; otherwise passed by value
   };
-  /// What hipModuleGetFunction finds.
+  /// Name for hipModuleGetFunction.
   std::string name;
-  /// Of a thread: vector registers as they count against the register file (CDNA 2 and later have one for both kinds),
-  /// those of them that are accumulation registers; scalar registers of its wavefront.
+  /// Per thread: vector registers as allocated in the register file (CDNA 2 and later have one for both kinds), and the
+  /// accumulation registers among them. Per wavefront: scalar registers.
   int vector_registers = 0, accumulation_registers = 0, scalar_registers = 0;
-  /// Registers that did not fit and live in memory.
+  /// Registers spilled to memory.
   int vector_spills = 0, scalar_spills = 0;
-  /// Local data share of a block, and memory of a thread outside its registers, in bytes.
+  /// Local data share per block, and private memory per thread, in bytes.
   std::int64_t group_bytes = 0, private_bytes = 0;
-  /// Threads of the largest block that it was compiled for, and of a wavefront.
+  /// Maximum threads per block for which it was compiled, and threads per wavefront.
   int max_threads_per_block = 0, wavefront = 0;
-  /// Those in the source; the compiler's own hidden ones are left out.
+  /// The arguments in the source, without the compiler's hidden ones.
   std::vector<Argument> arguments;
 };
 
@@ -36,7 +36,7 @@ struct CodeObject {
   std::vector<KernelMetadata> kernels;
 };
 
-/// nullopt, and why in `reason`, for what is no code object or damaged. Never throws, whatever the bytes.
+/// Returns nullopt and sets `reason` if the bytes are not a valid code object. Does not throw.
 std::optional<CodeObject> read_code_object(std::string_view bytes, std::string* reason = nullptr);
 
 }  // namespace ergotune::hip

@@ -1,4 +1,4 @@
-// What an application puts around the devices that it opens: functions of its own in the place of kernels.
+// Lets an application wrap the devices that it opens, for example to run its own functions instead of kernels.
 #pragma once
 
 #include <functional>
@@ -10,16 +10,16 @@
 namespace ergotune {
 
 struct DeviceDecorator {
-  /// Around each device that open_device() opens; may give it back as it is.
+  /// Wraps each device that open_device() opens; may return it unchanged.
   std::function<std::unique_ptr<Device>(std::unique_ptr<Device>)> device;
-  /// In the place of open_compiler(id); nullptr: as without it.
+  /// Replaces open_compiler(id); returns nullptr to use the default compiler.
   std::function<std::unique_ptr<Compiler>(const std::string& id)> compiler;
 };
 
-/// From now on, in all of this process. Not while another thread opens a device.
+/// Sets the decorator for the complete process. Must not be called while another thread opens a device.
 void decorate_devices(DeviceDecorator decorator);
 
-/// A kernel that was verified where it was loaded, by the application itself, and whose outputs are wrong.
+/// Reports that a kernel, which the application itself has verified, has wrong outputs.
 class WrongOutputs : public Error {
   using Error::Error;
 };

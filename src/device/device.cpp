@@ -1,4 +1,4 @@
-// What a device need not have: parts of buffers, pinned memory, further queues, external objects.
+// Defaults of optional features of devices: views of buffers, pinned memory, additional queues, external objects.
 #include "device/device.hpp"
 
 #include <fmt/format.h>

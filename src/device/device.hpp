@@ -1,5 +1,5 @@
-// Where kernels compile and run. One interface over cuda (driver API and NVRTC), hip (HIP's run time and
-// hiprtc), opencl and host (C, C++ and Fortran in shared objects). Drivers are opened at run time.
+// Devices, which compile and run kernels. One interface for cuda (driver API and NVRTC), hip (HIP runtime and hiprtc),
+// opencl and host (C, C++ and Fortran in shared objects). Drivers are loaded at run time.
 #pragma once
 
 #include <cstddef>
@@ -20,53 +20,53 @@ struct DeviceInfo {
   std::string id;
   std::string name;
   std::string backend;
-  /// "GPU-xxxxxxxx-...." where the driver gives one: how a device meets its sensors.
+  /// "GPU-xxxxxxxx-...."; empty if the driver reports none. Identifies the sensors of the device.
   std::string uuid;
-  /// "00000000:1b:00.0" in lower case where known: the other way they meet.
+  /// "00000000:1b:00.0" in lower case; empty if unknown. Identifies the sensors as well.
   std::string pci_address;
   std::string driver_version;
-  /// True when kernels run on the CPU: then compiling and measuring never overlap.
+  /// True if kernels run on the CPU; then compiling and measuring never overlap.
   bool is_cpu = false;
   /// device.max_threads_per_block, device.shared_memory_per_block, device.multiprocessors, device.warp_size,
   /// device.registers_per_block, device.registers_per_multiprocessor, device.shared_memory_per_multiprocessor,
   /// device.max_threads_per_multiprocessor, device.max_blocks_per_multiprocessor, device.l2_bytes,
   /// device.global_memory_bytes, device.compute_capability (major*10+minor), device.name, device.multiprocessor_unit
-  /// (in multiples of which kernels can have multiprocessors for themselves; 0: not at all).
+  /// (number of SMs of which multiples can be reserved for kernels; 0: none can).
   Constants properties;
 };
 
-/// What the caller of a function must know of one of its arguments.
+/// Declaration of an argument, as the caller of a function needs it.
 struct ArgumentSignature {
   Argument::Kind kind = Argument::Kind::buffer;
   ElementType type = ElementType::float32;
-  /// For messages only; empty where it has none.
+  /// For messages only; may be empty.
   std::string name;
-  /// A structure by value: its type's name in the source, and its size.
+  /// Structure passed by value: name of its type in the source, and its size.
   std::string type_name = {};
   std::size_t bytes = 0;
 };
-/// The signature of a kernel's arguments, in their order.
+/// Returns the signature of a kernel's arguments, in order.
 std::vector<ArgumentSignature> signature_of(const std::vector<Argument>& arguments);
 
-/// What is to be compiled: one configuration's source with its macros and options already worked out.
+/// A compilation: the source of one configuration with evaluated macros and options.
 struct CompileJob {
   Language language = Language::opencl;
   std::string source;
   std::string source_name;
   std::vector<std::string> include_folders;
-  /// Parameters and constants as macros, in a fixed order.
+  /// Parameters and constants as macros, in a defined order.
   std::vector<std::pair<std::string, std::string>> defines;
   std::vector<std::string> options;
-  /// Function, or CUDA name expression. Fortran: "name" or "module::name".
+  /// Name of the function, or CUDA name expression. Fortran: "name" or "module::name".
   std::string function;
-  /// Host languages need it: the call itself is compiled along with the function. Others leave it unused.
+  /// Needed by host languages only, where a wrapper that calls the function is compiled with it.
   std::vector<ArgumentSignature> arguments;
-  /// Instructions are to be counted in the machine code, by a disassembler that is started for it; else in what the
-  /// compiler gives anyway.
+  /// True: count instructions in the machine code, with a disassembler process; false: in the code that the compiler
+  /// returns anyway.
   bool disassemble = false;
 };
 
-/// A configuration's failure while compiling or running, kept apart from the tool's own errors: it becomes a status.
+/// Kinds of failures of a configuration during compilation or run. They become a status, unlike ergotune's own errors.
 enum class DeviceFault { compile, launch, runtime, timeout, unsupported, out_of_memory };
 class DeviceError : public Error {
  public:
@@ -80,58 +80,56 @@ class DeviceError : public Error {
   int native_code_;
 };
 
-/// Compiled code, free of any device state: it travels from a compile worker to the runner and into the disk cache.
+/// Compiled code without device state, which can be passed from a compile worker to the runner and stored in the cache.
 struct Binary {
   std::string bytes;
-  /// Function to look up in it (the lowered name for CUDA C++ templates).
+  /// Name of the function in the code (the lowered name for CUDA C++ templates).
   std::string entry;
   std::string log;
 };
 
-/// Compiles for one device without running anything on it; for CUDA no GPU is needed (NVRTC).
+/// Compiles for one device without running anything on it; CUDA needs no GPU for that (NVRTC).
 class Compiler {
  public:
   virtual ~Compiler() = default;
-  /// Throws DeviceError(compile) with the compiler's words.
+  /// Throws DeviceError(compile) with the compiler's message.
   virtual Binary compile(const CompileJob& job) = 0;
-  /// What compiled code depends on besides its job: compiler version, target architecture.
+  /// Identifies everything other than the job that compiled code depends on: compiler version, target architecture.
   virtual std::string identity() const = 0;
 };
 
-/// Device memory; freed with the object unless it is external (Device::wrap_buffer,
-/// Device::view).
+/// Device memory. Freed with the object unless it belongs to another owner (Device::wrap_buffer, Device::view).
 class Buffer {
  public:
   virtual ~Buffer() = default;
   virtual std::size_t bytes() const = 0;
-  /// The driver's own handle (CUdeviceptr, cl_mem, a plain pointer on the host), for libraries that launch
-  /// kernels themselves; nullptr where there is none.
+  /// The driver's handle (CUdeviceptr, cl_mem, a plain pointer on the host), for libraries that launch kernels
+  /// themselves; nullptr if there is none.
   virtual void* native_handle() const { return nullptr; }
 };
 
-/// Host memory that a device's copies go to directly (Device::pin).
+/// Host memory that the device accesses directly when it copies (Device::pin).
 class PinnedMemory {
  public:
   virtual ~PinnedMemory() = default;
 };
 
 struct QueueOptions {
-  /// A hint: devices without priorities take no notice.
+  /// A hint; ignored by devices without priorities.
   enum class Priority { low, normal, high } priority = Priority::normal;
-  /// Kernels run on so many multiprocessors, from the given one on, and on no others; 0: wherever there is room.
-  /// Devices give whole multiples of device.multiprocessor_unit, from a multiple on; a part that ends with the last one
-  /// may be any.
+  /// Number of SMs on which kernels run, and the first of them; 0: any SM. Devices support multiples of
+  /// device.multiprocessor_unit that start at a multiple of it; a part that ends with the last SM may have any size.
   std::uint32_t multiprocessors = 0, first_multiprocessor = 0;
   friend bool operator==(const QueueOptions&, const QueueOptions&) = default;
 };
 
-/// Where launches, copies and markers run in order. Several queues run side by side where the device can; on
-/// the host everything runs where it is queued. Ends before its device.
+/// A queue in which launches, copies and markers run in order. Several queues run concurrently if the device supports
+/// that; on the host, all work runs when it is queued. Must be destroyed before its device.
 class Queue {
  public:
   virtual ~Queue() = default;
-  /// The driver's own queue (CUstream, cl_command_queue), for libraries that launch kernels themselves;
-  /// nullptr where there is none.
+  /// The driver's queue (CUstream, cl_command_queue), for libraries that launch kernels themselves; nullptr if there is
+  /// none.
   virtual void* native_handle() const { return nullptr; }
 };
 
@@ -141,7 +139,7 @@ struct LaunchGeometry {
   std::uint32_t shared_memory_bytes = 0;
 };
 
-/// One kernel argument: a buffer, raw scalar bytes, or local memory of a size (OpenCL).
+/// A kernel argument: a buffer, the bytes of a scalar, or the size of local memory (OpenCL).
 struct KernelArgument {
   const Buffer* buffer = nullptr;
   std::vector<std::byte> scalar;
@@ -152,41 +150,39 @@ struct KernelArgument {
 class LoadedKernel {
  public:
   virtual ~LoadedKernel() = default;
-  /// Registers per thread, shared memory (static) and local memory in bytes, threads of the largest block, and
-  /// registers that did not fit, where the device tells; else -1.
+  /// Registers per thread, static shared memory and local memory in bytes, maximum threads per block, and spilled
+  /// registers; -1: unknown.
   struct Resources {
     int registers = -1, shared_bytes = -1, local_bytes = -1, max_threads_per_block = -1;
     int spilled_registers = -1;
   };
   virtual Resources resources() const = 0;
   virtual void bind(const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) = 0;
-  /// The same code once more, to be bound to other arguments, without loading it again; nullptr where that cannot be.
+  /// Returns the same code to be bound to other arguments, without loading it again; nullptr if that is not supported.
   virtual std::unique_ptr<LoadedKernel> another() { return nullptr; }
-  /// Blocks as bound that one multiprocessor holds at a time, by the driver's own number; nullopt where it does not
-  /// tell.
+  /// Number of blocks, as bound, that are resident on one SM, as computed by the driver; nullopt if unknown.
   virtual std::optional<int> resident_blocks() const { return std::nullopt; }
 };
 
-/// Launches of a loaded kernel, back to back.
+/// Consecutive launches of a loaded kernel.
 struct LaunchRun {
   LoadedKernel* kernel = nullptr;
   std::size_t count = 1;
 };
 
-/// Launches on several queues that a device has taken down as one.
+/// Launches on several queues, recorded by the device to be queued together.
 class LaunchGraph {
  public:
   virtual ~LaunchGraph() = default;
 };
 
-/// A place on a queue's time line. Recorded into a queue; its time is known once the device has passed it.
+/// A point in a queue. It is recorded into the queue; its time is known once the device has passed it.
 class Marker {
  public:
   virtual ~Marker() = default;
 };
 
-/// A device that can run kernels. Not thread-safe; one thread drives it. Where a queue is an argument,
-/// nullptr means the device's main one.
+/// A device that runs kernels. Not thread-safe; used by one thread. For queue arguments, nullptr means the main queue.
 class Device {
  public:
   virtual ~Device() = default;
@@ -194,80 +190,81 @@ class Device {
   virtual std::unique_ptr<Compiler> make_compiler() = 0;
 
   virtual std::unique_ptr<Buffer> allocate(std::size_t bytes) = 0;
-  /// A part of a buffer (not of a view), which must live longer: kernels see it as a buffer of its own. An
-  /// offset that is a multiple of 4096 will do on every device.
+  /// Returns a part of a buffer that kernels use as a buffer; the buffer must outlive it and must not be a view.
+  /// Offsets that are multiples of 4096 are supported by all devices.
   virtual std::unique_ptr<Buffer> view(Buffer& whole, std::size_t offset, std::size_t bytes);
-  /// Memory that is freed by its owner (CUdeviceptr of this device's primary context; cl_mem
-  /// of this device's context; a pointer on the host). Throws UserError where it cannot be used here.
+  /// Returns memory that its owner frees (CUdeviceptr of this device's primary context; cl_mem of this device's
+  /// context; a pointer on the host). Throws UserError if this device cannot use it.
   virtual std::unique_ptr<Buffer> wrap_buffer(void* native, std::size_t bytes);
-  /// Waits for everything that this process has queued on the device: before external memory is used.
+  /// Waits for all work that this process has queued on the device; needed before external memory is used.
   virtual void settle() { synchronise(); }
-  /// Both use the main queue and wait for it, but for no other.
+  /// Both use the main queue and wait for it, but not for other queues.
   virtual void write(Buffer& buffer, std::span<const std::byte> data, std::size_t offset = 0) = 0;
   virtual void read(const Buffer& buffer, std::span<std::byte> data, std::size_t offset = 0) = 0;
-  /// While what it returns lives, copies to and from `memory` may be faster (page-locked, for CUDA); nullptr where
-  /// that makes no difference or is not to be had. The memory must live longer.
+  /// While the result exists, copies to and from `memory` may be faster (page-locked memory on CUDA). Returns nullptr
+  /// if pinning is unavailable or has no effect. The memory must outlive the result.
   virtual std::unique_ptr<PinnedMemory> pin(std::span<std::byte> memory);
-  /// Copies on the device, queued with the launches: restores inputs without touching the bus.
+  /// Copies on the device, queued with the launches; restores inputs without transfers from the host.
   virtual void copy(Buffer& to, const Buffer& from, Queue* queue = nullptr) = 0;
-  /// Fills with a byte, queued with the launches: also how L2 is flushed.
+  /// Fills a buffer with a byte, queued with the launches; also used to flush the L2 cache.
   virtual void fill(Buffer& buffer, unsigned char byte, Queue* queue = nullptr) = 0;
 
   virtual std::unique_ptr<LoadedKernel> load(const Binary& binary) = 0;
-  /// Queues `count` launches back to back; returns without waiting. CUDA batches long runs of short kernels in graphs.
+  /// Queues `count` launches back to back, and returns without waiting. CUDA runs many launches of short kernels as
+  /// graphs.
   virtual void launch(LoadedKernel& kernel, std::size_t count = 1, Queue* queue = nullptr) = 0;
 
-  /// The same for many kernels in their order, at little more than what the driver itself takes for a launch.
+  /// Queues launches of several kernels in order, with little overhead beyond that of the driver.
   virtual void launch_runs(std::span<const LaunchRun> runs, Queue* queue = nullptr);
-  /// What `work` queues on the main queue, and on queues that wait for it and that it waits for in the end, to be
-  /// queued again as one. Nothing of it runs yet. nullptr where the device takes nothing down.
+  /// Records the work that `work` queues on the main queue, and on queues that fork from it and join it again, so that
+  /// it can be queued again as one graph. Nothing runs yet. Returns nullptr if the device cannot record.
   virtual std::unique_ptr<LaunchGraph> record_graph(const std::function<void()>& work);
   virtual void launch_graph(LaunchGraph& graph);
-  /// From hold() to release() nothing starts that is queued on the main queue, or waits for it: so that kernels on
-  /// several queues start together. Devices that cannot do so start at once.
+  /// Work that is queued between hold() and release() on the main queue, or that waits for it, starts only after
+  /// release(), so that kernels on several queues start together. Devices without this feature start it at once.
   virtual void hold() {}
   virtual void release() {}
 
   virtual Queue& main_queue();
-  /// Throws DeviceError(launch) for multiprocessors that cannot be had so, DeviceError(unsupported) where none can.
+  /// Throws DeviceError(launch) if the SMs cannot be reserved as requested, DeviceError(unsupported) if the device
+  /// cannot reserve SMs.
   virtual std::unique_ptr<Queue> make_queue(const QueueOptions& options = {});
-  /// A queue that is ended by its owner after this object (CUstream of this device's primary
-  /// context; cl_command_queue of this device's context, with profiling where markers are to tell time; the
-  /// host has none and takes any pointer). Throws UserError where it cannot be used here.
+  /// Wraps a queue that its owner destroys after this object (CUstream of this device's primary context;
+  /// cl_command_queue of this device's context, with profiling enabled if markers need times; the host has none and
+  /// accepts any pointer). Throws UserError if this device cannot use it.
   virtual std::unique_ptr<Queue> wrap_queue(void* native);
-  /// What is queued on `queue` from now on starts after the device has passed `marker`, which another queue
-  /// may hold. A marker that was never recorded is passed.
+  /// Work queued on `queue` from now on starts after the device has passed `marker`, which may be in another queue. A
+  /// marker that was never recorded counts as passed.
   virtual void wait(Queue& queue, const Marker& marker);
 
   virtual std::unique_ptr<Marker> make_marker() = 0;
   virtual void record(Marker& marker, Queue* queue = nullptr) = 0;
   /// True once the device has passed the marker; does not block.
   virtual bool passed(const Marker& marker) = 0;
-  /// Seconds of device time between two passed markers. Where queues wait for each other, the work between
-  /// two markers of the main queue counts wherever it ran.
+  /// Returns the device time in s between two passed markers. If queues wait for each other, work between two markers
+  /// of the main queue counts on whichever queue it ran.
   virtual double seconds_between(const Marker& start, const Marker& stop) = 0;
-  /// Waits until every queue is empty that was made or wrapped here and still lives. Throws
-  /// DeviceError(runtime) when a kernel faulted.
+  /// Waits until all existing queues that were created or wrapped by this device are empty. Throws DeviceError(runtime)
+  /// if a kernel faulted.
   virtual void synchronise() = 0;
 };
 
-/// Every device that can be opened here, best first (cuda, hip, then opencl GPUs, opencl CPUs, host). Never throws: a
-/// driver that does not load is simply absent; `notes`, when given, receives one line per backend that is missing.
+/// Returns the devices that can be opened, best first (cuda, hip, then opencl GPUs, opencl CPUs, host). Does not throw:
+/// a driver that cannot be loaded has no devices. `notes`, if given, receives one line per unavailable backend.
 std::vector<DeviceInfo> list_devices(std::vector<std::string>* notes = nullptr);
-/// The device of this process's drivers that an address is on ("cuda:1"); empty where none knows it.
+/// Returns the id of the device ("cuda:1") that owns a memory address; empty if it is unknown to all drivers.
 std::string device_of_memory(const void* address);
-/// Opens by id ("cuda:0", "cuda:GPU-<uuid>", "opencl", "opencl:P:D", "host", "" for the best); throws UserError
-/// naming what there is. `for_problem` makes the choice of "" respect the languages a problem has sources for.
+/// Opens a device by id ("cuda:0", "cuda:GPU-<uuid>", "opencl", "opencl:P:D", "host", "": the best). Throws UserError
+/// that lists the available devices. `for_problem` restricts "" to devices that compile one of the problem's languages.
 std::unique_ptr<Device> open_device(const std::string& id, const Problem* for_problem = nullptr);
-/// The devices that a text names: one as above, or several with commas, each a device or all of a backend
-/// ("cuda:0,cuda:1", "cuda:all"). Throws UserError for one that there is not and for one that is named twice.
+/// Returns the devices that a text names: an id as above, or several separated by commas, each a device or all devices
+/// of a backend ("cuda:0,cuda:1", "cuda:all"). Throws UserError for a device that does not exist or is named twice.
 std::vector<DeviceInfo> devices_named(const std::string& text, const Problem* for_problem = nullptr);
-/// Whether a text names several devices, or may.
+/// True if a text may name several devices.
 bool names_several_devices(const std::string& text);
-/// Those of one kind together (model, limits, driver): results from them may be compared. In the order given.
+/// Groups devices of one kind (model, limits, driver), whose results may be compared, in the given order.
 std::vector<std::vector<DeviceInfo>> by_kind(const std::vector<DeviceInfo>& devices);
-/// A compiler for a device id that needs no driver where that is possible: "cuda:sm_90" and "hip:gfx90a" compile
-/// without a GPU.
+/// Opens a compiler for a device id. "cuda:sm_90" and "hip:gfx90a" compile without a GPU.
 std::unique_ptr<Compiler> open_compiler(const std::string& id);
 
 }  // namespace ergotune

@@ -1,4 +1,4 @@
-// The list of devices over all backends, and opening by id.
+// Lists the devices of all backends, and opens devices by id.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,7 +17,7 @@ bool compiles(const DeviceInfo& device, const Problem& problem) {
                      [&](const Kernel& kernel) { return has_source_for(kernel, device.backend); });
 }
 
-/// True when `id`, as a user wrote it, names this device. A backend's name stands for its first device.
+/// True if `id`, as a user wrote it, names this device. The name of a backend refers to its first device.
 bool is_named(const DeviceInfo& device, const std::string& id) {
   if (id == device.id || id == device.backend) return true;
   return !device.uuid.empty() && id == device.backend + ":" + device.uuid;
@@ -31,7 +31,7 @@ bool is_named(const DeviceInfo& device, const std::string& id) {
   throw UserError(text);
 }
 
-/// Adds a backend's devices. Never throws: a driver that is there but broken must not hide the others.
+/// Adds a backend's devices. Does not throw: a broken driver must not hide the devices of others.
 void add_devices(const device::Backend& backend, std::vector<DeviceInfo>& devices, std::vector<std::string>* notes) {
   std::string note;
   try {
@@ -43,7 +43,7 @@ void add_devices(const device::Backend& backend, std::vector<DeviceInfo>& device
   if (!note.empty() && notes) notes->push_back(note);
 }
 
-/// What stands behind "NAME:" in an id of this backend; nullopt when the id is another's.
+/// Returns the part of an id after "NAME:"; nullopt if the id belongs to another backend.
 std::optional<std::string> target_in(const std::string& id, const device::Backend& backend) {
   if (!id.starts_with(backend.name)) return std::nullopt;
   if (id.size() == backend.name.size()) return std::string();
@@ -75,7 +75,7 @@ DeviceInfo resolve_any(const Problem* problem) {
 
 DeviceInfo resolve(const std::string& id, const Problem* problem) {
   if (id.empty()) return resolve_any(problem);
-  // Only the driver that is meant is opened: the others' start takes its time.
+  // Loads only the driver of the requested backend, since starting the others takes time.
   for (const auto& backend : device::backends()) {
     std::vector<DeviceInfo> devices;
     if (target_in(id, backend)) add_devices(backend, devices, nullptr);
@@ -132,7 +132,7 @@ std::vector<DeviceInfo> devices_named(const std::string& text, const Problem* fo
     std::vector<DeviceInfo> found;
     for (const auto& known : device::backends())
       if (known.name == backend) add_devices(known, found, nullptr);
-    if (found.empty()) resolve(backend, for_problem);  // says what there is
+    if (found.empty()) resolve(backend, for_problem);  // throws the error that lists the available devices
     for (DeviceInfo& device : found) add(std::move(device));
   }
   return devices;

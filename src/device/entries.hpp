@@ -1,4 +1,4 @@
-// What the files of backends share: a driver's devices as entries, each with its DeviceInfo in `info`.
+// Helpers shared by the backends: each lists the devices of its driver as entries, whose member `info` is a DeviceInfo.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,8 @@
 
 namespace ergotune::device {
 
-/// The entry with this id, of those that are found now. Throws UserError when it is not there (any more).
+/// Returns the entry with this id among the devices that `find` returns now. Throws UserError if it is not present (any
+/// more).
 template <class Entry>
 Entry entry_of(const std::string& id, std::vector<Entry> (*find)(std::string* note)) {
   std::string note;
@@ -28,7 +29,7 @@ std::vector<DeviceInfo> infos_of(std::vector<Entry> entries) {
   return list;
 }
 
-/// "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx" of 16 bytes, as NVML writes it.
+/// Formats 16 bytes as NVML does: "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx".
 std::string gpu_uuid(std::span<const unsigned char, 16> bytes);
 
 }  // namespace ergotune::device

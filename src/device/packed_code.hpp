@@ -1,4 +1,4 @@
-// Device code with what was read from it on the way: one string, as it lies in a Binary and in the compile cache.
+// Device code with data read from it during compilation, packed in one string for a Binary and the compile cache.
 #pragma once
 
 #include <map>
@@ -8,13 +8,13 @@ namespace ergotune::device {
 
 struct PackedCode {
   std::string code;
-  /// How many instructions of which kind, by the names of quantities ("static_fma"), and what was read for it ("SASS",
-  /// "PTX"); empty where unknown.
+  /// Instruction counts by names of quantities ("static_fma"), and the code from which they were counted ("SASS",
+  /// "PTX"); empty: unknown.
   std::map<std::string, double> instructions = {};
   std::string instructions_from = {};
 
   std::string pack() const;
-  /// What was not packed is code.
+  /// Bytes that were not created by pack() are returned as code.
   static PackedCode unpack(const std::string& bytes);
 };
 

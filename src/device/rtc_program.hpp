@@ -1,4 +1,4 @@
-// What compiling with NVRTC and with hiprtc has in common: a program, and the options that come of a job.
+// Compilation with NVRTC or hiprtc: a program, and the options of a job.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace ergotune::nvrtc {
 
-/// A program under compilation; destroyed with the object. Failures are DeviceError(compile).
+/// A program being compiled; destroyed with the object. Failures throw DeviceError(compile).
 class Program {
  public:
   Program(const Api& api, const std::string& source, const std::string& name);
@@ -18,12 +18,12 @@ class Program {
   Program& operator=(const Program&) = delete;
   ~Program();
 
-  /// Compiles it with `function`, a name or a name expression, in it. Whatever the compiler said is in `log`, also when
-  /// this throws, which it does with these words.
+  /// Compiles the program such that it contains `function`, a name or a name expression. `log` receives the compiler's
+  /// messages even if compilation fails, which throws with these messages.
   void compile(const std::string& function, const std::vector<std::string>& options, std::string& log);
-  /// What compiled code calls the function; empty where the library does not know.
+  /// Returns the lowered name of the function; empty if the library does not know it.
   std::string lowered_name(const std::string& function) const;
-  /// Code for the device; otherwise intermediate code.
+  /// Returns device code (`binary`) or intermediate code.
   std::string code(bool binary) const;
 
  private:
@@ -33,9 +33,10 @@ class Program {
   nvrtcProgram program_ = nullptr;
 };
 
-/// True when one of the options has `text` in it.
+/// True if one of the options contains `text`.
 bool names(const std::vector<std::string>& options, std::string_view text);
-/// C++17 unless the job says another, macros, the job's folders and `more_folders`, the job's own options.
+/// Returns the options: C++17 unless the job specifies another standard, macros, the job's folders and `more_folders`,
+/// and the job's own options.
 std::vector<std::string> options_of(const CompileJob& job, const std::vector<std::string>& more_folders = {});
 
 }  // namespace ergotune::nvrtc

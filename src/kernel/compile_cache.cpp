@@ -81,8 +81,7 @@ void CompileCache::store(const std::string& key, const Binary& binary) {
   std::error_code ignored;
   std::filesystem::create_directories(file.parent_path(), ignored);
   (void)write_file(file, fmt::format("{}{}\n{}", kMagic, content_hash(body), body));
-  // The walk through the folder costs some milliseconds: at the first store, and then for every share of the
-  // limit.
+  // Listing the folder takes some milliseconds: done at the first store, and after each share of the limit.
   written_ += body.size();
   if (limit_ > 0 && (!pruned_ || written_ > limit_ / 32)) {
     prune();
@@ -101,7 +100,7 @@ void CompileCache::prune() const {
   std::vector<Entry> entries;
   std::uint64_t total = 0;
   std::error_code failed;
-  // Other sessions store and prune at the same time: files removed meanwhile are no error.
+  // Other sessions may store and prune concurrently; files that disappear are not an error.
   for (std::filesystem::recursive_directory_iterator entry(folder_, failed), end; !failed && entry != end;
        entry.increment(failed)) {
     std::error_code gone;
@@ -133,7 +132,7 @@ std::uint64_t CompileCache::limit_from_environment() {
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   if (unit.ends_with("IB")) unit.resize(unit.size() - 2);
   if (unit.ends_with("B")) unit.resize(unit.size() - 1);
-  const std::size_t place = std::string_view("KMGT").find(unit);  // 0 for no unit as well
+  const std::size_t place = std::string_view("KMGT").find(unit);  // 0 without a unit, too
   const std::size_t power = unit.empty() ? 0 : place + 1;
   if (!(number >= 0 && number < 1e9) || unit.size() > 1 || place == std::string::npos)
     throw UserError(

@@ -1,5 +1,5 @@
-// Compiled code on disk by content hash: a resumed session, another objective or another clock compiles
-// nothing again.
+// Cache of compiled code on disk, by content hash: a resumed session, another objective or another clock needs no
+// compilation.
 #pragma once
 
 #include <cstdint>
@@ -17,34 +17,34 @@ class CompileCache {
  public:
   static constexpr std::uint64_t kDefaultLimit = std::uint64_t{1} << 30;
 
-  /// An empty folder switches it off. `limit` in bytes; 0: none.
+  /// An empty folder disables the cache. `limit` in bytes; 0: none.
   explicit CompileCache(std::filesystem::path folder, std::uint64_t limit = limit_from_environment())
       : folder_(std::move(folder)), limit_(limit) {}
 
-  /// Everything that the compiled code depends on: the job, the contents of the files it includes (quoted or
-  /// in the include folders, recursively), the compiler's identity.
+  /// Returns a hash of everything that the compiled code depends on: the job, the contents of the files that it
+  /// includes (quoted or in the include folders, recursively), and the identity of the compiler.
   static std::string key(const CompileJob& job, const std::string& compiler_identity);
-  /// nullopt when it is not there or damaged. What is found counts as used now.
+  /// Returns nullopt if the entry is missing or damaged; otherwise marks it as used now.
   std::optional<Binary> find(const std::string& key) const;
-  /// Written whole or not at all; a cache that cannot be written is no failure. Now and then it is pruned.
+  /// Stores an entry atomically. Ignores failures to write. Prunes the cache at intervals.
   void store(const std::string& key, const Binary& binary);
-  /// Removes what was not used for longest until nine tenths of the limit are left, if it is exceeded.
+  /// If the cache exceeds its limit, removes the least recently used entries until nine tenths of the limit remain.
   void prune() const;
 
-  /// $XDG_CACHE_HOME/ergotune/compiled, else ~/.cache/ergotune/compiled; empty where there is no home.
+  /// Returns $XDG_CACHE_HOME/ergotune/compiled, else ~/.cache/ergotune/compiled; empty if there is no home directory.
   static std::filesystem::path default_folder();
-  /// $ERGOTUNE_CACHE_LIMIT ("500M", "2GiB", "0" for none), else kDefaultLimit. Throws UserError.
+  /// Returns $ERGOTUNE_CACHE_LIMIT ("500M", "2GiB", "0": none), else kDefaultLimit. Throws UserError for other text.
   static std::uint64_t limit_from_environment();
 
  private:
   std::filesystem::path file_of(const std::string& key) const;
   std::filesystem::path folder_;
   std::uint64_t limit_;
-  std::uint64_t written_ = 0;  ///< bytes stored since it was last pruned
+  std::uint64_t written_ = 0;  ///< bytes stored since the last pruning
   bool pruned_ = false;
 };
 
-/// What a Binary is made of (base/messages/serialise.hpp): in the cache's files, and on its way from compiler to
+/// Serialisation of a Binary (base/messages/serialise.hpp), for the cache's files and for messages from compiler to
 /// runner.
 inline auto fields(Binary& binary) {
   auto& [bytes, entry, log] = binary;
@@ -53,16 +53,16 @@ inline auto fields(Binary& binary) {
 
 class CachedCompiler {
  public:
-  /// An empty folder keeps nothing.
+  /// An empty folder disables the cache.
   CachedCompiler(std::unique_ptr<Compiler> compiler, std::filesystem::path cache_folder);
 
   struct Outcome {
     Binary binary;
     bool from_cache = false;
   };
-  /// Throws what the compiler throws: DeviceError for what the job is to blame for. Failures are not kept.
+  /// Throws what the compiler throws: DeviceError for failures of the job. Failures are not cached.
   Outcome compile(const CompileJob& job);
-  /// The compiler's: what its code depends on besides the job.
+  /// Identity of the compiler: what its code depends on besides the job.
   const std::string& identity() const { return identity_; }
 
  private:

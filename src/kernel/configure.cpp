@@ -28,12 +28,12 @@ std::uint32_t extent(const Expression& expression, const Scope& scope, const cha
         fmt::format("the {} size {} is {}; it must be a number", what, expression.text(), value.to_literal()),
         expression.place());
   if (value.is_real()) {
-    // "n / block_size_x" is a real in Python's arithmetic, even where it divides exactly.
+    // In Python's arithmetic, "n / block_size_x" is a real number even if it divides exactly.
     const double real = value.as_real();
     if (!(real >= 0) || real > 4294967295.0)
       size = -1;
     else
-      size = static_cast<std::int64_t>(real + (1 - 1e-9));  // a part of a block needs a whole one
+      size = static_cast<std::int64_t>(real + (1 - 1e-9));  // rounded up, since a part of a block needs a complete one
   } else {
     size = value.as_integer();
   }
@@ -72,7 +72,7 @@ std::string_view macro_name(const Kernel& kernel, const Parameter& parameter) {
 }
 
 std::vector<std::size_t> code_parameters(const Problem& problem, const Kernel& kernel) {
-  // Templates may also name what belongs to another kernel.
+  // Templates may also use parameters of other kernels.
   std::vector<std::string> named = kernel.function.names();
   for (const auto& [language, options] : kernel.options)
     for (const Template& option : options)

@@ -1,5 +1,4 @@
-// What a configuration means for one kernel on one device: its scope of names, compile job, launch geometry,
-// scalars.
+// Evaluates a configuration for one kernel on one device: scope of names, compile job, launch geometry, scalars.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +14,18 @@
 
 namespace ergotune {
 
-/// The variables of a workload's loops where it stands; 0 for those whose loop is elsewhere.
+/// Variables of a workload's loops at one place; 0 for variables of loops that do not enclose it.
 using LoopVariables = std::map<std::string, Value, std::less<>>;
 
-/// Names and values for expressions: variables of loops, a configuration's parameters, constants. Inside a kernel with
-/// a name, its own parameters go without it.
+/// Names and values for expressions: loop variables, parameters of a configuration, constants. Inside of a named
+/// kernel, its own parameters are used without the kernel's name.
 class ConfigurationScope {
  public:
   ConfigurationScope(const std::vector<Parameter>& parameters, const Configuration& values, const Constants& constants,
                      std::string_view kernel = {}, const LoopVariables* loops = nullptr)
       : parameters_(&parameters), values_(&values), constants_(&constants), kernel_(kernel), loops_(loops) {}
   const Value* find(std::string_view name) const;
-  /// Refers to this object.
+  /// Returns a scope that refers to this object.
   Scope scope() const {
     return [this](std::string_view name) { return find(name); };
   }
@@ -39,35 +38,35 @@ class ConfigurationScope {
   const LoopVariables* loops_;
 };
 
-/// What a kernel's source sees of a parameter: the macro's name; empty for what it does not see (an execution
-/// parameter, one that belongs to another kernel or to the workload).
+/// Returns the name of a parameter's macro in the kernel's source; empty for a parameter that the source does not see
+/// (an execution parameter, or one of another kernel or of the workload).
 std::string_view macro_name(const Kernel& kernel, const Parameter& parameter);
-/// Positions in Problem::parameters of what `kernel`'s compiled code depends on.
+/// Returns the indices in Problem::parameters of the parameters on which the compiled code of `kernel` depends.
 std::vector<std::size_t> code_parameters(const Problem& problem, const Kernel& kernel);
-/// The buffers that kernels are given for a configuration, by name.
+/// Returns the names of the buffers that are passed to kernels in a configuration.
 std::set<std::string> passed_buffers(const Problem& problem, const Constants& constants,
                                      const Configuration& configuration);
 
-/// The job that compiles `kernel` (the problem's own or a reference). Code parameters and constants become
-/// macros: booleans 1 and 0, strings as they are; device properties and execution parameters do not.
+/// Returns the job that compiles `kernel` (the problem's or a reference). Code parameters and constants become macros
+/// (booleans as 1 and 0, strings unquoted); device properties and execution parameters do not.
 CompileJob make_compile_job(const Problem& problem, const Kernel& kernel, const DeviceInfo& device,
                             const Constants& constants, const Configuration& configuration);
 
-/// A kernel's arguments; a reference that has none takes those of the problem's one kernel.
+/// Returns a kernel's arguments; for a reference without arguments, those of the problem's kernel.
 const std::vector<Argument>& arguments_of(const Problem& problem, const Kernel& kernel);
 
-/// Grid and block; a global size is rounded up to whole blocks. Throws UserError for a size below 1 or beyond
+/// Returns grid and block; a global size is rounded up to whole blocks. Throws UserError for a size below 1 or above
 /// 2^32.
 LaunchGeometry make_geometry(const Launch& launch, const Scope& scope);
 
-/// Bytes of an argument of local memory; 0 is none at all. Throws UserError for a count below 0 or beyond 2^32 bytes.
+/// Returns the size in bytes of a local memory argument; 0 is allowed. Throws UserError for a negative count or more
+/// than 2^32 bytes.
 std::size_t local_bytes(const Argument& argument, const Scope& scope);
 
-/// "block=64 unroll=2": for people, and the same for the same values.
+/// Returns "block=64 unroll=2" for messages; equal values give equal text.
 std::string values_text(const Constants& values);
 
-/// Where every parameter takes its default, else its first value; whether that is a valid configuration is
-/// not asked.
+/// Returns the default of each parameter, else its first value, without checking that the configuration is valid.
 Configuration default_values(const Problem& problem);
 
 }  // namespace ergotune

@@ -21,8 +21,8 @@ struct Token {
 bool begins_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-/// Names, numbers and single characters, without comments, strings and preprocessor lines; the names that
-/// those lines mention go to `known`.
+/// Returns names, numbers and single characters, without comments, strings and preprocessor lines; names in
+/// preprocessor lines are added to `known`.
 std::vector<Token> tokens_of(std::string_view text, std::set<std::string, std::less<>>& known) {
   std::vector<Token> tokens;
   int line = 1;
@@ -73,7 +73,7 @@ bool one_of(std::string_view text, const std::array<std::string_view, N>& list) 
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-/// Words before a name that make it no declaration.
+/// True for words after which a name is not a declaration.
 bool is_statement_word(std::string_view word) {
   return one_of(word, std::to_array<std::string_view>({"return", "else", "case", "goto", "do", "sizeof", "throw", "new",
                                                        "delete", "typename", "and", "or", "not"}));
@@ -86,8 +86,8 @@ bool is_type_word(std::string_view word) {
                            "ushort", "ulong",    "const",  "auto", "restrict", "__restrict__", "__restrict"}));
 }
 
-/// Where the arguments of a template end whose "<" stands at `open`: the token after its ">"; `open` where "<"
-/// compares.
+/// Returns the token after the ">" of the template arguments whose "<" is at `open`; `open` if that "<" is a
+/// comparison.
 std::size_t after_template_arguments(const std::vector<Token>& tokens, std::size_t open) {
   int depth = 0;
   for (std::size_t i = open; i < tokens.size(); ++i) {
@@ -113,7 +113,7 @@ std::vector<MacroClash> macro_clashes(const KernelSource& source, const std::vec
     if (!met.insert(name).second) return;
     clashes.push_back({name, {source.file.empty() ? "kernel" : source.file.string(), token.line, token.column}});
   };
-  // "int i = 0, k;": a declaration that began with a type goes on after each comma, up to its end.
+  // "int i = 0, k;": a declaration continues after each comma until its end.
   bool declaring = false;
   int depth = 0;
   for (std::size_t i = 1; i < tokens.size(); ++i) {
@@ -137,7 +137,7 @@ std::vector<MacroClash> macro_clashes(const KernelSource& source, const std::vec
       while (type > 0 && (tokens[type].text == "*" || tokens[type].text == "&")) --type;
       declares = is_type_word(tokens[type].text);
     }
-    // "const T* a", "global T x": a name before another name or its stars is a type, which a macro may well be
+    // "const T* a", "global T x": a name before another name or a star is a type, which may be a macro
     if (i + 1 < tokens.size()) {
       const char next = tokens[i + 1].text.front();
       if (begins_name(next) || next == '*' || next == '&') declares = false;
@@ -146,7 +146,7 @@ std::vector<MacroClash> macro_clashes(const KernelSource& source, const std::vec
       declaring = true;
       depth = 0;
     }
-    // a declarator, no argument of a template: "T x = f<m / 2, n>();"
+    // a declarator, not a template argument: "T x = f<m / 2, n>();"
     const bool ends_name = i + 1 == tokens.size() ||
                            std::string_view("=;,[({:)").find(tokens[i + 1].text.front()) != std::string_view::npos;
     if (declares || (declaring && depth == 0 && before == "," && ends_name)) declare(tokens[i]);

@@ -9,7 +9,7 @@
 namespace ergotune {
 namespace {
 
-/// nullopt where the device does not say it, or has no such limit.
+/// Returns nullopt if the device does not report the property, or has no such limit.
 std::optional<double> limit(const Constants& properties, const char* name) {
   const auto found = properties.find(name);
   if (found == properties.end() || !found->second.is_number()) return std::nullopt;
@@ -24,7 +24,7 @@ std::optional<Occupancy> occupancy_of(const BlockNeeds& needs, const Constants& 
   const auto threads = limit(properties, "device.max_threads_per_multiprocessor");
   const auto warp = limit(properties, "device.warp_size");
   if (!threads || !warp || needs.threads < 1) return std::nullopt;
-  // what the device does not tell, or has no limit of, limits nothing
+  // unknown or missing limits do not restrict the occupancy
   Constants known = properties;
   known["device.max_blocks_per_multiprocessor"] =
       static_cast<std::int64_t>(limit(properties, "device.max_blocks_per_multiprocessor").value_or(*threads));

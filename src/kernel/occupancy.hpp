@@ -1,4 +1,4 @@
-// How much of a multiprocessor a kernel's compiled code can fill.
+// Occupancy of a kernel's compiled code.
 #pragma once
 
 #include <optional>
@@ -9,22 +9,22 @@
 namespace ergotune {
 
 struct Occupancy {
-  int blocks = 0;    ///< resident on a multiprocessor at a time
-  double share = 0;  ///< of the threads that it can hold, 0 to 1
+  int blocks = 0;    ///< number of resident blocks per SM
+  double share = 0;  ///< share of the threads that an SM can hold, 0 to 1
   std::string method;
 };
 
-/// What one thread block asks for, and what a multiprocessor has (Guerreiro et al., PDP 2015, equations 1 to 5).
+/// Requirements of one thread block (Guerreiro et al., PDP 2015, equations 1 to 5).
 struct BlockNeeds {
-  double threads = 0, registers = 0, shared_bytes = 0;  ///< registers: of a thread
+  double threads = 0, registers = 0, shared_bytes = 0;  ///< registers: per thread
 };
 
-/// Equations 1 to 5 with the device's properties; registers and shared memory are rounded up to the units they are
-/// given out in (space/expression/expression_tree.hpp: the same as occupancy() in an expression). nullopt where the
-/// device does not tell what a multiprocessor has, or has no limit.
+/// Computes equations 1 to 5 with the device's properties; registers and shared memory are rounded up to their
+/// allocation units (space/expression/expression_tree.hpp, as for occupancy() in an expression). Returns nullopt if the
+/// device does not report the resources of an SM, or has no limits.
 std::optional<Occupancy> occupancy_of(const BlockNeeds& needs, const Constants& properties);
 
-/// The same for compiled code; the driver's own number of the blocks, where there is one, holds.
+/// Computes the occupancy of compiled code; uses the driver's number of blocks if it is given.
 std::optional<Occupancy> occupancy_of(const LoadedKernel::Resources& resources, const LaunchGeometry& geometry,
                                       const Constants& properties, std::optional<int> resident_blocks);
 

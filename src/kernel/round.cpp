@@ -112,12 +112,12 @@ class IterationWalk {
     variables_[step.variable] = Value(0);
   }
 
-  /// Branches are worked out as they are written, and queued in the order that is requested.
+  /// Branches are evaluated in the written order, and queued in the requested order.
   void concurrent(const Step& step) {
     ++section_;
     std::vector<std::vector<Placed>> branches(step.steps.size());
     std::set<std::size_t> taken;
-    std::uint32_t shared_out = 0;  // multiprocessors
+    std::uint32_t shared_out = 0;  // number of SMs reserved so far
     for (std::size_t b = 0; b < step.steps.size(); ++b) {
       branch_number_ = b + 1;
       queue_ = queue_like(options_of(step.steps[b], shared_out), taken);
@@ -137,7 +137,7 @@ class IterationWalk {
     ++section_;
   }
 
-  /// What a branch's queue is to be like; its multiprocessors follow those that are shared out already.
+  /// Returns the options of a branch's queue; its SMs follow those that are already reserved.
   QueueOptions options_of(const Step& branch, std::uint32_t& shared_out) const {
     using Priority = QueueOptions::Priority;
     QueueOptions options;
@@ -161,7 +161,7 @@ class IterationWalk {
     return options;
   }
 
-  /// The first queue like that which no other branch of the step has; made where there is none.
+  /// Returns the first queue with these options that no other branch of the step uses; adds one if there is none.
   std::size_t queue_like(const QueueOptions& options, std::set<std::size_t>& taken) {
     std::size_t queue = 0;
     while (queue < plan_.queues.size() && (plan_.queues[queue] != options || taken.contains(queue))) ++queue;
@@ -203,7 +203,7 @@ void for_each_step(const std::vector<Step>& steps, const F& visit) {
   }
 }
 
-/// Kernels that a step launches, wherever inside.
+/// Returns all kernels that a step and its nested steps launch.
 std::set<std::size_t> kernels_in(const Step& step) {
   std::set<std::size_t> kernels;
   if (step.kind == Kind::launch) kernels.insert(step.kernel);

@@ -1,5 +1,5 @@
-// One round of a problem's workload for one configuration: its loops unrolled, its buffers swapped, its launches placed
-// on queues.
+// One iteration of a problem's workload for one configuration: unrolls loops, tracks swapped buffers, assigns launches
+// to queues.
 #pragma once
 
 #include <cstddef>
@@ -14,44 +14,43 @@
 
 namespace ergotune {
 
-/// What names of buffers stand for; those that are not in it stand for themselves.
+/// Maps names of buffers to the buffers that they refer to; a missing name refers to the buffer of the same name.
 using BufferNames = std::map<std::string, std::string>;
 
 struct IterationLaunch {
-  std::size_t kernel = 0;    ///< position in Problem::kernels
-  std::size_t launches = 1;  ///< back to back; 0 is left out
-  std::size_t queue = 0;     ///< 0: the main one
-  /// Counts up where queues fork and where they join: launches of one section run side by side, sections one after the
-  /// other.
+  std::size_t kernel = 0;    ///< index in Problem::kernels
+  std::size_t launches = 1;  ///< number of launches back to back; 0 does not occur
+  std::size_t queue = 0;     ///< 0: the main queue
+  /// Increases where queues fork and join: launches of one section run concurrently, sections run one after the other.
   std::size_t section = 0;
-  /// Of the concurrent step that it is in: counted from 1 as they are written; 0: in none.
+  /// Number of the branch of a concurrent step, from 1 in the written order; 0: not in a branch.
   std::size_t branch = 0;
 };
 
 struct IterationPlan {
-  std::size_t launches = 0;          ///< single ones
-  std::vector<QueueOptions> queues;  ///< those beside the main one
-  BufferNames names;                 ///< at the end of the round
+  std::size_t launches = 0;          ///< total number of single launches
+  std::vector<QueueOptions> queues;  ///< options of the queues other than the main one
+  BufferNames names;                 ///< at the end of the iteration
 };
 
-/// Walks a round in the order in which its launches are queued. `visit` sees each with the scope of its kernel's
-/// expressions and what its arguments' names stand for. Throws UserError where an expression has no value, and for a
-/// round that does not end.
+/// Visits the launches of an iteration in the order in which they are queued. `visit` receives each launch with the
+/// scope for its kernel's expressions and the buffers that its arguments' names refer to. Throws UserError if an
+/// expression cannot be evaluated or if the iteration does not end.
 IterationPlan walk_iteration(
     const Problem& problem, const Constants& constants, const Configuration& configuration,
     const std::function<void(const IterationLaunch&, const Scope&, const BufferNames&)>& visit);
 
-/// Variables of the workload's loops, wherever they stand.
+/// Returns the names of all loop variables of the workload.
 std::set<std::string> loop_variables(const Problem& problem);
-/// Kernels in the order in which they first run.
+/// Returns the kernels in the order of their first launches.
 std::vector<std::size_t> first_order(const Problem& problem);
-/// Buffers that are swapped somewhere, in pairs.
+/// Returns the pairs of buffers that a swap step exchanges.
 std::vector<std::pair<std::string, std::string>> swapped_buffers(const Problem& problem);
-/// What is declared such that the order of launches decides what comes out: kernels that run side by side, one of which
-/// writes what the other uses. In words, for the user.
+/// Returns messages about declared race conditions: concurrent kernels of which one writes a buffer that another one
+/// uses.
 std::vector<std::string> race_notes(const Problem& problem);
 
-/// `kernel "blur": ` before words about a kernel that has a name.
+/// Returns `kernel "blur": ` followed by the message; for a kernel without a name, the message alone.
 std::string about_kernel(const Kernel& kernel, const std::string& message);
 
 }  // namespace ergotune

@@ -18,7 +18,7 @@ bool occurs_in(const std::string& text, const std::string& name) {
   return false;
 }
 
-/// All strings of a document, but those below keys that use a parameter without anything depending on it.
+/// Collects all strings of a document except below keys that mention parameters without depending on them.
 void add_strings(const nlohmann::json& document, std::string& text) {
   if (document.is_string()) text += document.get_ref<const std::string&>() + "\n";
   if (document.is_array())
@@ -27,7 +27,7 @@ void add_strings(const nlohmann::json& document, std::string& text) {
   for (const auto& [key, item] : document.items()) {
     if (key == "restrictions" || key == "metrics" || key == "objective" || key == "plans" || key == "simulation")
       continue;
-    if (key != "parameters") text += key + "\n";  // a parameter's dependent range names others
+    if (key != "parameters") text += key + "\n";  // the range of a parameter may use other parameters
     add_strings(item, text);
   }
 }
@@ -37,7 +37,7 @@ void add_strings(const nlohmann::json& document, std::string& text) {
 std::vector<std::string> unused_parameters(const Problem& problem) {
   if (problem.program) return {};
   for (const Kernel& kernel : problem.kernels) {
-    if (kernel.sources.empty()) return {};  // a space without code
+    if (kernel.sources.empty()) return {};  // a search space without code
     for (const KernelSource& source : kernel.sources)
       if (source.text.find("#include \"") != std::string::npos) return {};
   }
@@ -47,7 +47,7 @@ std::vector<std::string> unused_parameters(const Problem& problem) {
   add_strings(nlohmann::json::parse(serialise(all)), text);
   std::vector<std::string> unused;
   for (const Parameter& parameter : problem.parameters) {
-    const std::string name = parameter.name.substr(parameter.name.rfind('.') + 1);  // "kernel.BLOCK" is BLOCK there
+    const std::string name = parameter.name.substr(parameter.name.rfind('.') + 1);  // "kernel.BLOCK" -> "BLOCK"
     if (parameter.kind == ParameterKind::code && parameter.values.size() > 1 && !occurs_in(text, name))
       unused.push_back(parameter.name);
   }

@@ -1,4 +1,4 @@
-// Parameters that change nothing.
+// Detects parameters without effect.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace ergotune {
 
-/// The code parameters whose names occur in no source, option, argument, launch or step of the problem. None where a
-/// source includes a file of its own, which may use them.
+/// Returns the code parameters whose names do not occur in any source, option, argument, launch or step of the problem.
+/// Returns none if a source includes a file that may use them.
 std::vector<std::string> unused_parameters(const Problem& problem);
 
 }  // namespace ergotune

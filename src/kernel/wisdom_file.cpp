@@ -1,4 +1,4 @@
-// Wisdom on disk.
+// Reads and writes wisdom files.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@
 namespace ergotune {
 namespace {
 
-/// Another that writes is done within milliseconds; one that was stopped holds its lock for ever.
+/// A writer needs milliseconds; a stopped process holds its lock indefinitely.
 constexpr auto kLongestWait = std::chrono::seconds(10);
 
 void take(FileLock& lock, const std::filesystem::path& folder) {
@@ -38,7 +38,7 @@ void take(FileLock& lock, const std::filesystem::path& folder) {
     throw UserError(fmt::format("wisdom cannot be written here: {}", trouble.message()), {folder.string(), 0, 0});
 }
 
-/// On the disk, name and contents: a machine that loses its power keeps the old file or the new.
+/// Writes contents and name to disk, so that after a power failure either the old or the new file exists.
 void synchronise(const std::filesystem::path& file) {
   for (const auto& path : {file, file.parent_path()}) {
     const int descriptor = ::open(path.empty() ? "." : path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -58,7 +58,7 @@ std::filesystem::path wisdom_file(const std::filesystem::path& folder, std::stri
     name += plain ? c : '_';
   }
   const std::filesystem::path file = folder / (name + ".wisdom");
-  // "a/b" and "a_b" have one plain name: the first of them has the file.
+  // "a/b" and "a_b" have the same plain name; the first one owns the file.
   std::ifstream in(file);
   std::string header;
   if (!std::getline(in, header)) return file;
@@ -104,7 +104,7 @@ std::size_t add_to_wisdom(const std::filesystem::path& folder, const std::string
   Wisdom known;
   if (auto found = read_file(file)) {
     text = std::move(*found);
-    // what a writer of another kind left without an end would swallow our first line
+    // completes an unterminated last line, which would otherwise absorb the first new one
     if (!text.empty() && !text.ends_with('\n')) text += '\n';
     known = parse_wisdom(text, file.string());
   } else if (errno != ENOENT) {
@@ -124,7 +124,7 @@ std::size_t add_to_wisdom(const std::filesystem::path& folder, const std::string
         "folder, "
         "and `ergotune wisdom merge` brings both together",
         {file.string(), 0, 0});
-  if (!ours) text += header;  // the file is new, or its header is damaged
+  if (!ours) text += header;  // a new file, or one with a damaged header
   std::set<std::string> lines;
   for (const WisdomRecord& record : known.records) lines.insert(to_json_line(record));
   std::size_t added = 0;

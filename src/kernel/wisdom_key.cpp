@@ -30,7 +30,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-/// Every word of a text that could be a macro's name.
+/// Adds all identifiers in a text that could be names of macros.
 void add_words(std::string_view text, std::set<std::string, std::less<>>& words) {
   for (std::size_t i = 0; i < text.size();) {
     const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
@@ -45,7 +45,7 @@ void add_words(std::string_view text, std::set<std::string, std::less<>>& words)
   }
 }
 
-/// Parts of a hash, each with its length, so that no two lists of parts are the same text.
+/// Parts of a hash, each preceded by its length, so that different lists of parts have different texts.
 class Parts {
  public:
   void add(std::string_view part) {
@@ -59,7 +59,8 @@ class Parts {
   }
   std::string hash() const { return content_hash(text_); }
   const std::string& text() const { return text_; }
-  /// Of every part. (Those of the text are others: where a part ends, the next one's length follows.)
+  /// Returns the identifiers of all parts. (Those of text() would differ, since each part is followed by the length of
+  /// the next.)
   std::set<std::string, std::less<>> words() const {
     std::set<std::string, std::less<>> words;
     for (const auto& [begin, size] : parts_) add_words(std::string_view(text_).substr(begin, size), words);
@@ -68,7 +69,7 @@ class Parts {
 
  private:
   std::string text_;
-  std::vector<std::pair<std::size_t, std::size_t>> parts_;  ///< in the text: begin and size
+  std::vector<std::pair<std::size_t, std::size_t>> parts_;  ///< begin and size of each part in the text
 };
 
 void add_source(const KernelSource& source, Parts& parts) {
@@ -85,7 +86,7 @@ void add_source(const KernelSource& source, Parts& parts) {
   }
 }
 
-/// Source, function and options, each as text.
+/// Returns source, function and options as parts.
 Parts parts_of_source(const Kernel& kernel, const std::string& backend) {
   const KernelSource& source = source_for_device(kernel, backend);
   Parts parts;
@@ -99,7 +100,7 @@ Parts parts_of_source(const Kernel& kernel, const std::string& backend) {
   return parts;
 }
 
-/// And types of arguments, and the launch.
+/// Returns parts_of_source() and the types of arguments and the launch.
 Parts parts_of_code(const Problem& problem, const Kernel& kernel, const std::string& backend) {
   Parts parts = parts_of_source(kernel, backend);
   parts.add("arguments");
@@ -162,7 +163,8 @@ std::string wisdom_name(const Problem& problem, const Kernel& kernel) {
 std::vector<std::string> size_names(const Problem& problem, const Kernel& kernel) {
   std::vector<std::string> names;
   const auto add = [&](const Expression& expression) {
-    // in the order in which they stand in the text: rows and columns are not exchanged by their names' alphabet
+    // in the order in which they occur in the text, so that the order of rows and columns does not depend on their
+    // names
     std::vector<std::pair<std::size_t, std::string>> found;
     for (const std::string& name : expression.names()) found.emplace_back(expression.to_string().find(name), name);
     std::sort(found.begin(), found.end());
@@ -238,7 +240,7 @@ std::set<std::string, std::less<>> launch_names(const Problem& problem, const Ke
 std::string source_hash(const Problem& problem, const Kernel& kernel, const std::string& backend,
                         const Constants& constants) {
   Parts parts = parts_of_code(problem, kernel, backend);
-  // Constants that nothing of this mentions (those of metrics) change nothing.
+  // Constants that do not occur in the parts (such as those used by metrics only) have no effect.
   std::set<std::string, std::less<>> words;
   add_words(parts.text(), words);
   for (const std::string& name : size_names(problem, kernel)) words.erase(name);

@@ -1,4 +1,4 @@
-// The choice among wisdom: pure.
+// Selection from wisdom; pure functions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ double doublings(std::int64_t from, std::int64_t to) {
 
 bool both(const std::string& a, const std::string& b) { return !a.empty() && a == b; }
 
-/// How near the devices are; exact stands for this device whatever the size.
+/// Returns how similar the devices are, regardless of the size.
 WisdomMatch device_match(const WisdomDevice& requested, const WisdomDevice& known) {
   if (both(requested.name, known.name)) return WisdomMatch::exact;
   if (both(requested.architecture, known.architecture) && requested.vendor == known.vendor)
@@ -25,7 +25,7 @@ WisdomMatch device_match(const WisdomDevice& requested, const WisdomDevice& know
   return both(requested.vendor, known.vendor) ? WisdomMatch::vendor : WisdomMatch::none;
 }
 
-/// 0 for the same class of memory, 1 for another: the next model of an architecture is often the same with less of it.
+/// Returns 0 for a similar amount of memory, else 1: models of an architecture often differ in memory only.
 int memory_class(const WisdomDevice& requested, const WisdomDevice& known) {
   if (requested.memory_bytes <= 0 || known.memory_bytes <= 0) return 0;
   return std::abs(doublings(requested.memory_bytes, known.memory_bytes)) <= 0.5 ? 0 : 1;
@@ -45,14 +45,14 @@ struct Candidate {
   int memory = 0;
 };
 
-/// Of records that are equally near: the wanted objective, the best score, the newest, and where all of that is the
-/// same the one whose text comes first.
+/// Returns the best of equally near records: the wanted objective, the best score, the newest; ties are decided by the
+/// text of the record.
 const Candidate& best_of(const std::vector<Candidate>& equals, const std::string& wanted) {
   const auto newer = [](const Candidate& a, const Candidate& b) {
     return std::tuple(a.record->tuned_at, to_json_line(*b.record)) >
            std::tuple(b.record->tuned_at, to_json_line(*a.record));
   };
-  // "max gflops" is kept as "gflops" with its direction
+  // "max gflops" is stored as "gflops" with its direction
   std::string objective = wanted.starts_with("max ") || wanted.starts_with("min ") ? wanted.substr(4) : wanted;
   bool maximise = false;
   const auto has = [&](const Candidate& c) { return c.record->objective == objective; };
@@ -110,7 +110,7 @@ std::string counted(std::size_t n, const char* one, const char* many) {
   return fmt::format("{} {}", n, n == 1 ? one : many);
 }
 
-/// Why the default is used, the most likely cause first.
+/// Returns why the default is used, the most likely cause first.
 std::string reason_for_none(const std::vector<WisdomRecord>& records, const WisdomChoice& choice, const Candidate* far,
                             const std::string& refusal, const WisdomRequest& request) {
   std::vector<std::string> causes;
@@ -167,7 +167,7 @@ WisdomChoice select_wisdom(const std::vector<WisdomRecord>& records, const Wisdo
   WisdomChoice choice;
   std::vector<Candidate> nearest;
   std::optional<Candidate> far;
-  std::string refusal;  // the first by its text, so that the order of the records says nothing
+  std::string refusal;  // the first one in alphabetical order, independently of the order of the records
   for (const WisdomRecord& record : records) {
     if (!request.source_hash.empty() && !record.source_hash.empty() && request.source_hash != record.source_hash) {
       ++choice.stale;

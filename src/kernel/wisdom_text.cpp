@@ -1,4 +1,4 @@
-// Wisdom as text: a header and a JSON document per line.
+// Text format of wisdom: a header and a JSON document per line.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,20 +18,20 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kVersion = 2;  // 1 was one JSON document for all kernels
 
-/// The head of a wisdom file of Kernel Launcher (KernelTuner/kernel_launcher), version 1.0: configurations are lists in
-/// the order of its names; times are in ms; devices are known by name alone.
+/// Header of a wisdom file of Kernel Launcher (KernelTuner/kernel_launcher), version 1.0: configurations are lists in
+/// the order of its parameter names; times are in ms; devices are identified by name only.
 struct KernelLauncherHeader {
   std::string key, objective;
   std::vector<std::string> parameters;
-  /// Throws std::exception for a header that is none.
+  /// Throws std::exception for an invalid header.
   static KernelLauncherHeader read(const Json& json);
-  /// A record under this header; throws likewise.
+  /// Converts a record under this header; throws std::exception for an invalid record.
   WisdomRecord record(const Json& json) const;
 };
 
 constexpr std::size_t kMostPerSize = 5;
 
-/// Kernel Launcher counts time in ms; other objectives have no unit of its own.
+/// Returns the factor to SI units: Kernel Launcher gives time in ms; the units of other objectives are unknown.
 double scale(const std::string& objective) { return objective == "time" ? 1e-3 : 1; }
 
 Json json_of(const Value& value) {
@@ -47,7 +47,7 @@ Json json_of(const Constants& values) {
   return json;
 }
 
-/// A bool, number or text; throws for anything else.
+/// Accepts a boolean, a number or a string; throws for other types.
 Value wisdom_value(const Json& json) {
   if (json.is_boolean()) return json.get<bool>();
   if (json.is_number_integer()) return json.get<std::int64_t>();
@@ -73,7 +73,7 @@ Constants values_in(const Json& record, const char* key) {
   return values;
 }
 
-/// A text that may be missing.
+/// Returns a string, or an empty one if the key is absent.
 std::string text_in(const Json& json, const char* key) {
   return json.contains(key) ? json.at(key).get<std::string>() : std::string();
 }
@@ -142,11 +142,11 @@ WisdomRecord record_in(const Json& json) {
 
 std::string one_line(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-/// Reads lines one after the other, each with its number.
+/// Reads lines with their numbers.
 class Lines {
  public:
   explicit Lines(std::string_view text) : rest_(text) {}
-  /// False at the end, and for a last line that has no end.
+  /// Returns false at the end, and for a last line without a line end.
   bool next(std::string_view& line) {
     const auto end = rest_.find('\n');
     if (end == std::string_view::npos) return false;
@@ -168,7 +168,8 @@ bool is_empty_report(std::string_view line) {
   return first == std::string_view::npos || line[first] == '#' || line.substr(first).starts_with("//");
 }
 
-/// What a header says. Records of ours say all of themselves, so that they are read even where it is damaged.
+/// The contents of a header. ergotune's records are self-contained, so that they can be read even if the header is
+/// damaged.
 struct Header {
   bool of_kernel_launcher = false;
   KernelLauncherHeader other;
@@ -243,8 +244,7 @@ Wisdom parse_wisdom(std::string_view text, const std::string& name) {
     const std::string place = fmt::format("{}:{}", name, lines.number());
     try {
       const auto json = parse_json<Json>(line);
-      if (!header || (json.is_object() &&
-                      json.contains("ergotune_wisdom"))) {  // files that were put behind each other have several
+      if (!header || (json.is_object() && json.contains("ergotune_wisdom"))) {  // of a concatenated file
         header = read_header(json, wisdom, place);
         if (wisdom.other_version) return wisdom;
         continue;

@@ -1,4 +1,5 @@
-// One thread that compiles while the application goes on; made when it is first needed, and only where it is allowed.
+// A thread that compiles while the application continues. It is created at first use, and only if background
+// compilation is enabled.
 #pragma once
 
 #include <condition_variable>
@@ -13,7 +14,7 @@ namespace ergotune::launcher {
 class Background {
  public:
   Background() = default;
-  /// Waits for the task that runs; the others are dropped.
+  /// Waits for the running task; drops the others.
   ~Background() {
     {
       const std::lock_guard lock(mutex_);
@@ -25,7 +26,7 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  /// `task` throws nothing. False, and nothing is done, where the system gives no thread.
+  /// Queues a task, which must not throw. Returns false without queueing it if the system cannot create a thread.
   bool add(std::function<void()> task) {
     const std::lock_guard lock(mutex_);
     try {

@@ -1,4 +1,4 @@
-// The C interface: no exception leaves it.
+// The C interface. No exception leaves it.
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -28,7 +28,7 @@ namespace {
 constexpr int kMistake = -1000;
 thread_local std::string last_error, last_answer;
 
-/// What `call` returns, or kMistake where it throws.
+/// Returns the result of `call`, or kMistake if it throws.
 template <class Call>
 int guarded(Call call) {
   try {
@@ -43,7 +43,7 @@ int guarded(Call call) {
 
 std::string text(const char* given) { return given ? given : ""; }
 
-/// Numbers as problem files write them, whatever the application's locale is.
+/// Parses numbers as in problem files, independently of the application's locale.
 Value value_from(const std::string& word) {
   const char *begin = word.data() + (word.starts_with('+') ? 1 : 0), *end = word.data() + word.size();
   std::int64_t integer = 0;
@@ -75,7 +75,7 @@ std::vector<std::filesystem::path> folders_from(std::string list, const std::fil
 
 KernelSettings settings_from(const ergotune_options* given, const std::filesystem::path& folder) {
   ergotune_options options{};
-  // An application that was built with an older header knows less of them.
+  // The structure of an application that was built with an older header is shorter.
   if (given) {
     if (given->size < offsetof(ergotune_options, warn))
       throw UserError("ergotune_options.size is to be sizeof(ergotune_options)");
@@ -99,13 +99,13 @@ KernelSettings settings_from(const ergotune_options* given, const std::filesyste
       warn(message.c_str(), data);
     };
   } else {
-    // an application without a standard error gets no message: fmt::print would throw, in a thread of ours for one
+    // std::fprintf, since fmt::print would throw if the application has no standard error
     settings.warn = [](const std::string& message) { std::fprintf(stderr, "ergotune: %s\n", message.c_str()); };
   }
   return settings;
 }
 
-/// `text` as if it stood in `file`.
+/// Opens a kernel from `text` as if it were the contents of `file`.
 ergotune_kernel* open(const ergotune_options* options, const std::string& text, const std::filesystem::path& file) {
   ergotune_kernel* kernel = nullptr;
   guarded([&] {

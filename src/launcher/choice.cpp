@@ -1,4 +1,4 @@
-// Which configuration a launch is given.
+// Chooses the configuration of a launch.
 #include <fmt/format.h>
 
 #include "base/process/environment.hpp"

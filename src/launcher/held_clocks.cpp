@@ -14,13 +14,14 @@
 namespace ergotune::launcher {
 namespace {
 
-/// Of an NVIDIA GPU by its UUID, which no variable renumbers. Empty where the command is to find the only one there is.
+/// Returns the control of an NVIDIA GPU by UUID, which does not depend on enumeration order. Empty: the command finds
+/// the only control.
 std::string control_of(const DeviceInfo& device) {
   if (device.uuid.starts_with("GPU-")) return "nvml:" + device.uuid;
   return device.is_cpu ? "cpufreq" : "";
 }
 
-/// Of what a command wrote on standard error: the line that says what went wrong.
+/// Returns the line of a command's standard error that contains the error message.
 std::string reason_of(const ProcessResult& result) {
   std::string reason;
   for (const std::string& line : split(result.err, '\n'))
@@ -33,7 +34,7 @@ std::string reason_of(const ProcessResult& result) {
 std::string hold_clocks(const DeviceInfo& device, const std::vector<std::filesystem::path>& wisdom) {
   constexpr double kPatience = 30;  // s
   static std::mutex mutex;
-  static std::set<std::pair<pid_t, std::string>> asked;  // a forked process asks for itself
+  static std::set<std::pair<pid_t, std::string>> asked;  // forked processes start their own
   const std::lock_guard lock(mutex);
   if (!asked.emplace(::getpid(), device.id).second) return {};
   std::string command = environment_variable("ERGOTUNE_COMMAND");

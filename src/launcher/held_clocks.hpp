@@ -1,4 +1,4 @@
-// Clocks and limits of wisdom, in force while this process lives.
+// Applies the clocks and limits of wisdom while this process runs.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,9 @@
 
 namespace ergotune::launcher {
 
-/// Starts `ergotune clocks set --for` this process, once for each device: that command holds the settings and restores
-/// them however this process ends. Waits until they are in force. Why they are not, the first time; else empty.
+/// Starts `ergotune clocks set --for` this process, once per device. That command holds the settings, and restores them
+/// however this process ends. Waits until they are in force. Returns the reason at the first failure, otherwise an
+/// empty string.
 std::string hold_clocks(const DeviceInfo& device, const std::vector<std::filesystem::path>& wisdom);
 
 }  // namespace ergotune::launcher

@@ -25,7 +25,7 @@ void insert(toml::table& table, const std::string& key, const Value& value) {
   std::visit([&](const auto& plain) { table.insert_or_assign(key, plain); }, value.data());
 }
 
-/// Writes a problem's parts anew where the launch knows better.
+/// Rewrites the parts of a problem that the launch determines.
 class LaunchWriter {
  public:
   LaunchWriter(const CapturedLaunch& launch, const std::filesystem::path& folder)
@@ -46,7 +46,7 @@ class LaunchWriter {
          << " as an application made it; what it left is the reference:\n#   ergotune tune " << folder_.string()
          << " --wisdom wisdom\n"
          << root_ << "\n";
-    // last: a folder with a problem.toml is a capture
+    // written last, since a folder with a problem.toml is a complete capture
     write_named_file(folder_ / "problem.toml", text.str());
   }
 

@@ -1,4 +1,4 @@
-// A launch of the application's as a problem to tune: what it was given, and what it left (ERGOTUNE_CAPTURE).
+// Captures a launch of an application as a problem to tune, with its inputs and outputs (ERGOTUNE_CAPTURE).
 #pragma once
 
 #include <filesystem>
@@ -10,9 +10,8 @@
 
 namespace ergotune::launcher {
 
-/// What the environment asks for: ERGOTUNE_CAPTURE=names (with commas; * and ? stand for anything),
-/// ERGOTUNE_CAPTURE_DIR
-/// ("captured"), ERGOTUNE_CAPTURE_SKIP launches that are let pass first.
+/// Settings from the environment: ERGOTUNE_CAPTURE=names (separated by commas, with wildcards * and ?),
+/// ERGOTUNE_CAPTURE_DIR ("captured"), ERGOTUNE_CAPTURE_SKIP (number of launches to skip first).
 struct CaptureSettings {
   std::vector<std::string> names;
   std::filesystem::path folder;
@@ -21,21 +20,21 @@ struct CaptureSettings {
   bool means(const std::string& kernel) const;
 };
 
-/// One argument of the application's as it was.
+/// Contents of an argument of the application.
 struct CapturedArgument {
-  std::vector<std::byte> before, after;  ///< of scalars `before` alone
+  std::vector<std::byte> before, after;  ///< scalars have only `before`
 };
 
 struct CapturedLaunch {
   const Problem* problem = nullptr;
-  std::string text;  ///< of the problem file
+  std::string text;  ///< text of the problem file
   std::string backend, kernel;
-  Constants constants;                      ///< what they were for this launch
-  std::vector<CapturedArgument> arguments;  ///< the kernel's; local memory has none
+  Constants constants;                      ///< values for this launch
+  std::vector<CapturedArgument> arguments;  ///< the kernel's arguments without local memory
 };
 
-/// Writes FOLDER/problem.toml, the source and the arrays (.npy). Throws UserError for what cannot be said in such a
-/// file.
+/// Writes FOLDER/problem.toml, the source and the arrays (.npy). Throws UserError if a problem file cannot express the
+/// launch.
 void write_launch(const CapturedLaunch& launch, const std::filesystem::path& folder);
 
 }  // namespace ergotune::launcher

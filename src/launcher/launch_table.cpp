@@ -45,7 +45,7 @@ LaunchEntry& LaunchTable::at(const LaunchKey& key, std::uint64_t hash) {
   if (LaunchEntry* known = find(key, hash)) return *known;
   LaunchEntry& entry = entries_.emplace_back();
   entry.key = key;
-  // half of the slots stay free, so that every search ends soon
+  // half of the slots stay free, so that searches are short
   if (entries_.size() * 2 > all_slots_.back()->slots.size()) {
     auto larger = std::make_unique<Slots>(all_slots_.back()->slots.size() * 4);
     for (LaunchEntry& each : entries_) put(*larger, &each, each.key.hash());

@@ -1,4 +1,4 @@
-// What has been decided, by what a launch says: found without a lock and without a text.
+// Table of decisions by launch key, which is searched without locks and without strings.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace ergotune::launcher {
 
 inline constexpr std::size_t kMostBound = 16;
 
-/// A place, and the bits of the scalars that decide something.
+/// A place, and the bits of the scalars that determine constants.
 struct LaunchKey {
   Place place;
   std::uint32_t count = 0;
@@ -26,35 +26,35 @@ struct LaunchKey {
   bool operator==(const LaunchKey& other) const;
 };
 
-/// What such launches run, and how that came about.
+/// The configuration and code of such launches, and the reason for the choice.
 struct Decision {
   LaunchPlan plan;
   Configuration configuration;
-  Constants execution;  ///< what it was tuned at
+  Constants execution;  ///< clocks and limits at which it was tuned
   std::string reason, match;
   double distance = 0;
   bool is_default = true;
 };
 
-/// Of one key. Readers look at `decision`; who decides holds `mutex`.
+/// The entry of one key. Readers load `decision`; a thread that decides holds `mutex`.
 struct LaunchEntry {
   LaunchKey key;
   std::atomic<const Decision*> decision{nullptr};
   std::mutex mutex;
-  bool settled = false;  ///< false: something better may be on its way
+  bool settled = false;  ///< false: a better decision may follow
   std::atomic<bool> captured{false};
 };
 
 class LaunchTable {
  public:
   LaunchTable();
-  /// nullptr where the key is new. From any thread, at any time.
+  /// Returns nullptr for a new key. Any thread may call it at any time.
   LaunchEntry* find(const LaunchKey& key, std::uint64_t hash) const;
-  /// The one of this key, new or not.
+  /// Returns the entry of a key, and adds it if it is new.
   LaunchEntry& at(const LaunchKey& key, std::uint64_t hash);
-  /// Keeps a decision as long as the table: a reader may still have the one that it replaces.
+  /// Keeps a decision until the table is destroyed, since a reader may still use the decision that it replaces.
   const Decision* keep(std::unique_ptr<Decision> decision);
-  /// Every entry decides anew.
+  /// Makes all entries decide again.
   void forget_decisions();
 
  private:
@@ -66,7 +66,7 @@ class LaunchTable {
   static void put(Slots& slots, LaunchEntry* entry, std::uint64_t hash);
   std::atomic<const Slots*> slots_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Slots>> all_slots_;  ///< also those that were grown out of: a reader may be in them
+  std::vector<std::unique_ptr<Slots>> all_slots_;  ///< including replaced ones, which a reader may still use
   std::deque<LaunchEntry> entries_;
   std::vector<std::unique_ptr<Decision>> decisions_;
 };

@@ -1,4 +1,5 @@
-// Where an application's queue runs, and code on it, by kind of device. The launch itself costs what the driver takes.
+// Access to an application's queues and devices by backend, and launching of code on them. A launch has no overhead
+// beyond that of the driver.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@
 
 namespace ergotune::launcher {
 
-/// A context of the application's, and the device of it that the queue is on.
+/// A context of the application, and the device in it to which a queue belongs.
 struct Place {
   void* context = nullptr;
   void* device = nullptr;
@@ -21,28 +22,28 @@ struct Place {
 
 struct LaunchPlan;
 
-/// A configuration's code, loaded at a place.
+/// The code of a configuration, loaded in a place.
 class Code {
  public:
   virtual ~Code() = default;
-  /// Before the first launch with this geometry. Throws DeviceError for what the device does not take.
+  /// Must be called before the first launch with this geometry. Throws DeviceError if the device does not support it.
   virtual void allow(const LaunchPlan& plan) = 0;
-  /// The driver's code, 0 for success. From several threads at once.
+  /// Returns the driver's code; 0: success. Several threads may call it at the same time.
   virtual int launch(const LaunchPlan& plan, void* queue, const ergotune_argument* arguments) = 0;
 };
 
-/// One kernel argument: the application's of a position, or local memory of a size, which may be none.
+/// A kernel argument: the application's argument at a position, or local memory of a size, which may be 0.
 struct PassedArgument {
   std::uint32_t position = 0;
   bool local = false;
   std::size_t local_bytes = 0;
 };
 
-/// All that a launch needs but the application's queue and arguments. Never changes once it runs.
+/// Everything that a launch needs except the application's queue and arguments. Immutable once it is in use.
 struct LaunchPlan {
   std::shared_ptr<Code> code;
   LaunchGeometry geometry;
-  std::size_t global[3] = {1, 1, 1}, local[3] = {1, 1, 1};  ///< the same as OpenCL counts
+  std::size_t global[3] = {1, 1, 1}, local[3] = {1, 1, 1};  ///< the same in OpenCL's terms
   std::uint32_t dimensions = 1;
   std::vector<PassedArgument> passed;
 };
@@ -50,27 +51,27 @@ struct LaunchPlan {
 class Native {
  public:
   virtual ~Native() = default;
-  /// Of a queue of the application's; throws UserError where it has none. Called for every launch.
+  /// Returns the place of an application's queue. Throws UserError if it has none. Called for each launch.
   virtual Place place_of(void* queue) const = 0;
-  /// Throws UserError where it is no device that can be opened here.
+  /// Throws UserError if the device cannot be opened.
   virtual DeviceInfo device_at(const Place& place) const = 0;
-  /// Throws DeviceError.
+  /// Loads code in a place. Throws DeviceError.
   virtual std::shared_ptr<Code> load(const Place& place, const Binary& binary) const = 0;
-  /// Another thread is about to load code there.
+  /// Must be called in another thread before it loads code in this place.
   virtual void enter(const Place& place) const = 0;
   virtual std::string error_text(int code) const = 0;
-  /// True for a code that blames the launch itself: too many threads, too much memory; not what an earlier kernel did.
+  /// True if the error code concerns the launch itself (too many threads, too much memory), not an earlier kernel.
   virtual bool blames_launch(int code) const = 0;
-  /// True while the queue records a graph: nothing may be loaded then.
+  /// True while the queue records a graph; then no code may be loaded.
   virtual bool records(void* queue) const = 0;
-  /// What a buffer holds, once all that is queued is done; nothing where the handle is null.
+  /// Returns the contents of a buffer after all queued work; empty if the handle is null.
   virtual std::vector<std::byte> contents(void* queue, const void* handle) const = 0;
 };
 
-/// "cuda", "hip", "opencl". Throws UserError for others, and where the driver is missing.
+/// Returns the access for "cuda", "hip" or "opencl". Throws UserError for other backends, and if the driver is missing.
 const Native& native_for(const std::string& backend);
 
-// What the kinds' own files offer to it.
+// Implementations, each in its own file.
 const Native& native_cuda();
 const Native& native_hip();
 const Native& native_opencl();

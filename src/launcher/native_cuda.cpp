@@ -1,4 +1,4 @@
-// CUDA and HIP: modules loaded into the application's current context, launched on its own stream.
+// CUDA and HIP: modules are loaded into the application's current context, and launched on its stream.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,12 +26,12 @@ class CudaCode : public Code, DriverObject {
         module_(std::make_unique<CudaModule>(api, binary)),
         function_(module_->function()) {}
   ~CudaCode() override {
-    // Modules are unloaded in their own context, which the thread that closes the kernel may not be in.
+    // A module must be unloaded in its own context, which need not be current in the thread that closes the kernel.
     CUcontext before = nullptr;
     api().cuCtxGetCurrent(&before);
     if (before == context_) return;
     if (api().cuCtxSetCurrent(context_) != CUDA_SUCCESS) {
-      (void)module_.release();  // the context is gone, and the module with it
+      (void)module_.release();  // the context was destroyed with its modules
       return;
     }
     module_.reset();
@@ -128,7 +128,7 @@ class CudaNative : public Native {
   }
 
  private:
-  /// As CUDA's run time does in a thread that has no context: the first device's own.
+  /// Returns the first device's primary context, as CUDA's runtime does in a thread without a context.
   CUcontext primary() const {
     CUcontext context = nullptr;
     if (api_.cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || api_.cuCtxSetCurrent(context) != CUDA_SUCCESS)

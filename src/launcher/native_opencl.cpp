@@ -1,4 +1,4 @@
-// OpenCL: programs built in the application's own context, launched on its own command queue.
+// OpenCL: programs are built in the application's context, and launched on its command queue.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace {
 
 using namespace opencl;
 
-/// Kernel objects of one program: setting arguments is no business of two threads at once, so that each takes one of
-/// its own.
+/// Kernel objects of one program. Setting arguments is not thread-safe, so that each thread uses a separate kernel
+/// object.
 class OpenclCode : public Code {
  public:
   OpenclCode(opencl::Program program, std::string entry) : program_(std::move(program)), entry_(std::move(entry)) {
@@ -42,7 +42,7 @@ class OpenclCode : public Code {
     cl_uint index = 0;
     for (const PassedArgument& passed : plan.passed) {
       if (code != CL_SUCCESS) break;
-      // OpenCL knows no local memory of no size
+      // OpenCL does not allow local memory of size 0
       code = passed.local
                  ? api().clSetKernelArg(slot.kernel, index, std::max<std::size_t>(passed.local_bytes, 1), nullptr)
                  : api().clSetKernelArg(slot.kernel, index, arguments[passed.position].size,
@@ -57,7 +57,7 @@ class OpenclCode : public Code {
   }
 
  private:
-  struct alignas(64) Slot {  // a line of the cache each
+  struct alignas(64) Slot {  // one cache line each
     std::atomic_flag busy = ATOMIC_FLAG_INIT;
     cl_kernel kernel = nullptr;
   };

@@ -1,4 +1,4 @@
-// A launch's scalars: bytes of the application's as bits to compare, and as values for expressions.
+// Scalars of a launch: converts the application's bytes to bits for comparison, and to values for expressions.
 #pragma once
 
 #include <bit>
@@ -18,7 +18,7 @@ T read_scalar(const void* address) {
   return value;
 }
 
-/// IEEE 754's binary16.
+/// Converts IEEE 754 binary16.
 inline double half_value(std::uint16_t bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
   double value = std::ldexp(fraction, -24);
@@ -29,7 +29,7 @@ inline double half_value(std::uint16_t bits) {
   return bits >> 15 ? -value : value;
 }
 
-/// A scalar's bits, widened: the same number has the same bits.
+/// Returns a scalar's bits, widened such that equal numbers have equal bits.
 inline std::uint64_t bits_of(ElementType type, const void* address) {
   switch (type) {
     case ElementType::int8:
@@ -53,7 +53,7 @@ inline std::uint64_t bits_of(ElementType type, const void* address) {
   }
 }
 
-/// The number that bits_of() widened.
+/// Returns the number whose bits bits_of() returned.
 inline Value value_of(ElementType type, std::uint64_t bits) {
   const bool real = type == ElementType::float16 || type == ElementType::float32 || type == ElementType::float64;
   if (real) return std::bit_cast<double>(bits);

@@ -1,4 +1,4 @@
-// The way of a launch: looked up, or decided, compiled and loaded; what fails falls back to the default.
+// Launches: looks up the decision, or decides, compiles and loads; falls back to the default after failures.
 #include "launcher/tuned_kernel.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace ergotune::launcher {
 namespace {
 
-/// Of several kinds the one that was requested; else the only one that the kernel has a source for.
+/// Returns the requested backend, or else the only one for which the kernel has a source.
 std::string backend_of(const Kernel& kernel, const std::string& requested) {
   if (!requested.empty()) {
     (void)native_for(requested);
@@ -112,7 +112,7 @@ int TunedKernel::first_launch(const LaunchKey& key, std::uint64_t hash, void* qu
     throw UserError(name_ +
                     ": nothing can be compiled while the stream records a graph; prepare() such a launch before");
   const Decision& decision = known ? *known : decide(entry, false);
-  // what a graph records has not run when the launch returns
+  // recorded launches have not run when the call returns, and cannot be captured
   const bool captures = capturing_ && !records && passed_++ >= capture_.skip && !entry.captured;
   const int code = captures ? launch_captured(entry, decision, queue, arguments)
                             : decision.plan.code->launch(decision.plan, queue, arguments.data());
@@ -126,12 +126,12 @@ int TunedKernel::launch_captured(LaunchEntry& entry, const Decision& decision, v
   CapturedLaunch launch{
       &problem_, settings_.text, settings_.backend, name_, constants_at(site_at(entry.key.place), entry.key), {}};
   const auto& all = arguments_of(problem_, *kernel_);
-  for (const auto& [position, name] : bound_constants(problem_, *kernel_))  // also those that decide nothing
+  for (const auto& [position, name] : bound_constants(problem_, *kernel_))  // including unused ones
     launch.constants[name] =
         value_of(all[position].type, bits_of(all[position].type, arguments[positions_[position]].address));
   launch.arguments.resize(all.size());
   std::string trouble;
-  // Whatever is in the way of a capture, the application gets the launch that it requested.
+  // If the capture fails, the application still gets its launch.
   const auto attempt = [&](const auto& step) {
     try {
       if (trouble.empty()) step();
@@ -153,7 +153,7 @@ int TunedKernel::launch_captured(LaunchEntry& entry, const Decision& decision, v
   };
   attempt([&] { look(false); });
   if (const int code = decision.plan.code->launch(decision.plan, queue, arguments.data()); code != 0) {
-    entry.captured = false;  // the default's launch, which comes next, is as good
+    entry.captured = false;  // the launch of the default that follows can be captured instead
     return code;
   }
   attempt([&] { look(true); });
@@ -226,7 +226,7 @@ std::unique_ptr<Decision> TunedKernel::stopgap(Site& site, const LaunchKey& key,
     WisdomRecord record;
     for (std::size_t i = 0; i < candidate.size(); ++i) record.configuration[problem_.parameters[i].name] = candidate[i];
     try {
-      // what ran for another size need not be right for this one
+      // a configuration used for another size may be invalid for this one
       if (!refusal(site, constants, record).empty() || !is_compiled(site, job_for(site, constants, candidate)))
         continue;
       auto meanwhile = choose_default(constants, "until the one that is wanted is compiled: " + wanted.reason);
@@ -235,10 +235,10 @@ std::unique_ptr<Decision> TunedKernel::stopgap(Site& site, const LaunchKey& key,
       add_plan(*meanwhile, site, key.place, constants);
       return meanwhile;
     } catch (const Error&) {
-      // nor does it have to load
+      // nor can it be loaded
     }
   }
-  return nullptr;  // something must be compiled: then at once what is wanted
+  return nullptr;  // if a configuration must be compiled anyway, it is the wanted one
 }
 
 void TunedKernel::complete(std::unique_ptr<Decision>& wanted, Site& site, const Place& place,
@@ -264,7 +264,7 @@ void TunedKernel::complete(std::unique_ptr<Decision>& wanted, Site& site, const 
 const Decision& TunedKernel::settle(LaunchEntry& entry, Site& site, const Constants& constants,
                                     std::unique_ptr<Decision> wanted) {
   complete(wanted, site, entry.key.place, constants);
-  // of another device's record neither clock nor limit means anything here
+  // clocks and limits of another device's record are not applied
   const bool tuned_here =
       wanted->match == to_string(WisdomMatch::exact) || wanted->match == to_string(WisdomMatch::near_size);
   if (settings_.clocks && tuned_here && !wanted->execution.empty())
@@ -280,7 +280,7 @@ const Decision& TunedKernel::settle(LaunchEntry& entry, Site& site, const Consta
   return *kept;
 }
 
-/// False where there is no thread for it.
+/// Returns false if no thread can be created.
 bool TunedKernel::improve_later(LaunchEntry& entry) {
   const std::lock_guard lock(mutex_);
   if (!background_) background_ = std::make_unique<Background>();
@@ -292,7 +292,7 @@ void TunedKernel::improve(LaunchEntry& entry) {
     native_->enter(entry.key.place);
     Site& site = site_at(entry.key.place);
     const Constants constants = constants_at(site, entry.key);
-    // The compiler's seconds first, with no lock of the entry's: whoever decides, or reloads, does not wait for them.
+    // Compiles first, without the entry's lock, so that threads that decide or reload do not wait.
     auto wanted = choose(site, constants);
     complete(wanted, site, entry.key.place, constants);
     decide(entry, true);
@@ -332,7 +332,7 @@ TunedKernel::Job TunedKernel::job_for(Site& site, const Constants& constants,
   }
   Job job{make_compile_job(problem_, *kernel_, site.info, constants, configuration), {}};
   job.job.disassemble = false;
-  // Sizes that the source does not name would make every size code of its own.
+  // Sizes that the source does not use would cause a separate compilation for each size.
   std::erase_if(job.job.defines, [&](const auto& define) {
     return problem_.constants.contains(define.first) && !words_.contains(define.first);
   });
@@ -355,7 +355,7 @@ std::shared_ptr<Code> TunedKernel::code_for(Site& site, const Place& place, cons
     const std::lock_guard lock(site.mutex);
     loaded = &site.loaded[job.key];
   }
-  const std::lock_guard making(loaded->mutex);  // threads that want the same code wait for one of them
+  const std::lock_guard making(loaded->mutex);  // threads that need the same code wait for the one that loads it
   if (loaded->code) return loaded->code;
   std::optional<Binary> binary = cache_.find(job.key);
   if (!binary) {
@@ -402,7 +402,7 @@ std::string TunedKernel::why(void* queue, Arguments arguments) {
   const LaunchEntry* entry = table_.find(key, key.hash());
   const Decision* decision = entry ? entry->decision.load(std::memory_order_acquire) : nullptr;
   std::unique_ptr<Decision> fresh;
-  if (!decision) {  // what would be wanted: nothing is compiled for the question
+  if (!decision) {  // not compiled, since this is only a query
     Site& site = site_at(key.place);
     fresh = choose(site, constants_at(site, key));
     decision = fresh.get();

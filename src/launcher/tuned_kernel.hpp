@@ -1,4 +1,4 @@
-// A kernel that an application launches: chooses, compiles, loads, launches.
+// A tuned kernel of an application: selects a configuration, compiles, loads and launches it.
 #pragma once
 
 #include <atomic>
@@ -31,20 +31,20 @@ struct KernelSettings {
   std::filesystem::path cache;
   bool background = false, clocks = false;
   std::function<void(const std::string&)> warn;
-  std::string text;  ///< the problem file's, for captures
+  std::string text;  ///< text of the problem file, for captures
 };
 
 using Arguments = std::span<const ergotune_argument>;
 
 class TunedKernel {
  public:
-  /// Throws UserError for what cannot be launched on any device.
+  /// Throws UserError if the kernel cannot be launched on any device.
   TunedKernel(Problem problem, KernelSettings settings);
   ~TunedKernel();
   TunedKernel(const TunedKernel&) = delete;
   TunedKernel& operator=(const TunedKernel&) = delete;
 
-  /// 0, or the driver's code; `error` says it in words. Throws for mistakes of the caller's.
+  /// Returns 0 or the driver's code; `error` receives its message. Throws for mistakes of the caller.
   int launch(void* queue, Arguments arguments, std::string& error) {
     const LaunchKey key = key_of(queue, arguments);
     const std::uint64_t hash = key.hash();
@@ -54,35 +54,36 @@ class TunedKernel {
     const int code = decision->plan.code->launch(decision->plan, queue, arguments.data());
     return code == 0 ? 0 : failed_launch(*entry, *decision, code, queue, arguments, error);
   }
-  /// Compiles and loads what such launches run, and waits for it. Throws where even the default does not compile.
+  /// Compiles and loads the code for such launches, and waits for it. Throws if even the default configuration does not
+  /// compile.
   void prepare(void* queue, Arguments arguments);
-  /// A JSON document (ergotune_kernel_why).
+  /// Returns the JSON document of ergotune_kernel_why.
   std::string why(void* queue, Arguments arguments);
   void reload();
 
-  /// "int32 float32 * struct:24": of the application's arguments.
+  /// The types of the application's arguments: "int32 float32 * struct:24".
   const std::string& signature() const { return signature_; }
 
  private:
-  /// Code that is there, or that the thread which holds `mutex` is making.
+  /// Loaded code, or code that the thread which holds `mutex` is loading.
   struct LoadedCode {
     std::mutex mutex;
     std::shared_ptr<Code> code;
     std::atomic<bool> ready{false};
   };
-  /// Where kernels run.
+  /// A place where kernels run, and what is known about it.
   struct Site {
     DeviceInfo info;
-    Constants constants;   ///< without what launches say
-    std::mutex compiling;  ///< compilers are one thread's at a time; whoever compiles holds no other thread up
-    std::mutex mutex;      ///< of all that follows, for moments
+    Constants constants;   ///< without the constants that launches determine
+    std::mutex compiling;  ///< serialises the use of the compiler; does not block other threads
+    std::mutex mutex;      ///< protects the members below; held briefly
     std::unique_ptr<Compiler> compiler;
     std::string identity;
     std::map<std::string, LoadedCode> loaded;
-    std::map<std::string, std::string> failed;  ///< a configuration's values -> what it did
-    std::optional<Configuration> latest;        ///< what was decided last
+    std::map<std::string, std::string> failed;  ///< by values of a configuration: the message of its failure
+    std::optional<Configuration> latest;        ///< the latest configuration that was decided
   };
-  /// What is to be compiled for a configuration here.
+  /// The compile job of a configuration, with its cache key.
   struct Job {
     CompileJob job;
     std::string key;
@@ -92,14 +93,15 @@ class TunedKernel {
   int first_launch(const LaunchKey& key, std::uint64_t hash, void* queue, Arguments arguments, std::string& error);
   int failed_launch(LaunchEntry& entry, const Decision& decision, int code, void* queue, Arguments arguments,
                     std::string& error);
-  /// The launch, with everything before and after it on disk.
+  /// Launches, and writes the contents of all arguments before and after to disk.
   int launch_captured(LaunchEntry& entry, const Decision& decision, void* queue, Arguments arguments);
-  /// The entry's decision, made where there is none; `wait`: a final one.
+  /// Returns the entry's decision, after making it if there is none; `wait`: waits for the final one.
   const Decision& decide(LaunchEntry& entry, bool wait);
-  /// Something compiled that can run until `wanted` is; null where nothing is, or none is needed.
+  /// Returns a decision with compiled code that can run until `wanted` is ready; null if there is none or if none is
+  /// needed.
   std::unique_ptr<Decision> stopgap(Site& site, const LaunchKey& key, const Constants& constants,
                                     const Decision& wanted);
-  /// Compiles and loads what is wanted; the default takes the place of what fails.
+  /// Compiles and loads the wanted configuration; if that fails, replaces it by the default.
   void complete(std::unique_ptr<Decision>& wanted, Site& site, const Place& place, const Constants& constants);
   const Decision& settle(LaunchEntry& entry, Site& site, const Constants& constants, std::unique_ptr<Decision> wanted);
   bool improve_later(LaunchEntry& entry);
@@ -108,20 +110,20 @@ class TunedKernel {
   Constants constants_at(const Site& site, const LaunchKey& key) const;
   std::unique_ptr<Decision> choose(Site& site, const Constants& constants) const;
   std::unique_ptr<Decision> choose_default(const Constants& constants, const std::string& reason) const;
-  /// What is wrong with a record's configuration here; empty: nothing.
+  /// Returns why a record's configuration cannot be used here; empty if it can.
   std::string refusal(Site& site, const Constants& constants, const WisdomRecord& record) const;
   Job job_for(Site& site, const Constants& constants, const Configuration& configuration) const;
-  /// True also for what another thread is loading from the disk.
+  /// True also for code that another thread is loading from disk.
   bool is_compiled(Site& site, const Job& job) const;
   void add_plan(Decision& decision, Site& site, const Place& place, const Constants& constants);
   std::shared_ptr<Code> code_for(Site& site, const Place& place, const Job& job);
   std::shared_ptr<const std::vector<WisdomRecord>> read_all_wisdom() const;
   std::string values_text(const Configuration& values) const { return describe(problem_.parameters, values); }
   void warn(const std::string& message) const { settings_.warn(name_ + ": " + message); }
-  /// Each message once.
+  /// Emits each message only once.
   void warn_once(const std::string& message) const;
 
-  /// A scalar that decides something: its position, type, and the constant that it is.
+  /// A scalar argument that determines a constant: its position, its type, and the name of the constant.
   struct Bound {
     std::size_t position = 0;
     ElementType type = ElementType::int32;
@@ -134,20 +136,20 @@ class TunedKernel {
   std::string name_, signature_;
   const Native* native_ = nullptr;
   std::vector<Bound> bound_;
-  std::vector<std::size_t> sizes_;            ///< bytes of each argument of the application's
-  std::vector<std::size_t> positions_;        ///< of the kernel's arguments among them; local memory has none
-  std::set<std::string, std::less<>> words_;  ///< of the code: constants among them are compiled in
+  std::vector<std::size_t> sizes_;            ///< size in bytes of each argument of the application
+  std::vector<std::size_t> positions_;        ///< positions of the kernel's arguments among them; local memory has none
+  std::set<std::string, std::less<>> words_;  ///< identifiers in the code; constants among them are compiled in
   LaunchTable table_;
-  mutable std::mutex mutex_;  ///< of the sites, of what they know, and of the wisdom
+  mutable std::mutex mutex_;  ///< protects sites_ and wisdom_
   std::map<std::pair<void*, void*>, std::unique_ptr<Site>> sites_;
   std::shared_ptr<const std::vector<WisdomRecord>> wisdom_;
   mutable std::set<std::string> reported_;
-  std::mutex storing_;  ///< of what the cache knows of itself
+  std::mutex storing_;  ///< protects the state of cache_
   CompileCache cache_;
   CaptureSettings capture_;
   bool capturing_ = false;
-  std::atomic<long> passed_{0};             ///< launches, while captures are wanted
-  std::unique_ptr<Background> background_;  ///< last: it ends before what it works on
+  std::atomic<long> passed_{0};             ///< number of launches while captures are enabled
+  std::unique_ptr<Background> background_;  ///< declared last, so that it ends before the members that it uses
 };
 
 }  // namespace ergotune::launcher

@@ -1,5 +1,5 @@
-// Restrictions over what the compiler says: "registers <= 128". They hold before a configuration runs, but after it
-// compiled.
+// Restrictions on properties of the compiled code, such as "registers <= 128". They are evaluated after a configuration
+// was compiled and before it runs.
 #pragma once
 
 #include <map>
@@ -12,9 +12,9 @@
 
 namespace ergotune {
 
-/// The first restriction of compiled code that a configuration does not meet, in words: `restriction "registers <=
-/// 128": its registers are 168`; nullopt where it meets all, or what they name was not told (a processor has no
-/// registers to count).
+/// Returns a message about the first restriction on compiled code that a configuration violates: `restriction
+/// "registers <= 128": its registers are 168`. nullopt if it satisfies all, or if the properties are unknown (a CPU has
+/// no register count).
 std::optional<std::string> broken_code_restriction(const Problem& problem, const std::vector<Parameter>& parameters,
                                                    const Configuration& configuration, const Constants& constants,
                                                    const std::map<std::string, Quantity>& quantities);

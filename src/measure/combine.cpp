@@ -16,7 +16,7 @@ struct Mean {
   ErrorEstimate error;
 };
 
-// The scatter of the rounds already contains their own errors; the larger of both is the honest one.
+// The scatter between measurements includes their own errors; the larger of both is used.
 Mean mean_of(const std::vector<double>& values, const std::vector<ErrorEstimate>& errors) {
   const auto count = static_cast<double>(values.size());
   ErrorEstimate own = combined_error(errors);
@@ -67,7 +67,7 @@ void combine_metrics(const std::vector<Measurement>& rounds, Measurement& combin
 
 bool counts(const Measurement& round) { return usable(round.status) || round.status == Status::wrong_result; }
 
-/// All but those that failed, where others did not.
+/// Leaves out failed measurements unless all failed.
 std::vector<Measurement> measured_ones(const std::vector<Measurement>& rounds) {
   std::vector<Measurement> list;
   std::copy_if(rounds.begin(), rounds.end(), std::back_inserter(list), counts);

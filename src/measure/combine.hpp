@@ -1,4 +1,4 @@
-// Several measurements of one configuration as one.
+// Combines several measurements of one configuration.
 #pragma once
 
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace ergotune {
 
-/// The mean of independent measurements of one configuration (rounds of a confirmation). Of each quantity and metric
-/// the mean, with the larger of two standard errors: the scatter of the rounds, and what the rounds say of themselves.
-/// Properties of the compiled code keep their value. A wrong result is returned as it is. Another round that failed
-/// says more about the device's conditions than about the configuration, which worked before: it is left out, with a
-/// warning, and returned where no round worked. `rounds` must not be empty.
+/// Returns the mean of independent measurements of one configuration (confirmation repeats). Each quantity and metric
+/// is averaged; its standard error is the larger of the scatter between the measurements and the error derived from
+/// their standard errors. Properties of the compiled code keep their value. A wrong result is returned unchanged.
+/// Measurements with other failures are left out with a warning, since the configuration worked before; one of them is
+/// returned if no measurement succeeded. `rounds` must not be empty.
 Measurement combine(const std::vector<Measurement>& rounds);
 
 }  // namespace ergotune

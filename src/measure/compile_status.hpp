@@ -1,4 +1,4 @@
-// What a failure to compile means for a configuration.
+// Maps a compilation error to the status of a configuration.
 #pragma once
 
 #include <exception>
@@ -7,7 +7,7 @@
 
 namespace ergotune {
 
-/// unsupported or timeout where the device says so, else compile_error.
+/// Returns unsupported or timeout if the device reports one of these, else compile_error.
 Status compile_status(const std::exception& error);
 
 }  // namespace ergotune

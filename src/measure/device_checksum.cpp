@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kThreads = 256, kMostBlocks = 1024;
 
-/// Words are mixed with their place and added up: in any order of threads the sum is the same.
+/// Words are mixed with their position and summed, so that the sum does not depend on the order of threads.
 constexpr const char* kSource = R"(
 #if defined(__OPENCL_VERSION__) || defined(__OPENCL_C_VERSION__)
 typedef ulong Word;
@@ -80,7 +80,7 @@ bool DeviceChecksum::ready() {
   return kernel_ != nullptr;
 }
 
-/// Returns how many blocks have a sum.
+/// Returns the number of blocks that computed a sum.
 std::size_t DeviceChecksum::launch(const Buffer& buffer) {
   const std::uint64_t bytes = buffer.bytes();
   const std::size_t blocks = std::clamp<std::size_t>(bytes / (8 * kThreads), 1, kMostBlocks);

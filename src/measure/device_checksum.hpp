@@ -1,4 +1,4 @@
-// Checksums of device memory that the device works out itself: nothing but the sum crosses the bus.
+// Checksums of device memory, computed on the device so that only the sum is transferred.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace ergotune {
 
 class DeviceChecksum {
  public:
-  /// The device must live longer. Compiles its kernel at the first use.
+  /// The device must outlive the object. The kernel is compiled at the first use.
   explicit DeviceChecksum(Device& device) : device_(device) {}
-  /// Depends on every byte and its place. Waits for what was queued before. nullopt where the device's compiler or
-  /// driver refuses the kernel.
+  /// Returns a checksum that depends on each byte and its position. Waits for previously queued work. nullopt if the
+  /// device's compiler or driver rejects the kernel.
   std::optional<std::uint64_t> of(const Buffer& buffer);
-  /// Reads the buffer and writes next to nothing, queued with the launches: other contents of the caches, those not yet
-  /// written back among them, make way for it. False where the device refuses the kernel.
+  /// Reads the buffer and writes almost nothing, queued with the launches, so that other contents of the caches are
+  /// evicted and modified lines are written back. Returns false if the device rejects the kernel.
   bool sweep(const Buffer& buffer);
 
  private:
@@ -27,7 +27,7 @@ class DeviceChecksum {
   Device& device_;
   bool tried_ = false;
   std::unique_ptr<LoadedKernel> kernel_;
-  std::unique_ptr<Buffer> sums_;  ///< one of each block
+  std::unique_ptr<Buffer> sums_;  ///< one per block
 };
 
 }  // namespace ergotune

@@ -27,7 +27,7 @@ std::string describe(const ControlRange& range, const std::string& unit) {
 double lowest(const ControlRange& range) { return range.values.empty() ? range.low : range.values.front(); }
 double highest(const ControlRange& range) { return range.values.empty() ? range.high : range.values.back(); }
 
-// Limits in whole watts are what people write and what every driver takes.
+// Limits are rounded to whole watts, which all drivers accept.
 double snapped(const ControlRange& range, double value) {
   return nearest_value(range, range.values.empty() ? std::round(value) : value);
 }
@@ -138,8 +138,8 @@ Parameter make_execution_parameter(const ExecutionParameterSpec& spec, const Con
   parameter.kind = spec.kind;
   parameter.place = spec.place;
   for (const double value : distinct) parameter.values.push_back(as_value(value));
-  // Tuning is compared from what the machine does when left alone: its default, or the nearest that is in the
-  // list.
+  // The default is the hardware's default value, or the listed value nearest to it, since gains are relative to an
+  // untuned machine.
   const double reference = range.default_value.value_or(highest(range));
   parameter.default_value = as_value(*std::min_element(distinct.begin(), distinct.end(), [&](double a, double b) {
     return std::abs(a - reference) < std::abs(b - reference);
@@ -177,7 +177,7 @@ ControlSetting setting_of(const std::vector<Parameter>& parameters, const Config
   ControlSetting setting;
   for (std::size_t i = 0; i < parameters.size() && i < configuration.size(); ++i)
     if (const auto quantity = quantity_of(parameters[i].kind)) {
-      // Kernel Tuner's Tegra clocks are in Hz.
+      // Kernel Tuner gives Tegra clocks in Hz.
       const double unit = parameters[i].name == "tegra_gr_clock" ? 1e-6 : 1.0;
       setting[*quantity] = unit * configuration[i].as_real();
     }

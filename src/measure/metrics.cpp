@@ -15,7 +15,7 @@ void evaluate_metrics(Measurement& measurement, const std::vector<Metric>& metri
     bool complete = true;
     for (const std::string& name : metric.expression.names()) {
       UncertainInput input{name, Value()};
-      // what was measured, then earlier metrics, hides a parameter or constant of the same name
+      // quantities and earlier metrics take precedence over parameters and constants of the same name
       if (const auto value = measurement.value(name)) {
         input.value = *value;
         input.standard_error = measurement.standard_error(name);

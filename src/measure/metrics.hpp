@@ -1,4 +1,4 @@
-// Metrics: named expressions over a measurement, the configuration and the constants.
+// Evaluation of metrics, which are named expressions over quantities, parameters and constants.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace ergotune {
 
-/// Fills measurement.metrics by evaluating each metric over its quantities, earlier metrics, the
-/// configuration and the constants (the first of these that has a name counts); a metric that cannot be
-/// evaluated (missing quantity, division by zero) is left out. Errors propagate to first order.
+/// Fills measurement.metrics. Names refer to quantities, earlier metrics, parameters and constants, in this order of
+/// precedence. A metric that cannot be evaluated (missing quantity, division by zero) is left out. Errors are
+/// propagated to first order.
 void evaluate_metrics(Measurement& measurement, const std::vector<Metric>& metrics,
                       const std::vector<Parameter>& parameters, const Configuration& configuration,
                       const Constants& constants);

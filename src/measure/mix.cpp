@@ -17,14 +17,14 @@ struct Interval {
   double begin, end;
 };
 
-/// s in which at least so many of the intervals hold.
+/// Returns the time in s during which at least `at_least` intervals overlap.
 double covered(const std::vector<Interval>& intervals, int at_least) {
   std::vector<std::pair<double, int>> edges;
   for (const Interval& interval : intervals) {
     edges.emplace_back(interval.begin, 1);
     edges.emplace_back(interval.end, -1);
   }
-  // Where one ends as another begins they do not overlap: ends come first.
+  // Intervals that only touch do not overlap: ends are sorted before beginnings.
   std::sort(edges.begin(), edges.end());
   double total = 0, before = 0;
   int running = 0;
@@ -47,7 +47,7 @@ Quantity quantity_of(const std::vector<double>& samples, const char* method) {
 void measure_mix(Device& device, LoadedIteration& round, const Problem& problem, double seconds, Measurement& result) {
   KernelWorkload& workload = round.kernels();
   const std::size_t steps = workload.steps().size();
-  MarkerPool markers(device);  // the round's begin and end, then two for each step
+  MarkerPool markers(device);  // begin and end of the iteration, then two per step
   std::vector<std::vector<double>> times(problem.kernels.size());
   std::vector<double> overlaps;
   double spent = 0;

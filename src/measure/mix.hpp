@@ -1,4 +1,4 @@
-// What the kernels of a round take each, as they run together.
+// Measures the time of each kernel in a workload of several kernels.
 #pragma once
 
 #include "ergotune/result.hpp"
@@ -6,12 +6,12 @@
 
 namespace ergotune {
 
-/// s that rounds with markers around every launch may take: a handful says what a kernel's share is.
+/// Time in s for iterations with markers around each launch; a few iterations suffice.
 inline constexpr double kMixSeconds = 0.5;
 
-/// Adds "time.NAME" of each kernel (device time of its launches, waiting for room on the device among it) and "overlap"
-/// (the share of the time in which any ran that two or more ran), from a few rounds of their own, for `seconds` at most
-/// but three rounds at least.
+/// Adds "time.NAME" for each kernel (device time of its launches, including waiting for free SMs) and "overlap" (the
+/// share of the busy time in which two or more kernels ran), from separate iterations that take at most `seconds`, but
+/// at least three iterations.
 void measure_mix(Device& device, LoadedIteration& round, const Problem& problem, double seconds, Measurement& result);
 
 }  // namespace ergotune

@@ -31,7 +31,7 @@ std::optional<Uncertain> propagate(const Expression& expression, std::vector<Unc
       result.standard_error = error.standard_error, result.degrees = error.degrees;
     return result;
   } catch (const Error&) {
-    // a division by zero or a name without a value: this measurement has no such number
+    // division by zero or a name without a value: the expression has no value here
     return std::nullopt;
   }
 }

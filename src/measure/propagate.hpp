@@ -1,4 +1,4 @@
-// The value of an expression of uncertain inputs, with its standard error to first order.
+// Error propagation through an expression, to first order.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ struct UncertainInput {
   std::string name;
   Value value;
   double standard_error = 0;
-  double degrees = 0;  ///< of freedom (Quantity::degrees)
+  double degrees = 0;  ///< degrees of freedom of the standard error (Quantity::degrees)
 };
 
 struct Uncertain {
@@ -22,8 +22,8 @@ struct Uncertain {
   double degrees = 0;
 };
 
-/// nullopt when the expression cannot be evaluated or is not finite. Inputs count as independent; each slope
-/// is the central difference over one standard error.
+/// Returns nullopt if the expression cannot be evaluated or is not finite. Inputs are treated as independent; partial
+/// derivatives are central differences over one standard error.
 std::optional<Uncertain> propagate(const Expression& expression, std::vector<UncertainInput>& inputs);
 
 }  // namespace ergotune

@@ -25,7 +25,7 @@ namespace ergotune {
 MeasureOptions MeasureOptions::from(const RunConfig& settings) {
   MeasureOptions options;
   static_cast<MeasureSettings&>(options) = settings;
-  // The stream must not end before what was requested.
+  // The stream must last for the requested durations.
   options.stream_seconds_limit =
       std::max({options.stream_seconds_limit, settings.energy_seconds + 1, settings.reference_seconds + 1});
   return options;
@@ -46,7 +46,7 @@ struct Runner::State {
   std::vector<std::string> observer_names;
   std::vector<std::string> parameter_names, notes;
   bool inputs_suspect = false;
-  double clock_patience = 3;  ///< s that a change of the clock may take, until it is known how long one does
+  double clock_patience = 3;  ///< s to wait for a change of the clock, until the usual time is known
   bool healthy = true;
 
   State(Device& d, const Problem& p, MeasureOptions o)
@@ -83,7 +83,7 @@ struct Runner::State {
   void wait_for_clock(Workload& workload, const RunOptions& run, Measurement& result);
 };
 
-/// The first round of a configuration; what the device refuses is said with the kernel that it was.
+/// Runs the first iteration of a configuration; if the device rejects a launch, the error names the kernel.
 double Runner::State::first_round(LoadedIteration& round) {
   try {
     return timer.once(round.workload());
@@ -93,11 +93,11 @@ double Runner::State::first_round(LoadedIteration& round) {
   }
 }
 
-/// Side by side nothing is right by having been right once: so many rounds are looked at.
+/// Number of iterations to verify for concurrent kernels, whose races may not show in the first one.
 constexpr int kConcurrentChecks = 3;
 
-/// Looks at what a round has left. The first right outputs of kernels that run side by side come from a round in
-/// sequence.
+/// Verifies the outputs of an iteration. For concurrent kernels, the first correct outputs are taken from an iteration
+/// in sequence.
 bool Runner::State::verify(LoadedIteration& round, bool reference_only, Measurement& result) {
   if (!round.concurrent()) return outputs.verify(result, reference_only);
   if (!outputs.knows_all()) {
@@ -122,7 +122,7 @@ bool Runner::State::verify(LoadedIteration& round, bool reference_only, Measurem
   return true;
 }
 
-/// Single kernels first: what a wrong one leaves must not become what others are compared with.
+/// Verifies single kernels first: outputs of a wrong kernel must not become expected outputs.
 bool Runner::State::check(LoadedIteration& round, const Configuration& configuration, bool reference_only,
                           Measurement& result) {
   if (!options.verify || !kernel_checks.wanted()) return !outputs.wanted() || verify(round, reference_only, result);
@@ -137,7 +137,7 @@ bool Runner::State::check(LoadedIteration& round, const Configuration& configura
   return right;
 }
 
-/// Whether the kernels are right when they run one after the other.
+/// Returns true if the kernels are correct when they run one after the other.
 bool Runner::State::race(LoadedIteration& round) {
   Measurement alone;
   buffers.restore(true);
@@ -148,7 +148,7 @@ bool Runner::State::race(LoadedIteration& round) {
 double Runner::State::warm_up(Workload& workload, double expected_seconds) {
   if (buffers.has_in_out()) buffers.restore();
   for (int i = 0; i < options.warm_up; ++i) expected_seconds = timer.once(workload);
-  // One launch of a very short kernel says little about how long many of them take.
+  // A single launch of a very short kernel does not predict the time of many launches.
   if (expected_seconds < options.min_sample_seconds && options.warm_up > 0)
     expected_seconds = std::min(expected_seconds, timer.once(workload));
   return expected_seconds;
@@ -164,7 +164,7 @@ TimingResult Runner::State::time(Workload& workload, double expected_seconds, co
   return timer.measure(workload, expected_seconds, give_up_above, between, &hooks);
 }
 
-/// False when there is no time to speak of.
+/// Returns false if the time is not positive.
 bool Runner::State::note_time(const TimingResult& timing, Measurement& result) const {
   Quantity time;
   time.value = timing.estimate.value;
@@ -205,15 +205,15 @@ void Runner::State::observe(Workload& workload, const TimingResult& timing, cons
       if (buffers.has_in_out()) buffers.restore();
       if (options.cold_cache) timer.flush();
     };
-    // What restoring has left in the caches must not be counted as the kernel's: it is written back first. Where rounds
-    // may follow each other as they are, one of them then brings the caches back to what they are in a row of rounds.
+    // Data that restoring leaves in the caches is written back first, so that it is not attributed to the kernel. If
+    // iterations may follow each other without restoring, one of them then brings the caches to their usual state.
     const auto prepare_own = [this, &workload] {
       buffers.restore(true);
       if (options.cold_cache) return timer.flush();
       if (timer.sweep() && !buffers.has_in_out()) workload.launch(1);
     };
     if (observation.wants(ObserverPhase::launches)) {
-      // As many as there were samples, as far as they fit into the time that those may take.
+      // As many launches as there were samples, if they fit into the time limit of the samples.
       const auto fitting = static_cast<std::size_t>(std::max(3.0, options.max_seconds / seconds));
       observation.single_launches(device, workload, std::min(timing.samples.size(), fitting), prepare);
     }
@@ -224,15 +224,15 @@ void Runner::State::observe(Workload& workload, const TimingResult& timing, cons
   observation.collect(result, !watches);
 }
 
-/// Rounds for as long as `least` at least, and until the GPU was looked at so often, or for as long as `most`, s.
+/// Runs iterations for at least `least` s, until the GPU's state has been read `looks` times or `most` s have passed.
 void Runner::State::run_watched(Workload& workload, std::size_t looks, double least, double most) {
   const double begin = host_seconds();
   for (double since = 0; since < least || (watch.looks() < looks && since < most); since = host_seconds() - begin)
     timer.once(workload);
 }
 
-/// Rounds until the GPU runs at the clock that it was set to: a change takes its time, and some GPUs change only
-/// under load. One that is held down for another reason never will.
+/// Runs iterations until the GPU runs at the requested clock: a change takes time, and some GPUs change only under
+/// load. A GPU that is held down for another reason never reaches it.
 void Runner::State::wait_for_clock(Workload& workload, const RunOptions& run, Measurement& result) {
   if (!watch.watching() || run.requested_clock_mhz <= 0) return;
   constexpr double kUsual = 0.5;  // s; 0.2 s and less were seen on several generations
@@ -276,13 +276,13 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   for (const WorkloadStep& step : round.kernels().steps()) observed.iteration_launches += step.launches;
   if (!run.reference_only) observation.register_configuration(observed);
 
-  // The round that is verified is the first of all: what comes after it may rely on kernels that work.
+  // The first iteration is the one that is verified; later ones may rely on correct kernels.
   buffers.restore(inputs_suspect);
   inputs_suspect = false;
   watch.open(run.watched);
   if (run.look_only) {
     watch.begin();
-    run_watched(round.workload(), 5, 0.25, 1);  // what a GPU shows only under load, it shows then
+    run_watched(round.workload(), 5, 0.25, 1);  // some states of a GPU appear only under load
     watch.end();
     return watch.note(result, 0, run.clock_tolerance, true);
   }
@@ -307,13 +307,13 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
     if (buffers.has_in_out()) buffers.restore();
     measure_mix(device, round, problem, std::min(options.max_seconds, kMixSeconds), result);
   }
-  // A short kernel is over before the GPU was looked at.
+  // A short kernel ends before the GPU's state was read.
   if (watch.watching()) run_watched(round.workload(), 4, 0, 0.15 - timing.estimate.value);
   observe(round.workload(), timing, run, result);
   watch.end();
   watch.note(result, run.requested_clock_mhz, run.clock_tolerance);
   result.times = std::move(timing.samples);
-  // A later launch may do what the first did not: the next configuration must not be blamed for it.
+  // A later launch may write where the first did not; the next configuration must not be blamed for it.
   if (outputs.wanted() && !outputs.memory_intact(result)) {
     result.quantities = known_before;
     result.times.clear();
@@ -376,12 +376,12 @@ Measurement Runner::run(const Configuration& configuration, std::span<const Bina
     const bool memory = error.fault() == DeviceFault::out_of_memory;
     fail(status_of(error.fault()), memory ? fmt::format("out of memory: {}", error.what()) : error.what());
     state_->inputs_suspect = true;
-    // After a fault inside a kernel the context is lost on CUDA, and cannot be trusted elsewhere.
+    // After a fault inside a kernel, the context is lost on CUDA and cannot be trusted elsewhere.
     if (error.fault() == DeviceFault::runtime || error.fault() == DeviceFault::timeout) state_->healthy = false;
   } catch (const WrongOutputs& error) {
     fail(Status::wrong_result, error.what());
   } catch (const UserError& error) {
-    // The configuration meets an expression that has no value for it: its own failure, not the whole run's.
+    // An expression cannot be evaluated for this configuration: a failure of the configuration, not of the session.
     fail(Status::launch_error, error.what());
   } catch (const std::bad_alloc&) {
     fail(Status::launch_error, "out of memory on the host");
@@ -392,7 +392,7 @@ Measurement Runner::run(const Configuration& configuration, std::span<const Bina
   state_->observation.cancel();
   state_->watch.end();
   result.finished_at = wall_seconds();
-  // Loading and unloading are the driver's time, not ours: all that is not verification counts as measuring.
+  // All time except verification counts as measuring, including loading and unloading by the driver.
   result.measure_seconds = host_seconds() - started - result.verify_seconds;
   return result;
 }

@@ -1,5 +1,5 @@
-// One loaded device and one problem: runs one configuration after the other and says what was found out.
-// Works in a worker process and in the user's own.
+// Measures configurations of one problem on one device, one after the other. Works in a worker process and in the
+// user's process.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +19,17 @@
 namespace ergotune {
 
 struct MeasureOptions : MeasureSettings {
-  /// A sample lasts at least this long (s): shorter kernels are launched several times per sample.
+  /// Minimum duration of a sample in s: shorter kernels are launched several times per sample.
   double min_sample_seconds = 1e-4;
-  /// A stream for observers ends after this many seconds at the latest.
+  /// Maximum duration in s of a stream for observers.
   double stream_seconds_limit = 3.0;
-  /// Where the outputs of the first correct configuration are kept for runners that come later; empty:
-  /// nowhere.
+  /// File that keeps the outputs of the first correct configuration for later runners; empty: they are not kept.
   std::filesystem::path reference_file;
-  /// From what is set, the rest as above.
+  /// Takes the values from the run settings, and the defaults for the rest.
   static MeasureOptions from(const RunConfig& settings);
 };
 
-/// One measurement that is requested.
+/// Options of one measurement.
 struct RunOptions {
   double give_up_above = 1e300;
   std::string objective_quantity = "time";
@@ -38,63 +37,61 @@ struct RunOptions {
   double energy_up_to = 1e300;
   /// Only take this configuration's outputs as the reference, measure nothing.
   bool reference_only = false;
-  /// Only say what the compiled code needs, run nothing.
+  /// Only reports the resources that the compiled code needs, without running it.
   bool resources_only = false;
-  /// The control (its reopen_id()) whose device is watched meanwhile; empty: none.
+  /// Control (its reopen_id()) whose device is watched during the measurement; empty: none.
   std::string watched;
-  /// MHz that the core clock was set to; 0: it was not. Measuring begins when the GPU runs at it, or has been under
-  /// load for long enough to.
+  /// Core clock in MHz that was set; 0: none. The measurement begins when the GPU runs at it, or has been under load
+  /// for long enough.
   double requested_clock_mhz = 0;
-  /// How far a clock that runs as asked may be read from it, relative.
+  /// Relative deviation up to which a clock counts as the requested one.
   double clock_tolerance = 0.01;
-  /// Host time of a change of clocks that was not seen in force yet; 0: none.
+  /// Host time of a clock change whose effect has not been observed yet; 0: none.
   double set_at = 0;
-  /// Only run it for a moment and say what the watched GPU does: nothing is verified, timed or observed.
+  /// Only runs the configuration briefly and reports the state of the watched GPU; does not verify, time or observe.
   bool look_only = false;
 };
 
-/// An output as a verification callback sees it.
+/// An output, as passed to a verification callback.
 struct OutputView {
   const Argument* argument = nullptr;
   std::span<const std::byte> actual;
-  /// Empty where there is no reference.
+  /// Empty if there is no reference.
   std::span<const std::byte> expected;
 };
 
-/// The user's own verification: true when the outputs are right; `message` and `error` (relative) may be
-/// filled.
+/// The user's verification. Returns true if the outputs are correct; may set `message` and `error` (relative).
 using Verifier = std::function<bool(const std::vector<OutputView>& outputs, std::string& message, double& error)>;
 
 class Runner {
  public:
-  /// Allocates and fills the problem's buffers, works out the reference and makes the observers that the
-  /// problem asks for. Throws UserError (a bad expression, too little memory for the problem's buffers, a
-  /// reference that does not run, an unknown observer).
+  /// Allocates and fills the problem's buffers, computes the reference outputs, and creates the observers that the
+  /// problem requests. Throws UserError for an invalid expression, buffers that do not fit into memory, a reference
+  /// that fails, and an unknown observer.
   Runner(Device& device, const Problem& problem, MeasureOptions options);
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  /// Called in the given order, after those that the problem asks for.
+  /// Adds an observer after those that the problem requests. Observers are called in this order.
   void add_observer(std::shared_ptr<Observer> observer);
-  /// True when an observer of this name takes part.
+  /// True if there is an observer of this name.
   bool observes(const std::string& name) const;
   void set_verifier(Verifier verifier);
-  /// What the observers that the problem asks for have to say before anything runs: what is counted, and in how many
-  /// launches.
+  /// Notes of the requested observers: which quantities they measure, and in how many launches.
   const std::vector<std::string>& notes() const;
 
-  /// What is to be compiled for a configuration, for each of the problem's kernels.
+  /// Returns the compile job of a configuration for one of the problem's kernels.
   CompileJob compile_job(const Configuration& configuration, std::size_t kernel = 0) const;
-  /// Runs it: one round (every kernel of the problem once, in their order), verify, warm up, time, observe.
-  /// Takes one binary per kernel. Never throws for what the configuration does wrong.
+  /// Measures a configuration: runs and verifies one iteration (each kernel once by default), warms up, times,
+  /// observes. Takes one binary per kernel. Failures of the configuration are returned as a status, never thrown.
   Measurement run(const Configuration& configuration, std::span<const Binary> binaries, const RunOptions& options = {});
   Measurement run(const Configuration& configuration, const Binary& binary, const RunOptions& options = {}) {
     return run(configuration, std::span(&binary, 1), options);
   }
-  /// True once there are expected outputs to compare with (or none are wanted).
+  /// True if expected outputs are available, or none are needed.
   bool has_reference() const;
-  /// False after a fault that leaves the device context unusable: start a new process.
+  /// False after a fault that made the device context unusable; a new process is needed.
   bool healthy() const;
 
  private:

@@ -9,10 +9,10 @@ namespace ergotune {
 
 struct DeviceFacts {
   std::string name;  ///< "NVIDIA A100-PCIE-40GB"
-  /// Default application clock, MHz: on data-centre GPUs the base clock, on others often the boost clock.
+  /// Default application clock in MHz: the base clock of data-centre GPUs, often the boost clock of others.
   std::optional<double> default_core_clock_mhz;
 };
-/// nullopt where no NVML GPU has this UUID.
+/// Returns nullopt if no NVML GPU has this UUID.
 std::optional<DeviceFacts> nvml_gpu_facts(const std::string& uuid);
 
 /// Describes what restricts or disturbs measurements because an NVIDIA GPU is shared: MIG, an exclusive or prohibited

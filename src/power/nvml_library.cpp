@@ -68,7 +68,7 @@ bool Library::start(std::string* reason) {
   for (unsigned i = 0; i < count; ++i) {
     NvmlDevice gpu;
     gpu.index = i;
-    // A GPU that is lost must not hide the others.
+    // A lost GPU must not prevent the enumeration of the others.
     if (f.handle_by_index(i, &gpu.handle) != kOk) continue;
     if (f.uuid(gpu.handle, text, sizeof text) == kOk) gpu.uuid = text;
     if (f.name(gpu.handle, text, sizeof text) == kOk) gpu.name = text;

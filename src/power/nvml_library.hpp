@@ -1,5 +1,5 @@
-// libnvidia-ml.so.1, opened at run time: our own declarations of the documented interface, as one table.
-// Sensors use the getters only; the setters are for power/ controls.
+// libnvidia-ml.so.1, loaded at run time: declarations of the documented interface, as one table. Sensors use only the
+// getters; the setters are for controls in power/.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace ergotune::nvml {
 
-/// An nvmlDevice_t.
+/// Corresponds to nvmlDevice_t.
 using Handle = void*;
 
-/// The codes ergotune tells apart; anything else is a failure described by the library's own words.
+/// The return codes that ergotune distinguishes; all others are failures described by nvmlErrorString.
 enum Return : int {
   kOk = 0,
   kUninitialised = 1,
@@ -34,11 +34,11 @@ enum Return : int {
   kDeprecated = 26,
 };
 
-/// The device, or the driver, is gone: no call will succeed before a reset.
+/// True if the device or the driver is gone, so that calls fail until a reset.
 constexpr bool lost(int code) {
   return code == kGpuIsLost || code == kResetRequired || code == kUninitialised || code == kDriverNotLoaded;
 }
-/// What the message of such a failure ends with.
+/// End of the message of such a failure.
 inline constexpr const char* kLostSuffix = " (the device is lost)";
 
 enum Architecture : unsigned { kKepler = 2, kMaxwell, kPascal, kVolta, kTuring, kAmpere, kAda, kHopper };
@@ -57,7 +57,8 @@ union Value {
   int si;
   unsigned short us;
 };
-/// The number in a Value by its NVML value type (0 double, 1 uint, 2 ulong, 3 ull, 4 sll, 5 sint, 6 ushort).
+/// Returns the number in a Value according to its NVML value type (0 double, 1 uint, 2 ulong, 3 ull, 4 sll, 5 sint, 6
+/// ushort).
 double number(const Value& value, unsigned type);
 
 struct FieldValue {
@@ -70,7 +71,7 @@ struct FieldValue {
 static_assert(sizeof(FieldValue) == 40);
 
 struct Sample {
-  unsigned long long time;  ///< us since the epoch
+  unsigned long long time;  ///< us since the Unix epoch
   Value value;
 };
 static_assert(sizeof(Sample) == 16);
@@ -95,7 +96,7 @@ struct ProcessInfo {
 };
 static_assert(sizeof(ProcessInfo) == 24);
 
-/// NVML's entry points. Optional ones are those that the installed library may lack.
+/// NVML's entry points. Optional ones may be missing in the installed library.
 struct Functions : DriverTable {
   explicit Functions(const std::string& file) : DriverTable({file}) {}
 
@@ -156,14 +157,13 @@ struct Functions : DriverTable {
   EntryPoint<int(Handle, int)> set_persistence_mode{this, "nvmlDeviceSetPersistenceMode", Need::optional};
 };
 
-/// Calls a function that may be missing: then its code is kFunctionNotFound, as that of an older driver would
-/// be.
+/// Calls a function that may be missing; then returns kFunctionNotFound, as an older driver would.
 template <class... P, class... A>
 int call(const EntryPoint<int(P...)>& function, A... arguments) {
   return function ? function(arguments...) : static_cast<int>(kFunctionNotFound);
 }
 
-/// A GPU as NVML names it. The NVML index is not the CUDA index: meet by UUID or PCI address.
+/// A GPU as enumerated by NVML. Its NVML index differs from its CUDA index: match devices by UUID or PCI address.
 struct NvmlDevice {
   unsigned index = 0;
   Handle handle = nullptr;
@@ -172,13 +172,13 @@ struct NvmlDevice {
   unsigned architecture = 0;
 };
 
-/// The library, initialised; shut down when the last owner lets go.
+/// The initialised library; shut down when its last owner is destroyed.
 class Library {
  public:
-  /// From ERGOTUNE_NVML, else libnvidia-ml.so.1; nullptr with the reason when it is not there or does not
-  /// start. Owners share one instance per library file.
+  /// Opens the library named by ERGOTUNE_NVML, else libnvidia-ml.so.1. Returns nullptr and sets `reason` if it does not
+  /// exist or cannot be initialised. Owners share one instance per library file.
   static std::shared_ptr<const Library> open(std::string* reason = nullptr);
-  /// From this file or name ("" for libnvidia-ml.so.1), whatever the environment says: for the root helper.
+  /// Opens this file or name ("": libnvidia-ml.so.1) independently of the environment; for the root helper.
   static std::shared_ptr<const Library> open_file(const std::string& file, std::string* reason = nullptr);
   ~Library();
   Library(const Library&) = delete;
@@ -188,12 +188,11 @@ class Library {
   const Functions* operator->() const { return &functions_; }
   std::string error(int code) const;
   const std::string& driver_version() const { return driver_version_; }
-  /// Every GPU that answers, in NVML's order.
+  /// All GPUs that respond, in NVML's order.
   const std::vector<NvmlDevice>& gpus() const { return gpus_; }
-  /// By index ("0"), UUID ("GPU-...", a unique beginning is enough) or PCI address; nullptr when there is
-  /// none.
+  /// Finds a GPU by index ("0"), UUID ("GPU-...", or a unique prefix) or PCI address; returns nullptr if there is none.
   const NvmlDevice* find(const std::string& name) const;
-  /// By UUID, else by PCI address (any spelling); nullptr when neither is known here.
+  /// Finds a GPU by UUID, else by PCI address (any notation); returns nullptr if neither is known.
   const NvmlDevice* match(const std::string& uuid, const std::string& pci_address) const;
 
  private:

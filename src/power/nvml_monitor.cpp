@@ -1,5 +1,4 @@
-// What an NVIDIA GPU is doing beside its power: clocks, temperature, limits, why it is slowed, who else is
-// on it.
+// State of an NVIDIA GPU: clocks, temperature, limits, throttle reasons, and other processes that use it.
 #include <unistd.h>
 
 #include <algorithm>
@@ -43,7 +42,7 @@ class NvmlMonitor : public DeviceMonitor {
     state.memory_clock_mhz = value(nvml.clock_info, static_cast<int>(nvml::kMemoryClock));
     state.temperature_c = temperature();
     if (const auto milliwatts = value(nvml.enforced_power_limit)) state.power_limit_w = *milliwatts * 1e-3;
-    // Not nvmlDeviceGetPowerUsage alone: an average over a second would lag the rest of this state.
+    // nvmlDeviceGetPowerUsage may be an average over a second, which lags behind the other values.
     if (const auto milliwatts = value(nvml.power_usage); milliwatts && *milliwatts > 0)
       state.power_w = *milliwatts * 1e-3;
     unsigned long long bits = 0;
@@ -55,7 +54,7 @@ class NvmlMonitor : public DeviceMonitor {
   }
 
  private:
-  /// The plain call is deprecated in CUDA 13; the versioned one is missing before it.
+  /// The original call is deprecated in CUDA 13; the versioned one does not exist in earlier versions.
   std::optional<double> temperature() const {
     const auto& nvml = library_->functions();
     nvml::Temperature versioned{nvml::kTemperatureVersion1};
@@ -65,8 +64,8 @@ class NvmlMonitor : public DeviceMonitor {
     return std::nullopt;
   }
 
-  /// Compute processes that are not of our session. In a container the driver names processes by the host's
-  /// numbers: then a single one that we cannot see may well be ourselves, and nothing is claimed.
+  /// Returns compute processes of other sessions. In a container the driver reports process ids of the host: a single
+  /// unknown one may be this process, so the result is then nullopt.
   std::optional<std::vector<int>> foreign() const {
     const auto& nvml = library_->functions();
     if (!nvml.compute_processes) return std::nullopt;
@@ -89,8 +88,8 @@ class NvmlMonitor : public DeviceMonitor {
         others.push_back(pid);
         continue;
       }
-      // Workers of ours run in process groups of their own but in our session; a session that began outside of our
-      // container reads 0, for them as for us.
+      // Workers run in separate process groups but in this session; a session that began outside of the container reads
+      // 0 for both.
       if (getsid(pid) == getsid(0) && is_relative(pid)) continue;
       others.push_back(pid);
     }
@@ -99,14 +98,15 @@ class NvmlMonitor : public DeviceMonitor {
   }
 
   static pid_t parent_of(pid_t pid) {
-    // /proc/<pid>/stat: "pid (name) state ppid ..."; the name may hold anything, so start after the last ')'.
+    // /proc/<pid>/stat: "pid (name) state ppid ..."; the name may contain any character, so parsing starts after the
+    // last ')'.
     const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat").value_or("");
     pid_t parent{};
     std::sscanf(stat.substr(stat.rfind(')') + 1).c_str(), " %*c %d", &parent);
     return parent;
   }
-  /// Below us (who may be the first process of a container), below who started us (unless that is the first process,
-  /// the parent of all orphans), or above us.
+  /// True for descendants of this process (which may be the first process of a container) or of its parent (unless that
+  /// is the first process, the parent of all orphans), and for ancestors.
   static bool is_relative(pid_t pid) {
     auto above = [](pid_t low, pid_t high) {
       for (int depth = 0; low > 0 && depth < 64; ++depth, low = parent_of(low))

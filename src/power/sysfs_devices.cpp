@@ -9,7 +9,7 @@ namespace ergotune {
 namespace {
 
 std::string pci_address_of(const Sysfs& sysfs, const std::filesystem::path& device) {
-  // "PCI_SLOT_NAME=0000:03:00.0" in uevent, else where the link "device" points to
+  // "PCI_SLOT_NAME=0000:03:00.0" in uevent, else the target of the link "device"
   const std::string uevent = sysfs.read(device / "uevent").value_or("");
   const std::string_view key = "PCI_SLOT_NAME=";
   if (const auto at = uevent.find(key); at != std::string::npos)
@@ -44,7 +44,7 @@ std::filesystem::path tegra_devfreq(const Sysfs& sysfs) {
     const auto folder = std::filesystem::path(kDevfreq) / entry;
     const std::string name = device_tree_text(sysfs, folder / "device/of_node/name");
     if (std::find(names.begin(), names.end(), name) != names.end()) return folder;
-    // JetPack 7 on Thor names the device itself instead.
+    // On Thor, JetPack 7 uses a different name.
     if (entry.find("gpu-gpc-0") != std::string::npos) return folder;
   }
   return {};

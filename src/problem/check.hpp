@@ -1,12 +1,12 @@
-// What is known to be wrong of a problem before anything runs.
+// Checks of a problem that need no device.
 #pragma once
 
 #include "ergotune/problem.hpp"
 
 namespace ergotune {
 
-/// What is checked of every file, of a problem that was made or changed in memory: names, and the values of parameters.
-/// Throws UserError.
+/// Checks the names used in expressions and the values of parameters. For problems that were read from a file as well
+/// as for those made or changed in memory. Throws UserError.
 void check_problem(const Problem& problem);
 
 }  // namespace ergotune

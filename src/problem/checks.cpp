@@ -95,7 +95,7 @@ void check_kernel(const Kernel& kernel, const Names& constants, const Names& all
   }
 }
 
-/// Templates of a program see its folders besides.
+/// Checks a program's templates, which may use its folders in addition to `names`.
 void check_program(const Program& program, const Problem& problem, Names names) {
   for (const std::string_view folder : kProgramFolders) {
     if (names.knows(folder))
@@ -152,7 +152,7 @@ void check_metrics(const Problem& problem, Names names) {
                 : fmt::format("metric \"{}\" uses \"{}\", which stands further down: a metric uses earlier ones",
                               metric.name, name),
             place_in(metric.expression, name));
-      // Observers may bring quantities of any name, so only what looks like a slip is one.
+      // Observers may add quantities with any name, so an unknown name is an error only if it resembles a known one.
       if (names.knows(name) || nearest_name(name, names.list()).empty()) continue;
       check(metric.expression, names, fmt::format("metric \"{}\"", metric.name));
     }
@@ -160,7 +160,7 @@ void check_metrics(const Problem& problem, Names names) {
   }
 }
 
-/// A kernel's own parameter reaches its source without the kernel's name, where another of that name would meet it.
+/// A kernel's own parameter becomes a macro without the kernel's name, so that it must not equal another name there.
 void check_distinct(const Problem& problem) {
   for (const Parameter& parameter : problem.parameters) {
     const std::string macro = parameter.name.substr(parameter.name.find('.') + 1);  // npos + 1 is 0
@@ -198,7 +198,7 @@ void check_plans(const Problem& problem, const Names& parameters) {
   }
 }
 
-/// Counts of buffers that only need constants of the file.
+/// Checks the counts of buffers whose expressions use only constants of the file.
 void check_counts(const Problem& problem) {
   for (const Kernel& kernel : problem.kernels)
     for (const Argument& argument : kernel.arguments) {

@@ -1,4 +1,4 @@
-// What can be known to be wrong before anything runs: names that mean nothing where they stand.
+// Checks of a problem that need no device: unknown names, counts, ranges.
 #pragma once
 
 #include <string_view>
@@ -8,25 +8,26 @@
 
 namespace ergotune {
 
-/// Throws a UserError, with place and nearest valid name, for the first name in an expression that is neither
-/// a constant nor a parameter visible there (nor a device property).
+/// Throws UserError, with its place and the nearest valid name, for the first name in an expression that is neither a
+/// constant nor a parameter visible there nor a device property.
 void check_names(const Problem& problem);
 
-/// A count of elements or bytes; throws UserError for what is no whole number, `what` says of what.
+/// Returns a number of elements or bytes. Throws UserError if `value` is not a whole number; `what` names the count in
+/// the message.
 std::int64_t whole_count(const Value& value, const std::string& what, const SourcePlace& place);
 
-/// range(start, stop, step) with one to three arguments; throws UserError. Without names the values
-/// themselves are filled in.
+/// Reads range(start, stop, step), with one to three arguments, into `parameter`. If all bounds are known integers, the
+/// values are stored instead of the range. Throws UserError.
 void read_range(std::string_view text, const SourcePlace& place, Parameter& parameter);
 
-/// The texts between the commas of `text` that stand outside brackets and quotes, with their offsets.
+/// Splits `text` at commas outside of brackets and quotes; each piece has its offset in `text`.
 struct Piece {
   std::string_view text;
   std::size_t offset = 0;
 };
 std::vector<Piece> split_arguments(std::string_view text);
 
-/// `place` moved `offset` columns to the right.
+/// Returns `place` moved right by `offset` columns.
 SourcePlace shifted(SourcePlace place, std::size_t offset);
 
 }  // namespace ergotune

@@ -1,4 +1,4 @@
-// What can be known to be wrong with the steps of a workload before anything runs.
+// Checks of the steps of a workload that need no device.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using Kind = Step::Kind;
 
-/// The variables of the loops around each kernel's launches.
+/// Collects, for each kernel, the variables of the loops around its launches.
 void collect(const std::vector<Step>& steps, std::vector<std::string>& around,
              std::vector<std::set<std::string>>& seen) {
   for (const Step& step : steps) {
@@ -68,7 +68,7 @@ class WorkloadCheck {
     steps(step.steps);
   }
 
-  /// What an expression of constants comes to; nullopt where it needs more.
+  /// Returns the value of an expression that uses only constants; nullopt for other expressions.
   std::optional<double> value_of(const Expression& expression) const {
     for (const std::string& name : expression.names())
       if (!problem_.constants.contains(name)) return std::nullopt;

@@ -1,4 +1,4 @@
-// Names that only compiled code has a value for: registers, occupancy, static_fma ...
+// Names whose values are properties of the compiled code: registers, occupancy, static_fma ...
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace ergotune {
 
-/// Those that a restriction names and that are no parameter or constant of the problem; empty for a restriction that
-/// the space can be built with.
+/// Returns the properties of compiled code that a restriction uses, except names of the problem's own parameters and
+/// constants. Empty if the restriction can be applied when the space is built.
 std::vector<std::string> code_names_in(const Problem& problem, const Restriction& restriction);
-/// Whether a restriction, a metric, the objective or a plan's stage names instructions of the compiled code (static_fma
-/// ...).
+/// True if a restriction, a metric, the objective or a plan's stage uses instruction counts of the compiled code
+/// (static_fma ...).
 bool names_instructions(const Problem& problem);
-/// The restrictions that the space can be built with.
+/// Returns the restrictions that can be applied when the space is built.
 std::vector<Restriction> restrictions_of_space(const Problem& problem);
 
 }  // namespace ergotune

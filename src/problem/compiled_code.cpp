@@ -3,7 +3,7 @@
 namespace ergotune {
 namespace {
 
-/// Behind comments of either kind and blanks.
+/// Returns the first line after leading white space and comments (// and block comments).
 std::string_view first_line_of(std::string_view text) {
   while (!text.empty()) {
     const std::size_t begin = text.find_first_not_of(" \t\r\n");

@@ -1,11 +1,12 @@
-// Code that is compiled already, where a source is expected.
+// Recognises compiled code given in place of a source.
 #pragma once
 
 #include <string_view>
 
 namespace ergotune {
 
-/// A CUDA code object (cubin, fatbin) or PTX: it is loaded as it is, and no macro or option changes it.
+/// True for a CUDA code object (cubin, fatbin) or PTX. Such code is loaded unchanged; macros and compiler options do
+/// not apply.
 bool is_compiled_code(std::string_view text);
 
 }  // namespace ergotune

@@ -1,5 +1,5 @@
-// What of a problem determines the results of its configurations: how a session finds what was measured
-// before.
+// The identity of a problem: everything that determines the results of its configurations. Sessions find earlier
+// results by it.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace ergotune {
 
-/// A document that is the same for two problems exactly when the results of one hold for the other, device
-/// and conditions of measuring apart: kernels, arguments, launch, options, constants, parameters and
-/// restrictions, verification.
+/// Returns a document that is equal for two problems exactly when the results of one are valid for the other, on the
+/// same device and with the same measurement settings. It covers kernels, arguments, launch, options, constants,
+/// parameters, restrictions and verification.
 ///
-/// Of files their contents count, wherever they lie and however they are named: sources and what they include
-/// (without comments in C-like languages), files that fill buffers, expected outputs. They are read now.
-/// Names of files and of the problem, places, descriptions, settings, objective, metrics, plans and observers do not
-/// count (what determines results among settings and observers is part of a session's conditions), nor does how a
-/// number or an expression is written. The order of parameters counts: stored configurations are lists of values.
+/// Files count by their contents, not by their names or places, and are read by this call: sources and the files that
+/// they include (without comments in C-like languages), files that fill buffers, and expected outputs. Names of files
+/// and of the problem, places, descriptions, settings, objective, metrics, plans and observers are left out (settings
+/// and observers that determine results belong to the session's measurement settings), as is the spelling of numbers
+/// and expressions. The order of parameters matters, because stored configurations are lists of values.
 ///
-/// Functions given in memory (Python) cannot be compared; they decide what is in the space, not how it
-/// performs.
+/// Functions given in memory (Python) cannot be compared and are left out; they decide which configurations are in the
+/// space, not how these perform.
 std::string identity_of(const Problem& problem);
 
 }  // namespace ergotune

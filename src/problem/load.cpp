@@ -13,7 +13,7 @@ namespace ergotune {
 ProblemFile load_problem(const std::filesystem::path& file) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) {
-    // what `ergotune capture` writes
+    // a folder written by `ergotune capture`
     if (std::filesystem::exists(file / "problem.toml", error)) return load_problem(file / "problem.toml");
     throw UserError("this is a folder without a problem.toml; name the problem file in it", {file.string(), 0, 0});
   }
@@ -28,7 +28,7 @@ ProblemFile load_problem(const std::filesystem::path& file) {
 
 namespace {
 
-/// What a file is instead of a problem file, with what to do; empty where nothing tells.
+/// Recognises files that are not problem files; returns what the file is and what to do, or an empty string.
 std::string something_else(std::string_view text) {
   if (text.starts_with("SQLite format 3"))
     return "this is a store of results; \"ergotune show\" and \"ergotune report\" read it, and to go on tuning name "

@@ -1,4 +1,4 @@
-// Names that expressions may use where they stand, in the words of the message when they use another.
+// The names that an expression may use at its place; error messages list them.
 #pragma once
 
 #include <string>
@@ -20,17 +20,17 @@ class Names {
   std::vector<std::string> names_;
 };
 
-/// Where `name` stands in an expression: its own place in the text, as far as that can be told.
+/// Returns the place of `name` within an expression; if it cannot be determined, the place of the expression.
 SourcePlace place_in(const Expression& expression, std::string_view name);
-/// Throws a UserError for the first name that is not known; `what` says where it stands.
+/// Throws UserError for the first unknown name; `what` describes the expression in the message.
 void check(const Expression& expression, const Names& names, const std::string& what);
 void check(const Template& text, const Names& names, const std::string& what);
 
 // checks_workload.cpp
-/// `names` (constants and parameters) and what the kernel's own expressions see besides: its parameters without its
-/// name, the variables of loops around it.
+/// Returns `names` (constants and parameters) and the names that only the kernel's own expressions may use: its
+/// parameters without the kernel's name, and the variables of loops around it.
 Names names_inside(const Problem& problem, std::size_t kernel, const Names& names);
-/// Throws a UserError for steps that name what is not there, that no round can be made of, or that never end.
+/// Throws UserError for steps that refer to unknown names, that cannot form an iteration, or that never end.
 void check_workload(const Problem& problem, const Names& names);
 
 }  // namespace ergotune

@@ -10,7 +10,7 @@
 namespace ergotune {
 
 Template literal_template(std::string_view text) {
-  // Braces that are meant as they stand become expressions that say them.
+  // Literal double braces are replaced by expressions that evaluate to them.
   std::string escaped;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '{' && i + 1 < text.size() && text[i + 1] == '{') {

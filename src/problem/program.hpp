@@ -1,4 +1,4 @@
-// A whole program as what is tuned: [program] of a problem file (docs/programs.md).
+// A whole program as the object of tuning: [program] of a problem file (docs/programs.md).
 #pragma once
 
 #include <filesystem>
@@ -12,61 +12,62 @@
 
 namespace ergotune {
 
-/// A file that is written before something runs.
+/// A file that is written before a build or a run.
 struct ProgramFile {
-  std::string name;  ///< relative to the folder it is written in, and below it
+  std::string name;  ///< path relative to, and inside of, the folder into which it is written
   Template text;
 };
 
-/// What a run leaves, held against what is right.
+/// Comparison of an output of a run with a reference.
 struct ProgramComparison {
-  Template file;  ///< relative to the working folder; empty: the standard output
+  Template file;  ///< relative to the working folder; empty: standard output
   std::filesystem::path reference;
-  /// Given: words that are numbers in both may differ by so much; else every byte counts.
+  /// If given: tolerances for words that are numbers in both files; else the files must be equal byte for byte.
   std::optional<double> absolute_tolerance, relative_tolerance;
 };
 
-/// Texts are templates over parameters, constants and the folders below. No shell sees them.
+/// A program to tune. Strings are templates over parameters, constants and kProgramFolders. Commands run without a
+/// shell.
 struct Program {
   std::vector<Template> command;
-  std::map<std::string, Template> environment;  ///< added to ergotune's own, for the run
-  /// Where it runs; not given: where it was built, else beside the problem file.
+  std::map<std::string, Template> environment;  ///< added to ergotune's environment for the run
+  /// Working folder of the run; nullopt: the build's folder, else the folder of the problem file.
   std::optional<Template> folder;
-  /// Commands that run once for each different text of theirs (and of build_files), in a folder of its own that is
-  /// kept.
+  /// Build commands. They run once for each distinct text of the commands and of build_files, in a separate folder that
+  /// is kept.
   std::vector<std::vector<Template>> build;
-  std::vector<ProgramFile> build_files;  ///< written into the build's folder before it
-  std::vector<ProgramFile> files;        ///< written into the run's folder before each configuration
-  /// What besides command and build determines results: files, and folders with all that is in them.
+  std::vector<ProgramFile> build_files;  ///< written into the build's folder before the build
+  std::vector<ProgramFile> files;        ///< written into the run's folder before the run of each configuration
+  /// Files and folders (with all their contents) that determine results in addition to `command` and `build`.
   std::vector<std::filesystem::path> sources;
-  /// Quantities by name: a regular expression (ECMAScript) with one group, the number. Looked for in each line of
-  /// standard output and error; the last match counts.
+  /// Regular expressions (ECMAScript) by name of quantity, each with one group that matches the number. They are
+  /// matched against each line of standard output and standard error; the last match counts.
   std::map<std::string, std::string> output;
-  std::vector<Template> check_command;  ///< must end with 0; sees the output in the file {{run}}/stdout
+  std::vector<Template> check_command;  ///< must exit with 0; finds the output in the file {{run}}/stdout
   std::string check_pattern;            ///< must match a line of the output
   std::optional<ProgramComparison> compare;
-  /// What an exit code other than 0 says: a Status by name, "ok" too.
+  /// Meaning of exit codes other than 0: the name of a Status, which may be "ok".
   std::map<int, std::string> exit_status;
-  double time_limit = 0;  ///< s of one run; 0: RunConfig::time_limit
+  double time_limit = 0;  ///< time limit of one run, s; 0: RunConfig::time_limit
   SourcePlace place;
 };
 
-/// Names that templates of a program see besides: the problem file's folder, the build's, the run's.
+/// Additional names for templates of a program: the folders of the problem file, of the build and of the run.
 inline constexpr std::string_view kProgramFolders[] = {"folder", "build", "run"};
 
-/// A template that is this text, whatever stands in it.
+/// Returns a template that renders to exactly `text`, even if it contains braces.
 Template literal_template(std::string_view text);
 
-/// Where the program itself is: as a shell would find it from `folder`; empty where it is not there (yet).
+/// Returns the path of an executable, searched as a shell in `folder` would; empty if it does not exist (yet).
 std::filesystem::path find_program(const std::string& name, const std::filesystem::path& folder);
 
-/// The folder where a problem file lies, absolute: where relative paths of its program begin.
+/// Returns the absolute folder of a problem file, against which the program's relative paths are resolved.
 std::filesystem::path home_of(const std::filesystem::path& problem_file);
 
-/// A text as far as it is known without a configuration (it names nothing but {{folder}}); empty where it is not.
+/// Renders a template that uses no name but {{folder}}; returns an empty string for other templates.
 std::string known_text(const Template& text, const std::filesystem::path& folder);
 
-/// Its names of statuses for exit_status.
+/// Returns the names of statuses that exit_status accepts.
 const std::vector<std::string>& exit_status_names();
 
 }  // namespace ergotune

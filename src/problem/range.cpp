@@ -1,4 +1,4 @@
-// range(...) in its written form.
+// Parses and expands range(...).
 #include <fmt/format.h>
 
 #include "base/text.hpp"
@@ -8,10 +8,10 @@ namespace ergotune {
 
 namespace {
 
-// More values than this in one parameter is a slip of the pen, not a wish.
+// A parameter with more values than this is taken for a mistake.
 constexpr std::int64_t kLongestRange = 1'000'000;
 
-/// Values of a range whose bounds are known integers; false when they are not integers.
+/// Expands a range whose bounds are known integers; returns false for other ranges.
 bool expand(const DependentRange& range, const SourcePlace& place, Parameter& parameter) {
   const Value start = range.start.evaluate(Constants{}), stop = range.stop.evaluate(Constants{}),
               step = range.step.evaluate(Constants{});
@@ -62,7 +62,7 @@ std::vector<Piece> split_arguments(std::string_view text) {
       begin = i + 1;
     }
   }
-  // Python allows a comma after the last one.
+  // Python allows a trailing comma.
   if (!trimmed(text.substr(begin)).empty() || pieces.empty()) pieces.push_back({text.substr(begin), begin});
   return pieces;
 }

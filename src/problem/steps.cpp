@@ -45,7 +45,7 @@ void flatten(std::vector<Step>& steps) {
   }
 }
 
-/// A concurrent step of one branch is left as that branch.
+/// Removes the launches of other kernels. A concurrent step with one remaining branch becomes a group.
 void keep_only(std::vector<Step>& steps, const std::vector<std::size_t>& kernels) {
   const auto kept = [&](std::size_t kernel) {
     return std::find(kernels.begin(), kernels.end(), kernel) != kernels.end();
@@ -54,7 +54,7 @@ void keep_only(std::vector<Step>& steps, const std::vector<std::size_t>& kernels
   for (Step& step : steps) {
     keep_only(step.steps, kernels);
     if (step.kind != Step::Kind::concurrent) continue;
-    // Branches of swaps alone launch nothing.
+    // Branches that only swap buffers launch nothing.
     std::erase_if(step.steps, [](const Step& branch) { return !launches_any(branch); });
     step.order = {};
     if (step.steps.size() < 2) step.kind = Step::Kind::group;

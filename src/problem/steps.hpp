@@ -1,4 +1,4 @@
-// Kernels of a workload, and its steps run otherwise.
+// Adds kernels to a workload, and derives variants of its steps.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace ergotune {
 
-/// Begins a kernel: the problem's first where that is still empty, else a further one. Its own parameters are called
-/// "NAME.BLOCK". Throws UserError for a name that is taken or cannot be one.
+/// Adds a kernel: uses the problem's first kernel if that is still empty, else appends one. The kernel's own parameters
+/// are named "NAME.BLOCK". Throws UserError for an invalid or duplicate name.
 Kernel& add_kernel(Problem& problem, const std::string& name);
 
-/// The same launches with nothing side by side.
+/// Returns the same launches without concurrency.
 std::vector<Step> steps_in_sequence(const Problem& problem);
-/// The launches of some kernels, side by side as they are given.
+/// Returns the launches of the given kernels only, with their concurrency.
 std::vector<Step> steps_of_kernels(const Problem& problem, const std::vector<std::size_t>& kernels);
-/// The launches of one kernel alone, as many and as large as in the round.
+/// Returns the launches of one kernel only, as many and of the same size as in the iteration.
 std::vector<Step> steps_alone(const Problem& problem, std::size_t kernel);
 
 }  // namespace ergotune

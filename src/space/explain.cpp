@@ -1,4 +1,4 @@
-// What each restriction does, and which of them leave nothing.
+// Effects of restrictions, and contradictions between them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -19,7 +19,7 @@
 namespace ergotune {
 namespace {
 
-/// NaN when it gets too large to count.
+/// Returns NaN if the space is too large to count.
 double count_with(const std::vector<Parameter>& parameters, const std::vector<Restriction>& restrictions,
                   const SpaceOptions& options) {
   try {
@@ -48,7 +48,7 @@ void run_all(const std::vector<std::function<void()>>& tasks, unsigned threads) 
   try {
     for (unsigned i = 1; i < std::min<std::size_t>(threads, tasks.size()); ++i) others.emplace_back(work);
   } catch (const std::system_error&) {
-    // fewer do it as well
+    // fewer threads suffice
   }
   work();
   for (auto& thread : others) thread.join();
@@ -76,7 +76,7 @@ std::vector<RestrictionEffect> SearchSpace::explain() const {
       effects[r].redundant = effects[r].removed_only_by_it == 0;
     });
   }
-  // a user's functions need not bear being called from several threads
+  // functions given by a user need not be thread-safe
   const bool functions =
       std::any_of(all.begin(), all.end(),
                   [](const auto& restriction) { return static_cast<bool>(restriction.function); }) ||
@@ -90,8 +90,7 @@ std::vector<RestrictionEffect> SearchSpace::explain() const {
 std::string SearchSpace::why_empty() const {
   if (!empty()) return fmt::format("the search space is not empty: it has {} configurations", size());
   if (state_->restrictions.empty()) return "there are no configurations";
-  // drop restrictions one by one as long as the space stays empty: what is left contradicts itself, and no
-  // part of it
+  // removes restrictions one by one as long as the space stays empty; the remaining ones contradict each other
   auto remaining = state_->restrictions;
   for (std::size_t r = remaining.size(); r-- > 0 && !remaining.empty();) {
     auto fewer = remaining;

@@ -1,4 +1,4 @@
-// Neighbours of a configuration, found by walking the diagram beside the configuration's own path.
+// Finds the neighbours of a configuration by walking the diagram next to the configuration's path.
 #include <algorithm>
 
 #include "space/search_space_state.hpp"
@@ -8,15 +8,15 @@ namespace {
 
 using Positions = std::span<const std::uint32_t>;
 
-/// The chains, and where each parameter lies in them.
+/// The chains, and the position of each parameter in them.
 struct ChainPositions {
   const std::vector<Diagram>& chains;
   const std::vector<std::uint32_t>& chain_of;
   const std::vector<std::uint32_t>& level_of;
 };
 
-// Index of the configuration that has `values` from parameter p on, given where the walk stands; false when
-// there is none. `index` holds the part of the index before p.
+// Returns the index of the configuration that has `values` from parameter p on, starting from `cursor`; returns false
+// if it does not exist. `index` holds the part of the index before p.
 bool finish_walk(const ChainPositions& places, Positions values, std::size_t p, SpaceCursor cursor,
                  std::uint64_t& index) {
   Diagram::Edge edge;
@@ -31,7 +31,7 @@ bool finish_walk(const ChainPositions& places, Positions values, std::size_t p, 
   return true;
 }
 
-// All configurations within one position of `values` in every parameter, in order of their index.
+// Collects all configurations within one position of `values` in each parameter, in the order of their indices.
 void collect_adjacent(const ChainPositions& places, Positions values, std::size_t p, const SpaceCursor& cursor,
                       std::uint64_t index, std::vector<ConfigurationIndex>& out) {
   if (p == values.size()) {
@@ -51,7 +51,7 @@ void collect_adjacent(const ChainPositions& places, Positions values, std::size_
   }
 }
 
-// The edges of a node that a neighbour may take in place of the one to `own`.
+// Visits the edges of a node that a neighbour may take instead of the one to `own`.
 template <class F>
 void for_each_alternative(const Diagram& chain, std::size_t level, Diagram::Node node, std::uint32_t own, bool strictly,
                           F f) {
@@ -68,7 +68,7 @@ void for_each_alternative(const Diagram& chain, std::size_t level, Diagram::Node
   }
 }
 
-// One chain: the walk beside the path ends where both meet in the same node.
+// A single chain: a walk next to the path ends where both reach the same node.
 void single_chain(const Diagram& chain, Positions values, ConfigurationIndex index, bool strictly,
                   std::vector<ConfigurationIndex>& out) {
   constexpr std::size_t kInline = 64;
@@ -77,7 +77,7 @@ void single_chain(const Diagram& chain, Positions values, ConfigurationIndex ind
   std::vector<Diagram::Node> heap_nodes;
   std::vector<std::uint64_t> heap_before;
   Diagram::Node* nodes = inline_nodes.data();
-  std::uint64_t* before = inline_before.data();  // the part of the index from the first p parameters
+  std::uint64_t* before = inline_before.data();  // part of the index from the first p parameters
   const std::size_t dimensions = values.size();
   if (dimensions > kInline) {
     heap_nodes.resize(dimensions + 1);

@@ -1,4 +1,4 @@
-// Samples of a search space: without replacement, spread as a Latin hypercube, and of low discrepancy.
+// Samples of a search space: without replacement, Latin hypercube, and low-discrepancy.
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -13,7 +13,7 @@ std::vector<ConfigurationIndex> SearchSpace::sample_distinct(std::size_t count, 
   const std::uint64_t wanted = std::min<std::uint64_t>(count, total);
   std::vector<ConfigurationIndex> result;
   result.reserve(wanted);
-  if (total <= 4 * wanted) {  // the first part of a shuffle
+  if (total <= 4 * wanted) {  // the beginning of a shuffle
     std::vector<ConfigurationIndex> all(total);
     for (std::uint64_t i = 0; i < total; ++i) all[i] = i;
     for (std::uint64_t i = 0; i < wanted; ++i) {
@@ -32,8 +32,8 @@ std::vector<ConfigurationIndex> SearchSpace::sample_distinct(std::size_t count, 
 
 namespace {
 
-// Moves a point of the value positions to the nearest configuration that is not taken yet; where that is
-// taken, to a configuration near it, or to any.
+// Moves a point in value positions to the nearest configuration that is not taken; if that is taken, to a configuration
+// near it, or to any.
 class Spreader {
  public:
   Spreader(const SearchSpace& space, Random& random) : space_(space), random_(random) {}
@@ -64,7 +64,7 @@ class Spreader {
   std::vector<ConfigurationIndex> neighbours_, result_;
 };
 
-// A share of [0, 1) as a position: each of n values has an interval of 1/n around it.
+// Converts a share of [0, 1) to a position: each of n values has an interval of length 1/n around it.
 double to_position(double share, std::size_t values) { return share * static_cast<double>(values) - 0.5; }
 
 std::vector<std::uint32_t> first_primes(std::size_t count) {
@@ -95,8 +95,8 @@ std::vector<ConfigurationIndex> SearchSpace::latin_hypercube(std::size_t count, 
   return spreader.take();
 }
 
-// Halton's sequence with a random permutation of the digits per dimension: without it the higher dimensions
-// are correlated at the sample sizes used here.
+// Halton's sequence with a random permutation of the digits per dimension; without it, the higher dimensions are
+// correlated at the sample sizes used here.
 std::vector<ConfigurationIndex> SearchSpace::low_discrepancy(std::size_t count, Random& random) const {
   const std::size_t wanted = static_cast<std::size_t>(std::min<std::uint64_t>(count, size()));
   const auto primes = first_primes(dimensions());
@@ -105,7 +105,7 @@ std::vector<ConfigurationIndex> SearchSpace::low_discrepancy(std::size_t count, 
   for (std::size_t p = 0; p < digit.size(); ++p) {
     digit[p].resize(primes[p]);
     for (std::uint32_t d = 0; d < primes[p]; ++d) digit[p][d] = d;
-    random.shuffle(std::span(digit[p]).subspan(1));  // 0 stays: the infinite tail of leading zeros must stay zero
+    random.shuffle(std::span(digit[p]).subspan(1));  // 0 is fixed, since the infinite tail of zeros must stay zero
     shift[p] = random.uniform();
   }
   Spreader spreader(*this, random);
@@ -124,9 +124,9 @@ std::vector<ConfigurationIndex> SearchSpace::low_discrepancy(std::size_t count, 
 
 namespace {
 
-// Branch and bound over one chain: children are tried nearest first; what remains costs at least the distance
-// to the nearest value of each remaining parameter, and a node reached before at no greater cost cannot do
-// better.
+// Branch and bound over one chain: children are tried nearest first. The remaining cost is at least the distance to the
+// nearest value of each remaining parameter, and a node that was reached before at no greater cost cannot improve the
+// result.
 class NearestWalk {
  public:
   NearestWalk(const Diagram& chain, const std::vector<Parameter>& parameters, std::span<const double> point)
@@ -160,7 +160,7 @@ class NearestWalk {
       }
     }
     const double at = point_[chain_.parameters()[level]];
-    // outwards from the point, both ways
+    // outwards from the point in both directions
     const std::uint32_t degree = chain_.degree(level, node);
     std::uint32_t low = 0, high = degree;
     while (low < high) {

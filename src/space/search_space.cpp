@@ -36,7 +36,7 @@ void SearchSpace::State::finish() {
 }
 
 namespace {
-// Writes the rows behind a node; `row` holds the values chosen so far.
+// Writes the rows of all paths from a node; `row` holds the values chosen so far.
 void write_rows(const Diagram& chain, std::size_t level, Diagram::Node node, std::size_t width,
                 std::vector<std::uint8_t>& row, std::uint8_t*& out) {
   const std::uint32_t degree = chain.degree(level, node);
@@ -57,7 +57,7 @@ void write_rows(const Diagram& chain, std::size_t level, Diagram::Node node, std
 void SearchSpace::State::materialise() {
   std::size_t widest = 0;
   for (const auto& parameter : built.parameters) widest = std::max(widest, parameter.values.size());
-  // other spaces are rare, and as quick to read from their diagram as to tabulate
+  // other spaces are rare, and reading their diagram is as fast as reading a table
   if (!single() || size == 0 || widest > 0x10000) return;
   value_width = widest <= 0x100 ? 1 : 2;
   std::vector<std::uint8_t> row(built.parameters.size() * value_width);
@@ -89,7 +89,7 @@ namespace {
 
 using Rows = std::vector<std::vector<std::uint32_t>>;
 
-/// The configurations as positions of their values, sorted, each once.
+/// Returns the configurations as positions of values, sorted and without duplicates.
 Rows rows_of(const std::vector<Configuration>& list, const std::vector<Parameter>& parameters) {
   std::vector<std::map<Value, std::uint32_t>> position_of(parameters.size());
   for (std::size_t p = 0; p < parameters.size(); ++p)
@@ -114,7 +114,7 @@ Rows rows_of(const std::vector<Configuration>& list, const std::vector<Parameter
   return rows;
 }
 
-/// A trie of sorted rows; assembling chains then shares what is alike.
+/// Returns a trie of sorted rows; assembling chains then merges equal parts.
 Layers trie_of(const Rows& rows, std::size_t dimensions) {
   Layers layers(dimensions);
   std::vector<std::size_t> begin{0};  // first row of each state

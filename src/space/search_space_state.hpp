@@ -1,4 +1,4 @@
-// What a SearchSpace holds, shared by the files that implement it.
+// The state of a SearchSpace, shared by the files that implement it.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace ergotune {
 
 struct SearchSpace::State {
-  // as given, for explain() and why_empty()
+  // as given to build(), for explain() and why_empty()
   std::vector<Parameter> given_parameters;
   std::vector<Restriction> restrictions;
   SpaceOptions options;
@@ -21,13 +21,13 @@ struct SearchSpace::State {
   BuiltSpace built;
   std::uint64_t size = 0;
   double seconds = 0;
-  /// Of each parameter: its chain, and its place in the chain.
+  /// By parameter: index of its chain, and its level within the chain.
   std::vector<std::uint32_t> chain_of, level_of;
-  /// Positions of the values, per parameter, for look-up by value.
+  /// By parameter: positions of its values, for lookup by value.
   std::vector<std::map<Value, std::uint32_t>> position_of;
   std::map<std::string, std::uint32_t, std::less<>> index_of_name;
 
-  /// Rows of positions, `value_width` bytes each, when materialised.
+  /// If materialised: rows of positions, `value_width` bytes per position.
   std::vector<std::uint8_t> table;
   std::size_t value_width = 0;
 
@@ -36,7 +36,7 @@ struct SearchSpace::State {
   bool single() const { return built.chains.size() == 1; }
 };
 
-/// Where a walk through all chains stands: the node in each, and the number of configurations still open.
+/// State of a walk through all chains: the node in each chain, and the number of remaining configurations.
 class SpaceCursor {
  public:
   SpaceCursor(const std::vector<Diagram>& chains, std::uint64_t size) : open_(size) {
@@ -45,12 +45,12 @@ class SpaceCursor {
   }
   Diagram::Node& node(std::size_t chain) { return heap_.empty() ? inline_[chain] : heap_[chain]; }
   Diagram::Node node(std::size_t chain) const { return heap_.empty() ? inline_[chain] : heap_[chain]; }
-  /// What the other chains contribute: configurations still open per way of this chain's node, which is at
-  /// `level`.
+  /// Returns the contribution of the other chains: remaining configurations per path from this chain's node, which is
+  /// at `level`.
   std::uint64_t others(const Diagram& chain, std::size_t number, std::size_t level) const {
     return open_ / chain.count(level, node(number));
   }
-  /// Takes an edge that leads to `level`.
+  /// Follows an edge that leads to `level`.
   void step(const Diagram& chain, std::size_t number, std::size_t level, const Diagram::Edge& edge,
             std::uint64_t others) {
     node(number) = edge.child;

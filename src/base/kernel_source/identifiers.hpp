@@ -1,4 +1,4 @@
-// The identifiers of a kernel's source, and what they show of how it uses its block.
+// Identifiers of a kernel's source, and what they reveal about its use of the thread block.
 #pragma once
 
 #include <functional>
@@ -10,17 +10,17 @@ namespace ergotune::kernel_source {
 
 using Identifiers = std::set<std::string, std::less<>>;
 
-/// Identifiers outside of comments and strings.
+/// Returns the identifiers outside of comments and strings.
 Identifiers identifiers_in(std::string_view source);
 
-/// Those of a kernel, of the functions and macros of its source that it uses, and of what stands outside of functions.
-/// All of the source where the kernel's definition is not found.
+/// Returns the identifiers of a kernel, of the functions and macros that it uses, and of the text outside of functions;
+/// of the complete source if the kernel's definition is not found.
 Identifiers identifiers_of_kernel(std::string_view source, std::string_view kernel);
 
-/// A kernel with this identifier fails, or computes something else, with another block size: barriers, local memory, a
-/// required size.
+/// True if a kernel with this identifier may fail or compute something else with another block size: barriers, local
+/// memory, a required size.
 bool relies_on_block(std::string_view identifier);
-/// Asks for the position in a block, or for its size.
+/// True if the identifier yields the position in a block or the size of a block.
 bool asks_for_block(std::string_view identifier);
 
 }  // namespace ergotune::kernel_source

@@ -15,14 +15,14 @@ std::size_t end_of_identifier(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// Where a preprocessor directive ends, its continued lines included.
+/// Returns the end of a preprocessor directive, including continued lines.
 std::size_t end_of_directive(std::string_view text, std::size_t at) {
   std::size_t end = text.find('\n', at);
   while (end != std::string_view::npos && end > 0 && text[end - 1] == '\\') end = text.find('\n', end + 1);
   return std::min(end, text.size());
 }
 
-/// Splits what stands before a body into head, name and parameters; the name is empty where it declares no function.
+/// Splits the text before a body into head, name and parameters; the name is empty if it does not declare a function.
 Function function_of(std::string_view text) {
   Function function;
   int depth = 0;
@@ -84,7 +84,7 @@ class Reader {
     return 1 + static_cast<int>(std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
   }
 
-  /// Whether its contents stand outside as well: a namespace, extern "C".
+  /// True for a namespace or extern "C", whose contents are at file scope.
   static bool is_transparent(std::string_view head) {
     if (head.find('(') != std::string_view::npos) return false;
     const std::string_view text = trimmed(head);
@@ -131,9 +131,9 @@ class Reader {
 
   const std::string text_;
   Outline outline_;
-  std::size_t begin_ = 0, body_ = 0;  // of what is being read, and of its first brace
+  std::size_t begin_ = 0, body_ = 0;  // beginning of the current item, and of its first brace
   int depth_ = 0;
-  std::string guard_;  // the name of an #ifndef on the line before
+  std::string guard_;  // name of an #ifndef on the previous line
 };
 
 }  // namespace
@@ -163,7 +163,7 @@ std::string blank_comments(std::string_view source) {
       std::size_t end = at + 1;
       while (end < source.size() && source[end] != source[at] && source[end] != '\n')
         end += source[end] == '\\' ? 2 : 1;
-      // 1'000'000 holds no character
+      // the apostrophe of 1'000'000 does not begin a character literal
       if (source[at] == '\'' && at > 0 && std::isdigit(static_cast<unsigned char>(source[at - 1]))) continue;
       blank_out(at + 1, end);
       at = std::min(end, source.size());

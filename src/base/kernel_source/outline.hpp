@@ -1,5 +1,4 @@
-// The outline of a kernel's source in C, C++, CUDA, HIP or OpenCL C: its functions and macros, found without compiling
-// it.
+// Outline of a kernel's source in C, C++, CUDA, HIP or OpenCL C: its functions and macros, found without compiling.
 #pragma once
 
 #include <string>
@@ -10,33 +9,33 @@ namespace ergotune::kernel_source {
 
 struct Function {
   std::string name;
-  std::string head;        ///< what stands before its name: "template <int N> __global__ void"
-  std::string parameters;  ///< between the parentheses
-  std::string body;        ///< with its braces; empty for a declaration
-  int line = 0;            ///< of the name, from 1
+  std::string head;        ///< text before its name: "template <int N> __global__ void"
+  std::string parameters;  ///< text between the parentheses
+  std::string body;        ///< including braces; empty for a declaration
+  int line = 0;            ///< line of the name, from 1
 };
 
 struct Macro {
   std::string name;
-  std::string value;  ///< empty where it has none
+  std::string value;  ///< empty: none
   bool takes_arguments = false;
-  bool guarded = false;  ///< inside of "#ifndef NAME": a value that the compiler is given wins
+  bool guarded = false;  ///< within "#ifndef NAME", so that a value given to the compiler takes precedence
   int line = 0;
 };
 
 struct Outline {
-  std::vector<Function> functions;  ///< definitions, in their order
+  std::vector<Function> functions;  ///< definitions in order
   std::vector<Macro> macros;
-  std::string outside;  ///< what belongs to neither
-  bool whole = true;    ///< every brace is closed: what was found can be relied on
+  std::string outside;  ///< text outside of functions and macros
+  bool whole = true;    ///< all braces are closed, so that the outline is reliable
 };
 
-/// The source with comments and the contents of strings replaced by blanks; lines and positions stay.
+/// Returns the source with comments and contents of strings replaced by blanks; lines and positions are preserved.
 std::string blank_comments(std::string_view source);
 
 Outline outline_of(std::string_view source);
 
-/// Whether the character can be part of an identifier.
+/// True if the character can be part of an identifier.
 bool in_identifier(char c);
 
 }  // namespace ergotune::kernel_source

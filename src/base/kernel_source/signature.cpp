@@ -12,7 +12,7 @@
 namespace ergotune::kernel_source {
 namespace {
 
-/// Removes a word; whether it was there.
+/// Removes a word; returns whether it was present.
 bool take_word(std::string& text, std::string_view word) {
   for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += word.size()) {
     const std::size_t end = at + word.size();
@@ -44,7 +44,7 @@ Parameter parameter_of(std::string text, bool with_name) {
   for (const std::string_view word :
        {"__restrict__", "__restrict", "restrict", "volatile", "struct", "__grid_constant__", "register"})
     take_word(text, word);
-  // "const float*" and "float const*" promise something, "float* const" does not
+  // "const float*" and "float const*" promise not to write, "float* const" does not
   std::string pointed = text.substr(0, text.find('*'));
   parameter.constant = take_word(pointed, "const");
   while (take_word(text, "const")) {
@@ -85,7 +85,7 @@ std::optional<std::vector<Parameter>> parameters_in_source(std::string_view sour
     std::size_t open = at + name.size();
     if ((at > 0 && in_identifier(source[at - 1])) || (open < source.size() && in_identifier(source[open]))) continue;
     while (open < source.size() && std::isspace(static_cast<unsigned char>(source[open]))) ++open;
-    // what comes before, up to the last statement, has __global__
+    // the text since the last statement contains __global__
     const std::size_t statement = source.find_last_of(";}", at);
     const std::string_view before = source.substr(statement == std::string_view::npos ? 0 : statement,
                                                   at - (statement == std::string_view::npos ? 0 : statement));
@@ -105,7 +105,7 @@ Demangled demangled(const std::string& symbol) {
                                                     std::free);
   Demangled result{status == 0 && text ? text.get() : symbol, symbol, {}};
   if (status != 0 || !text) return result;
-  // the list is what stands between the last parentheses of the outermost level
+  // the list is between the last parentheses of the outermost level
   const std::string& whole = result.whole;
   std::size_t open = std::string::npos;
   int depth = 0;
@@ -119,7 +119,7 @@ Demangled demangled(const std::string& symbol) {
   if (open == std::string::npos) return result;
   result.list = whole.substr(open + 1, whole.rfind(')') - open - 1);
   std::string name = whole.substr(0, open);
-  // without template arguments, return type and namespaces
+  // remove template arguments, return type and namespaces
   depth = 0;
   std::string plain;
   for (const char c : name) {

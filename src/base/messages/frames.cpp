@@ -32,7 +32,7 @@ std::string encode_frame(const FrameKind& kind, std::uint8_t type, const std::st
 }
 
 void FrameCutter::append(std::string_view bytes) {
-  // Moved to the front only when the consumed part dominates: amortised linear.
+  // Moved to the front only if at least half of the buffer is consumed, which is linear on average.
   if (start_ > 0 && start_ >= buffer_.size() / 2) {
     buffer_.erase(0, start_);
     start_ = 0;
@@ -40,7 +40,7 @@ void FrameCutter::append(std::string_view bytes) {
   buffer_.append(bytes);
 }
 
-/// Up to the first magic; what may be the beginning of one is kept.
+/// Skips to the first magic; keeps bytes that may be the beginning of one.
 void FrameCutter::skip_preamble() {
   const std::size_t found = buffer_.find(kind_.magic, start_);
   std::size_t end = found;

@@ -1,5 +1,5 @@
-// The one framing of all messages between processes of ergotune. A frame is: magic (4 bytes), version (1 byte), type (1
-// byte), two zero bytes, payload length (4 bytes), payload (base/messages/serialise.hpp).
+// Framing of all messages between processes of ergotune. A frame is: magic (4 bytes), version (1 byte), type (1 byte),
+// two zero bytes, payload length (4 bytes), payload (base/messages/serialise.hpp).
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,18 @@
 
 namespace ergotune {
 
-/// What all frames of a protocol have in common.
+/// The properties of all frames of a protocol.
 struct FrameKind {
   std::string_view magic;  ///< 4 bytes
   std::uint8_t version = 0;
-  /// Bytes of the largest payload: a length beyond it is garbage, not a message.
+  /// Maximum size of a payload in bytes; a larger length is invalid.
   std::uint32_t largest = 1u << 30;
-  SerialLimits limits = {};  ///< of what payloads hold
+  SerialLimits limits = {};  ///< of the contents of payloads
 };
 
-constexpr std::size_t kFrameHeader = 12;  ///< bytes of magic and header
+constexpr std::size_t kFrameHeader = 12;  ///< size in bytes of magic and header
 
-/// The bytes of a frame. Throws FormatError when it would be too large.
+/// Returns the bytes of a frame. Throws FormatError if it is too large.
 std::string encode_frame(const FrameKind& kind, std::uint8_t type, const std::string& payload);
 
 struct Frame {
@@ -32,7 +32,8 @@ struct Frame {
   std::string_view payload;
 };
 
-/// A message as a frame: its type is its place among the alternatives of `Message`, from 1 on. `head` comes before it.
+/// Encodes a message as a frame, whose type is the index of the message in the alternatives of `Message`, from 1.
+/// `head` precedes the message.
 template <class Message, class... Head>
 std::string encode_message(const FrameKind& kind, const Message& message, const Head&... head) {
   Writer writer(kind.limits);
@@ -41,7 +42,8 @@ std::string encode_message(const FrameKind& kind, const Message& message, const 
   return encode_frame(kind, static_cast<std::uint8_t>(message.index() + 1), writer.take());
 }
 
-/// The message of a frame. Throws FormatError for an unknown type and a payload that is not exactly one message of it.
+/// Decodes the message of a frame. Throws FormatError for an unknown type, and unless the payload is exactly one such
+/// message.
 template <class Message, class... Head>
 Message decode_message(const FrameKind& kind, const Frame& frame, Head&... head) {
   Reader reader(frame.payload, kind.limits);
@@ -51,14 +53,14 @@ Message decode_message(const FrameKind& kind, const Frame& frame, Head&... head)
   return message;
 }
 
-/// Cuts a stream of bytes that arrive in any portions into frames.
+/// Splits a stream of bytes, which arrive in portions of any size, into frames.
 class FrameCutter {
  public:
-  /// `preamble`: so many bytes that are no frame may come before the first one (what a login shell prints).
+  /// `preamble`: number of bytes that may precede the first frame (such as output of a login shell).
   explicit FrameCutter(const FrameKind& kind, std::size_t preamble = 0) : kind_(kind), preamble_(preamble) {}
   void append(std::string_view bytes);
-  /// The next whole frame, valid until the next call, or nullopt while more bytes are needed. Throws FormatError on
-  /// garbage.
+  /// Returns the next complete frame, valid until the next call; nullopt if more bytes are needed. Throws FormatError
+  /// for invalid data.
   std::optional<Frame> next();
   std::size_t held() const { return buffer_.size() - start_; }
 

@@ -59,7 +59,7 @@ void FrameStream::flush() {
       break;
     } else if (errno != EINTR) {
       broken_ = true;
-      ::shutdown(out_, SHUT_WR);  // the other end sees it now; its earlier messages are still to be read
+      ::shutdown(out_, SHUT_WR);  // the other end notices it now, but can still read earlier messages
     }
   }
   if (broken_ || unsent() == 0) {

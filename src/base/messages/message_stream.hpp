@@ -1,4 +1,4 @@
-// Messages over descriptors: a socket, or the two ends of pipes.
+// Messages over descriptors: a socket, or the ends of two pipes.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,17 @@
 
 namespace ergotune {
 
-/// The other end is gone.
+/// The other end has closed the connection.
 class Disconnected : public Error {
  public:
   Disconnected() : Error("the other end of the connection is gone") {}
 };
 
-/// Frames over descriptors. What cannot be written at once is kept until it can; only send() and wait() block.
+/// Frames over descriptors. Data that cannot be written at once is buffered; only send() and wait() block.
 class FrameStream {
  public:
-  /// Takes ownership of both descriptors, which may be the same, and makes them non-blocking; -1 for a direction that
-  /// is not used. `preamble` as FrameCutter's.
+  /// Takes ownership of both descriptors, which may be equal, and makes them non-blocking; -1: unused direction.
+  /// `preamble` as for FrameCutter.
   FrameStream(const FrameKind& kind, int in, int out, std::size_t preamble = 0);
   FrameStream(const FrameStream&) = delete;
   FrameStream& operator=(const FrameStream&) = delete;
@@ -29,17 +29,17 @@ class FrameStream {
 
   int in() const { return in_; }
   int out() const { return out_; }
-  /// The events to poll in() for, where it is out() as well.
+  /// The events for which to poll in(), including those of out() if it is the same descriptor.
   short events() const;
-  /// Writes what waits, as far as the other end reads.
+  /// Writes buffered data as far as the other end reads.
   void flush();
-  /// Bytes that wait for the other end to read.
+  /// Number of buffered bytes.
   std::size_t unsent() const { return unsent_.size() - sent_; }
-  /// The other end is gone, and all messages of it were taken.
+  /// True if the other end has closed, and all its messages were taken.
   bool ended() const { return ended_; }
-  /// Nothing that is sent reaches the other end any more.
+  /// True if the other end cannot receive any more.
   bool broken() const { return broken_; }
-  /// On host_seconds(): when bytes came last, and when a message was sent last.
+  /// Times of host_seconds() at which bytes last arrived, and at which a message was last sent.
   double heard_at() const { return heard_at_; }
   double sent_at() const { return sent_at_; }
 
@@ -47,7 +47,7 @@ class FrameStream {
   void post_frame(const std::string& frame);
   void send_frame(const std::string& frame);
   std::optional<Frame> next_frame();
-  /// False after `seconds` (negative: never) without anything to read.
+  /// Returns false if nothing can be read within `seconds` (negative: waits forever).
   bool wait(double seconds) const;
 
  private:
@@ -59,24 +59,24 @@ class FrameStream {
   double heard_at_, sent_at_;
 };
 
-/// `Message` is a type of a protocol that has, in its namespace,
+/// `Message` is the type of a protocol that defines, in its namespace,
 ///   std::string encode(const Message& message);
 ///   Message decode(const Frame& frame, std::type_identity<Message>);
 template <class Message>
 class MessageStream : public FrameStream {
  public:
   using FrameStream::FrameStream;
-  /// Queues a message and writes what can be written now.
+  /// Queues a message and writes as much as possible without blocking.
   void post(const Message& message) { post_frame(encode(message)); }
-  /// Blocks until everything is written. Throws Disconnected.
+  /// Sends a message; blocks until everything is written. Throws Disconnected.
   void send(const Message& message) { send_frame(encode(message)); }
-  /// The next message, if it has come. Throws FormatError on garbage.
+  /// Returns the next message if it has arrived. Throws FormatError for invalid data.
   std::optional<Message> next() {
     const std::optional<Frame> frame = next_frame();
     return frame ? std::optional<Message>(decode(*frame, std::type_identity<Message>())) : std::nullopt;
   }
-  /// The next message; nullopt after `seconds` without one (negative: waits for ever). Throws Disconnected at the end
-  /// of the stream and FormatError on garbage.
+  /// Returns the next message; nullopt if none arrives within `seconds` (negative: waits forever). Throws Disconnected
+  /// at the end of the stream and FormatError for invalid data.
   std::optional<Message> receive(double seconds) {
     const double deadline = host_seconds() + seconds;
     while (true) {
@@ -87,7 +87,7 @@ class MessageStream : public FrameStream {
   }
 };
 
-/// Two connected sockets, close-on-exec. Throws Error.
+/// Creates two connected sockets, close-on-exec. Throws Error.
 struct SocketPair {
   int ours = -1, theirs = -1;
 };

@@ -1,19 +1,18 @@
-// Structs as bytes and back, for messages between our own processes and files of our own. A struct says once
-// what it is made of, in a function beside it or beside its protocol:
+// Serialises structs for messages between ergotune's processes, and for its own files. A struct lists its members in a
+// function next to it or next to its protocol:
 //
 //   inline auto fields(Quantity& quantity) {
 //     auto& [value, standard_error, n, method] = quantity;
 //     return std::tie(value, standard_error, n, method);
 //   }
 //
-// The structured binding must name every member, so that one which is added and forgotten here does not
-// compile. An enumeration names its last enumerator: `constexpr Status last_value(Status) { return
-// Status::unsupported; }`.
+// The structured binding must name all members, so that a new member that is missing here is a compile error. An
+// enumeration declares its last enumerator: `constexpr Status last_value(Status) { return Status::unsupported; }`.
 //
-// Numbers lie little-endian as in memory, truth values and enumerations take their own size, text, lists and
-// maps are a 4-byte count and what they hold, optionals a truth value and what there is, variants the kind's
-// position (1 byte) and what it holds. A reader believes nothing: every length is checked before memory is
-// taken, every enumerator and truth value is one that there is.
+// Numbers are little-endian as in memory; booleans and enumerations have their own size; strings, lists and maps are a
+// 4-byte count followed by their contents; optionals are a boolean followed by the value, if any; variants are the
+// index of the alternative (1 byte) followed by its value. A reader trusts nothing: it checks all lengths before it
+// allocates memory, and all enumerators and booleans.
 #pragma once
 
 #include <algorithm>
@@ -37,18 +36,18 @@
 
 namespace ergotune {
 
-/// Bytes that are not what they should be, or a value that is too large to be written.
+/// Invalid bytes, or a value that is too large to be written.
 class FormatError : public Error {
  public:
   using Error::Error;
 };
 
-/// What a protocol allows. A writer cuts what is longer, so that an error's words always get through; a
-/// reader refuses it.
+/// Limits of a protocol. A writer truncates longer values, so that error messages always get through; a reader rejects
+/// them.
 struct SerialLimits {
-  std::size_t text = std::numeric_limits<std::size_t>::max();  ///< bytes of a text
+  std::size_t text = std::numeric_limits<std::size_t>::max();  ///< bytes of a string
   std::size_t list = std::numeric_limits<std::size_t>::max();  ///< elements of a list or map
-  bool finite = false;                                         ///< refuse infinities and what is not a number
+  bool finite = false;                                         ///< reject infinities and NaN
 };
 
 namespace serial {
@@ -65,7 +64,7 @@ concept Struct = requires(T& value) {
 class Writer {
  public:
   explicit Writer(SerialLimits limits = {}) : limits_(limits) {}
-  /// Appends them in this order. Throws FormatError for what has more than 2^32 - 1 elements.
+  /// Appends the values in order. Throws FormatError for more than 2^32 - 1 elements.
   template <class... T>
   Writer& operator()(const T&... values) {
     (put(values), ...);
@@ -108,7 +107,7 @@ class Writer {
   }
   template <serial::Struct T>
   void put(const T& value) {
-    // fields() only names the members: nothing is changed.
+    // fields() only refers to the members and changes nothing.
     std::apply([this](const auto&... members) { (*this)(members...); }, fields(const_cast<T&>(value)));
   }
   std::size_t put_count(std::size_t size, std::size_t limit) {
@@ -125,7 +124,7 @@ class Writer {
 class Reader {
  public:
   explicit Reader(std::string_view bytes, SerialLimits limits = {}) : bytes_(bytes), limits_(limits) {}
-  /// Reads what was written in this order. Throws FormatError.
+  /// Reads values in the order in which they were written. Throws FormatError.
   template <class... T>
   Reader& operator()(T&... values) {
     (get(values), ...);
@@ -137,7 +136,7 @@ class Reader {
     get(value);
     return value;
   }
-  /// The alternative at `index` of a variant whose kind was said elsewhere.
+  /// Reads the alternative at `index` of a variant whose index was transferred separately.
   template <class Variant>
   Variant take_alternative(std::size_t index) {
     Variant value;
@@ -147,7 +146,7 @@ class Reader {
     if (!find(std::make_index_sequence<std::variant_size_v<Variant>>{})) throw FormatError("a kind that there is not");
     return value;
   }
-  /// Throws FormatError when bytes are left.
+  /// Throws FormatError if unread bytes remain.
   void end() const {
     if (!bytes_.empty()) throw FormatError("bytes left over at the end");
   }
@@ -209,7 +208,7 @@ class Reader {
     bytes_.remove_prefix(size);
     return taken;
   }
-  // An element takes a byte at least: a forged count costs nothing.
+  // An element takes at least one byte, which bounds the memory for a forged count.
   std::size_t take_count(std::size_t limit) {
     const auto count = take<std::uint32_t>();
     if (count > limit || count > bytes_.size()) throw FormatError("a text or list that is longer than its bytes");

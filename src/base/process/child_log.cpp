@@ -12,7 +12,7 @@
 
 namespace ergotune {
 
-// Its number is above those that a child's standard streams and its socket take.
+// The descriptor must be above those of the child's standard streams and socket.
 ChildLog::ChildLog() {
   const int fresh = ::memfd_create("ergotune-worker-log", MFD_CLOEXEC);
   if (fresh < 0) return;

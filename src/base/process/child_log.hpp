@@ -9,16 +9,16 @@ namespace ergotune {
 
 /// How a process ended.
 struct ProcessEnding {
-  std::string words;        ///< "signal 11 (Segmentation fault)", "exit code 3"
-  int signal = 0;           ///< 0: it ended by itself
-  std::string output_tail;  ///< the end of its standard error, as far as it is about the last request
-  /// `message` with the last words below it.
+  std::string words;        ///< description: "signal 11 (Segmentation fault)", "exit code 3"
+  int signal = 0;           ///< 0: not ended by a signal
+  std::string output_tail;  ///< end of its standard error, as far as it belongs to the last request
+  /// Returns `message` followed by output_tail.
   std::string added_to(std::string message) const {
     return output_tail.empty() ? message : message + "\n" + output_tail;
   }
 };
 
-/// A child's standard error: memory, so that a crash in the middle of a word loses nothing.
+/// A child's standard error, in memory, so that nothing is lost in a crash.
 class ChildLog {
  public:
   ChildLog();
@@ -27,9 +27,9 @@ class ChildLog {
   ~ChildLog();
   int descriptor() const { return descriptor_; }
 
-  /// What is in it now is no longer of interest.
+  /// Discards the present contents.
   void begin();
-  /// Of a child with this status, as waitpid() gives it.
+  /// Returns how the child ended; `status` as returned by waitpid().
   ProcessEnding ending(int status) const;
 
  private:

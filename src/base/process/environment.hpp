@@ -1,4 +1,4 @@
-// What the environment of this process says: variables, the user's folders, how many processors it may use.
+// Environment of this process: variables, the user's folders, number of usable CPUs.
 #pragma once
 
 #include <filesystem>
@@ -6,15 +6,15 @@
 
 namespace ergotune {
 
-/// A variable's text; empty where it is not set.
+/// Returns the value of a variable; empty if it is not set.
 std::string environment_variable(const char* name);
 
-/// A folder of the user's after the XDG base directory specification: $VARIABLE/ergotune, else
-/// ~/BELOW_HOME/ergotune; relative paths count as not set. Empty where there is no home.
+/// Returns a folder of the user according to the XDG base directory specification: $VARIABLE/ergotune, else
+/// ~/BELOW_HOME/ergotune. Relative paths count as not set. Empty if there is no home directory.
 std::filesystem::path user_folder(const char* variable, const char* below_home);
 
-/// Processors that this process may run on: all of the machine's, fewer in a batch job, a container or under taskset
-/// (std::thread::hardware_concurrency counts what is online). At least 1.
+/// Returns the number of CPUs on which this process may run, at least 1. A batch job, a container or taskset may
+/// restrict it (std::thread::hardware_concurrency counts all that are online).
 unsigned usable_processors();
 
 }  // namespace ergotune

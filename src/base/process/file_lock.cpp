@@ -12,7 +12,7 @@
 namespace ergotune {
 namespace {
 
-/// Whether the open file is still the one of that name: its last holder removes it when it is done.
+/// True if the open file still has this name, since the last holder deletes it.
 bool still_there(int descriptor, const std::filesystem::path& file) {
   struct stat open {
   }, named{};
@@ -20,7 +20,8 @@ bool still_there(int descriptor, const std::filesystem::path& file) {
          open.st_dev == named.st_dev;
 }
 
-/// One that is there is not opened to be made: in a folder like /tmp the system refuses that for files of others.
+/// An existing file is opened without O_CREAT, which the system rejects for files of other users in folders such as
+/// /tmp.
 int open_or_make(const std::filesystem::path& file, bool for_all) {
   constexpr int kFlags = O_CLOEXEC | O_NOFOLLOW;
   for (int turn = 0; turn < 10; ++turn) {
@@ -62,7 +63,7 @@ bool FileLock::take(std::error_code& trouble) {
   }
   const std::string pid = fmt::format("{}\n", ::getpid());
   if (::ftruncate(descriptor_, 0) != 0 || ::pwrite(descriptor_, pid.data(), pid.size(), 0) < 0) {
-    // Only the message of others is the poorer for it.
+    // Ignored: only messages of other processes lack the process id.
   }
   return true;
 }
@@ -70,7 +71,7 @@ bool FileLock::take(std::error_code& trouble) {
 FileLock::~FileLock() {
   if (descriptor_ < 0) return;
   ::unlink(file_.c_str());
-  // a process that was forked meanwhile has the same lock: it must not keep it
+  // a child forked meanwhile shares the lock and must not keep it
   ::flock(descriptor_, LOCK_UN);
   ::close(descriptor_);
 }

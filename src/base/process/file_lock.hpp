@@ -1,5 +1,5 @@
-// A lock between processes: an advisory one of the system's (flock) on a file, which lets go of it when its holder ends
-// in any way. The file holds the holder's process id, for messages.
+// A lock between processes: an advisory lock (flock) on a file, released when its holder ends in any way. The file
+// contains the holder's process id, for messages.
 #pragma once
 
 #include <filesystem>
@@ -9,16 +9,16 @@ namespace ergotune {
 
 class FileLock {
  public:
-  /// Takes nothing yet. `for_all`: whoever on this machine comes next may take it too.
+  /// Does not take the lock yet. `for_all`: other users of this machine may take it later.
   explicit FileLock(std::filesystem::path file, bool for_all = false) : file_(std::move(file)), for_all_(for_all) {}
   ~FileLock();
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
-  /// False where another holds it. Where the file cannot be made: true with `trouble` set, and nothing is held; a file
-  /// system that has no locks counts as one that gave it.
+  /// Returns false if another process holds the lock. If the file cannot be created, returns true, sets `trouble`, and
+  /// holds nothing. On a file system without locks, the lock counts as taken.
   bool take(std::error_code& trouble);
-  /// After take() said false: the process that holds it; 0 where that is not known.
+  /// After take() has returned false: the process id of the holder; 0 if unknown.
   long holder() const { return holder_; }
 
  private:

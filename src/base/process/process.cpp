@@ -142,7 +142,7 @@ ProcessResult run_process(const std::vector<std::string>& arguments, const Proce
   }
   sigaction(SIGPIPE, &before, nullptr);
   in.close_write();
-  // Both streams are closed, but the program may live on; the deadline still holds.
+  // The program may continue after closing both streams; the deadline still applies.
   int status = 0;
   while (true) {
     const pid_t reaped = waitpid(pid, &status, deadline > 0 && !result.timed_out ? WNOHANG : 0);
@@ -211,7 +211,7 @@ std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe
 std::vector<pid_t> descendants_of(pid_t pid) {
   std::vector<pid_t> found;
   std::error_code error;
-  // A child stands below the thread that started it.
+  // A child belongs to the thread that started it.
   const std::filesystem::directory_iterator threads("/proc/" + std::to_string(pid) + "/task", error), none;
   for (auto thread = threads; !error && thread != none; thread.increment(error)) {
     std::ifstream children(thread->path() / "children");

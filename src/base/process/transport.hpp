@@ -1,4 +1,4 @@
-// The way to another process of ergotune: its messages, how it was started, and how it ended.
+// Connection to another process of ergotune: its messages, and how it ended.
 #pragma once
 
 #include "base/messages/message_stream.hpp"
@@ -9,18 +9,18 @@ namespace ergotune {
 template <class Message>
 class Transport {
  public:
-  /// For a socket, which it owns.
+  /// Takes ownership of the socket.
   Transport(const FrameKind& kind, int socket, std::size_t preamble = 0) : stream_(kind, socket, socket, preamble) {}
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
   virtual ~Transport() = default;
 
   MessageStream<Message>& stream() { return stream_; }
-  /// A request goes out: what the process has logged so far was about something else.
+  /// Called before a request: earlier output of the process belongs to other requests.
   virtual void begin_request() {}
-  /// Ends the process with everything it has started, where it still lives, and says how it ended.
+  /// Ends the process and everything that it has started, if it still runs; returns how it ended.
   virtual ProcessEnding end() = 0;
-  /// Its id on this machine; 0 where it runs elsewhere.
+  /// Process id on this machine; 0 if it runs on another one.
   virtual int process() const { return 0; }
 
  private:

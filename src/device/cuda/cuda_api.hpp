@@ -1,7 +1,7 @@
-// CUDA's driver API: the few declarations that ergotune uses, and the entry points of libcuda as one table.
-// Numbers and versioned names are those of cuda.h (CUDA 11.4 to 13); they are part of the driver's stable
-// binary interface. AMD's HIP run time has the same functions, with the same meaning and codes, under names of its own
-// (hip_api.hpp): what is written against this table runs on both.
+// CUDA's driver API: the declarations that ergotune uses, and the entry points of libcuda as one table. Numbers and
+// versioned names are those of cuda.h (CUDA 11.4 to 13), part of the driver's stable binary interface. AMD's HIP
+// runtime has the same functions, with the same meaning and codes, under different names (hip_api.hpp), so that code
+// written for this table runs on both.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ using CUgraph = struct GraphHandle*;
 using CUgraphExec = struct GraphExecHandle*;
 using CUgreenCtx = struct GreenContextHandle*;
 using CUdevResourceDesc = struct ResourceDescriptionHandle*;
-/// A part of a device. Of multiprocessors only the number is read.
+/// A part of a device. Of a set of SMs, only the number is used.
 struct CUdevResource {
   int type;
   unsigned char internal[92];
@@ -107,13 +107,13 @@ struct Api : DriverTable {
   EntryPoint<CUresult(int*)> cuDriverGetVersion{this, "cuDriverGetVersion"};
   EntryPoint<CUresult(CUresult, const char**)> cuGetErrorName{this, "cuGetErrorName", Need::optional};
   EntryPoint<CUresult(CUresult, const char**)> cuGetErrorString{this, "cuGetErrorString", Need::optional};
-  /// HIP's own way to say it.
+  /// HIP's equivalent.
   EntryPoint<const char*(CUresult)> hipGetErrorName{this, "hipGetErrorName", Need::optional};
   EntryPoint<const char*(CUresult)> hipGetErrorString{this, "hipGetErrorString", Need::optional};
   EntryPoint<CUresult(int*)> cuDeviceGetCount{this, "cuDeviceGetCount"};
   EntryPoint<CUresult(CUdevice*, int)> cuDeviceGet{this, "cuDeviceGet"};
   EntryPoint<CUresult(char*, int, CUdevice)> cuDeviceGetName{this, "cuDeviceGetName"};
-  /// Gives the UUID of a MIG instance where the device is one; without it the whole GPU's.
+  /// Returns the UUID of a MIG instance if the device is one; if the function is missing, the UUID of the GPU is used.
   EntryPoint<CUresult(CUuuid*, CUdevice)> cuDeviceGetUuid_v2{this, "cuDeviceGetUuid_v2", Need::optional};
   EntryPoint<CUresult(CUuuid*, CUdevice)> cuDeviceGetUuid{this, "cuDeviceGetUuid"};
   EntryPoint<CUresult(char*, int, CUdevice)> cuDeviceGetPCIBusId{this, "cuDeviceGetPCIBusId"};
@@ -147,7 +147,7 @@ struct Api : DriverTable {
   EntryPoint<CUresult(CUdeviceptr, CUdeviceptr, std::size_t, CUstream)> cuMemcpyDtoDAsync{this, "cuMemcpyDtoDAsync_v2"};
   EntryPoint<CUresult(CUdeviceptr, unsigned char, std::size_t, CUstream)> cuMemsetD8Async{this, "cuMemsetD8Async"};
   EntryPoint<CUresult(CUstream*, unsigned)> cuStreamCreate{this, "cuStreamCreate"};
-  // Priorities: a hint, ignored without them.
+  // Priorities: hints, ignored if these functions are missing.
   EntryPoint<CUresult(int*, int*)> cuCtxGetStreamPriorityRange{this, "cuCtxGetStreamPriorityRange", Need::optional};
   EntryPoint<CUresult(CUstream*, unsigned, int)> cuStreamCreateWithPriority{this, "cuStreamCreateWithPriority",
                                                                             Need::optional};
@@ -159,7 +159,7 @@ struct Api : DriverTable {
   EntryPoint<CUresult(CUevent, CUstream)> cuEventRecord{this, "cuEventRecord"};
   EntryPoint<CUresult(CUevent)> cuEventQuery{this, "cuEventQuery"};
   EntryPoint<CUresult(float*, CUevent, CUevent)> cuEventElapsedTime{this, "cuEventElapsedTime"};
-  // Graphs: without them (drivers before CUDA 11.4) every launch is queued by itself.
+  // Graphs: without them (drivers before CUDA 11.4), each launch is queued separately.
   EntryPoint<CUresult(CUstream, int)> cuStreamBeginCapture{this, "cuStreamBeginCapture_v2", Need::optional};
   EntryPoint<CUresult(CUstream, int*)> cuStreamIsCapturing{this, "cuStreamIsCapturing", Need::optional};
   EntryPoint<CUresult(CUstream, CUgraph*)> cuStreamEndCapture{this, "cuStreamEndCapture", Need::optional};
@@ -169,7 +169,7 @@ struct Api : DriverTable {
   EntryPoint<CUresult(CUgraphExec)> cuGraphExecDestroy{this, "cuGraphExecDestroy", Need::optional};
   EntryPoint<CUresult(CUgraph)> cuGraphDestroy{this, "cuGraphDestroy", Need::optional};
 
-  // Parts of a device (CUDA 12.5): without them every kernel runs wherever there is room.
+  // SM partitions (CUDA 12.5): without them, kernels run on any SM.
   EntryPoint<CUresult(CUdevice, CUdevResource*, int)> cuDeviceGetDevResource{this, "cuDeviceGetDevResource",
                                                                              Need::optional};
   EntryPoint<CUresult(CUdevResource*, unsigned*, const CUdevResource*, CUdevResource*, unsigned, unsigned)>
@@ -182,7 +182,7 @@ struct Api : DriverTable {
   EntryPoint<CUresult(CUstream*, CUgreenCtx, unsigned, int)> cuGreenCtxStreamCreate{this, "cuGreenCtxStreamCreate",
                                                                                     Need::optional};
 
-  /// HIP's way to keep a stream's kernels to some multiprocessors: a bit for each.
+  /// HIP's way to restrict the kernels of a stream to some CUs: one bit per CU.
   EntryPoint<CUresult(CUstream*, unsigned, const unsigned*)> hipExtStreamCreateWithCUMask{
       this, "hipExtStreamCreateWithCUMask", Need::optional};
 
@@ -195,23 +195,22 @@ struct Api : DriverTable {
            cuGraphDestroy;
   }
 
-  /// "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered".
+  /// Returns "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered".
   std::string error_text(CUresult code) const;
-  /// Throws DeviceError unless `code` is CUDA_SUCCESS. `fault` holds where the code does not say it better: a
-  /// kernel's own faults surface in whatever call comes next, and then every later call in the context repeats
-  /// them.
+  /// Throws DeviceError unless `code` is CUDA_SUCCESS. `fault` is used if the code does not determine the kind of
+  /// fault: faults of a kernel are returned by whichever call comes next, and by all later calls in the context.
   void check(CUresult code, DeviceFault fault, const char* what) const;
 };
 
-/// The table, loaded on first use from the library that ERGOTUNE_CUDA names, else the system's. Check
-/// usable().
+/// Returns the table, which is loaded at first use from the library named by ERGOTUNE_CUDA, else from the system.
+/// Callers must check usable().
 const Api& api();
 
 DeviceFault fault_of(CUresult code, DeviceFault otherwise);
-/// Api::check of CUDA's own driver.
+/// Api::check for CUDA's driver.
 void check(CUresult code, DeviceFault fault, const char* what);
 
-/// A thing of a driver's: it speaks to the driver that it came from.
+/// Base class of objects that belong to a driver, and use its table.
 class DriverObject {
  public:
   explicit DriverObject(const Api& api) : api_(&api) {}

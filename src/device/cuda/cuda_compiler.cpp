@@ -1,4 +1,4 @@
-// CUDA C++ to device code with NVRTC.
+// Compiles CUDA C++ to device code with NVRTC.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using nvrtc::api;
 
 class CudaCompiler : public Compiler {
  public:
-  /// `architecture`: 90 for sm_90; `suffix`: "a" or "f" of architecture-specific code.
+  /// `architecture`: 90 for sm_90; `suffix`: "a" or "f" for architecture-specific code.
   CudaCompiler(int architecture, std::string suffix) {
     if (!api().usable())
       throw UserError(
@@ -32,8 +32,7 @@ class CudaCompiler : public Compiler {
       architecture_ = fmt::format("sm_{}{}", architecture, suffix);
       return;
     }
-    // An NVRTC older than the GPU: intermediate code for the newest architecture below, which the driver
-    // finishes.
+    // If NVRTC is older than the GPU: PTX for the newest known architecture below it, which the driver compiles.
     const auto below = std::find_if(known.rbegin(), known.rend(), [&](int a) { return a < architecture; });
     if (below == known.rend())
       throw UserError(
@@ -56,7 +55,7 @@ class CudaCompiler : public Compiler {
     if (result.entry.empty())
       throw DeviceError(DeviceFault::compile,
                         fmt::format("NVRTC does not name the symbol that it compiled {} to", job.function));
-    // a user's own architecture may be a virtual one, for which there is no binary
+    // the user's options may specify a virtual architecture, for which there is no binary
     const bool binary = binary_ && !nvrtc::names(job.options, "compute_");
     device::PackedCode packed{program.code(binary)};
     device::note_instructions(packed, result.entry, binary ? program.code(false) : packed.code, job.disassemble);

@@ -1,5 +1,5 @@
-// Running kernels through CUDA's driver API or HIP's run time: the primary context (shared with libraries in the
-// process), a main stream and others beside it.
+// Runs kernels through CUDA's driver API or the HIP runtime: the primary context (shared with libraries in the
+// process), a main stream and additional ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,8 +44,8 @@ class CudaGraph : public LaunchGraph, DriverObject {
 
 CUevent event_of(const Marker& marker) { return static_cast<const CudaMarker&>(marker).get(); }
 
-/// The primary context, retained and current in this thread; released with the object. Where another device's was
-/// current it is so again.
+/// The primary context, retained and current in this thread; released with the object, which also restores the context
+/// that was current before.
 class PrimaryContext : DriverObject {
  public:
   PrimaryContext(const Api& api, CUdevice device) : DriverObject(api), device_(device) {
@@ -68,7 +68,7 @@ class PrimaryContext : DriverObject {
   CUcontext context_ = nullptr, before_ = nullptr;
 };
 
-/// The driver's number for a priority; nullopt for the normal one, and where there are none.
+/// Returns the driver's value of a priority; nullopt for the normal one, and if the driver has no priorities.
 std::optional<int> native_priority(const Api& api, QueueOptions::Priority priority) {
   using Priority = QueueOptions::Priority;
   int least = 0, greatest = 0;
@@ -93,7 +93,8 @@ CUstream make_stream(const Api& api, const QueueOptions& options, const GreenCon
 
 class CudaQueue : public Queue, DriverObject {
  public:
-  /// `all` is where its device keeps the queues that live; `part`, what the stream's kernels are kept to, or null.
+  /// `all`: the device's list of existing queues; `part`: the partition to which the stream's kernels are restricted,
+  /// or null.
   CudaQueue(const Api& api, CUstream stream, bool owned, std::vector<CudaQueue*>& all,
             std::shared_ptr<const GreenContext> part = nullptr, bool masked = false)
       : DriverObject(api), part_(std::move(part)), stream_(stream), owned_(owned), masked_(masked), all_(all) {
@@ -159,7 +160,7 @@ class CudaDevice : public Device, DriverObject {
     if (data.empty()) return;
     check(api().cuMemcpyHtoDAsync(address_of(buffer) + offset, data.data(), data.size(), main_.get()),
           DeviceFault::runtime, "copy to the device");
-    wait_for(main_);  // the caller's memory may go away now
+    wait_for(main_);  // the caller may free its memory after the call
   }
   void read(const Buffer& buffer, std::span<std::byte> data, std::size_t offset) override {
     if (data.empty()) return;
@@ -168,7 +169,7 @@ class CudaDevice : public Device, DriverObject {
     wait_for(main_);
   }
   std::unique_ptr<PinnedMemory> pin(std::span<std::byte> memory) override {
-    // There is a limit to locked memory, which is no fault: copies are slower then.
+    // Failure is not an error: locked memory is limited, and copies are then slower.
     if (memory.empty() || !api().cuMemHostRegister || !api().cuMemHostUnregister ||
         api().cuMemHostRegister(memory.data(), memory.size(), 0) != CUDA_SUCCESS)
       return nullptr;
@@ -190,7 +191,7 @@ class CudaDevice : public Device, DriverObject {
     return std::make_unique<CudaKernel>(entry_, std::make_shared<const CudaModule>(api(), binary));
   }
   void launch(LoadedKernel& kernel, std::size_t count, Queue* queue) override {
-    // What is recorded on the main stream would run on the whole device.
+    // Kernels recorded on the main stream would run on the complete device.
     const bool one_by_one = recording_ || (queue && static_cast<const CudaQueue*>(queue)->is_part());
     static_cast<CudaKernel&>(kernel).launch(stream_of(queue), count, one_by_one ? nullptr : main_.get());
   }
@@ -202,10 +203,10 @@ class CudaDevice : public Device, DriverObject {
     try {
       work();
     } catch (const DeviceError&) {
-      recorded = false;  // queued one by one the error occurs again, or it works
+      recorded = false;  // on failure, the launches are queued one by one, which succeeds or reports the error
     }
     recording_ = false;
-    CUgraph graph = nullptr;  // the capture must end even when something was refused
+    CUgraph graph = nullptr;  // the capture must be ended even after a failure
     recorded = api().cuStreamEndCapture(main_.get(), &graph) == CUDA_SUCCESS && recorded;
     CUgraphExec ready = nullptr;
     if (recorded && api().cuGraphInstantiate(&ready, graph, 0) != CUDA_SUCCESS) ready = nullptr;
@@ -256,7 +257,7 @@ class CudaDevice : public Device, DriverObject {
   CUstream stream_of(const Queue* queue) const {
     return queue ? static_cast<const CudaQueue*>(queue)->get() : main_.get();
   }
-  /// HIP: a bit for each multiprocessor that kernels may run on. Priorities do not go with it.
+  /// HIP: creates a stream with one mask bit per CU on which kernels may run. It has no priority.
   CUstream masked_stream(const QueueOptions& options) const {
     const auto whole = static_cast<std::uint64_t>(entry_.info.properties.at("device.multiprocessors").as_integer());
     const std::uint64_t end = std::uint64_t{options.first_multiprocessor} + options.multiprocessors;
@@ -298,7 +299,7 @@ std::string device_of_memory(const void* address) {
   if (!cuda::api().usable() || cuda::api().cuInit(0) != cuda::CUDA_SUCCESS) return {};
   cuda::CUcontext current = nullptr;
   cuda::api().cuCtxGetCurrent(&current);
-  std::optional<cuda::PrimaryContext> any;  // the question needs one, whichever
+  std::optional<cuda::PrimaryContext> any;  // the query needs a context, which may be that of any device
   if (!current) any.emplace(cuda::api(), 0);
   int ordinal = -1;
   const auto pointer = reinterpret_cast<cuda::CUdeviceptr>(address);

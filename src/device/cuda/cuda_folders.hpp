@@ -1,4 +1,4 @@
-// Where CUDA toolkits and Python's NVIDIA packages put their libraries and headers.
+// Finds the libraries and headers of CUDA toolkits and of Python's NVIDIA packages.
 #pragma once
 
 #include <filesystem>
@@ -8,11 +8,11 @@
 
 namespace ergotune::cuda {
 
-/// Folders of toolkits (CUDA_HOME, /usr/local/cuda ...), then of Python's packages of these names ("nvidia/cu13") in
-/// the environment that is active and in the system's; most specific first. They need not exist.
+/// Returns folders of toolkits (CUDA_HOME, /usr/local/cuda ...), then of the given Python packages ("nvidia/cu13") in
+/// the active environment and in the system's; most specific first. The folders need not exist.
 std::vector<std::filesystem::path> toolkit_folders(std::span<const char* const> python_packages);
 
-/// The files of these names that lie in those folders, below lib64, lib, and the toolkits' other places.
+/// Returns the files with these names in those folders, below lib64, lib, and the toolkits' other places.
 std::vector<std::string> toolkit_libraries(std::span<const char* const> python_packages,
                                            std::span<const char* const> names);
 

@@ -11,8 +11,8 @@
 namespace ergotune::cuda {
 namespace {
 
-/// Launches in one graph. Making a graph costs about as much as launching its kernels singly, so only runs of
-/// several graphs are worth one.
+/// Number of launches in a graph. Creating a graph costs about as much as launching its kernels one by one, so that it
+/// pays only for several graphs of launches.
 constexpr std::size_t kGraphLaunches = 64;
 constexpr std::size_t kGraphsWorthIt = 4;
 
@@ -97,7 +97,7 @@ void CudaKernel::bind(const LaunchGeometry& geometry, const std::vector<KernelAr
       std::memcpy(parameter.data(), &address, sizeof address);
     } else if (!argument.scalar.empty()) {
       std::memcpy(parameter.data(), argument.scalar.data(), argument.scalar.size());
-    } else {  // OpenCL's local argument, which may be of no size, is CUDA's extern __shared__ array
+    } else {  // a local memory argument, which may have size 0, is CUDA's extern __shared__ array
       shared += argument.local_bytes;
       continue;
     }
@@ -132,14 +132,14 @@ void CudaKernel::launch(CUstream stream, std::size_t count, CUstream recorder) {
 }
 
 bool CudaKernel::make_graph(CUstream stream) {
-  graph_refused_ = true;  // until it is there
+  graph_refused_ = true;  // reset below if the graph is created
   if (!api().has_graphs() || api().cuStreamBeginCapture(stream, kCaptureThreadLocal) != CUDA_SUCCESS) return false;
   bool captured = true;
   for (std::size_t i = 0; i < kGraphLaunches && captured; ++i)
     captured = api().cuLaunchKernel(function_, geometry_.grid[0], geometry_.grid[1], geometry_.grid[2],
                                     geometry_.block[0], geometry_.block[1], geometry_.block[2], shared_bytes_, stream,
                                     pointers_.data(), nullptr) == CUDA_SUCCESS;
-  CUgraph graph = nullptr;  // capturing must end even when a launch was refused
+  CUgraph graph = nullptr;  // the capture must be ended even if a launch failed
   captured = api().cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS && captured;
   if (captured) graph_refused_ = api().cuGraphInstantiate(&graph_, graph, 0) != CUDA_SUCCESS;
   if (graph) api().cuGraphDestroy(graph);

@@ -1,4 +1,4 @@
-// A kernel loaded into a context of CUDA's or HIP's: its module, its arguments, and a graph of many launches of it.
+// A kernel loaded into a context of CUDA or HIP: module, arguments, and a graph of many launches.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace ergotune::cuda {
 class CudaBuffer : public Buffer, DriverObject {
  public:
   CudaBuffer(const Api& api, std::size_t bytes);
-  /// Memory that is freed elsewhere.
+  /// Memory that another owner frees.
   CudaBuffer(const Api& api, CUdeviceptr address, std::size_t bytes)
       : DriverObject(api), bytes_(bytes), address_(address), owned_(false) {}
   CudaBuffer(const CudaBuffer&) = delete;
@@ -29,16 +29,17 @@ class CudaBuffer : public Buffer, DriverObject {
   bool owned_ = true;
 };
 
-/// Code in the driver; unloaded with the object.
+/// A loaded module; unloaded with the object.
 class CudaModule : public DriverObject {
  public:
-  /// The device's context must be current and stay so.
+  /// The device's context must be current and remain so.
   CudaModule(const Api& api, const Binary& binary);
   CudaModule(const CudaModule&) = delete;
   CudaModule& operator=(const CudaModule&) = delete;
   ~CudaModule();
   CUfunction function() const { return function_; }
-  /// What the code itself says, where it does (AMD's): more than HIP's functions tell.
+  /// Resources according to metadata in the code (AMD), which are more complete than those of HIP's functions; nullopt
+  /// if there are none.
   const std::optional<LoadedKernel::Resources>& noted() const { return noted_; }
 
  private:
@@ -58,16 +59,16 @@ class CudaKernel : public LoadedKernel, DriverObject {
   std::unique_ptr<LoadedKernel> another() override;
   std::optional<int> resident_blocks() const override;
   void bind(const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) override;
-  /// Queues `count` launches. Long runs go as graphs: launched one by one, kernels of a few microseconds
-  /// leave the device waiting for the host. Graphs are recorded on `recorder`, a stream that no other thread
-  /// uses; null: none.
+  /// Queues `count` launches. Many launches are queued as graphs, since the host cannot launch kernels of a few
+  /// microseconds one by one fast enough. Graphs are recorded on `recorder`, a stream that no other thread uses; null:
+  /// no graphs.
   void launch(CUstream stream, std::size_t count, CUstream recorder);
 
  private:
-  /// Aligned for every type, as long as the argument: a structure may be kilobytes.
+  /// Storage aligned for all types and as long as the argument; a structure may have kilobytes.
   using Parameter = std::vector<std::max_align_t>;
   void launch_once(CUstream stream);
-  /// Records a graph of kGraphLaunches launches; false when the driver will not have it.
+  /// Records a graph of kGraphLaunches launches; returns false if the driver rejects it.
   bool make_graph(CUstream stream);
   void drop_graph();
 

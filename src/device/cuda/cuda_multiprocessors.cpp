@@ -5,7 +5,7 @@
 namespace ergotune::cuda {
 namespace {
 
-/// All multiprocessors of a device as a resource that can be split; its type is 0 where the driver gives none.
+/// Returns all SMs of a device as a resource that can be split; its type is 0 if the driver does not support it.
 CUdevResource whole_of(CUdevice device) {
   CUdevResource whole{};
   if (!api().has_green_contexts() ||
@@ -19,7 +19,7 @@ CUdevResource whole_of(CUdevice device) {
 unsigned multiprocessor_unit(CUdevice device) {
   const CUdevResource whole = whole_of(device);
   if (whole.type != kResourceMultiprocessors) return 0;
-  // Asked for one, the driver gives as few as it can.
+  // For a request of one SM, the driver returns its smallest group.
   CUdevResource least{};
   unsigned groups = 1;
   if (api().cuDevSmResourceSplitByCount(&least, &groups, &whole, nullptr, 0, 1) != CUDA_SUCCESS || groups < 1) return 0;

@@ -1,4 +1,4 @@
-// Parts of a GPU that kernels can be kept to: green contexts, CUDA 12.5 and later.
+// SM partitions to which kernels can be restricted: green contexts, CUDA 12.5 and later.
 #pragma once
 
 #include <cstdint>
@@ -11,39 +11,39 @@
 
 namespace ergotune::cuda {
 
-/// In multiples of how many multiprocessors the driver gives parts of a device; 0: not at all.
+/// Returns the number of SMs of which partitions are multiples; 0: not supported.
 unsigned multiprocessor_unit(CUdevice device);
 
-/// Kernels on its streams run on its multiprocessors and no others; memory and code are the primary context's.
-/// Destroyed with the object.
+/// Kernels on its streams run only on its SMs; memory and code belong to the primary context. Destroyed with the
+/// object.
 class GreenContext {
  public:
-  /// Throws DeviceError(unsupported) where the driver refuses.
+  /// Throws DeviceError(unsupported) if the driver does not support it.
   GreenContext(CUdevice device, std::vector<CUdevResource> multiprocessors);
   GreenContext(const GreenContext&) = delete;
   GreenContext& operator=(const GreenContext&) = delete;
   ~GreenContext();
-  /// The caller destroys the stream, and before this.
+  /// Returns a stream, which the caller must destroy before this object.
   CUstream make_stream(int priority) const;
 
  private:
   CUgreenCtx context_ = nullptr;
 };
 
-/// The multiprocessors of one device, taken apart when first requested.
+/// Partitions of the SMs of one device; the device is divided at the first request.
 class MultiprocessorParts {
  public:
   explicit MultiprocessorParts(CUdevice device) : device_(device) {}
-  /// So many from `first` on; those who ask for the same share it. Throws DeviceError(launch) for a part that the
-  /// driver does not give, DeviceError(unsupported) where it gives none.
+  /// Returns `count` SMs beginning with `first`; equal requests share a context. Throws DeviceError(launch) for a
+  /// partition that the driver does not support, DeviceError(unsupported) if it supports none.
   std::shared_ptr<const GreenContext> part(std::uint32_t first, std::uint32_t count);
 
  private:
   void take_apart();
 
   CUdevice device_;
-  std::vector<CUdevResource> groups_;  ///< of unit_ multiprocessors each
-  CUdevResource rest_{};               ///< what does not fill a group
+  std::vector<CUdevResource> groups_;  ///< of unit_ SMs each
+  CUdevResource rest_{};               ///< the SMs that do not fill a group
   std::uint32_t unit_ = 0, total_ = 0;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::weak_ptr<const GreenContext>> parts_;
 };

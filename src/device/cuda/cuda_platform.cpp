@@ -55,7 +55,7 @@ DeviceEntry describe(CUdevice device, int number, int driver_version) {
   Constants& p = info.properties;
   p["device.name"] = info.name;
   p["device.max_threads_per_block"] = limit(MAX_THREADS_PER_BLOCK);
-  // static shared memory is limited to this; dynamic may reach shared_most
+  // limit of static shared memory; dynamic shared memory is limited by shared_most
   // (device.shared_memory_per_block_optin)
   p["device.shared_memory_per_block"] = Value(std::int64_t{entry.shared_plain});
   p["device.shared_memory_per_block_optin"] = Value(std::int64_t{entry.shared_most});

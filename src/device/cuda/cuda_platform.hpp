@@ -1,4 +1,4 @@
-// Which CUDA devices there are, and what is known of each, without making a context.
+// Lists CUDA devices and their properties, without creating a context.
 #pragma once
 
 #include <memory>
@@ -13,16 +13,16 @@ struct DeviceEntry {
   DeviceInfo info;
   CUdevice device = 0;
   int architecture = 0;  ///< 90 for sm_90
-  /// Dynamic shared memory above which a kernel must ask for more (48 KiB), and the most it may ask for.
+  /// Limits of dynamic shared memory in bytes without opt-in (48 KiB) and with opt-in.
   int shared_plain = 0, shared_most = 0;
 };
 
-/// Kernels on one of a driver's devices.
+/// Opens a device of a driver with CUDA's interface.
 std::unique_ptr<Device> open_device(const Api& api, DeviceEntry entry);
 
-/// All devices, in CUDA's order. Empty with a note when there is none.
+/// Returns all devices in CUDA's order; if there are none, sets `note`.
 std::vector<DeviceEntry> find_devices(std::string* note = nullptr);
-/// Throws UserError when it is not there.
+/// Throws UserError if the device does not exist.
 DeviceEntry find_device(const std::string& id);
 
 }  // namespace ergotune::cuda

@@ -27,7 +27,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, end - begin + 1);
 }
 
-/// The next line, cut from the text.
+/// Removes the first line from the text and returns it.
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, end);
@@ -92,7 +92,7 @@ void count_sass(std::string_view opcode, Mix& mix) {
   if (first == "BAR") ++mix["static_barriers"];
 }
 
-/// What follows a predicate ("@!P0 ", "@%p1 ").
+/// Returns the line without a leading predicate ("@!P0 ", "@%p1 ").
 std::string_view without_predicate(std::string_view line) {
   if (!line.starts_with('@')) return line;
   const std::size_t space = line.find_first_of(" \t");
@@ -115,7 +115,7 @@ std::string find_nvdisasm() {
 }  // namespace
 
 std::map<std::string, double> mix_of_ptx(std::string_view text, std::string_view function) {
-  // ".visible .entry NAME(" up to the brace that closes it in the first column
+  // from ".visible .entry NAME(" to the closing brace in the first column
   std::size_t at = 0;
   while (true) {
     at = text.find(function, at);
@@ -175,7 +175,7 @@ std::string disassemble(const std::string& cubin) {
       const ProcessResult result = run_process({program, "-c", name}, options);
       if (result.ok()) listing = result.out;
     } catch (const Error&) {
-      // without it there is PTX
+      // nvdisasm is missing; PTX is used instead
     }
   }
   ::unlink(name);

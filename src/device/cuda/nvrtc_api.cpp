@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array kNames = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
 
-// the pip packages: merged for CUDA 13, and nvidia-cuda-nvrtc of 12
+// pip packages: nvidia-cuda-nvrtc of CUDA 13 (merged folder) and of CUDA 12
 constexpr std::array kPackages = {"nvidia/cu13", "nvidia/cuda_nvrtc"};
 
 std::vector<std::string> usual_names() {

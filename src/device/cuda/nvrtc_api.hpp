@@ -1,5 +1,5 @@
-// NVRTC, CUDA's run-time compiler, as one table. It needs no GPU and no driver. AMD's hiprtc has the same functions
-// under names of its own (hiprtc_api.hpp).
+// NVRTC, CUDA's run-time compiler, as a table of entry points. It needs neither GPU nor driver. AMD's hiprtc has the
+// same functions under different names (hiprtc_api.hpp).
 #pragma once
 
 #include <cstddef>
@@ -37,11 +37,11 @@ struct Api : DriverTable {
   EntryPoint<nvrtcResult(nvrtcProgram, char*)> nvrtcGetPTX{this, "nvrtcGetPTX", Need::optional};
 };
 
-/// The table, loaded on first use: from ERGOTUNE_NVRTC when set, else by name, else from the folders where
-/// CUDA toolkits and Python packages put it. Check usable().
+/// Returns the table, which is loaded at first use from the library named by ERGOTUNE_NVRTC, else by name, else from
+/// the folders of CUDA toolkits and Python packages. Callers must check usable().
 const Api& api();
 
-/// Folders with CUDA's headers (cuda_fp16.h ...) that belong to the NVRTC found; may be empty.
+/// Returns folders with CUDA's headers (cuda_fp16.h ...) that belong to the loaded NVRTC; may be empty.
 std::vector<std::string> include_folders();
 
 }  // namespace ergotune::nvrtc

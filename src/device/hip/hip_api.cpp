@@ -11,8 +11,8 @@
 namespace ergotune::hip {
 namespace {
 
-/// What HIP calls the functions of CUDA's driver API. cuMemAlloc takes the address as a number and hipMalloc as a
-/// pointer, which is one thing to a 64-bit processor; likewise elsewhere.
+/// HIP's names for the functions of CUDA's driver API. cuMemAlloc takes the address as a number and hipMalloc as a
+/// pointer, which is equivalent on 64-bit machines; likewise elsewhere.
 constexpr auto kDictionary = std::to_array<std::pair<std::string_view, const char*>>({
     {"cuInit", "hipInit"},
     {"cuDriverGetVersion", "hipDriverGetVersion"},
@@ -87,7 +87,7 @@ const Api& api() {
 
 bool driver_is_there() {
   std::error_code ignored;
-  // the second is that of Windows' subsystem for Linux
+  // /dev/dxg is the device of the Windows Subsystem for Linux
   return !environment_variable("ERGOTUNE_HIP").empty() || std::filesystem::exists("/dev/kfd", ignored) ||
          std::filesystem::exists("/dev/dxg", ignored);
 }

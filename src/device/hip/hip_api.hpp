@@ -1,13 +1,13 @@
-// AMD's HIP run time (libamdhip64 of ROCm 5, 6 and 7, and Debian's): the table of CUDA's driver API filled with HIP's
-// functions, and the few that only HIP has. Results, flags and opaque handles are the same on both sides; attributes of
-// devices are not.
+// AMD's HIP runtime (libamdhip64 of ROCm 5, 6 and 7, and of Debian): the table of CUDA's driver API, filled with HIP's
+// functions, and functions that only HIP has. Results, flags and opaque handles are the same for both; device
+// attributes are not.
 #pragma once
 
 #include "device/cuda/cuda_api.hpp"
 
 namespace ergotune::hip {
 
-/// hipDeviceAttribute_t, alike in HIP 5.2 to 6.3.
+/// hipDeviceAttribute_t, equal in HIP 5.2 to 6.3.
 enum DeviceAttribute : int {
   L2_CACHE_SIZE = 19,
   MAX_THREADS_PER_BLOCK = 56,
@@ -22,16 +22,17 @@ enum DeviceAttribute : int {
 struct Api : cuda::Api {
   explicit Api(const std::vector<std::string>& libraries);
 
-  /// A structure that has grown: HIP 6 has a new one under a new name. `gcnArchName` is what is needed of it.
+  /// Fills a structure that has grown: HIP 6 has a larger one under a new name. Only `gcnArchName` is used.
   EntryPoint<int(void*, int)> hipGetDevicePropertiesR0600{this, "hipGetDevicePropertiesR0600", Need::optional};
   EntryPoint<int(void*, int)> hipGetDeviceProperties{this, "hipGetDeviceProperties", Need::optional};
 };
 
-/// The table, loaded on first use from the library that ERGOTUNE_HIP names, else from the usual places. Check usable().
+/// Returns the table, which is loaded at first use from the library named by ERGOTUNE_HIP, else from the usual places.
+/// Callers must check usable().
 const Api& api();
 
-/// False where no AMD GPU can be: its kernel driver has no file. Then there is no need to open the library, which
-/// brings half of ROCm with it. A library that was named is always opened.
+/// False if AMD's kernel driver is not loaded, so that there is no need to load the library, which is large. Always
+/// true if ERGOTUNE_HIP names a library.
 bool driver_is_there();
 
 }  // namespace ergotune::hip

@@ -1,4 +1,4 @@
-// HIP C++, and CUDA C++ as HIP, to device code with hiprtc.
+// Compiles HIP C++, and CUDA C++ as HIP, to device code with hiprtc.
 #include <cxxabi.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,8 +20,8 @@ using hiprtc::api;
 
 [[noreturn]] void fail(const std::string& message) { throw DeviceError(DeviceFault::compile, message); }
 
-/// The compiler works on a copy in a folder of its own, whose name changes each time: what it says should name the
-/// source.
+/// Replaces the name of the compiler's temporary copy, which changes each time, by the name of the source in its
+/// messages.
 std::string with_source_name(std::string log, const std::string& name) {
   for (std::size_t at = 0; (at = log.find("comgr-", at)) != std::string::npos;) {
     const std::size_t begin = log.find_last_of(" \t\n'\"", at) + 1;  // npos + 1 is 0
@@ -34,14 +34,14 @@ std::string with_source_name(std::string log, const std::string& name) {
   return log;
 }
 
-/// "void n::f<4, float>(float*)" and "&n::f<4,float>" -> "n::f<4,float>".
+/// Normalises "void n::f<4, float>(float*)" and "&n::f<4,float>" to "n::f<4,float>".
 std::string plain(std::string text, bool demangled) {
   if (demangled) {
     int depth = 0;
     std::size_t begin = 0, end = text.size();
     for (std::size_t i = 0; i < text.size(); ++i) {
       depth += (text[i] == '<') - (text[i] == '>');
-      if (depth == 0 && text[i] == ' ' && begin == 0) begin = i + 1;  // behind the type that it returns
+      if (depth == 0 && text[i] == ' ' && begin == 0) begin = i + 1;  // after the return type
       if (depth == 0 && text[i] == '(') {
         end = i;
         break;
@@ -56,7 +56,7 @@ std::string plain(std::string text, bool demangled) {
 }
 
 std::string demangled(const std::string& name) {
-  if (!name.starts_with("_Z")) return name;  // "f" alone would be the type float
+  if (!name.starts_with("_Z")) return name;  // "f" alone would be demangled as the type float
   int status = 0;
   char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
   const std::string result = status == 0 && text ? plain(text, true) : name;
@@ -64,7 +64,8 @@ std::string demangled(const std::string& name) {
   return result;
 }
 
-/// The kernel that `function` names, where hiprtc does not say what it made of a name expression (5.2 does not).
+/// Returns the kernel that `function` names, for versions of hiprtc (5.2) that do not report the lowered name of a name
+/// expression.
 const KernelMetadata& kernel_named(const CodeObject& code, const std::string& function) {
   const std::string wanted = plain(function, false);
   std::vector<const KernelMetadata*> same, of_template;
@@ -73,7 +74,7 @@ const KernelMetadata& kernel_named(const CodeObject& code, const std::string& fu
     const std::string name = demangled(kernel.name);
     all.push_back(name);
     if (name == wanted) same.push_back(&kernel);
-    // its arguments may be written in another way: "4" for "2 * 2"
+    // its template arguments may be written differently: "4" instead of "2 * 2"
     if (name.substr(0, name.find('<')) == wanted.substr(0, wanted.find('<'))) of_template.push_back(&kernel);
   }
   if (same.size() == 1) return *same.front();
@@ -82,8 +83,8 @@ const KernelMetadata& kernel_named(const CodeObject& code, const std::string& fu
                    all.empty() ? "none" : fmt::format("{}", fmt::join(all, ", "))));
 }
 
-/// What the kernel takes against what the problem gives it, before anything of it runs: a GPU would read what lies
-/// there.
+/// Compares the kernel's arguments with those of the problem before a launch, since a GPU would otherwise read beyond
+/// them.
 void check_arguments(const KernelMetadata& kernel, const std::vector<ArgumentSignature>& given) {
   std::vector<const ArgumentSignature*> passed;
   for (const ArgumentSignature& argument : given)
@@ -99,7 +100,7 @@ void check_arguments(const KernelMetadata& kernel, const std::vector<ArgumentSig
                                                          : argument.bytes > 0 ? argument.bytes
                                                                               : size_of(argument.type));
     if (buffer == taken.is_pointer && bytes == taken.bytes) continue;
-    // a pointer inside a structure, or one passed as a number, is the problem's own affair
+    // pointers inside structures, or passed as numbers, cannot be checked
     if (bytes == taken.bytes && !buffer) continue;
     fail(fmt::format("argument {} of the kernel {}{} is {} of {} bytes, and the problem gives it {} of {}", i + 1,
                      demangled(kernel.name), argument.name.empty() ? "" : fmt::format(" (\"{}\")", argument.name),
@@ -109,9 +110,9 @@ void check_arguments(const KernelMetadata& kernel, const std::vector<ArgumentSig
 
 class HipCompiler : public Compiler {
  public:
-  /// `architecture`: "gfx90a", with features behind it ("gfx90a:sramecc+:xnack-").
+  /// `architecture`: "gfx90a", optionally with features ("gfx90a:sramecc+:xnack-").
   explicit HipCompiler(std::string architecture) : architecture_(std::move(architecture)) {
-    // They may share libLLVM, and would end the process when they register the same options in it.
+    // They may share libLLVM, and registering the same options in it twice ends the process.
     if (DynamicLibrary::is_loaded("libpocl") && !DynamicLibrary::is_loaded("libamd_comgr"))
       throw UserError(
           "PoCL's compiler is in this process, and hiprtc may not be beside it: name the device (--device hip:0), so "
@@ -161,7 +162,7 @@ class HipCompiler : public Compiler {
   std::string identity() const override { return fmt::format("hip | {} | {}", hiprtc::version(), architecture_); }
 
  private:
-  /// hiprtc takes its own word for an architecture that it does not know, and may not survive that.
+  /// hiprtc may end the process if it is given an unknown architecture.
   static void check_architecture(const std::string& architecture) {
     const std::string name = architecture.substr(0, architecture.find(':'));
     const auto known = hiprtc::architectures();

@@ -13,9 +13,9 @@
 namespace ergotune::hip {
 namespace {
 
-/// gcnArchName in hipDeviceProp_t: of HIP 6 and later, and before (ROCm's hip_runtime_api.h).
+/// Offset of gcnArchName in hipDeviceProp_t: for HIP 6 and later, and for earlier versions (ROCm's hip_runtime_api.h).
 constexpr std::size_t kArchName = 1160, kOlderArchName = 396, kArchNameBytes = 256;
-/// More than either structure: they have 1472 and 792 bytes.
+/// Larger than both structures, which have 1472 and 792 bytes.
 constexpr std::size_t kPropertiesBytes = 8192;
 
 std::string target_of(int device) {
@@ -34,7 +34,7 @@ std::string target_of(int device) {
   return target.starts_with("gfx") ? target : std::string();
 }
 
-/// "GPU-" and the sixteen digits of the GPU's unique number, as ROCR_VISIBLE_DEVICES has it; empty where it has none.
+/// Returns "GPU-" and the sixteen digits of the GPU's unique id, as in ROCR_VISIBLE_DEVICES; empty if it has none.
 std::string uuid_of(int device) {
   cuda::CUuuid uuid{};
   if (api().cuDeviceGetUuid(&uuid, device) != cuda::CUDA_SUCCESS) return {};
@@ -50,9 +50,9 @@ std::string pci_address_of(int device) {
   return normalise_pci_address(text);
 }
 
-/// Properties of GCN and CDNA that have no attribute, whose units have four SIMDs of 64 lanes (LLVM, User Guide for
-/// AMDGPU Backend: vector registers of a lane and the granules in which they and the local data share are given out).
-/// RDNA's are left to the driver's own number.
+/// Adds properties of GCN and CDNA for which HIP has no attribute; their CUs have four SIMDs of 64 lanes (LLVM, User
+/// Guide for AMDGPU Backend: vector registers per lane, and allocation units of registers and local data share). For
+/// RDNA, the driver computes the occupancy.
 void add_register_file(const std::string& architecture, Constants& p) {
   p["device.registers_per_multiprocessor"] = Value(device::kNoLimit);
   if (!architecture.starts_with("gfx9") || architecture.size() != 6) return;
@@ -63,7 +63,7 @@ void add_register_file(const std::string& architecture, Constants& p) {
   p["device.shared_allocation_unit"] = Value(std::int64_t{512});
 }
 
-/// Major and minor version, as CUDA counts its own: "gfx90a" -> 90, "gfx1030" -> 103.
+/// Returns major and minor version in the manner of CUDA: "gfx90a" -> 90, "gfx1030" -> 103.
 std::int64_t capability_of(const std::string& architecture) {
   if (architecture.size() < 6) return 0;
   const std::string digits = architecture.substr(3, architecture.size() - 4);
@@ -93,7 +93,7 @@ DeviceEntry describe(int device, int number, int version) {
     const std::int64_t value = attribute(which);
     return Value(value > 0 ? value : device::kNoLimit);
   };
-  // All of it is there for dynamic memory as for static: nothing has to be requested.
+  // Dynamic memory has the same limit as static memory, without opt-in.
   entry.shared_plain = entry.shared_most = static_cast<int>(limit(MAX_SHARED_MEMORY_PER_BLOCK).as_integer());
   std::size_t memory = 0;
   api().cuDeviceTotalMem(&memory, device);
@@ -104,7 +104,7 @@ DeviceEntry describe(int device, int number, int version) {
   p["device.shared_memory_per_block"] = limit(MAX_SHARED_MEMORY_PER_BLOCK);
   p["device.shared_memory_per_multiprocessor"] = limit(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
   p["device.multiprocessors"] = Value(attribute(MULTIPROCESSOR_COUNT));
-  // A mask counts compute units, and RDNA's multiprocessors are pairs of them.
+  // Masks refer to compute units; RDNA's multiprocessors are pairs of them.
   const bool units = architecture.starts_with("gfx9") && architecture.size() == 6 && api().hipExtStreamCreateWithCUMask;
   p["device.multiprocessor_unit"] = Value(std::int64_t{units ? 1 : 0});
   p["device.warp_size"] = Value(attribute(WARP_SIZE));

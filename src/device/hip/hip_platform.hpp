@@ -1,4 +1,4 @@
-// Which HIP devices there are, and what is known of each.
+// Lists HIP devices and their properties.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 namespace ergotune::hip {
 
 struct DeviceEntry : cuda::DeviceEntry {
-  /// What code is compiled for: "gfx90a:sramecc+:xnack-".
+  /// Compilation target: "gfx90a:sramecc+:xnack-".
   std::string target;
 };
 
-/// All devices, in HIP's order. Empty with a note when there is none.
+/// Returns all devices in HIP's order; if there are none, sets `note`.
 std::vector<DeviceEntry> find_devices(std::string* note = nullptr);
-/// Throws UserError when it is not there.
+/// Throws UserError if the device does not exist.
 DeviceEntry find_device(const std::string& id);
 
-/// "gfx90a" of "gfx90a:sramecc+:xnack-".
+/// Returns "gfx90a" for "gfx90a:sramecc+:xnack-".
 std::string architecture_of(const std::string& target);
 
 }  // namespace ergotune::hip

@@ -13,7 +13,7 @@
 namespace ergotune::hiprtc {
 namespace {
 
-/// NVRTC's names and hiprtc's.
+/// Names of NVRTC and of hiprtc.
 constexpr auto kDictionary = std::to_array<std::pair<std::string_view, const char*>>({
     {"nvrtcGetErrorString", "hiprtcGetErrorString"},
     {"nvrtcVersion", "hiprtcVersion"},
@@ -34,7 +34,7 @@ const char* hiprtc_name(const char* symbol) {
   return found == kDictionary.end() ? nullptr : found->second;
 }
 
-/// Of AMD's code object manager, the library below hiprtc that holds the compiler.
+/// AMD's code object manager, which hiprtc uses and which contains the compiler.
 struct Comgr : DriverTable {
   static constexpr std::array kNames = {"libamd_comgr.so.3", "libamd_comgr.so.2"};
   Comgr() : DriverTable(hip::rocm_libraries(kNames)) {}
@@ -43,13 +43,13 @@ struct Comgr : DriverTable {
   EntryPoint<void(std::size_t*, std::size_t*)> amd_comgr_get_version{this, "amd_comgr_get_version"};
 };
 
-/// Only where hiprtc itself is AMD's: another one has its own compiler.
+/// Only used if hiprtc is AMD's, since other implementations have their own compiler.
 const Comgr& comgr() {
   static const Comgr& table = *new Comgr;  // never closed (driver_table.hpp)
   return table;
 }
 
-/// Where the library is, with its full version behind its name.
+/// Returns the path of the library, with its full version in the file name.
 std::string file() {
   Dl_info info{};
   void* function = api().find("nvrtcCompileProgram");

@@ -1,5 +1,5 @@
-// hiprtc, AMD's run-time compiler: NVRTC's functions under names of its own, in libhiprtc (ROCm 5 and later) or inside
-// libamdhip64 (ROCm before 6, Debian). It needs no GPU. It brings LLVM into the process.
+// hiprtc, AMD's run-time compiler: NVRTC's functions under different names, in libhiprtc (ROCm 5 and later) or in
+// libamdhip64 (ROCm before 6, Debian). It needs no GPU. It loads LLVM into the process.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,15 @@
 
 namespace ergotune::hiprtc {
 
-/// The table, loaded on first use from the library that ERGOTUNE_HIPRTC names, else from the usual places. Check
-/// usable().
+/// Returns the table, which is loaded at first use from the library named by ERGOTUNE_HIPRTC, else from the usual
+/// places. Callers must check usable().
 const nvrtc::Api& api();
 
-/// File and version of the library and of the compiler in it. Its own version number has stood still for years.
+/// Returns file and version of the library and of its compiler. hiprtc's own version number has not changed for years.
 std::string version();
 
-/// The architectures that it compiles for ("gfx90a" ...), as the library below it tells; nullopt where it does not.
-/// Asked for another, hiprtc 5.2 ends the process.
+/// Returns the supported architectures ("gfx90a" ...); nullopt if the library does not report them. hiprtc 5.2 ends the
+/// process if it is asked for another architecture.
 std::optional<std::vector<std::string>> architectures();
 
 }  // namespace ergotune::hiprtc

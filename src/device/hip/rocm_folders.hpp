@@ -1,4 +1,4 @@
-// Where ROCm puts its libraries.
+// Finds ROCm's libraries.
 #pragma once
 
 #include <span>
@@ -7,8 +7,8 @@
 
 namespace ergotune::hip {
 
-/// What to open for one of ROCm's libraries: `names` (newest first) by the loader's own path, then in $ROCM_PATH/lib,
-/// /opt/rocm/lib and /opt/rocm-*/lib (newest first).
+/// Returns the names under which to open a ROCm library: `names` (newest first) for the loader's search path, then in
+/// $ROCM_PATH/lib, /opt/rocm/lib and /opt/rocm-*/lib (newest first).
 std::vector<std::string> rocm_libraries(std::span<const char* const> names);
 
 }  // namespace ergotune::hip

@@ -25,7 +25,7 @@ std::vector<std::string> names_in(const std::string& text) {
   return names;
 }
 
-/// In lower case, without comments, one statement a line.
+/// Returns the source in lower case, without comments, with one statement per line.
 std::string statements_of(const std::string& source) {
   std::string text;
   std::istringstream lines(lower(source));
@@ -47,7 +47,7 @@ std::string real_type(const std::string& declaration) {
   return std::regex_search(declaration, wide) ? "double" : "float";
 }
 
-/// The module that the end of `before` lies in.
+/// Returns the module that contains the end of `before`.
 std::string module_around(const std::string& before) {
   static const std::regex line(R"((^|\n)\s*(end\s*)?module\b\s*([a-z_]\w*)?\s*(?=\n|$))");
   std::string module;
@@ -56,7 +56,7 @@ std::string module_around(const std::string& before) {
   return module;
 }
 
-/// Its head: what stands before the word, the word, the name, the dummies, what follows.
+/// Finds the head of a procedure. `match`: the text before the keyword, the keyword, the name, the dummies, the rest.
 bool find_head(const std::string& text, const std::string& name, std::smatch& match) {
   static const char* const kBefore = R"(([^\n]*)\b(subroutine|function)\s+)";
   static const char* const kDummies = R"(\s*\(([^)\n]*)\))";

@@ -1,4 +1,4 @@
-// What the text of a Fortran source says of a procedure, as far as its call must know it.
+// Reads the interface of a procedure from Fortran source, as far as a call needs it.
 #pragma once
 
 #include <string>
@@ -7,18 +7,18 @@
 namespace ergotune::host {
 
 struct FortranProcedure {
-  std::string name;    ///< in lower case; empty where the text has no such procedure
-  std::string module;  ///< the module that holds it; empty outside of modules
+  std::string name;    ///< in lower case; empty: the source has no such procedure
+  std::string module;  ///< module that contains it; empty: none
   std::vector<std::string> dummies;
   std::vector<std::string> by_value;
   bool function = false;
-  std::string returns;  ///< "float", "double"; empty for anything else
+  std::string returns;  ///< "float" or "double"; empty: any other type
 };
 
-/// `name`: the procedure's own, or the one that it is bound to (bind(c, name="...")), in any case.
+/// `name`: name of the procedure, or the name given by bind(c, name="..."); case-insensitive.
 FortranProcedure procedure_in(const std::string& source, const std::string& name);
 
-/// In lower case, as Fortran compares names.
+/// Converts to lower case, in which Fortran names are compared.
 std::string lower(std::string text);
 bool has(const std::vector<std::string>& names, const std::string& name);
 

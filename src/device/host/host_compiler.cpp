@@ -1,4 +1,4 @@
-// C, C++ and Fortran functions into shared objects, by the system's compilers (CC, CXX, FC).
+// Compiles C, C++ and Fortran functions to shared objects with the system's compilers (CC, CXX, FC).
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -25,13 +25,13 @@ namespace fs = std::filesystem;
 
 constexpr const char* kScratchName = "ergotune-host-";
 
-/// Folders of processes that were killed while they compiled: no compiler takes a day.
+/// Removes folders of processes that were killed during compilation; they are older than a day.
 void remove_leftovers(const fs::path& folder) {
-  std::error_code ignored;  // another user's cannot be removed
+  std::error_code ignored;  // folders of other users cannot be removed
   for (const fs::path& left : left_behind(folder, kScratchName, std::chrono::hours(24))) fs::remove_all(left, ignored);
 }
 
-/// A folder that goes with the object.
+/// A temporary folder that is removed with the object.
 class ScratchFolder {
  public:
   ScratchFolder() {
@@ -64,7 +64,7 @@ void write_source(const std::string& path, const std::string& text) {
         fmt::format("cannot write {}: {}; make room, or set TMPDIR to another folder", path, std::strerror(trouble)));
 }
 
-/// The compiler's command from the environment ("ccache gcc-12"), else the usual name.
+/// Returns the compiler's command from the environment ("ccache gcc-12"), else the default name.
 std::vector<std::string> command_of(const char* variable, const char* usual) {
   const std::string text = environment_variable(variable);
   std::istringstream words(text.empty() ? usual : text);
@@ -79,7 +79,7 @@ std::vector<std::string> command_for(Language language) {
   return command_of("FC", "gfortran");
 }
 
-/// A Fortran compiler goes by the ending: what is called x.f has fixed form.
+/// Returns the file name extension, by which Fortran compilers choose the form: x.f has fixed form.
 const char* suffix_of(const CompileJob& job) {
   if (job.language == Language::c) return "c";
   if (job.language == Language::cpp) return "cpp";
@@ -107,7 +107,7 @@ class HostCompiler : public Compiler {
         untyped.insert(pointer.argument);
       }
       if (untyped.empty()) throw;
-      return compile(job, untyped);  // structures and the like: nothing to be compared
+      return compile(job, untyped);  // structures and other types that are not compared
     }
   }
 
@@ -120,17 +120,17 @@ class HostCompiler : public Compiler {
         const auto result = run_process(command);
         text += " | " + result.out.substr(0, result.out.find('\n'));
       } catch (const NoProcess&) {
-        throw;  // another identity would be another session
+        throw;  // another identity would lead to another session
       } catch (const Error&) {
-        text += " | none";  // a machine without Fortran still tunes C
+        text += " | none";  // C can be tuned on machines without a Fortran compiler
       }
     }
     return text;
   }
 
  private:
-  /// With the arguments compared; without, where the compiler cannot make the comparison (another standard, a private
-  /// procedure) or it is about types that no declaration names.
+  /// Compiles with the arguments checked; without the check if the compiler cannot perform it (another standard, a
+  /// private procedure) or if it concerns types that no declaration can name.
   static Binary compile_fortran(const CompileJob& job) {
     const std::string check = check_in_fortran(job);
     std::optional<Binary> binary;
@@ -182,11 +182,11 @@ class HostCompiler : public Compiler {
     return {std::move(*code), kCallEntry, log};
   }
 
-  /// Runs a compiler; gives its warnings, throws its errors.
+  /// Runs a compiler; returns its warnings and throws its errors.
   static std::string run(const std::vector<std::string>& command) {
     ProcessResult result;
     ProcessOptions options;
-    // Without a PATH compilers do not find their own parts.
+    // Compilers need PATH to find their components.
     if (environment_variable("PATH").empty()) options.environment["PATH"] = "/usr/local/bin:/usr/bin:/bin";
     try {
       result = run_process(command, options);

@@ -1,4 +1,4 @@
-// Running host functions: called on the driving thread, timed with the monotonic clock.
+// Runs host functions in the calling thread, timed with the monotonic clock.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -19,14 +19,14 @@
 namespace ergotune::host {
 namespace {
 
-constexpr std::size_t kAlignment = 4096;  // a page: vector loads never straddle, and offsets do not vary run by run
+constexpr std::size_t kAlignment = 4096;  // a page: offsets do not vary, and vector loads cross no boundary
 
 class HostBuffer : public Buffer {
  public:
-  /// Memory that is freed elsewhere.
+  /// Memory that another owner frees.
   HostBuffer(std::byte* data, std::size_t bytes) : bytes_(bytes), data_(data), owned_(false) {}
   explicit HostBuffer(std::size_t bytes) : bytes_(bytes) {
-    // Linux promises more memory than it has and then kills: what cannot fit is refused here
+    // Linux overcommits memory and kills processes later, so that impossible sizes are rejected here
     const auto memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
     const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
     if (static_cast<double>(bytes) < memory && rounded >= bytes)
@@ -54,7 +54,7 @@ struct HostMarker : Marker {
   double time = 0;
 };
 
-/// The loader's message begins with the name of a temporary file.
+/// Returns the loader's message without the name of the temporary file at its beginning.
 std::string why_not_loaded(const std::string& message) {
   constexpr std::string_view kMissing = "undefined symbol: ";
   const std::size_t at = message.find(kMissing);
@@ -63,11 +63,11 @@ std::string why_not_loaded(const std::string& message) {
                      message.substr(at + kMissing.size()));
 }
 
-/// A shared object with its function, open as long as some kernel is made of it.
+/// A shared object with its function, open while a kernel uses it.
 class Library {
  public:
   explicit Library(const Binary& binary) {
-    // a name of its own for each object: the loader knows objects by name, and gives an old one for a name
+    // a unique name per object: the loader identifies objects by name, and would return the old one for a name that is
     // reused
     std::string path = (std::filesystem::temp_directory_path() / "ergotune-kernel-XXXXXX").string();
     const int descriptor = mkstemp(path.data());
@@ -90,9 +90,9 @@ class Library {
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
   ~Library() {
-    // A thread that was born while this object was here may have its code in it, or in what came with it (libgomp,
-    // whose threads outlive every parallel region): such an object stays. Those loaded later find these threads and may
-    // go.
+    // A thread that was created while this object was loaded may execute its code, or that of its dependencies (such as
+    // libgomp, whose threads outlive parallel regions): then the object stays loaded. Objects loaded later, when these
+    // threads already exist, may be closed.
     if (!new_threads()) dlclose(library_);
   }
   void call(void** arguments) const { call_(arguments); }
@@ -127,7 +127,7 @@ class HostKernel : public LoadedKernel {
     for (const auto& argument : arguments) {
       if (argument.buffer) {
         pointers_.push_back(data_of(*argument.buffer));
-      } else if (argument.scalar.empty()) {  // local memory, which may be of no size
+      } else if (argument.scalar.empty()) {  // local memory, which may have size 0
         scratch_.push_back(std::make_unique<HostBuffer>(argument.local_bytes));
         pointers_.push_back(scratch_.back()->data());
       } else {
@@ -142,7 +142,7 @@ class HostKernel : public LoadedKernel {
  private:
   std::shared_ptr<const Library> library_;
   std::vector<void*> pointers_;
-  /// Aligned for every type: what the generated call reads from.
+  /// Aligned for all types; the generated call reads from them.
   std::vector<std::vector<std::max_align_t>> scalars_;
   std::vector<std::unique_ptr<HostBuffer>> scratch_;
 };
@@ -201,7 +201,7 @@ class HostDevice : public Device {
     for (std::size_t i = 0; i < count; ++i) host_kernel.call();
   }
   std::unique_ptr<Marker> make_marker() override { return std::make_unique<HostMarker>(); }
-  // Functions run where they are queued: queues differ in nothing, and what a queue waits for is over.
+  // Functions run when they are queued, so that all queues are equal and waiting has no effect.
   Queue& main_queue() override { return main_; }
   std::unique_ptr<Queue> make_queue(const QueueOptions& options) override {
     if (options.multiprocessors > 0)

@@ -1,5 +1,5 @@
-// OpenCL: the few declarations that ergotune uses, written from the specification (OpenCL 1.2 and the listed
-// extensions), and the entry points of libOpenCL as one table. No header of an SDK is needed to build.
+// OpenCL: the declarations that ergotune uses, written from the specification (OpenCL 1.2 and the listed extensions),
+// and the entry points of libOpenCL as one table. Building needs no SDK headers.
 #pragma once
 
 #include <cstddef>
@@ -187,10 +187,10 @@ struct Api : DriverTable {
   EntryPoint<cl_int(cl_event)> clReleaseEvent{this, "clReleaseEvent"};
 };
 
-/// The table, loaded on first use. Check usable() before anything else.
+/// Returns the table, which is loaded at first use. Callers must check usable() first.
 const Api& api();
 
-/// "CL_OUT_OF_RESOURCES (-5)".
+/// Returns "CL_OUT_OF_RESOURCES (-5)".
 std::string error_name(cl_int code);
 
 }  // namespace ergotune::opencl

@@ -1,4 +1,4 @@
-// Running kernels through OpenCL: in-order queues with profiling.
+// Runs kernels through OpenCL: in-order queues with profiling.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 class OpenclBuffer : public Buffer {
  public:
-  /// Releases the memory object with itself where it is `owned`.
+  /// An `owned` memory object is released with the buffer.
   OpenclBuffer(cl_mem memory, std::size_t bytes, bool owned) : bytes_(bytes), memory_(memory), owned_(owned) {}
   OpenclBuffer(const OpenclBuffer&) = delete;
   OpenclBuffer& operator=(const OpenclBuffer&) = delete;
@@ -45,7 +45,7 @@ cl_command_queue make_native_queue(const Context& context, cl_device_id device, 
     const cl_properties wanted[] = {CL_QUEUE_PROPERTIES, static_cast<cl_properties>(CL_QUEUE_PROFILING_ENABLE),
                                     CL_QUEUE_PRIORITY_KHR, priority, 0};
     const cl_command_queue queue = api().clCreateCommandQueueWithProperties(context.get(), device, wanted, &code);
-    if (code == CL_SUCCESS) return queue;  // else the driver knows no priorities
+    if (code == CL_SUCCESS) return queue;  // otherwise the driver does not support priorities
   }
   const cl_command_queue queue = api().clCreateCommandQueue(context.get(), device, CL_QUEUE_PROFILING_ENABLE, &code);
   check(code, DeviceFault::runtime, "clCreateCommandQueue");
@@ -90,7 +90,7 @@ class OpenclKernel : public LoadedKernel {
         code = api().clSetKernelArg(kernel_, index, sizeof memory, &memory);
       } else if (!argument.scalar.empty()) {
         code = api().clSetKernelArg(kernel_, index, argument.scalar.size(), argument.scalar.data());
-      } else {  // OpenCL knows no local memory of no size
+      } else {  // OpenCL does not allow local memory of size 0
         code = api().clSetKernelArg(kernel_, index, std::max<std::size_t>(argument.local_bytes, 1), nullptr);
       }
       if (code != CL_SUCCESS)
@@ -106,7 +106,7 @@ class OpenclKernel : public LoadedKernel {
   }
 
   cl_kernel get() const { return kernel_; }
-  /// What a driver's refusal of the block means here.
+  /// Returns the error for a block that the driver rejected.
   DeviceError refused_block(cl_int code) const {
     const std::size_t items = local[0] * local[1] * local[2];
     const int most = resources().max_threads_per_block;
@@ -192,7 +192,7 @@ class OpenclDevice : public Device {
   void fill(Buffer& buffer, unsigned char byte, Queue* queue) override {
     if (buffer.bytes() == 0) return;
     cl_event event = nullptr;
-    // a wide pattern where the size allows: PoCL and others fill element by element
+    // a wide pattern if the size allows it, since PoCL and others fill element by element
     unsigned char pattern[64];
     std::fill(std::begin(pattern), std::end(pattern), byte);
     std::size_t width = 64;
@@ -262,10 +262,10 @@ class OpenclDevice : public Device {
   }
 
  private:
-  /// `ends`: nothing comes after it in this call.
+  /// `ends`: the last run of a call.
   static void enqueue(const OpenclKernel& kernel, std::size_t count, bool ends, OpenclQueue& queue) {
     for (std::size_t i = 0; i < count; ++i) {
-      // an event costs time: only the first command after a marker and the last of a call can be asked about
+      // events cost time: only the first command after a marker and the last of a call are needed
       const bool wanted = (ends && i + 1 == count) || queue.awaited();
       cl_event event = nullptr;
       const cl_int code =
@@ -279,7 +279,7 @@ class OpenclDevice : public Device {
         queue.queued_without_event();
     }
   }
-  /// They are kept: a driver may not be through with one when its queue has ended (PoCL 3.1 crashed).
+  /// Sub-devices are kept, since a driver may still use one after its queue was released (PoCL 3.1 crashed).
   cl_device_id part(cl_uint first, cl_uint count) {
     std::unique_ptr<SubDevice>& known = parts_[{first, count}];
     if (!known) known = std::make_unique<SubDevice>(entry_, first, count);

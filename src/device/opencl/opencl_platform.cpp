@@ -77,7 +77,7 @@ std::string pci_address_of(cl_device_id device, const std::string& extensions) {
   return {};
 }
 
-/// Whether parts of a device can be had by their numbers of compute units.
+/// True if the device can be partitioned by numbers of compute units.
 bool is_divisible(cl_device_id device) {
   cl_properties kinds[16] = {};
   if (!api().clCreateSubDevices || !api().clReleaseDevice ||
@@ -93,7 +93,7 @@ DeviceInfo describe(cl_device_id device, int platform_number, int device_number)
   info.name = trimmed(device_text(device, CL_DEVICE_NAME));
   const std::string extensions = device_text(device, CL_DEVICE_EXTENSIONS);
   if (has_extension(extensions, "cl_amd_device_attribute_query")) {
-    const std::string gpu(trimmed(device_text(device, CL_DEVICE_BOARD_NAME_AMD)));  // the name is just "gfx90a"
+    const std::string gpu(trimmed(device_text(device, CL_DEVICE_BOARD_NAME_AMD)));  // CL_DEVICE_NAME is just "gfx90a"
     if (!gpu.empty()) info.name = gpu;
   }
   info.driver_version = device_text(device, CL_DRIVER_VERSION);
@@ -135,11 +135,11 @@ std::vector<DeviceEntry> find_devices(std::string* note) {
     if (note) *note = "opencl: " + why;
     return found;
   };
-  // Debian's comgr and PoCL share libLLVM, and end the process when they register the same options in it.
+  // Debian's comgr and PoCL share libLLVM, and registering the same options in it twice ends the process.
   if (DynamicLibrary::is_loaded("libamd_comgr") && DynamicLibrary::is_loaded("libLLVM") &&
       !DynamicLibrary::is_loaded("libpocl"))
     return none("AMD's compiler is in this process, and no other of LLVM may be beside it");
-  // CUDA's OpenCL loader splits this variable in place: processes started later would inherit the first name alone.
+  // CUDA's OpenCL loader modifies this variable, so that processes started later would inherit only the first name.
   constexpr const char* kLibraries = "OCL_ICD_FILENAMES";
   const char* set = std::getenv(kLibraries);
   const std::optional<std::string> libraries = set ? std::optional<std::string>(set) : std::nullopt;

@@ -1,4 +1,4 @@
-// Which OpenCL devices there are, and what is known of each.
+// Lists OpenCL devices and their properties.
 #pragma once
 
 #include <optional>
@@ -15,24 +15,23 @@ struct DeviceEntry {
   cl_platform_id platform = nullptr;
   cl_device_id device = nullptr;
   std::string platform_name;
-  /// Platform, device and driver versions: what compiled code depends on.
+  /// Platform, device and driver versions, on which compiled code depends.
   std::string versions;
 };
 
-/// All devices of all platforms, GPUs first. Empty with a note when there is none.
+/// Returns all devices of all platforms, GPUs first; if there are none, sets `note`.
 std::vector<DeviceEntry> find_devices(std::string* note = nullptr);
-/// Throws UserError when it is not there (any more).
+/// Throws UserError if the device does not exist (any more).
 DeviceEntry find_device(const std::string& id);
 
-/// Throws DeviceError of the kind `fault` unless `code` is CL_SUCCESS; memory that runs out is always
-/// out_of_memory.
+/// Throws DeviceError with `fault` unless `code` is CL_SUCCESS; lack of memory is always reported as out_of_memory.
 void check(cl_int code, DeviceFault fault, const char* what);
 
-/// Some of a device's compute units, which kernels can be kept to; released with the object.
+/// Some of a device's compute units, to which kernels can be restricted; released with the object.
 class SubDevice {
  public:
-  /// So many from `first` on. Throws DeviceError(launch) where the device has fewer, DeviceError(unsupported) where it
-  /// is not taken apart.
+  /// `count` compute units beginning with `first`. Throws DeviceError(launch) if the device has fewer,
+  /// DeviceError(unsupported) if it cannot be partitioned.
   SubDevice(const DeviceEntry& entry, cl_uint first, cl_uint count);
   SubDevice(const SubDevice&) = delete;
   SubDevice& operator=(const SubDevice&) = delete;
@@ -47,7 +46,7 @@ class SubDevice {
 class Context {
  public:
   explicit Context(const DeviceEntry& entry);
-  /// An external queue, owned by the application.
+  /// Uses a context that the application owns.
   explicit Context(cl_context foreign) : context_(foreign), owned_(false) {}
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;

@@ -34,8 +34,8 @@ std::string take(const std::string& bytes, std::size_t& at) {
   return bytes.substr(end + 1, size);
 }
 
-/// Include folders as options. No way of quoting a space is understood by every driver (PoCL understands
-/// none), so that a folder with anything unusual in its name is given as a link, which goes with the object.
+/// Include folders as compiler options. No way of quoting spaces works with all drivers (PoCL supports none), so that a
+/// folder with unusual characters is passed as a symbolic link, which is removed with the object.
 class IncludeOptions {
  public:
   explicit IncludeOptions(const std::vector<std::string>& folders) {
@@ -48,7 +48,7 @@ class IncludeOptions {
     if (!room_.empty()) std::filesystem::remove_all(room_, ignored);
   }
   const std::string& text() const { return text_; }
-  /// A compiler's words about links as words about the folders.
+  /// Replaces links by folders in a compiler's message.
   std::string named_by_folders(std::string message) const {
     for (const auto& [link, folder] : links_)
       for (std::size_t at = 0; (at = message.find(link, at)) != std::string::npos; at += folder.size())
@@ -181,8 +181,8 @@ PortableProgram program_of(const CompileJob& job) {
 
 namespace {
 
-/// The type of a kernel's first argument that nothing here can be given for, as far as the program tells: some drivers
-/// take a buffer for an image, and crash.
+/// Returns the type of the first kernel argument that cannot be set, if the program reports types: some drivers accept
+/// a buffer in place of an image, and crash.
 std::string type_without_arguments(cl_kernel kernel, std::size_t arguments) {
   for (std::size_t i = 0; i < arguments && api().clGetKernelArgInfo; ++i) {
     char type[64] = {};
@@ -232,8 +232,8 @@ class OpenclCompiler : public Compiler {
   std::string identity() const override { return fmt::format("opencl | {} | {}", entry_.info.name, entry_.versions); }
 
  private:
-  /// PoCL's binary for a CPU costs code for any block, and at the first launch code for the block at hand is made all
-  /// the same. What building from source leaves in its cache is all that the runner needs.
+  /// True for PoCL on CPUs, whose binary would contain generic code although specialised code is generated at the first
+  /// launch. Building from source fills PoCL's cache, which is all that the runner needs.
   bool generates_code_at_launch() const {
     return entry_.info.is_cpu && entry_.platform_name == "Portable Computing Language";
   }

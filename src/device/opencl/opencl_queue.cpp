@@ -68,7 +68,7 @@ void OpenclQueue::record(OpenclMarker& marker) {
 
 void OpenclQueue::wait(const OpenclMarker& marker) {
   if (!marker.queue || marker.queue == this) return;
-  // A queue with nothing but waits on it would otherwise keep what no marker asks about any more.
+  // Drops entries of deleted markers, which would otherwise accumulate in a queue that only waits.
   fresh_.reset();
   std::erase_if(heads_, [](const auto& head) { return head.use_count() == 1; });
   if (std::find(heads_.begin(), heads_.end(), marker.after) == heads_.end()) heads_.push_back(marker.after);
@@ -85,8 +85,8 @@ void OpenclQueue::wait(const OpenclMarker& marker) {
   waits_for_ = {marker.queue, marker.sequence};
 }
 
-/// What came up to then is over before what the queue waits for now: rounds of kernels on other queues would pile it
-/// up.
+/// Drops commands that are complete before those for which the queue now waits; they would accumulate in workloads with
+/// kernels on several queues.
 void OpenclQueue::drop_tail(std::uint64_t up_to) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < tail_.size(); ++i) {
@@ -107,7 +107,7 @@ void OpenclQueue::wait_for_gate(const Event& gate) {
 }
 
 void OpenclQueue::finish() {
-  // many drivers report a kernel's fault only here, as CL_OUT_OF_RESOURCES
+  // many drivers report a fault of a kernel only here, as CL_OUT_OF_RESOURCES
   check(api().clFinish(queue_), DeviceFault::runtime, "the kernel failed while it ran: clFinish");
   for (const Event& event : tail_) event.complete();
 }

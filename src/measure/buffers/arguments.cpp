@@ -28,7 +28,7 @@ T convert(double value) {
   }
 }
 
-/// Calls `f` with a value of the C++ type that an element type stands for.
+/// Calls `f` with a value of the C++ type of an element type.
 template <class F>
 auto with_type(ElementType type, F&& f) {
   switch (type) {
@@ -61,7 +61,7 @@ auto with_type(ElementType type, F&& f) {
 template <class T>
 void fill_random(std::span<T> out, const Fill& fill, Random& random) {
   if constexpr (std::is_integral_v<T>) {
-    // Integers are uniform in [low, high], cut to what the type can hold.
+    // Integers are uniform in [low, high], limited to the range of the type.
     const double lowest = static_cast<double>(std::numeric_limits<T>::min());
     const double highest = static_cast<double>(std::numeric_limits<T>::max());
     const double low = std::ceil(std::clamp(fill.low, lowest, highest));

@@ -1,4 +1,4 @@
-// Kernel arguments as bytes: initial buffer contents and scalars.
+// Converts kernel arguments to bytes: initial contents of buffers, and scalars.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +9,19 @@
 
 namespace ergotune {
 
-/// IEEE 754 binary16, round to nearest even.
+/// Conversion to and from IEEE 754 binary16, rounding to nearest even.
 std::uint16_t half_from(double value);
 double half_to_double(std::uint16_t bits);
 
-/// A scalar of `type` in the machine's byte order. Throws UserError when the value does not fit.
+/// Returns the bytes of a scalar of `type` in the machine's byte order. Throws UserError if the value does not fit.
 std::vector<std::byte> scalar_bytes(ElementType type, const Value& value, const SourcePlace& place = {});
 
-/// The bytes of a scalar argument, a structure among them, in `scope`. Throws UserError when a value does not fit.
+/// Returns the bytes of a scalar or structure argument, evaluated in `scope`. Throws UserError if a value does not fit.
 std::vector<std::byte> scalar_bytes(const Argument& argument, const Scope& scope);
 
-/// The contents of a buffer of `count` elements as its fill says. `position` is the argument's place in the
-/// list: it is mixed into the seed, so that two buffers with the default seed differ. Throws UserError (a
-/// file that is missing or has another size).
+/// Returns the initial contents of a buffer of `count` elements according to its fill. `position`, the argument's
+/// index, is mixed into the seed, so that two buffers with the default seed differ. Throws UserError for a file that is
+/// missing or has the wrong size.
 std::vector<std::byte> initial_contents(const Argument& argument, std::size_t count, std::size_t position);
 
 }  // namespace ergotune

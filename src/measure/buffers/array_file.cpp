@@ -11,11 +11,11 @@
 namespace ergotune {
 namespace {
 
-/// Where the elements of an .npy file begin; 0 for a file of raw elements. Leaves `in` anywhere.
+/// Returns the offset of the elements in an .npy file; 0 for a file of raw elements. Changes the position of `in`.
 std::size_t data_offset(std::ifstream& in, const std::filesystem::path& file, ElementType type, const std::string& what,
                         const SourcePlace& place) {
   if (file.extension() != ".npy") return 0;
-  std::string beginning(64 * 1024, '\0');  // NumPy's own headers have 128 bytes
+  std::string beginning(64 * 1024, '\0');  // headers written by NumPy have 128 bytes
   in.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
   beginning.resize(static_cast<std::size_t>(in.gcount()));
   in.clear();
@@ -24,7 +24,7 @@ std::size_t data_offset(std::ifstream& in, const std::filesystem::path& file, El
     throw UserError(
         fmt::format("{}, which {}, is not a complete .npy file (numpy.save writes one)", file.string(), what), place);
   const std::string_view wanted = npy_type_of(to_string(type));
-  // one byte is one byte, whatever its order is called
+  // byte order does not matter for single bytes
   const bool same = !header->type.empty() && header->type.substr(1) == wanted.substr(1) && header->type[0] != '>';
   if (!same)
     throw UserError(fmt::format("{} has elements of NumPy's type {}, but what it {} is {} ({})", file.string(),

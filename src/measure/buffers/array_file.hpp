@@ -1,4 +1,4 @@
-// A buffer's contents in a file: raw little-endian elements, or NumPy's .npy.
+// Reads the contents of a buffer from a file: raw little-endian elements, or NumPy's .npy.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace ergotune {
 
-/// The elements in a file, which must be exactly `bytes` of this type. `what` says in messages what they are for:
-/// "fills argument "a"". Throws UserError.
+/// Returns the elements of a file, which must have this type and exactly `bytes` bytes. `what` describes their purpose
+/// in messages: "fills argument "a"". Throws UserError.
 std::vector<std::byte> read_array_file(const std::filesystem::path& file, ElementType type, std::size_t bytes,
                                        const std::string& what, const SourcePlace& place = {});
 

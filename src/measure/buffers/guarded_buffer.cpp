@@ -9,8 +9,8 @@
 namespace ergotune {
 namespace {
 
-/// Bytes between 0x30 and 0x4f: finite, moderate numbers in every floating-point type, since a kernel that
-/// reads past its data and multiplies by zero is not wrong for that.
+/// The pattern consists of bytes from 0x30 to 0x4f, which are finite, moderate numbers in all floating-point types: a
+/// kernel that reads beyond its data and multiplies by zero is not wrong.
 std::vector<std::byte> pattern_of(std::uint64_t number) {
   std::vector<std::byte> pattern(GuardedBuffer::kBefore + GuardedBuffer::kBehind);
   Random random(0x67756172 + number);

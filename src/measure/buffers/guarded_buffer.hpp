@@ -1,5 +1,5 @@
-// Device memory between two zones of a known pattern: what a kernel writes outside of its buffer is seen
-// there. external memory has none.
+// Device memory between two guard zones with a known pattern, which reveal writes outside of the buffer. External
+// memory has no guard zones.
 #pragma once
 
 #include <cstddef>
@@ -15,32 +15,32 @@ namespace ergotune {
 
 class GuardedBuffer {
  public:
-  /// Bytes of the zones. The first keeps the buffer as well aligned as its memory is; a kernel that forgets
-  /// the end of its data runs some blocks of threads past it.
+  /// Sizes of the zones in bytes. The first one preserves the alignment of the buffer; the second one is large because
+  /// a kernel without a bounds check runs some blocks of threads beyond the end.
   static constexpr std::size_t kBefore = 4096, kBehind = 65536;
 
-  /// Allocates and fills. Each `number` has a pattern of its own, so that copying one buffer's zone into
-  /// another's is seen. Throws DeviceError.
+  /// Allocates and fills the buffer. The pattern depends on `number`, so that copying the zone of one buffer into that
+  /// of another is detected. Throws DeviceError.
   GuardedBuffer(Device& device, std::span<const std::byte> contents, std::uint64_t number);
 
-  /// external memory, as it is: without zones, and as it was filled.
+  /// Uses external memory in place: without zones, and with its present contents.
   GuardedBuffer(Device& device, std::unique_ptr<Buffer> foreign);
 
-  /// What kernels are given: exactly the buffer.
+  /// The buffer without its zones, as passed to kernels.
   Buffer& inside() const { return *inside_; }
-  /// Buffer and zones: what is copied to put all of it back.
+  /// The buffer with its zones, to be copied when everything is restored.
   Buffer& whole() const { return whole_ ? *whole_ : *inside_; }
-  /// Writes contents and zones, from the host.
+  /// Writes contents and zones from the host.
   void write(std::span<const std::byte> contents);
-  /// Reads the zones: the place nearest to the buffer where one has changed, in bytes from the buffer's start
-  /// (negative before it); nullopt where none has.
+  /// Checks the zones. Returns the changed position that is nearest to the buffer, in bytes from the buffer's start
+  /// (negative before it); nullopt if none has changed.
   std::optional<std::int64_t> written_outside() const;
 
  private:
   Device& device_;
-  std::vector<std::byte> pattern_;  ///< of both zones; empty where there are none
+  std::vector<std::byte> pattern_;  ///< of both zones; empty: there are no zones
   mutable std::vector<std::byte> found_;
-  std::unique_ptr<Buffer> whole_, inside_;  ///< whole_ is null where there are no zones
+  std::unique_ptr<Buffer> whole_, inside_;  ///< whole_ is null if there are no zones
 };
 
 }  // namespace ergotune

@@ -14,7 +14,7 @@
 namespace ergotune {
 namespace {
 
-/// Elements of a buffer. Throws UserError where that is no size.
+/// Returns the number of elements of a buffer. Throws UserError if it is not a valid size.
 std::size_t count_of(const Argument& argument, const Constants& constants) {
   const std::int64_t count = whole_count(argument.count.evaluate(constants),
                                          fmt::format("the count of argument \"{}\"", argument.name), argument.place);
@@ -64,7 +64,7 @@ ProblemBuffers::~ProblemBuffers() {
     restore(true);
     device_.synchronise();
   } catch (const DeviceError&) {
-    // A kernel's fault has taken the context along, and with it what was in it.
+    // A kernel fault has destroyed the context with all its memory.
   }
 }
 
@@ -101,7 +101,8 @@ void ProblemBuffers::share(Slot& slot, const Argument& argument, std::size_t byt
                                 "the same buffer: rename one of them",
                                 argument.name, slot.bytes / size_of(first.type), bytes / size_of(first.type)),
                     argument.place);
-  // Once written, what comes later in the round reads that; else the next round reads what this one leaves.
+  // Later steps of the iteration read what was written; without a write before, the next iteration reads what this one
+  // leaves.
   const bool reads_first = !slot.written;
   if (argument.access == Access::read) return;
   slot.in_out = slot.in_out || reads_first;
@@ -117,11 +118,11 @@ void ProblemBuffers::join(const std::string& first, const std::string& second) {
                     other.argument->place);
   const bool written = one.written || other.written;
   one.written = other.written = written;
-  // After an odd number of swaps the next round would read what this one has written.
+  // After an odd number of swaps, the next iteration reads what this one has written.
   one.in_out = other.in_out = written;
 }
 
-/// What a buffer held at the start.
+/// Returns the initial contents of a buffer.
 std::vector<std::byte> ProblemBuffers::first_contents(const std::string& name) const {
   const Slot& found = slot(name);
   if (!found.foreign || !found.contents.empty()) return found.contents;
@@ -151,9 +152,9 @@ void ProblemBuffers::allocate(Slot& slot, std::size_t total) {
   }
 }
 
-/// Copies on the device come last, outputs first: what does not fit is restored from the host instead. The caller's
-/// memory that no kernel is declared to write is copied where there is room: only a kernel that writes it all the same
-/// makes that necessary.
+/// Makes copies on the device after all other allocations, outputs first; buffers without a copy are restored from the
+/// host. External memory that no kernel is declared to write is copied if there is room, since only a faulty kernel
+/// makes it necessary.
 void ProblemBuffers::keep_copies() {
   for (const bool output : {true, false}) {
     for (Slot& slot : slots_) {
@@ -164,7 +165,7 @@ void ProblemBuffers::keep_copies() {
   }
 }
 
-/// None where there is no room.
+/// Makes no copy if there is not enough memory.
 void ProblemBuffers::keep_copy(Slot& slot) {
   try {
     slot.pristine = device_.allocate(slot.live->whole().bytes());
@@ -276,7 +277,7 @@ std::string ProblemBuffers::written_outside() {
 
 void ProblemBuffers::watch_inputs(DeviceChecksum& checksums) {
   checksums_ = &checksums;
-  // A CPU's own memory is compared as fast as it is summed up.
+  // On a CPU, comparing memory is as fast as computing a checksum.
   if (device_.info().is_cpu) return;
   for (Slot& slot : slots_)
     if (!slot.written) slot.checksum = checksums_->of(slot.live->inside());
@@ -298,8 +299,8 @@ std::string ProblemBuffers::changed_inputs() {
   return message;
 }
 
-/// The first byte that differs from what a buffer held at first, by a copy of that; nullopt where none does or there is
-/// none.
+/// Returns the position of the first byte that differs from a copy of the initial contents; nullopt if none differs or
+/// if there is no copy.
 std::optional<std::size_t> ProblemBuffers::first_change(const Slot& slot) const {
   constexpr std::size_t kPart = std::size_t{4} << 20;
   if (slot.contents.empty() && !slot.pristine) return std::nullopt;
@@ -321,7 +322,8 @@ std::optional<std::size_t> ProblemBuffers::first_change(const Slot& slot) const 
   return std::nullopt;
 }
 
-/// From the host's copies, where there are any: those on the device may have been written as well.
+/// Restores buffers from the host's copies if there are any, because those on the device may have been overwritten as
+/// well.
 void ProblemBuffers::repair() {
   for (Slot& slot : slots_) {
     if (slot.foreign && slot.pristine) device_.copy(slot.live->whole(), *slot.pristine);

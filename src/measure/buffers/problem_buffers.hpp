@@ -1,4 +1,4 @@
-// A problem's buffers on one device, by argument name: filled once, restored before every verification.
+// The buffers of a problem on one device by argument name: filled once, and restored before each verification.
 #pragma once
 
 #include <cstddef>
@@ -17,73 +17,73 @@
 
 namespace ergotune {
 
-/// The arguments of kernels that share buffers, in the order of their launches.
+/// The arguments of kernels that share buffers, in the order of the launches.
 using ArgumentLists = std::vector<const std::vector<Argument>*>;
 ArgumentLists argument_lists(const Problem& problem);
 
 class ProblemBuffers {
  public:
-  /// Allocates and fills; the lists must live as long. Arguments of the same name are the same buffer. Where
-  /// `like` is given, buffers of its names begin as its do. Throws UserError when the buffers do not fit,
-  /// when kernels do not agree on type or size, or when an expression or a file is bad. What is swapped must be alike;
-  /// what is written to one of a pair may be in either.
+  /// Allocates and fills the buffers; the lists must outlive the object. Arguments with the same name share a buffer.
+  /// If `like` is given, buffers that it contains start with its initial contents. Buffers that are swapped must have
+  /// equal type and size, and both count as written if one is. Throws UserError if the buffers do not fit into memory,
+  /// if kernels disagree on type or size, and for an invalid expression or file.
   ProblemBuffers(Device& device, const ArgumentLists& lists, const Constants& constants,
                  const ProblemBuffers* like = nullptr,
                  const std::vector<std::pair<std::string, std::string>>& swapped = {});
-  /// external memory is put back as it was.
+  /// Restores external memory.
   ~ProblemBuffers();
   ProblemBuffers(const ProblemBuffers&) = delete;
   ProblemBuffers& operator=(const ProblemBuffers&) = delete;
 
-  /// From here on outputs() are those among `passed`: what one configuration's kernels are given.
+  /// Restricts outputs() to the names in `passed`: the arguments that the kernels of one configuration receive.
   void choose(const std::set<std::string>& passed);
-  /// The arguments of one kernel for one configuration, those that are passed to it: buffers, as `names` has them by
-  /// now, scalars and local memory evaluated in `scope`.
+  /// Returns the arguments that are passed to a kernel in one configuration: buffers according to `names`, and scalars
+  /// and local memory evaluated in `scope`.
   std::vector<KernelArgument> bind(const std::vector<Argument>& arguments, const Scope& scope,
                                    const BufferNames& names = {}) const;
-  /// What names stand for at the end of a round: read() goes by it.
+  /// Sets which buffers the names refer to at the end of an iteration, for read().
   void set_final_names(BufferNames names) { final_names_ = std::move(names); }
-  /// Puts what a round may have changed back, queued with the launches. `everything`: read-only inputs too,
-  /// which a faulty kernel may have written.
+  /// Restores what an iteration may have changed; queued with the launches. `everything`: also read-only inputs, which
+  /// a faulty kernel may have written.
   void restore(bool everything = false);
-  /// Whether a round changes what the next one reads.
+  /// True if an iteration changes inputs of the next one.
   bool has_in_out() const;
 
   bool contains(const std::string& name) const { return by_name_.contains(name); }
-  /// What some kernel writes, in the order of the arguments: all of it until choose() was called.
+  /// Names of the buffers that kernels write, in the order of the arguments; all of them until choose() is called.
   const std::vector<std::string>& outputs() const { return outputs_; }
-  /// The first argument of that name.
+  /// The first argument with this name.
   const Argument& argument(const std::string& name) const { return *slot(name).argument; }
   std::size_t bytes(const std::string& name) const { return slot(name).bytes; }
-  /// The device's contents.
+  /// Reads the contents of a buffer from the device.
   void read(const std::string& name, std::vector<std::byte>& into) const;
-  /// What an argument of that name holds where names stand for what `names` says.
+  /// Reads the buffer to which `name` refers according to `names`.
   void read_as(const BufferNames& names, const std::string& name, std::vector<std::byte>& into) const;
-  /// New contents of as many bytes, until the next restore().
+  /// Overwrites a buffer until the next restore(); `contents` must have the buffer's size.
   void write(const std::string& name, std::span<const std::byte> contents);
 
-  /// Looks around every buffer: says which were written outside of, and puts all memory back from the host's
-  /// copies; empty when none was.
+  /// Checks the guard zones of all buffers. Returns a message that names the buffers outside of which something was
+  /// written, and then restores all memory from the host's copies; returns an empty string if none was.
   std::string written_outside();
-  /// From here on changed_inputs() looks at them: takes what they hold now for what they ought to hold.
-  /// `checksums` must live as long.
+  /// Enables changed_inputs(), with the present contents of the inputs as the expected ones. `checksums` must outlive
+  /// the object.
   void watch_inputs(DeviceChecksum& checksums);
-  /// Which buffers that no kernel is declared to write have other contents than at first, and where; puts all memory
-  /// back as written_outside() does. Empty when none has.
+  /// Checks all buffers that no kernel is declared to write. Returns a message that names the changed ones and the
+  /// positions, and then restores all memory; returns an empty string if none has changed.
   std::string changed_inputs();
 
  private:
   struct Slot {
     const Argument* argument = nullptr;
-    bool written = false;  ///< by some kernel
-    bool in_out = false;   ///< read before it is written in a round
+    bool written = false;  ///< by any kernel
+    bool in_out = false;   ///< read before it is written in an iteration
     std::size_t bytes = 0;
     bool foreign = false;             ///< external memory
-    std::vector<std::byte> contents;  ///< as first filled; of external memory only where nothing else holds it
+    std::vector<std::byte> contents;  ///< initial contents; of external memory only if there is no other copy
     std::unique_ptr<GuardedBuffer> live;
-    std::unique_ptr<Buffer> pristine;  ///< a copy on the device, zones included; null where there is no room
+    std::unique_ptr<Buffer> pristine;  ///< copy on the device, including zones; null if there is no memory for it
     std::optional<std::uint64_t> checksum =
-        std::nullopt;  ///< of an input as first filled, where the device computes it
+        std::nullopt;  ///< of the initial contents of an input, if the device can compute it
   };
   const Slot& slot(const std::string& name) const { return slots_[by_name_.at(name)]; }
   void add(const Argument& argument, std::size_t position, const Constants& constants, const ProblemBuffers* like);
@@ -104,7 +104,7 @@ class ProblemBuffers {
   std::map<std::string, std::size_t> by_name_;
   std::vector<std::string> outputs_;
   BufferNames final_names_;
-  DeviceChecksum* checksums_ = nullptr;  ///< null: inputs are not watched
+  DeviceChecksum* checksums_ = nullptr;  ///< null: inputs are not checked
 };
 
 }  // namespace ergotune

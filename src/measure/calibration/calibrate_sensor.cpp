@@ -6,7 +6,7 @@
 namespace ergotune {
 namespace {
 
-/// The device that heats the sensor's GPU: the named one, else the one with its UUID or PCI address.
+/// Returns the device that loads the sensor's GPU: the named one, else the one with the same UUID or PCI address.
 std::unique_ptr<Device> device_for(const std::string& named, const SensorInfo& sensor) {
   if (!named.empty()) return open_device(named);
   for (const auto& info : list_devices()) {
@@ -27,7 +27,7 @@ Calibration calibrate_sensor(const std::string& sensor_id, const std::string& de
                              const std::function<void(const std::string&)>& tell) {
   auto sensor = open_sensor(sensor_id);
   auto meter = meter_id.empty() ? nullptr : open_sensor(meter_id);
-  // What an earlier calibration said must not colour this one.
+  // Results of an earlier calibration must not influence this one.
   SensorInfo info = sensor->info();
   info.gain = 1;
   info.offset = info.gain_error = info.level = info.level_error = 0;

@@ -28,7 +28,7 @@ std::vector<double> square_wave(double period, double seconds) {
   return on_off;
 }
 
-/// On and off for random times between two bounds: an input that shows every delay at once.
+/// Random durations between two bounds, on and off: an input that reveals all delays at once.
 std::vector<double> random_wave(double shortest, double longest, double seconds, Random& random) {
   std::vector<double> on_off;
   for (double t = 0; t < seconds;) {
@@ -40,8 +40,8 @@ std::vector<double> random_wave(double shortest, double longest, double seconds,
   return on_off;
 }
 
-/// Polls see an update a little late, each by another amount; where updates are periodic, the line through
-/// them is nearer than any single one.
+/// Polls observe updates late by varying amounts; if updates are periodic, a line through them is more accurate than
+/// each of them.
 void straighten(std::vector<Reading>& updates, double period) {
   if (updates.size() < 8) return;
   std::vector<double> number, time;
@@ -52,11 +52,11 @@ void straighten(std::vector<Reading>& updates, double period) {
     time.push_back(updates[i].time);
   }
   const LineFit fit = fit_line(number, time);
-  if (fit.residual_deviation > 0.1 * period) return;  // not periodic after all
+  if (fit.residual_deviation > 0.1 * period) return;  // not periodic
   for (std::size_t i = 0; i < updates.size(); ++i) updates[i].time = fit.intercept + fit.slope * number[i];
 }
 
-/// Readings as power at its updates: a counter's increments become the mean power of a tick.
+/// Converts readings to power per update; a counter's increments become the mean power between ticks.
 std::vector<Reading> as_power(const SensorInfo& info, const std::vector<Reading>& readings, double period) {
   if (info.kind != SensorKind::cumulative_energy) {
     auto updates = power_updates(readings, period);
@@ -65,7 +65,8 @@ std::vector<Reading> as_power(const SensorInfo& info, const std::vector<Reading>
   }
   std::string trouble;
   auto ticks = counter_ticks(readings, period, trouble);
-  // A counter that ticks faster than it is polled: increments over several polls, or edges drown the power.
+  // A counter that ticks faster than it is polled: increments over several polls, since time uncertainty would dominate
+  // the power.
   std::vector<Reading> power;
   std::size_t last = 0;
   for (std::size_t i = 1; i < ticks.size(); ++i) {
@@ -92,7 +93,7 @@ Calibrated mean_of(const std::vector<Reading>& readings, double from) {
   return {m.mean, m.mean - half, m.mean + half};
 }
 
-/// Largest step that every increment is a multiple of, in J; counters count in micro- or millijoules.
+/// Returns the largest step in J of which all increments are multiples; counters count in micro- or millijoules.
 double counter_step(const std::vector<Reading>& readings) {
   long long step = 0;
   for (std::size_t i = 1; i < readings.size(); ++i) {
@@ -103,7 +104,7 @@ double counter_step(const std::vector<Reading>& readings) {
 }
 
 void find_counter_loss(CalibrationRig& rig, Calibration& out) {
-  // Bursts of two lengths from idle: their difference is free of what is lost at the start.
+  // Bursts of two lengths that start from idle: the loss at the start cancels in their difference.
   std::vector<double> losses;
   for (int i = 0; i < 3; ++i) {
     double joules[2], seconds[2];
@@ -111,14 +112,14 @@ void find_counter_loss(CalibrationRig& rig, Calibration& out) {
     for (int b = 0; b < 2; ++b) {
       const CalibrationTrace trace = rig.drive({0.0, 1.2, lengths[b], 0.8}, nullptr);
       if (trace.readings.empty() || trace.busy.empty()) return;
-      // Energy at both ends of the burst from lines through the ticks before and after it: an idle GPU
-      // draws more after a load than before.
+      // Energy at both ends of the burst, from lines through the ticks before and after it: an idle GPU draws more
+      // after a load than before it.
       std::string trouble;
       std::vector<double> before_t, before_e, after_t, after_e;
       const double from = trace.busy.back().from + out.lag.value, to = trace.busy.back().to + out.lag.value;
       for (const auto& tick : counter_ticks(trace.readings, out.update_period.value, trouble)) {
         if (tick.time < from) before_t.push_back(tick.time - from), before_e.push_back(tick.value);
-        // ticks soon after the end still speak of the burst where the counter sleeps
+        // if the counter sleeps, ticks soon after the end still include the burst
         if (tick.time > to + out.update_period.value) after_t.push_back(tick.time - to), after_e.push_back(tick.value);
       }
       if (before_t.size() < 3 || after_t.size() < 3) return;
@@ -132,8 +133,8 @@ void find_counter_loss(CalibrationRig& rig, Calibration& out) {
   out.counter_loss = Calibrated{median(losses), median(losses) - spread, median(losses) + spread};
 }
 
-/// The same load again and again, each time after another history: what the means of a second differ by
-/// beyond what each scatters in itself.
+/// Repeats the same load after different histories: determines by how much means over a second differ beyond their own
+/// scatter.
 void find_repeatability(CalibrationRig& rig, Calibration& out, double period, Random& random) {
   constexpr int kRuns = 10;
   std::vector<double> means;
@@ -161,7 +162,7 @@ void find_repeatability(CalibrationRig& rig, Calibration& out, double period, Ra
 }
 
 void find_gain(CalibrationRig& rig, Calibration& out, double period) {
-  // Steady duty cycles, faster than any window, at several levels.
+  // Constant duty cycles, faster than all windows, at several levels.
   std::vector<double> x, y;
   for (const double duty : {0.0, 0.25, 0.5, 0.75, 1.0}) {
     std::vector<double> on_off;
@@ -193,14 +194,14 @@ void find_gain(CalibrationRig& rig, Calibration& out, double period) {
   SensorInfo& info = out.sensor;
   info.gain = fit.slope;
   info.offset = fit.intercept;
-  // As standard deviations of a normal distribution, whatever the degrees of freedom were.
+  // Stored as standard deviations of a normal distribution, for any number of degrees of freedom.
   const double widen = t / normal_quantile(0.975);
   info.gain_error = widen * fit.slope_error / fit.slope;
   info.level = mean(y);
   info.level_error = widen * fit.residual_deviation / std::sqrt(static_cast<double>(x.size()));
 }
 
-/// Busy and restless: every update shows a new value.
+/// Drives a random load, in which every update shows a new value.
 CalibrationTrace find_period(CalibrationRig& rig, Calibration& out, Random& random) {
   SensorInfo& info = out.sensor;
   CalibrationTrace trace = rig.drive(random_wave(0.04, 0.6, 6.0, random), nullptr);
@@ -214,23 +215,23 @@ CalibrationTrace find_period(CalibrationRig& rig, Calibration& out, Random& rand
   return trace;
 }
 
-/// Power under the restless load and under square waves.
+/// Returns the power under the random load and under square waves.
 std::vector<CalibrationTrace> powers_under_waves(CalibrationRig& rig, const Calibration& out,
                                                  CalibrationTrace restless) {
   const double period = out.sensor.update_period;
   std::vector<CalibrationTrace> traces;
   traces.push_back(std::move(restless));
-  // Square waves near the update period alias to slow beats, which show the window (facts of the sensor's
-  // hardware do not); slow ones show windows longer than the period.
+  // Square waves with periods near the update period alias to slow beats, which reveal the window; slow ones reveal
+  // windows longer than the update period.
   if (period > 0.01)
     for (const double ratio : {1.0 / 2, 2.0 / 3, 3.0 / 4, 4.0 / 5, 5.0 / 4, 4.0 / 3, 6.0 / 5})
       traces.push_back(rig.drive(square_wave(ratio * period, std::max(1.5, 15 * period)), nullptr));
   traces.push_back(rig.drive(square_wave(1.2, 6.0), nullptr));
   std::vector<CalibrationTrace> powers;
-  std::vector<TimeSpan> history;  // a long window still sees the waves before
+  std::vector<TimeSpan> history;  // a long window still includes earlier waves
   for (const auto& trace : traces) {
     CalibrationTrace power{as_power(out.sensor, trace.readings, period), {}};
-    // The first edge comes out of idleness, when clocks and power ramp up in their own time.
+    // The first edge follows idleness, after which clocks and power rise slowly.
     const double known = trace.busy.empty() ? 0 : trace.busy.front().from + 0.05;
     std::erase_if(power.readings, [&](const Reading& r) { return r.time < known; });
     history.insert(history.end(), trace.busy.begin(), trace.busy.end());
@@ -240,7 +241,7 @@ std::vector<CalibrationTrace> powers_under_waves(CalibrationRig& rig, const Cali
   return powers;
 }
 
-/// Throws Error when the load does not explain the readings.
+/// Throws Error if the load does not explain the readings.
 void note_window(const WindowFit& fit, Calibration& out) {
   out.window = fit.window;
   out.lag = fit.lag;
@@ -255,13 +256,13 @@ void note_window(const WindowFit& fit, Calibration& out) {
     out.notes.push_back(fmt::format("the load explains only {:.0f} % of what the sensor shows", 100 * fit.explained));
 }
 
-/// Window and kind for the estimators.
+/// Sets the window and the kind that the estimators use.
 void name_kind(bool exponential, Calibration& out) {
   SensorInfo& info = out.sensor;
   const double period = info.update_period;
   info.lag = out.lag.value;
   if (info.kind == SensorKind::cumulative_energy) {
-    // A counter that integrates all the time looks like a window as long as its tick.
+    // A counter that integrates continuously looks like a window of the length of its tick.
     const bool sleeps = period > 0.01 && out.window.value < 0.8 * period;
     info.window = sleeps ? out.window.value : 0;
     if (sleeps)
@@ -269,14 +270,14 @@ void name_kind(bool exponential, Calibration& out) {
           fmt::format("the counter sleeps: it sees {:.0f} of every {:.0f} ms", 1e3 * out.window.value, 1e3 * period));
     return;
   }
-  // A window that is hardly there has no shape.
+  // The shape of a very short window cannot be determined.
   info.kind = out.window.value < 0.2 * period && out.window.value < 0.002 ? SensorKind::instantaneous_power
               : exponential                                               ? SensorKind::exponential_power
                                                                           : SensorKind::windowed_power;
   info.window = out.window.value;
 }
 
-/// Idle, once the window has forgotten the load.
+/// Measures idle power once the window does not include the load any more.
 void find_idle_power(CalibrationRig& rig, bool exponential, Calibration& out) {
   const CalibrationTrace idle = rig.drive({0.0, 2.5 + 2 * out.window.value}, nullptr);
   const auto power = as_power(out.sensor, idle.readings, out.sensor.update_period);
@@ -301,7 +302,7 @@ Calibration calibrate(CalibrationRig& rig) {
   name_kind(fit.exponential, out);
   find_idle_power(rig, fit.exponential, out);
   if (counter) find_counter_loss(rig, out);
-  // Half a minute does not show every state that a GPU can be in: what is known of its type is the least.
+  // Half a minute does not show all states of a GPU; the value known for its type is the minimum.
   const bool lags = fit.exponential && info.kind != SensorKind::instantaneous_power;
   if (!lags && out.window.value < 0.3) find_repeatability(rig, out, period, random);
   if (out.repeatability) info.repeatability = std::max(info.repeatability, out.repeatability->value);
@@ -346,14 +347,14 @@ std::filesystem::path store_calibration(const Calibration& calibration) {
   std::filesystem::create_directories(file.parent_path(), trouble);
   nlohmann::ordered_json document;
   if (std::ifstream in(file); in) document = nlohmann::ordered_json::parse(in, nullptr, false);
-  // Another driver may read the sensors in another way: what was found under it does not hold any more.
+  // Another driver version may read the sensors differently, so earlier results are dropped.
   if (!document.is_object() || document.value("driver", "") != info.driver) document = nlohmann::ordered_json::object();
   document["board"] = info.uuid.empty() ? info.id : info.uuid;
   document["driver"] = info.driver;
   auto entry = document_of(calibration);
   entry["unit_step"] = info.unit_step;
   entry["repeatability"]["value"] = info.repeatability;
-  // What the estimators use: no window for a counter that integrates all the time.
+  // As the estimators use it: a counter that integrates continuously has no window.
   entry["window"]["value"] = info.window;
   if (calibration.meter)
     entry["meter"] = {{"sensor", calibration.meter->sensor}, {"gain", info.gain},   {"offset", info.offset},

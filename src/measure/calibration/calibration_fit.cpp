@@ -1,4 +1,4 @@
-// The fits of calibration: update period, window, lag, shape.
+// Fits for calibration: update period, window, lag, shape.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +15,7 @@ Calibrated find_update_period(const std::vector<Reading>& readings) {
     width.push_back(readings[i].time - readings[i - 1].time);
   }
   if (edges.size() < 4) return {};
-  // Sensors with time stamps of their own, and those faster than the polls: every reading is a change.
+  // For sensors with their own time stamps, and those faster than the polls, each reading is a change.
   if (edges.size() > 0.9 * static_cast<double>(readings.size() - 1)) {
     std::vector<double> gaps;
     for (std::size_t i = 1; i < readings.size(); ++i) gaps.push_back(readings[i].time - readings[i - 1].time);
@@ -23,7 +23,7 @@ Calibrated find_update_period(const std::vector<Reading>& readings) {
   }
   std::vector<double> gaps;
   for (std::size_t i = 1; i < edges.size(); ++i) gaps.push_back(edges[i] - edges[i - 1]);
-  // Missed or equal updates make gaps of several periods: the lower half is single ones.
+  // Missed or equal updates cause gaps of several periods; the lower half of the gaps are single periods.
   std::sort(gaps.begin(), gaps.end());
   double period = median(std::span(gaps).first(std::max<std::size_t>(1, (gaps.size() + 1) / 2)));
   LineFit fit;
@@ -42,7 +42,7 @@ Calibrated find_update_period(const std::vector<Reading>& readings) {
 
 namespace {
 
-/// Time spent busy up to t.
+/// Time during which the load was on, up to a time t.
 class BusyTime {
  public:
   explicit BusyTime(const std::vector<TimeSpan>& spans) : spans_(spans) {
@@ -80,9 +80,8 @@ struct Prepared {
   BusyTime busy;
 };
 
-/// Residual sum of squares of all traces for one shape. Each trace has its own idle power, swing and drift: a
-/// GPU that was just busy draws more when idle than one that was not, and a warming one more from second to
-/// second.
+/// Returns the residual sum of squares over all traces for one shape. Each trace has its own idle power, amplitude and
+/// drift: a GPU draws more idle power just after a load, and more while it warms up.
 double residual(const std::vector<Prepared>& traces, bool exponential, double window, double lag) {
   double total = 0;
   for (const auto& [trace, busy] : traces) {
@@ -99,12 +98,12 @@ double residual(const std::vector<Prepared>& traces, bool exponential, double wi
     }
     const double vtt = stt - st * st / n, vtx = stx - st * sx / n, vty = sty - st * sy / n;
     double vxx = sxx - sx * sx / n, vxy = sxy - sx * sy / n, vyy = syy - sy * sy / n;
-    if (vtt > 0) {  // what is left after the drift
+    if (vtt > 0) {  // remainder without the drift
       vxx -= vtx * vtx / vtt;
       vxy -= vtx * vty / vtt;
       vyy -= vty * vty / vtt;
     }
-    // A swing downwards is no fit.
+    // A negative amplitude is rejected.
     total += vxx > 1e-9 && vxy > 0 ? std::max(0.0, vyy - vxy * vxy / vxx) : std::max(0.0, vyy);
   }
   return total;
@@ -123,8 +122,8 @@ Point best_point(const std::vector<Prepared>& traces, bool exponential, double p
     for (double lag = 0; lag <= longest_lag; lag += step)
       grid.push_back({window, lag, residual(traces, exponential, window, lag)});
   }
-  // Aliased waves make several valleys: search down from the best few. A longer window with a shorter lag
-  // shows nearly the same, so the steps go along the mean delay and across it.
+  // Aliased waves cause several minima: descend from the best few points. A longer window with a shorter lag fits
+  // almost equally well, so the steps go along the mean delay and across it.
   std::sort(grid.begin(), grid.end(), [](const Point& a, const Point& b) { return a.rss < b.rss; });
   const double share = exponential ? 1.0 : 0.5;
   Point best;
@@ -152,8 +151,8 @@ Point best_point(const std::vector<Prepared>& traces, bool exponential, double p
   return best;
 }
 
-/// Where the profile of one parameter leaves the 95 % region (likelihood ratio, the other parameter
-/// refitted).
+/// Returns where the profile likelihood of one parameter leaves the 95 % region (likelihood ratio, with the other
+/// parameter refitted).
 Calibrated profile(const std::vector<Prepared>& traces, bool exponential, const Point& best, bool of_window,
                    double readings) {
   const double limit = best.rss * (1 + 3.84 / std::max(4.0, readings - 4));
@@ -206,7 +205,7 @@ WindowFit fit_window(const std::vector<CalibrationTrace>& traces, double update_
   const Point& other = fit.exponential ? boxcar : lagged;
   fit.explained = variance_sum > 0 ? 1 - best.rss / variance_sum : 0;
   fit.explained_other = variance_sum > 0 ? 1 - other.rss / variance_sum : 0;
-  // Readings whose windows overlap are not independent.
+  // Readings with overlapping windows are not independent.
   const double independent = readings * std::min(1.0, update_period / std::max(best.window, 1e-9));
   fit.window = profile(prepared, fit.exponential, best, true, independent);
   fit.lag = profile(prepared, fit.exponential, best, false, independent);

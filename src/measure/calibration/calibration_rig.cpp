@@ -1,4 +1,4 @@
-// Calibration on a real device: our own compute kernel as the load, the sensor read by a thread of its own.
+// Calibration on a real device: a compute kernel as the load, and a separate thread that reads the sensor.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -49,7 +49,7 @@ class DeviceRig : public CalibrationRig {
       }
     });
     try {
-      // Against an absolute schedule, so that late wake-ups do not add up.
+      // Follows an absolute schedule, so that late wake-ups do not accumulate.
       double due = host_seconds();
       for (std::size_t i = 0; i < on_off.size(); ++i) {
         due += on_off[i];

@@ -14,8 +14,8 @@
 namespace ergotune {
 namespace {
 
-constexpr std::size_t kMost = 100'000;  // 25 minutes of looks every 15 ms
-constexpr double kEdges = 0.1;          // share of looks, at most, that fall on an edge
+constexpr std::size_t kMost = 100'000;  // 25 minutes of reads every 15 ms
+constexpr double kEdges = 0.1;          // largest share of reads that may coincide with a clock change
 
 bool rests(const DeviceState& state) {
   return std::find(state.clock_reasons.begin(), state.clock_reasons.end(), "idle") != state.clock_reasons.end();
@@ -119,13 +119,13 @@ void note_looks(std::span<const DeviceState> looks, Measurement& measurement, do
     if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(std::move(warning));
   };
   for (std::string reason : reasons) {
-    // What we requested ourselves is nothing to tell.
+    // A limit that ergotune itself requested is not reported.
     if (!all_reasons && reason == "application_clocks") continue;
     std::replace(reason.begin(), reason.end(), '_', ' ');
     warn(reason);
   }
   if (requested_mhz <= 0) return;
-  // Clock and reasons are read one after the other: a look on an edge may fit neither.
+  // Clock and reasons are read one after the other, so that a read during a change may match neither.
   if (reasons.contains("power_cap")) {
     const auto share =
         static_cast<double>(held_down.count()) / static_cast<double>(std::max<std::size_t>(1, core.size()));
@@ -135,7 +135,7 @@ void note_looks(std::span<const DeviceState> looks, Measurement& measurement, do
     return;
   }
   if (core.size() < 4) return;
-  // A single look may fall on an edge; half of them do not.
+  // Medians of both halves, since a single read may coincide with a change.
   const std::size_t half = core.size() / 2;
   const double before = median(std::span(core).first(half)), after = median(std::span(core).subspan(half));
   if (!same_clock(before, after, tolerance))

@@ -1,4 +1,4 @@
-// The clock of a controlled GPU while a configuration runs.
+// Watches the clocks of a GPU while a configuration runs.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace ergotune {
 
-/// Reads a GPU's state again and again from a thread of its own. Used by one thread at a time.
+/// Reads a GPU's state repeatedly in a separate thread. To be used by one thread at a time.
 class ClockWatch {
  public:
   ClockWatch() = default;
@@ -22,24 +22,26 @@ class ClockWatch {
   ClockWatch(const ClockWatch&) = delete;
   ClockWatch& operator=(const ClockWatch&) = delete;
 
-  /// Watches what this control sets (Control::reopen_id()); nothing where its driver has no monitor.
+  /// Watches the device of a control (Control::reopen_id()). Does nothing if its driver has no monitor.
   void open(const std::string& control);
   bool watching() const { return monitor_ != nullptr; }
-  /// One look, now.
+  /// Reads the state once.
   DeviceState look();
-  /// One look every `period` s. Each is several calls of the management library, which can hold up the driver's own.
+  /// Reads the state every `period` s. Each read is several calls of the management library, which can delay the
+  /// driver's calls.
   void begin(double period = 0.015);
   void end();
-  /// Looks since begin().
+  /// Number of reads since begin().
   std::size_t looks() const { return looks_; }
-  /// s that looking took since begin().
+  /// s spent on reading since begin().
   double seconds_looking() const { return seconds_; }
-  /// Forgets those so far.
+  /// Discards the states read so far.
   void forget();
-  /// What note_looks() says of the looks since begin().
+  /// Applies note_looks() to the states read since begin().
   void note(Measurement& measurement, double requested_mhz, double tolerance, bool all_reasons = false) const;
 
-  /// What the warnings of a clock that changed, and of one that was held down by more than its power limit, begin with.
+  /// Beginnings of the warnings about a clock that changed, and about one that was reduced by more than the power
+  /// limit.
   static constexpr const char* kChanged = "the clock changed while it was measured";
   static constexpr const char* kHeldDown = "held down by something else than its power limit";
 
@@ -47,7 +49,7 @@ class ClockWatch {
   void loop(double period);
   std::string control_;
   std::unique_ptr<DeviceMonitor> monitor_;
-  mutable std::mutex mutex_;  ///< monitor_ and states_
+  mutable std::mutex mutex_;  ///< protects monitor_ and states_
   std::vector<DeviceState> states_;
   std::atomic<std::size_t> looks_ = 0;
   std::atomic<double> seconds_ = 0;
@@ -55,12 +57,13 @@ class ClockWatch {
   std::thread thread_;
 };
 
-/// Whether its power limit, and nothing else, holds the clock down.
+/// True if the power limit is the only reason for a reduced clock.
 bool held_by_power_limit(const DeviceState& state);
 
-/// core_clock, memory_clock and temperature, where the measurement has none yet, and the reasons for the clock among
-/// its warnings; of a clock that changed meanwhile by more than `tolerance` both values, and which share of the looks
-/// saw a clock below the asked one that the power limit does not explain. `asked_mhz` 0: none was asked.
+/// Adds core_clock, memory_clock and temperature to the measurement if it lacks them, and the reasons for the clock to
+/// its warnings. `requested_mhz` 0: no clock was requested; otherwise warns if the clock changed by more than
+/// `tolerance` (with both values) or, if the power limit was active, if another reason kept the clock below the
+/// requested one (with the share of the states).
 void note_looks(std::span<const DeviceState> looks, Measurement& measurement, double requested_mhz, double tolerance,
                 bool all_reasons);
 

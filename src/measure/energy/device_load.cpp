@@ -63,7 +63,7 @@ DeviceLoad::DeviceLoad(Device& device) : device_(device) {
   out_ = device.allocate(4ull * geometry_.block[0] * geometry_.grid[0]);
   marker_[0] = device.make_marker();
   marker_[1] = device.make_marker();
-  // Launches of half a millisecond: short against every window, long against the cost of launching.
+  // Launches of half a millisecond: short compared with all windows, long compared with the cost of a launch.
   int steps = 64;
   for (int i = 0; i < 12; ++i) {
     bind(steps);
@@ -95,7 +95,7 @@ double DeviceLoad::shortest_of(int launches) {
 
 TimeSpan DeviceLoad::work_until(double end) {
   const double start = host_seconds();
-  // Two small batches in flight: the queue never runs dry, and little is left when time is up.
+  // Two small batches are in flight, so that the queue never runs empty and little remains at the end.
   const auto batch = static_cast<std::size_t>(std::max(1.0, 1e-3 / launch_seconds_));
   const double batch_seconds = static_cast<double>(batch) * launch_seconds_;
   std::size_t recorded = 0, passed = 0;

@@ -1,5 +1,4 @@
-// A load of our own: chains of multiply-adds that keep a GPU busy, for calibration and for keeping a GPU
-// warm.
+// A kernel of multiply-add chains that keeps a GPU busy, for calibration and to keep a GPU warm.
 #pragma once
 
 #include <memory>
@@ -11,10 +10,10 @@ namespace ergotune {
 
 class DeviceLoad {
  public:
-  /// Compiles and sizes its kernel. Throws UserError where the device speaks neither CUDA nor OpenCL, and
+  /// Compiles the kernel and determines its size. Throws UserError if the device supports neither CUDA nor OpenCL, and
   /// DeviceError.
   explicit DeviceLoad(Device& device);
-  /// Keeps the device busy until a host time; returns when it actually was.
+  /// Keeps the device busy until the host time `end`; returns the span in which it was busy.
   TimeSpan work_until(double end);
 
  private:

@@ -10,7 +10,7 @@ namespace ergotune {
 
 std::optional<double> binding_power_limit(const EnergyTrace& trace, TimeSpan span) {
   int states = 0, capped = 0;
-  std::optional<double> limit;  // by the last look
+  std::optional<double> limit;  // in the last state read
   for (const auto& [when, state] : trace.gpu) {
     if (when < span.from || when > span.to) continue;
     ++states;
@@ -19,16 +19,17 @@ std::optional<double> binding_power_limit(const EnergyTrace& trace, TimeSpan spa
     limit = binds ? state.power_limit_w : std::nullopt;
     capped += limit.has_value();
   }
-  // After a hotter kernel the event bit lingers for a few tenths of a second: it must be there at the end.
+  // After a kernel with higher power, the throttle reason remains set for some tenths of a second: it must be set at
+  // the end.
   return limit && *limit > 0 && 2 * capped >= states ? limit : std::nullopt;
 }
 
 std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpan span, const LaunchAxis& axis,
                                               double limit_watts) {
   constexpr double kElasticity = 2.5, kElasticityDeviation = 1;
-  // A limit is held to within about this much on average over seconds (0.1-0.2 % seen on an H100).
+  // On average over seconds, a GPU keeps its limit to about this relative deviation (0.1-0.2 % seen on an H100).
   constexpr double kLimitDeviation = 0.002;
-  // How far a swing goes to either side, over its standard deviation: 1.41 for a sine.
+  // Amplitude of an oscillation over its standard deviation: 1.41 for a sine.
   constexpr double kPeak = 1.5;
   std::vector<double> x, y;  // ln of the launch rate, ln of power over the limit
   for (const PowerOver& reading : power_series(sensor, span, axis.pauses())) {
@@ -40,14 +41,13 @@ std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpa
   const std::size_t n = x.size();
   if (n < 4) return std::nullopt;
   const double x_mean = mean(x), y_mean = mean(y);
-  if (std::abs(y_mean) > 0.1) return std::nullopt;  // further off than any swing
+  if (std::abs(y_mean) > 0.1) return std::nullopt;  // further from the limit than any oscillation
   double xx = 0, xy = 0;
   for (std::size_t i = 0; i < n; ++i) {
     xx += (x[i] - x_mean) * (x[i] - x_mean);
     xy += (x[i] - x_mean) * (y[i] - y_mean);
   }
-  // The prior on the elasticity counts against the scatter, which is known only once the line is: a few
-  // rounds settle.
+  // The prior of the elasticity is weighted by the scatter, which depends on the fitted line: iterate.
   double elasticity = kElasticity, scatter = 0.03 * 0.03, weight = 0;
   for (int round = 0; round < 8; ++round) {
     const double prior = scatter / (kElasticityDeviation * kElasticityDeviation);
@@ -60,12 +60,11 @@ std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpa
     }
     scatter = std::max(squares / static_cast<double>(n - 2), 1e-8);
   }
-  // Power that does not swing with the launch rate as far as the limit hunts for nothing: a GPU that sits below its
-  // limit (a controller's dead band, clocks in steps), or whose cap bit is stuck, goes on as it does. Above its limit
-  // none goes on.
+  // If the power does not swing up to the limit, the GPU has settled: it stays below its limit (dead band of a
+  // controller, clocks in steps), or its throttle reason is stuck. No GPU settles above its limit.
   const double swing = xx > 0 ? std::abs(xy) / std::sqrt(xx * static_cast<double>(n)) : 0;
   if (y_mean < -(kLimitDeviation + kPeak * swing)) return std::nullopt;
-  // The line meets the limit (y = 0) at x = x_mean - y_mean / e.
+  // The line reaches the limit (y = 0) at x = x_mean - y_mean / e.
   const double log_rate = x_mean - y_mean / elasticity;
   const double line = scatter / static_cast<double>(n) / (elasticity * elasticity);
   const double slope = y_mean * y_mean * (scatter / weight) / std::pow(elasticity, 4);

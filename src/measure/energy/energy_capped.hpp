@@ -1,4 +1,4 @@
-// Energy per launch of a kernel that the GPU's power limit slows down.
+// Energy per launch of a kernel that is slowed down by the GPU's power limit.
 #pragma once
 
 #include <optional>
@@ -7,28 +7,28 @@
 
 namespace ergotune {
 
-/// What a kernel does at the power limit in the long run.
+/// Long-term behaviour of a kernel at the power limit.
 struct CappedEstimate {
   double energy = 0;          ///< J per launch
   double seconds = 0;         ///< per launch
   double relative_error = 0;  ///< standard error of both over their values
-  double degrees = 0;         ///< of freedom of that error
+  double degrees = 0;         ///< degrees of freedom of relative_error
   double elasticity = 0;      ///< d ln(power) / d ln(launch rate)
   std::int64_t n = 0;         ///< readings used
   std::string sensor;
 };
 
-/// The power limit in W that held the clock down for most of the span; nullopt where none did.
+/// Returns the power limit in W that reduced the clock during most of the span; nullopt if none did.
 std::optional<double> binding_power_limit(const EnergyTrace& trace, TimeSpan span);
 
-/// A power-capped GPU hunts: it runs too fast until its average of about a second exceeds the limit, then
-/// too slow, and settles after several seconds. A short window sees some part of that swing, so its mean is
-/// off by some per cent and scatters by more. Power as a function of the launch rate does not swing: ln P = a
-/// + e ln r, least squares over readings, with the elasticity e known beforehand to be about 2.5 +- 1 (P ~ f
-/// V(f)^2 near the top of the clock range). Where that line meets the limit is the rate at which the GPU
-/// settles; energy per launch is the limit over that rate. Where the power does not swing as far as the limit nothing
-/// hunts, and what was measured is what goes on: nullopt, as when a trace has fewer than four usable readings or its
-/// power is far from the limit.
+/// A power-capped GPU oscillates: it runs too fast until its average over about a second exceeds the limit, then too
+/// slow, and settles after several seconds. A short window covers only a part of the oscillation, so that its mean is
+/// off by some per cent and scatters by more. Power as a function of the launch rate does not oscillate: ln P = a + e
+/// ln r, least squares over readings, with prior knowledge that the elasticity e is about 2.5 +- 1 (P ~ f V(f)^2 near
+/// the top of the clock range). The line reaches the limit at the rate at which the GPU settles; energy per launch is
+/// the limit divided by that rate. Returns nullopt if the power does not reach the limit (then there is no oscillation
+/// and the plain mean is correct), if there are fewer than four usable readings, and if the power is far from the
+/// limit.
 std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpan span, const LaunchAxis& axis,
                                               double limit_watts);
 

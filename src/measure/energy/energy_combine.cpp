@@ -1,4 +1,4 @@
-// One estimate from those of several sensors.
+// Combines the estimates of several sensors.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 namespace ergotune {
 namespace {
 
-/// Two that each know the value to a tenth, of one scope, and say quite different things: empty where none do.
+/// Finds two estimates of one scope that are both precise to 10 % but contradict each other. Returns a message, or an
+/// empty string if there are none.
 std::string contradiction(const std::vector<SlopeEstimate>& estimates) {
   constexpr double kKnown = 0.1, kApart = 1.3;
   const SlopeEstimate *low = nullptr, *high = nullptr;
@@ -24,7 +25,7 @@ std::string contradiction(const std::vector<SlopeEstimate>& estimates) {
                      high->value);
 }
 
-/// Those that go into the mean.
+/// Returns the estimates that enter the mean.
 std::vector<const SlopeEstimate*> precise_ones(const std::vector<SlopeEstimate>& estimates) {
   const bool metered =
       std::any_of(estimates.begin(), estimates.end(), [](const auto& e) { return e.valid && e.metered; });
@@ -49,8 +50,8 @@ SlopeEstimate combine(const std::vector<SlopeEstimate>& estimates) {
   }
   SlopeEstimate out = *good.front();
   if (good.size() == 1) return out;
-  // Sensors of one GPU see the same power, so their errors go together: no gain in the standard error is
-  // claimed, and half their difference is a part of it.
+  // Sensors of one GPU measure the same power, so that their errors are correlated: the standard error does not shrink,
+  // and half of the sensors' difference is added.
   const auto count = static_cast<double>(good.size());
   double value = 0, error = 0, low = INFINITY, high = -INFINITY, worst = 0;
   out.n = 0;

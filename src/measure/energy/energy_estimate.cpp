@@ -1,4 +1,4 @@
-// From what was recorded to energy, power and time per launch.
+// Computes energy, power and time per launch from recorded data.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,9 +16,8 @@ LaunchAxis::LaunchAxis(const LaunchStream& stream) {
   const auto& marks = stream.marks;
   if (marks.empty()) return;
   const bool has_device_time = marks.back().device_seconds > 0;
-  // The host sees a mark late, never early: what device time says, shifted by the smallest delay seen, is
-  // nearest. Over a second the two clocks do not part by anything that matters; over many they may, so the
-  // delay is taken piecewise.
+  // The host observes a mark late, never early, so that device time plus the smallest observed delay is the best
+  // estimate. The two clocks diverge noticeably only over many seconds, so the delay is determined piecewise.
   constexpr std::size_t kPiece = 256;
   for (std::size_t begin = 0; begin < marks.size(); begin += kPiece) {
     const std::size_t end = std::min(begin + kPiece, marks.size());
@@ -29,7 +28,7 @@ LaunchAxis::LaunchAxis(const LaunchStream& stream) {
       if (!times_.empty()) time = std::max(time, times_.back());
       times_.push_back(time);
       launches_.push_back(static_cast<double>(marks[i].launches));
-      // A gap so short changes no reading by anything that shows.
+      // A shorter gap does not affect readings noticeably.
       constexpr double kShortestPause = 5e-4;
       if (times_.size() > 1 && launches_.back() == launches_[launches_.size() - 2] &&
           time - times_[times_.size() - 2] > kShortestPause)
@@ -83,7 +82,7 @@ double shortest_measurement(const SensorInfo& info) {
 
 namespace {
 
-/// Mean power that a sensor shows over a span: rough, for the settling test only.
+/// Returns the approximate mean power over a span, for the settling test only.
 std::optional<double> rough_power(const SensorTrace& trace, TimeSpan span) {
   double sum = 0;
   int count = 0;
@@ -122,7 +121,7 @@ std::optional<double> settled_from(const EnergyTrace& trace, const EnergyOptions
   const double before = axis.launches_at(end - window) - axis.launches_at(end - 2 * window);
   const double after = axis.launches_at(end) - axis.launches_at(end - window);
   if (!(before > 0) || std::abs(after / before - 1) > options.rate_tolerance) return std::nullopt;
-  // The sensor with the finest grain that has data decides on the power.
+  // The sensor with the finest resolution that has data determines the power.
   const SensorTrace* finest = nullptr;
   auto grain = [](const SensorInfo& info) {
     return std::max(info.update_period, info.kind == SensorKind::cumulative_energy ? 0.0 : info.window);
@@ -137,7 +136,7 @@ std::optional<double> settled_from(const EnergyTrace& trace, const EnergyOptions
     const auto early = rough_power(*finest, {latest - 2 * span, latest - span});
     if (!late || !early || *early <= 0 || std::abs(*late / *early - 1) > options.power_tolerance) return std::nullopt;
   }
-  // Warming up quickly: degrees are coarse, so only what shows in a second counts.
+  // Rapid warming: temperatures are coarse, so only a change within a second counts.
   double low = INFINITY, high = -INFINITY;
   for (const auto& [time, state] : trace.gpu) {
     if (time < now - 1 || !state.temperature_c) continue;
@@ -151,13 +150,14 @@ std::optional<double> settled_from(const EnergyTrace& trace, const EnergyOptions
 bool precise_enough(const EnergyResult& result, const EnergyOptions& options) {
   const auto energy = result.quantities.find("energy");
   if (result.status != Status::ok || energy == result.quantities.end() || energy->second.n < 6) return false;
-  // With few readings the scatter itself is poorly known: ask for more than the target.
+  // With few readings the scatter itself is uncertain, so a higher precision is required.
   const double margin = energy->second.n < 12 ? 0.8 : 1.0;
   return result.scatter_half_width <= margin * options.precision * energy->second.value;
 }
 
 namespace {
-/// Degrees between the coolest and the hottest reading of the GPU inside a span; 0 where it tells none.
+/// Returns the difference in K between the lowest and the highest temperature of the GPU within a span; 0 if
+/// temperatures are unknown.
 double temperature_change(const EnergyTrace& trace, TimeSpan span) {
   double coolest = INFINITY, hottest = -INFINITY;
   for (const auto& [when, state] : trace.gpu) {
@@ -178,7 +178,7 @@ Quantity quantity(double value, double error, std::int64_t n, std::string method
   return q;
 }
 
-/// J per launch and W over one span, of all sensors together.
+/// J per launch and W over one span, combined from all sensors.
 struct EnergyAndPower {
   SlopeEstimate energy, watts;
 };
@@ -186,7 +186,7 @@ struct EnergyAndPower {
 EnergyAndPower slopes_over(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis,
                            const EnergyOptions& options) {
   const EnergyAxis launches = [&](double t) { return axis.launches_at(t); };
-  // Seconds of work: pauses do not count.
+  // Time of work, without pauses.
   const EnergyAxis time = [&](double t) {
     double busy = t;
     for (const auto& pause : axis.pauses()) busy -= std::clamp(t - pause.from, 0.0, pause.length());
@@ -201,14 +201,14 @@ EnergyAndPower slopes_over(const EnergyTrace& trace, TimeSpan span, const Launch
   return {combine(per_launch), combine(power)};
 }
 
-/// Where a power limit holds the GPU down: energy and power in the long run, instead. Time stays what was measured.
+/// Replaces energy and power by their long-term values if a power limit holds the GPU down. Time remains as measured.
 void take_capped(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis, const EnergyOptions& options,
                  EnergyAndPower& found) {
   const auto limit = binding_power_limit(trace, span);
   if (!limit || options.whole_budget) return;
   std::optional<CappedEstimate> best;
   for (const auto& sensor : trace.sensors) {
-    // The GPU holds the limit by its own sensor, which a meter may have corrected.
+    // The GPU controls the limit with its own sensor, whose readings a meter may have corrected.
     const double true_limit = sensor.info.gain * *limit + sensor.info.offset;
     const auto one = estimate_capped(sensor, span, axis, true_limit);
     if (one && (!best || one->relative_error < best->relative_error)) best = one;
@@ -216,7 +216,7 @@ void take_capped(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis
   }
   if (!best) return;
   auto& [energy, watts] = found;
-  // The swing towards the limit is no drift of what goes on.
+  // The oscillation is not a drift of the long-term value.
   energy.drift = watts.drift = 0;
   energy.value = best->energy;
   energy.standard_error = best->energy * best->relative_error;
@@ -230,20 +230,20 @@ void take_capped(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis
   watts.n = best->n;
 }
 
-/// Energy, power and idle-subtracted energy with their intervals. Kept so that 1.96 standard errors are the
-/// half-width of the 95 % interval, whatever the degrees of freedom were.
+/// Adds energy, power and idle-subtracted energy. Standard errors are stored such that 1.96 of them are the half-width
+/// of the 95 % confidence interval for any number of degrees of freedom.
 void note_energy(const EnergyTrace& trace, const EnergyOptions& options, const EnergyAndPower& found,
                  const LaunchAxis::PerLaunch& per, EnergyResult& result) {
   const auto& [energy, watts] = found;
   const double z = normal_quantile(0.975);
-  // Half a drift over the span belongs to the interval: what was measured is not quite what goes on.
+  // Half of the drift over the span is part of the interval, since the value will continue to change.
   auto scatter = [](const SlopeEstimate& e) { return std::hypot(e.half_width(), 0.5 * e.drift * e.value); };
-  // Leakage: 0.3 to 0.6 % of the power per kelvin over six kernels and three H100 GPUs (docs/measurements).
-  // What has warmed or cooled by so much while it was measured will do so again.
+  // Leakage: 0.3 to 0.6 % of the power per kelvin over six kernels and three H100 GPUs (docs/measurements). The
+  // temperature may change by the same amount again.
   constexpr double kPowerPerKelvin = 0.0045;
   const double moving = kPowerPerKelvin * temperature_change(trace, result.measured);
   auto whole = [&](const SlopeEstimate& e) {
-    // Of a GPU whose states are not known nothing is claimed.
+    // Nothing is assumed about a GPU whose repeatability is unknown.
     const double state = e.repeatability > 0 ? std::hypot(e.repeatability, moving) : 0;
     return std::hypot(scatter(e), z * state * e.value, z * e.systematic * e.value);
   };
@@ -265,7 +265,7 @@ void note_energy(const EnergyTrace& trace, const EnergyOptions& options, const E
         fmt::format("energy per launch drifted by {:.1f} % while it was measured", 100 * energy.drift));
 }
 
-/// What the GPU did meanwhile.
+/// Adds the state of the GPU during the measurement.
 void note_gpu(const EnergyTrace& trace, EnergyResult& result) {
   const TimeSpan span = result.measured;
   RunningStatistics core, memory, temperature, voltage;
@@ -301,7 +301,8 @@ void note_gpu(const EnergyTrace& trace, EnergyResult& result) {
     result.warnings.push_back(fmt::format("temperature changed by {:.0f} degrees while it was measured", change));
 }
 
-/// Leakage is a power that grows with temperature, whatever runs: modelled, by the GPU's own coefficient.
+/// Adds the energy at the reference temperature. Leakage power grows with temperature, independently of the kernel; it
+/// is modelled with the GPU's coefficient.
 void note_corrected(const EnergyOptions& options, const LaunchAxis::PerLaunch& per, EnergyResult& result) {
   const auto temperature = result.quantities.find("temperature");
   if (!options.correction || per.launches <= 0 || temperature == result.quantities.end()) return;
@@ -338,7 +339,7 @@ EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& opti
   note_corrected(options, per, result);
   const double energy = found.energy.value;
   if (!(result.half_width <= kWidestInterval * energy)) {
-    // What could be anything must not win for its luck.
+    // A value this uncertain must not become the best by chance.
     result.status = Status::unsupported;
     result.message = fmt::format("energy is known to +-{:.0f} % only", 100 * result.half_width / energy);
     for (const char* name : {"energy", "power", "idle_subtracted_energy", "corrected_energy"})

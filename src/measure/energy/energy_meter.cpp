@@ -1,4 +1,4 @@
-// Records what the estimators need, and decides when there is enough of it.
+// Records data for the estimators, and decides when there is enough of it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -18,11 +18,11 @@
 namespace ergotune {
 namespace {
 
-/// W by a sensor's last readings; NaN where they do not say.
+/// Returns the power in W according to a sensor's last readings; NaN if they are insufficient.
 double power_now(const SensorTrace& sensor) {
   if (sensor.readings.empty()) return NAN;
   if (sensor.info.kind != SensorKind::cumulative_energy) return sensor.readings.back().value;
-  // From tick to tick, each when it was seen first: later it still says what was used until then.
+  // Power between two ticks, each at the time at which it was first seen.
   const auto end = sensor.readings.rend();
   const auto first_seen = [end](auto reading) {
     while (std::next(reading) != end && std::next(reading)->value == reading->value) ++reading;
@@ -31,13 +31,13 @@ double power_now(const SensorTrace& sensor) {
   const auto tick = first_seen(sensor.readings.rbegin());
   for (auto before = std::next(tick); before != end; ++before) {
     before = first_seen(before);
-    if (std::next(before) == end) break;  // how long it had stood there is not known
+    if (std::next(before) == end) break;  // the time of the earliest tick is unknown
     if (tick->time - before->time >= 0.08) return (tick->value - before->value) / (tick->time - before->time);
   }
   return NAN;
 }
 
-/// What is read anyway, for those who watch the session.
+/// Publishes readings that are taken anyway for viewers of the session.
 void show_live(const EnergyTrace& trace, const DeviceState& gpu, bool settled) {
   LiveFile* live = live_file();
   if (!live) return;
@@ -78,7 +78,7 @@ EnergyMeter::EnergyMeter(std::vector<std::unique_ptr<Sensor>> sensors, std::uniq
 
 void EnergyMeter::register_configuration(const ObservedConfiguration& configuration) {
   configuration_ = configuration;
-  // Before this process has run anything on the GPU.
+  // Must precede the first use of the GPU by this process.
   if (!options_.idle_power) measure_idle_power();
 }
 
@@ -92,7 +92,7 @@ void EnergyMeter::measure_idle_power() {
     sensor.read(readings);
     time_.sleep(0.005);
   }
-  // The first half is for clocks and windows to come to rest; batches of what is left show the scatter.
+  // Clocks and windows settle in the first half; batches of the second half show the scatter.
   std::erase_if(readings, [&](const Reading& r) { return r.time < began + 0.5 * options_.idle_pause; });
   std::vector<double> batches;
   constexpr std::size_t kBatches = 5;
@@ -108,7 +108,7 @@ void EnergyMeter::measure_idle_power() {
     }
   }
   const double watts = batches.size() == kBatches ? mean(batches) : 0;
-  if (!(watts > 0)) return;  // nothing is claimed
+  if (!(watts > 0)) return;  // unknown idle power
   options_.idle_power = watts;
   options_.idle_power_error = std::sqrt(variance(batches) / static_cast<double>(batches.size()));
 }
@@ -129,7 +129,7 @@ void EnergyMeter::before_start() {
 void EnergyMeter::during() {
   const double start = time_.now();
   for (std::size_t i = 0; i < sensors_.size(); ++i) {
-    // The driver's call may take long: never hold up the launching thread for it.
+    // The driver's call may take long; it must not block the launching thread.
     std::vector<Reading> fresh;
     const ReadStatus status = sensors_[i]->read(fresh);
     const std::lock_guard lock(mutex_);
@@ -146,7 +146,7 @@ void EnergyMeter::during() {
     show_live(trace_, state, settled_);
     if (monitor_) trace_.gpu.emplace_back(start, std::move(state));
   }
-  // Readings at least as far apart as they cost: the reader must not load the host that launches.
+  // Readings are at least as far apart as a read takes, so that reading does not load the launching host.
   const double used = time_.now() - start;
   time_.sleep(std::max(options_.sensor_period - used, std::min(used, 0.01)));
 }
@@ -154,7 +154,7 @@ void EnergyMeter::during() {
 bool EnergyMeter::cannot_win(const EnergyResult& so_far) const {
   const auto found = so_far.quantities.find(configuration_.objective_quantity);
   if (found == so_far.quantities.end()) return false;
-  // Looked at again and again: a wider interval than the one that is reported.
+  // Wider than the reported interval, because the test is repeated.
   return found->second.value - 3.5 * found->second.standard_error > configuration_.give_up_above;
 }
 
@@ -192,13 +192,13 @@ bool EnergyMeter::wants_more(const LaunchStream& so_far) {
     gave_up_ = true;
     return false;
   }
-  // Twice running, because the first look that happens to be good is more often luck.
+  // Required twice in a row, since a single sufficient result is often chance.
   looks_good_ = precise_enough(result, options_) ? looks_good_ + 1 : 0;
   return looks_good_ < 2;
 }
 
 double EnergyMeter::wanted_pause() {
-  // Only where a sensor sleeps between its windows and a launch is long enough to hide from it.
+  // Only needed if a sensor sleeps between its windows and a launch is long enough to alias with them.
   const double launch = configuration_.expected_launch_seconds;
   if (!settled_) return 0;
   double period = 0;
@@ -225,7 +225,7 @@ void EnergyMeter::finished(const LaunchStream& stream) {
   if (!settled && result_.status != Status::unsupported)
     result_.warnings.push_back("power had not settled when the measurement began");
   if (gave_up_) {
-    // Its value is known well enough for the one thing that matters: it lost.
+    // The value is precise enough for the decision: the configuration cannot be the best.
     result_.status = Status::ok;
     result_.message.clear();
     result_.warnings.push_back("stopped early: it can no longer win");

@@ -1,4 +1,4 @@
-// Readings that no GPU can give, and what a calibration against a meter leaves open.
+// Detects readings that are impossible for a GPU, and the uncertainty that a calibration leaves.
 #pragma once
 
 #include <string>
@@ -7,16 +7,18 @@
 
 namespace ergotune {
 
-/// Empty for a power that such a GPU can draw; else "it reads 4.29e+06 W, far above any limit of its GPU".
+/// Returns why a power is impossible for such a GPU ("it reads 4.29e+06 W, far above any limit of its GPU"); empty if
+/// it is possible.
 std::string why_implausible(const SensorInfo& info, double watts);
 
-/// True when every reading is a number, and of a power sensor one that its GPU can draw. (A counter's increments are
-/// judged where they are formed.)
+/// True if all readings are numbers and, for a power sensor, possible for its GPU. (Increments of counters are checked
+/// where they are computed.)
 bool plausible(const SensorTrace& trace);
-/// Leaves out the readings that are not. Where they are more than a tenth, what there is to say of one; else empty.
+/// Removes implausible readings. If they are more than a tenth, returns the reason for one of them, else an empty
+/// string.
 std::string drop_implausible(SensorTrace& trace);
 
-/// What gain and offset of a calibration leave open at a power in W: a relative standard deviation.
+/// Returns the relative standard deviation at a power in W that results from the uncertainty of gain and offset.
 double calibration_error(const SensorInfo& info, double watts);
 
 }  // namespace ergotune

@@ -16,7 +16,7 @@ namespace ergotune {
 
 struct EnergyMonitor::State {
   explicit State(const std::vector<std::string>& ids) : monitor(ids) {
-    // `ergotune govern` counts what ends (docs/production.md)
+    // `ergotune govern` counts finished regions (docs/production.md)
     if (const std::string file = environment_variable("ERGOTUNE_PROGRESS"); !file.empty())
       progress = ::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   }
@@ -27,7 +27,7 @@ struct EnergyMonitor::State {
   State& operator=(const State&) = delete;
 
   void ended(const std::string& name, const TimeSpan& span) {
-    if (!monitor.is_here()) return;  // a region of the process that this one was forked from
+    if (!monitor.is_here()) return;  // a region of the parent process
     const std::lock_guard lock(mutex);
     auto [place, added] = spans.try_emplace(name);
     if (added) order.push_back(name);
@@ -37,7 +37,7 @@ struct EnergyMonitor::State {
 
   RegionMonitor monitor;
   int progress = -1;
-  std::mutex mutex;  ///< what follows
+  std::mutex mutex;  ///< protects the members below
   std::map<std::string, std::vector<TimeSpan>> spans;
   std::vector<std::string> order;
 };

@@ -19,8 +19,7 @@ std::vector<CounterTick> counter_ticks(const std::vector<Reading>& readings, dou
       return {};
     }
     if (now.value == before.value) continue;
-    // The edge lies after the last poll that did not see it, and not earlier than an update period before
-    // this one.
+    // The tick lies after the last poll that did not show it, and at most one update period before this one.
     double width = now.time - before.time;
     if (update_period > 0) width = std::min(width, update_period);
     ticks.push_back({now.time - width / 2, width, now.value});
@@ -47,20 +46,20 @@ std::vector<Reading> power_updates(const std::vector<Reading>& readings, double 
       updates.push_back(reading);
       last_edge = reading.time;
     } else if (update_period <= 0 || gap > 0.5 * update_period) {
-      // Not polled faster than it updates (or time-stamped by the sensor itself): every reading is an update.
+      // Polled more slowly than it updates (or time-stamped by the sensor): every reading is an update.
       updates.push_back(reading);
       last_edge = reading.time;
     } else if (reading.value != updates.back().value) {
       last_edge = reading.time - gap / 2;
       updates.push_back({last_edge, reading.value});
     } else if (reading.time - last_edge > 1.5 * update_period) {
-      // The same value twice running.
+      // An update with an unchanged value.
       last_edge += update_period;
       updates.push_back({last_edge, reading.value});
     }
     last_poll = reading.time;
   }
-  // The time of the first value is unknown; where it was polled, it is no update.
+  // The time of the first value is unknown; if it was polled, it is not an update.
   if (updates.size() > 1 && readings.size() > 2 * updates.size()) updates.erase(updates.begin());
   return updates;
 }
@@ -114,7 +113,7 @@ SeriesMean batch_mean(std::span<const double> values) {
     double lag0 = 0, lag1 = 0;
     for (std::size_t b = 0; b < batches; ++b) lag0 += (means[b] - center) * (means[b] - center);
     for (std::size_t b = 1; b < batches; ++b) lag1 += (means[b] - center) * (means[b - 1] - center);
-    // The sample correlation is low by about 1/n; only what stands out of its own noise widens the interval.
+    // The sample correlation is too low by about 1/n; only a correlation above its own noise widens the interval.
     const double count = static_cast<double>(batches);
     const double rho = lag0 > 0 ? lag1 / lag0 + 1 / count : 0;
     if (rho > 1 / std::sqrt(count)) {
@@ -137,7 +136,7 @@ SeriesMean overlapping_mean(std::span<const double> values, double window, doubl
   for (std::size_t i = 1; i < n; ++i) squares += (values[i] - values[i - 1]) * (values[i] - values[i - 1]);
   const double ratio = window / period;
   const double per_period = squares / static_cast<double>(n - 1) * ratio * ratio / 2;
-  // How often each period is counted: a trapezoid over n - 1 + ratio periods.
+  // Number of windows that contain each period: a trapezoid over n - 1 + ratio periods.
   const double periods = static_cast<double>(n - 1) + ratio;
   const double top = std::min(static_cast<double>(n), ratio), ramp = std::max(top - 1, 0.0);
   // Sum of squared weights of a trapezoid of height `top` with ramps: top^2 (periods - 2 ramp) + 2/3 top^2

@@ -1,4 +1,4 @@
-// Slope of a sensor's energy on time or launches, by kind of sensor.
+// Slope of a sensor's energy over time or launches, by kind of sensor.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -40,11 +40,10 @@ SlopeEstimate invalid(const SensorTrace& trace, std::string why) {
 struct Increment {
   double joules, units, seconds, middle;
   double edge_before, edge_after;  ///< variance, J^2
-  bool linked;                     ///< shares its first edge with the increment before
+  bool linked;                     ///< shares its first tick with the previous increment
 };
 
-/// Many short increments become about twenty long ones: correlated power then looks independent from one to
-/// the next.
+/// Merges many short increments into about twenty long ones, between which correlated power looks independent.
 std::vector<Increment> merged(const std::vector<Increment>& fine) {
   constexpr std::size_t kWanted = 20;
   const std::size_t each = fine.size() / kWanted;
@@ -68,9 +67,9 @@ std::vector<Increment> merged(const std::vector<Increment>& fine) {
   return coarse;
 }
 
-/// Slope of joules on units where the increments have edge noise of known size and a random walk of unknown
-/// size. The walk's variance is integrated out: restricted likelihood, flat prior on its standard deviation.
-/// With few increments a single best value would too often be zero, and the interval far too short.
+/// Slope of joules over units for increments with edge noise of known size and a random walk of unknown size. The
+/// walk's variance is integrated out: restricted likelihood with a flat prior on its standard deviation. With few
+/// increments, the single most likely value would too often be zero, and the interval far too short.
 struct WalkFit {
   double slope = 0, half_width = INFINITY;
 };
@@ -121,8 +120,8 @@ WalkFit fit_with_walk(const std::vector<Increment>& increments, double rough) {
     seconds += increment.seconds;
     joules += increment.joules;
   }
-  // Standard deviations of the walk (J per square root of a second) on a grid up to several times what the
-  // scatter can mean; never below 0.01 % of the power over a second.
+  // Grid of standard deviations of the walk (J per square root of a second), up to several times what the scatter can
+  // explain, and at least 0.01 % of the power over a second.
   const double least = 1e-4 * joules / seconds;
   const double most = std::max(4 * std::sqrt(scatter / seconds), 10 * least);
   constexpr int kGrid = 48;
@@ -140,7 +139,7 @@ WalkFit fit_with_walk(const std::vector<Increment>& increments, double rough) {
     slope += point.log_likelihood * point.slope;
   }
   slope /= total;
-  // Half-width that holds 95 % of the mixture.
+  // Half-width that contains 95 % of the mixture.
   double low = 0, high = 0;
   for (const auto& point : points)
     high = std::max(high, 10 * std::sqrt(point.variance) + std::abs(point.slope - slope));
@@ -163,8 +162,7 @@ SlopeEstimate counter_slope(const SensorTrace& trace, TimeSpan span, const Energ
   std::string trouble;
   const auto ticks = counter_ticks(trace.readings, info.update_period, trouble);
   if (!trouble.empty()) return invalid(trace, trouble);
-  // The sleeping kind (window > 0) says at each tick what it saw of the last window only; its lag is the
-  // same.
+  // At each tick, a sleeping counter (window > 0) refers to the last window only; the lag applies to both kinds.
   std::vector<Increment> increments;
   TimeSpan covered{INFINITY, -INFINITY};
   double joules = 0, units = 0, seconds = 0;
@@ -195,7 +193,7 @@ SlopeEstimate counter_slope(const SensorTrace& trace, TimeSpan span, const Energ
     if (const auto why = why_implausible(info, increment.joules / increment.seconds); !why.empty())
       return invalid(trace, why);
 
-  // Edge noise: a tick is seen up to its uncertainty late (uniform), and counts whole steps.
+  // Edge noise: a tick is observed late by up to its uncertainty (uniform), and counts whole steps.
   for (auto& increment : increments) {
     for (double* edge : {&increment.edge_before, &increment.edge_after}) {
       const double late = watts * *edge;
@@ -207,7 +205,7 @@ SlopeEstimate counter_slope(const SensorTrace& trace, TimeSpan span, const Energ
   estimate.valid = true;
   estimate.value = fit.slope;
   estimate.standard_error = fit.half_width / normal_quantile(0.975);
-  estimate.degrees = 1e9;  // the half-width already holds what few increments leave unknown
+  estimate.degrees = 1e9;  // the half-width already accounts for the number of increments
   estimate.n = static_cast<std::int64_t>(n);
   estimate.covered = covered;
   estimate.method = "counter regression";
@@ -222,7 +220,7 @@ SlopeEstimate counter_slope(const SensorTrace& trace, TimeSpan span, const Energ
   return estimate;
 }
 
-/// The longest stretch of one value: readings of real power never agree to the last digit for long.
+/// The longest run of equal values. Readings of real power do not stay equal to the last digit for long.
 class ConstantRun {
  public:
   void see(const PowerOver& reading) {
@@ -237,7 +235,8 @@ class ConstantRun {
     seconds_ = reading.middle() - from_;
     longest_watts_ = watts_;
   }
-  /// Of `n` readings. A sensor that is polled faster than it updates shows each value a few times.
+  /// True for a suspicious run among `n` readings. A sensor that is polled faster than it updates repeats each value a
+  /// few times.
   bool found(std::size_t n) const { return (longest_ == n && n >= 5) || (longest_ >= 8 && seconds_ >= 0.6); }
   double watts() const { return longest_watts_; }
 
@@ -250,7 +249,7 @@ SlopeEstimate power_slope(const SensorTrace& trace, TimeSpan span, const EnergyA
                           const std::vector<TimeSpan>& pauses) {
   const SensorInfo& info = trace.info;
   const double window = info.kind == SensorKind::windowed_power ? info.window : 0;
-  // Each reading becomes the joules per unit of axis over the stretch of time that it speaks of.
+  // Each reading is converted to J per unit of the axis over the interval to which it refers.
   std::vector<double> ratio, times;
   TimeSpan covered{INFINITY, -INFINITY};
   double watts = 0;
@@ -278,7 +277,7 @@ SlopeEstimate power_slope(const SensorTrace& trace, TimeSpan span, const EnergyA
                                                                : "mean power";
   estimate.n = static_cast<std::int64_t>(n);
   estimate.covered = covered;
-  // The ratio of the means, not the mean of the ratios: launches and readings each average out on their own.
+  // The ratio of means, not the mean of ratios: launches and readings average out separately.
   const double units = axis(covered.to) - axis(covered.from);
   double busy = covered.length();
   for (const auto& p : pauses) busy -= std::max(0.0, std::min(p.to, covered.to) - std::max(p.from, covered.from));
@@ -296,8 +295,8 @@ SlopeEstimate power_slope(const SensorTrace& trace, TimeSpan span, const EnergyA
   estimate.degrees = mean.degrees;
   for (double& r : ratio) r /= estimate.value;
   if (window <= 1.5 * period) estimate.drift = significant_drift(times, ratio);
-  // A sensor that sleeps between its windows and a launch that is not short against them: does it always see
-  // the same part of the launch?
+  // If a sensor sleeps between its windows and a launch is not short compared with them, the sensor may always observe
+  // the same part of the launch.
   if (window > 0 && window < 0.8 * period && n >= 4) {
     const double rate = units / covered.length();
     if (rate * window < 4) {

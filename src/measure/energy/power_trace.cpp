@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kBand = 0.02;
 constexpr std::size_t kLeastValues = 6;
-// Names of series that are the GPU's; reasons and the load carry a prefix, everything else is a sensor's power.
+// Names of series of the GPU; throttle reasons and the load have a prefix, and all other names are power sensors.
 constexpr const char* kReason = "reason:";
 constexpr const char* kLaunches = "launches";
 bool of_the_gpu(std::string_view name) {
@@ -29,7 +29,7 @@ std::vector<double> between(const TraceSeries& series, double from, double to) {
   return values;
 }
 
-/// Change per second over a span, where it is distinguishable from noise.
+/// Returns the change per second over a span if it exceeds the noise.
 double drift_over(const TraceSeries& series, double from, double to) {
   std::vector<double> x, y;
   for (std::size_t i = 0; i < series.time.size(); ++i) {
@@ -100,7 +100,7 @@ PowerTrace trace_from_csv(const std::string& text, SourcePlace place) {
   };
   for (place.line = 1; std::getline(lines, line); ++place.line) {
     if (place.line == 1 || line.empty()) continue;
-    // a sensor's id may hold anything but the last comma
+    // the id of a sensor may contain commas
     const auto first = line.find(','), last = line.rfind(',');
     if (first == last) throw UserError("is not a line of a trace: time_s,series,value", place);
     const double time = number(line.substr(0, first)), value = number(line.substr(last + 1));

@@ -1,5 +1,5 @@
-// Power, clocks, temperature and throttle reasons over time, around and during the launches of one configuration, and
-// how long they take to settle (Going Green, Figure 2).
+// Power, clocks, temperature and throttle reasons over time, before, during and after the launches of one
+// configuration, and the time that they take to settle (Going Green, Figure 2).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace ergotune {
 
-/// One quantity; times in s from the first launch, negative before it.
+/// A quantity over time; times in s relative to the first launch, negative before it.
 struct TraceSeries {
   std::string name;  ///< a sensor's id for powers (W), else "core_clock_mhz", "memory_clock_mhz", "temperature_c",
                      ///< "core_voltage_v"
@@ -22,36 +22,37 @@ struct TraceSeries {
 struct PowerTrace {
   std::vector<TraceSeries> power;
   std::vector<TraceSeries> gpu;
-  /// Why the clocks were what they were, as spans of time.
+  /// A throttle reason and the span of time for which it applied.
   struct Reason {
     std::string name;
     double from = 0, to = 0;
   };
   std::vector<Reason> reasons;
-  /// s from the first launch to the end of the last.
+  /// s from the beginning of the first launch to the end of the last.
   double load_seconds = 0;
   std::uint64_t launches = 0;
 
   const TraceSeries* find(std::string_view name) const;
 };
 
-/// How a series answers the load. What a sensor shows includes its own window and lag.
+/// Response of a series to the load. It includes the sensor's own window and lag.
 struct Settling {
-  double before = 0;  ///< mean of the second half of what was seen before the load
-  double final = 0;   ///< mean of the last third of the load
-  double band = 0;    ///< 2 % of final, or three times the scatter of the last third where that is more
-  /// s from the first launch after which the series stays within the band; nullopt where it does not before the last
+  double before = 0;  ///< mean over the second half of the time before the load
+  double final = 0;   ///< mean over the last third of the load
+  double band = 0;    ///< 2 % of `final`, or three times the scatter of the last third if that is larger
+  /// s from the first launch after which the series stays within `band` of `final`; nullopt if that is only in the last
   /// third.
   std::optional<double> seconds;
-  double most = 0;   ///< largest value under load
-  double drift = 0;  ///< change per second over the last third, where it is more than its noise; else 0
+  double most = 0;   ///< largest value during the load
+  double drift = 0;  ///< change per second over the last third if it exceeds the noise; else 0
 };
-/// nullopt where the load has fewer than six values.
+/// Returns nullopt if there are fewer than six values during the load.
 std::optional<Settling> settling_of(const TraceSeries& series, double load_seconds);
 
-/// "time_s,series,value" and one line per value; reasons have the value 1 where they begin and 0 where they end.
+/// Returns "time_s,series,value" and one line per value; a throttle reason has the value 1 at its beginning and 0 at
+/// its end.
 std::string to_csv(const PowerTrace& trace);
-/// Throws UserError, at `place` with its line, for what to_csv() has not written.
+/// Parses the output of to_csv(). Throws UserError for other text, at `place` with the number of the line.
 PowerTrace trace_from_csv(const std::string& text, SourcePlace place);
 
 }  // namespace ergotune

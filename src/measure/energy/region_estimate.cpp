@@ -10,7 +10,7 @@ namespace ergotune {
 namespace {
 
 constexpr double kNormal95 = 1.96;
-/// Gaps of less than this share of what they lie between are taken along.
+/// Gaps shorter than this share of the adjacent spans are bridged.
 constexpr double kSmallGap = 1e-3;
 
 std::vector<TimeSpan> in_order(std::vector<TimeSpan> spans) {
@@ -30,7 +30,7 @@ std::vector<TimeSpan> joined(const std::vector<TimeSpan>& spans) {
   return out;
 }
 
-/// Layers of spans that do not overlap within a layer.
+/// Distributes spans to layers without overlaps.
 std::vector<std::vector<TimeSpan>> layers_of(const std::vector<TimeSpan>& spans) {
   std::vector<std::vector<TimeSpan>> layers;
   for (const TimeSpan& span : in_order(spans)) {
@@ -44,18 +44,19 @@ std::vector<std::vector<TimeSpan>> layers_of(const std::vector<TimeSpan>& spans)
   return layers;
 }
 
-/// The first reading at or after a time.
+/// Returns the first reading at or after a time.
 std::vector<Reading>::const_iterator reading_from(const std::vector<Reading>& readings, double time) {
   return std::lower_bound(readings.begin(), readings.end(), time,
                           [](const Reading& reading, double t) { return reading.time < t; });
 }
 
-/// J of the ticks that a layer touches, each counted once; nullopt where the readings do not enclose it.
+/// Returns the energy in J of the ticks that overlap with a layer, each counted once; nullopt if the readings do not
+/// enclose it.
 std::optional<double> ticks_touched(const SensorTrace& trace, const std::vector<TimeSpan>& layer) {
   const SensorInfo& info = trace.info;
   const auto& readings = trace.readings;
   double joules = 0;
-  auto counted = readings.begin();  // the ticks before it are
+  auto counted = readings.begin();  // ticks before it have been counted
   for (const TimeSpan& span : layer) {
     auto before = std::upper_bound(readings.begin(), readings.end(), span.from + info.lag,
                                    [](double t, const Reading& reading) { return t < reading.time; });
@@ -70,8 +71,8 @@ std::optional<double> ticks_touched(const SensorTrace& trace, const std::vector<
   return joules;
 }
 
-/// J of the windows that a layer touches, each counted once, of a sensor whose windows leave no time out; nullopt where
-/// readings are missing.
+/// Returns the energy in J of the windows that overlap with a layer, each counted once, for a sensor whose windows
+/// cover all of the time; nullopt if readings are missing.
 std::optional<double> windows_touched(const SensorTrace& trace, const std::vector<TimeSpan>& layer) {
   const SensorInfo& info = trace.info;
   const std::vector<Reading> updates = power_updates(trace.readings, info.update_period);
@@ -81,7 +82,7 @@ std::optional<double> windows_touched(const SensorTrace& trace, const std::vecto
     if (!counted[i]) joules += updates[i].value * info.window;
     counted[i] = true;
   };
-  // A window ends when its value was updated, which may be one period before the value was read.
+  // A window ends at the update of its value, which may precede the reading by one period.
   const double open = info.update_period;
   const auto surely_from = [&](std::size_t i) { return updates[i].time - info.lag - info.window + open; };
   const auto surely_to = [&](std::size_t i) { return updates[i].time - info.lag - open; };
@@ -97,7 +98,7 @@ std::optional<double> windows_touched(const SensorTrace& trace, const std::vecto
         covered = surely_to(i);
         continue;
       }
-      // Either this window or the next one has it.
+      // Either this window or the next one contains it.
       if (i + 1 == updates.size() || updates[i + 1].time - updates[i].time > info.window + 1.5 * open)
         return std::nullopt;
       count(i + 1);
@@ -107,7 +108,7 @@ std::optional<double> windows_touched(const SensorTrace& trace, const std::vecto
   return joules;
 }
 
-/// J at most.
+/// Returns an upper bound in J.
 std::optional<double> upper_bound(const SensorTrace& trace, const std::vector<TimeSpan>& spans) {
   const SensorInfo& info = trace.info;
   const bool counter = info.kind == SensorKind::cumulative_energy;
@@ -130,7 +131,7 @@ double margin_of(const SensorInfo& info, double period) {
   return std::min(kMostMargin, 4 * (reading_margin(info) + period));
 }
 
-/// The readings near a span: the whole trace may be hours long.
+/// Returns the readings near a span, since a trace may cover hours.
 SensorTrace near(const SensorTrace& trace, const TimeSpan& span, double period) {
   SensorTrace out;
   out.info = trace.info;
@@ -141,8 +142,8 @@ SensorTrace near(const SensorTrace& trace, const TimeSpan& span, double period) 
   return out;
 }
 
-/// Standard error, J, of what a sensor of power does not see between its windows: the power there differs from that of
-/// the windows as these differ from each other.
+/// Returns the standard error in J from the time that a power sensor does not cover between its windows. The power
+/// there is assumed to vary as it does between windows.
 double unseen_error(const SensorTrace& part, const TimeSpan& span) {
   const SensorInfo& info = part.info;
   const double window = info.kind == SensorKind::instantaneous_power ? 0 : info.window;
@@ -154,9 +155,9 @@ double unseen_error(const SensorTrace& part, const TimeSpan& span) {
     squares += std::pow(series[i].watts - series[i - 1].watts, 2);
     ++count;
   }
-  if (count == 0) return 0;  // the edges are all there is
+  if (count == 0) return 0;  // only the ends contribute
   const double share = 1 - window / info.update_period;
-  // Few differences may all be small.
+  // A small number of differences may be small by chance.
   return share * std::sqrt(squares / (2 * count) * info.update_period * span.length() * (1 + 3 / count));
 }
 
@@ -182,7 +183,8 @@ SensorEnergy energy_of_regions(const SensorTrace& trace, const std::vector<TimeS
     }
     joules += energy.joules;
     const double error = std::hypot(energy.edge_error, unseen_error(part, span));
-    // What a sensor cannot place inside its own update may lie outside of every region in the same way.
+    // Energy that a sensor cannot resolve within its update may be outside of each region in the same way, so that
+    // these errors add up.
     if (kNormal95 * error > 0.5 * energy.joules)
       unresolved += kNormal95 * error;
     else

@@ -1,4 +1,4 @@
-// Energy of regions of code from the readings of sensors that go on before and after them.
+// Energy of regions of code from sensor readings that extend before and after them.
 #pragma once
 
 #include <string>
@@ -10,25 +10,25 @@
 
 namespace ergotune {
 
-/// s between readings of a sensor while regions are measured: two in its update period, at most 50 and at least 10 in a
-/// second.
+/// Returns the time in s between readings of a sensor while regions are measured: half of its update period, between
+/// 1/50 s and 1/10 s.
 double region_reading_period(const SensorInfo& sensor);
 
-/// s before a region of which readings are looked at, at most.
+/// Longest time in s before a region from which readings are used.
 constexpr double kMostMargin = 30;
 
-/// What the sensor saw of the spans, added up. Spans that follow each other with hardly a gap count as one: its edges
-/// then are two. The interval is that of the edges (SpanEnergy::edge_error, with readings `period` s apart), of what
-/// lies between the windows of a sensor that does not see all of the time, of the device's repeatability and of the
-/// calibration, and the share of the time in which the sensor is read, since the program may wait meanwhile.
+/// Sums a sensor's energy over the spans. Spans with hardly a gap between them are merged, since each end adds
+/// uncertainty. The interval covers the ends (SpanEnergy::edge_error, with readings `period` s apart), the time between
+/// windows of a sensor that does not cover all of the time, the repeatability of the device, the calibration, and the
+/// share of time spent on reading the sensor, during which the program may have to wait.
 ///
-/// `at_most` is a bound: of a counter all ticks that a region touches, of a sensor whose windows cover all of the time
-/// all windows that it touches, each counted once; and never more than the most that the device can draw, which alone
-/// bounds what other sensors see.
+/// `at_most` is an upper bound. Counters: all ticks that overlap with a region. Sensors whose windows cover all of the
+/// time: all windows that overlap with a region, each counted once. It never exceeds the most that the device can draw,
+/// which is the only bound for other sensors.
 SensorEnergy energy_of_regions(const SensorTrace& trace, const std::vector<TimeSpan>& spans,
                                const std::optional<IdlePower>& idle, double period, double share_reading = 0);
 
-/// All sensors added up.
+/// Returns the sum over all sensors.
 RegionEnergy sum_of(std::string name, const std::vector<TimeSpan>& spans, std::vector<SensorEnergy> sensors);
 
 }  // namespace ergotune

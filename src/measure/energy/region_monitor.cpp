@@ -33,7 +33,7 @@ RegionMonitor::RegionMonitor(const std::vector<std::string>& ids)
 }
 
 RegionMonitor::~RegionMonitor() {
-  // There is no thread in this process that could be waited for.
+  // The recorder's thread does not exist in a forked process and cannot be joined.
   if (!is_here()) (void)recorder_.release();
 }
 

@@ -14,7 +14,7 @@
 namespace ergotune {
 namespace {
 
-/// Power as a function of time, from what a sensor's readings speak of.
+/// Power as a function of time, from the intervals to which a sensor's readings refer.
 class PowerOverTime {
  public:
   PowerOverTime(const std::vector<PowerOver>& series, bool steps) : series_(series), steps_(steps) {}
@@ -22,9 +22,9 @@ class PowerOverTime {
   double begin() const { return steps_ ? series_.front().from : series_.front().middle(); }
   double end() const { return steps_ ? series_.back().to : series_.back().middle(); }
 
-  /// J between two times, of something that begins and ends there; beyond the ends the outermost power holds. A
-  /// counter's ticks seldom fall on a beginning or an end: what lies between a tick and the beginning after it, or the
-  /// end before it, was drawn at the power before, or after.
+  /// Returns the energy in J between two times of work that begins and ends there; beyond the first and last reading,
+  /// their power is assumed. A counter's ticks seldom coincide with the beginning or the end: the energy between a tick
+  /// and a later beginning, or an earlier end, was drawn at the power before, or after, the work.
   double integral(double from, double to) const {
     if (steps_ && from >= begin() && to <= end()) return level(to, true) - level(from, false);
     double joules = std::max(0.0, std::min(begin(), to) - from) * series_.front().watts +
@@ -45,8 +45,8 @@ class PowerOverTime {
     return 0.5 * (at(low) + at(high)) * (high - low);
   }
 
-  /// J of the counter since the first tick: `after` by the power of the interval after the one that `time` lies in, or
-  /// before.
+  /// Returns the counter's energy in J since the first tick, extrapolated to `time` with the power of the next interval
+  /// (`after`) or of the previous one.
   double level(double time, bool after) const {
     double joules = 0;
     std::size_t i = 0;
@@ -65,7 +65,7 @@ class PowerOverTime {
 
 double edge_width(const SensorInfo& info) { return std::max(info.update_period, info.window); }
 
-/// s between readings of a sensor while the program runs that is measured.
+/// Returns the time in s between readings of a sensor while the measured program runs.
 double period_beside_program(const SensorInfo& info) {
   return info.kind == SensorKind::cumulative_energy ? 1.0 : info.update_period;
 }
@@ -94,7 +94,7 @@ std::vector<SpanEnergy> energy_over(const SensorTrace& whole, const std::vector<
   std::vector<SpanEnergy> energies;
   for (const TimeSpan& span : spans) {
     SpanEnergy energy;
-    // A little may be missing at the ends; the rest is not guessed.
+    // A small part may be missing at the ends; more is not extrapolated.
     const double missing = std::max(0.0, power.begin() - span.from) + std::max(0.0, span.to - power.end());
     if (missing > std::max(0.1 * span.length(), 1.1 * edge_width(trace.info))) {
       energy.why_not = whole.failure.empty()
@@ -108,7 +108,7 @@ std::vector<SpanEnergy> energy_over(const SensorTrace& whole, const std::vector<
       } else if (!(energy.joules > 0)) {
         energy.why_not = "it reads no power at all";
       }
-      // A uniform error of one width at each of both ends.
+      // A uniform error of one width at each end.
       energy.edge_error = watts * edge_width(trace.info) / std::sqrt(6.0);
     }
     energies.push_back(std::move(energy));
@@ -131,7 +131,7 @@ void SensorRecorder::read(std::size_t sensor) {
     trace.failure.clear();
 }
 
-/// Each sensor has its own pace; whenever a program begins or ends all are read again at once.
+/// Reads each sensor at its own rate; whenever a program begins or ends, all are read at once.
 void SensorRecorder::loop(const std::vector<double>& periods) {
   std::vector<double> due(sensors_.size(), 0);
   bool beside = false;
@@ -141,7 +141,7 @@ void SensorRecorder::loop(const std::vector<double>& periods) {
       const double start = host_seconds();
       if (start >= due[i]) {
         read(i);
-        // Readings at least as far apart as they cost: reading must not load the machine that is measured.
+        // Readings are at least as far apart as a read takes, so that reading does not load the measured machine.
         const double end = host_seconds(), used = end - start;
         const double beside_program = std::max(periods[i], period_beside_program(sensors_[i]->info()));
         const double wanted = beside ? beside_program : periods[i];
@@ -153,7 +153,7 @@ void SensorRecorder::loop(const std::vector<double>& periods) {
     std::unique_lock lock(pace_);
     const auto rest = std::chrono::duration<double>(std::clamp(next - host_seconds(), 0.0, 3600.0));
     changed_.wait_for(lock, rest, [&] { return !active_ || program_runs_ != beside; });
-    // At its end, not at its beginning: then the program would wait.
+    // All are due when the program ends, but not when it begins, since the program would wait.
     if (beside && !program_runs_) due.assign(due.size(), 0);
     if (!beside && program_runs_)
       for (std::size_t i = 0; i < due.size(); ++i)

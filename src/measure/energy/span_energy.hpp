@@ -1,5 +1,5 @@
-// Energy that a sensor saw between two moments: of something that has a beginning and an end (a program's run), where
-// energy.hpp's estimators take a steady state for granted.
+// Energy between two points in time, measured by a sensor, for work with a beginning and an end (such as a run of a
+// program). The estimators of energy.hpp assume a steady state instead.
 #pragma once
 
 #include <atomic>
@@ -16,25 +16,25 @@
 namespace ergotune {
 
 struct SpanEnergy {
-  std::string why_not;  ///< empty where there is a number
+  std::string why_not;  ///< reason why there is no value; empty if there is one
   double joules = 0;
-  /// Standard error that the edges leave open: the sensor's update or window is spread over them.
+  /// Standard error due to the ends of the span: sensor updates and windows do not coincide with them.
   double edge_error = 0;
 };
 
-/// The integral of a sensor's power over each span: of counters the difference between the ticks around its ends, of
-/// power sensors the trapezoids between the middles of what the readings speak of, lag taken off. A reading that no
-/// such GPU can give, a counter that stood still, and readings that do not reach both ends give no number.
+/// Integrates a sensor's power over each span. Counters: the difference between the ticks around the span's ends. Power
+/// sensors: trapezoids between the centres of the intervals to which the readings refer, corrected for lag. There is no
+/// value if a reading is impossible for such a GPU, if a counter stopped, or if the readings do not cover both ends.
 std::vector<SpanEnergy> energy_over(const SensorTrace& trace, const std::vector<TimeSpan>& spans);
 
-/// s before and after a span for which the sensor has to be read.
+/// Returns for how long, in s, the sensor must be read before and after a span.
 double reading_margin(const SensorInfo& info);
-/// s below which a span says little: a few updates, or windows.
+/// Returns the length in s (a few updates or windows) below which a span cannot be resolved.
 double shortest_span(const SensorInfo& info);
 
-/// Reads sensors from a thread of its own between begin() and end(): often while nothing runs, where a counter's ticks
-/// and the power beside a run are found, and rarely while something does, since each call of a GPU's management library
-/// can hold up the calls that the program makes to its driver.
+/// Reads sensors in a separate thread between begin() and end(). It reads often while no program runs, to locate the
+/// ticks of counters and the power before and after a run, and rarely while one runs, since each call of a GPU's
+/// management library can delay the calls that the program makes to its driver.
 class SensorRecorder {
  public:
   explicit SensorRecorder(std::vector<std::unique_ptr<Sensor>> sensors) : sensors_(std::move(sensors)) {}
@@ -43,22 +43,22 @@ class SensorRecorder {
   SensorRecorder& operator=(const SensorRecorder&) = delete;
 
   const std::vector<std::unique_ptr<Sensor>>& sensors() const { return sensors_; }
-  /// Forgets what was, and reads every `period` s from now on.
+  /// Discards previous readings, and reads each sensor every `period` s from now on.
   void begin(double period);
-  /// The same with a period for each sensor.
+  /// Does the same with a period per sensor.
   void begin(const std::function<double(const SensorInfo&)>& period);
-  /// Between a program's beginning and its end only as often as each sensor needs: a counter once a second, a sensor of
-  /// power once an update. Both take effect at once.
+  /// While a program runs, each sensor is read only as often as necessary: a counter once a second, a power sensor once
+  /// per update. Takes effect immediately.
   void set_program_runs(bool runs);
-  /// s that reading took while a program ran, since begin().
+  /// s spent on reading while a program ran, since begin().
   double seconds_beside_program() const { return beside_; }
-  /// Waits until each sensor has said something (twice: a counter's first reading is no tick) and, with `after`,
-  /// something of a time later than that; no longer than its margin and `patience` s more, for a machine that is slow
-  /// to let it read.
+  /// Waits until each sensor has delivered a value (two for counters, whose first reading is not a tick) and, if
+  /// `after` is given, a value for a later time than `after`. Gives up after the sensor's margin plus `patience` s, on
+  /// a machine that reads slowly.
   void wait(double after = 0, double patience = 1) const;
-  /// So far, one of each sensor; readings from a time on.
+  /// The traces recorded so far, one per sensor; only readings from time `from` on.
   std::vector<SensorTrace> traces(double from = 0) const;
-  /// Of each sensor, the share of the time since begin() in which it was being read.
+  /// For each sensor, the share of the time since begin() that was spent on reading it.
   std::vector<double> shares_reading() const;
   void end();
 
@@ -66,11 +66,11 @@ class SensorRecorder {
   void read(std::size_t sensor);
   void loop(const std::vector<double>& periods);
   std::vector<std::unique_ptr<Sensor>> sensors_;
-  mutable std::mutex mutex_;  ///< traces_, costs_
+  mutable std::mutex mutex_;  ///< protects traces_ and costs_
   std::vector<SensorTrace> traces_;
-  std::vector<double> costs_;  ///< s of reading each
+  std::vector<double> costs_;  ///< s spent on reading each sensor
   double begun_ = 0;
-  std::mutex pace_;  ///< the two flags, for changed_
+  std::mutex pace_;  ///< protects the two flags; used with changed_
   std::condition_variable changed_;
   bool active_ = false, program_runs_ = false;
   std::atomic<double> beside_ = 0;

@@ -13,18 +13,18 @@ namespace ergotune::cupti {
 namespace {
 
 constexpr std::array k12 = {"libcupti.so.12"}, k13 = {"libcupti.so.13"};
-// the pip packages nvidia-cuda-cupti (CUDA 13) and nvidia-cuda-cupti-cu12, which PyTorch brings along
+// the pip packages nvidia-cuda-cupti (CUDA 13) and nvidia-cuda-cupti-cu12, on which PyTorch depends
 constexpr std::array kPackages = {"nvidia/cu13", "nvidia/cuda_cupti"};
 
-/// CUDA's major version of the driver; 0 without one.
+/// Returns the major CUDA version of the driver; 0 without a driver.
 int driver_major() {
   int version = 0;
   if (!cuda::api().usable() || cuda::api().cuDriverGetVersion(&version) != cuda::CUDA_SUCCESS) return 0;
   return version / 1000;
 }
 
-/// A library of another major version than the driver's is refused by it, so that the right one comes first. Without a
-/// driver only the host side is of use, which works in every 12.
+/// Library names in order of preference. A driver rejects a library of another major version, so its own comes first.
+/// Without a driver only the host API is used, which works in all versions 12.
 std::vector<std::string> usual_names() {
   const bool newest_first = driver_major() >= 13;
   std::vector<std::string> names;
@@ -82,13 +82,13 @@ Api::Api() : DriverTable(library_names("ERGOTUNE_CUPTI", usual_names())) {
 }
 
 const Api& api() {
-  static const Api& table = *new Api;  // never closed: it has threads and exit handlers of its own
+  static const Api& table = *new Api;  // never closed, since the library has threads and exit handlers
   return table;
 }
 
 std::string version_text(std::uint32_t version) {
   if (version >= 10'000) return fmt::format("{}.{}.{}", version / 10'000, version / 100 % 100, version % 100);
-  // of CUDA 12.6, 12.8 and 12.9
+  // versions of CUDA 12.6, 12.8 and 12.9
   return version >= 28   ? "12.9"
          : version >= 26 ? "12.8"
          : version >= 24 ? "12.6"

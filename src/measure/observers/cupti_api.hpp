@@ -1,6 +1,7 @@
-// CUPTI's Profiler Host and Range Profiler: the few declarations that ergotune uses, and the entry points as one table.
-// Names, fields and numbers are those of cupti_profiler_host.h, cupti_range_profiler.h and cupti_profiler_target.h of
-// CUDA 12.6 Update 2 to 13. Every struct tells its own size, so that later libraries with longer ones still know these.
+// The part of CUPTI's Profiler Host and Range Profiler APIs that ergotune uses, as declarations and a table of entry
+// points. Names, fields and numbers are those of cupti_profiler_host.h, cupti_range_profiler.h and
+// cupti_profiler_target.h of CUDA 12.6 Update 2 to 13. Each struct contains its size, so that later libraries with
+// longer structs accept these.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +39,7 @@ enum Code : Result {
 struct HostObject;
 struct RangeObject;
 
-/// What all parameter blocks begin with. `size` is the offset of the last member that the caller knows, and its length.
+/// The beginning of all parameter blocks. `size` is the offset of the last member known to the caller plus its length.
 struct Header {
   std::size_t size = 0;
   void* reserved = nullptr;
@@ -114,7 +115,7 @@ struct RangeEnable : Header {
   void* context = nullptr;
   RangeObject* ranges = nullptr;
 };
-/// Disable, Start and PopRange.
+/// Parameters of Disable, Start and PopRange.
 struct RangeOnly : Header {
   RangeObject* ranges = nullptr;
 };
@@ -161,7 +162,8 @@ struct RangeDataInfo : Header {
   std::size_t bytes = 0, ranges = 0;
 };
 
-/// A block whose size is given: the last member's end. What follows it is padding, or unknown here.
+/// Returns a parameter block whose size ends with the member `last`. What follows is padding, or unknown to this
+/// version.
 template <class T, class Member>
 T block(Member T::*last) {
   T made{};
@@ -206,23 +208,23 @@ struct Api : DriverTable {
   EntryPoint<Result(RangeDataInfo*)> cuptiRangeProfilerGetCounterDataInfo{this, "cuptiRangeProfilerGetCounterDataInfo"};
 
  private:
-  /// CUPTI asks the loader for it by its bare name: it has to be there already.
+  /// CUPTI loads this library by its bare name, so it must be loaded beforehand.
   std::optional<DynamicLibrary> perfworks_;
 };
 
-/// The table, loaded on first use: the library that ERGOTUNE_CUPTI names, else of Python's NVIDIA packages, of CUDA
-/// toolkits (extras/CUPTI/lib64), or the loader's; its major version is the driver's where there is a driver. Check
-/// usable().
+/// Returns the table, which is loaded at first use: from the library named by ERGOTUNE_CUPTI, else from Python's NVIDIA
+/// packages, CUDA toolkits (extras/CUPTI/lib64), or the loader's search path. Its major version matches that of the
+/// driver if there is one. Callers must check usable().
 const Api& api();
-/// "12.9.1", "13.0.1"; CUPTI before 13 counts its versions.
+/// Returns the CUDA version that belongs to a CUPTI version: "12.9", "13.0.1"; "API version N" if unknown.
 std::string version_text(std::uint32_t version);
 
-/// "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)", and what to do where there is something that a user can.
+/// Returns "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)", with a remedy if the user can do something.
 std::string error_text(Result code);
-/// Throws UserError where a user can help it (permission, another profiler, a device that has no counters), else Error:
-/// "WHAT: error_text()".
+/// Throws an error with the message "WHAT: error_text()" unless `code` is success: UserError if the user can correct it
+/// (permission, another profiler, a device without counters), else Error.
 void check(Result code, const char* what);
-/// Why there are no counters at all, and what to do: for a table that is not usable().
+/// Explains why there are no counters, and what to do, if the table is not usable().
 std::string how_to_get_it();
 
 }  // namespace ergotune::cupti

@@ -85,7 +85,7 @@ void ObserverThread::loop() {
       active_ = false;
     }
     changed_.notify_all();
-    // An observer that returns at once must not take a core away from the launches.
+    // An observer that returns immediately must not occupy a core that the launches need.
     if (active_) changed_.wait_for(lock, std::chrono::microseconds(100));
   }
 }

@@ -1,5 +1,5 @@
-// Calls observers: hooks around samples and single launches, the thread of `during`, the stream, phases of
-// their own.
+// Calls the observers of a measurement: hooks around samples and single launches, the thread for `during`, the stream,
+// and the observers with phase `own`.
 #pragma once
 
 #include <atomic>
@@ -17,21 +17,21 @@
 
 namespace ergotune {
 
-/// A hook threw: becomes the configuration's status.
+/// A hook threw an exception; sets the status of the configuration.
 class ObserverError : public Error {
  public:
   ObserverError(const std::string& observer, const std::string& what) : Error("observer " + observer + ": " + what) {}
 };
 
-/// Calls `during` of some observers again and again between begin() and end(), from one thread of its own.
+/// Calls `during` of some observers repeatedly between begin() and end(), in one separate thread.
 class ObserverThread {
  public:
   ObserverThread() = default;
   ~ObserverThread();
   void begin(const std::vector<std::shared_ptr<Observer>>& observers);
-  /// Returns when no call is under way. Throws ObserverError for what a call threw.
+  /// Returns when no call is in progress. Throws ObserverError if a call threw.
   void end();
-  /// The same after a fault: what a call threw no longer matters.
+  /// Like end() after a fault: exceptions of calls are ignored.
   void cancel();
 
  private:
@@ -50,19 +50,20 @@ class Observation {
   bool empty() const { return observers_.empty(); }
   bool wants(ObserverPhase phase) const { return !of(phase).empty(); }
   void register_configuration(const ObservedConfiguration& configuration);
-  /// For those that watch the samples of the time measurement.
+  /// Hooks for the observers of the time measurement.
   RepetitionHooks repetition_hooks() { return hooks(ObserverPhase::repetitions); }
-  /// `count` launches, one by one, for those that want them so; `prepare` queues what comes before each.
+  /// Performs `count` single launches for observers with phase `launches`; `prepare` queues the work that precedes each
+  /// launch.
   void single_launches(Device& device, Workload& workload, std::size_t count, const std::function<void()>& prepare);
-  /// Streams launches to the observers that want it, until none wants more or `limit` seconds have passed.
-  /// The queue never runs empty in between, but for the pauses that they ask for.
+  /// Streams launches for observers with phase `stream` until none wants more or `limit` seconds have passed. The queue
+  /// never runs empty in between, except for the pauses that observers request.
   LaunchStream stream(Device& device, Workload& workload, double round_seconds, double limit);
-  /// The phases of those that have one of their own; `prepare` queues what restores the inputs.
+  /// Performs the passes of observers with phase `own`; `prepare` queues the restoration of the inputs.
   void own_passes(Device& device, Workload& workload, const std::function<void()>& prepare);
-  /// Ends the calls of `during` after a fault in between.
+  /// Ends the calls of `during` after a fault.
   void cancel() { during_.cancel(); }
-  /// Their quantities, warnings and verdicts, into the measurement. Where the time measurement `gave_up`,
-  /// there was nothing after it.
+  /// Adds the observers' quantities, warnings and verdicts to the measurement. `gave_up`: the time measurement ended
+  /// early, and the phases after it did not take place.
   void collect(Measurement& measurement, bool gave_up = false);
 
  private:

@@ -21,7 +21,7 @@ namespace {
 using Type = ObserverOption::Type;
 using Options = ObserverOptions;
 
-/// Of the GPU of the first sensor. Throws UserError where its temperature coefficient is unknown.
+/// Returns the correction for the GPU of the first sensor. Throws UserError if its temperature coefficient is unknown.
 EnergyOptions::TemperatureCorrection correction_to(double celsius, const EnergySources& sources) {
   const auto kept = kept_temperature_coefficient(sources.sensors.front()->info());
   if (!kept)
@@ -66,7 +66,7 @@ std::shared_ptr<Observer> make_energy(const Options& options, const ObserverCont
   return std::make_shared<EnergyMeter>(std::move(sources.sensors), std::move(sources.monitor), energy);
 }
 
-/// All that needs a sensor, and the time of the same launches.
+/// Returns the quantities that need a sensor, and the time of the same launches.
 std::vector<std::string> quantities_of_energy() {
   std::vector<std::string> names{"time"};
   for (const QuantityInfo& info : quantities())
@@ -182,7 +182,7 @@ const ObserverEntry& entry_of(const ObserverSpec& spec) {
   throw UserError(fmt::format("unknown observer \"{}\"{}", spec.name, suggestion(spec.name, names)), spec.place);
 }
 
-/// Checks what is given and fills in the rest.
+/// Checks the given options and adds defaults.
 Options options_of(const ObserverSpec& spec, const ObserverDescription& description) {
   Options options;
   std::vector<std::string> names;
@@ -262,7 +262,7 @@ void check_observers(const std::vector<ObserverSpec>& specs) {
 std::vector<std::string> quantities_of(const ObserverSpec& spec) {
   const ObserverEntry& entry = entry_of(spec);
   const Options options = options_of(spec, entry.description);
-  // Metrics that are named take the place of the usual ones.
+  // Explicit metrics replace the default ones.
   if (const auto named = options.find("metrics"); named != options.end() && !named->second.empty())
     return strings_of(options, "metrics");
   return entry.description.quantities;

@@ -1,5 +1,4 @@
-// The observers that can be requested by name, declared once: what each is for, its options, and what it
-// needs.
+// Registry of the observers that can be requested by name: purpose, options and requirements of each.
 #pragma once
 
 #include <functional>
@@ -19,7 +18,7 @@ struct ObserverOption {
   enum class Type { boolean, integer, number, text };
   std::string name;
   Type type = Type::text;
-  bool list = false;  ///< takes any number of values
+  bool list = false;  ///< accepts several values
   std::string help;
   std::vector<Value> default_values;
 };
@@ -28,53 +27,54 @@ struct ObserverDescription {
   std::string name;
   std::string summary;
   ObserverPhase phase = ObserverPhase::repetitions;
-  std::vector<std::string> quantities;  ///< that it gives; more where its options say so
+  std::vector<std::string> quantities;  ///< quantities that it always measures; options may add more
   std::vector<ObserverOption> options;
 };
 
-/// What an observer is made for. All must live as long as the call.
+/// What an observer is created for. Everything must outlive the call.
 struct ObserverContext {
   const DeviceInfo& device;
   const MeasureOptions& measure;
-  /// Receives what a user should know: which sensor was taken.
+  /// Receives notes for the user, such as which sensor is used. May be null.
   std::vector<std::string>* notes = nullptr;
 };
 
-/// The values of every option of an observer by name, defaults filled in.
+/// The values of all options of an observer by name, including defaults.
 using ObserverOptions = std::map<std::string, std::vector<Value>>;
 
-/// An observer that a problem file or --observe may name.
+/// An observer that a problem file or --observe may request.
 struct ObserverEntry {
   ObserverDescription description;
   std::function<std::shared_ptr<Observer>(const ObserverOptions&, const ObserverContext&)> make;
-  /// Checks the names in the option "metrics"; null where it has no such option. Throws UserError.
+  /// Checks the names in the option "metrics"; null if the observer has no such option. Throws UserError.
   std::function<void(const std::vector<std::string>&)> check_metrics = {};
-  /// Whether it measures a quantity that its description does not list; null: none.
+  /// True for quantities that the observer can measure although its description does not list them; null: none.
   std::function<bool(const std::string&)> measures = {};
 };
 
-/// Adds one to observers(); before any other use of the registry.
+/// Registers an observer; must be called before any other use of the registry.
 void register_observer(ObserverEntry entry);
-/// The option "sensors", "metrics" ... as strings.
+/// Returns the values of an option such as "sensors" or "metrics" as strings.
 std::vector<std::string> strings_of(const ObserverOptions& options, const char* name);
 
-/// The quantities that a spec asks for: what its observer gives, and those that its options name.
+/// Returns the quantities that a spec requests: those that its observer always measures, and those named in its
+/// options.
 std::vector<std::string> quantities_of(const ObserverSpec& spec);
-/// The observer that gives a quantity; empty where none does.
+/// Returns the name of the observer that measures a quantity; empty if there is none.
 std::string observer_of(const std::string& quantity);
 
-/// All of them, in the order of `ergotune`'s help.
+/// All observers, in the order in which help lists them.
 std::vector<ObserverDescription> observers();
-/// Throws UserError, at the spec's place, for an unknown name or option, a value of the wrong type, or what
-/// the observer itself cannot do here (no sensor).
+/// Creates an observer. Throws UserError, at the spec's place, for an unknown name or option, a value of the wrong
+/// type, or an observer that cannot work on this machine (no sensor).
 std::shared_ptr<Observer> make_observer(const ObserverSpec& spec, const ObserverContext& context);
-/// The same complaints as far as they need no device, before anything runs.
+/// Performs the checks of make_observer() that need no device, before anything runs.
 void check_observers(const std::vector<ObserverSpec>& specs);
-/// From "host_time" or "host_time:passes=5" (options separated by commas, one given twice is a list); throws
-/// UserError for what has another form. Names are not looked up.
+/// Parses "host_time" or "host_time:passes=5" (options are separated by commas; an option given twice is a list).
+/// Throws UserError for other syntax. Names are not checked.
 ObserverSpec parse_observer(const std::string& text);
-/// Asks for one written like that; what was asked of the same observer before gives way. Throws what check_observers()
-/// throws.
+/// Parses `text` and adds it to the list; it replaces an earlier request for the same observer. Throws UserError as
+/// check_observers() does.
 void ask_for_observer(std::vector<ObserverSpec>& observers, const std::string& text);
 
 }  // namespace ergotune

@@ -1,4 +1,4 @@
-// Observers without hardware of their own; observer_registry.cpp offers them.
+// Observers that need no special hardware, offered through observer_registry.cpp.
 #pragma once
 
 #include <memory>
@@ -8,12 +8,12 @@
 
 namespace ergotune {
 
-/// Counts the launches that it saw.
+/// Counts launches.
 std::shared_ptr<Observer> make_launch_counter();
-/// Host time of isolated rounds, launch and wait included.
+/// Measures the host time of isolated iterations, including launch and wait.
 std::shared_ptr<Observer> make_host_timer(int passes);
-/// The core voltage under load, of the GPU with this UUID; it holds the stream until it has been read. Where no
-/// source tells a voltage it gives none, and asks no more.
+/// Measures the core voltage under load of the GPU with this UUID; prolongs the stream until a value was read. If there
+/// is no source of the voltage, the observer reports no quantity and stops trying.
 std::shared_ptr<Observer> make_voltage_reader(std::string uuid);
 
 }  // namespace ergotune

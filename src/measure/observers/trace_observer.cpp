@@ -18,7 +18,7 @@
 namespace ergotune {
 namespace {
 
-/// A counter's energy as power between its ticks; repeated values of the others as one.
+/// Converts readings to power: a counter's energy between its ticks; for other sensors, repeated values become one.
 TraceSeries as_power(const SensorTrace& sensor, double zero) {
   TraceSeries series{sensor.info.id, {}, {}};
   const Reading* last = nullptr;
@@ -28,7 +28,8 @@ TraceSeries as_power(const SensorTrace& sensor, double zero) {
       series.time.push_back(reading.time - zero);
       series.value.push_back(reading.value);
     } else if (last != nullptr) {
-      // Ticks finer than the reads: several make one value, or the edges drown the power.
+      // Several ticks are combined if they are finer than the reads; otherwise their time uncertainty dominates the
+      // power.
       if (reading.time - last->time < 0.018) continue;
       series.time.push_back(0.5 * (reading.time + last->time) - zero);
       series.value.push_back((reading.value - last->value) / (reading.time - last->time));
@@ -81,7 +82,7 @@ class TraceObserver : public Observer {
   double wanted_mark_period() const override { return 0.01; }
 
   void register_configuration(const ObservedConfiguration& configuration) override {
-    // A worker does not know the names of the execution parameters, which come last.
+    // A worker does not have the names of the execution parameters, which come last.
     const auto& names = *configuration.names;
     std::string text;
     for (std::size_t i = 0; i < configuration.values->size(); ++i)
@@ -152,7 +153,7 @@ class TraceObserver : public Observer {
   std::string configuration_;
   std::thread thread_;
   std::atomic<bool> ended_;
-  std::vector<SensorTrace> recorded_;  ///< the thread's until it has been joined
+  std::vector<SensorTrace> recorded_;  ///< owned by the thread until it is joined
   std::vector<std::pair<double, DeviceState>> states_;
   std::optional<std::pair<double, std::string>> settled_;
 };

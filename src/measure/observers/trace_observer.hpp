@@ -1,4 +1,4 @@
-// The observer "trace": everything that sensors and GPU monitor say over time, into a file per configuration.
+// The observer "trace", which writes all sensor and GPU monitor readings over time to a file per configuration.
 #pragma once
 
 #include <filesystem>
@@ -12,15 +12,15 @@ namespace ergotune {
 
 struct TraceOptions {
   double before = 1, seconds = 2, after = 1;  ///< s
-  /// Where traces go: this file (one configuration), else a file per configuration in this folder.
+  /// Where traces are written: to `file` (one configuration), or to a file per configuration in `folder`.
   std::filesystem::path file, folder;
-  double period = 0.005;  ///< s between looks at the GPU and at sensors that tell no period
+  double period = 0.005;  ///< s between reads of the GPU and of sensors without a known update period
 };
 
-/// The file of a configuration ("a=1,b=2") in the folder.
+/// Returns the path of a configuration's file in the folder; `configuration` is text such as "a=1,b=2".
 std::filesystem::path trace_file(const std::filesystem::path& folder, const std::string& configuration);
 
-/// Throws UserError where the folder cannot be made.
+/// Throws UserError if the folder cannot be created.
 std::shared_ptr<Observer> make_trace_observer(EnergySources sources, TraceOptions options);
 
 }  // namespace ergotune

@@ -1,5 +1,5 @@
-// The observer "core_voltage": nvidia-smi takes tens of milliseconds for an answer, so that it is asked once, in a
-// thread of its own, while the launches go on.
+// The observer "core_voltage". nvidia-smi takes tens of milliseconds, so it runs once, in a separate thread, while the
+// launches continue.
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -12,9 +12,9 @@
 namespace ergotune {
 namespace {
 
-/// s of load before the voltage is read: clocks and voltage follow it.
+/// s of load before the voltage is read, since clocks and voltage follow the load.
 constexpr double kRampUp = 0.15;
-/// s that the stream is held for an answer.
+/// Longest time in s for which the stream is prolonged.
 constexpr double kPatience = 3;
 
 class VoltageReader : public Observer {
@@ -34,7 +34,7 @@ class VoltageReader : public Observer {
     thread_ = std::thread([this] {
       while (!ended_ && host_seconds() - began_ < kRampUp) std::this_thread::sleep_for(std::chrono::milliseconds(5));
       const auto volts = read_core_voltage(uuid_);
-      // Only what was read while the load was on.
+      // Only valid if it was read under load.
       if (!ended_) voltage_ = volts;
       unavailable_ = !volts;
       answered_ = true;
@@ -59,7 +59,7 @@ class VoltageReader : public Observer {
   std::string uuid_;
   std::thread thread_;
   std::atomic<bool> answered_, ended_, unavailable_;
-  std::optional<double> voltage_;  ///< the thread's until it has been joined
+  std::optional<double> voltage_;  ///< owned by the thread until it is joined
   double began_ = 0;
 };
 

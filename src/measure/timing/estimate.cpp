@@ -29,7 +29,7 @@ TimeEstimate estimate_time(std::span<const double> samples) {
   result.standard_error = std::sqrt(spread / static_cast<double>(n)) / share;
   if (n >= 10) {
     const double r = correlation(winsorised, std::span(winsorised).subspan(1));
-    // 1.65 / sqrt(n): what chance alone exceeds in one case of twenty.
+    // 1.65 / sqrt(n): exceeded by chance in one case of twenty.
     if (r > 1.65 / std::sqrt(static_cast<double>(n))) {
       const double bounded = std::min(r, 0.9);
       result.standard_error *= std::sqrt((1 + bounded) / (1 - bounded));

@@ -1,5 +1,5 @@
-// Keeps a GPU warm between configurations: a GPU that idles for a moment drops its clocks, cools down, and
-// then needs tenths of a second to find its steady state again.
+// Keeps a GPU warm between configurations. A GPU that is idle for a moment reduces its clocks and cools down, and then
+// needs some tenths of a second to reach its steady state again.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@ namespace ergotune {
 
 class KeepWarm {
  public:
-  /// A GPU is not kept warm for longer than this without a configuration, s: then it may cool down.
+  /// Longest time in s for which a GPU is kept warm without a configuration.
   static constexpr double kLongest = 5.0;
-  /// nullptr where the device cannot run the load: it is a help, not a need.
+  /// Returns nullptr if the device cannot run the load; measurements work without it.
   static std::unique_ptr<KeepWarm> make(Device& device);
-  /// Keeps the device busy for about `seconds`; false when that failed.
+  /// Keeps the device busy for about `seconds`; returns false on failure.
   bool heat(double seconds);
 
  private:

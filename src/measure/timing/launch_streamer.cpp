@@ -25,7 +25,7 @@ void LaunchStreamer::record(std::size_t rounds) {
 bool LaunchStreamer::ran_empty() { return runs_beside_ && device_.passed(markers_[(recorded_ - 1) % kRing]); }
 
 void LaunchStreamer::launch_chunk() {
-  // After a gap there is one mark more under way.
+  // After a gap, one more mark is outstanding.
   if (recorded_ - awaited_ >= kAhead) return;
   if (ran_empty()) record(0);
   workload_.launch(per_mark_);
@@ -52,7 +52,7 @@ bool LaunchStreamer::next_mark() {
   while (!device_.passed(marker)) {
     runs_beside_ = true;
     looked_ = host_seconds();
-    // Short naps: the mark's time must be known well, but a spinning host would add to the GPU's power.
+    // Short sleeps: the time of the mark must be precise, but a spinning host would add to the measured power.
     const double nap = std::clamp(mark_seconds_ / 50, 5e-6, 2e-4);
     std::this_thread::sleep_for(std::chrono::duration<double>(nap));
   }

@@ -1,4 +1,4 @@
-// Keeps a device busy with rounds of a workload, with marks along the way.
+// Keeps a device busy with iterations of a workload, with marks at intervals.
 #pragma once
 
 #include <array>
@@ -11,21 +11,21 @@
 
 namespace ergotune {
 
-/// A stream under way. The queue never runs empty between marks as long as a chunk follows each mark that has
-/// passed: two are always ahead of the one that is waited for. A host that is busy with other things may come too late
-/// for that; then the device idled, and a mark of no launches closes the gap, so that it counts as a pause.
+/// A running stream. Two chunks are always queued ahead of the awaited mark, so that the queue never runs empty as long
+/// as the caller queues a chunk after each mark. If the host is too late for that, the device idles; then a mark
+/// without launches is added at the end of the gap, so that the gap counts as a pause.
 class LaunchStreamer {
  public:
-  /// Chunks of about `mark_period` s; a round takes `round_seconds`.
+  /// Chunks last about `mark_period` s; an iteration takes about `round_seconds`.
   LaunchStreamer(Device& device, Workload& workload, double mark_period, double round_seconds);
 
-  /// Queues the first mark and what keeps the queue filled.
+  /// Queues the first mark and the chunks that fill the queue.
   void begin();
-  /// Waits for the next mark; false when none is awaited.
+  /// Waits for the next mark; returns false if none is outstanding.
   bool next_mark();
-  /// Queues rounds with a mark behind them.
+  /// Queues a chunk of iterations, followed by a mark.
   void launch_chunk();
-  /// True when everything queued has passed.
+  /// True if the device has passed all queued marks.
   bool drained() const { return awaited_ == recorded_; }
   /// Leaves the device idle for `seconds`, then fills the queue again.
   void rest(double seconds);
@@ -33,12 +33,12 @@ class LaunchStreamer {
 
  private:
   static constexpr std::size_t kAhead = 2;
-  // Markers go round in a ring, so that a long stream needs few of them; the mark before the oldest one
-  // awaited is kept for the device time between the two.
+  // Markers are reused in a ring, so that a long stream needs few of them; the mark before the oldest awaited one is
+  // kept to compute the device time between the two.
   static constexpr std::size_t kRing = kAhead + 3;
   void record(std::size_t rounds);
   void fill();
-  /// All that was queued has passed, on a device that runs it beside the host.
+  /// True if all queued work has finished, on a device that runs asynchronously to the host.
   bool ran_empty();
 
   Device& device_;
@@ -47,10 +47,10 @@ class LaunchStreamer {
   std::size_t per_mark_;
   double mark_seconds_;
   LaunchStream stream_;
-  std::array<std::size_t, kRing> launched_{};  ///< before each mark
+  std::array<std::size_t, kRing> launched_{};  ///< launches before each mark
   std::size_t recorded_ = 0, awaited_ = 0;
-  double looked_ = 0;  ///< when the host last saw a mark not passed
-  /// The device has been seen at work while the host went on: its queue can run empty.
+  double looked_ = 0;  ///< when the host last saw an outstanding mark
+  /// True once the device was seen working while the host continued, so that its queue can run empty.
   bool runs_beside_ = false;
 };
 

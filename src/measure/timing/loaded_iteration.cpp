@@ -16,7 +16,7 @@ void append(std::string& text, const void* bytes, std::size_t count) {
   text.append(static_cast<const char*>(bytes), count);
 }
 
-/// Launches of the same text may share what is bound.
+/// Returns a key; launches with equal keys may share a bound kernel.
 std::string use_of(std::size_t kernel, const LaunchGeometry& geometry, const std::vector<KernelArgument>& arguments) {
   std::string text;
   append(text, &kernel, sizeof kernel);
@@ -26,7 +26,7 @@ std::string use_of(std::size_t kernel, const LaunchGeometry& geometry, const std
   for (const KernelArgument& argument : arguments) {
     append(text, &argument.buffer, sizeof argument.buffer);
     append(text, &argument.local_bytes, sizeof argument.local_bytes);
-    append(text, argument.scalar.data(), argument.scalar.size());  // its length is the type's
+    append(text, argument.scalar.data(), argument.scalar.size());  // the type determines the length
   }
   return text;
 }
@@ -86,7 +86,7 @@ void LoadedIteration::load(std::span<const Binary> binaries) {
   geometry_.resize(binaries.size());
 }
 
-/// What is loaded and bound for a launch: its position in loaded_.
+/// Returns the index in loaded_ of the kernel that is loaded and bound for a launch.
 std::size_t LoadedIteration::bound(std::span<const Binary> binaries, const IterationLaunch& launch, const Scope& scope,
                                    const BufferNames& names) {
   const Kernel& kernel = problem_.kernels[launch.kernel];
@@ -130,7 +130,7 @@ const LoadedIteration::FirstLaunch* LoadedIteration::first_launch(std::size_t ke
 const std::vector<WorkloadStep>& LoadedIteration::steps_in_sequence() {
   if (!sequence_steps_.empty()) return sequence_steps_;
   sequence_steps_ = steps_;
-  // Branches are written in the order of their branch numbers.
+  // Orders the branches by their numbers.
   std::stable_sort(sequence_steps_.begin(), sequence_steps_.end(), [](const WorkloadStep& a, const WorkloadStep& b) {
     return std::pair(a.section, a.branch) < std::pair(b.section, b.branch);
   });
@@ -167,7 +167,7 @@ void LoadedIteration::note_resources(Measurement& result) const {
 
 void LoadedIteration::note_occupancy(std::size_t kernel, Measurement& result) const {
   const Launch& launch = problem_.kernels[kernel].launch;
-  if (launch.grid.empty() && launch.global.empty() && launch.block.empty()) return;  // the application decides its size
+  if (launch.grid.empty() && launch.global.empty() && launch.block.empty()) return;  // chosen by the application
   const auto occupancy = occupancy_of(loaded_[kernel]->resources(), geometry_[kernel], device_.info().properties,
                                       loaded_[kernel]->resident_blocks());
   if (!occupancy) return;

@@ -1,4 +1,4 @@
-// One configuration's kernels, loaded and bound for every launch of a round, and the rounds made of them.
+// The kernels of one configuration, loaded and bound for each launch of an iteration, and the workloads made of them.
 #pragma once
 
 #include <map>
@@ -16,34 +16,34 @@ namespace ergotune {
 
 class LoadedIteration {
  public:
-  /// Takes one binary for each of the problem's kernels. All but the binaries must live longer. Throws DeviceError, and
-  /// UserError where an expression has no value.
+  /// Takes one binary for each of the problem's kernels. All arguments except the binaries must outlive the object.
+  /// Throws DeviceError, and UserError for an expression that cannot be evaluated.
   LoadedIteration(Device& device, const Problem& problem, const Constants& constants, ProblemBuffers& buffers,
                   const Configuration& configuration, std::span<const Binary> binaries);
 
   Workload& workload() { return *workload_; }
   KernelWorkload& kernels() { return *workload_; }
-  /// Whether kernels run side by side in it.
+  /// True if kernels run concurrently.
   bool concurrent() const { return !plan_.queues.empty(); }
-  /// The same launches one after the other, branches as they are written.
+  /// The same launches without concurrency, branches in the order in which they are written.
   Workload& in_sequence();
-  /// Their steps: those of kernels() without queues.
+  /// The steps of in_sequence(): those of kernels() without queues.
   const std::vector<WorkloadStep>& steps_in_sequence();
-  /// What a step launches, bound.
+  /// The bound kernel that a step launches.
   LoadedKernel& bound_kernel(const WorkloadStep& step) { return *loaded_[step.kernel]; }
-  /// Where a kernel is first launched in the round.
+  /// The first launch of a kernel in the iteration.
   struct FirstLaunch {
-    std::size_t bound = 0;  ///< WorkloadStep::kernel there
+    std::size_t bound = 0;  ///< WorkloadStep::kernel of that launch
     BufferNames names;
-    std::map<std::string, Value> variables;  ///< of the loops around it; 0 for all others
+    std::map<std::string, Value> variables;  ///< variables of the enclosing loops; all others are 0
   };
-  /// nullptr for a kernel that is not launched.
+  /// Returns nullptr for a kernel that is not launched.
   const FirstLaunch* first_launch(std::size_t kernel) const;
-  /// Position in Problem::kernels of a step's kernel.
+  /// Index in Problem::kernels of a step's kernel.
   std::size_t kernel_of(std::size_t step) const { return kernel_of_[step]; }
-  /// The kernel that was queued last in the first round.
+  /// The kernel that was queued last in the first iteration.
   const Kernel& last_kernel() const { return problem_.kernels[kernel_of_[workload_->last_step()]]; }
-  /// What the compiled code needs, of several kernels the most, and what share of the device that leaves to each.
+  /// Adds the resources of the compiled code (the maximum over several kernels) and the occupancy of each kernel.
   void note_resources(Measurement& result) const;
 
  private:
@@ -56,13 +56,14 @@ class LoadedIteration {
   Device& device_;
   const Problem& problem_;
   const ProblemBuffers& buffers_;
-  /// By kernel, then those that are bound otherwise. `by_use_` finds them by kernel, geometry and arguments.
+  /// One per kernel, followed by kernels that are bound differently. `by_use_` finds them by kernel, geometry and
+  /// arguments.
   std::vector<std::unique_ptr<LoadedKernel>> loaded_;
-  /// Of all kernels together; where one of them does not tell, of none.
+  /// Sum over all kernels; empty if one of them has no counts.
   std::map<std::string, double> instructions_;
   std::string instructions_from_;
-  std::vector<bool> taken_;               ///< by kernel: loaded_ there is bound
-  std::vector<LaunchGeometry> geometry_;  ///< of each kernel's first launch
+  std::vector<bool> taken_;               ///< by kernel: loaded_ at this index is bound
+  std::vector<LaunchGeometry> geometry_;  ///< of the first launch of each kernel
   std::map<std::string, std::size_t> by_use_;
   std::vector<WorkloadStep> steps_;
   std::vector<std::size_t> kernel_of_;

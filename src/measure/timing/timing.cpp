@@ -37,7 +37,7 @@ void Timer::overwrite() { device_.fill(flush_buffer(), ++flush_byte_); }
 
 Buffer& Timer::flush_buffer() {
   if (!flush_) {
-    // Twice the cache, because a write-back cache may keep lines of a buffer of its own size alive.
+    // Twice the cache, because a write-back cache may retain lines of a buffer of its own size.
     double bytes = 0x1p25;  // 32 MiB
     if (const auto size = device_.info().properties.find("device.l2_bytes"); size != device_.info().properties.end())
       bytes = std::max(bytes, 2 * size->second.as_real());
@@ -60,8 +60,8 @@ void Timer::cold(Workload& workload, std::size_t samples, std::vector<double>& o
 }
 
 void Timer::unobserved(Workload& workload, std::size_t samples, std::size_t launches, std::vector<double>& out) {
-  // The first marker must not pass before the host has queued what follows it, and a graph's first launch brings it
-  // there. Of single launches the first is only one of many samples.
+  // The first marker must not pass before the host has queued the following work, which the first launch of a graph
+  // ensures. Of single launches, the first is only one of many samples.
   if (leads_in_) workload.launch(launches);
   device_.record(markers_[0]);
   for (std::size_t i = 0; i < samples; ++i) {
@@ -94,12 +94,13 @@ void Timer::observed(Workload& workload, std::size_t samples, std::size_t launch
 
 namespace {
 
-/// s; of samples that last as long the overhead is less than a thousandth.
+/// s; for samples of this length the overhead is less than a thousandth.
 constexpr double kLongSample = 4e-3;
 
 }  // namespace
 
-/// What one sample takes beyond its rounds at their pitch within a graph, by graphs of two lengths; NaN without graphs.
+/// Returns the time that a sample takes beyond the time of its iterations within a graph, determined from graphs of two
+/// lengths; NaN without graphs.
 double Timer::beyond_pitch(Workload& workload, double expected, std::size_t launches, bool watched) {
   const auto seconds = [&](std::size_t rounds, bool by_itself) {
     std::vector<double> samples;
@@ -109,7 +110,7 @@ double Timer::beyond_pitch(Workload& workload, double expected, std::size_t laun
       unobserved(workload, 5, rounds, samples);
     return static_cast<double>(rounds) * median(samples);
   };
-  // Shorter graphs would wait for the host.
+  // Shorter graphs would have to wait for the host.
   const std::size_t rounds = std::max(launches, launches_in(options_.min_sample_seconds, expected));
   if (!workload.prepare(3 * rounds)) return NAN;
   const double longer = seconds(3 * rounds, false);
@@ -123,7 +124,7 @@ const Timer::Overhead& Timer::overhead(Workload& workload, double expected, std:
                                        const std::function<void()>& between) {
   Overhead& known = overheads_[watched][launches > 1];
   const double sample = expected * static_cast<double>(launches);
-  // Long kernels say little about microseconds: a much shorter one is asked again.
+  // A long kernel cannot resolve microseconds; the overhead is determined again for a much shorter one.
   if (sample > kLongSample || known.sample <= 4 * sample || !workload.prepare(launches)) return known;
   known = {0, 0, sample};
   leads_in_ = true;
@@ -134,7 +135,7 @@ const Timer::Overhead& Timer::overhead(Workload& workload, double expected, std:
     found.push_back(beyond_pitch(workload, expected, launches, watched));
   }
   const double value = median(found), error = std::sqrt(variance(found) / kPasses);
-  // No device needs more, and a guess is worse than nothing.
+  // Larger values are implausible on any device, and are not used.
   if (value > 0 && value < 5e-5 && error < 2e-6) known = {value, error, sample};
   return known;
 }
@@ -144,8 +145,8 @@ TimingResult Timer::measure(Workload& workload, double expected, double give_up_
   TimingResult result;
   leads_in_ = false;
   if (!options_.cold_cache) {
-    // Within a graph launches follow each other as fast as they can. Rounds that read what they write change their
-    // inputs with each launch: no more of them than needed.
+    // Within a graph, launches follow each other without gaps. Iterations that read their own results change their
+    // inputs with each launch, so there are no more of them than necessary.
     std::size_t& launches = result.launches_per_sample;
     launches = launches_in((between ? 1 : 3) * options_.min_sample_seconds, expected);
     leads_in_ = launches > 1 && workload.prepare(launches);
@@ -159,7 +160,7 @@ TimingResult Timer::measure(Workload& workload, double expected, double give_up_
   const double share = 1 / static_cast<double>(result.launches_per_sample);
   const auto most = static_cast<std::size_t>(std::max(options_.max_repeats, 2));
   std::size_t next = static_cast<std::size_t>(std::max(options_.min_repeats, 2));
-  // A slow kernel has little noise for its length: three samples are a fair first look.
+  // A slow kernel has little noise relative to its length, so that three samples suffice at first.
   if (sample_seconds * static_cast<double>(next) > options_.max_seconds) next = std::min<std::size_t>(next, 3);
   double spent = 0;
   while (true) {
@@ -189,7 +190,7 @@ TimingResult Timer::measure(Workload& workload, double expected, double give_up_
       return result;
     }
     if (result.samples.size() >= most || spent >= options_.max_seconds) return result;
-    // Twice as many as there are, but never a batch that goes far past the cap.
+    // Doubles the number of samples, but a batch does not go far beyond the limit.
     const double each = spent / static_cast<double>(result.samples.size());
     const double room = (options_.max_seconds - spent) / std::max(each, 1e-9);
     next = std::min<std::size_t>({static_cast<std::size_t>(room) + 1, result.samples.size(), 256});

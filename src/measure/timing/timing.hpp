@@ -1,4 +1,4 @@
-// Timed rounds of a workload.
+// Measures the device time of iterations of a workload.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace ergotune {
 
-/// Markers are made once and used again.
+/// A growing list of reusable markers.
 class MarkerPool {
  public:
   explicit MarkerPool(Device& device) : device_(device) {}
@@ -25,39 +25,38 @@ class MarkerPool {
 };
 
 struct TimingResult {
-  std::vector<double> samples;  ///< s per round
+  std::vector<double> samples;  ///< s per iteration
   TimeEstimate estimate;
   std::size_t launches_per_sample = 1;
-  double overhead = 0;  ///< s per sample that the events and the beginning of the launches take: left out of samples
+  double overhead = 0;  ///< s per sample for events and the start of the launches; already subtracted from `samples`
   bool converged = false;
-  /// Racing: stopped because its interval lies above give_up_above.
+  /// Racing: the measurement ended early because its interval lies above give_up_above.
   bool gave_up = false;
 };
 
-/// What a repetition is wrapped in where observers watch: before and after its launches are queued, after
-/// they ended.
+/// Hooks of observers around a sample: before and after its launches are queued, and after they have finished.
 struct RepetitionHooks {
   std::function<void()> before_start, after_start, after_finish;
 };
 
 class Timer {
  public:
-  /// With `sweeps` the cache is emptied by reading: nothing is left to be written back while a sample runs.
+  /// If `sweeps` is given, the cache is emptied by reading, so that no data is written back during a sample.
   Timer(Device& device, const MeasureOptions& options, DeviceChecksum* sweeps = nullptr)
       : device_(device), options_(options), markers_(device), sweeps_(sweeps) {}
 
-  /// Device seconds of one round, waiting for it.
+  /// Returns the device time of one iteration in s; waits for it.
   double once(Workload& workload);
-  /// Samples until the interval is narrow enough, the caps are reached, or it cannot win any more. `expected`
-  /// is what a round takes as far as known. `between` is called (with the queue empty) before each batch of
-  /// samples. Where the device has graphs, a round takes what it takes within one.
+  /// Takes samples until the interval is narrow enough, a limit is reached, or the configuration cannot become the best
+  /// any more. `expected`: approximate time of an iteration, s. `between` is called before each batch of samples, with
+  /// an empty queue. On a device with graphs, iterations are measured within graphs.
   TimingResult measure(Workload& workload, double expected, double give_up_above, const std::function<void()>& between,
                        const RepetitionHooks* hooks);
 
   /// Drives everything else out of the last-level cache, queued with the launches. Nothing is left to be written back
   /// where the device can sweep().
   void flush();
-  /// The same by reading alone, which leaves nothing to be written back; false where the device cannot.
+  /// Like flush(), by reading only, so that no data needs to be written back; returns false if the device cannot.
   bool sweep();
 
  private:
@@ -67,8 +66,8 @@ class Timer {
   void overwrite();
   /// What a sample takes beyond its rounds.
   struct Overhead {
-    double value = 0, error = 0;  ///< s; standard error
-    double sample = 1e300;        ///< asked with samples of so many s
+    double value = 0, error = 0;  ///< value and standard error, s
+    double sample = 1e300;        ///< determined with samples of this length, s
   };
   const Overhead& overhead(Workload& workload, double expected, std::size_t launches, bool watched,
                            const std::function<void()>& between);
@@ -82,9 +81,9 @@ class Timer {
   const MeasureOptions& options_;
   MarkerPool markers_;
   DeviceChecksum* sweeps_;
-  /// Queued behind others and (watched) by themselves; of single launches and of graphs.
+  /// Indices: samples queued behind others or (observed) by themselves; single launches or graphs.
   Overhead overheads_[2][2];
-  bool leads_in_ = false;  ///< samples are preceded by one that does not count
+  bool leads_in_ = false;  ///< each sample is preceded by an untimed one
   std::unique_ptr<Buffer> flush_;
   unsigned char flush_byte_ = 0;
 };

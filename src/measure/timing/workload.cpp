@@ -9,9 +9,9 @@
 namespace ergotune {
 namespace {
 
-/// Steps that one graph is worth: below, what a device does to begin a graph is more than the steps themselves.
+/// Number of steps from which a graph pays off: starting a graph takes longer than a smaller number of steps.
 constexpr std::size_t kGraphSteps = 64;
-/// Steps beyond which taking a round down costs more than it saves.
+/// Number of steps above which recording a graph costs more than it saves.
 constexpr std::size_t kMostGraphSteps = 20'000;
 
 }  // namespace
@@ -30,8 +30,8 @@ KernelWorkload::KernelWorkload(Device& device, std::vector<LoadedKernel*> kernel
     joins_.push_back(device_.make_marker());
   }
   if (!queues_.empty()) fork_ = device_.make_marker();
-  // Whether kernels that were taken down stay on the multiprocessors of their queue is not known of every driver: these
-  // rounds are queued launch by launch.
+  // Not all drivers are known to keep recorded kernels on the SMs of their queue: such iterations are queued launch by
+  // launch.
   requested_ =
       std::any_of(options.begin(), options.end(), [](const QueueOptions& queue) { return queue.multiprocessors > 0; });
   recordable_ = !requested_;
@@ -41,9 +41,9 @@ KernelWorkload::KernelWorkload(Device& device, std::vector<LoadedKernel*> kernel
 KernelWorkload::~KernelWorkload() {
   if (queues_.empty()) return;
   try {
-    device_.synchronise();  // a step that failed may have left others running, whose kernels end after this
+    device_.synchronise();  // after a failed step, kernels may still run that must end before their resources are freed
   } catch (const std::exception&) {
-    // the next waiter is notified
+    // ignored: the next wait reports it
   }
 }
 
@@ -66,7 +66,7 @@ void KernelWorkload::arrange() {
 
 void KernelWorkload::launch(std::size_t rounds) {
   if (steps_.empty() || rounds == 0) return;
-  // One kernel over and over: the device knows how to do that fast.
+  // Repeated launches of one kernel, which the device can queue efficiently.
   if (steps_.size() == 1 && steps_.front().queue == 0) {
     launch_long_graphs(rounds);
     if (rounds > 0) device_.launch(*kernels_[steps_.front().kernel], rounds * steps_.front().launches);
@@ -79,7 +79,8 @@ void KernelWorkload::launch(std::size_t rounds) {
     launch_gated(rounds);
 }
 
-/// The first round waits for its last launch to be queued; each later one waits for the round before it anyway.
+/// Holds the first iteration back until its last launch is queued; each later iteration waits for the previous one
+/// anyway.
 void KernelWorkload::launch_gated(std::size_t rounds) {
   struct Gate {
     Device& device;
@@ -88,7 +89,7 @@ void KernelWorkload::launch_gated(std::size_t rounds) {
       try {
         device.release();
       } catch (const std::exception&) {
-        // the commands behind the gate report it
+        // ignored: the commands behind the gate report it
       }
     }
   };
@@ -99,7 +100,8 @@ void KernelWorkload::launch_gated(std::size_t rounds) {
   for (std::size_t i = 1; i < rounds; ++i) launch_round();
 }
 
-/// True when nothing is left to queue. Not for the very first round: drivers load code with its first launch.
+/// Returns true if nothing is left to queue. Not used for the very first iteration, since drivers load code at the
+/// first launch.
 bool KernelWorkload::launch_graphs(std::size_t& rounds) {
   if (!ran_ || steps_.size() > kMostGraphSteps) return false;
   if (!requested_) {

@@ -30,7 +30,7 @@ T element(std::span<const std::byte> data, std::size_t i) {
   return value;
 }
 
-/// The largest relative error of one block.
+/// Returns the largest relative error in one block.
 template <class T, class Load>
 double error_of_block(std::span<const std::byte> actual, std::span<const std::byte> expected, std::size_t from,
                       std::size_t to, const Tolerance& tolerance, Load load) {
@@ -43,8 +43,8 @@ double error_of_block(std::span<const std::byte> actual, std::span<const std::by
   return worst;
 }
 
-/// One block of elements without branches, so that the compiler makes vector code of it. Returns how many
-/// differ. Divides only where that may raise the error: most blocks cannot.
+/// Compares one block of elements without branches, so that the compiler can vectorise it. Returns how many differ.
+/// Divides only if that may increase the error, which is rare.
 template <class T, class Load>
 std::size_t compare_block(std::span<const std::byte> actual, std::span<const std::byte> expected, std::size_t from,
                           std::size_t to, const Tolerance& tolerance, double& error, Load load) {
@@ -52,8 +52,8 @@ std::size_t compare_block(std::span<const std::byte> actual, std::span<const std
   for (std::size_t i = from; i < to; ++i) {
     const double a = load(element<T>(actual, i)), e = load(element<T>(expected, i));
     const double distance = std::abs(a - e), size = std::abs(e);
-    // Equal infinities give distance NaN, as do two NaNs: both count as equal; written so that NaN fails the
-    // test. Single & and |: no branches.
+    // Equal infinities give distance NaN, as do two NaNs: both count as equal; written such that NaN fails the test.
+    // Single & and | avoid branches.
     const bool same = (a == e) | ((a != a) & (e != e));
     const bool near = (distance <= tolerance.absolute + tolerance.relative * size) & (distance < kInfinity);
     different += static_cast<std::uint64_t>(!(same | near));
@@ -63,8 +63,8 @@ std::size_t compare_block(std::span<const std::byte> actual, std::span<const std
   return different;
 }
 
-/// True when nothing in a block of single precision numbers differs or raises the error, as far as single precision can
-/// tell with room for its rounding: most blocks, in a third of the time.
+/// Returns true if a block of single precision numbers certainly contains no difference and no larger error, computed
+/// in single precision with a margin for rounding. True for most blocks, in a third of the time.
 bool nothing_new(std::span<const std::byte> actual, std::span<const std::byte> expected, std::size_t from,
                  std::size_t to, const Tolerance& tolerance, double error) {
   constexpr double kRoom = 0.999;
@@ -77,7 +77,7 @@ bool nothing_new(std::span<const std::byte> actual, std::span<const std::byte> e
   for (std::size_t i = from; i < to; ++i) {
     const float a = element<float>(actual, i), e = element<float>(expected, i);
     const float distance = std::abs(a - e), size = std::abs(e);
-    // NaN fails both.
+    // NaN fails both tests.
     open += static_cast<std::uint32_t>(!((distance <= absolute + relative * size) &
                                          (distance <= worst * (size > floor ? size : floor)) & (distance < kMost)));
   }
@@ -86,7 +86,7 @@ bool nothing_new(std::span<const std::byte> actual, std::span<const std::byte> e
 
 constexpr std::size_t kBlock = 4096;
 
-/// A block of halves as single precision numbers, which hold each of them exactly: by table, in a quarter of the time.
+/// Converts a block of FP16 numbers to FP32, which is exact; a table takes a quarter of the time.
 std::span<const std::byte> widened(std::span<const std::byte> halves, std::size_t from, std::size_t to,
                                    std::array<float, kBlock>& out) {
   static const std::vector<float> values = [] {
@@ -227,7 +227,7 @@ std::size_t count_nans(std::span<const std::byte> bytes, Load load) {
   return count;
 }
 
-/// NaN wins against every number: an output that has one is not right by its other elements.
+/// NaN takes precedence over all numbers, so that an output with a NaN is reported as wrong.
 double extreme(const std::vector<double>& values, bool largest) {
   double found = values.empty() ? 0 : values.front();
   for (const double x : values)
@@ -244,7 +244,7 @@ std::vector<double> reduced(Compare how, std::vector<double> values) {
     case Compare::maximum:
       return {extreme(values, true)};
     case Compare::sorted:
-      // NaN has no order: all of them come last
+      // NaN is sorted to the end
       std::sort(values.begin(), values.end(),
                 [](double a, double b) { return a < b || (!std::isnan(a) && std::isnan(b)); });
       break;

@@ -18,7 +18,7 @@ struct KernelChecks::Checked {
   const Kernel* kernel = nullptr;
   Device* device = nullptr;  ///< where the reference runs
   std::unique_ptr<LoadedKernel> reference;
-  /// What `outputs` was made of.
+  /// Hash of the inputs from which `outputs` was computed.
   std::uint64_t made_of = 0;
   ExpectedOutputs outputs;
 
@@ -65,7 +65,7 @@ bool KernelChecks::verify(LoadedIteration& round, const Configuration& configura
     Checked* checked;
     const LoadedIteration::FirstLaunch* first;
   };
-  std::map<std::size_t, Awaited> awaited;  // by what is bound for the launch
+  std::map<std::size_t, Awaited> awaited;  // by index of the bound kernel
   for (const auto& [k, checked] : kernels_)
     if (const auto* first = round.first_launch(k)) awaited[first->bound] = {checked.get(), first};
   double error = 0;
@@ -93,7 +93,7 @@ bool KernelChecks::verify(LoadedIteration& round, const Configuration& configura
   return false;
 }
 
-/// What a kernel's buffers hold by now, by argument.
+/// Returns the present contents of a kernel's buffers by argument.
 ExpectedOutputs KernelChecks::contents_of(const Kernel& kernel, const BufferNames& names) const {
   ExpectedOutputs contents;
   for (const Argument& argument : kernel.arguments)
@@ -125,7 +125,7 @@ void KernelChecks::compare_with_reference(Checked& checked, const LoadedIteratio
   }
 }
 
-/// Configurations mostly give a kernel the same contents and scalars: what is expected of them is kept.
+/// Most configurations give a kernel the same contents and scalars, so that expected outputs are cached.
 const ExpectedOutputs& KernelChecks::expected(Checked& checked, const LoadedIteration::FirstLaunch& first,
                                               const ExpectedOutputs& inputs, const Configuration& configuration) {
   Constants constants = constants_;
@@ -150,8 +150,8 @@ const ExpectedOutputs& KernelChecks::expected(Checked& checked, const LoadedIter
   return checked.outputs;
 }
 
-/// It is compiled, and has its block sizes, with the defaults, or with the configuration where it follows that; its
-/// scalars are the kernel's.
+/// Runs the reference. Its code and block sizes use the defaults, or the configuration if
+/// Verification::per_configuration is set; its scalars are those of the kernel.
 ExpectedOutputs KernelChecks::run_reference(Checked& checked, const Constants& constants, const ExpectedOutputs& inputs,
                                             const Configuration& configuration) {
   const Verification& verification = checked.verification();

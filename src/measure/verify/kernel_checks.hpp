@@ -1,4 +1,4 @@
-// Single kernels of a round held against references of their own.
+// Verifies single kernels of a workload with their own references.
 #pragma once
 
 #include <cstddef>
@@ -14,22 +14,23 @@
 
 namespace ergotune {
 
-/// What a round leaves says that something is wrong; this says which kernel, and finds what later kernels hide. A round
-/// is run in sequence; around the first launch of each kernel with a verification of its own (Kernel::verification) its
-/// buffers are read, and the reference, given the same contents and scalars, must come to the same.
+/// The outputs of an iteration show that something is wrong; this class finds the kernel at fault, and errors that
+/// later kernels hide. Runs an iteration in sequence. Around the first launch of each kernel with a verification of its
+/// own (Kernel::verification) it reads the kernel's buffers, and compares with the outputs of the reference for the
+/// same contents and scalars.
 class KernelChecks {
  public:
-  /// All must live as long.
+  /// All arguments must outlive the object.
   KernelChecks(const Problem& problem, Device& device, ProblemBuffers& buffers, const Constants& constants);
   ~KernelChecks();
   bool wanted() const { return !kernels_.empty(); }
-  /// Leaves the buffers as the round does. False when a kernel is wrong: then the measurement says which. Quantity
-  /// "error" is the largest relative error. Throws UserError when a reference does not run, DeviceError when the round
-  /// does not.
+  /// Runs an iteration, which leaves the buffers as usual. Returns false if a kernel is wrong, which is named in the
+  /// message of `result`. Quantity "error" is the largest relative error. Throws UserError if a reference fails, and
+  /// DeviceError if the iteration fails.
   bool verify(LoadedIteration& round, const Configuration& configuration, Measurement& result);
 
  private:
-  /// A kernel with its reference, compiled when first needed.
+  /// A kernel with its reference, which is compiled when it is first needed.
   struct Checked;
   void compare_with_reference(Checked& checked, const LoadedIteration::FirstLaunch& first,
                               const ExpectedOutputs& inputs, const Configuration& configuration, Measurement& result,
@@ -44,7 +45,7 @@ class KernelChecks {
   Device& device_;
   ProblemBuffers& buffers_;
   const Constants& constants_;
-  std::map<std::size_t, std::unique_ptr<Checked>> kernels_;  ///< by position in Problem::kernels
+  std::map<std::size_t, std::unique_ptr<Checked>> kernels_;  ///< by index in Problem::kernels
   std::unique_ptr<Device> host_;
 };
 

@@ -48,7 +48,7 @@ bool OutputCheck::memory_intact(Measurement& result) {
 
 bool OutputCheck::verify(Measurement& result, bool reference_only) {
   for (const std::string& name : buffers_.outputs()) read(name);
-  // Before they may become the reference.
+  // Checked before the outputs may become the reference.
   if (!memory_intact(result)) return false;
   if (!verifier_) {
     if (problem_.verification.kind == Verification::Kind::first_correct) keep_first(result);
@@ -65,8 +65,8 @@ bool OutputCheck::knows_all() const {
                                                   [&](const std::string& name) { return expected_->contains(name); }));
 }
 
-/// The first outputs of their names are what later ones are compared with; those of arguments that depend on the
-/// configuration come one after the other, here or in another process.
+/// Keeps the first outputs of each name as the expected ones. Arguments that depend on the configuration are added when
+/// they first occur, in this process or another.
 void OutputCheck::keep_first(Measurement& result) {
   if (knows_all()) return;
   if (!expected_) expected_.emplace();
@@ -76,7 +76,7 @@ void OutputCheck::keep_first(Measurement& result) {
   for (const std::string& name : buffers_.outputs()) {
     if (!expected_->emplace(name, actual_[name]).second) continue;
     fresh = true;
-    // NaN agrees with NaN: a kernel that computes nothing else would be right in silence.
+    // NaN equals NaN, so that a kernel which computes only NaN would pass; hence the warning.
     const std::size_t count = nans_in(buffers_.argument(name).type, actual_[name]);
     if (count > 0)
       result.warnings.push_back(fmt::format(

@@ -1,4 +1,4 @@
-// Whether the outputs of a round are right, and whether it wrote outside of its buffers.
+// Verifies the outputs of an iteration, and that it wrote only inside of its buffers.
 #pragma once
 
 #include <map>
@@ -15,24 +15,26 @@ namespace ergotune {
 
 class OutputCheck {
  public:
-  /// Works out what is expected where the problem says how; throws UserError when that fails. All must live
-  /// as long.
+  /// Determines the expected outputs if the problem defines them; throws UserError if that fails. All arguments must
+  /// outlive the object.
   OutputCheck(const Problem& problem, Device& device, ProblemBuffers& buffers, const MeasureOptions& options);
 
   void set_verifier(Verifier verifier) { verifier_ = std::move(verifier); }
-  /// Whether what a round leaves is looked at.
+  /// True if outputs are verified.
   bool wanted() const { return verifier_ || verifies(); }
-  /// True once there are expected outputs to compare with (or none are wanted).
+  /// True if expected outputs are available, or none are needed.
   bool has_reference() const { return expected_.has_value() || !compares(); }
-  /// The same of every output that this configuration's kernels are given.
+  /// True if expected outputs are available for each output that this configuration's kernels receive.
   bool knows_all() const;
-  /// Looks at what a round has left. False when it is wrong: then the measurement says so. The first right
-  /// outputs become what is expected where nothing else is; with `reference_only` nothing is compared.
+  /// Verifies the outputs of an iteration. Returns false and sets status and message of `result` if they are wrong. If
+  /// there are no expected outputs, the first correct outputs become the expected ones. `reference_only`: keeps the
+  /// outputs as the expected ones without comparing.
   bool verify(Measurement& result, bool reference_only);
-  /// False where kernels have written outside of their buffers, or to an input: then the measurement says so, and all
-  /// memory is as at first.
+  /// Returns false, and sets status and message of `result`, if kernels have written outside of their buffers or to an
+  /// input; then all memory has been restored.
   bool memory_intact(Measurement& result);
-  /// What is expected of this configuration, where the reference follows it. Throws UserError when the reference fails.
+  /// Determines the expected outputs of this configuration if the reference depends on it. Throws UserError if the
+  /// reference fails.
   void expect(const Configuration& configuration);
 
  private:
@@ -50,8 +52,8 @@ class OutputCheck {
   const MeasureOptions& options_;
   Verifier verifier_;
   std::optional<ExpectedOutputs> expected_;
-  ExpectedOutputs actual_;                                       ///< kept between configurations: no allocation per run
-  std::map<std::string, std::unique_ptr<PinnedMemory>> pinned_;  ///< of actual_
+  ExpectedOutputs actual_;  ///< kept between configurations to avoid an allocation per run
+  std::map<std::string, std::unique_ptr<PinnedMemory>> pinned_;  ///< memory of actual_
 };
 
 }  // namespace ergotune

@@ -35,8 +35,9 @@ ExpectedOutputs outputs_from_files(const Problem& problem, const ProblemBuffers&
   return outputs;
 }
 
-/// `measured` is the device that results come from, and `inputs` what its kernels see: both hold wherever the
-/// reference runs. A reference with its own argument list meets the problem's arguments by name.
+/// Runs the reference with the constants of `measured`, the device that is measured, and the inputs of its kernels,
+/// wherever the reference itself runs. A reference with its own argument list refers to the problem's arguments by
+/// name.
 ExpectedOutputs run_reference(const Problem& problem, const Kernel& reference, Device& device,
                               const DeviceInfo& measured, const ProblemBuffers& inputs, const Configuration& values) {
   const std::vector<Argument>& arguments = arguments_of(problem, reference);
@@ -90,7 +91,7 @@ std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& 
 }
 
 void save_outputs(const ExpectedOutputs& outputs, const std::filesystem::path& file) {
-  // A descriptor of the session's (/proc/PID/fd/N) can only be written in place; the hashes tell a half-written one.
+  // A file descriptor of the session (/proc/PID/fd/N) can only be written in place; hashes detect an incomplete file.
   const bool in_place = file.string().starts_with("/proc/");
   const std::filesystem::path fresh = in_place ? file.string() : file.string() + fmt::format(".{}", ::getpid());
   std::error_code ignored;

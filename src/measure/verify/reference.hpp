@@ -1,4 +1,4 @@
-// The outputs that are expected of every configuration.
+// The expected outputs of all configurations.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,18 @@
 
 namespace ergotune {
 
-/// Expected contents by argument name.
+/// Contents by argument name.
 using ExpectedOutputs = std::map<std::string, std::vector<std::byte>>;
 
-/// Works out the expected outputs where the problem tells how (reference kernel, host function, files);
-/// nullopt where they come from the first correct configuration or none are wanted. Throws UserError when the
-/// reference fails. The reference runs with the defaults where no configuration is given.
+/// Determines the expected outputs from a reference kernel, a host function or files; returns nullopt if they come from
+/// the first correct configuration, or if none are needed. `configuration`: parameters for the reference; null: the
+/// defaults. Throws UserError if the reference fails.
 std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& device, const ProblemBuffers& buffers,
                                                 const Configuration* configuration = nullptr);
 
-/// Expected outputs on disk, for runners that come later; written whole or not at all.
+/// Writes expected outputs to a file for later runners. The file is complete or does not exist.
 void save_outputs(const ExpectedOutputs& outputs, const std::filesystem::path& file);
-/// nullopt when the file is missing, cut short, or damaged.
+/// Returns nullopt if the file is missing, truncated or corrupt.
 std::optional<ExpectedOutputs> load_outputs(const std::filesystem::path& file);
 
 }  // namespace ergotune

@@ -1,6 +1,6 @@
-// AMD GPUs through the amdgpu driver's files. Clocks are levels: performance level "manual", then the number
-// of the one level that is allowed. Instinct GPUs from the MI200 on have a few levels, but any ceiling: performance
-// level "perf_determinism", then the highest clock that the firmware may choose. The power cap is a hwmon file in
+// AMD GPUs through the amdgpu driver's files. Clocks are levels: performance level "manual", then the number of the
+// only allowed level. Instinct GPUs from the MI200 on have few levels but accept any maximum: performance level
+// "perf_determinism", then the highest clock that the firmware may choose. The power limit is a hwmon file in
 // microwatts.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,7 +27,7 @@ struct Level {
   double mhz;
 };
 
-// "0: 300Mhz", "1: 608Mhz *"; a line "S: 19Mhz *" is a sleep state, no level.
+// Parses "0: 300Mhz", "1: 608Mhz *"; the line "S: 19Mhz *" is a sleep state, not a level.
 std::vector<Level> parse_levels(const std::string& text) {
   std::vector<Level> levels;
   std::istringstream lines(text);
@@ -38,7 +38,7 @@ std::vector<Level> parse_levels(const std::string& text) {
   return levels;
 }
 
-/// MI200 and MI300 GPUs, which have performance determinism (AMD's device numbers).
+/// True for MI200 and MI300 GPUs (by AMD's device ids), which have performance determinism.
 bool has_ceiling(const Sysfs& sysfs, const DrmDevice& card) {
   const std::string text = sysfs.read(card.device / "uevent").value_or("");
   const auto at = text.find("PCI_ID=1002:");
@@ -47,7 +47,7 @@ bool has_ceiling(const Sysfs& sysfs, const DrmDevice& card) {
   return (number >= 0x7408 && number <= 0x740f) || (number >= 0x74a0 && number <= 0x74bf);
 }
 
-/// Those whose levels can be set.
+/// Returns the devices whose levels can be set.
 std::vector<DrmDevice> find_drm_devices(const Sysfs& sysfs) {
   auto cards = drm_devices(sysfs);
   std::erase_if(
@@ -116,7 +116,7 @@ class AmdgpuControl final : public Control {
   std::vector<RestoreStep> snapshot() override {
     std::vector<RestoreStep> steps;
     if (!cap_.empty()) snapshot_text(sysfs_, cap_, steps);
-    // The driver tells which level runs, not which are allowed: unless levels were chosen by hand, all are.
+    // The driver reports the active level, not the allowed ones: all are allowed unless levels were set manually.
     const auto all = [](const std::vector<Level>& levels) {
       std::vector<int> numbers;
       for (const auto& level : levels) numbers.push_back(level.number);
@@ -126,7 +126,7 @@ class AmdgpuControl final : public Control {
       steps.push_back({kLevelsStep, core_file().string(), all(core_), ControlQuantity::core_clock_mhz});
     if (!memory_.empty())
       steps.push_back({kLevelsStep, memory_file().string(), all(memory_), ControlQuantity::memory_clock_mhz});
-    // Last: levels can be written in manual mode only, and "auto" frees them all.
+    // Last, since levels can only be written in manual mode, and "auto" allows all of them.
     snapshot_text(sysfs_, level_file(), steps);
     if (ceiling_ && sysfs_.read(level_file()) == kCeilingLevel && ceiling_now())
       steps.push_back({kCeilingStep, ceiling_file().string(), fmt::format("{:.0f}", *ceiling_now()),
@@ -148,19 +148,19 @@ class AmdgpuControl final : public Control {
     return write_file(sysfs_, file(quantity), std::to_string(level->number));
   }
 
-  /// Firmware keeps somewhat below a level's nominal clock.
+  /// The firmware stays slightly below a level's nominal clock.
   double clock_tolerance() const override { return 0.05; }
 
   ControlResult check(ControlQuantity quantity, double value) override {
     if (quantity == ControlQuantity::power_limit_w) {
       const auto now = cap_.empty() ? std::nullopt : sysfs_.read_integer(cap_);
-      // The driver counts whole watts.
+      // The driver rounds to whole watts.
       if (!now || std::abs(static_cast<double>(*now) * 1e-6 - value) <= 1) return {};
       return changed_meanwhile(quantity, value, static_cast<double>(*now) * 1e-6);
     }
     if (const auto now = ceiling_ ? ceiling_now() : std::nullopt; now && std::abs(*now - value) > 1)
       return changed_meanwhile(quantity, value, *now);
-    // Which levels are allowed cannot be read; that they are still chosen by hand can.
+    // The allowed levels cannot be read, but the manual mode can.
     const auto level = sysfs_.read(level_file());
     const char* wanted = ceiling_ ? kCeilingLevel : "manual";
     if (!level || *level == wanted) return {};
@@ -176,7 +176,7 @@ class AmdgpuControl final : public Control {
       for (const char c : step.value)
         if (c != ' ' && (c < '0' || c > '9'))
           return {ControlStatus::invalid_value, fmt::format("\"{}\" are not level numbers", step.value)};
-      // Outside manual mode the driver chooses among all levels already.
+      // In other modes the driver already chooses among all levels.
       if (sysfs_.read(level_file()) != "manual") return {};
       return write_file(sysfs_, step.target, step.value);
     }
@@ -184,7 +184,7 @@ class AmdgpuControl final : public Control {
       const double mhz = std::atof(step.value.c_str());
       if (!(mhz > 0 && mhz < 10000))
         return {ControlStatus::invalid_value, fmt::format("\"{}\" is not a clock", step.value)};
-      // Any other performance level has lifted the ceiling already.
+      // Any other performance level has already removed the maximum.
       return sysfs_.read(level_file()) == kCeilingLevel ? set_ceiling(mhz) : ControlResult();
     }
     return {ControlStatus::invalid_value, fmt::format("{} {} is not a step of this device", step.kind, step.target)};
@@ -206,7 +206,7 @@ class AmdgpuControl final : public Control {
     if (sysfs_.read(level_file()) == kCeilingLevel) range.current = ceiling_now();
     return range;
   }
-  /// "OD_SCLK:", "0: 500Mhz", "1: 1700Mhz": the second is the ceiling.
+  /// Parses "OD_SCLK:", "0: 500Mhz", "1: 1700Mhz"; the second value is the maximum.
   std::optional<double> ceiling_now() const {
     const std::string text = sysfs_.read(ceiling_file()).value_or("");
     const auto at = text.find("OD_SCLK:");

@@ -93,7 +93,7 @@ ControlEnvironment ControlEnvironment::from_environment() {
     environment.state_folder = user_folder("XDG_STATE_HOME", ".local/state");
     if (environment.state_folder.empty()) environment.state_folder = ".local/state/ergotune";
   }
-  // The guardian must look in the same places, wherever this process may go.
+  // Absolute, since the guardian must use the same paths if this process changes its working directory.
   std::error_code ignored;
   environment.sysfs_root = std::filesystem::absolute(environment.sysfs_root, ignored);
   environment.state_folder = std::filesystem::absolute(environment.state_folder, ignored);
@@ -164,7 +164,7 @@ std::vector<std::string> list_controls(const ControlEnvironment& environment) {
     try {
       for (auto& id : list(environment)) ids.push_back(std::move(id));
     } catch (const std::exception&) {
-      // A driver that fails while it is asked what there is has nothing to offer.
+      // A driver whose enumeration fails offers no controls.
     }
   }
   return ids;
@@ -242,7 +242,7 @@ std::string find_control(const std::string& uuid, const std::string& pci_address
   }
   if (auto id = find_nvml_control(uuid, pci_address, environment); !id.empty()) return id;
   if (auto id = find_amdgpu_control(pci_address, environment); !id.empty()) return id;
-  // A Jetson's GPU has neither UUID nor PCI address that its sysfs tree would know; there is only one.
+  // A Jetson's GPU has no UUID or PCI address in sysfs; there is only one.
   const auto ids = list_tegra_controls(environment);
   return ids.empty() ? "" : ids.front();
 }

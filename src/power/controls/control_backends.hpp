@@ -1,4 +1,4 @@
-// The control backends behind open_control(): what each file *_control.cpp offers.
+// The backends of open_control(), one per file *_control.cpp.
 #pragma once
 
 #include <array>
@@ -14,22 +14,22 @@ inline constexpr std::array kControlQuantities = {ControlQuantity::core_clock_mh
                                                   ControlQuantity::power_limit_w};
 inline constexpr const char* kHelperSocket = "/run/ergotune/ergotuned.sock";
 
-/// "core clock": for messages.
+/// Returns "core clock" ... for messages.
 std::string quantity_description(ControlQuantity quantity);
-/// "core clock 1410 MHz: <reason>".
+/// Returns "core clock 1410 MHz: <reason>".
 std::string error_description(ControlQuantity quantity, double value, const std::string& reason);
-/// What Control::check() says where it reads back something else.
+/// Result of Control::check() if the value that is read back differs.
 ControlResult changed_meanwhile(ControlQuantity quantity, double requested, double now);
 
-// Each opens or returns nullptr with the reason in words.
+// Each of these opens a control, or returns nullptr and sets `reason`.
 std::unique_ptr<Control> open_nvml_control(const std::string& id, const ControlEnvironment& environment,
                                            std::string& reason);
 std::unique_ptr<Control> open_tegra_control(const ControlEnvironment& environment, std::string& reason);
 std::unique_ptr<Control> open_amdgpu_control(const std::string& id, const ControlEnvironment& environment,
                                              std::string& reason);
 std::unique_ptr<Control> open_cpufreq_control(const ControlEnvironment& environment, std::string& reason);
-/// Through ergotuned, by device key. `direct` is the same device opened without it: taken over, for reading, where the
-/// helper serves.
+/// Opens a device through ergotuned, by device key. `direct` is the same device opened without the helper; if the
+/// helper serves the device, the helper's control takes it over for reading.
 std::unique_ptr<Control> open_helper_control(const std::string& device_key, const ControlEnvironment& environment,
                                              std::string& reason, std::unique_ptr<Control>& direct);
 
@@ -38,7 +38,7 @@ std::vector<std::string> list_tegra_controls(const ControlEnvironment& environme
 std::vector<std::string> list_amdgpu_controls(const ControlEnvironment& environment);
 std::vector<std::string> list_cpufreq_controls(const ControlEnvironment& environment);
 
-/// Ids by what device/ knows of a device; empty when there is none.
+/// Return the id of the control of a device; empty if there is none.
 std::string find_nvml_control(const std::string& uuid, const std::string& pci_address,
                               const ControlEnvironment& environment);
 std::string find_amdgpu_control(const std::string& pci_address, const ControlEnvironment& environment);

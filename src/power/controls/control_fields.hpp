@@ -1,4 +1,4 @@
-// The enumerations of controls, for every protocol that carries them (base/messages/serialise.hpp).
+// Bounds of the enumerations of controls, for protocols that serialise them (base/messages/serialise.hpp).
 #pragma once
 
 #include "power/controls/control.hpp"

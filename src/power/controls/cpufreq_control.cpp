@@ -1,5 +1,5 @@
-// The CPU's clock, through the cpufreq policies: min = max pins every policy; the governor is put to
-// "performance" where there is one, since "powersave" of some drivers ignores a raised minimum.
+// The CPU's clock, through cpufreq policies: min = max fixes a policy. The governor is set to "performance" if there is
+// one, since some drivers' "powersave" ignores a raised minimum.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@ constexpr std::string_view kCpus = "/sys/devices/system/cpu";
 
 struct Policy {
   std::filesystem::path folder;
-  long long lowest, highest;         // kHz, of the hardware
-  std::vector<long long> available;  // kHz, ascending; empty where the driver lists none
+  long long lowest, highest;         // kHz, hardware limits
+  std::vector<long long> available;  // kHz, ascending; empty: the driver lists none
 
   FrequencyFiles files() const { return {folder / "scaling_min_freq", folder / "scaling_max_freq"}; }
   std::filesystem::path governor() const { return folder / "scaling_governor"; }
@@ -29,7 +29,7 @@ std::vector<Policy> find_policies(const Sysfs& sysfs) {
   std::vector<std::filesystem::path> folders;
   for (const auto& entry : sysfs.list(kCpufreq))
     if (entry.starts_with("policy")) folders.push_back(std::filesystem::path(kCpufreq) / entry);
-  if (folders.empty()) {  // kernels before 4.3 have one folder per CPU
+  if (folders.empty()) {  // Linux before 4.3 has one folder per CPU
     for (const auto& entry : sysfs.list(kCpus))
       if (entry.starts_with("cpu") && sysfs.exists(std::filesystem::path(kCpus) / entry / "cpufreq/scaling_min_freq"))
         folders.push_back(std::filesystem::path(kCpus) / entry / "cpufreq");
@@ -58,7 +58,7 @@ class CpufreqControl final : public Control {
     ControlRange range;
     if (quantity != ControlQuantity::core_clock_mhz) return range;
     range.supported = true;
-    // What every policy can do: the intersection. CPUs with unlike cores keep the part they share.
+    // The intersection of all policies, so that CPUs with different cores use the range that they share.
     long long low = policies_.front().lowest, high = policies_.front().highest;
     std::vector<long long> shared = policies_.front().available;
     for (const auto& policy : policies_) {
@@ -87,7 +87,7 @@ class CpufreqControl final : public Control {
     });
   }
 
-  std::string foreign_setting() override { return {}; }  // everything here can be read, so it can be put back
+  std::string foreign_setting() override { return {}; }  // all settings can be read, and so restored
 
   std::vector<RestoreStep> snapshot() override {
     std::vector<RestoreStep> steps;
@@ -112,7 +112,7 @@ class CpufreqControl final : public Control {
     return worst;
   }
 
-  /// What a core reads under load is measured over a tick.
+  /// The clock of a core under load is measured over one tick.
   double clock_tolerance() const override { return 0.03; }
 
   ControlResult check(ControlQuantity quantity, double value) override {
@@ -120,7 +120,7 @@ class CpufreqControl final : public Control {
     for (const auto& policy : policies_) {
       const auto set = read_range(sysfs_, policy.files());
       if (!set) continue;
-      // Drivers without a list round to what the hardware knows, 100 MHz steps at most.
+      // Drivers without a list round to hardware steps of at most 100 MHz.
       const double step = policy.available.empty() ? 51 : 0.5;
       for (const long long now : {set->low, set->high})
         if (std::abs(static_cast<double>(now) * 1e-3 - value) > step)
@@ -145,7 +145,7 @@ class CpufreqControl final : public Control {
   std::vector<Policy> policies_;
 };
 
-/// The fastest core's clock: a kernel runs on some of them, and those that rest read low.
+/// Reports the clock of the fastest core: a kernel runs on some cores, and idle ones have low clocks.
 class CpufreqMonitor : public DeviceMonitor {
  public:
   CpufreqMonitor(Sysfs sysfs, std::vector<Policy> policies)

@@ -1,6 +1,6 @@
-// NVIDIA GPUs through NVML: locked clocks (application clocks where the GPU or driver has no locked ones),
-// power limit. The driver forgets settings when its last client leaves unless persistence mode is on, so it
-// is switched on before the first change and put back with the rest.
+// NVIDIA GPUs through NVML: locked clocks (application clocks if the GPU or driver lacks locked ones) and power limit.
+// Without persistence mode the driver forgets settings when its last client ends, so that persistence mode is enabled
+// before the first change and restored with the rest.
 #include "power/controls/nvml_control.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ constexpr unsigned long long kReasonApplicationClocks = 0x2;
 
 unsigned to_mhz(double value) { return static_cast<unsigned>(std::lround(value)); }
 
-// CAP_SYS_ADMIN (bit 21) in the effective set: what the driver asks of who sets clocks.
+// True if CAP_SYS_ADMIN (bit 21), which the driver requires to set clocks, is in the effective set.
 bool has_cap_sys_admin() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -56,7 +56,7 @@ ControlStatus NvmlControl::status_of(int code) {
   }
 }
 
-// Numbers of a list call, ascending; empty when it fails.
+// Returns the numbers of a list call in ascending order; empty on failure.
 template <class Call>
 std::vector<double> NvmlControl::list(Call call) {
   unsigned count = 512;
@@ -127,7 +127,7 @@ ControlRange NvmlControl::clock_range(ControlQuantity quantity) {
   range.low = range.values.front();
   range.high = range.values.back();
   range.default_value = range.high;
-  // A lock has no getter: only changed application clocks can be seen.
+  // Locks cannot be read; only changed application clocks are visible.
   unsigned memory = 0, graphics = 0;
   if (application_clocks_set(memory, graphics)) range.current = core ? graphics : memory;
   return range;
@@ -168,8 +168,8 @@ bool NvmlControl::may_hide_a_lock() const { return static_cast<bool>(library_->f
 
 std::string NvmlControl::foreign_under_load(const std::vector<std::string>& reasons,
                                             std::optional<double> ran_mhz) const {
-  // The sign is the event reason "application clocks setting" while the application clocks, which can be read, are at
-  // their default or do not exist.
+  // A lock is recognised by the event reason "application clocks setting" while the application clocks, which can be
+  // read, have their default values or do not exist.
   if (std::find(reasons.begin(), reasons.end(), "application_clocks") == reasons.end()) return {};
   unsigned memory = 0, core = 0;
   if (application_clocks_set(memory, core)) return {};
@@ -212,7 +212,7 @@ ControlResult NvmlControl::set_clock(ControlQuantity quantity, double value) {
     if (code == nvml::kOk) lock_taken_.insert(quantity);
   }
   if (!missing(code) || !application_clocks_saved_ || !f.set_application_clocks) return outcome(quantity, value, code);
-  // GPUs before Volta (memory: Ampere) have application clocks, always as a pair.
+  // GPUs before Volta (memory clock: before Ampere) have application clocks, which are set as a pair.
   unsigned memory_now = 0, core_now = 0;
   code = application_clocks(f.application_clock, memory_now, core_now);
   if (code != nvml::kOk) return outcome(quantity, value, code);
@@ -242,7 +242,7 @@ ControlResult NvmlControl::check(ControlQuantity quantity, double value) {
     unsigned now = 0;
     if (nvml::call(f.power_limit, gpu_.handle, &now) != nvml::kOk) return {};
     if (std::abs(now * 1e-3 - value) > 0.5) return changed_meanwhile(quantity, value, now * 1e-3);
-    // A BMC or a module may hold the device to less.
+    // A BMC or module may enforce a lower limit.
     unsigned enforced = 0;
     if (nvml::call(f.enforced_power_limit, gpu_.handle, &enforced) != nvml::kOk || enforced == 0) return {};
     if (enforced * 1e-3 >= value - 0.5) return {};
@@ -267,7 +267,7 @@ std::string NvmlControl::lost() const {
                      library_->error(code));
 }
 
-// A failure here only means that settings may be forgotten early: that is no reason to refuse them.
+// Enables persistence mode. A failure is ignored: settings may then be forgotten early.
 void NvmlControl::keep_settings() {
   const auto& f = library_->functions();
   if (persistence_on_ || !persistence_saved_ || !f.set_persistence_mode) return;
@@ -276,7 +276,7 @@ void NvmlControl::keep_settings() {
   persistence_on_ = true;
 }
 
-// The core clock to go with a memory clock: the one set now, or the nearest that goes with it.
+// Returns the core clock to set together with a memory clock: the present one, or the nearest supported one.
 unsigned NvmlControl::paired_core(unsigned memory, unsigned core_now) {
   ControlRange allowed;
   allowed.values = core_clocks_at(memory);

@@ -1,4 +1,4 @@
-// The control of an NVIDIA GPU: nvml_control.cpp sets, nvml_restore.cpp remembers and puts back.
+// The control of an NVIDIA GPU: nvml_control.cpp sets, nvml_restore.cpp saves and restores.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ class NvmlControl final : public Control {
   bool permitted() override;
   std::string foreign_setting() override;
   std::string foreign_under_load(const std::vector<std::string>& reasons, std::optional<double> ran_mhz) const override;
-  /// The event reason of a lock gives way to "idle" on a GPU that rests.
+  /// True, because an idle GPU reports "idle" instead of the event reason of a lock.
   bool may_hide_a_lock() const override;
   ControlResult set(ControlQuantity quantity, double value) override;
   ControlResult check(ControlQuantity quantity, double value) override;
@@ -35,9 +35,9 @@ class NvmlControl final : public Control {
   void confirm(RestoreStep& step) const override;
   ControlResult restore(const RestoreStep& step) override;
 
-  /// The status of a driver's code.
+  /// Converts an NVML return code to a status.
   static ControlStatus status_of(int code);
-  /// The driver or the GPU has no such thing.
+  /// True if the driver or the GPU does not support the call.
   static bool missing(int code) { return status_of(code) == ControlStatus::not_supported; }
 
  private:
@@ -47,7 +47,7 @@ class NvmlControl final : public Control {
   ControlRange limit_range() const;
   int application_clocks(const EntryPoint<int(nvml::Handle, int, unsigned*)>& get, unsigned& memory,
                          unsigned& core) const;
-  /// The application clocks where they were set: they differ from their defaults.
+  /// Returns whether application clocks are set (differ from their defaults), and which.
   bool application_clocks_set(unsigned& memory, unsigned& core) const;
   void keep_settings();
   unsigned paired_core(unsigned memory, unsigned core_now);
@@ -63,7 +63,7 @@ class NvmlControl final : public Control {
   nvml::NvmlDevice gpu_;
   std::vector<double> memory_clocks_;
   std::map<unsigned, std::vector<double>> core_clocks_;
-  int list_failure_ = nvml::kOk;  // of the last list that was requested
+  int list_failure_ = nvml::kOk;  // of the last list requested
   bool application_clocks_saved_ = false, power_limit_saved_ = false, persistence_saved_ = false;
   bool persistence_on_ = false;
   std::set<ControlQuantity> lock_taken_;

@@ -1,4 +1,4 @@
-// The order in which settings are visited.
+// The order in which configurations with different settings are measured.
 #include <algorithm>
 #include <array>
 
@@ -7,9 +7,8 @@
 namespace ergotune {
 
 std::vector<std::size_t> order_by_setting(const std::vector<ControlSetting>& settings, const ControlSetting& current) {
-  // Greedy: from where the clocks are, go on to the setting that changes least, slowest quantity first. Since
-  // equal settings cost nothing they stay together, and a memory clock is left only when all of its settings
-  // are done.
+  // Greedy: continue with the setting that changes least from the present one, slowest quantity first. Equal settings
+  // cost nothing and stay together, and all settings with one memory clock are done before the next.
   constexpr std::array levels = {ControlQuantity::memory_clock_mhz, ControlQuantity::power_limit_w,
                                  ControlQuantity::core_clock_mhz};
   std::map<ControlSetting, std::vector<std::size_t>> groups;

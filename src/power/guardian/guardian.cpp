@@ -1,4 +1,4 @@
-// The guardian's own side: waits for its session to end in whatever way, then restores.
+// The guardian's side: waits until its session ends in any way, then restores.
 #include "power/guardian/guardian.hpp"
 
 #include <fcntl.h>
@@ -59,17 +59,16 @@ void ignore_signals() {
     ::signal(signal, SIG_IGN);
 }
 
-// True when the session asked to finish, false when it ended without that.
+// Returns true if the session asked to finish, false if it ended otherwise.
 bool wait_for_session(const Task& task, guardian::Stream& session) {
-  // The process itself is watched beside the socket: a child that the session forked may hold the socket
-  // open.
+  // The process is watched in addition to the socket, since a child of the session may hold the socket open.
   int process = -1;
 #ifdef SYS_pidfd_open
   process = static_cast<int>(::syscall(SYS_pidfd_open, task.session, 0));
 #endif
   while (process_alive(task.session, task.session_ticks)) {
-    pollfd polled[] = {{kSocket, POLLIN}, {process, POLLIN}};  // poll() passes over a negative one
-    // Kernels before 5.3 have no pidfd: look again every 100 ms.
+    pollfd polled[] = {{kSocket, POLLIN}, {process, POLLIN}};  // poll() ignores a negative descriptor
+    // Linux before 5.3 has no pidfd: check every 100 ms.
     ::poll(polled, std::size(polled), process < 0 ? 100 : -1);
     if (!polled[0].revents) continue;
     const auto message = session.next();
@@ -78,7 +77,7 @@ bool wait_for_session(const Task& task, guardian::Stream& session) {
   return false;
 }
 
-/// The same for a session whose messages are garbage: it has ended.
+/// Does the same; a session that sends invalid messages counts as ended.
 bool session_finishes(const Task& task, guardian::Stream& session) {
   try {
     return wait_for_session(task, session);
@@ -87,8 +86,7 @@ bool session_finishes(const Task& task, guardian::Stream& session) {
   }
 }
 
-// The socket closes while a dying process is still on its way out, and a last write of its may still be under
-// way.
+// The socket closes while a dying process is still exiting, and its last write may still be in progress.
 void wait_until_gone(const Task& task) {
   const double deadline = host_seconds() + 2;
   while (process_alive(task.session, task.session_ticks) && host_seconds() < deadline)
@@ -133,11 +131,11 @@ int run_guardian(const std::vector<std::string>& arguments) {
   const bool requested = session_finishes(*task, session);
   if (!requested) wait_until_gone(*task);
   const auto file = folder->journal_file(task->key);
-  // An orphan has time: no process waits for it, and no other will restore.
+  // There is no hurry: no process waits, and no other process will restore.
   RestoreRound round;
   round.attempts = requested ? task->attempts : task->attempts + 3;
   auto report = restore_apart(*folder, file, task->environment, round);
-  // A device that is lost when its session ends may be back some seconds later.
+  // A device that is lost when its session ends may return some seconds later.
   if (requested && device_lost(report)) {
     round.attempts += 3;
     report = restore_apart(*folder, file, task->environment, round);

@@ -1,6 +1,6 @@
-// The only way to change a clock or a limit. A ControlSession holds the device's lock, writes a journal of
-// what must be put back (fsync'd) before the first change, and has a guardian process alive that puts it back
-// however the session ends, SIGKILL of the session and of its process group included.
+// The only way to change a clock or a limit. A ControlSession holds the device's lock, writes a journal of the original
+// settings to disk (fsync) before the first change, and keeps a guardian process running, which restores them however
+// the session ends, even by SIGKILL of the session and its process group.
 #pragma once
 
 #include <sys/types.h>
@@ -15,53 +15,53 @@
 
 namespace ergotune {
 
-/// How one restore step went.
+/// Outcome of a restore step.
 struct RestoreOutcome {
   RestoreStep step;
   ControlResult result;
-  /// "power limit 300 W again", "locked clocks: vanished with the restart of the machine".
+  /// For users: "power limit 300 W again", "locked clocks: vanished with the restart of the machine".
   std::string words;
 };
 
-/// What came of putting a device back.
+/// Outcome of restoring a device.
 struct RestoreReport {
   std::string device;
   std::vector<RestoreOutcome> outcomes;
-  /// True when every step is verified done and the journal is cleared.
+  /// True if all steps were verified and the journal was deleted.
   bool complete = true;
-  /// One sentence for people; empty when there was nothing to do.
+  /// One sentence for users; empty if there was nothing to restore.
   std::string summary;
 };
 
-/// Who holds a device, or held it.
+/// The process that holds or held a device.
 struct DeviceHolder {
   pid_t pid = 0;
   std::string command;
-  double since = 0;  ///< s since the epoch
+  double since = 0;  ///< s since the Unix epoch
   bool alive = false;
 };
 
 struct ControlSessionOptions {
-  /// Go on although another process's lock seems to be in force (it cannot be restored, only reset).
+  /// Continue although another process seems to have locked clocks, which cannot be restored, only reset.
   bool take_over = false;
-  /// The description of this session for others; empty: the process's own command line.
+  /// Description of this session shown to other users; empty: the command line of the process.
   std::string command;
-  /// Waits this long (s) for the guardian of a session that died to finish restoring.
+  /// Time in s to wait for the guardian of a dead session to finish restoring.
   double wait_for_guardian = 10;
-  /// Gives up on a guardian that does not answer within this time (s).
+  /// Time in s after which a guardian that does not answer is given up.
   double guardian_timeout = 10;
-  /// Rounds of restoring, with pauses of 0.1, 0.2, 0.4 ... s between them. A guardian whose session died
-  /// makes three more, and one whose device is lost begins again with three more.
+  /// Number of attempts to restore, with pauses of 0.1, 0.2, 0.4 ... s between them. A guardian makes three more if its
+  /// session died, and starts again with three more if the device is lost.
   int restore_attempts = 6;
 };
 
-/// Not copyable, used by one thread at a time. Every change of clocks and limits in ergotune goes through
-/// set().
+/// Changes the settings of one device. All changes of clocks and limits in ergotune go through set(). To be used by one
+/// thread at a time.
 class ControlSession {
  public:
-  /// Takes the device: replays a stale journal first, then locks, then starts the guardian. Throws UserError
-  /// when another session holds the device (naming it), when a foreign lock seems to be in force, when the
-  /// state folder cannot be written, or when no guardian can be started: then nothing is changed.
+  /// Opens a session on a device: replays a stale journal, takes the lock and starts the guardian. Throws UserError,
+  /// before anything is changed, if another session holds the device (which is named), if another process seems to have
+  /// locked clocks, if the state folder is not writable, or if no guardian can be started.
   static std::unique_ptr<ControlSession> open(std::unique_ptr<Control> control,
                                               const ControlSessionOptions& options = {});
   /// Restores as finish() does.
@@ -70,28 +70,29 @@ class ControlSession {
   ControlSession& operator=(const ControlSession&) = delete;
 
   Control& control();
-  /// Sets one quantity: journal first, guardian alive, then the change. A set that is not needed (the value
-  /// is already set by this session) is not made.
+  /// Sets one quantity after the journal is on disk and while the guardian is running. Does nothing if this session has
+  /// already set the value.
   ControlResult set(ControlQuantity quantity, double value);
-  /// Sets several: checks the graphics/memory pair before anything changes, then memory, core, power.
+  /// Sets several quantities: checks the pair of core and memory clock first, then sets memory clock, core clock and
+  /// power limit.
   ControlResult apply(const ControlSetting& setting);
-  /// Whether what this session has set is still set, as far as the hardware tells (Control::check): the first that is
-  /// not, or ok.
+  /// Checks that the values set by this session are still set, as far as the hardware reports them (Control::check).
+  /// Returns the first failure, or ok.
   ControlResult check();
-  /// Takes nothing for granted any more: the next set() of a value is made even where it was made before.
+  /// Forgets which values are set: the next set() takes effect even if it repeats a value.
   void doubt();
-  /// Whether it goes on where another process's lock is in force.
+  /// True if the session may continue despite another process's lock (ControlSessionOptions::take_over).
   bool taking_over() const;
-  /// What this session has set so far.
+  /// The values that this session has set so far.
   const ControlSetting& current() const;
   /// Number of changes made.
   std::uint64_t changes() const;
-  /// The guardian's process id; 0 when the control is guarded elsewhere.
+  /// Process id of the guardian; 0 if another process guards the control.
   pid_t guardian_pid() const;
-  /// Notes to pass on to the user (a stale journal was replayed, a foreign lock taken over, the guardian
-  /// replaced).
+  /// Notes for the user: a stale journal was replayed, another process's lock was overridden, the guardian was
+  /// replaced.
   std::vector<std::string> notes() const;
-  /// Ends the session: everything is put back and verified. Safe to call twice.
+  /// Ends the session: restores and verifies all settings. May be called twice.
   RestoreReport finish();
 
  private:
@@ -100,39 +101,38 @@ class ControlSession {
   std::unique_ptr<State> state_;
 };
 
-/// Reports of this process's sessions that ended and could not put everything back, since it was asked last. The
-/// command names them at its end and exits with 1.
+/// Returns the reports of this process's sessions that could not restore all settings, since the last call. The command
+/// prints them at its end and exits with 1.
 std::vector<RestoreReport> take_failed_restores();
-/// Such a report for people: its summary, what failed and why, a line each.
+/// Formats such a report for users: its summary and one line for each failure with its reason.
 std::string description_of(const RestoreReport& report);
 
-/// What `clocks status` shows of a device's journal.
+/// A device's journal, as shown by `clocks status`.
 struct JournalStatus {
   std::string device, device_key;
   DeviceHolder session;
   std::vector<RestoreStep> steps;
   bool from_earlier_boot = false;
-  /// Its session has ended, and its guardian is putting things back (or hangs in the driver while it does).
+  /// The session has ended, and its guardian is restoring (or blocked in the driver).
   bool being_restored = false;
-  /// Not empty when the journal cannot be read: the reason.
+  /// Reason why the journal cannot be read; empty if it can.
   std::string damaged;
   std::filesystem::path file;
 };
-/// The journals in the state folder, those of living sessions included; never throws.
+/// Returns the journals in the state folder, including those of running sessions. Does not throw.
 std::vector<JournalStatus> list_journals(
     const ControlEnvironment& environment = ControlEnvironment::from_environment());
 
-/// Replays every journal whose session and guardian are gone. After a restart of the machine clocks and
-/// limits are the machine's own again: then nothing is written unless `replay_after_restart`, and the journal
-/// is cleared. Called by every start of the command that may change clocks, and by `ergotune clocks restore`
-/// (replay_after_restart).
+/// Replays all journals whose session and guardian have ended. A restart of the machine resets clocks and limits: then
+/// the journal is deleted without writing settings, unless `replay_after_restart`. Called at each start of a command
+/// that may change clocks, and by `ergotune clocks restore` (with replay_after_restart).
 std::vector<RestoreReport> replay_stale_journals(
     const ControlEnvironment& environment = ControlEnvironment::from_environment(), bool replay_after_restart = false);
 
-/// The guardian's own main. `arguments` are those after the verb. Returns the exit code.
+/// Main function of the guardian. `arguments`: those after the verb. Returns the exit code.
 int run_guardian(const std::vector<std::string>& arguments);
-/// Says that this program, run as `program VERB ...`, calls run_guardian: called by the mains of ergotune and
-/// ergotuned before anything else. Programs that do not (Python) use the ergotune command beside the library.
+/// Declares that this program calls run_guardian when it is run as `program VERB ...`. The mains of ergotune and
+/// ergotuned call it first. Other programs (Python) use the ergotune command installed with the library.
 void enable_guardian_verb(const std::string& verb = "guardian");
 
 }  // namespace ergotune

@@ -28,9 +28,9 @@ std::string& guardian_verb() {
 
 }  // namespace
 
-// A program that never said it understands the verb must not be started with it: an interpreter would take
-// the verb for a script. The ergotune command lies beside the library then (a Python package, an
-// application's folder).
+// A program that has not declared that it implements the verb must not be started with it: an interpreter would take
+// the verb for a script. Then the ergotune command that is installed with the library (Python package, folder of an
+// application) is used.
 std::string guardian_program(std::string& verb) {
   verb = guardian_verb();
   if (!verb.empty()) return "/proc/self/exe";
@@ -62,7 +62,7 @@ void become(const char* program, char* const* arguments, std::span<int> kept) {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  // Out of the way first, so that no dup2 overwrites what another needs.
+  // Moved first, so that no dup2 overwrites a descriptor that is still needed.
   for (int& descriptor : kept)
     if ((descriptor = ::fcntl(descriptor, F_DUPFD, 10)) < 0) ::_exit(126);
   int number = 0;
@@ -138,9 +138,9 @@ void GuardianProcess::start(const Control& control, const StateFolder& folder, c
     if (answer && std::holds_alternative<guardian::Ready>(*answer)) return;
     if (answer) why = ": " + std::get<guardian::Refused>(*answer).message;
   } catch (const std::exception&) {
-    // it has ended, or is no guardian
+    // it has ended, or is not a guardian
   }
-  ::kill(pid_, SIGKILL);  // it has nothing to restore yet, or its journal is still ours to carry out
+  ::kill(pid_, SIGKILL);  // it has nothing to restore yet, or this process can still restore the journal
   abandon();
   throw UserError(fmt::format("no guardian can be started{}; clocks and limits stay as they are", why));
 }
@@ -148,7 +148,7 @@ void GuardianProcess::start(const Control& control, const StateFolder& folder, c
 bool GuardianProcess::alive() const {
   if (!stream_) return false;
   pollfd polled{stream_->in(), POLLIN};
-  return ::poll(&polled, 1, 0) == 0;  // it sends nothing by itself: readable means closed
+  return ::poll(&polled, 1, 0) == 0;  // it sends nothing on its own, so readable means closed
 }
 
 bool GuardianProcess::finish(RestoreReport& report, double timeout) {
@@ -159,7 +159,7 @@ bool GuardianProcess::finish(RestoreReport& report, double timeout) {
     if (!answer || !std::holds_alternative<RestoreReport>(*answer)) return false;
     report = std::get<RestoreReport>(*answer);
   } catch (const Error&) {
-    return false;  // it died
+    return false;  // it has died
   }
   abandon();
   return true;
@@ -168,7 +168,7 @@ bool GuardianProcess::finish(RestoreReport& report, double timeout) {
 void GuardianProcess::abandon() {
   stream_.reset();
   if (pid_ <= 0) return;
-  // It ends as soon as it has restored; should it hang, it must not take us with it, and init reaps it later.
+  // It ends after restoring. If it blocks, this process does not wait; init reaps it later.
   reap(pid_, kPatience);
   pid_ = -1;
 }

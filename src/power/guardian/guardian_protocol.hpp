@@ -1,4 +1,4 @@
-// The messages between a session and its guardian, and between the guardian and the process that restores.
+// Messages between a session and its guardian, and between the guardian and the process that restores.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace ergotune::guardian {
 
-/// Guardian: it has opened the device, and the first setting may be changed.
+/// From the guardian: the device is open, and settings may be changed from now on.
 struct Ready {};
-/// Guardian: it cannot guard.
+/// From the guardian: it cannot guard, for the reason in `message`.
 struct Refused {
   std::string message;
 };
-/// Session: it has ended; everything is to be put back.
+/// From the session: it has ended, and all settings must be restored.
 struct Finish {};
-/// Restoring process: it begins with this step of the journal.
+/// From the restoring process: it begins with this step of the journal.
 struct At {
   std::uint64_t step = 0;
 };
@@ -29,12 +29,12 @@ using Message = std::variant<Ready, Refused, Finish, At, RestoreReport>;
 inline constexpr FrameKind kKind{"ERGG", 1};
 
 std::string encode(const Message& message);
-/// Throws FormatError when it is not exactly one message of that type.
+/// Throws FormatError unless the frame contains exactly one valid message.
 Message decode(const Frame& frame, std::type_identity<Message> = {});
 
 using Stream = MessageStream<Message>;
 
-/// Sends it where the other end is still there; one that is gone needs no answer.
+/// Sends a message; does nothing if the other end has closed the stream.
 void answer(Stream& stream, const Message& message);
 
 }  // namespace ergotune::guardian

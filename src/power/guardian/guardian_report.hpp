@@ -1,11 +1,11 @@
-// Restores that failed in this process.
+// Failed restores of this process.
 #pragma once
 
 #include "power/guardian/guardian.hpp"
 
 namespace ergotune {
 
-/// For take_failed_restores().
+/// Adds a report for take_failed_restores().
 void note_failed_restore(const RestoreReport& report);
 
 }  // namespace ergotune

@@ -1,4 +1,4 @@
-// ControlSession: lock, journal, guardian, and only then the change.
+// ControlSession: takes the lock, writes the journal, starts the guardian, and only then makes changes.
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -64,8 +64,8 @@ struct ControlSession::State {
   ControlSessionOptions options;
   std::optional<StateFolder> folder;
   std::optional<DeviceLock> lock;
-  Journal journal;                    // steps: those of the quantities touched so far
-  std::vector<RestoreStep> snapshot;  // of everything, read before the first change
+  Journal journal;                    // its steps are those of the quantities changed so far
+  std::vector<RestoreStep> snapshot;  // of all settings, read before the first change
   std::set<ControlQuantity> touched, confirmed;
   GuardianProcess guardian;
   ControlSetting current;
@@ -74,7 +74,7 @@ struct ControlSession::State {
   bool ended = false;
   std::string ended_because;
 
-  // The watcher sees a guardian that dies, and replaces it at once: with no guardian nothing may stay
+  // The watcher notices when the guardian dies, and replaces it at once: without a guardian, no setting may remain
   // changed.
   std::mutex mutex;
   std::thread watcher;
@@ -109,8 +109,8 @@ struct ControlSession::State {
     }
   }
 
-  // With the mutex held. A guardian is there, or another is started, or everything is put back and the
-  // session ends.
+  // Call with the mutex held. Ensures that a guardian is running: starts another one if necessary, or else restores all
+  // settings and ends the session.
   bool ensure_guardian() {
     if (guardian.alive()) return true;
     const pid_t before = guardian.pid();
@@ -131,14 +131,14 @@ struct ControlSession::State {
     }
   }
 
-  // What the guardian would do.
+  // Restores as the guardian would.
   RestoreReport restore() {
     RestoreRound round;
     round.attempts = options.restore_attempts;
     return restore_apart(*folder, folder->journal_file(journal.device_key), control->environment(), round);
   }
 
-  // Journal before change: durable on disk, with the steps of `quantity`.
+  // Writes the steps of `quantity` to the journal on disk; to be called before a change.
   void touch(ControlQuantity quantity) {
     if (touched.contains(quantity)) return;
     auto next = touched;
@@ -163,7 +163,7 @@ struct ControlSession::State {
     try {
       touch(quantity);
     } catch (const std::exception&) {
-      // The journal of before the change is there, and puts back as well in all but odd cases.
+      // The previous journal exists, and restores correctly in nearly all cases.
       touched.insert(quantity);
     }
   }
@@ -246,7 +246,7 @@ ControlSession::~ControlSession() {
   try {
     finish();
   } catch (const std::exception&) {
-    // The guardian sees the socket close and restores.
+    // The guardian notices the closed socket and restores.
   }
 }
 
@@ -288,7 +288,7 @@ ControlResult ControlSession::set(ControlQuantity quantity, double value) {
   ControlResult result;
   try {
     result = state.control->set(quantity, value);
-    // A driver may take a setting and leave things as they are.
+    // A driver may report success without changing the setting.
     if (result.ok()) {
       if (result = state.control->check(quantity, value); !result.ok())
         result.message = "the driver took it without complaint, but it is not in force: " + result.message;
@@ -301,7 +301,7 @@ ControlResult ControlSession::set(ControlQuantity quantity, double value) {
     state.current[quantity] = value;
     if (!state.control->guarded_elsewhere()) state.confirm(quantity);
   } else {
-    state.current.erase(quantity);  // half of it may have been done
+    state.current.erase(quantity);  // may have been partly changed
   }
   return result;
 }
@@ -326,7 +326,7 @@ void ControlSession::doubt() {
 ControlResult ControlSession::apply(const ControlSetting& setting) {
   const auto memory = setting.find(ControlQuantity::memory_clock_mhz);
   const auto core = setting.find(ControlQuantity::core_clock_mhz);
-  // Everything is checked before anything is changed: a refused setting leaves the last one in force.
+  // All values are checked before any is changed: a rejected setting leaves the previous one in force.
   {
     std::lock_guard hold(state_->mutex);
     auto& control = *state_->control;
@@ -368,10 +368,10 @@ RestoreReport ControlSession::finish() {
     return report;
   }
   constexpr double kRestoreTime =
-      60;  // s: the guardian tries for 3 s, 20 where the driver hangs, 28 where the device is lost
+      60;  // s: the guardian tries for 3 s, 20 s if the driver blocks, 28 s if the device is lost
   if (!state.guardian.finish(report, kRestoreTime)) {
     if (state.guardian.alive()) {
-      // It has the journal and the lock, and goes on: two at one device would be in each other's way.
+      // The guardian has journal and lock, and continues; two processes must not restore the same device.
       report.complete = false;
       report.summary = fmt::format(
           "{}: the guardian (pid {}) has not restored everything within {:g} s and continues to try; \"ergotune clocks "

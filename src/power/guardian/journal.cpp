@@ -36,7 +36,7 @@ Json to_json(const Journal& journal) {
               {"steps", std::move(steps)}};
 }
 
-// The checksum covers the document without it, printed in one fixed way.
+// Returns the checksum of the document without its checksum, printed in a canonical form.
 std::string checksum(const Json& document) {
   return content_hash(document.dump(-1, ' ', true, Json::error_handler_t::replace));
 }

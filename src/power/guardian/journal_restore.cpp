@@ -1,5 +1,4 @@
-// Carrying out a journal: used by the guardian, by a session whose guardian is gone, and by `ergotune clocks
-// restore`.
+// Restores a journal; used by the guardian, by a session whose guardian has ended, and by `ergotune clocks restore`.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -19,7 +18,7 @@ std::string step_description(const RestoreStep& step) {
   return fmt::format("{} {} = \"{}\"", step.kind, step.target, step.value);
 }
 
-// One step, whatever it does: an exception must not keep the next step from its turn.
+// Carries out one step. An exception must not prevent the next step.
 ControlResult carry_out(Control& control, const RestoreStep& step) {
   try {
     return control.restore(step);
@@ -37,7 +36,7 @@ std::unique_ptr<Control> reopen(const Journal& journal, const ControlEnvironment
   }
 }
 
-/// One journal on its way back to the device.
+/// A journal that is being restored.
 class Restoring {
  public:
   Restoring(const Journal& journal, const ControlEnvironment& environment, const RestoreRound& round)
@@ -62,7 +61,7 @@ class Restoring {
     double pause = 0.05;
     for (int attempt = 0; attempt < round_.attempts; ++attempt, pause *= 2) {
       if (attempt > 0) std::this_thread::sleep_for(std::chrono::duration<double>(pause));
-      // A handle may have died with the driver: every further attempt opens the device anew.
+      // A handle may become invalid with the driver, so that each further attempt opens the device again.
       if (attempt > 0 || !control_) {
         tell(RestoreRound::kOpening);
         opened_ = reopen(journal_, environment_, reason_);
@@ -155,7 +154,7 @@ std::string reset_locks(Control& control) {
   std::string done;
   try {
     for (const RestoreStep& step : control.snapshot()) {
-      if (!step.quantity || !step.value.empty()) continue;  // without a value: a lock, which is reset
+      if (!step.quantity || !step.value.empty()) continue;  // a lock (a step without a value) is only reset
       const ControlResult result = control.restore(step);
       done += fmt::format("; {} of {} {}", step_description(step), control.id(),
                           result.ok() ? "were reset" : "could not be reset: " + result.message);
@@ -168,8 +167,7 @@ std::string reset_locks(Control& control) {
 
 namespace {
 
-/// The control of the device that a journal's file belongs to, by the file's name; nullptr where no device of now is
-/// it.
+/// Returns the control of the device to which the journal's file name belongs; nullptr if it is not present.
 std::unique_ptr<Control> control_of_journal(const StateFolder& folder, const std::filesystem::path& file,
                                             const ControlEnvironment& environment) {
   for (const std::string& id : list_controls(environment)) {
@@ -177,7 +175,7 @@ std::unique_ptr<Control> control_of_journal(const StateFolder& folder, const std
       auto control = open_control(id, environment);
       if (folder.journal_file(control->device_key()) == file) return control;
     } catch (const std::exception&) {
-      // What does not open is not it.
+      // A device that cannot be opened is skipped.
     }
   }
   return nullptr;
@@ -206,7 +204,7 @@ std::vector<RestoreReport> replay_stale_journals(const ControlEnvironment& envir
       } catch (const Error& error) {
         const auto control = control_of_journal(*folder, file, environment);
         const auto lock = control ? DeviceLock::try_take(*folder, control->device_key()) : std::nullopt;
-        if (control && !lock) continue;  // its session or its guardian lives
+        if (control && !lock) continue;  // its session or guardian is running
         folder->set_aside(file);
         reports.push_back(
             {control ? control->id() : "",
@@ -217,7 +215,7 @@ std::vector<RestoreReport> replay_stale_journals(const ControlEnvironment& envir
         continue;
       }
       const auto lock = DeviceLock::try_take(*folder, key);
-      if (!lock) continue;  // its session or its guardian lives, and will see to it
+      if (!lock) continue;  // its session or guardian is running and will restore
       RestoreRound round;
       round.replay_after_restart = replay_after_restart;
       auto report = restore_apart(*folder, file, environment, round);
@@ -255,7 +253,7 @@ std::vector<JournalStatus> list_journals(const ControlEnvironment& environment) 
       journals.push_back(std::move(status));
     }
   } catch (const std::exception&) {
-    // A folder that cannot be trusted has no journals of ours; opening a session says why.
+    // A folder that cannot be trusted contains no journals of ours; opening a session reports the reason.
   }
   return journals;
 }

@@ -63,7 +63,7 @@ std::string read_all(int descriptor, const std::filesystem::path& path) {
   return text;
 }
 
-// A device key may hold anything; a file name may not.
+// A device key may contain characters that are not allowed in file names.
 std::string file_stem(const std::string& device_key) { return content_hash(device_key); }
 
 }  // namespace
@@ -158,7 +158,7 @@ void StateFolder::set_aside(const std::filesystem::path& file) const {
 std::optional<DeviceLock> DeviceLock::try_take(const StateFolder& folder, const std::string& device_key,
                                                DeviceHolder* holder) {
   const auto path = folder.lock_file(device_key);
-  // The lock file is never removed: removing it would let two sessions hold two files of one name.
+  // The lock file is never deleted, since two sessions could then hold two files with the same name.
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (descriptor < 0) throw UserError(fmt::format("cannot use the lock {}: {}", path.string(), std::strerror(errno)));
   DeviceLock lock(descriptor);
@@ -173,7 +173,7 @@ std::optional<DeviceLock> DeviceLock::try_take(const StateFolder& folder, const 
       holder->since = document.at("since").get<double>();
       holder->alive = process_alive(holder->pid, document.at("start_ticks").get<std::uint64_t>());
     } catch (const nlohmann::json::exception&) {
-      // The holder has locked the file and not yet written its name.
+      // The holder has locked the file but not yet written its description.
     }
   }
   return std::nullopt;
@@ -185,7 +185,7 @@ void DeviceLock::name_holder(const DeviceHolder& holder) const {
                                 {"command", holder.command},
                                 {"since", holder.since}};
   const std::string text = document.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
-  // Only for a message: a failure to write it is no reason to refuse.
+  // Only used in a message, so that a failure is ignored.
   if (::ftruncate(descriptor_, 0) == 0) (void)!::pwrite(descriptor_, text.data(), text.size(), 0);
 }
 

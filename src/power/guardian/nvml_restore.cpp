@@ -1,4 +1,4 @@
-// What an NVIDIA GPU must get back, and giving it back.
+// Saves and restores the settings of an NVIDIA GPU.
 #include <fmt/format.h>
 
 #include "ergotune/error.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kLockedCore = "nvml-locked-core-clocks";
 constexpr const char* kLockedMemory = "nvml-locked-memory-clocks";
-constexpr const char* kTaken = "taken";  // value of a locked-clocks step once the GPU took the lock
+constexpr const char* kTaken = "taken";  // value of a locked-clocks step after the GPU has accepted a lock
 constexpr const char* kApplicationClocks = "nvml-application-clocks";
 constexpr const char* kPowerLimit = "nvml-power-limit";
 constexpr const char* kPersistence = "nvml-persistence-mode";
@@ -42,7 +42,7 @@ std::vector<RestoreStep> NvmlControl::snapshot() {
   if (power_limit_saved_) steps.push_back({kPowerLimit, gpu_.uuid, std::to_string(limit)});
   int persistence = 0;
   persistence_saved_ = required(nvml::call(f.persistence_mode, gpu_.handle, &persistence), "persistence mode");
-  // Last: with persistence off the driver may forget the rest at any time.
+  // Last, since without persistence the driver may discard the other settings at any time.
   if (persistence_saved_) steps.push_back({kPersistence, gpu_.uuid, std::to_string(persistence)});
   return steps;
 }
@@ -52,7 +52,7 @@ void NvmlControl::confirm(RestoreStep& step) const {
     step.value = kTaken;
 }
 
-// Reads, writes where it differs, reads again.
+// Reads a setting, writes it if it differs, and reads it again.
 template <class T>
 ControlResult NvmlControl::put_back(const RestoreStep& step, T wanted, const EntryPoint<int(nvml::Handle, T*)>& get,
                                     const EntryPoint<int(nvml::Handle, T)>& set) const {
@@ -79,7 +79,7 @@ ControlResult NvmlControl::restore(const RestoreStep& step) {
   if (step.kind == kLockedCore || step.kind == kLockedMemory) {
     const int code =
         nvml::call(step.kind == kLockedCore ? f.reset_gpu_locked_clocks : f.reset_memory_locked_clocks, gpu_.handle);
-    // A GPU that knows no such lock has none in force; but one that took it must also let go of it.
+    // A GPU without this lock has none in force, but a GPU that accepted it must also release it.
     return missing(code) && step.value != kTaken ? ControlResult{} : result(code);
   }
   if (step.kind == kPowerLimit) {
@@ -110,8 +110,8 @@ ControlResult NvmlControl::restore_application_clocks(const RestoreStep& step) {
     return {status_of(code), fmt::format("{}: {}", step.kind, library_->error(code))};
   };
   if (right()) return {};
-  // A reset gives the driver the choice back, which setting the default values would not: it comes first,
-  // and setting follows where the clocks are known to have been others.
+  // Resetting lets the driver choose again, which setting the default values would not. It is therefore tried first;
+  // the clocks are set if they are known to have been different.
   const int reset = nvml::call(f.reset_application_clocks, gpu_.handle);
   if (reset == nvml::kOk && right()) return {};
   if (read != nvml::kOk) return failure(read);

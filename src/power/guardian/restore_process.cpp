@@ -22,7 +22,7 @@ constexpr double kPatience = 0.2;  // s
 
 // In the child of a fork: async-signal-safe calls only.
 [[noreturn]] void become_restorer(const char* program, char* const* arguments, int pipe, pid_t parent) {
-  // Whoever takes over from its parent carries out the whole journal: two at it would be in each other's way.
+  // Another process carries out the complete journal if the parent ends, so this one must not continue.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(126);
   const int null = ::open("/dev/null", O_RDWR);
@@ -30,7 +30,7 @@ constexpr double kPatience = 0.2;  // s
   become(program, arguments, kept);
 }
 
-/// One process on its way through the journal.
+/// A process that restores a journal.
 class Restorer {
  public:
   Restorer(const std::string& program, const std::vector<std::string>& words) {
@@ -51,12 +51,13 @@ class Restorer {
   ~Restorer() {
     if (!pid_) return;
     ::kill(*pid_, SIGKILL);
-    reap(*pid_, kPatience);  // one that hangs inside the kernel is not waited for
+    reap(*pid_, kPatience);  // does not wait for a process that is blocked inside the kernel
   }
 
-  /// The report; nullopt when it ended or went silent for `patience` s before: then at() and why() tell.
+  /// Returns the report; nullopt if the process ended, or sent nothing for `patience` s: at() and why() then tell where
+  /// and why.
   std::optional<RestoreReport> wait(double patience) {
-    if (!pid_) return std::nullopt;  // none could be started
+    if (!pid_) return std::nullopt;  // no process could be started
     try {
       while (const auto message = stream_->receive(patience)) {
         if (const auto* report = std::get_if<RestoreReport>(&*message)) return *report;
@@ -76,7 +77,7 @@ class Restorer {
                                : fmt::format("the process ended with code {}", WEXITSTATUS(status));
     return std::nullopt;
   }
-  /// The step that it was at; nullopt before it had begun.
+  /// The step that was in progress; nullopt before the first one.
   const std::optional<std::size_t>& at() const { return at_; }
   const std::string& why() const { return why_; }
   bool hung() const { return hung_; }
@@ -129,7 +130,7 @@ RestoreReport restore_apart(const StateFolder& folder, const std::filesystem::pa
   while (!program.empty() && round.left_out.size() < steps) {
     Restorer restorer(program, command_line_for(verb, file, there, round));
     if (auto report = restorer.wait(patience)) return std::move(*report);
-    if (!restorer.at()) break;  // a program that knows nothing of journals
+    if (!restorer.at()) break;  // a program that does not implement the restoring process
     if (*restorer.at() < steps) {
       round.left_out[*restorer.at()] = restorer.why();
     } else {
@@ -137,7 +138,7 @@ RestoreReport restore_apart(const StateFolder& folder, const std::filesystem::pa
         round.left_out.try_emplace(i, "the device does not open: " + restorer.why());
     }
     if (restorer.hung()) {
-      patience = round.patience / 4;  // a driver that has hung once is not given much more time
+      patience = round.patience / 4;  // less patience with a driver that has blocked once
       round.attempts = 1;
     }
   }

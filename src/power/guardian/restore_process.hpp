@@ -1,4 +1,4 @@
-// Carrying out a journal in a process of its own.
+// Restores a journal in a separate process.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace ergotune {
 
-/// As restore_journal(), but a driver's call that does not return, or that ends its process, costs its own step only:
-/// the others are carried out by the next process, and no caller waits for ever. Where no process can be started it is
-/// done in this one. `round.control` is not used. Takes 20 s at the most for a driver that hangs.
+/// Restores as restore_journal() does, but if a driver call blocks or ends the process, only its own step fails:
+/// another process carries out the remaining steps, and the caller does not wait forever. Restores in this process if
+/// none can be started. `round.control` is ignored. Takes at most 20 s with a driver that blocks.
 RestoreReport restore_apart(const StateFolder& folder, const std::filesystem::path& file,
                             const ControlEnvironment& environment, const RestoreRound& round = {});
 
-/// First word of the guardian's arguments that makes it such a process.
+/// First argument of the guardian that starts it as a restoring process.
 inline constexpr const char* kRestoreWord = "--restore";
-/// Its main; `arguments` are those after kRestoreWord. Returns the exit code.
+/// Main function of the restoring process. `arguments`: those after kRestoreWord. Returns the exit code.
 int run_restorer(const std::vector<std::string>& arguments);
 
 }  // namespace ergotune

@@ -1,5 +1,5 @@
-// A control through ergotuned: the same interface, with the daemon's lease in place of our own lock, journal
-// and guardian.
+// A control through ergotuned: the same interface as other controls, with a lease of the daemon instead of lock,
+// journal and guardian in this process.
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -32,7 +32,7 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
   ~Connection() { ::close(socket_); }
 
-  /// nullptr with the reason when there is no daemon that may be trusted.
+  /// Returns nullptr and sets `reason` if there is no trustworthy daemon.
   static std::unique_ptr<Connection> open(const std::string& path, std::string& reason) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -47,7 +47,7 @@ class Connection {
     }
     std::memcpy(address.sun_path, path.c_str(), path.size());
     auto connection = std::make_unique<Connection>(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    const timeval patience{30};  // a lease may have to wait for a restore
+    const timeval patience{30};  // a lease may have to wait until settings are restored
     ::setsockopt(connection->socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     ::setsockopt(connection->socket_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     if (::connect(connection->socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
@@ -75,7 +75,7 @@ class Connection {
     return connection;
   }
 
-  /// The helper no longer answers.
+  /// True if the helper does not answer any more.
   bool lost() const { return lost_; }
 
   Answer call(const Request& request) {
@@ -126,7 +126,7 @@ class HelperControl final : public Control {
   bool permitted() override { return true; }
   bool guarded_elsewhere() const override { return true; }
   std::string reopen_id() const override { return direct_ ? direct_->reopen_id() : id(); }
-  // Reading needs no privilege; changing, keeping and putting back are the daemon's.
+  // Reading needs no privilege; the daemon changes, records and restores settings.
   std::string foreign_under_load(const std::vector<std::string>& reasons,
                                  std::optional<double> ran_mhz) const override {
     return direct_ ? direct_->foreign_under_load(reasons, ran_mhz) : std::string();
@@ -137,11 +137,11 @@ class HelperControl final : public Control {
     if (connection_->lost()) return kGone;
     return direct_ ? direct_->lost() : std::string();
   }
-  // The daemon reads back what it has set whenever a lease is renewed; one that has ended was put back.
+  // The daemon reads back what it has set whenever a lease is renewed, and restores it when a lease ends.
   ControlResult check(ControlQuantity, double) override {
     return result_of(connection_->call(RenewRequest{device_.key}));
   }
-  // The daemon looks at what is set before it gives a lease.
+  // The daemon checks the settings before it grants a lease.
   std::string foreign_setting() override { return {}; }
   std::vector<RestoreStep> snapshot() override { return {}; }
   ControlResult restore(const RestoreStep&) override {
@@ -172,7 +172,7 @@ class HelperControl final : public Control {
     const auto answer = connection_->call(AcquireRequest{device_.key, command, 0, take_over});
     auto result = result_of(answer);
     if (!result.ok()) return result;
-    // A lease lives as long as we say so, several times within its time: measurements may be long.
+    // The lease is renewed several times within its duration, since measurements may be long.
     const double lifetime = std::max(1.0, std::get<DoneAnswer>(answer).seconds);
     renewer_ = std::thread([this, lifetime] {
       std::unique_lock hold(mutex_);

@@ -49,10 +49,10 @@ namespace {
 constexpr SerialLimits kLimits{kMaxText, kMaxValues, true};
 constexpr FrameKind kRequests{"ETHR", kVersion, kMaxMessage - kFrameHeader, kLimits};
 constexpr FrameKind kAnswers{"ETHA", kVersion, kMaxMessage - kFrameHeader, kLimits};
-/// Limited so that a list of devices stays below kMaxMessage.
+/// Bounds chosen so that a list of devices stays below kMaxMessage.
 constexpr FrameKind kDevices{"ETHA", kVersion, kMaxMessage - kFrameHeader, {128, 60, true}};
 
-/// The message of a packet that is exactly one frame.
+/// Decodes a packet that consists of exactly one frame.
 template <class Message>
 std::optional<Message> decode_packet(const FrameKind& kind, std::string_view bytes, Header& header) {
   try {

@@ -1,10 +1,11 @@
-// The messages between ergotuned and its clients: one frame (base/messages/frames.hpp) per packet of a SOCK_SEQPACKET
+// Messages between ergotuned and its clients: one frame (base/messages/frames.hpp) per packet of a SOCK_SEQPACKET
 // socket.
 //
-// A payload begins with the connection's nonce and a sequence number. The daemon chooses the nonce per connection and
-// sends it with its first message; a client counts its requests from 1. So a message that was recorded on another
-// connection (wrong nonce) or sent again (old number) is refused. The daemon is root and its clients are not: packets,
-// texts and lists are bounded far below what other protocols take, and requests and answers have different magics.
+// A payload begins with the connection's nonce and a sequence number. The daemon chooses a nonce per connection and
+// sends it with its first message; a client counts its requests from 1. A message recorded on another connection (wrong
+// nonce) or sent again (old number) is therefore rejected. The daemon runs as root and its clients do not: packets,
+// strings and lists have much lower limits than in other protocols, and requests and answers have different magic
+// numbers.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +41,8 @@ struct CoreClocksRequest {
 };
 struct AcquireRequest {
   std::string device;
-  std::string command;        ///< for the message that another client gets
-  std::uint32_t seconds = 0;  ///< time to live wished for; the policy's bound holds
+  std::string command;        ///< for the message to other clients
+  std::uint32_t seconds = 0;  ///< requested duration of the lease; limited by the policy
   bool take_over = false;
 };
 struct SetRequest {
@@ -49,7 +50,8 @@ struct SetRequest {
   ControlQuantity quantity = ControlQuantity::core_clock_mhz;
   double value = 0;
 };
-/// Answered with failed, though the lease goes on, where what was set is not set any more.
+/// Extends a lease. The answer has status failed, although the lease continues, if values that the client set have
+/// changed.
 struct RenewRequest {
   std::string device;
 };
@@ -63,7 +65,7 @@ using Request = std::variant<ListRequest, RangeRequest, CoreClocksRequest, Acqui
 struct Hello {};  ///< its header carries the nonce
 struct Device {
   std::string id, key;
-  bool allowed = false;  ///< the policy lets this client use it
+  bool allowed = false;  ///< the policy permits its use by this client
 };
 struct DevicesAnswer {
   std::vector<Device> devices;
@@ -77,14 +79,14 @@ struct ClocksAnswer {
 struct DoneAnswer {
   ControlStatus status = ControlStatus::ok;
   std::string message;
-  double seconds = 0;  ///< acquire and renew: how long the lease lasts from now
+  double seconds = 0;  ///< acquire and renew: remaining duration of the lease
 };
 using Answer = std::variant<Hello, DevicesAnswer, RangeAnswer, ClocksAnswer, DoneAnswer>;
 
 std::string encode(std::uint64_t nonce, std::uint64_t sequence, const Request& request);
 std::string encode(std::uint64_t nonce, std::uint64_t sequence, const Answer& answer);
-/// nullopt for anything that encode() could not have made: wrong magic or version, unknown type, text or list
-/// too long, numbers out of their range (not-a-number included), bytes missing or left over.
+/// Return nullopt for anything that encode() cannot produce: wrong magic number or version, unknown type, string or
+/// list too long, numbers out of range (or NaN), bytes missing or left over.
 std::optional<Request> decode_request(std::string_view bytes, Header& header);
 std::optional<Answer> decode_answer(std::string_view bytes, Header& header);
 

@@ -9,11 +9,11 @@
 namespace ergotune {
 namespace {
 
-/// Readings handed out per second of stream: the integral is exact between them, so more would only cost.
+/// Time in s between reported readings: the integral is exact, so that more readings would not add information.
 constexpr double kReadingInterval = 1e-3;
-/// Two minutes of readings: whoever reads more rarely gets the younger ones, and loses no energy.
+/// Two minutes of readings. If read() is called less often, older readings are dropped, but no energy is lost.
 constexpr std::size_t kMostReadings = 120000;
-/// A stream that is silent for so long (s) has stopped.
+/// Time in s without data after which the stream has stopped.
 constexpr double kSilence = 2;
 
 }  // namespace
@@ -35,7 +35,7 @@ Powersensor::~Powersensor() {
   thread_.join();
   try {
     protocol_->stop(port_);
-  } catch (const Error&) {  // it is gone already
+  } catch (const Error&) {  // ignored: the device has disappeared
   }
 }
 

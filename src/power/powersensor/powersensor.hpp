@@ -1,5 +1,5 @@
-// PowerSensor 3 and 2 (external power meters on a serial line) as energy sensors: a thread of its own reads
-// the stream, puts the samples on the host's clock and integrates; read() gives cumulative joules.
+// PowerSensor 3 and 2 (external power meters on a serial line) as energy sensors. A separate thread reads the stream,
+// converts time stamps to the host's clock and integrates; read() returns cumulative joules.
 #pragma once
 
 #include <atomic>
@@ -15,15 +15,15 @@
 
 namespace ergotune {
 
-/// What tells the two devices apart: their handshake and their stream.
+/// The differences between the two devices: handshake and stream.
 class PowersensorProtocol {
  public:
   virtual ~PowersensorProtocol() = default;
-  /// Reads the configuration and starts the stream. Throws UserError when the device does not answer as it
-  /// should.
+  /// Reads the configuration and starts the stream. Throws UserError if the device does not answer correctly.
   virtual void start(PowersensorPort& port) = 0;
   virtual void stop(PowersensorPort& port) = 0;
-  /// Bytes that arrived at `arrival`: appends (host time, joules since the start) and the times of markers.
+  /// Decodes bytes that arrived at the host time `arrival`; appends (host time, joules since the start) and the host
+  /// times of markers.
   virtual void feed(std::span<const unsigned char> bytes, double arrival, std::vector<Reading>& energy,
                     std::vector<double>& markers) = 0;
 };
@@ -41,9 +41,9 @@ class Powersensor : public Sensor {
   void restart() override;
   std::string last_error() const override;
 
-  /// Asks the device to mark its next frame (PowerSensor 3 only).
+  /// Makes the device mark its next frame (PowerSensor 3 only).
   void mark();
-  /// Host times of the marked frames since the last call.
+  /// Returns the host times of the frames marked since the last call.
   std::vector<double> take_markers();
 
  private:
@@ -52,7 +52,7 @@ class Powersensor : public Sensor {
   SensorInfo info_;
   PowersensorPort port_;
   std::unique_ptr<PowersensorProtocol> protocol_;
-  mutable std::mutex mutex_;  ///< guards what follows, up to the thread
+  mutable std::mutex mutex_;  ///< protects the members up to error_
   std::deque<Reading> readings_;
   std::vector<double> markers_;
   std::string error_;

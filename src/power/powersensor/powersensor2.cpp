@@ -1,4 +1,4 @@
-// PowerSensor 2 (Arduino): five sensors in turn, no time stamps.
+// PowerSensor 2 (Arduino): five sensors in sequence, no time stamps.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -44,7 +44,8 @@ class Powersensor2Protocol : public PowersensorProtocol {
             std::vector<double>&) override {
     samples_.clear();
     decoder_->feed(bytes, samples_);
-    // Bytes come in bursts without time stamps: those of one burst were taken evenly since the last.
+    // Bytes arrive in bursts without time stamps; the samples of a burst are spread evenly over the time since the
+    // previous one.
     const double from = last_arrival_ > 0 ? last_arrival_ : arrival;
     for (std::size_t i = 0; i < samples_.size(); ++i) {
       const double time = from + (arrival - from) * static_cast<double>(i + 1) / static_cast<double>(samples_.size());

@@ -11,10 +11,10 @@
 namespace ergotune {
 namespace {
 
-/// One channel in the device's memory: char type[16], char pair_name[16], float vref, float sensitivity, bool
-/// in_use, packed.
+/// A channel in the device's memory: char type[16], char pair_name[16], float vref, float sensitivity, bool in_use,
+/// packed.
 constexpr std::size_t kRecord = 41;
-constexpr double kAnswerTime = 1;  ///< s; the device itself gives up after 2
+constexpr double kAnswerTime = 1;  ///< s; the device gives up after 2
 
 class Powersensor3Protocol : public PowersensorProtocol {
  public:
@@ -71,7 +71,7 @@ class Powersensor3Protocol : public PowersensorProtocol {
 class Powersensor3Family : public SensorFamily {
  public:
   std::string name() const override { return "powersensor3"; }
-  // Serial lines are never probed: opening one resets some devices, and it may be anything.
+  // Serial lines are not probed: opening one resets some devices, and any device may be connected.
   std::vector<SensorInfo> list(std::vector<std::string>&) override { return {}; }
   std::unique_ptr<Sensor> open(const std::string& id) override {
     const std::size_t colon = id.find(':');
@@ -79,7 +79,7 @@ class Powersensor3Family : public SensorFamily {
   }
   std::vector<std::unique_ptr<Sensor>> for_device(const std::string&, const std::string&, bool,
                                                   std::vector<std::string>&) override {
-    return {};  // only where the user names one: what it is wired to is not known here
+    return {};  // used only if the user names it, since the measured device is unknown
   }
 };
 
@@ -92,7 +92,7 @@ std::unique_ptr<Powersensor> open_powersensor3(const std::string& path) {
   info.kind = SensorKind::cumulative_energy;
   info.scope = SensorScope::gpu;
   info.driver = "powersensor3";
-  info.update_period = 1e-3;  // 20 kHz inside; joules are handed out every millisecond
+  info.update_period = 1e-3;  // 20 kHz internally; joules are reported every millisecond
   return std::make_unique<Powersensor>(info, path, std::make_unique<Powersensor3Protocol>(path));
 }
 

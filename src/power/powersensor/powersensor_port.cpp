@@ -16,7 +16,7 @@
 namespace ergotune {
 
 PowersensorPort::PowersensorPort(const std::string& path) : path_(path) {
-  // non-blocking: opening a line without carrier would wait for ever
+  // non-blocking, since opening a line without carrier would block forever
   descriptor_ = ::open(path.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) {
     const std::string advice = errno == EACCES ? "; be a member of its group (often \"dialout\")" : "";
@@ -33,7 +33,7 @@ PowersensorPort::PowersensorPort(const std::string& path) : path_(path) {
   line.c_cflag = (line.c_cflag & ~static_cast<tcflag_t>(CSIZE | PARENB | CSTOPB | CRTSCTS)) | CS8 | CLOCAL | CREAD;
   line.c_cc[VMIN] = 1;
   line.c_cc[VTIME] = 0;
-  cfsetspeed(&line, B4000000);  // USB ignores it; the older Arduino's bridge takes the fastest
+  cfsetspeed(&line, B4000000);  // USB ignores it; the bridge of older Arduinos uses its highest rate
   if (tcsetattr(descriptor_, TCSANOW, &line) != 0) fail(fmt::format("{}: {}", path, std::strerror(errno)));
   tcflush(descriptor_, TCIFLUSH);
 }

@@ -1,4 +1,4 @@
-// The serial line to a PowerSensor: exclusive, raw, with time-outs.
+// The serial line to a PowerSensor: exclusive, raw, with timeouts.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,20 @@ namespace ergotune {
 
 class PowersensorPort {
  public:
-  /// Opens, locks and configures. Throws UserError when it is missing, not permitted or in use.
+  /// Opens, locks and configures the line. Throws UserError if it does not exist, is not permitted or is in use.
   explicit PowersensorPort(const std::string& path);
   PowersensorPort(const PowersensorPort&) = delete;
   PowersensorPort& operator=(const PowersensorPort&) = delete;
   ~PowersensorPort();
 
-  /// Reads what is there, waiting at most `seconds` for the first byte. 0: nothing came. Throws Error when
-  /// the device has gone.
+  /// Reads the available bytes, and waits at most `seconds` for the first one. Returns 0 on timeout. Throws Error if
+  /// the device has disappeared.
   std::size_t read_some(std::span<unsigned char> out, double seconds);
-  /// Reads exactly; false after `seconds` without all of it.
+  /// Fills `out`; returns false if that takes longer than `seconds`.
   bool read_exactly(std::span<unsigned char> out, double seconds);
   void write(std::span<const unsigned char> bytes);
   void write(char byte);
-  /// Reads and drops until the line is quiet for `seconds`.
+  /// Discards input until none has arrived for `seconds`.
   void drain(double seconds);
 
  private:

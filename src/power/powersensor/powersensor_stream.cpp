@@ -10,10 +10,10 @@ void Powersensor3Decoder::feed(std::span<const unsigned char> bytes, std::vector
       if (byte & 0x80)
         first_ = byte;
       else
-        ++dropped_bytes_;  // a second byte whose first was lost
+        ++dropped_bytes_;  // a second byte whose first one was lost
       continue;
     }
-    if (byte & 0x80) {  // two first bytes: the second of the former was lost
+    if (byte & 0x80) {  // two first bytes in a row: the second byte of the first item was lost
       ++dropped_bytes_;
       first_ = byte;
       continue;

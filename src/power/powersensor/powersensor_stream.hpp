@@ -1,5 +1,5 @@
-// The byte streams of PowerSensor 3 and 2 turned into power samples: pure, so that lost bytes, split reads
-// and wraps are tested byte by byte.
+// Decoders that convert the byte streams of PowerSensor 3 and 2 to power samples. They are pure, so that lost bytes,
+// split reads and wraps can be tested.
 #pragma once
 
 #include <array>
@@ -10,30 +10,30 @@
 
 namespace ergotune {
 
-/// One channel as the device's memory describes it.
+/// Configuration of a channel, as stored in the device's memory.
 struct PowersensorChannel {
   float reference = 0;    ///< V
   float sensitivity = 1;  ///< V/A or V/V
   bool in_use = false;
 };
 
-/// PowerSensor 3: 8 channels in 4 pairs (even current, odd voltage), 20 000 frames a second of two-byte items
-/// "1 iii hhhh" "0 m llllll": a time stamp (id 7 with m: low 10 bits of the device's microseconds), then the
-/// channels.
+/// PowerSensor 3: 8 channels in 4 pairs (even: current, odd: voltage), 20 000 frames per second of two-byte items "1
+/// iii hhhh" "0 m llllll". A frame is a time stamp (id 7 with m: low 10 bits of the device's microseconds), followed by
+/// the channels.
 class Powersensor3Decoder {
  public:
   using Channels = std::array<PowersensorChannel, 8>;
   struct Sample {
-    double device_seconds = 0;  ///< since the first frame, on the device's clock
-    double watts = 0;           ///< sum over the pairs in use
+    double device_seconds = 0;  ///< time on the device's clock since the first frame
+    double watts = 0;           ///< sum over the pairs that are in use
     bool marker = false;
   };
   explicit Powersensor3Decoder(const Channels& channels) : channels_(channels) {}
 
-  /// Takes bytes as they come, in pieces of any size; appends complete samples. Gaps longer than the stamp's
-  /// 1024 us are short by whole wraps: ClockAnchor makes them good.
+  /// Decodes bytes in pieces of any size; appends complete samples. After a gap longer than the 1024 us of a time
+  /// stamp, device time is too short by whole wraps; ClockAnchor corrects this.
   void feed(std::span<const unsigned char> bytes, std::vector<Sample>& out);
-  /// Bytes dropped to find the stream again.
+  /// Number of bytes dropped for resynchronisation.
   std::size_t dropped_bytes() const { return dropped_bytes_; }
 
  private:
@@ -43,23 +43,23 @@ class Powersensor3Decoder {
   Channels channels_;
   std::optional<unsigned char> first_;
   bool in_frame_ = false, marker_ = false;
-  unsigned seen_ = 0;  ///< bit per channel
+  unsigned seen_ = 0;  ///< one bit per channel
   std::array<unsigned, 8> levels_{};
   std::optional<unsigned> stamp_;
   std::int64_t microseconds_ = 0;
   std::size_t dropped_bytes_ = 0;
 };
 
-/// A device's clock on the host's axis. The device spaces its samples, the host says where they lie: bytes
-/// can only arrive late, so the smallest delay seen in a while is the nearest. What the device's clock misses
-/// (drift, whole wraps in a gap of lost bytes) shows as a delay that stays, and is taken up.
+/// Converts a device's clock to the host's time axis. The device determines the distances of samples, the host their
+/// position: bytes can only arrive late, so the smallest delay within a window is the best estimate. Errors of the
+/// device's clock (drift, whole wraps during a gap) appear as a persistent delay, which is corrected.
 class ClockAnchor {
  public:
-  /// The host time (s) of a sample that arrived at `arrival`.
+  /// Returns the host time in s of a sample that arrived at `arrival`.
   double host_time(double device_seconds, double arrival);
 
  private:
-  static constexpr double kWindow = 0.25;  ///< s: many reads, so that one of them is prompt
+  static constexpr double kWindow = 0.25;  ///< s; includes many reads, one of which is likely prompt
   bool started_ = false;
   double offset_ = 0, least_ = 0, window_end_ = 0;
   bool first_window_ = true;
@@ -91,7 +91,7 @@ class Powersensor2Decoder {
   std::size_t dropped_bytes_ = 0;
 };
 
-/// Watts over time to joules, by trapezoids; samples before the last one are ignored.
+/// Integrates power to energy in J by the trapezoidal rule; samples older than the latest one are ignored.
 class EnergyIntegral {
  public:
   void add(double seconds, double watts) {

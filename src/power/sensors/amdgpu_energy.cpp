@@ -16,7 +16,7 @@ namespace {
 
 std::filesystem::path metrics_file(const DrmDevice& card) { return card.device / "gpu_metrics"; }
 
-/// s since the machine was started, its sleep included.
+/// s since the machine was started, including suspended time.
 double boot_seconds() {
   timespec now{};
   ::clock_gettime(CLOCK_BOOTTIME, &now);
@@ -44,11 +44,12 @@ class AmdgpuEnergy final : public SysfsSensor {
     }
     last_ = joules;
     double time = 0.5 * (before + after);
-    // The driver keeps a table for a millisecond, and says when it took it. Some firmware says something else.
+    // The driver caches a table for a millisecond and reports its time. Some firmware reports implausible times, which
+    // are ignored.
     if (metrics->taken)
       if (const double taken = *metrics->taken - ahead_of_host(boot_seconds); taken > before - 0.05 && taken < after)
         time = taken;
-    // only the gain of a calibration holds for a counter
+    // a counter has a gain but no offset
     out.push_back({time, info_.gain * joules});
     return ReadStatus::ok;
   }
@@ -62,7 +63,7 @@ struct Throttler {
   int bit;
   const char* reason;
 };
-/// What throttle_status calls by its bits, in order: from each bit on, to the next.
+/// Meaning of the bits of throttle_status: from each listed bit up to the next.
 constexpr auto kThrottlers = std::to_array<Throttler>(
     {{0, "power_cap"}, {16, "current_limit"}, {32, "thermal"}, {46, "hardware_slowdown"}, {48, "other"}});
 
@@ -115,7 +116,7 @@ std::vector<SensorInfo> list_amdgpu_energy(const Sysfs& sysfs, std::vector<std::
       info.pci_address = card.pci_address;
       info.driver = "amdgpu";
       info.unit_step = 1.0 / 65536;
-      info.update_period = 1e-3;  // firmware's; the driver hands out a table for as long
+      info.update_period = 1e-3;  // of the firmware; the driver caches a table as long
       found.push_back(std::move(info));
     }
   }
@@ -134,7 +135,7 @@ void AmdgpuThrottle::note(const GpuMetrics& metrics, DeviceState& state) {
   const auto last = std::exchange(last_, metrics.residency);
   if (!last || !metrics.residency) return;
   const ThrottleResidency& now = *metrics.residency;
-  const std::uint32_t cycles = now.cycles - last->cycles;  // they wrap
+  const std::uint32_t cycles = now.cycles - last->cycles;  // correct across wraps
   if (cycles == 0) return;
   double most = 0;
   const auto held = [&](std::uint32_t to, std::uint32_t from, const char* reason) {

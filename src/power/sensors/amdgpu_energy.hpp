@@ -1,4 +1,4 @@
-// The energy counter of an AMD GPU, and what else its gpu_metrics file tells.
+// The energy counter of an AMD GPU, and other data from its gpu_metrics file.
 #pragma once
 
 #include <memory>
@@ -12,17 +12,17 @@
 
 namespace ergotune {
 
-/// nullopt, and why in `reason`, where the card has no such file or it cannot be read.
+/// Returns nullopt and sets `reason` if the device has no such file or if it cannot be read.
 std::optional<GpuMetrics> read_gpu_metrics(const Sysfs& sysfs, const DrmDevice& card, std::string& reason);
 
-/// The counters that work, as "amdgpu:card0/energy"; `notes` says of each card with a gpu_metrics file that gives none
-/// why.
+/// Returns the usable counters, as "amdgpu:card0/energy". For each device whose gpu_metrics file has no usable counter,
+/// adds the reason to `notes`.
 std::vector<SensorInfo> list_amdgpu_energy(const Sysfs& sysfs, std::vector<std::string>& notes);
-/// `info` is one of those, and `card` its card.
+/// Opens a sensor; `info` is an element of list_amdgpu_energy(), and `card` its device.
 std::unique_ptr<Sensor> open_amdgpu_energy(const Sysfs& sysfs, const SensorInfo& info, const DrmDevice& card);
 
-/// Why the clocks of a card are low, and for how much of the time since it was asked last, as its firmware counts or
-/// says it.
+/// Determines why the clocks of a device are reduced, and for which share of the time since the last call, from the
+/// firmware's counters or status.
 class AmdgpuThrottle {
  public:
   void note(const GpuMetrics& metrics, DeviceState& state);

@@ -1,4 +1,4 @@
-// AMD GPUs through the amdgpu driver's files: power and the GPU's state in hwmon, energy in gpu_metrics.
+// AMD GPUs through the amdgpu driver's files: power and state of the GPU in hwmon, energy in gpu_metrics.
 #include <fmt/format.h>
 
 #include "base/pci_address.hpp"
@@ -8,7 +8,7 @@
 namespace ergotune {
 namespace {
 
-/// One whose power can be read.
+/// A device whose power can be read.
 struct Card : DrmDevice {
   std::filesystem::path hwmon;
   std::string power_file;  ///< power1_average or power1_input
@@ -38,7 +38,7 @@ class AmdgpuSensor : public SysfsSensor {
   ReadStatus read(std::vector<Reading>& out) override {
     const double before = host_seconds();
     const auto microwatts = sysfs_.read_integer(file_);
-    // a GPU asleep answers EPERM or 0: neither is a power
+    // a sleeping GPU returns EPERM or 0, neither of which is a power
     if (!microwatts || *microwatts <= 0) return fail(fmt::format("{} gives no power", file_.string()));
     out.push_back({0.5 * (before + host_seconds()), corrected(static_cast<double>(*microwatts) * 1e-6)});
     return ReadStatus::ok;
@@ -59,7 +59,7 @@ class AmdgpuMonitor : public DeviceMonitor {
     state.core_voltage_v = scaled("in0_input", 1e-3);
     state.power_w = scaled(card_.power_file.c_str(), 1e-6);
     state.power_limit_w = scaled("power1_cap", 1e-6);
-    // Firmware that counts or says why the clock is low knows best; else a power at its cap says it.
+    // The firmware's reasons for a low clock are preferred; otherwise a power at the limit is taken as the reason.
     std::string ignored;
     if (const auto metrics = read_gpu_metrics(sysfs_, card_, ignored)) {
       if (!state.core_clock_mhz) state.core_clock_mhz = metrics->core_clock_mhz;
@@ -86,14 +86,15 @@ SensorInfo describe(const Card& card) {
   SensorInfo info;
   info.id = "amdgpu:" + card.name;
   info.name = "amdgpu " + card.name + " " + card.power_file;
-  // the firmware averages over a time that differs by generation
+  // the firmware's averaging time depends on the generation
   info.kind = card.power_file == "power1_average" ? SensorKind::windowed_power : SensorKind::instantaneous_power;
   info.scope = SensorScope::gpu;
   info.pci_address = card.pci_address;
   info.driver = "amdgpu";
   info.unit_step = 1e-6;
   if (info.kind == SensorKind::windowed_power) {
-    // Until calibration finds it: longer than any that is known. Too long a window costs time, too short a one truth.
+    // Longer than all known windows, until calibration determines it. A window that is too long costs time; one that is
+    // too short costs accuracy.
     info.window = 1.0;
     info.update_period = 0.1;
   }
@@ -108,7 +109,7 @@ class AmdgpuFamily : public SensorFamily {
     std::vector<SensorInfo> found;
     const auto energy = list_amdgpu_energy(sysfs_, notes);
     for (const auto& card : find_drm_devices(sysfs_)) found.push_back(describe(card));
-    found.insert(found.begin(), energy.begin(), energy.end());  // the best first
+    found.insert(found.begin(), energy.begin(), energy.end());  // best first
     if (found.empty()) notes.push_back(fmt::format("amdgpu: no GPU with a power or energy reading below {}", kDrm));
     return found;
   }

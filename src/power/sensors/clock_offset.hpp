@@ -1,4 +1,4 @@
-// How far another clock is ahead of the host's.
+// Measures the offset of another clock from the host's clock.
 #pragma once
 
 #include <cmath>
@@ -7,8 +7,8 @@
 
 namespace ergotune {
 
-/// s, from the least disturbed of a few looks: a process may lose the processor between reading one clock and the
-/// other, and every reading would be misplaced by that much.
+/// Returns the offset in s from the least disturbed of five comparisons. A process may be preempted between reading the
+/// two clocks, which would shift every reading by that time.
 template <class Clock>
 double ahead_of_host(Clock clock) {
   double offset = 0, narrowest = INFINITY;

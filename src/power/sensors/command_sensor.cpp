@@ -1,4 +1,4 @@
-// Any program that prints time and watts as a sensor: "command:PROGRAM ARGUMENTS".
+// Uses any program that prints time and watts as a sensor: "command:PROGRAM ARGUMENTS".
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -43,7 +43,7 @@ std::optional<CommandLine> parse_command_line(std::string_view line) {
 namespace {
 
 constexpr std::string_view kPrefix = "command:";
-/// s between the end of a program's output and its own.
+/// Time in s between the end of a program's output and its exit.
 constexpr double kPatience = 0.1;
 
 class CommandSensor : public Sensor {
@@ -76,13 +76,13 @@ class CommandSensor : public Sensor {
     for (std::size_t end; (end = pending_.find('\n', begin)) != std::string::npos; begin = end + 1)
       take(std::string_view(pending_).substr(begin, end - begin), now, lines);
     pending_.erase(0, begin);
-    // Lines that arrive together were printed at different times: place them by the youngest.
+    // Lines that arrive together were printed at different times; they are placed relative to the last one.
     for (const auto& line : lines)
       out.push_back({line.time ? *line.time + offset_ : now, info_.gain * line.watts + info_.offset});
     if (out.size() > before) return ReadStatus::ok;
     if (!ended) return ReadStatus::no_new_data;
     if (!ended_) error_ = why_ended() + (error_.empty() ? "" : "; " + error_);
-    ended_ = true;  // said once, however often it is asked
+    ended_ = true;  // reported only once
     return ReadStatus::failed;
   }
 
@@ -111,7 +111,7 @@ class CommandSensor : public Sensor {
     const pid_t group = child_ ? child_->pid() : 0;
     const auto status = child_ ? child_->wait(kPatience) : std::nullopt;
     if (!status) return "the sensor program has closed its output";
-    ::kill(-group, SIGKILL);  // what it left in the background
+    ::kill(-group, SIGKILL);  // processes that it left in the background
     child_.reset();
     if (WIFSIGNALED(*status)) return fmt::format("the sensor program was ended by signal {}", WTERMSIG(*status));
     const int code = WEXITSTATUS(*status);
@@ -130,8 +130,8 @@ class CommandSensor : public Sensor {
       return;
     }
     if (parsed->time) {
-      // Its clock may be ours, the wall's, or its own; lines can only come late, so the smallest delay is the
-      // nearest.
+      // The program may use the host's monotonic clock, the wall clock, or its own; lines can only arrive late, so the
+      // smallest delay is the best estimate.
       const double delay = now - *parsed->time;
       if (!axis_known_) {
         axis_known_ = true;
@@ -140,7 +140,7 @@ class CommandSensor : public Sensor {
         axis_fixed_ = std::abs(delay) < 5 || axis_wall_;
         offset_ = axis_fixed_ ? 0 : delay;
       }
-      if (axis_wall_) offset_ = now - wall_seconds();  // anew: it may be set meanwhile
+      if (axis_wall_) offset_ = now - wall_seconds();  // updated, since the wall clock may be changed
       if (!axis_fixed_) offset_ = std::min(offset_, delay);
     }
     lines.push_back(*parsed);
@@ -165,7 +165,7 @@ class CommandFamily : public SensorFamily {
   }
   std::vector<std::unique_ptr<Sensor>> for_device(const std::string&, const std::string&, bool,
                                                   std::vector<std::string>&) override {
-    return {};  // only ever where the user names one
+    return {};  // used only if the user names it
   }
 };
 

@@ -1,4 +1,4 @@
-// What a command sensor's program prints.
+// Parses the output of a command sensor's program.
 #pragma once
 
 #include <optional>
@@ -6,13 +6,12 @@
 
 namespace ergotune {
 
-/// One line: "seconds watts" (the program's own clock, the wall clock, or CLOCK_MONOTONIC) or "watts" alone.
+/// One line: "seconds watts" (time on the program's own clock, the wall clock or CLOCK_MONOTONIC), or "watts".
 struct CommandLine {
   std::optional<double> time;
   double watts = 0;
 };
-/// Separators are blanks, tabs, commas or semicolons; "W" after the number is fine. nullopt when it is
-/// something else.
+/// Accepts blanks, tabs, commas and semicolons as separators, and "W" after the number. Returns nullopt for other text.
 std::optional<CommandLine> parse_command_line(std::string_view line);
 
 }  // namespace ergotune

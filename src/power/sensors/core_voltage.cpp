@@ -10,7 +10,7 @@
 namespace ergotune {
 namespace {
 
-/// s; nvidia-smi may hang on a GPU that is lost.
+/// s; nvidia-smi may block if a GPU is lost
 constexpr double kPatience = 3;
 
 std::optional<double> from_nvidia_smi(const std::string& uuid) {
@@ -23,11 +23,11 @@ std::optional<double> from_nvidia_smi(const std::string& uuid) {
     const ProcessResult result = run_process({program, "-i", uuid, "-q", "-d", "VOLTAGE"}, options);
     return result.ok() ? voltage_in(result.out) : std::nullopt;
   } catch (const Error&) {
-    return std::nullopt;  // there is no such program
+    return std::nullopt;  // the program does not exist
   }
 }
 
-/// A regulator named after the GPU's supply: "vdd-gpu", "vdd_gpu_soc". uV.
+/// Reads a regulator named after the GPU's supply: "vdd-gpu", "vdd_gpu_soc"; uV.
 std::optional<double> from_regulators() {
   const Sysfs sysfs = Sysfs::from_environment();
   const std::filesystem::path folder = "/sys/class/regulator";

@@ -1,10 +1,10 @@
-// Energy counters of 32 bits begin again at 0.
+// Extends 32-bit energy counters, which wrap to 0.
 #pragma once
 
 namespace ergotune {
 
-/// Continues a counter over its wraps. A step back is one where the energy that it would mean is possible in the time
-/// since the last reading; another step back (the driver restarted) is left as it is.
+/// Continues a counter across wraps. A decrease is a wrap if the implied energy is possible in the time since the last
+/// reading; any other decrease (restart of the driver) is passed on.
 class CounterWrap {
  public:
   /// `unit`: J of one count.

@@ -11,9 +11,9 @@ namespace ergotune {
 namespace {
 
 constexpr double kEnergyUnit = 1.0 / 65536;  // J
-constexpr std::size_t kNone = 0;             // no field lies in the header
+constexpr std::size_t kNone = 0;             // offset 0 is in the header and means that there is no such field
 
-/// Where the fields of a layout lie, and how long its table is at least: partitions may follow.
+/// Offsets of the fields of a layout, and its minimum size (partitions may follow).
 struct Layout {
   int format, content;
   std::size_t bytes;
@@ -60,7 +60,7 @@ constexpr auto kLayouts = std::to_array<Layout>({
      .residency = 32},
 });
 
-/// A number of the table; nullopt where the GPU does not fill it.
+/// Returns a number of the table; nullopt if the GPU does not fill it.
 template <class T>
 std::optional<T> field(std::string_view bytes, std::size_t offset) {
   T value;

@@ -19,7 +19,7 @@ std::optional<IdlePower> calibrated_idle_power(const SensorInfo& info) {
                          (found.at("high").get<double>() - found.at("low").get<double>()) / (2 * 1.96)};
     if (idle.watts > 0 && idle.standard_error >= 0) return idle;
   } catch (const nlohmann::json::exception&) {
-    // a calibration of a sensor that did not show it
+    // the calibration did not determine idle power
   }
   return std::nullopt;
 }

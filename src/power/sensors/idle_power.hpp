@@ -1,4 +1,4 @@
-// What a GPU uses when nothing runs, as its calibration found it.
+// The idle power of a GPU, from its calibration.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace ergotune {
 struct IdlePower {
   double watts = 0, standard_error = 0;
 };
-/// From the stored calibration of the sensor's GPU under its driver; nullopt where there is none.
+/// Returns the value stored for the sensor's GPU and driver; nullopt if there is none.
 std::optional<IdlePower> calibrated_idle_power(const SensorInfo& info);
 
 }  // namespace ergotune

@@ -35,8 +35,8 @@ std::string name_of(Role role) {
   return {};
 }
 
-/// What is known of a GPU's generation before it has been calibrated. Windows differ from GPU to GPU,
-/// so these are only where to start.
+/// Properties known for a GPU's generation before calibration. Windows differ between GPUs, so these are only initial
+/// values.
 SensorInfo known_semantics(const Library& library, const NvmlDevice& gpu, Role role) {
   SensorInfo info;
   info.id = fmt::format("nvml:{}/{}", gpu.index, name_of(role));
@@ -45,7 +45,7 @@ SensorInfo known_semantics(const Library& library, const NvmlDevice& gpu, Role r
   info.pci_address = gpu.pci_address;
   info.driver = library.driver_version();
   const bool sleeps = gpu.architecture == nvml::kHopper || gpu.name.find("A100") != std::string::npos;
-  // Measured on an H100, docs/measurements; of other generations nothing is known before a calibration.
+  // Measured on an H100 (docs/measurements); unknown for other generations before calibration.
   if (gpu.architecture == nvml::kHopper) info.repeatability = 0.009;
   const bool quick = gpu.architecture == nvml::kPascal || gpu.architecture == nvml::kVolta;
   switch (role) {
@@ -67,7 +67,7 @@ SensorInfo known_semantics(const Library& library, const NvmlDevice& gpu, Role r
       if (gpu.architecture != 0 && gpu.architecture <= nvml::kMaxwell) {
         info.kind = SensorKind::exponential_power;
         info.update_period = 0.015;
-        info.window = 0.83;  // K20c in Guerreiro et al. (2015); calibration fits the GPU's own
+        info.window = 0.83;  // K20c in Guerreiro et al. (2015); calibration determines it per GPU
       } else {
         info.kind = SensorKind::windowed_power;
         info.update_period = quick ? 0.02 : 0.1;
@@ -82,8 +82,8 @@ SensorInfo known_semantics(const Library& library, const NvmlDevice& gpu, Role r
       info.window = 1.0;
       break;
   }
-  // A GPU that works draws more than the least, less than thrice its highest limit, and never the same to the
-  // milliwatt.
+  // A GPU in operation draws more than the minimum, less than three times its highest limit, and never exactly the same
+  // power to the milliwatt.
   unsigned low{}, high{};
   info.least_power = 0.1;
   info.most_power = 5000;
@@ -96,7 +96,7 @@ SensorInfo known_semantics(const Library& library, const NvmlDevice& gpu, Role r
   return info;
 }
 
-/// Common to the four: who it is, and failures in words.
+/// Base of the four sensors: identity and messages of failures.
 class NvmlSensor : public Sensor {
  public:
   NvmlSensor(std::shared_ptr<const Library> library, const NvmlDevice& gpu, SensorInfo info)
@@ -117,22 +117,22 @@ class NvmlSensor : public Sensor {
     return ReadStatus::not_supported;
   }
   double corrected(double value) const { return info_.gain * value + info_.offset; }
-  /// False, with words, for what no GPU can draw or for a value of a type that is no power's.
+  /// Returns false and sets the message if no GPU can draw this power, or if the value has a type that power never has.
   bool plausible(double watts, unsigned type) {
     constexpr unsigned kUnsignedShort = 6;
     if (type >= kUnsignedShort) {
       error_ = fmt::format("the GPU gives its power as a value of type {}, which holds none", type);
       return false;
     }
-    // Not-a-number is in no range.
+    // NaN fails both comparisons.
     if (watts >= info_.least_power && watts <= info_.most_power) return true;
     error_ = fmt::format("the GPU reads {:.3g} W, which {}", watts,
                          watts > info_.most_power ? "is far above any limit of its" : "no GPU in operation draws");
     return false;
   }
 
-  /// A call that took so much longer than others lost the processor on its way: the time of its reading is unknown. It
-  /// counts as no reading; one that is always slow counts.
+  /// True if a call took much longer than others, because the thread was preempted: the time of its reading is unknown,
+  /// and it is dropped. Calls that are always slow are accepted.
   bool came_late(double seconds) {
     quickest_ = std::min(quickest_, seconds);
     return seconds > 2e-3 + 5 * quickest_;
@@ -147,7 +147,7 @@ class NvmlSensor : public Sensor {
   double quickest_ = INFINITY;  ///< s
 };
 
-/// The total energy since the driver was loaded, in mJ; refreshed in ticks.
+/// Total energy since the driver was loaded, in mJ; updated in ticks.
 class EnergyCounter : public NvmlSensor {
  public:
   using NvmlSensor::NvmlSensor;
@@ -159,8 +159,7 @@ class EnergyCounter : public NvmlSensor {
     const double after = host_seconds();
     if (code != nvml::kOk) return failure((*library_)->total_energy.symbol(), code);
     if (came_late(after - before)) return ReadStatus::no_new_data;
-    // The offset of a power calibration (W) has no meaning for a counter's absolute value; only the gain
-    // holds.
+    // The offset of a power calibration (W) does not apply to a counter; only the gain does.
     const double time = 0.5 * (before + after);
     out.push_back({time, info_.gain * wrap_.continued(kUnit * static_cast<double>(millijoules), time)});
     return ReadStatus::ok;
@@ -171,7 +170,7 @@ class EnergyCounter : public NvmlSensor {
   CounterWrap wrap_{kUnit};
 };
 
-/// The driver's own buffer of power samples, with wall-clock time stamps.
+/// The driver's buffer of power samples, which have wall-clock time stamps.
 class SampleBuffer : public NvmlSensor {
  public:
   using NvmlSensor::NvmlSensor;
@@ -180,13 +179,13 @@ class SampleBuffer : public NvmlSensor {
     if (code == nvml::kNotFound) return ReadStatus::no_new_data;
     if (code == nvml::kFunctionNotFound) return missing((*library_)->samples.symbol());
     if (code != nvml::kOk) return failure((*library_)->samples.symbol(), code);
-    const double offset = ahead_of_host(wall_seconds);  // the buffer's stamps are the wall clock's
+    const double offset = ahead_of_host(wall_seconds);  // time stamps of the buffer are wall-clock times
     bool any = false, refused = false;
     for (const auto& sample : buffer_) {
       if (sample.time <= last_) continue;
       last_ = sample.time;
       const double watts = 1e-3 * nvml::number(sample.value, type_);
-      if (!plausible(watts, type_)) {  // an empty slot of the buffer, or none of its values
+      if (!plausible(watts, type_)) {  // an empty entry of the buffer, or an invalid value
         refused = true;
         continue;
       }
@@ -222,7 +221,7 @@ class SampleBuffer : public NvmlSensor {
   std::vector<nvml::Sample> buffer_;
 };
 
-/// A power field (185 average, 186 instant), or nvmlDeviceGetPowerUsage where a GPU has no fields.
+/// A power field (185 average, 186 instant), or nvmlDeviceGetPowerUsage if the GPU has no such fields.
 class PowerValue : public NvmlSensor {
  public:
   PowerValue(std::shared_ptr<const Library> library, const NvmlDevice& gpu, SensorInfo info, std::uint32_t field)
@@ -237,7 +236,7 @@ class PowerValue : public NvmlSensor {
       value.field = field_;
       if (const int code = (*library_)->field_values(gpu_.handle, 1, &value); code != nvml::kOk)
         return failure((*library_)->field_values.symbol(), code);
-      // The call succeeds even where the field does not exist: only the field's own code tells.
+      // The call succeeds even if the field does not exist; the field's return code must be checked.
       if (value.result != nvml::kOk) return failure(fmt::format("NVML field {}", field_).c_str(), value.result);
       watts = 1e-3 * nvml::number(value.value, value.type);
       type = value.type;
@@ -267,7 +266,7 @@ std::unique_ptr<Sensor> make(const std::shared_ptr<const Library>& library, cons
     case Role::samples:
       return std::make_unique<SampleBuffer>(library, gpu, std::move(info));
     case Role::instant: {
-      // Before Ampere the plain power call is not averaged over a second, and the field does not exist.
+      // Before Ampere, nvmlDeviceGetPowerUsage is not averaged over a second, and the field does not exist.
       const bool has_field = gpu.architecture == 0 || gpu.architecture >= nvml::kAmpere;
       return std::make_unique<PowerValue>(library, gpu, std::move(info), has_field ? nvml::kFieldPowerInstant : 0);
     }
@@ -281,7 +280,7 @@ std::unique_ptr<Sensor> make(const std::shared_ptr<const Library>& library, cons
   return nullptr;
 }
 
-/// True when it answers now; says why not otherwise.
+/// True if the sensor delivers a value now; otherwise adds the reason to `notes`.
 bool answers(Sensor& sensor, std::vector<std::string>& notes) {
   std::vector<Reading> probe;
   const ReadStatus status = sensor.read(probe);

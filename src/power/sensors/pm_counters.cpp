@@ -1,4 +1,4 @@
-// Cray's pm_counters: power and energy of a node and its parts, refreshed ten times a second.
+// Cray's pm_counters: power and energy of a node and its parts, updated ten times per second.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -13,10 +13,10 @@ namespace {
 constexpr std::string_view kFolder = "/sys/cray/pm_counters";
 constexpr int kTries = 5;
 
-/// "<number> J" or "<number> W", then on newer systems "<time> us".
+/// A line of a counter file: "<number> J" or "<number> W", on newer systems followed by "<time> us".
 struct Line {
   double value = 0;
-  std::optional<double> time;  ///< s since the epoch
+  std::optional<double> time;  ///< s since the Unix epoch
 };
 
 std::optional<Line> parse_line(const std::string& text, const char* unit) {
@@ -37,7 +37,7 @@ class PmCountersSensor : public SysfsSensor {
   ReadStatus read(std::vector<Reading>& out) override {
     const std::filesystem::path folder(kFolder);
     for (int i = 0; i < kTries; ++i) {
-      // freshness counts the scans: the same before and after means that all was read within one
+      // "freshness" counts updates: equal values before and after mean that all was read within one update
       const auto before = sysfs_.read(folder / "freshness");
       if (before && last_freshness_ == before) return ReadStatus::no_new_data;
       const auto text = sysfs_.read(file_);
@@ -47,14 +47,14 @@ class PmCountersSensor : public SysfsSensor {
       if (sysfs_.read(folder / "freshness") != before) continue;
       const auto line = parse_line(*text, "J");
       if (!line) return fail(fmt::format("{} contains \"{}\", not joules", file_.string(), *text));
-      if (!before && last_ && line->value == *last_) return ReadStatus::no_new_data;  // no freshness file
+      if (!before && last_ && line->value == *last_) return ReadStatus::no_new_data;  // there is no freshness file
       last_freshness_ = before;
       if (last_ && line->value < *last_) {
         last_ = line->value;
         return fail("the energy counter went backwards: the node controller has restarted");
       }
       last_ = line->value;
-      // its time stamp where it is one of this clock; a reading cannot be older than some scans
+      // the counter's time stamp, if it is from the same clock; a reading cannot be older than a few updates
       double time = now;
       if (line->time && std::abs(wall - *line->time) < 1) time = std::min(now, now - (wall - *line->time));
       out.push_back({time, corrected(line->value)});
@@ -117,7 +117,7 @@ class PmCountersFamily : public SensorFamily {
     }
     if (is_cpu && cpu) sensors.push_back(open("pm_counters:cpu"));
     if (!is_cpu && accelerators.size() == 1) sensors.push_back(open(accelerators[0]));
-    // accelN carries neither UUID nor PCI address: which of several is this device, is unknown
+    // accelN has neither UUID nor PCI address, so that with several accelerators it is unknown which one is this device
     if (!is_cpu && accelerators.size() > 1)
       notes.push_back(
           fmt::format("pm_counters: {} accelerators, which nothing ties to a device; name the right one, "

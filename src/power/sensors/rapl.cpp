@@ -1,4 +1,4 @@
-// Intel's and AMD's running average power limit: energy counters of CPU packages below /sys/class/powercap.
+// RAPL (running average power limit) of Intel and AMD: energy counters of CPU packages below /sys/class/powercap.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace ergotune {
 namespace {
 
 constexpr std::string_view kPowercap = "/sys/class/powercap";
-/// A package drawing this much cannot go unseen through a whole range between two reads; W.
+/// Upper bound of a package's power in W, which limits the time between two reads in which a counter may wrap.
 constexpr double kMostPower = 1000;
 
 struct Zone {
@@ -19,12 +19,12 @@ struct Zone {
   bool is_package;
 };
 
-/// intel-rapl:N are packages (and psys), intel-rapl:N:M their parts. AMD's counters appear under the same
+/// Finds the zones: intel-rapl:N are packages (and psys), intel-rapl:N:M are their parts. AMD's counters have the same
 /// names.
 std::vector<Zone> find_zones(const Sysfs& sysfs) {
   std::vector<Zone> zones;
   for (const auto& entry : sysfs.list(kPowercap)) {
-    if (!entry.starts_with("intel-rapl:")) continue;  // not intel-rapl-mmio: the same counters once more
+    if (!entry.starts_with("intel-rapl:")) continue;  // skips intel-rapl-mmio, which are the same counters
     const auto folder = std::filesystem::path(kPowercap) / entry;
     const auto name = sysfs.read(folder / "name");
     if (!name || !sysfs.exists(folder / "energy_uj")) continue;
@@ -36,14 +36,15 @@ std::vector<Zone> find_zones(const Sysfs& sysfs) {
   return zones;
 }
 
-/// A counter whose wraps are made good.
+/// A counter that is continued across wraps.
 class Counter {
  public:
   Counter(const Sysfs& sysfs, const Zone& zone)
       : file_(zone.folder / "energy_uj"),
         range_(static_cast<double>(sysfs.read_integer(zone.folder / "max_energy_range_uj").value_or(0)) * 1e-6) {}
 
-  /// Joules since the first read; nullopt with `why` when the file gives none or too long went by.
+  /// Returns joules since the first read; nullopt with the reason in `why` if the file has no value or if too much time
+  /// has passed.
   std::optional<double> read(const Sysfs& sysfs, double now, std::string& why) {
     const auto microjoules = sysfs.read_integer(file_);
     if (!microjoules || *microjoules < 0) {
@@ -113,7 +114,7 @@ SensorInfo describe(const std::string& id, const std::string& name) {
   info.kind = SensorKind::cumulative_energy;
   info.scope = SensorScope::package;
   info.driver = "powercap";
-  info.unit_step = 6.1e-5;    // the usual unit, 2^-14 J; calibration finds the GPU's
+  info.unit_step = 6.1e-5;    // the usual unit, 2^-14 J; calibration determines it per CPU
   info.update_period = 1e-3;  // Intel SDM vol. 3B, 14.9
   return info;
 }
@@ -146,7 +147,7 @@ class RaplFamily : public SensorFamily {
   std::vector<std::unique_ptr<Sensor>> for_device(const std::string&, const std::string&, bool is_cpu,
                                                   std::vector<std::string>& notes) override {
     std::vector<std::unique_ptr<Sensor>> sensors;
-    // not for a GPU: what its package draws says nothing of a kernel
+    // not for a GPU, since the power of the CPU package does not include it
     if (is_cpu && !list(notes).empty()) sensors.push_back(open("rapl"));
     return sensors;
   }

@@ -11,10 +11,10 @@ namespace {
 
 std::string family_of(const SensorInfo& info) { return info.id.substr(0, info.id.find(':')); }
 
-/// Memory has a RAPL domain of its own, beside that of its package.
+/// True for a RAPL memory domain, which is not part of its package.
 bool is_rapl_memory(const SensorInfo& info) { return info.id.ends_with("/dram"); }
 
-/// "nvml:0" of "nvml:0/energy".
+/// Returns "nvml:0" for "nvml:0/energy".
 std::string device_of(const SensorInfo& info) { return info.id.substr(0, info.id.find('/')); }
 
 bool rapl_covers(const SensorInfo& whole, const SensorInfo& part) {
@@ -23,8 +23,8 @@ bool rapl_covers(const SensorInfo& whole, const SensorInfo& part) {
   return whole.id == "rapl:packages" || (part.id.starts_with(whole.id + "/"));
 }
 
-/// Cray's counters carry no device's address: its accelerators are the GPUs that other drivers show, its CPU the
-/// packages.
+/// Cray's counters have no device address: their accelerators are the GPUs that other drivers report, and their CPU is
+/// the packages.
 bool cray_covers(const SensorInfo& whole, const SensorInfo& part) {
   if (whole.id == "pm_counters:node") return true;
   if (whole.id.starts_with("pm_counters:accel")) return part.scope == SensorScope::gpu;
@@ -60,7 +60,7 @@ void refuse_overlapping(const std::vector<std::unique_ptr<Sensor>>& sensors) {
 
 std::vector<std::string> sensors_of_machine() {
   std::vector<SensorInfo> all = list_sensors(), chosen;
-  // Rails are parts of a module where its supply is measured as well.
+  // Rails are parts of a module if its supply is measured, too.
   std::stable_partition(all.begin(), all.end(), [](const SensorInfo& info) { return info.scope != SensorScope::rail; });
   for (SensorInfo& info : all) {
     const bool part = family_of(info) == "rapl" && device_of(info) != info.id;

@@ -1,4 +1,4 @@
-// Which sensors see the same energy: the energies of several sensors are added, and nothing may be counted twice.
+// Determines which sensors measure the same energy, since energies are added and must not be counted twice.
 #pragma once
 
 #include <memory>
@@ -9,14 +9,14 @@
 
 namespace ergotune {
 
-/// True for two sensors of one device, and where one covers what the other does: a node its parts, a package its cores.
-/// (RAPL's memory is no part of its package.)
+/// True if two sensors belong to one device, or if one contains the other: a node contains its parts, a package its
+/// cores. (RAPL's memory is not part of the package.)
 bool sensors_overlap(const SensorInfo& a, const SensorInfo& b);
 
-/// Throws UserError where two of them overlap.
+/// Throws UserError if two of the sensors overlap.
 void refuse_overlapping(const std::vector<std::unique_ptr<Sensor>>& sensors);
 
-/// Ids of the sensors that together cover what can be read on this machine, each device once, by its best sensor.
+/// Returns the ids of sensors that together cover this machine, each device once, by its best sensor.
 std::vector<std::string> sensors_of_machine();
 
 }  // namespace ergotune

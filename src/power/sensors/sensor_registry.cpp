@@ -1,4 +1,4 @@
-// The table of sensor families, and the questions asked of all of them.
+// The table of sensor families, and the functions that query all of them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,14 +11,14 @@
 namespace ergotune {
 namespace {
 
-/// What a stored calibration knows replaces what is known of the sensor's type.
+/// Replaces the properties known for the sensor's type by those of a stored calibration.
 std::unique_ptr<Sensor> calibrated(std::unique_ptr<Sensor> sensor) {
   SensorInfo info = sensor->info();
   if (apply_stored_calibration(info)) sensor->set_info(info);
   return sensor;
 }
 
-/// Best first: a device's own sensors before those of the package or node it sits in.
+/// Best first: a device's own sensors before those of the package or node that contains it.
 std::vector<std::unique_ptr<SensorFamily>> make_families() {
   std::vector<std::unique_ptr<SensorFamily>> families;
   families.push_back(make_nvml_family());
@@ -63,7 +63,7 @@ std::vector<std::unique_ptr<Sensor>> sensors_for_device(const std::string& uuid,
   for (const auto& family : make_families()) {
     for (auto& sensor : family->for_device(uuid, pci_address, is_cpu, notes))
       sensors.push_back(calibrated(std::move(sensor)));
-    // A device's own sensors are better than those of what surrounds it.
+    // A device's own sensors are better than those of its package or node.
     if (!sensors.empty()) break;
   }
   if (looked_for) looked_for->insert(looked_for->end(), notes.begin(), notes.end());

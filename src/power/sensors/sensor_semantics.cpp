@@ -30,7 +30,7 @@ std::string sensor_role(const SensorInfo& info) {
 
 namespace {
 
-/// Gain and offset with what they leave open. Files of before have the two numbers alone; a gain may be an interval.
+/// Reads gain and offset with their uncertainty. Older files contain two plain numbers; a gain may be an interval.
 void read_meter(const nlohmann::json& meter, SensorInfo& info) {
   const auto number = [](const nlohmann::json& object, const char* name, double& to) {
     const auto entry = object.find(name);

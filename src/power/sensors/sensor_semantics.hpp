@@ -1,5 +1,4 @@
-// What calibration found about a sensor of one GPU under one driver, kept on disk and applied when it is
-// opened.
+// Stores the calibration of a GPU's sensors under one driver on disk, and applies it when sensors are opened.
 #pragma once
 
 #include <filesystem>
@@ -9,14 +8,15 @@
 
 namespace ergotune {
 
-/// $ERGOTUNE_DATA_DIR or $XDG_DATA_HOME/ergotune or ~/.local/share/ergotune, then "/calibration"; empty when
-/// there is no home.
+/// Returns $ERGOTUNE_DATA_DIR or $XDG_DATA_HOME/ergotune or ~/.local/share/ergotune, with "/calibration" appended;
+/// empty if there is no home directory.
 std::filesystem::path calibration_folder();
-/// The file of a sensor's GPU: one JSON document with a member per sensor.
+/// Returns the file for a sensor's GPU, a JSON document with one member per sensor.
 std::filesystem::path calibration_file(const SensorInfo& info);
-/// "energy" for "nvml:0/energy": the sensor's name within its GPU; the id itself where it has no GPU.
+/// Returns the sensor's name within its GPU, such as "energy" for "nvml:0/energy"; the id itself if it belongs to no
+/// GPU.
 std::string sensor_role(const SensorInfo& info);
-/// Overwrites the semantics of `info` with what is stored for this GPU and driver; false when nothing is.
+/// Replaces the properties in `info` by those stored for this GPU and driver; returns false if there are none.
 bool apply_stored_calibration(SensorInfo& info);
 
 }  // namespace ergotune

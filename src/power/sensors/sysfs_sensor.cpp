@@ -9,7 +9,7 @@
 namespace ergotune {
 
 bool exists_unreadable(const Sysfs& sysfs, const std::filesystem::path& path) {
-  // the effective user counts, as it will when it is read
+  // checked for the effective user, as when reading
   return sysfs.exists(path) && faccessat(AT_FDCWD, sysfs.real(path).c_str(), R_OK, AT_EACCESS) != 0;
 }
 

@@ -1,4 +1,4 @@
-// What the sensors of small text files (tegra, amdgpu, rapl, pm_counters) share.
+// Base class and helpers of sensors that read small text files (tegra, amdgpu, rapl, pm_counters).
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace ergotune {
 
-/// Semantics and the last failure, the same for every one of them.
+/// Holds the properties and the last failure.
 class SysfsSensor : public Sensor {
  public:
   SysfsSensor(Sysfs sysfs, SensorInfo info) : sysfs_(std::move(sysfs)), info_(std::move(info)) {}
@@ -31,11 +31,11 @@ class SysfsSensor : public Sensor {
   std::string error_;
 };
 
-/// True when the file is there but this process may not read it.
+/// True if the file exists but this process may not read it.
 bool exists_unreadable(const Sysfs& sysfs, const std::filesystem::path& path);
 
-/// The sensor of `list` with this id; for the bare name of the family ("tegra") the first. Throws UserError
-/// naming what there is, with `notes` as the reasons where there is nothing.
+/// Returns the sensor of `list` with this id, or the first one for the bare name of the family ("tegra"). Throws
+/// UserError that lists the available sensors, or `notes` as the reasons if there are none.
 const SensorInfo& choose_sensor(const std::string& id, const std::string& family, const std::vector<SensorInfo>& list,
                                 const std::vector<std::string>& notes);
 

@@ -20,9 +20,9 @@ namespace fs = std::filesystem;
 
 struct Rail {
   std::string name;
-  fs::path power;             ///< mW; empty: from the two below
+  fs::path power;             ///< mW; empty: computed from current and voltage
   fs::path current, voltage;  ///< mA, mV
-  double update_period = 0;   ///< s; 0 when the driver does not tell
+  double update_period = 0;   ///< s; 0: the driver does not report it
 };
 
 /// A channel's label, from its driver or from the device tree of the nearest folder above that has one.
@@ -84,7 +84,7 @@ std::vector<Rail> find_rails(const Sysfs& sysfs) {
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-/// The supply of the whole module, under its names on Nano, TX2, Xavier NX and Orin.
+/// True for the supply of the complete module, as named on Nano, TX2, Xavier NX and Orin.
 bool is_module(const std::string& rail) {
   return rail == "VDD_IN" || rail == "POM_5V_IN" || rail == "VIN" || rail == "VDD_CPU_GPU_CV_SOC_IN";
 }
@@ -106,7 +106,7 @@ class TegraSensor : public SysfsSensor {
       if (!milliamperes || !millivolts) return fail(fmt::format("rail {} cannot be read", rail_.name));
       watts = static_cast<double>(*milliamperes) * 1e-3 * static_cast<double>(*millivolts) * 1e-3;
     }
-    // a rail that is switched off (railgating) reads zero: that is no measurement of a kernel
+    // a rail that is switched off (railgating) reads zero, which is not a measurement
     if (!(watts > 0)) return fail(fmt::format("rail {} reads {} W", rail_.name, watts));
     out.push_back({0.5 * (before + host_seconds()), corrected(watts)});
     return ReadStatus::ok;
@@ -193,7 +193,7 @@ class TegraFamily : public SensorFamily {
   }
 
   std::unique_ptr<DeviceMonitor> monitor(const std::string& uuid, const std::string&) override {
-    return uuid.empty() ? nullptr : gpu_monitor();  // the CPU: these are the GPU's clock and temperature
+    return uuid.empty() ? nullptr : gpu_monitor();  // not for the CPU, since these are the GPU's clock and temperature
   }
   std::unique_ptr<DeviceMonitor> monitor_of(const std::string& control) override {
     return control == "tegra" ? gpu_monitor() : nullptr;

@@ -31,7 +31,7 @@ std::optional<TemperatureCoefficient> kept_temperature_coefficient(const SensorI
                                       document.at("coolest_c").get<double>(), document.at("hottest_c").get<double>()};
     if (std::isfinite(kept.watts_per_degree) && kept.standard_error >= 0) return kept;
   } catch (const nlohmann::json::exception&) {
-    // no such file of ours: it is made anew
+    // not a valid file; it will be overwritten
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// How a GPU's power changes with its temperature, as `ergotune temperature` found it: leakage. Kept per GPU and
-// driver beside the calibration of its sensors.
+// Temperature coefficient of a GPU's power (leakage), as determined by `ergotune temperature`. Stored per GPU and
+// driver, next to the calibration of its sensors.
 #pragma once
 
 #include <filesystem>
@@ -11,14 +11,15 @@ namespace ergotune {
 
 struct TemperatureCoefficient {
   double watts_per_degree = 0, standard_error = 0;
-  double coolest = 0, hottest = 0;  ///< °C between which it was seen
+  double coolest = 0, hottest = 0;  ///< range of temperatures in °C over which it was determined
 };
 
-/// Where it is kept; empty when there is no home for it (HOME, ERGOTUNE_DATA_DIR). `info`: any sensor of the GPU.
+/// Returns the path of the file; empty if there is no folder for it (HOME, ERGOTUNE_DATA_DIR). `info`: any sensor of
+/// the GPU.
 std::filesystem::path temperature_coefficient_file(const SensorInfo& info);
-/// nullopt: none, or one of another driver.
+/// Returns nullopt if none is stored for this driver.
 std::optional<TemperatureCoefficient> kept_temperature_coefficient(const SensorInfo& info);
-/// The file. Throws Error when that is impossible.
+/// Stores the coefficient and returns the path. Throws Error if the file cannot be written.
 std::filesystem::path keep_temperature_coefficient(const SensorInfo& info, const TemperatureCoefficient& found);
 
 }  // namespace ergotune

@@ -36,7 +36,7 @@ Json value_type(Schema& schema) {
 Node write(const Expression& expression, Form form) {
   if (form == Form::identity) return expression.to_string();
   SourcePlace place = expression.place();
-  if (place.column > 0) --place.column;  // of its quote
+  if (place.column > 0) --place.column;  // position of the opening quote
   return {expression.text().empty() ? expression.to_string() : expression.text(), std::move(place)};
 }
 Node write(const std::vector<Value>& values) {

@@ -1,6 +1,6 @@
-// The fields of a problem, declared once: each table of a problem file is a list of Field, from which follow its reader
-// with the messages, the writer of documents, the JSON Schema and the reference tables of the documentation. A new
-// field is a member of the problem and a row of its table here.
+// The fields of a problem, declared once. Each table of a problem file is a list of Field, from which follow the reader
+// and its error messages, the writer of documents, the JSON Schema and the reference tables of the documentation. To
+// add a field, add a member to the problem and a row to its table here.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@
 
 namespace ergotune::document {
 
-/// What is written: a document that reads back as the same problem, a problem file that stands for itself (with
-/// absolute paths), or what of it determines results.
+/// What is written: `document` reads back as the same problem; `file` is a self-contained problem file with absolute
+/// paths; `identity` contains only what determines results.
 enum class Form { document, file, identity };
 
 /// A row of the reference tables.
@@ -29,12 +29,13 @@ struct Row {
   bool by_programs = false;  ///< written by programs only
   Json type;
 };
-/// One table of a problem file. An empty name stands for the fields of another section, given in another place.
+/// A table of a problem file. If the name is empty, the rows are fields of another section that is documented
+/// elsewhere.
 struct Section {
   std::string name;
   std::string heading;
   std::vector<Row> rows;
-  /// What else may stand in its place, as JSON Schema.
+  /// JSON Schemas of the alternatives to a table, such as a plain string.
   Json shorthands = Json::array();
 };
 
@@ -43,14 +44,14 @@ struct Options {
   /// Does not determine results: no part of the identity.
   bool incidental = false;
   bool by_programs = false;
-  bool always = false;  ///< written where it is the default, too
-  /// The default, where the value that the member begins with does not say it.
+  bool always = false;  ///< written even if it equals the default
+  /// Text of the default, for fields whose initial value does not show it.
   std::string_view otherwise = {};
 };
 
 class Schema;
 
-/// The JSON Schema of a field: itself, or what gives it.
+/// The JSON Schema of a field: a constant, or a function that computes it.
 struct FieldType : std::function<Json(Schema&)> {
   using std::function<Json(Schema&)>::function;
   FieldType(Json type) : function([type = std::move(type)](Schema&) { return type; }) {}
@@ -64,8 +65,8 @@ struct Field {
   std::string_view meaning;
   Options options;
   FieldType type;
-  Read read;    ///< empty where another field's reader does it
-  Write write;  ///< gives no value where there is nothing to say
+  Read read;    ///< empty: the reader of another field reads this one too
+  Write write;  ///< returns an absent node if there is nothing to write
 };
 
 /// The fields of a type, in the order in which they are read and written.
@@ -106,10 +107,10 @@ Row row_of(const Field<T>& field, Schema& schema) {
   return row;
 }
 
-/// Collects the sections while the types are requested.
+/// Collects sections while the types of fields are requested.
 class Schema {
  public:
-  /// A reference to the section of T, which is added where it is new.
+  /// Returns a reference to the section of T, and adds the section at first use.
   template <class T>
   Json section(const std::string& name, const std::string& heading, Json shorthands = Json::array()) {
     if (!known_.contains(name)) {
@@ -123,7 +124,7 @@ class Schema {
     }
     return reference(name);
   }
-  /// A reference to a type that has a name but no section: "expression".
+  /// Returns a reference to a type that has a name but no section, such as "expression".
   Json named(const std::string& name, Json type) {
     types_[name] = std::move(type);
     return reference(name);
@@ -138,7 +139,7 @@ class Schema {
   std::map<std::string, Json> types_;
 };
 
-// Types of fields. Each reads and writes itself and knows its JSON Schema.
+// Types of fields: each provides a reader, a writer and a JSON Schema.
 Json string_type();
 Json number_type();
 Json list_type(Json items);
@@ -152,14 +153,14 @@ Json fixed_list_type(Json items, int count);
 
 Node write(const Expression& expression, Form form);
 Node write(const std::vector<Value>& values);
-/// No value for an empty text.
+/// Returns an absent node for an empty string.
 Node write_text(const std::string& text);
-/// No value for an empty path.
+/// Returns an absent node for an empty path.
 Node write_path(const std::filesystem::path& path, Form form);
-/// An empty table becomes no value.
+/// Returns an absent node for an empty table.
 Node unless_empty(Node node);
-/// The contents of a file as a hash, of a very large one size and age; "" for one that cannot be read: it is like no
-/// file, and what needs it fails.
+/// Returns a hash of a file's contents; for a very large file, its size and modification time; "" for an unreadable
+/// file, which then counts as missing (its user reports the error).
 Node contents_of(const std::filesystem::path& file);
 
 /// The names of an enumeration, in the order of its values.
@@ -171,7 +172,8 @@ template <>
 const std::vector<std::string>& names_of<RestrictionClass>();
 template <>
 const std::vector<std::string>& names_of<Direction>();
-/// Throws UserError for a name that is none of them; `what` as "\"access\" in argument 1".
+/// Returns the index of a name. Throws UserError if `names` does not contain it; `what` names the value in the message,
+/// such as "\"access\" in argument 1".
 std::size_t choice_of(const Node& node, const std::string& what, const std::vector<std::string>& names);
 
 template <class T>
@@ -179,7 +181,7 @@ struct Type;
 template <class T>
 concept Enumeration = std::is_enum_v<T>;
 
-/// Types whose functions are in fields.cpp.
+/// Types whose functions are defined in fields.cpp.
 template <class T>
 struct PlainType {
   static void read(const Table& at, const Node& node, const std::string& what, T& to);
@@ -198,7 +200,7 @@ template <>
 struct Type<Expression> : PlainType<Expression> {};
 template <>
 struct Type<Template> : PlainType<Template> {};
-/// A file that counts by its contents.
+/// A file, whose contents (not its name) belong to the identity.
 template <>
 struct Type<std::filesystem::path> : PlainType<std::filesystem::path> {};
 
@@ -210,7 +212,7 @@ struct Type<std::optional<T>> {
   static Node write(const std::optional<T>& from, Form form) { return from ? Type<T>::write(*from, form) : Node(); }
   static Json type(Schema& schema) { return Type<T>::type(schema); }
 };
-/// One, or a list.
+/// Accepts a single value or a list.
 template <class T>
 struct Type<std::vector<T>> {
   static void read(const Table& at, const Node& node, const std::string& what, std::vector<T>& to) {
@@ -246,7 +248,7 @@ struct Type<E> {
   static Json type(Schema&) { return choice_type(names_of<E>()); }
 };
 
-/// A field that is one member of its type.
+/// A field that maps to one member of its type.
 template <class T, class M, class Owner>
 Field<T> field(std::string_view name, M Owner::*member, std::string_view meaning, Options options = {}) {
   return {name,
@@ -256,13 +258,13 @@ Field<T> field(std::string_view name, M Owner::*member, std::string_view meaning
           [=](const Table& at, const Node& node, T& to) { Type<M>::read(at, node, at.title_of(name), to.*member); },
           [=](const T& from, Form form) { return Type<M>::write(from.*member, form); }};
 }
-/// A field with a form of its own.
+/// A field with its own reader and writer.
 template <class T>
 Field<T> field(std::string_view name, std::string_view meaning, FieldType type, typename Field<T>::Read read,
                typename Field<T>::Write write, Options options = {}) {
   return {name, meaning, options, std::move(type), std::move(read), std::move(write)};
 }
-/// A field that is a table; `read` gets it.
+/// A field whose value is a table, which is passed to `read`.
 template <class T>
 Field<T> table_field(std::string_view name, std::string_view meaning, FieldType type, void (*read)(const Table&, T&),
                      typename Field<T>::Write write, Options options = {}) {
@@ -273,13 +275,13 @@ Field<T> table_field(std::string_view name, std::string_view meaning, FieldType 
           [=](const Table& at, const Node&, T& to) { read(*at.optional_table(name), to); },
           std::move(write)};
 }
-/// A field that is read together with others.
+/// A field without a reader, since another field's reader reads it.
 template <class T>
 Field<T> written(std::string_view name, std::string_view meaning, FieldType type, typename Field<T>::Write write = {},
                  Options options = {}) {
   return {name, meaning, options, std::move(type), {}, std::move(write)};
 }
-/// The field, written where `holds` only.
+/// Restricts a field so that it is written only if `holds` returns true.
 template <class T>
 Field<T> only(bool (*holds)(const T&), Field<T> field) {
   field.write = [=, write = field.write](const T& from, Form form) { return holds(from) ? write(from, form) : Node(); };
@@ -293,7 +295,7 @@ std::vector<std::string> field_names() {
   return names;
 }
 
-/// Reads every field that is there. Throws UserError for an unknown key and a missing one.
+/// Reads all fields that are present. Throws UserError for an unknown key and for a missing required field.
 template <class T>
 void read_fields(const Table& table, T& to) {
   table.allow(field_names<T>());
@@ -304,7 +306,7 @@ void read_fields(const Table& table, T& to) {
   }
 }
 
-/// What differs from the defaults, and what is required; `whole`: what does not differ too.
+/// Writes all required fields and all fields that differ from their defaults; `whole`: all fields.
 template <class T>
 Node write_fields(const T& from, Form form, SourcePlace place = {}, bool whole = false) {
   static const T defaults{};
@@ -321,28 +323,29 @@ Node write_fields(const T& from, Form form, SourcePlace place = {}, bool whole =
 // kernel_fields.cpp
 std::vector<Argument> read_arguments(const Table& parent, const Node& node);
 std::vector<Argument> read_buffers(const Table& table);
-/// Once the kernels are known: a buffer that some kernel writes begins with zeros where nothing else is said. Throws
-/// for one that no kernel uses.
+/// Completes the arguments that use [buffers] once all kernels are known: a buffer that some kernel writes is filled
+/// with zeros unless the file gives a fill. Throws UserError for a buffer that no kernel uses.
 void settle_buffers(const Table& root, std::vector<Kernel>& kernels);
 Json buffers_type(Schema& schema);
 Kernel read_kernel(const Table& table);
 Node write(const Kernel& kernel, Form form);
 Verification read_verification(const Table& table, const std::vector<Kernel>& kernels);
-/// `own_arguments`: a reference has its own, not those of the kernel.
+/// `own_arguments`: the reference kernel has arguments of its own instead of those of the kernel.
 Node write(const Verification& verification, Form form, bool own_arguments);
 Json verification_type(Schema& schema);
 
 // workload_fields.cpp
-/// [kernels.NAME] and [workload]: kernels, the steps of a round, and the parameters that belong to one of them.
+/// Reads [kernels.NAME] and [workload]: the kernels, the steps of an iteration, and the parameters that belong to one
+/// kernel.
 void read_workload(const Table& root, Problem& problem);
-/// "steps" of a table.
+/// Reads the list "steps" of a table.
 std::vector<Step> read_steps(const Table& table, const std::vector<Kernel>& kernels);
 Node write_workload(const Problem& problem, Form form);
 Json workload_type(Schema& schema);
 
 // program_fields.cpp
 std::shared_ptr<const Program> read_program(const Table& table);
-/// `folder`: the problem file's, where files are that determine results.
+/// `folder`: folder of the problem file, against which the paths of files that determine results are resolved.
 Node write(const Program& program, const std::filesystem::path& folder, Form form);
 Json program_type(Schema& schema);
 
@@ -358,11 +361,11 @@ Node write(const std::vector<Restriction>& restrictions, Form form);
 Json restrictions_type(Schema& schema);
 
 // goal_fields.cpp
-/// [metrics], objective, observe and [observers], [tune], [plans], [simulation].
+/// Fields [metrics], objective, observe and [observers], [tune], [plans], [simulation].
 std::vector<Field<Problem>> goal_fields();
-/// [tune].
+/// The field [tune].
 Field<ProblemFile> tune_field();
-/// Where the objective is given in [tune], it is the problem's.
+/// If [tune] gives the objective, moves it to the problem.
 void settle_objective(const Table& root, ProblemFile& problem);
 
 }  // namespace ergotune::document

@@ -33,7 +33,7 @@ const std::vector<Field<ObjectiveSpec>>& fields<ObjectiveSpec>() {
 
 namespace {
 
-/// A budget is written as on the command line, or as a plain count of evaluations.
+/// Reads a budget: text as on the command line, or a number of evaluations.
 void read_budget(const Table& table, const Node& node, PlanStageSpec& stage) {
   const std::string what = table.what("budget");
   if (!node.is_integer() && !node.is_text())
@@ -144,7 +144,7 @@ Node write_observers(const std::vector<ObserverSpec>& specs) {
   return unless_empty(std::move(node));
 }
 
-/// A setting's value in whatever form it was written.
+/// Converts the value of a setting from any form in which it may be written.
 GivenValue given_by(const Table& parent, const Node& node, const std::string& what) {
   if (node.list()) return values_of(node, what);
   if (!node.is_table()) return value_of(node, what);
@@ -229,8 +229,8 @@ Node write_plans(const std::vector<PlanSpec>& plans, Form form) {
   return unless_empty(std::move(node));
 }
 
-/// Properties of a kernel for a simulated device. Its names are checked where they are used
-/// (evaluate/recorded/simulated.hpp), as are the names in its expressions: they may use what the simulation works out.
+/// Reads kernel properties for a simulated device. Names of properties, and names within their expressions, are checked
+/// by the simulation (evaluate/recorded/simulated.hpp), since expressions may use values that it computes.
 void read_simulation(const Table& table, Problem& problem) {
   auto& model = problem.simulation;
   for (const Entry& entry : table.entries()) {
@@ -238,7 +238,7 @@ void read_simulation(const Table& table, Problem& problem) {
       model[entry.key] = expression_of(entry.value, "\"" + entry.key + "\" of [simulation]");
       continue;
     }
-    const Table kernel = table.table(entry);  // of one kernel: lud.flops
+    const Table kernel = table.table(entry);  // properties of one kernel: lud.flops
     for (const Entry& inner : kernel.entries())
       model[entry.key + "." + inner.key] = expression_of(inner.value, "\"" + inner.key + "\" of " + kernel.title());
   }
@@ -316,7 +316,7 @@ void settle_objective(const Table& root, ProblemFile& problem) {
                     tune.key_place("objective"));
   problem.objective.text = given;
   problem.objective.place = inside(*tune.find("objective"));
-  given.clear();  // it is the problem's objective now
+  given.clear();  // the objective in [tune] has been moved to the problem
 }
 
 }  // namespace ergotune::document

@@ -41,7 +41,7 @@ const std::vector<std::string>& names_of<Access>() {
   return names;
 }
 
-/// Types have further names ("float"), which documents do not write.
+/// ElementType also accepts aliases ("float"), which are not written.
 template <>
 struct Type<ElementType> {
   static void read(const Table&, const Node& node, const std::string& what, ElementType& to) {
@@ -130,7 +130,7 @@ KernelSource read_source(const Table& parent, const Entry& entry) {
   const auto& folder = parent.context().folder;
   if (entry.value.is_text()) return source_from_file(entry.value.text(), language, folder, entry.value.place);
   const Table table = parent.table(entry);
-  // a document has both: the text, and where it was read from
+  // a document has both the text and the path from which it was read
   const bool complete = table.has("include_folders");
   if (!complete) table.at_most_one_of({"file", "text", "code"});
   if (table.has("text") || table.has("code")) {
@@ -165,7 +165,7 @@ std::vector<KernelSource> read_sources(const Table& kernel) {
   return sources;
 }
 
-/// What of a source determines results: its text and what it includes, without comments.
+/// Returns what determines results: the text of a source and the files that it includes, without comments.
 Node identity_of(const KernelSource& source) {
   Node node(Node::Entries{});
   const bool compiled = is_compiled_code(source.text);
@@ -187,7 +187,7 @@ Node write_sources(const Kernel& kernel, Form form) {
   Node node(Node::Entries{});
   std::vector<const KernelSource*> sources;
   for (const KernelSource& source : kernel.sources) sources.push_back(&source);
-  // a device takes the one that it compiles, the first of its language
+  // a device uses the first source in a language that it compiles, so that only the order within a language matters
   if (form == Form::identity)
     std::stable_sort(sources.begin(), sources.end(),
                      [](const auto* a, const auto* b) { return a->language < b->language; });
@@ -195,7 +195,7 @@ Node write_sources(const Kernel& kernel, Form form) {
     const std::string language = to_string(source->language);
     if (node.find(language)) continue;
     Node value = form == Form::identity ? identity_of(*source) : write_fields(*source, form, {}, true);
-    // says that the folders are known
+    // marks the folders as known
     if (form != Form::identity && source->include_folders.empty()) value.set("include_folders", Node::List{});
     node.set(language, std::move(value));
   }
@@ -244,7 +244,7 @@ const std::vector<Field<KernelSource>>& fields<KernelSource>() {
        string_type(),
        field<T>("text", &T::text, "").read,
        [](const T& from, Form) { return is_compiled_code(from.text) ? Node() : Node(from.text); }},
-      // which is no text for JSON
+      // compiled code is not valid text in JSON
       only<T>([](const T& from) { return is_compiled_code(from.text); },
               field<T>("code", "Compiled code (base64)", string_type(), read_code, write_code, {.by_programs = true})),
       field<T>("include_folders", &T::include_folders, "Every folder for #include", {.by_programs = true})};
@@ -268,7 +268,7 @@ Field<Launch> dimensions(std::string_view name, std::vector<Expression> Launch::
 void check_launch(const Kernel& kernel, const Table& table) {
   const bool device_code = std::any_of(kernel.sources.begin(), kernel.sources.end(),
                                        [](const KernelSource& source) { return !on_host(source.language); });
-  if (!device_code || table.context().trusted) return;  // a host function loops by itself
+  if (!device_code || table.context().trusted) return;  // a host function contains its own loops
   const SourcePlace place = table.key_place("launch");
   if (kernel.launch.grid.empty() && kernel.launch.global.empty()) {
     throw UserError(
@@ -298,7 +298,7 @@ void read_options(const Table& kernel, const Node& node, Kernel& to) {
   const auto& entries = table.entries();
   const bool any_used = std::any_of(entries.begin(), entries.end(), used);
   for (const Entry& entry : entries) {
-    // Options for further devices may stand beside those of this one; host languages are taken for each other.
+    // Options for other devices may be given; host languages are interchangeable.
     const bool meant =
         entry.key == "all" || used(entry) || (!on_host(language_named(entry.key, entry.place)) && any_used);
     if (!meant && !sources.empty() && !kernel.context().trusted)
@@ -348,7 +348,7 @@ void read_fill(const Table& table, Argument& argument) {
   using Kind = Fill::Kind;
   Fill& fill = argument.fill;
   if (is_integer_type(argument.type)) fill.low = 0, fill.high = 127;
-  // What is only written starts from zeros: an unwritten output then shows.
+  // Write-only buffers start from zeros, so that elements that were not written are noticed.
   if (argument.access == Access::write) fill.kind = Kind::constant;
   const Node* node = table.find("fill");
   if (!node) return;
@@ -376,7 +376,7 @@ void read_fill(const Table& table, Argument& argument) {
   }
 }
 
-/// A field that makes a fill one of a kind.
+/// Makes a field select its kind of fill.
 Field<Fill> of_kind(Fill::Kind kind, Field<Fill> field) {
   field.read = [=, read = field.read](const Table& at, const Node& node, Fill& to) {
     to.kind = kind;
@@ -387,7 +387,7 @@ Field<Fill> of_kind(Fill::Kind kind, Field<Fill> field) {
   };
   return field;
 }
-/// Two numbers.
+/// A field that is a list of two numbers.
 Field<Fill> pair_field(std::string_view name, double Fill::*first, double Fill::*second, const char* expected,
                        std::string_view meaning, Options options = {}) {
   return field<Fill>(
@@ -410,7 +410,7 @@ void read_data(const Table& at, const Node& node, Fill& to) {
 }
 
 Node write_fill(const Fill& fill, Form form) {
-  if (fill.kind == Fill::Kind::file && form == Form::identity) return contents_of(fill.file);  // as that of data
+  if (fill.kind == Fill::Kind::file && form == Form::identity) return contents_of(fill.file);  // as for kind data
   if (fill.kind != Fill::Kind::data || form != Form::identity) return write_fields(fill, form, {}, true);
   if (fill.foreign) return content_hash_of(fill.foreign->bytes, fill.foreign->read);
   std::string_view bytes;
@@ -432,7 +432,7 @@ ElementType read_type(const Table& table, const std::string& what) {
   return type;
 }
 
-/// { buffer = "x", access = "write" }: the one of that name in [buffers].
+/// Reads { buffer = "x", access = "write" }, a reference to an entry of [buffers].
 Argument read_reference(const Table& table) {
   table.allow({"buffer", "access", "when"});
   const std::string name = table.text("buffer", "the name of a buffer in [buffers]");
@@ -447,7 +447,7 @@ Argument read_reference(const Table& table) {
   throw UserError(fmt::format("[buffers] has no \"{}\"{}", name, suggestion(name, names)), table.find("buffer")->place);
 }
 
-/// fields = [{ name, type, value }, ...]: a structure that is passed by value.
+/// Reads a structure that is passed by value: fields = [{ name, type, value }, ...].
 void read_structure(const Table& table, const Node& node, Argument& argument) {
   argument.kind = Argument::Kind::scalar;
   argument.type_name = table.text("type", "the structure's name in the source, such as \"struct grid\"");
@@ -463,7 +463,7 @@ void read_structure(const Table& table, const Node& node, Argument& argument) {
         argument.fields.emplace_back());
 }
 
-/// What it is: a structure, a scalar, local memory or a buffer.
+/// Determines from the keys whether the argument is a structure, a scalar, local memory or a buffer, and reads it.
 void read_content(const Table& table, std::size_t position, const std::string& what, Argument& argument) {
   using Kind = Argument::Kind;
   if (const Node* node = table.find("fields")) {
@@ -487,7 +487,7 @@ void read_content(const Table& table, std::size_t position, const std::string& w
   if (local) return;
   if (const Node* access = table.find("access"))
     Type<Access>::read(table, *access, table.what("access"), argument.access);
-  // Buffers filled at random differ from each other without anybody having to say so.
+  // Each buffer gets a different default seed, so that random fills differ.
   argument.fill.seed = position + 1;
   read_fill(table, argument);
 }
@@ -575,7 +575,7 @@ const std::vector<Field<Argument>>& fields<Argument>() {
   constexpr auto is_buffer = [](const T& from) { return from.kind == Kind::buffer; };
   constexpr auto is_local = [](const T& from) { return from.kind == Kind::local_memory; };
   constexpr auto is_number = [](const T& from) { return from.kind == Kind::scalar && from.fields.empty(); };
-  // read by read_argument(): which of them an argument has depends on the others
+  // read by read_argument(), since the keys of an argument depend on each other
   static const std::vector<Field<T>> table{
       field<T>("name", &T::name, "What the argument is called"),
       written<T>("type",
@@ -700,7 +700,7 @@ const std::vector<Field<Kernel>>& fields<Kernel>() {
 
 namespace {
 
-/// Of one kernel among several: its reference takes the kernel's own arguments.
+/// Reads the verification of one kernel of a workload; its reference takes the kernel's arguments.
 std::shared_ptr<Verification> read_own_verification(const Table& table, const Kernel& kernel) {
   const std::string tables = "a table \"kernel\" or \"host_function\" in " + table.title();
   for (const char* key : {"reference", "files"}) {
@@ -759,7 +759,7 @@ std::vector<std::string> outputs_of(const std::vector<Kernel>& kernels) {
   return names;
 }
 
-/// Whatever names an output of the kernels.
+/// Checks that all names refer to outputs of the kernels.
 void check_outputs(const Table& table, const std::vector<Kernel>& kernels) {
   const std::vector<std::string> known = outputs_of(kernels);
   const auto check = [&](const std::string& name, const SourcePlace& place) {
@@ -840,7 +840,8 @@ const std::vector<Field<Verification>>& fields<Verification>() {
 }
 
 Verification read_verification(const Table& table, const std::vector<Kernel>& kernels) {
-  // The reference of one kernel takes its arguments; that of several has its own, which name the buffers it shares.
+  // A reference for one kernel takes the kernel's arguments; one for several kernels has its own, which name shared
+  // buffers.
   Context reference = table.context();
   reference.main = kernels.front().name.empty() ? &kernels.front() : nullptr;
   reference.modelled = reference.trusted;

@@ -34,14 +34,14 @@ Node from_toml(const toml::node& node, const std::string& file) {
   Node::Entries entries;
   for (const auto& [key, value] : *table)
     entries.push_back({std::string(key.str()), from_toml(value, file), place_at(key.source())});
-  // toml++ sorts them by name
+  // toml++ sorts entries by name; this restores the order of the file
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
   });
   return {std::move(entries), place};
 }
 
-/// Reads a text, and makes known how far.
+/// Iterator over a text that records its position.
 class Cursor {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -71,7 +71,7 @@ class Cursor {
 
 constexpr const char* kInfinite[] = {"nan", "inf", "-inf"};
 
-/// { "real": "inf" } is a number.
+/// Replaces { "real": "inf" } by the number.
 void replace_infinite(Node& node) {
   const auto& entries = node.entries();
   if (entries.size() != 1 || entries[0].key != "real" || !entries[0].value.is_text()) return;
@@ -124,7 +124,7 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
   }
   bool end_array() override { return close(); }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: what matters"
+    // format: "[json.exception.parse_error.101] parse error at line 1, column 2: reason"
     std::string words = error.what();
     if (const auto colon = words.find(": "); colon != std::string::npos) words = words.substr(colon + 2);
     throw UserError(fmt::format("this is not JSON: {}", words), place_at(position > 0 ? position - 1 : 0));
@@ -141,7 +141,7 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
     const auto line = std::upper_bound(lines_.begin(), lines_.end(), offset) - lines_.begin();
     return {file_, static_cast<int>(line), static_cast<int>(offset - lines_[static_cast<std::size_t>(line) - 1] + 1)};
   }
-  /// Of the string that ends here.
+  /// Returns the place of the string that ends here.
   SourcePlace before_string() const {
     std::size_t at = offset() - 1;
     const auto escaped = [&](std::size_t i) {
@@ -153,7 +153,7 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
     while (at > 0 && (text_[at] != '"' || escaped(at)));
     return place_at(at);
   }
-  /// Of the number or literal that ends here; of a number one character more is read.
+  /// Returns the place of the number or literal that ends here; after a number, one more character has been read.
   SourcePlace before_word() const {
     const auto inside = [&](std::size_t i) {
       const char c = text_[i];
@@ -255,7 +255,7 @@ Json to_json(Node node) {
     return json;
   }
   if (auto* entries = std::get_if<Node::Entries>(&node.data)) {
-    Json::object_t json;  // its [] would look through all keys
+    Json::object_t json;  // constructed directly because operator[] would search all keys
     for (Entry& entry : *entries) json.emplace_back(std::move(entry.key), to_json(std::move(entry.value)));
     return json;
   }

@@ -1,5 +1,5 @@
-// A problem file or document as values with places: what TOML and JSON are read into, and what documents are written
-// from.
+// The values of a problem file or document with their places. TOML and JSON are parsed into nodes, and documents are
+// written from nodes.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Entry;
 struct Node {
   using List = std::vector<Node>;
   using Entries = std::vector<Entry>;
-  /// A value that no field takes; the default: no value at all.
+  /// A value of a kind that no field accepts (such as a date), or, by default, an absent value.
   struct Other {
     std::string kind;
     bool operator==(const Other&) const = default;
@@ -37,14 +37,14 @@ struct Node {
   bool is_boolean() const { return std::holds_alternative<bool>(data); }
   bool is_number() const { return is_integer() || std::holds_alternative<double>(data); }
   bool is_table() const { return std::holds_alternative<Entries>(data); }
-  /// nullptr for what is no list.
+  /// Returns nullptr if the node is not a list.
   const List* list() const { return std::get_if<List>(&data); }
   const std::string& text() const { return std::get<std::string>(data); }
   double number() const;
   const Entries& entries() const { return std::get<Entries>(data); }
-  /// The value of a key; nullptr where it is not.
+  /// Returns the value of a key, or nullptr if the table does not have it.
   const Node* find(std::string_view key) const;
-  /// Adds a key to a table, unless there is no value.
+  /// Adds a key to a table unless `value` is absent.
   void set(std::string key, Node value);
 
   std::variant<Other, bool, std::int64_t, double, std::string, List, Entries> data;
@@ -55,29 +55,30 @@ struct Node {
 struct Entry {
   std::string key;
   Node value;
-  SourcePlace place;  ///< of the key
+  SourcePlace place;  ///< place of the key
 };
 
-/// The same values, wherever they were written.
+/// Compares values; places are ignored.
 bool operator==(const Node& a, const Node& b);
 bool operator==(const Entry& a, const Entry& b);
 
-/// Parses; throws UserError with line and column. Tables keep the order of the file.
+/// Parses TOML. Throws UserError with line and column. Tables keep the order of the file.
 Node parse_toml(const std::string& text, const std::string& file);
-/// The same; a key that is there twice is refused.
+/// Parses JSON. Throws UserError with line and column, also for a duplicate key.
 Node parse_json(std::string_view text, const std::string& file);
 
-/// JSON has no infinities and no NaN: they become { "real": "inf" }.
+/// Converts a node to JSON. Infinities and NaN, which JSON lacks, become { "real": "inf" }.
 Json to_json(Node node);
-/// The places of a tree by JSON pointer, as [line, column] in `file` or [line, column, file].
+/// Returns the places of all nodes of a tree by JSON pointer: [line, column] for places in `file`, else [line, column,
+/// file].
 Json places_of(const Node& root, const std::string& file);
-/// Gives a tree the places that places_of() made, and no others.
+/// Sets the places of a tree to those that places_of() returned, and clears all others.
 void set_places(Node& root, const Node* places, const std::string& file);
 
-/// A value as a node.
+/// Converts a value to a node.
 Node node_of(const Value& value);
 
-/// "a string", "a list" ... for messages.
+/// Returns "a string", "a list" ... for messages.
 std::string kind_of(const Node& node);
 
 }  // namespace ergotune::document

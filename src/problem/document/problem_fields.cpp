@@ -1,4 +1,5 @@
-// The whole problem: TOML and JSON files, documents of workers and stores, the identity by which sessions are found.
+// Complete problems: TOML and JSON files, documents for workers and stores, and the identity by which sessions are
+// found.
 #include <fmt/format.h>
 
 #include "base/files.hpp"
@@ -13,12 +14,13 @@ namespace ergotune {
 
 namespace document {
 
-/// Counts up when documents change: those of another version are refused, and sessions are not found by them.
+/// Version of documents, to be increased when they change. Documents of other versions are rejected, and their sessions
+/// are not found.
 constexpr std::int64_t kVersion = 2;
 
 namespace {
 
-/// What is tuned: [kernel], [kernels] or [program].
+/// Checks that the file describes exactly one object of tuning: [kernel], [kernels] or [program].
 void check_shape(const Table& root) {
   root.at_most_one_of({"kernel", "kernels", "program"});
   if (root.has("program")) {
@@ -68,7 +70,7 @@ void read_problem(const Table& root, ProblemFile& problem) {
   for (const Field<ProblemFile>& field : fields<ProblemFile>()) {
     const Node* node = root.find(field.name);
     if (node && field.read) field.read(root, *node, problem);
-    if (field.name == "kernel") read_kernels(root, problem);  // whichever of them is there
+    if (field.name == "kernel") read_kernels(root, problem);  // reads [kernel], [kernels] or [program]
   }
   settle_objective(root, problem);
   if (!trusted && problem.parameters.empty() && problem.execution_parameters.empty())
@@ -157,7 +159,7 @@ const std::vector<Field<Problem>>& fields<Problem>() {
   return table;
 }
 
-/// All that a file may hold: the fields of the problem, and [tune].
+/// All fields of a problem file: those of the problem, and [tune].
 template <>
 const std::vector<Field<ProblemFile>>& fields<ProblemFile>() {
   static const std::vector<Field<ProblemFile>> table = [] {
@@ -179,7 +181,7 @@ ProblemFile read_problem(const Node& node, const std::filesystem::path& file, bo
   context.trusted = trusted;
   if (!trusted) context.folder = folder_of(problem.file);
   const Table root(node, kWholeFile, {file.string(), 0, 0}, context);
-  // A model stands for the kernel on simulated devices.
+  // On simulated devices a model replaces the kernel.
   context.modelled = trusted || root.has("simulation") || wants_space_only(root);
   if (const auto table = root.optional_table("buffers")) context.buffers = read_buffers(*table);
   read_problem(root, problem);
@@ -240,7 +242,7 @@ ProblemFile deserialise(const std::string& document) {
 std::string identity_of(const Problem& problem) {
   Node node = write_fields(problem, Form::identity);
   node.set("identity", kVersion);
-  // Counts of instructions are those of another level of code where they are requested.
+  // Distinguishes sessions whose instruction counts are those of machine code.
   if (names_instructions(problem)) node.set("instructions", std::string("machine code"));
   return to_json(std::move(node)).dump(-1, ' ', false, Json::error_handler_t::replace);
 }

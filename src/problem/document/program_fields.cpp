@@ -21,7 +21,7 @@ namespace {
 
 using Command = std::vector<Template>;
 
-/// A program with its arguments. One string would be for a shell, and there is none.
+/// Reads a program with its arguments as a list. A single string is rejected, since no shell would split it.
 Command read_command(const Node& node, const std::string& what) {
   if (!node.list() || node.list()->empty()) {
     wrong_kind(
@@ -44,7 +44,7 @@ Json command_type() {
   return type;
 }
 
-/// One command, or a list of them.
+/// Reads one build command or a list of them.
 void read_build(const Table&, const Node& node, Program& program) {
   if (!node.list() || node.list()->empty() || !node.list()->front().list()) {
     program.build = {read_command(node, "\"build\"")};
@@ -54,7 +54,7 @@ void read_build(const Table&, const Node& node, Program& program) {
     program.build.push_back(read_command(step, fmt::format("step {} of \"build\"", program.build.size() + 1)));
 }
 
-/// name = "text", or name = { from = "file" }.
+/// Reads files given as name = "text" or name = { from = "file" }.
 std::vector<ProgramFile> read_files(const Table& table) {
   std::vector<ProgramFile> files;
   for (const Entry& entry : table.entries()) {
@@ -96,9 +96,9 @@ Field<Program> files_field(std::string_view name, std::vector<ProgramFile> Progr
       });
 }
 
-/// `groups` in parentheses there have to be; -1: any number.
+/// Checks a regular expression; it must have `groups` groups (-1: any number).
 void check_pattern(const std::string& pattern, int groups, const std::string& what, const SourcePlace& place) {
-  constexpr std::size_t kLongest = 500;  // the standard library's compiler goes as deep as parentheses do
+  constexpr std::size_t kLongest = 500;  // the standard library's regex compiler recurses for each parenthesis
   if (pattern.size() > kLongest) throw UserError(fmt::format("{} is longer than {} characters", what, kLongest), place);
   try {
     const std::regex regex(pattern);
@@ -131,7 +131,7 @@ void read_output(const Table& table, Program& program) {
   }
 }
 
-/// The fields of [program.check] that concern a file with what is right; `program` has the others.
+/// Reads the fields of [program.check] that compare a file with a reference; `program` receives the other ones.
 void read_comparison(const Table& table, Program& program) {
   if (!table.has("reference")) {
     for (const char* key : {"file", "absolute_tolerance", "relative_tolerance"})
@@ -150,7 +150,7 @@ void read_comparison(const Table& table, Program& program) {
   program.compare = std::move(compare);
 }
 
-/// 'pattern', ["command", ...], or a table of both and of a file's reference.
+/// Reads 'pattern', ["command", ...], or a table with both and a reference file.
 void read_check(const Table& parent, const Node& node, Program& program) {
   const auto pattern = [&](const Node& text, const std::string& what) {
     program.check_pattern = text_of(text, what);
@@ -234,8 +234,8 @@ void read_environment(const Table& table, Program& program) {
   }
 }
 
-// What determines results: contents of files instead of their names.
-/// By their names below `top`, in order.
+// Adds the contents of `top`, a file or a folder with all its files in order of their names. The identity of a program
+// consists of contents of files instead of their names.
 void add_contents(const std::filesystem::path& top, Node::List& list) {
   std::error_code error;
   if (!std::filesystem::is_directory(top, error)) return list.push_back(contents_of(top));
@@ -248,7 +248,7 @@ void add_contents(const std::filesystem::path& top, Node::List& list) {
   for (const auto& file : files) list.push_back(Node::List{file.lexically_relative(top).string(), contents_of(file)});
 }
 
-/// The program itself, and files that are named among the arguments, "--input=data.bin" too.
+/// Adds the contents of the executable and of files named in the arguments, also as "--input=data.bin".
 void add_named_files(const Command& strings, const std::filesystem::path& folder, Node::List& list) {
   std::error_code error;
   for (std::size_t i = 0; i < strings.size(); ++i) {

@@ -21,7 +21,7 @@ Schema whole_schema() {
 Json object_of(const Section& section) {
   Json properties = Json::object(), required = Json::array();
   for (const Row& row : section.rows) {
-    // draft 7 ignores what stands beside $ref
+    // draft 7 ignores siblings of $ref
     Json type = row.type.contains("$ref") ? Json{{"allOf", {row.type}}} : row.type;
     type["description"] = row.otherwise.empty() || row.otherwise == "required"
                               ? std::string(row.meaning)
@@ -34,7 +34,7 @@ Json object_of(const Section& section) {
   return object;
 }
 
-/// "string", "number or [clocks]" ... of a type.
+/// Returns the name of a type for the tables: "string", "number or [clocks]" ...
 std::string type_text(const Json& type) {
   if (type.contains("$ref")) {
     const auto name = type.at("$ref").get<std::string>();
@@ -92,7 +92,7 @@ std::string problem_tables() {
   std::string text;
   Schema schema = whole_schema();
   for (const Section& section : schema.sections()) {
-    if (section.name == "tune") continue;  // the page has a table of settings with their options
+    if (section.name == "tune") continue;  // the documentation has a separate table of settings with their options
     text += fmt::format("{}### {}\n\n| key | type | meaning | default |\n| --- | --- | --- | --- |\n",
                         text.empty() ? "" : "\n", section.heading);
     for (const Row& row : section.rows)

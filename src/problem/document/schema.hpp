@@ -1,4 +1,4 @@
-// What a problem file may hold, as a JSON Schema and as tables for the documentation; both follow from the fields
+// The format of problem files, as a JSON Schema and as tables for the documentation. Both are generated from the fields
 // (problem/document/fields.hpp).
 #pragma once
 
@@ -6,10 +6,10 @@
 
 namespace ergotune {
 
-/// The JSON Schema (draft 7) of a problem file, TOML or JSON.
+/// Returns the JSON Schema (draft 7) of a problem file, which applies to TOML and JSON.
 std::string problem_schema();
 
-/// The reference tables of docs/problem-file.md in Markdown.
+/// Returns the reference tables of docs/problem-file.md in Markdown.
 std::string problem_tables();
 
 }  // namespace ergotune

@@ -38,7 +38,7 @@ void check_values(const Parameter& parameter) {
     if (parameter.values[i].is_real() && std::isnan(parameter.values[i].as_real()))
       throw UserError(fmt::format("parameter \"{}\" has a value that is not a number (nan)", parameter.name),
                       parameter.place);
-    // Quadratic: only worth it where a person wrote the list.
+    // The check is quadratic, so it covers only lists short enough to be written by hand.
     if (i > 1000) break;
   }
 }
@@ -60,11 +60,11 @@ void check_default(const Table& table, const Parameter& parameter) {
                   table.find("default")->place);
 }
 
-/// range(start, stop, step), with the place of its first bound.
+/// Writes range(start, stop, step), with the place of the first bound.
 Node write_range(const DependentRange& range, Form form) {
   const auto text = [&](const Expression& bound) { return write(bound, form).text(); };
   SourcePlace place = form != Form::identity ? range.start.place() : SourcePlace{};
-  place.column = std::max(0, place.column - 7);  // range( and the quote
+  place.column = std::max(0, place.column - 7);  // minus the length of the quote and "range("
   return {fmt::format("range({}, {}, {})", text(range.start), text(range.stop), text(range.step)), std::move(place)};
 }
 
@@ -81,7 +81,7 @@ Parameter read_parameter(const Entry& entry, const Table& parent, bool of_kernel
         fmt::format("\"{}\" is set on the device, not compiled into the kernel: write it in [execution]", entry.key),
         entry.place);
   }
-  // KERNEL.NAME is the parameter of one kernel
+  // "KERNEL.NAME" is a parameter of one kernel
   if (!context.trusted)
     check_identifier(of_kernels ? entry.key.substr(entry.key.find('.') + 1) : entry.key, "parameter", entry.place);
   if (node.list() || node.is_number() || node.is_boolean()) {
@@ -189,7 +189,8 @@ static void read_range_text(const Table& table, const Node& node, Parameter& to)
   read_range(text_of(node, table.what("range")), inside(node), to);
 }
 
-/// A reference runs with the defaults, which are the first values where nothing else is said.
+/// Writes the default. It belongs to the identity even if it is implied (the first value), because references run with
+/// the defaults.
 static Node write_default(const Parameter& from, Form form) {
   if (from.default_value) return node_of(*from.default_value);
   return form == Form::identity && !from.values.empty() ? node_of(from.values.front()) : Node();
@@ -318,7 +319,7 @@ Node write(const std::vector<Restriction>& restrictions, Form form) {
     const Node* expression = node.find("expression");
     list.push_back(expression && node.entries().size() == 1 ? *expression : node);
   }
-  if (form == Form::identity) {  // conditions, in any order, each once
+  if (form == Form::identity) {  // the order and duplicates of restrictions do not matter
     const auto less = [](const Node& a, const Node& b) { return to_json(a).dump() < to_json(b).dump(); };
     std::sort(list.begin(), list.end(), less);
     list.erase(std::unique(list.begin(), list.end()), list.end());

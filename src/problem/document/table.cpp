@@ -9,7 +9,7 @@
 
 namespace ergotune::document {
 
-// Keys that are easily written below a [table], which TOML then takes for the table's own.
+// Top-level keys that users may write below a [table] by mistake, where TOML assigns them to that table.
 static const std::vector<std::string> kWholeFileKeys{"restrictions", "objective", "observe", "description"};
 
 void Table::allow(const std::vector<std::string>& names) const {
@@ -100,7 +100,7 @@ void wrong_kind(const Node& node, const std::string& what, const std::string& ex
 
 SourcePlace inside(const Node& node) {
   SourcePlace place = node.place;
-  // The source text is gone by now; a single-line string begins one character after its quote.
+  // The source text is not available any more; a single-line string begins one character after its quote.
   if (node.is_text() && place.column > 0) ++place.column;
   return place;
 }

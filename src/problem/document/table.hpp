@@ -1,4 +1,4 @@
-// Reading a table of a problem file: every message gives file, line and column and what would be right.
+// Reads a table of a problem file. Every error message names file, line and column, and what is expected.
 #pragma once
 
 #include <filesystem>
@@ -12,20 +12,20 @@
 
 namespace ergotune::document {
 
-/// Title of the outermost table.
+/// Title of the top-level table.
 inline constexpr const char* kWholeFile = "the problem file";
 
-/// What is known while a problem is read.
+/// State shared by the readers of a problem's tables.
 struct Context {
-  std::filesystem::path folder;     ///< where relative paths begin
-  bool trusted = false;             ///< a document that serialise() wrote: it was checked when it was read first
-  bool modelled = false;            ///< [simulation] or space_only: neither source nor launch is needed
-  std::vector<Argument> buffers{};  ///< those of [buffers]
-  const Kernel* main = nullptr;     ///< a reference takes the arguments, and whatever it leaves out, from this one
-  bool named = false;               ///< [kernels.NAME]: may have parameters of its own
+  std::filesystem::path folder;     ///< folder against which relative paths are resolved
+  bool trusted = false;             ///< a document written by serialise(), which was checked when it was first read
+  bool modelled = false;            ///< [simulation] or space_only: source and launch may be missing
+  std::vector<Argument> buffers{};  ///< the buffers declared in [buffers]
+  const Kernel* main = nullptr;     ///< kernel whose arguments and other fields a reference inherits; may be null
+  bool named = false;               ///< a kernel of [kernels.NAME], which may have parameters of its own
 };
 
-/// A table with its name for messages ("[kernel]"). Cheap to copy; node and context must outlive it.
+/// A table with its title for messages ("[kernel]"). Cheap to copy; does not own the node and the context.
 class Table {
  public:
   Table(const Node& node, std::string title, SourcePlace place, const Context& context)
@@ -37,29 +37,29 @@ class Table {
   const Context& context() const { return *context_; }
 
   const Node::Entries& entries() const { return node_->entries(); }
-  /// Throws for the first key that is not among `names`, with the nearest of them.
+  /// Throws UserError for the first key that is not in `names`, and suggests the nearest name.
   void allow(const std::vector<std::string>& names) const;
-  /// Throws when more than one of `names` is there.
+  /// Throws UserError if more than one of `names` is present.
   void at_most_one_of(const std::vector<std::string>& names) const;
 
   bool has(std::string_view key) const { return find(key) != nullptr; }
   const Node* find(std::string_view key) const { return node_->find(key); }
-  /// The value, or a UserError saying that `key` is missing and what it should be (a phrase, of which the first letter
-  /// may be a capital).
+  /// Returns the value of `key`. Throws UserError if it is missing; the message describes it by `meaning` (a phrase,
+  /// whose first letter may be a capital).
   const Node& require(std::string_view key, std::string_view meaning) const;
   SourcePlace key_place(std::string_view key) const;
-  /// "\"key\" in [table]", for messages.
+  /// Returns "\"key\" in [table]" for messages.
   std::string what(std::string_view key) const;
-  /// The same; of a table its title.
+  /// Like what(); for a value that is a table, its title.
   std::string title_of(std::string_view key) const;
 
-  // Typed reading; each throws a UserError naming the expected kind when the value is of another.
+  // Typed access. Each throws UserError that names the expected kind if the value is of another kind.
   std::string text(std::string_view key, std::string_view meaning) const;
   std::optional<Table> optional_table(std::string_view key) const;
-  /// A string or a list of strings; none where the key is not there.
+  /// Returns a string or a list of strings as a list; empty if the key is absent.
   std::vector<std::string> texts(std::string_view key) const;
 
-  /// A table inside this one.
+  /// Returns a nested table.
   Table table(const Entry& entry) const { return table(entry.key, entry.value, entry.place); }
   Table table(const std::string& key, const Node& node, const SourcePlace& place) const;
   Table table(const Node& node, const std::string& title) const;
@@ -71,29 +71,29 @@ class Table {
   const Context* context_;
 };
 
-// Reading single nodes; `what` names them in messages.
+// Conversion of single nodes; `what` names the node in messages. They throw UserError for a node of the wrong kind.
 const std::string& text_of(const Node& node, const std::string& what);
 double number_of(const Node& node, const std::string& what);
 std::int64_t integer_of(const Node& node, const std::string& what);
 bool boolean_of(const Node& node, const std::string& what);
 std::vector<std::string> texts_of(const Node& node, const std::string& what);
-/// bool, integer, real or string.
+/// Accepts a boolean, an integer, a real number or a string.
 Value value_of(const Node& node, const std::string& what);
-/// A value, or a list of them.
+/// Accepts a value or a list of values.
 std::vector<Value> values_of(const Node& node, const std::string& what);
-/// A number, or a string that holds an expression.
+/// Accepts a number, or a string with an expression.
 Expression expression_of(const Node& node, const std::string& what);
 Template template_of(const Node& node, const std::string& what);
-/// A list of `count` numbers; `expected` as "a list [low, high]".
+/// Accepts a list of `count` numbers; `expected` describes it in the message: "a list [low, high]".
 std::vector<double> numbers_of(const Node& node, std::size_t count, const std::string& what, const char* expected);
 
-/// Place of the first character inside a string's quotes.
+/// Returns the place of the first character of a string, after its quote.
 SourcePlace inside(const Node& node);
 [[noreturn]] void wrong_kind(const Node& node, const std::string& what, const std::string& expected);
 
-/// Throws for a name that cannot be a macro.
+/// Throws UserError for a name that cannot be the name of a macro.
 void check_identifier(const std::string& name, const char* what, const SourcePlace& place);
-/// A text file whole; throws a UserError at `place` when it cannot be read.
+/// Returns the contents of a text file. Throws UserError at `place` if it cannot be read.
 std::string read_text_file(const std::filesystem::path& file, const std::string& what, const SourcePlace& place);
 
 }  // namespace ergotune::document

@@ -1,4 +1,4 @@
-// [kernels.NAME] and [workload]: several kernels and the steps of a round.
+// [kernels.NAME] and [workload]: several kernels and the steps of an iteration.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ const std::vector<Field<Step>>& fields<Step>();
 
 namespace {
 
-// What stands before a dot in names of our own.
+// Reserved names: they precede a dot in built-in names.
 const std::vector<std::string> kTaken{"device", "workload", "time", "best"};
 
 std::vector<Parameter> read_own_parameters(const Table& parent, const std::string& owner) {
@@ -45,14 +45,14 @@ void read_named_kernels(const Table& root, Problem& problem) {
     Kernel& kernel = problem.kernels.back();
     kernel.name = entry.key;
     if (kernel.verification && kernel.verification->reference)
-      kernel.verification->reference->name = entry.key;  // it sees the same names
+      kernel.verification->reference->name = entry.key;  // the reference uses the kernel's parameter names
     add(problem.parameters, read_own_parameters(inner, entry.key));
   }
   if (problem.kernels.empty())
     throw UserError("[kernels] is empty: each kernel has a table [kernels.NAME]", root.key_place("kernels"));
 }
 
-/// Reads steps, with what holds around them.
+/// Reads steps and tracks the enclosing loops and branches.
 class StepReader {
  public:
   explicit StepReader(const std::vector<Kernel>& kernels) {
@@ -137,7 +137,7 @@ class StepReader {
     return step;
   }
 
-  /// A kernel's name, a step, or { name = "lud", steps = [...] }.
+  /// Reads a branch: a kernel's name, a step, or { name = "lud", steps = [...] }.
   Step branch(const Table& parent, const Node& node) {
     if (node.is_text()) {
       Step step;
@@ -213,7 +213,7 @@ class StepReader {
     return step.steps[static_cast<std::size_t>(found - branches.begin())];
   }
 
-  /// A table of values by branch.
+  /// Reads a table of values by branch.
   template <class Read>
   static void for_branches(const Table& parent, const char* key, const std::vector<std::string>& branches, Step& step,
                            const Read& read) {
@@ -254,7 +254,8 @@ Node write_step(const Step& step, Form form) {
   return write_fields(step, form, form != Form::identity ? step.place : SourcePlace{});
 }
 
-/// What belongs to the branches of a concurrent step, by their names; those count only where an order names them.
+/// Writes a property of the branches of a concurrent step by branch name. Names belong to the identity only if `order`
+/// uses them.
 template <class Write>
 Node by_branch(const Step& step, Form form, const Write& write) {
   if (step.kind != Kind::concurrent) return {};
@@ -303,7 +304,7 @@ Json launches_type(Schema& schema) { return any_type({expression_type(schema), m
 
 }  // namespace
 
-// Read by StepReader: which of them a step has depends on the others.
+// Read by StepReader, since the keys of a step depend on each other.
 template <>
 const std::vector<Field<Step>>& fields<Step>() {
   using T = Step;

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kIdentifier = "([A-Za-z_][A-Za-z0-9_]*)";
 constexpr std::array<const char*, 3> kAxes{"x", "y", "z"};
 
-/// The first group that matched; nullopt where the pattern is not in the text.
+/// Returns the first matching group; nullopt if the pattern does not match.
 std::optional<std::string> find(const std::string& text, const std::string& pattern) {
   std::smatch match;
   if (!std::regex_search(text, match, std::regex(pattern))) return std::nullopt;
@@ -26,13 +26,13 @@ std::optional<std::string> find(const std::string& text, const std::string& patt
 
 bool has(const std::string& text, const std::string& pattern) { return find(text, pattern).has_value(); }
 
-/// "blockIdx.x" and what OpenCL calls it, as a pattern.
+/// Pattern for "blockIdx.x" and its OpenCL equivalent.
 std::string block_index(int dimension) {
   return std::string("(?:blockIdx\\s*\\.\\s*") + kAxes[static_cast<std::size_t>(dimension)] +
          "|get_group_id\\s*\\(\\s*" + std::to_string(dimension) + "\\s*\\))";
 }
 
-/// The position in the block.
+/// Pattern for the thread's position in the block.
 std::string local_index(const std::string& axis, const std::string& number) {
   return "(?:threadIdx\\s*\\.\\s*" + axis + "\\b|get_local_id\\s*\\(\\s*" + number + "\\s*\\))";
 }
@@ -47,7 +47,7 @@ std::string any_index(int dimension) {
          "\\s*\\)";
 }
 
-/// From an opening bracket to the one that closes it.
+/// Returns the text between an opening bracket and its counterpart.
 std::string inside_brackets(const std::string& text, std::size_t open) {
   int depth = 0;
   for (std::size_t at = open; at < text.size(); ++at) {
@@ -60,7 +60,7 @@ std::string inside_brackets(const std::string& text, std::size_t open) {
 }  // namespace
 
 KernelUse::KernelUse(const std::string& body) {
-  // std::regex recurses: neither a run of blanks nor a name nor a statement may be long
+  // std::regex recurses, so runs of blanks, names and statements must be short
   constexpr std::size_t kLongest = 300, kLongestStatement = 2000;
   std::size_t name = 0, statement = 0;
   for (const char c : body) {
@@ -74,7 +74,7 @@ KernelUse::KernelUse(const std::string& body) {
     if (name <= kLongest && !(blank && body_.ends_with(' '))) body_ += blank ? ' ' : c;
   }
   read_assignments();
-  // int tx = threadIdx.x; is another name of it, where it stays so
+  // `int tx = threadIdx.x;` is an alias if tx is assigned only once
   for (const Assignment& one : std::vector<Assignment>(assignments_))
     if (std::regex_match(one.value, std::regex("(?:\\([a-z_ ]+\\)\\s*)?" + local_index("[xyz]", "[012]"))) &&
         std::count_if(assignments_.begin(), assignments_.end(),
@@ -132,7 +132,7 @@ Position KernelUse::position(int dimension) const {
       continue;
     }
     const bool whole = has(one.value, block) || has(one.value, global);
-    if (!whole) continue;  // a place in the block
+    if (!whole) continue;  // a position within the block
     position = {one.variable, "", "", "", false};
     if (const auto factor = find(one.value, "\\)\\s*\\*\\s*([A-Za-z_0-9]+)\\s*$")) position.factor = *factor;
     if (const auto factor = find(one.value, "^" + std::string(kIdentifier) + "\\s*\\*\\s*" + global + "$"))
@@ -176,7 +176,7 @@ std::vector<std::string> KernelUse::shared_memory_dimensions() const {
 
 BufferUse KernelUse::use_of(const std::string& buffer, int depth) const {
   BufferUse use;
-  std::set<std::size_t> renamed;  // where a pointer is set to it
+  std::set<std::size_t> renamed;  // where a pointer is set to the buffer
   for (const Assignment& one : assignments_) {
     std::smatch match;
     if (depth > 3 || !one.pointer || one.variable == buffer) continue;
@@ -203,7 +203,7 @@ BufferUse KernelUse::use_of(const std::string& buffer, int depth) const {
       continue;
     if (renamed.contains(at) || is_pointer_name(at)) continue;
     std::size_t next = body_.find_first_not_of(" \t\n", end);
-    if (next == std::string::npos || body_[next] != '[') {  // passed on, or the address of its beginning
+    if (next == std::string::npos || body_[next] != '[') {  // passed to a function, or the address of its beginning
       use.read = use.written = use.passed_on = true;
       continue;
     }

@@ -1,5 +1,5 @@
-// What a kernel's body shows of its launch and of its arguments, found by patterns: a guess to start from, not an
-// analysis.
+// How a kernel's body uses its launch geometry and its arguments, recognised by patterns. The results are guesses for a
+// first problem file, not an analysis.
 #pragma once
 
 #include <optional>
@@ -9,53 +9,55 @@
 
 namespace ergotune::draft {
 
-/// How the body uses a buffer.
+/// How the body accesses a buffer.
 struct BufferUse {
   bool read = false, written = false;
-  bool passed_on = false;            ///< to a function, which may do either
-  std::vector<std::string> indices;  ///< what stands between the brackets
+  bool passed_on = false;            ///< passed to a function, which may read or write it
+  std::vector<std::string> indices;  ///< the index expressions between the brackets
 };
 
-/// The position of a thread (or of a block) in one dimension of the launch.
+/// How the body computes the position of a thread (or block) in one dimension of the launch.
 struct Position {
-  std::string variable;   ///< "row"; empty where the body keeps it in none
-  std::string block;      ///< the macro or template parameter that is its block size; empty: any block size will do
-  std::string threads;    ///< where the block has fewer threads than `block`, which loop: their number
-  std::string factor;     ///< elements that each thread has; empty: one
-  bool of_block = false;  ///< one block works on it, not one thread
+  std::string variable;   ///< variable that holds it, such as "row"; empty: none
+  std::string block;      ///< macro or template parameter for the block size; empty: any block size works
+  std::string threads;    ///< number of threads if it is less than `block` (threads then loop); else empty
+  std::string factor;     ///< number of elements per thread; empty: one
+  bool of_block = false;  ///< the position belongs to a block, not to a thread
 };
 
 class KernelUse {
  public:
   explicit KernelUse(const std::string& body);
 
-  /// Dimensions of the launch that the body asks for: 1 to 3.
+  /// Returns the number of launch dimensions that the body uses, 1 to 3.
   int dimensions() const;
   Position position(int dimension) const;
-  /// The block size that the block's shared memory has in its declaration, innermost last; empty where it has none.
+  /// Returns the block sizes in the declaration of shared memory that has the shape of the block, innermost last; empty
+  /// if there is none.
   std::vector<std::string> shared_memory_dimensions() const;
-  /// Through other names of it as well: `float* row = x + y * n;`.
+  /// Returns the accesses to a buffer, including those through derived pointers: `float* row = x + y * n;`.
   BufferUse use_of(const std::string& buffer) const { return use_of(buffer, 0); }
-  /// What a variable or an expression is compared with: "n" of `i < n`.
+  /// Returns what a variable or an expression is compared with: "n" for `i < n`.
   std::vector<std::string> bounds_of(const std::string& expression) const;
-  /// The variables whose values are computed from this one.
+  /// Returns the variables whose values are computed from `variable`.
   std::vector<std::string> set_from(const std::string& variable) const;
-  /// "n" of `row * n + variable`; empty where there is none.
+  /// Returns "n" for `row * n + variable`; empty if there is no such expression.
   std::string stride_before(const std::string& variable) const;
-  /// Whether the threads of a block pass over a range together: for (c = threadIdx.x; c < n; ...).
+  /// True if the threads of a block iterate over a range together: for (c = threadIdx.x; c < n; ...).
   bool thread_loop(int dimension) const;
-  /// Counters of loops that each thread runs for itself: for (k = 0; k < n; ...).
+  /// Returns the counters of loops that each thread runs by itself: for (k = 0; k < n; ...).
   std::vector<std::string> loop_counters() const;
-  /// The dimension of "blockIdx.x", and of an expression that is a thread's place in the whole launch.
+  /// Return the dimension of a block index such as "blockIdx.x", or of a global thread index; nullopt for other
+  /// expressions.
   static std::optional<int> block_dimension(const std::string& expression);
   static std::optional<int> thread_dimension(const std::string& expression);
-  /// What a variable is set to where it is declared; empty where that is not found.
+  /// Returns the initial value in the declaration of a variable; empty if there is none.
   std::string value_of(const std::string& variable) const;
-  /// Whether the scalar is a number of elements or a stride: a bound, or a factor.
+  /// True if a scalar is a number of elements or a stride: it occurs as a bound or as a factor.
   bool is_extent(const std::string& scalar) const;
 
  private:
-  /// "row" and "blockIdx.y * TILE + threadIdx.y" of `int row = ...;`, and where that stands.
+  /// An assignment `int row = ...;`: its variable "row", its value "blockIdx.y * TILE + threadIdx.y", and its position.
   struct Assignment {
     std::string variable, value;
     std::size_t begin = 0, end = 0;
@@ -64,11 +66,11 @@ class KernelUse {
 
   void read_assignments();
   BufferUse use_of(const std::string& buffer, int depth) const;
-  /// Whether a pointer's declaration stands there.
+  /// True if the declaration of a pointer is at `at`.
   bool is_pointer_name(std::size_t at) const;
 
-  std::string body_;                     ///< with one blank where there was white space
-  std::vector<Assignment> assignments_;  ///< in their order
+  std::string body_;                     ///< each run of white space replaced by one blank
+  std::vector<Assignment> assignments_;  ///< in the order of the source
 };
 
 }  // namespace ergotune::draft

@@ -30,9 +30,9 @@ using kernel_source::Outline;
 enum class Kind { device, host };
 
 struct SourceLanguage {
-  const char* key;  ///< of [kernel.options]
+  const char* key;  ///< key of [kernel.options]
   Kind kind;
-  std::vector<std::string> marks;  ///< what stands before a kernel's name
+  std::vector<std::string> marks;  ///< tokens before the name of a kernel
 };
 
 SourceLanguage language_of(const std::filesystem::path& file) {
@@ -112,7 +112,7 @@ std::optional<long> whole_number(const std::string& text) {
   return text.empty() || (*end != '\0' && std::tolower(*end) != 'u') ? std::nullopt : std::optional(value);
 }
 
-/// With one blank where there is white space: std::regex recurses for each character of a run.
+/// Replaces runs of white space by one blank, because std::regex recurses for each character of a run.
 std::string one_blank(const std::string& text) {
   std::string result;
   for (const char c : text) {
@@ -122,7 +122,7 @@ std::string one_blank(const std::string& text) {
   return result;
 }
 
-/// A type of a problem file, and how many of them an element has: "float4" is four of float32.
+/// A type of the problem file, and the number of values per element: "float4" is four float32.
 struct Element {
   std::string type;
   int width = 1;
@@ -156,7 +156,7 @@ std::optional<Element> element_of(const std::string& type) {
   return std::nullopt;
 }
 
-/// Values worth trying for a macro or a template parameter that is `present` in the source.
+/// Returns values worth trying for a macro or template parameter whose value in the source is `present`.
 std::vector<long> values_of(const std::string& name, long present) {
   const std::string text = upper(name);
   std::set<long> values{present};
@@ -203,7 +203,7 @@ class Draft {
       ask(fmt::format("{} returns its result, which is not verified; let it write to an argument to have it verified",
                       kernel_.name));
     if (language_.kind == Kind::host) add_parameter("OPTIMISE", "\"-O2\", \"-O3\"", true);
-    if (parameters_.empty())  // everything is fixed in the source
+    if (parameters_.empty())  // all values are fixed in the source
       add_parameter(macro_name("BLOCK_SIZE_X", ""),
                     "[" + block_threads_ + "]" + check("nothing can be tuned yet; this parameter changes nothing"));
     std::string arguments;
@@ -222,16 +222,16 @@ class Draft {
  private:
   using Lines = std::vector<std::pair<std::string, std::string>>;
 
-  /// The comment that marks a guess, which is also listed: "  # CHECK: ...". `subject` is what the line is about.
+  /// Records a guess and returns the comment that marks it: "  # CHECK: ...". `subject`: the subject of the line.
   std::string check(const std::string& what, const std::string& subject = "") {
     questions_.push_back(subject.empty() ? what : subject + ": " + what);
     return "  # CHECK: " + what;
   }
 
-  /// A guess that belongs to no line of the problem: at its head.
+  /// Records a guess that belongs to no line; it is written at the head of the file.
   void ask(const std::string& what) { remarks_ += check(what).substr(2) + "\n"; }
 
-  /// A name for a constant or a parameter, which become macros: one that the kernel's source does not use.
+  /// Returns a name for a constant or a parameter. It becomes a macro, so it must not occur in the kernel's source.
   std::string macro_name(const std::string& name, const char* suffix) const {
     std::string result = upper(name);
     if (result.size() < 2 || used_.contains(result)) result += suffix;
@@ -258,7 +258,7 @@ class Draft {
       if (!macro.takes_arguments && element_of(macro.value)) types_[macro.name] = macro.value;
   }
 
-  /// The function's name, with its template parameters as parameters of the problem.
+  /// Returns the function's name; its template parameters become parameters of the problem.
   std::string template_parameters() {
     const std::size_t open = kernel_.head.find('<');
     if (!kernel_.head.starts_with("template") || open == std::string::npos) return kernel_.name;
@@ -283,7 +283,8 @@ class Draft {
     return fmt::format("{}<{}>", kernel_.name, fmt::join(values, ", "));
   }
 
-  /// A parameter of another name, because parameters are macros; returns its place in the name expression.
+  /// Adds a parameter with a different name, because parameters are macros; returns its expression for the template
+  /// argument.
   std::string add_template_parameter(const std::string& name, const std::string& values) {
     const std::string parameter = macro_name(name, "_VALUE");
     add_parameter(parameter, values);
@@ -292,7 +293,7 @@ class Draft {
     return fmt::format("{{{{{}}}}}", parameter);
   }
 
-  /// NVRTC and hipRTC compile device code alone.
+  /// Notes host code, since NVRTC and hipRTC compile device code only.
   void host_code() {
     const std::string language = language_.key;
     if (language != "cuda" && language != "hip") return;
@@ -356,7 +357,7 @@ class Draft {
     }
   }
 
-  // --- names that the source leaves to the compiler's command line
+  // --- Names that the source expects from the compiler's command line
 
   void find_undefined() {
     for (const draft::UndefinedName& name : draft::undefined_names(text_, file_.parent_path(), outline_, used_)) {
@@ -371,7 +372,7 @@ class Draft {
     }
   }
 
-  /// N, WIDTH, NUM_ROWS, not TILE_SIZE.
+  /// True for N, WIDTH, NUM_ROWS; false for TILE_SIZE.
   static bool is_size_name(const draft::UndefinedName& name) {
     static const std::set<std::string> kNames{"N",    "M",    "K",    "NX",    "NY",     "NZ",     "W",     "H",
                                               "ROWS", "COLS", "SIZE", "WIDTH", "HEIGHT", "LENGTH", "DEPTH", "COUNT"};
@@ -419,7 +420,7 @@ class Draft {
         propose("[1, 2, 4, 8]", "threads");
       } else if (contains(text, {"CHUNK"})) {
         propose("{ values = [1, 4, 16, 64], default = 16 }", "a chunk");
-      } else if (text.size() == 2 && text[0] == 'B' && contains(text, {"M", "N", "K"})) {  // of matrix products
+      } else if (text.size() == 2 && text[0] == 'B' && contains(text, {"M", "N", "K"})) {  // matrix tiles
         propose("[16, 32, 64, 128]", "the size of a tile");
       } else if (contains(text, {"BLOCK", "TILE", "SIZE", "DIM", "THREADS", "GROUP"})) {
         if (host)
@@ -432,7 +433,7 @@ class Draft {
     }
   }
 
-  /// The constant for a name of the source that is a size; the name itself where it is a macro.
+  /// Returns the constant for a size of the source; the name itself if it is a macro.
   std::string size_named(const std::string& name) const {
     for (const auto& [source, constant] : sizes_)
       if (source == name) return constant;
@@ -453,7 +454,7 @@ class Draft {
     return product;
   }
 
-  /// The first size in a text such as "nx - 1" or "std::min(n, i + TILE)"; empty where there is none.
+  /// Returns the first size in a text such as "nx - 1" or "std::min(n, i + TILE)"; empty if there is none.
   std::string size_in(const std::string& text) const {
     for (std::size_t at = 0; at < text.size();) {
       std::size_t end = at;
@@ -495,7 +496,7 @@ class Draft {
     return parts;
   }
 
-  /// Elements that an index reaches, as an expression; empty where the body does not show it.
+  /// Returns the number of elements that an index reaches as an expression; empty if the body does not show it.
   std::string extent_of(const std::string& index, int depth = 0) const {
     if (depth > 6 || index.size() > 300) return {};
     static const std::regex kCast("\\((?:unsigned|int|long|size_t|uint|ulong|u?int[0-9]+_t| )+\\)");
@@ -529,7 +530,7 @@ class Draft {
       for (const std::string& factor : factors) {
         const std::string size = size_named(factor);
         const auto number = whole_number(factor);
-        if (size.empty() && !number && tunable_.contains(factor)) continue;  // a tile of it: its number has the bound
+        if (size.empty() && !number && tunable_.contains(factor)) continue;  // a tile size
         if (size.empty() && !number) {
           if (!open.empty()) return {};
           open = factor;
@@ -548,7 +549,7 @@ class Draft {
     return {};
   }
 
-  /// "blockIdx.x * n + threadIdx.x": each block has a row.
+  /// True for "blockIdx.x * n + threadIdx.x": each block works on a row.
   bool strides_by_size(const std::string& expression) const {
     for (const std::string& term : parts_of(expression, "+-"))
       for (const std::string& factor : parts_of(term, "*"))
@@ -624,7 +625,7 @@ class Draft {
     return line(fmt::format("count = \"{}\"{}", count, access), guesses.empty() ? "" : check(guesses, parameter.name));
   }
 
-  /// Parameters in capitals, as the field writes them; Kernel Tuner's spelling where the source has it.
+  /// Returns the name of a block size: in capitals, or in Kernel Tuner's spelling if the source uses that.
   std::string block_name(int dimension) const {
     const std::string small = fmt::format("block_size_{}", "xyz"[dimension]);
     for (const char axis : {'x', 'y', 'z'})
@@ -645,7 +646,7 @@ class Draft {
       draft::Position position = use_.position(d);
       const auto dimension = static_cast<std::size_t>(d);
       if (!position.block.empty() && !known(position.block)) {
-        // blockIdx.x * columns: a row for each block
+        // blockIdx.x * columns: each block works on a row
         for (const auto& [source, constant] : sizes_)
           if (source == position.block) position.of_block = true;
         position.block.clear();
@@ -664,7 +665,7 @@ class Draft {
       } else {
         blocks.push_back(tile);
       }
-      // one block for each row, and nothing shows how many rows there are
+      // one block per row, with an unknown number of rows
       if (position.of_block) {
         of_block_.insert(d);
         reach_[dimension] = position.variable.empty() ? std::string() : bound(position.variable);
@@ -713,7 +714,7 @@ class Draft {
                        mark.empty() ? "  # threads, rounded up to whole blocks" : mark, quoted(blocks), shared_bytes);
   }
 
-  /// Defaults: what people write first, blocks of 256 threads.
+  /// Adds the block sizes; the default is a block of 256 threads.
   void block_parameters(const std::vector<std::string>& blocks, const std::vector<std::string>& free) {
     const bool square = blocks.size() > 1 && std::set<std::string>(blocks.begin(), blocks.end()).size() < blocks.size();
     for (std::size_t d = 0; d < blocks.size(); ++d) {
@@ -738,7 +739,7 @@ class Draft {
                        [&](const auto& parameter) { return parameter.first == name; });
   }
 
-  /// [kernel.options]: of the compiler of a host function, and macros that are only asked for.
+  /// Returns [kernel.options]: options of the host compiler, and macros that are only tested in conditions.
   std::string options() const {
     std::vector<std::string> options;
     if (language_.kind == Kind::host) {
@@ -761,10 +762,10 @@ class Draft {
     return text + " }" + check("each block has a result of its own: their sums are compared", "compare") + "\n";
   }
 
-  /// Usual values: large enough that a GPU is busy, small enough that a first try takes seconds.
+  /// Sets usual sizes: large enough to occupy a GPU, small enough that a first run takes seconds.
   void set_sizes() {
     const bool plane = dimensions_ == 2 || sizes_.size() > 1 || two_dimensional();
-    const bool opencl = std::string(language_.key) == "opencl";  // which may well be a CPU
+    const bool opencl = std::string(language_.key) == "opencl";  // may be a CPU
     const bool long_loops = std::any_of(sizes_.begin(), sizes_.end(), [&](const auto& size) {
       const auto counters = use_.loop_counters();
       return std::any_of(counters.begin(), counters.end(),
@@ -811,21 +812,21 @@ class Draft {
   const kernel_source::Identifiers used_;
 
   std::vector<std::pair<std::string, std::string>> sizes_;  ///< name in the source, constant of the problem
-  std::map<std::string, std::string> scalars_;              ///< other whole-number scalars: their constants
+  std::map<std::string, std::string> scalars_;              ///< other integer scalars and their constants
   std::map<std::string, std::string> types_;                ///< template parameters that are types
-  std::map<std::string, std::string> template_parameters_;  ///< their parameters of the problem
-  std::map<std::string, long> fixed_;                       ///< macros that the source sets for good
-  std::map<std::string, std::string> blocks_;               ///< variables that number the blocks: how many there are
+  std::map<std::string, std::string> template_parameters_;  ///< template parameters and their parameters of the problem
+  std::map<std::string, long> fixed_;                       ///< macros whose value is fixed in the source
+  std::map<std::string, std::string> blocks_;  ///< variables that contain a block's index, and the number of blocks
   std::set<std::string> tunable_;
   Lines constants_, parameters_;
   std::vector<draft::UndefinedName> undefined_;
-  std::vector<std::string> unbound_;          ///< sizes that the body does not name
-  std::vector<std::string> reach_;            ///< elements, or blocks, in each dimension of the launch
-  std::set<int> of_block_;                    ///< dimensions in which a block has an element, not a thread
-  std::set<std::string> factors_;             ///< names of the work for each thread
-  std::map<std::string, std::string> tiles_;  ///< threads of a block in a dimension in which it has a larger tile
-  std::vector<std::string> flags_;            ///< parameters that are compiler options
-  std::vector<std::string> sums_;             ///< outputs with a partial result for each block
+  std::vector<std::string> unbound_;          ///< sizes that do not occur in the body
+  std::vector<std::string> reach_;            ///< number of elements, or blocks, in each dimension of the launch
+  std::set<int> of_block_;                    ///< dimensions in which an element belongs to a block, not to a thread
+  std::set<std::string> factors_;             ///< parameters for the work per thread
+  std::map<std::string, std::string> tiles_;  ///< threads of a block in a dimension with a larger tile
+  std::vector<std::string> flags_;            ///< parameters that become compiler options
+  std::vector<std::string> sums_;             ///< outputs with a partial result of each block
   std::vector<std::string> restrictions_;
   std::string block_threads_ = "1", remarks_;
   int dimensions_ = 1;

@@ -1,4 +1,4 @@
-// A first problem file for a kernel, from its source alone: `ergotune init`.
+// Drafts a problem file from the source of a kernel, for `ergotune init`.
 #pragma once
 
 #include <filesystem>
@@ -8,18 +8,19 @@
 namespace ergotune {
 
 struct ProblemDraft {
-  std::string text;                    ///< the problem file (TOML); its source is named relative to `folder`
-  std::string kernel;                  ///< the function it tunes
-  std::vector<std::string> questions;  ///< what was guessed, and what cannot be tuned yet, each with what to do
+  std::string text;                    ///< the problem file (TOML); names its source relative to `folder`
+  std::string kernel;                  ///< name of the function that it tunes
+  std::vector<std::string> questions;  ///< guesses, and parts that cannot be tuned yet, each with what to do
 };
 
-/// Reads arguments, launch, sizes and tunable macros from the source of a kernel in CUDA, HIP, OpenCL C, C or C++.
-/// `function` may be empty where the source has one kernel. Sizes are constants with a usual value, values of macros
-/// and block sizes are lists; what is a guess is marked CHECK.
-/// Throws UserError: unknown language, no kernel, several kernels, a parameter that no problem file can describe.
+/// Derives arguments, launch geometry, sizes and tunable macros from the source of a kernel in CUDA, HIP, OpenCL C, C
+/// or C++. `function` may be empty if the source has one kernel. Sizes become constants with a usual value, macros and
+/// block sizes become parameters with lists of values; guesses are marked CHECK.
+/// Throws UserError for an unknown language, no kernel, several kernels without `function`, and an argument that a
+/// problem file cannot describe.
 ProblemDraft draft_problem(const std::filesystem::path& source, const std::string& function,
                            const std::filesystem::path& folder);
-/// The same for a source that was read already; `source` names its language and its place.
+/// Does the same for source text; `source` gives its language and its path.
 ProblemDraft draft_problem_from_text(const std::string& text, const std::filesystem::path& source,
                                      const std::string& function, const std::filesystem::path& folder);
 

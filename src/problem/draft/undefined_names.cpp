@@ -24,13 +24,13 @@ bool is_type(std::string_view word) {
   return kTypes.contains(word) || word.ends_with("_t");
 }
 
-/// An identifier that cannot stand before a name that is being declared.
+/// True for words that cannot precede a name that is being declared.
 bool is_statement(std::string_view word) {
   static const std::set<std::string_view> kWords{"return", "else", "case", "sizeof", "goto", "throw", "do", "unroll"};
   return kWords.contains(word);
 }
 
-/// Defined by a language, a compiler or a standard header.
+/// True for names defined by a language, a compiler or a standard header.
 bool is_predefined(std::string_view name) {
   static const std::set<std::string_view> kNames{"NULL",      "TRUE",   "FALSE",    "INFINITY", "NAN",
                                                  "MAXFLOAT",  "NDEBUG", "EOF",      "RAND_MAX", "HUGE_VAL",
@@ -44,7 +44,7 @@ bool is_predefined(std::string_view name) {
   return name.starts_with("FP_") && name.size() < 12;
 }
 
-/// What an author takes for a macro: capitals, or the names of Kernel Tuner's kernels.
+/// True for names that look like macros: capitals, or the names used with Kernel Tuner.
 bool is_candidate(std::string_view name) {
   for (const char* prefix : {"block_size_", "tile_size_", "loop_unroll_factor_"})
     if (name.starts_with(prefix)) return true;
@@ -57,7 +57,7 @@ struct Occurrences {
   bool declared = false;
 };
 
-/// Looks at each occurrence of a candidate.
+/// Examines each occurrence of a candidate.
 class Scan {
  public:
   explicit Scan(std::string text) : text_(std::move(text)) {
@@ -90,12 +90,12 @@ class Scan {
     return text_.substr(at, end - at);
   }
 
-  /// Position of the last character before `at` that is no white space; npos at the beginning.
+  /// Returns the position of the last non-blank character before `at`; npos at the beginning.
   std::size_t before(std::size_t at) const {
     return at == 0 ? std::string::npos : text_.find_last_not_of(" \t\n", at - 1);
   }
 
-  /// The identifier that ends at `at`; empty where none does.
+  /// Returns the identifier that ends at `at`; empty if there is none.
   std::string_view word_at_end(std::size_t at) const {
     if (at == std::string::npos) return {};
     std::size_t begin = at + 1;
@@ -161,17 +161,17 @@ class Scan {
     return word_at_end(previous) == "defined";
   }
 
-  /// "int M, N;": the statement begins with a type.
+  /// True for a name in "int M, N;", whose statement begins with a type.
   bool in_declaration(std::size_t at) const {
     std::size_t begin = text_.find_last_of(";{}()", at);
     begin = begin == std::string::npos ? 0 : begin + 1;
     begin = text_.find_first_not_of(" \t\n", begin);
     if (begin == std::string::npos || begin >= at) return false;
-    // "const T t = f<A, B>(c)" uses B
+    // "const T t = f<A, B>(c)" uses B, it does not declare it
     return is_type(word_behind(begin)) && text_.substr(begin, at - begin).find_first_of("=<") == std::string::npos;
   }
 
-  /// "REAL* x" at the beginning of a statement or a parameter.
+  /// True for "REAL* x" at the beginning of a statement or a parameter.
   bool is_pointer_declaration(std::size_t at, std::size_t star) const {
     const std::size_t name = text_.find_first_not_of("* \t", star);
     if (name == std::string::npos || !in_identifier(text_[name])) return false;
@@ -207,7 +207,7 @@ std::vector<UndefinedName> undefined_names(const std::string& source, const std:
   for (const auto& [name, seen] : scan.found) {
     if (seen.declared || seen.all == 0 || known.contains(name) || is_predefined(name)) continue;
     const bool in_directives = seen.conditions + seen.ifdefs + seen.unrolls + seen.schedules == seen.all;
-    if (!used.contains(name) && !in_directives) continue;  // of another kernel
+    if (!used.contains(name) && !in_directives) continue;  // used only by another kernel
     found.push_back({seen.first,
                      {name, seen.conditions == seen.all, seen.ifdefs == seen.all, seen.types > 0, seen.schedules > 0,
                       seen.unrolls > 0}});

@@ -1,5 +1,5 @@
-// Names that a kernel uses and its source does not define: they come as macros from the compiler's command line (-D),
-// and are what its author tunes.
+// Names that a kernel uses but its source does not define. They are macros that come from the compiler's command line
+// (-D), usually the parameters to tune.
 #pragma once
 
 #include <filesystem>
@@ -13,15 +13,16 @@ namespace ergotune::draft {
 
 struct UndefinedName {
   std::string name;
-  bool in_condition = false;  ///< it occurs as a condition, and nowhere else
-  bool in_ifdef = false;      ///< it occurs in #ifdef and the like, and nowhere else
-  bool as_type = false;       ///< it stands where a type does
-  bool as_schedule = false;   ///< of an OpenMP loop
-  bool as_unroll = false;     ///< of a #pragma unroll
+  bool in_condition = false;  ///< occurs only as a condition
+  bool in_ifdef = false;      ///< occurs only in #ifdef and similar directives
+  bool as_type = false;       ///< used as a type
+  bool as_schedule = false;   ///< schedule of an OpenMP loop
+  bool as_unroll = false;     ///< factor of a #pragma unroll
 };
 
-/// In the order of the source. Names in capitals, and what Kernel Tuner's kernels have in small letters (block_size_x);
-/// none of those that a header beside the source, or a language, defines. `used`: the identifiers of the kernel.
+/// Returns the names in the order of the source: names in capitals, and lower-case names that follow Kernel Tuner's
+/// conventions (block_size_x). Names that a header next to the source or the language defines are left out. `used`: the
+/// identifiers of the kernel.
 std::vector<UndefinedName> undefined_names(const std::string& source, const std::filesystem::path& folder,
                                            const kernel_source::Outline& outline,
                                            const kernel_source::Identifiers& used);

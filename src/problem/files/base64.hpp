@@ -1,4 +1,4 @@
-// Binary data inside JSON documents (RFC 4648).
+// Base64 (RFC 4648) for binary data in JSON documents.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace ergotune {
 
 std::string base64_encode(std::span<const std::uint8_t> bytes);
-/// Throws Error on a character that does not belong there.
+/// Throws Error for an invalid character.
 std::vector<std::uint8_t> base64_decode(std::string_view text);
 
 }  // namespace ergotune

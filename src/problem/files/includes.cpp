@@ -12,7 +12,7 @@
 namespace ergotune {
 namespace {
 
-/// Names in `#include "x"`, `#include <x>` and Fortran's `include 'x'`.
+/// Returns the names in `#include "x"`, `#include <x>` and Fortran's `include 'x'`.
 std::vector<std::string> included_names(const std::string& source) {
   std::vector<std::string> names;
   for (std::size_t at = source.find("include"); at != std::string::npos; at = source.find("include", at + 1)) {
@@ -54,7 +54,7 @@ std::vector<std::filesystem::path> include_folders_of(const KernelSource& source
   std::vector<std::filesystem::path> folders;
   const auto add = [&](const std::filesystem::path& folder) {
     auto whole = std::filesystem::absolute(folder.empty() ? "." : folder).lexically_normal();
-    if (!whole.has_filename()) whole = whole.parent_path();  // "/a/b/" is "/a/b"
+    if (!whole.has_filename()) whole = whole.parent_path();  // "/a/b/" becomes "/a/b"
     if (std::find(folders.begin(), folders.end(), whole) == folders.end()) folders.push_back(whole);
   };
   if (!source.file.empty()) add(source.file.parent_path());

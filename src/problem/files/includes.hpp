@@ -1,4 +1,4 @@
-// What source text includes: compiled code and results depend on those files' contents.
+// Finds the files that a source includes, since compiled code and results depend on their contents.
 #pragma once
 
 #include <filesystem>
@@ -9,19 +9,20 @@
 
 namespace ergotune {
 
-/// Where a source's includes are looked for: its own folder, then the others; absolute, none twice.
+/// Returns the folders searched for a source's includes: the source's folder, then the others; absolute, without
+/// duplicates.
 std::vector<std::filesystem::path> include_folders_of(const KernelSource& source);
 
 struct IncludedFile {
-  std::string name;  ///< as the source writes it
+  std::string name;  ///< as written in the source
   std::string text;
-  std::filesystem::path path;  ///< where it was found
+  std::filesystem::path path;  ///< path at which it was found
 };
-/// The files that `source` includes, found beside it or in `folders`, recursively, each once, in the order
-/// they are met. System headers are not followed: the compiler's identity stands for them.
+/// Returns the files that `source` includes, found in `folders`, recursively and without duplicates, in the order of
+/// the #include directives. System headers are left out: the compiler's version identifies them.
 std::vector<IncludedFile> included_files(const std::string& source, const std::vector<std::string>& folders);
 
-/// A hash over included_files(), names and contents; empty when there are none.
+/// Returns a hash of the names and contents of included_files(); empty if there are none.
 std::string hash_of_includes(const std::string& source, const std::vector<std::string>& folders);
 
 }  // namespace ergotune

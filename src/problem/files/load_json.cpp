@@ -1,4 +1,4 @@
-// The JSON forms of a problem: the native one, with the keys of a TOML file, the plain one, {"tune_params",
+// The JSON forms of a problem: the native one with the keys of a TOML file, the plain one {"tune_params",
 // "restrictions", "max_threads"}, and T1 (load_t1.cpp).
 #include <fmt/format.h>
 
@@ -32,7 +32,7 @@ std::vector<Parameter> read_value_lists(const Table& table) {
   return parameters;
 }
 
-/// In this form the product of the block sizes is limited without anybody writing it down.
+/// Adds the restriction that the plain form implies: the product of the block sizes is limited to "max_threads".
 void add_thread_limit(const Table& root, Problem& problem) {
   const Node* node = root.find("max_threads");
   if (!node) return;
@@ -54,7 +54,7 @@ void add_thread_limit(const Table& root, Problem& problem) {
 Problem read_plain(const Table& root, const std::filesystem::path& file) {
   const std::vector<std::string> keys{"tune_params", "restrictions", "max_threads", "name", "source", "description"};
   for (const Entry& entry : root.entries()) {
-    // Files of this form carry notes of their own; only what looks like a slip is one.
+    // Files of this form may carry additional keys; a key is rejected only if it resembles a valid one.
     if (std::find(keys.begin(), keys.end(), entry.key) != keys.end() || nearest_name(entry.key, keys).empty()) continue;
     throw UserError(fmt::format("unknown key \"{}\"{}", entry.key, suggestion(entry.key, keys)), entry.place);
   }

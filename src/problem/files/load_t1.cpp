@@ -23,7 +23,7 @@ namespace {
 constexpr std::array<const char*, 3> kAxes{"X", "Y", "Z"};
 constexpr std::array<const char*, 3> kSizes{"problem_size_x", "problem_size_y", "problem_size_z"};
 
-/// A string, or a number as one, with its place.
+/// Returns the value of a key as a string node with its place; a number is converted.
 Node text_at(const Table& table, const char* key) {
   const Node* node = table.find(key);
   if (!node) throw UserError(fmt::format("{} needs \"{}\"", table.title(), key), table.place());
@@ -43,7 +43,7 @@ std::vector<Table> tables_at(const Table& table, const char* key, const char* wh
   return tables;
 }
 
-/// Values in Python's words: "[1, 2, 4]", "range(1, 9)", "list(range(1, 9))".
+/// Reads values written in Python: "[1, 2, 4]", "range(1, 9)", "list(range(1, 9))".
 void read_values(std::string_view text, const SourcePlace& place, Parameter& parameter) {
   std::string_view inner = trimmed(text);
   if (inner.starts_with("list(") && inner.ends_with(')')) inner = trimmed(inner.substr(5, inner.size() - 6));
@@ -79,7 +79,7 @@ Parameter read_parameter(const Table& table) {
   const Node* given = table.find("Default");
   if (given && !given->is_absent()) {
     const Value value = value_of(*given, table.what("Default"));
-    // Some T1 files carry defaults outside the values; the first value stands in for those.
+    // Some T1 files give defaults that are not among the values; then the first value is the default.
     if (std::find(parameter.values.begin(), parameter.values.end(), value) != parameter.values.end())
       parameter.default_value = value;
   }
@@ -92,8 +92,8 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   }
 }
 
-/// Sizes in T1 are Python over the lists of values: ProblemSize[0] is a number of the file and max(p) the
-/// largest value of parameter p.
+/// Translates a size expression. T1 uses Python on lists of values: ProblemSize[0] is a number of the file, and max(p)
+/// is the largest value of parameter p.
 std::string plain_expression(std::string text, const std::vector<Parameter>& parameters) {
   for (std::size_t i = 0; i < kSizes.size(); ++i) replace_all(text, fmt::format("ProblemSize[{}]", i), kSizes[i]);
   for (const Parameter& parameter : parameters) {
@@ -126,7 +126,8 @@ std::vector<Expression> read_size(const Table& specification, const char* key,
   return result;
 }
 
-/// The divisors of one axis; T1 writes a list of expressions, and without one the block size is meant.
+/// Returns the divisor of the grid along an axis, which is the product of T1's list of expressions; "1" if there is
+/// none.
 std::string divisor(const Table& specification, const char* axis) {
   const std::string key = fmt::format("GridDiv{}", axis);
   const Node* node = specification.find(key);
@@ -159,7 +160,7 @@ void read_launch(const Table& specification, Problem& problem) {
   (blocks ? launch.grid : launch.global) = read_size(specification, "GlobalSize", problem.parameters);
 }
 
-/// T1's float4 is four floats side by side; here it is a buffer of floats, four times as long.
+/// Reads a type. T1's float4 buffer becomes a buffer of floats that is four times as long.
 std::pair<ElementType, int> read_type(const Node& node) {
   const std::string& name = node.text();
   if (name == "bool") return {ElementType::uint8, 1};

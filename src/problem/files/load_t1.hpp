@@ -8,8 +8,8 @@
 
 namespace ergotune {
 
-/// What T1 says of a problem. A kernel file that is not there leaves a source without text: T1 files are
-/// passed around beside recorded results, where only the space matters.
+/// Reads a problem from T1. If the kernel file does not exist, its source has no text: T1 files are distributed with
+/// recorded results, for which only the search space matters.
 ProblemFile read_t1(const document::Table& root, const std::filesystem::path& file);
 
 }  // namespace ergotune

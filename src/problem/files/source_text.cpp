@@ -8,8 +8,8 @@ namespace {
 
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-/// The position after the literal that begins at `at` (a quote); after the quote alone where it does not end
-/// on its line, as an apostrophe in an #error does not.
+/// Returns the position after the literal that begins with the quote at `at`; the position after the quote if the
+/// literal does not end on its line, such as an apostrophe in an #error.
 std::size_t after_literal(std::string_view text, std::size_t at) {
   const char quote = text[at];
   for (std::size_t i = at + 1; i < text.size() && text[i] != '\n'; ++i) {
@@ -19,7 +19,7 @@ std::size_t after_literal(std::string_view text, std::size_t at) {
   return at + 1;
 }
 
-/// The same for R"mark(...)mark" that begins at `at` with the quote.
+/// Does the same for a raw string R"mark(...)mark" whose quote is at `at`.
 std::size_t after_raw_string(std::string_view text, std::size_t at) {
   const std::size_t open = text.find('(', at);
   if (open == std::string_view::npos || open - at > 17) return after_literal(text, at);
@@ -28,7 +28,7 @@ std::size_t after_raw_string(std::string_view text, std::size_t at) {
   return found == std::string_view::npos ? text.size() : found + end.size();
 }
 
-/// The end of a // comment; a backslash at the end of a line takes the next one in.
+/// Returns the end of a // comment; a backslash at the end of a line continues it.
 std::size_t after_line_comment(std::string_view text, std::size_t at) {
   std::size_t end = text.find('\n', at);
   const auto goes_on = [&] {
@@ -39,7 +39,7 @@ std::size_t after_line_comment(std::string_view text, std::size_t at) {
   return std::min(end, text.size());
 }
 
-/// True for the quote of 1'000 and of R"(.
+/// True for a quote that is a digit separator (1'000), not the beginning of a literal.
 bool continues_number(std::string_view text, std::size_t at) {
   if (at == 0 || text[at] != '\'') return false;
   std::size_t begin = at;
@@ -56,7 +56,7 @@ bool opens_raw_string(std::string_view text, std::size_t at) {
 
 std::string without_blanks(const std::string& text) {
   std::string tidy;
-  bool continued = false;  // a blank line ends a macro whose last line ends in a backslash: that one stays
+  bool continued = false;  // a blank line after a line that ends in a backslash ends a macro and must stay
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     std::string_view line = std::string_view(text).substr(at, end - at);
@@ -72,7 +72,7 @@ std::string without_blanks(const std::string& text) {
 
 std::string without_comments(std::string_view text) {
   std::string code;
-  bool lines_are_text = false;  // those of a raw string
+  bool lines_are_text = false;  // within a raw string
   for (std::size_t i = 0, end = 0; i < text.size(); i = end) {
     end = i + 1;
     const std::string_view two = text.substr(i, 2);

@@ -1,4 +1,4 @@
-// Source as text.
+// Normalisation of source text.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace ergotune {
 
-/// C-like source (C, C++, CUDA, HIP, OpenCL) without comments, blank lines and space at the ends of lines:
-/// what is left compiles to the same code. Strings and characters are left alone, raw strings too.
+/// Returns C-like source (C, C++, CUDA, HIP, OpenCL) without comments, blank lines and trailing white space; the result
+/// compiles to the same code. String, character and raw string literals are unchanged.
 std::string without_comments(std::string_view text);
 
 }  // namespace ergotune

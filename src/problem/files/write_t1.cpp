@@ -1,5 +1,5 @@
-// A problem as T1 JSON. What T1 cannot say (verification, metrics, execution parameters, plans) is left out; of
-// arguments that depend on the configuration there are those of the parameters' defaults.
+// Writes a problem as T1 JSON. Leaves out what T1 cannot express (verification, metrics, execution parameters, plans);
+// arguments that depend on the configuration are those of the default configuration.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The expression with the problem's constants put in: T1 has no constants.
+/// Returns the expression with constants replaced by their values, since T1 has no constants.
 std::string without_constants(const Expression& expression, const Constants& constants) {
   const std::string text = expression.to_string();
   const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
@@ -105,14 +105,14 @@ const char* type_name(ElementType type) {
   return "custom";
 }
 
-/// A constant's value where an expression is one under the problem's constants; its text otherwise.
+/// Returns the value of an expression that is constant, otherwise its text.
 Json evaluated(const Expression& expression, const Constants& constants) {
   try {
     const Value value = expression.evaluate(constants);
     if (value.is_integer()) return value.as_integer();
     if (value.is_number()) return value.as_real();
   } catch (const Error&) {
-    // it uses parameters or the device's properties
+    // it uses parameters or device properties
   }
   return without_constants(expression, constants);
 }
@@ -152,7 +152,7 @@ const KernelSource* device_source(const Kernel& kernel) {
   return kernel.sources.empty() ? nullptr : &kernel.sources.front();
 }
 
-/// Options whose text is known under the constants; those that depend on parameters cannot be said in T1.
+/// Adds options whose text does not depend on parameters, which T1 cannot express.
 void add_options(const Kernel& kernel, const std::string& language, const Constants& constants, Json& options) {
   const auto found = kernel.options.find(language);
   if (found == kernel.options.end()) return;
@@ -163,7 +163,7 @@ void add_options(const Kernel& kernel, const std::string& language, const Consta
   }
 }
 
-/// A parameter's default, else its first value; or a constant.
+/// Returns the default of a parameter, else its first value, or a constant.
 const Value* default_of(const Problem& problem, std::string_view name) {
   static const Value none(1);
   for (const Parameter& parameter : problem.parameters) {

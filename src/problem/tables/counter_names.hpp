@@ -1,5 +1,5 @@
-// Hardware counters of NVIDIA's GPUs by the names that papers use (nvprof's), and what each is made of: metrics of the
-// chip as CUPTI names them. What follows from a name alone; what a chip has is counters/cupti_host.hpp's matter.
+// Hardware counters of NVIDIA GPUs by the names used in papers (those of nvprof), and the CUPTI metrics from which each
+// is computed. Which metrics a chip has is determined in counters/cupti_host.hpp.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace ergotune {
 
-/// A counter is factor * (sum of weight * metric) / divisor; without a divisor, of the sum alone.
+/// value = factor * (sum of weight * metric) / divisor; without a divisor, factor * sum.
 struct CounterTerm {
   double weight = 0;
   std::string_view metric;
@@ -22,32 +22,33 @@ struct CounterInfo {
   double factor = 1;
   CounterTerm terms[3] = {};
   std::string_view divisor = {};
-  /// One of the twenty that are counted by default; they fit into two passes.
+  /// One of the twenty counters that are measured by default; they need two passes.
   bool usual = false;
 };
 
-/// All of them. The equivalents are those of CUPTI's guide ("metrics mapping table"), and our own where that has none.
+/// All counters. The formulas are those of CUPTI's guide ("metrics mapping table"), and ergotune's own for counters
+/// that the guide lacks.
 std::span<const CounterInfo> counter_names();
-/// nullptr for a name that is none of ours.
+/// Returns nullptr for an unknown name.
 const CounterInfo* counter_info(std::string_view name);
-/// The names of the usual twenty.
+/// The names of the twenty counters that are measured by default.
 std::vector<std::string> usual_counters();
 
-/// What processors count, by the observer "perf".
+/// A counter of the observer "perf", which counts events of CPUs.
 struct PerfCounterInfo {
   std::string_view name, unit, meaning;
-  bool hardware = true;  ///< else the kernel of the system counts it, on any machine
+  bool hardware = true;  ///< false: counted by the operating system's kernel, available on any machine
 };
 std::span<const PerfCounterInfo> perf_counter_names();
 
-/// True for what looks like a chip's own metric: "dram__bytes_read.sum".
+/// True for the form of a chip's own metric, such as "dram__bytes_read.sum".
 bool is_chip_metric(std::string_view name);
-/// The metrics that a counter, or a chip's metric, is made of.
+/// Returns the metrics from which a counter is computed; for a chip's own metric, the metric itself.
 std::vector<std::string> metrics_behind(const std::string& counter);
-/// The unit of a counter or of a chip's metric, as far as its name tells: "B", "B/s", "s"; empty for counts and where
-/// unknown. A chip's times come in ns and its percentages as 0 to 100, as CUPTI gives them.
+/// Returns the unit of a counter or of a chip's metric as far as its name determines it: "B", "B/s", "s"; empty for
+/// counts and unknown units. CUPTI reports a chip's times in ns and percentages as 0 to 100; they are not converted.
 std::string unit_of_counter(std::string_view name);
-/// What a counter is worth, from the values of metrics_behind() in their order. NaN where the divisor is 0.
+/// Computes a counter from the values of metrics_behind(), in the same order. NaN if the divisor is 0.
 double counter_value(const std::string& counter, std::span<const double> metrics);
 
 }  // namespace ergotune

@@ -32,7 +32,7 @@ SourcePlace place_of(const toml::node& node, const std::string& file) {
   return {file, static_cast<int>(node.source().begin.line), static_cast<int>(node.source().begin.column)};
 }
 
-/// The keys that a pattern ("power.idle_w", "clock.*") names.
+/// Returns the keys that match a pattern ("power.idle_w", "clock.*").
 std::vector<std::string> expand(const std::string& pattern, const std::vector<std::string>& keys) {
   std::vector<std::string> out;
   if (pattern.ends_with(".*")) {
@@ -97,7 +97,7 @@ DeviceProfile parse(std::string_view text, const std::string& file) {
   }
   profile.properties.emplace("device.name", Value(profile.name));
   profile.properties.emplace("device.multiprocessor_unit",
-                             Value(std::int64_t{1}));  // a model is taken apart as one likes
+                             Value(std::int64_t{1}));  // placeholder: a simulated device may be partitioned freely
 
   if (const toml::table* sources = document["sources"].as_table()) {
     for (const auto& [pattern, node] : *sources) {
@@ -136,8 +136,7 @@ DeviceProfile load_device_profile(const std::string& name_or_file) {
   const EmbeddedProfile* found = nullptr;
   for (const EmbeddedProfile& profile : embedded_profiles()) {
     if (plain(profile.name) == wanted) return parse(profile.text, fmt::format("{}.toml", profile.name));
-    // A GPU's full name ("NVIDIA A100-PCIE-40GB") or a short one ("a4000", "xavier nx") where it is not
-    // ambiguous.
+    // Accepts a GPU's full name ("NVIDIA A100-PCIE-40GB"), or an unambiguous short one ("a4000", "xavier nx").
     const std::string full = plain(parse(profile.text, std::string(profile.name)).name);
     const bool near = full == wanted || (wanted.size() >= 4 && plain(profile.name).ends_with(wanted));
     if (near && found == nullptr) found = &profile;

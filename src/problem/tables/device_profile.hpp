@@ -1,5 +1,5 @@
-// A device described by a file (profiles/*.toml): its limits, so that a space for an H100 can be explored on a laptop,
-// and what the simulated evaluator needs to know of its clocks and power.
+// Device profiles (profiles/*.toml): the limits of a device, so that the search space for an H100 can be explored on a
+// laptop, and its clocks and power for the simulated evaluator.
 #pragma once
 
 #include <filesystem>
@@ -14,16 +14,17 @@ namespace ergotune {
 
 struct DeviceProfile {
   std::string name;  ///< "NVIDIA A100-PCIE-40GB"
-  /// The same names as DeviceInfo::properties, "device." included.
+  /// Named as in DeviceInfo::properties, including the prefix "device.".
   Constants properties;
-  /// Every number of the file's other tables by "table.key" (SI units): "power.idle_w", "clock.core_max_mhz" ...
+  /// All numbers of the file's other tables by "table.key", in SI units: "power.idle_w", "clock.core_max_mhz" ...
   std::map<std::string, double> numbers;
   std::map<std::string, std::vector<double>> lists;
-  std::map<std::string, std::string> sources;  ///< where a number comes from
-  std::set<std::string> assumed;               ///< unpublished numbers, marked so in the file
+  std::map<std::string, std::string> sources;  ///< sources of the numbers
+  std::set<std::string> assumed;               ///< numbers that are assumed because none is published
 };
 
-/// By shipped name ("a100", "h100", case-insensitive) or by path. Throws UserError naming the shipped ones.
+/// Loads a profile by shipped name ("a100", "h100", case-insensitive) or by path. Throws UserError that lists the
+/// shipped names.
 DeviceProfile load_device_profile(const std::string& name_or_file);
 std::vector<std::string> device_profile_names();
 

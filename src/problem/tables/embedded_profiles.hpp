@@ -11,7 +11,7 @@ struct EmbeddedProfile {
   std::string_view text;
 };
 
-/// Sorted by name.
+/// The profiles, sorted by name.
 const std::vector<EmbeddedProfile>& embedded_profiles();
 
 }  // namespace ergotune

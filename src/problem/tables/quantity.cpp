@@ -60,12 +60,12 @@ constexpr QuantityInfo kQuantities[] = {
     {"launches", "", "rounds that an observer was shown", Producer::observer, std::nullopt, false},
 };
 
-// Those of one kernel among several: "time.NAME", "occupancy.NAME".
+// Quantities of one kernel of a workload: "time.NAME", "occupancy.NAME".
 constexpr QuantityInfo kTimeOfKernel{"time.NAME",      "s",   "device time of one kernel's launches in a round",
                                      Producer::device, kLess, true};
 
-// How other tools and observers name what they measure. A unit is only claimed where these names leave no
-// doubt: their times come in s and in ms.
+// Endings of quantity names that other tools and observers use. A unit is given only if the name is unambiguous: their
+// times are in s or in ms.
 struct Ending {
   std::string_view ending, unit;
 };
@@ -139,7 +139,7 @@ std::string unit_of(std::string_view name, std::span<const Metric> metrics) {
   if (is_chip_metric(name)) return unit_of_counter(name);
   const bool plain =
       std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
-  const Ending* ending = plain ? ending_of(name) : nullptr;  // "time*energy" is no energy
+  const Ending* ending = plain ? ending_of(name) : nullptr;  // "time*energy" is not an energy
   return ending ? std::string(ending->unit) : std::string();
 }
 

@@ -1,5 +1,5 @@
-// The quantities that ergotune knows by name, declared once: what each says, its unit, and when a number of
-// it may be believed. Observers and other tools' recordings bring quantities of any other name.
+// The quantities with built-in names, declared once: meaning, unit, and whether a value is plausible. Observers and
+// recordings of other tools may add quantities with other names.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@
 
 namespace ergotune {
 
-/// Who may say it. A simulated device stands for all of them.
+/// What produces a quantity. A simulated device produces all of them.
 enum class Producer {
-  device,        ///< its own events
-  sensor,        ///< of power or energy
-  monitor,       ///< the GPU's state while the kernel runs
-  compiler,      ///< a property of the compiled code: the same in every round
-  verification,  ///< the comparison of the outputs
-  observer,      ///< one that was requested
-  program,       ///< the system, of a whole program's run
+  device,        ///< the device's own events
+  sensor,        ///< a power or energy sensor
+  monitor,       ///< the monitor of the GPU's state while the kernel runs
+  compiler,      ///< the compiler: a property of the code, equal in every measurement
+  verification,  ///< the comparison of outputs
+  observer,      ///< an observer that the user requested
+  program,       ///< the operating system, for a run of a whole program
 };
 std::string to_string(Producer producer);
 
@@ -28,33 +28,34 @@ struct QuantityInfo {
   std::string_view unit;  ///< SI; empty for counts and ratios
   std::string_view meaning;
   Producer producer = Producer::device;
-  /// Which way is better, where one is.
+  /// The direction of improvement; nullopt if neither is better.
   std::optional<Direction> better;
-  /// Must be above zero to be believed (and finite, as every quantity): a sensor that says otherwise has
-  /// failed.
+  /// Values must be above zero; other values are those of a failed sensor and are rejected. (All quantities must be
+  /// finite.)
   bool positive = false;
-  /// Always a model's value, in a measured session, too.
+  /// Always a modelled value, even in a session with measured results.
   bool modelled = false;
 
-  /// Unavailable without a sensor or the GPU's monitor.
+  /// True if the quantity is unavailable without a sensor or the GPU's monitor.
   bool needs_sensor() const { return producer == Producer::sensor || producer == Producer::monitor; }
-  /// False where the rounds of a confirmation have nothing to average.
+  /// True if confirmation repeats are averaged; false for properties of the code, which do not vary.
   bool averaged() const { return producer != Producer::compiler; }
 };
 
-/// All of them, in the order in which they are shown.
+/// All quantities, in the order in which they are displayed.
 std::span<const QuantityInfo> quantities();
-/// nullptr for a name that is none of ours. Those of one kernel among several are recognised by their prefix
-/// ("time.NAME").
+/// Returns nullptr for an unknown name. Quantities of one kernel of a workload ("time.NAME") are recognised by their
+/// prefix.
 const QuantityInfo* quantity_info(std::string_view name);
 
-/// What each of several kernels has for itself: "time.NAME", "occupancy.NAME".
+/// Returns the names of the quantities that each kernel of a workload has: "time.NAME", "occupancy.NAME".
 std::vector<std::string> mix_quantities(const Problem& problem);
 
-/// The unit of a metric (its own) or quantity; those of others are known by their ending ("ps_energy": J).
-/// Empty where there is none or it is unknown.
+/// Returns the unit of a metric or a quantity. For other names it is inferred from the ending ("ps_energy": J). Empty
+/// if there is none or it is unknown.
 std::string unit_of(std::string_view name, std::span<const Metric> metrics = {});
-/// QuantityInfo::positive; of others by their ending: times, energies and powers are positive.
+/// Returns QuantityInfo::positive. For other names it is inferred from the ending: times, energies and powers are
+/// positive.
 bool must_be_positive(std::string_view name);
 
 }  // namespace ergotune

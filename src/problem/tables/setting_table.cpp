@@ -142,7 +142,7 @@ std::string type_name(const Value& value) {
 std::string type_name(const std::vector<Value>&) { return "a list"; }
 std::string type_name(const std::map<std::string, Value>&) { return "a table"; }
 
-/// Gives one value to a member of its kind.
+/// Assigns a value to a setting, according to the type of its member.
 class Setter {
  public:
   Setter(RunConfig& settings, const Setting& setting, const GivenValue& given, const std::string& what)
@@ -169,7 +169,7 @@ class Setter {
     settings_.*member = static_cast<std::uint64_t>(value);
   }
   void operator()(std::string RunConfig::*member) const {
-    // A budget is a text, or a plain count of evaluations.
+    // A budget is a string or a plain number of evaluations.
     if (member == &RunConfig::budget) {
       const char* expected = "a count of evaluations or a time such as \"10min\"";
       const auto* value = std::get_if<Value>(&given_);
@@ -180,7 +180,7 @@ class Setter {
       return;
     }
     std::string text = one(&Value::is_string, "a string").as_string();
-    // Another strategy has other options.
+    // Different strategies have different options.
     if (member == &RunConfig::strategy && text != settings_.strategy) settings_.strategy_options.clear();
     settings_.*member = std::move(text);
   }
@@ -265,7 +265,8 @@ std::string text_of(const std::map<std::string, Value>& values) {
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-/// The settings that always determined results, at their defaults too. New ones are added by name in conditions_of().
+/// Text of the settings that are always part of the session key, even at their defaults. New settings are added by name
+/// in conditions_of().
 std::string fixed_conditions(const RunConfig& s, bool energy) {
   std::string text = fmt::format("precision {:g}, repeats {}-{}, warm-up {}, {} cache, cap {:g} s", s.precision,
                                  s.min_repeats, s.max_repeats, s.warm_up, s.cold_cache ? "cold" : "hot", s.max_seconds);
@@ -326,7 +327,7 @@ void parse_setting(RunConfig& settings, const Setting& setting, const std::vecto
   if (setting.is_list()) return give(settings, setting, std::vector<Value>(words.begin(), words.end()), what);
   const std::string& word = words.at(0);
   if (const auto* member = std::get_if<std::uint64_t RunConfig::*>(&setting.member)) {
-    // A seed may have all 64 bits, which a Value has not.
+    // A seed may use all 64 bits, which a Value cannot hold.
     if (const auto number = whole<std::uint64_t>(word)) {
       settings.** member = *number;
       return;
@@ -340,7 +341,7 @@ void parse_setting(RunConfig& settings, const Setting& setting, const std::vecto
 }
 
 void check_settings(const RunConfig& settings) {
-  // A default gives way by itself.
+  // A bound that is left at its default adapts to the other one.
   const RunConfig defaults;
   if (settings.min_repeats > settings.max_repeats && settings.min_repeats != defaults.min_repeats &&
       settings.max_repeats != defaults.max_repeats)

@@ -23,7 +23,7 @@ void gather_texts(const ExpressionNode& node, std::vector<std::string>& texts) {
   for (const auto& child : node.children) gather_texts(*child, texts);
 }
 
-/// Parameters that conditions tie together, directly or through others.
+/// Groups parameters that conditions connect, directly or indirectly (union-find).
 class Ties {
  public:
   explicit Ties(std::size_t parameters) : leader_(parameters) { std::iota(leader_.begin(), leader_.end(), 0u); }
@@ -91,7 +91,7 @@ class Builder {
       ties.tie(used, used[0]);
       first_of.push_back(used[0]);
     }
-    for (const auto failure : conditions_.failures()) {  // its condition may have been folded away
+    for (const auto failure : conditions_.failures()) {  // the condition may have been removed by folding
       const auto used = program_.variables_of(failure);
       ties.tie(used, used[0]);
     }
@@ -141,7 +141,7 @@ class Builder {
     }
   }
 
-  // Any layers that are not empty: only whether the other components are empty still matters.
+  // Returns any non-empty layers; only whether other components are empty still matters.
   static Layers free_layers(const Component& component) {
     Layer layer;
     layer.first_choice = {0, 1};
@@ -152,7 +152,7 @@ class Builder {
     return Layers(component.members.size(), layer);
   }
 
-  // Of a space in which nothing can be.
+  // Returns the layers of an empty space.
   std::vector<ComponentLayers> no_layers() const {
     if (parameters_.empty()) return {};
     Layer nothing;

@@ -17,18 +17,18 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
   return hash ^ (hash >> 29);
 }
 
-/// Gives back what a vector does not use, unless moving it would take more than it gives.
+/// Frees unused capacity, unless copying costs more than it saves.
 template <class T>
 void shrink(std::vector<T>& items) {
   if (items.capacity() > items.size() + items.size() / 4) items.shrink_to_fit();
 }
 
-/// Open addressing over numbers whose content the owner compares.
+/// Open-addressing hash table of numbers whose contents the owner compares.
 class NumberTable {
  public:
-  /// Makes room for `count` numbers; more must not come.
+  /// Reserves room for `count` numbers, which must not be exceeded.
   explicit NumberTable(std::size_t count) : slots_(std::bit_ceil(std::max<std::size_t>(16, 2 * count)), kDead) {}
-  /// The number equal to the new one, or kDead after entering `fresh`.
+  /// Returns the number of an equal entry, or inserts `fresh` and returns kDead.
   template <class Same>
   std::uint32_t find_or_insert(std::uint64_t hash, std::uint32_t fresh, const Same& same) {
     std::size_t at = hash & (slots_.size() - 1);
@@ -46,20 +46,19 @@ class NumberTable {
 
 }  // namespace
 
-/// Makes one level: nodes of states, equal ones merged.
+/// Builds one level: creates nodes for states, and merges equal ones.
 class Diagram::LevelBuilder {
  public:
-  /// `behind`: the level the children are in; nullptr when the only child is the end. `most`: nodes to
-  /// come.
+  /// `behind`: the level of the children; nullptr if the end is the only child. `most`: maximum number of nodes.
   LevelBuilder(Level& level, const Level* behind, const std::unordered_map<Node, double>& huge_behind, std::size_t most)
       : level_(level), behind_(behind), huge_behind_(huge_behind), known_(most) {}
 
-  /// The ways of the nodes whose count is saturated.
+  /// Numbers of paths of nodes whose count is saturated.
   std::unordered_map<Node, double> huge;
 
-  /// The node of a state, or kDead. `child` holds the node of each of its slots (kDead where there is none).
+  /// Returns the node of a state, or kDead. `child` holds the node for each of its slots (kDead: none).
   Node node(const Layer& layer, std::uint32_t key, const std::vector<Node>& child) {
-    // which slots live, and which lead to the same child
+    // determine the live slots, and those that lead to the same child
     distinct_.clear();
     rename_.resize(child.size());
     for (std::size_t s = 0; s < child.size(); ++s) {
@@ -153,8 +152,7 @@ class Diagram::LevelBuilder {
     return node;
   }
 
-  // The shape of a key under the present renaming; order_ then says which distinct child each of its slots
-  // is.
+  // Returns the shape of a key under the current renaming; afterwards, order_ maps its slots to distinct children.
   std::uint32_t shape_of(const Layer& layer, std::uint32_t key, std::size_t slots) {
     std::uint64_t code = 0;
     const bool cached = slots <= 8;
@@ -231,7 +229,7 @@ class Diagram::LevelBuilder {
   std::array<std::uint32_t, kMostSlots> order_{};
   NumberTable known_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> known_shapes_;  // by hash
-  std::vector<std::array<std::uint32_t, kMostSlots>> shape_total_;      // edges per slot
+  std::vector<std::array<std::uint32_t, kMostSlots>> shape_total_;      // number of edges by slot
   std::vector<std::pair<std::uint32_t, std::uint32_t>> scratch_;
   std::unordered_map<std::uint64_t, std::pair<std::uint32_t, std::array<std::uint32_t, kMostSlots>>> shape_of_code_;
   std::uint64_t last_code_ = ~std::uint64_t{0};
@@ -242,8 +240,8 @@ class Diagram::LevelBuilder {
 void Diagram::prepend(const std::vector<std::uint32_t>& parameters, Layers&& layers) {
   parameters_.insert(parameters_.begin(), parameters.begin(), parameters.end());
   if (empty_) return;
-  std::vector<Node> node_of_next{root_};  // of each state of the layer behind
-  std::unordered_map<Node, double> huge;  // of the level behind
+  std::vector<Node> node_of_next{root_};  // by state of the next layer
+  std::unordered_map<Node, double> huge;  // of the next level
   if (size() >= kLimit) huge.emplace(root_, approximate_size_);
   std::vector<Level> fresh;
   fresh.reserve(layers.size());
@@ -255,8 +253,7 @@ void Diagram::prepend(const std::vector<std::uint32_t>& parameters, Layers&& lay
     Level& level = fresh.emplace_back();
     std::vector<Node> node_of(states, kDead);
     LevelBuilder builder(level, behind, huge, states);
-    // Room for the most there can be: what stays untouched takes no memory, while a growing vector holds all
-    // twice.
+    // Reserves the maximum: untouched memory is not used, while a growing vector temporarily needs twice the memory.
     std::size_t edges = 0, children = 0;
     for (std::size_t s = 0; s < states; ++s) {
       const std::uint32_t key = layer.key_of(s);

@@ -1,5 +1,5 @@
-// The compact form of a search space: a decision diagram with counts. A path from the root to the end is a
-// configuration; parts that are alike are stored once, so that 10^12 configurations fit into megabytes.
+// Compact form of a search space: a decision diagram with counts. A path from the root to the end is a configuration;
+// equal parts are stored once, so that 10^12 configurations fit into megabytes.
 #pragma once
 
 #include <algorithm>
@@ -8,16 +8,16 @@
 
 namespace ergotune {
 
-/// The states that prefixes of l values can be in, and what each leads to. States that choose alike share a
-/// key: a list of values and, for each, one of a few slots; a state says which next state each slot is. State
-/// 0 of layer 0 is the start; the last layer leads to state 0, the end.
+/// The states that prefixes of l values can have, and the states to which their values lead. States with equal choices
+/// share a key: a list of values and, for each value, one of a few slots; each state maps slots to states of the next
+/// layer. State 0 of layer 0 is the start; the last layer leads to state 0, the end.
 struct Layer {
-  std::vector<std::uint32_t> first_choice;  ///< of each key, and one past the last
-  std::vector<std::uint32_t> position;      ///< of each choice: the value's position in its parameter's list, ascending
-  std::vector<std::uint32_t> slot;          ///< of each choice; empty when every choice of a key is a slot of its own
-  std::vector<std::uint32_t> slots;         ///< of each key: how many
-  std::vector<std::uint32_t> key;           ///< of each state; empty when every state is its own key
-  std::vector<std::uint32_t> next;          ///< of each state, slot by slot: the state in the next layer
+  std::vector<std::uint32_t> first_choice;  ///< by key, and the total number at the end
+  std::vector<std::uint32_t> position;      ///< by choice: position of the value in its parameter's list, ascending
+  std::vector<std::uint32_t> slot;          ///< by choice; empty if each choice of a key has its own slot
+  std::vector<std::uint32_t> slots;         ///< by key: number of slots
+  std::vector<std::uint32_t> key;           ///< by state; empty if each state has its own key
+  std::vector<std::uint32_t> next;          ///< by state and slot: the state in the next layer
 
   std::size_t keys() const { return slots.size(); }
   std::size_t states() const { return key.empty() ? slots.size() : key.size(); }
@@ -28,39 +28,38 @@ struct Layer {
 };
 using Layers = std::vector<Layer>;
 
-/// Decision diagram of a chain of parameters. Nodes are numbered within their level; level l chooses the
-/// value of parameters()[l]; behind the last level there is one node, 0, the end.
+/// Decision diagram of a chain of parameters. Nodes are numbered within their level; level l chooses the value of
+/// parameters()[l]; after the last level there is one node, 0, the end.
 ///
-/// A node is stored in one of two ways. Plain: its edges, each with the number of ways through earlier ones.
-/// Shaped: a few children, and a shape shared by many nodes that says which value leads to which child.
+/// A node is stored in one of two forms. Plain: its edges, each with the number of paths through earlier edges. Shaped:
+/// a few children, and a shape shared by many nodes that maps values to children.
 class Diagram {
  public:
   using Node = std::uint32_t;
 
-  /// An empty chain: one configuration of no parameters.
+  /// An empty chain: one configuration without parameters.
   Diagram() = default;
 
-  /// Puts a component in front of what is there, with dead ends taken out and equal nodes merged.
-  /// `parameters`: their positions, ascending, all before those already in the diagram. Takes the layers
-  /// apart to save memory.
+  /// Inserts a component before the existing levels, with dead ends removed and equal nodes merged. `parameters`: their
+  /// indices, ascending, all smaller than those in the diagram. Consumes the layers to save memory.
   void prepend(const std::vector<std::uint32_t>& parameters, Layers&& layers);
 
   bool empty() const { return empty_; }
-  /// Saturates at 2^63.
+  /// Number of configurations; saturates at 2^63.
   std::uint64_t size() const { return empty_ ? 0 : levels_.empty() ? 1 : levels_[0].nodes[root_].count; }
   double approximate_size() const { return approximate_size_; }
   const std::vector<std::uint32_t>& parameters() const { return parameters_; }
   std::size_t depth() const { return levels_.size(); }
 
   Node root() const { return root_; }
-  /// Number of ways from a node to the end.
+  /// Number of paths from a node to the end.
   std::uint64_t count(std::size_t level, Node node) const {
     return level == levels_.size() ? 1 : levels_[level].nodes[node].count;
   }
 
   struct Edge {
-    std::uint64_t before = 0;    ///< ways through the node's earlier edges
-    std::uint32_t position = 0;  ///< of the value in its parameter's list
+    std::uint64_t before = 0;    ///< number of paths through the node's earlier edges
+    std::uint32_t position = 0;  ///< position of the value in its parameter's list
     Node child = 0;
   };
   std::uint32_t degree(std::size_t level, Node node) const {
@@ -68,11 +67,11 @@ class Diagram {
     const NodeData& data = at.nodes[node];
     return data.kind & kPlain ? data.kind & ~kPlain : at.shapes[data.kind].degree;
   }
-  /// The i-th edge, by position.
+  /// Returns the i-th edge in the order of positions.
   Edge edge(std::size_t level, Node node, std::uint32_t i) const;
-  /// The edge through which the index-th way from `node` leads; index < count.
+  /// Returns the edge that contains the index-th path from `node`; index < count.
   Edge edge_at(std::size_t level, Node node, std::uint64_t index) const;
-  /// The edge of a value; false when there is none.
+  /// Finds the edge of a value; returns false if there is none.
   bool edge_of(std::size_t level, Node node, std::uint32_t position, Edge& edge) const;
 
   std::size_t nodes() const;
@@ -80,11 +79,11 @@ class Diagram {
 
  private:
   static constexpr std::uint32_t kPlain = 0x80000000u;
-  /// A node with more different children than this is stored plainly.
+  /// A node with more distinct children than this is stored in plain form.
   static constexpr std::uint32_t kMostSlots = 4;
   struct NodeData {
     std::uint64_t count;
-    std::uint32_t kind;   // kPlain | degree, or the shape
+    std::uint32_t kind;   // kPlain | degree, or the index of the shape
     std::uint32_t first;  // into edges, or into children
   };
   struct Shape {
@@ -100,7 +99,7 @@ class Diagram {
     std::vector<Shape> shapes;
     std::vector<std::uint32_t> shape_position;
     std::vector<std::uint32_t> shape_slot;
-    std::vector<std::uint32_t> shape_prefix;  // of each edge and slot: how many earlier edges take that slot
+    std::vector<std::uint32_t> shape_prefix;  // by edge and slot: number of earlier edges with that slot
   };
   class LevelBuilder;
 
@@ -113,7 +112,7 @@ class Diagram {
   double approximate_size_ = 1;
 };
 
-// ---- the walk's inner steps
+// ---- inner loops of a walk
 
 inline Diagram::Edge Diagram::shaped_edge(std::size_t level, const NodeData& data, const Shape& shape,
                                           std::uint32_t i) const {
@@ -149,7 +148,7 @@ inline Diagram::Edge Diagram::edge_at(std::size_t level, Node node, std::uint64_
   const std::uint32_t* position = at.shape_position.data() + shape.first;
   const Node* children = at.children.data() + data.first;
   if (shape.degree == 1) return {0, *position, *children};
-  if (shape.slots == 1) {  // every value has as many ways behind it
+  if (shape.slots == 1) {  // all values have equal numbers of paths
     const std::uint64_t ways = count(level + 1, *children);
     std::uint64_t i = index;
     if (ways != 1)  // 32-bit division costs a fraction of 64-bit division
@@ -186,7 +185,7 @@ inline bool Diagram::edge_of(std::size_t level, Node node, std::uint32_t positio
   if (data.kind & kPlain) {
     const Edge* first = at.edges.data() + data.first;
     const Edge* last = first + (data.kind & ~kPlain);
-    // most nodes have all values, or all from the first on
+    // most nodes have all values, or all from the first one on
     if (position < static_cast<std::uint32_t>(last - first) && first[position].position == position) {
       edge = first[position];
       return true;

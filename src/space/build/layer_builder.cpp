@@ -39,7 +39,7 @@ class LayersBuilder {
   }
 
  private:
-  // Marks what `id` is computed from; `level` is where its value is used.
+  // Marks the operands of `id`; `level` is the level at which its value is used.
   void need(OperationId id, std::int32_t level) {
     auto& last = last_use_[static_cast<std::size_t>(id)];
     const bool known = last >= 0;
@@ -61,12 +61,12 @@ class LayersBuilder {
   RowSet level(std::size_t m, RowSet states) {
     const LevelPlan plan = plan_level(m);
     Layer layer;
-    // states that this level cannot tell apart share a key
+    // states that this level cannot distinguish share a key
     RowSet keys(plan.inputs.size());
     const bool own_key = plan.inputs.size() == frontier_.size();
     if (!own_key) share_keys(plan, states, layer, keys);
     const std::size_t key_count = own_key ? states.size() : keys.size();
-    std::vector<std::int64_t> slot_words;  // outputs of each slot of each key
+    std::vector<std::int64_t> slot_words;  // outputs by key and slot
     try {
       LevelChooser(program_, component_, plan, limits_, layer, slot_words).choose(own_key ? states : keys, key_count);
     } catch (const UnevaluableChoice& choice) {
@@ -83,7 +83,7 @@ class LayersBuilder {
     return next;
   }
 
-  // What is computed at a level, what of the state it reads, and what goes on.
+  // Determines what is computed at a level, what it reads of the state, and what it passes on.
   LevelPlan plan_level(std::size_t m) const {
     LevelPlan plan;
     plan.member = m;
@@ -128,7 +128,7 @@ class LayersBuilder {
     keys.close();
   }
 
-  // The states that the slots lead to: a slot's outputs, and what passes by this level.
+  // Returns the states to which the slots lead: a slot's outputs, and the words that this level passes on.
   RowSet next_states(const LevelPlan& plan, const RowSet& states, Layer& layer, std::size_t key_count,
                      const std::vector<std::int64_t>& slot_words) const {
     const std::size_t words = plan.outputs.size();
@@ -138,7 +138,7 @@ class LayersBuilder {
     std::vector<std::uint32_t> first_slot(key_count + 1, 0);
     for (std::size_t k = 0; k < key_count; ++k) first_slot[k + 1] = first_slot[k] + layer.slots[k];
     std::vector<std::uint32_t> of_slot;
-    if (pass_word.empty()) {  // what follows depends on the key alone
+    if (pass_word.empty()) {  // the next states depend on the key alone
       of_slot.resize(first_slot.back());
       for (std::size_t s = 0; s < of_slot.size(); ++s) of_slot[s] = next.insert(slot_words.data() + s * words);
     }
@@ -163,7 +163,7 @@ class LayersBuilder {
     return next;
   }
 
-  // Finds a way to the state (or key) that failed, backwards.
+  // Finds a path to the state (or key) that failed, backwards.
   [[noreturn]] void throw_failure(std::size_t m, std::uint32_t key, std::uint32_t position, const Layer& layer) const {
     UnevaluableConfiguration failure;
     failure.positions.push_back(position);
@@ -193,9 +193,9 @@ class LayersBuilder {
   const Program& program_;
   const Component& component_;
   LayerLimits limits_;
-  std::vector<std::int32_t> last_use_;  // the last level that reads an operation; -1: not needed
+  std::vector<std::int32_t> last_use_;  // last level that reads an operation; -1: not needed
   std::vector<OperationId> needed_;
-  std::vector<OperationId> frontier_;  // the words of a state
+  std::vector<OperationId> frontier_;  // words of a state
   Layers layers_;
 };
 

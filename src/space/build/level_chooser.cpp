@@ -79,7 +79,7 @@ void LevelChooser::choose_from_many(std::uint32_t key, std::size_t count, const 
     const std::size_t end = std::min(count, i + step);
     enter(key, i, end, list);
     evaluate(keys);
-    // values ascend, and what has failed for one fails for all larger ones
+    // values ascend, and a condition that failed for one fails for all larger ones
     if (std::any_of(falling_.begin(), falling_.end(), [&](const auto* column) { return column[end - i - 1] == 0; }))
       break;
   }
@@ -95,7 +95,7 @@ void LevelChooser::enter(std::uint32_t key, std::size_t begin, std::size_t end,
 }
 
 void LevelChooser::evaluate(const RowSet& keys) {
-  const std::size_t lanes = lanes_;  // a local: writing to columns cannot change it
+  const std::size_t lanes = lanes_;  // a local copy, which writes to columns cannot alias
   for (const auto& leaf : leaves_)
     for (std::size_t i = 0; i < lanes; ++i) leaf.column[i] = leaf.words[lane_position_[i]];
   for (const auto& run : runs_) {

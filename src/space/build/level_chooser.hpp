@@ -1,4 +1,4 @@
-// The values that each key of a level admits: they are tried in columns, as many keys at a time as fit.
+// Determines the values that each key of a level admits, by evaluating columns that hold as many keys as fit.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ inline std::uint64_t hash_row(const std::int64_t* row, std::size_t words) {
   return hash;
 }
 
-/// Rows of words, each kept once and numbered in order of arrival. Kept in blocks: a growing vector would
-/// hold all rows twice each time it moves.
+/// A set of rows, numbered in order of insertion. Stored in blocks, since a growing vector would temporarily need twice
+/// the memory.
 class RowSet {
  public:
   explicit RowSet(std::size_t words) : words_(words) { slots_.assign(64, kFree); }
@@ -57,12 +57,12 @@ class RowSet {
     if (number < kFirstBlock) return first_.data() + number * words_;
     return blocks_[number / kBlock].data() + number % kBlock * words_;
   }
-  /// Frees what is only needed to insert.
+  /// Frees memory that is only needed for insertion.
   void close() { std::vector<std::uint32_t>().swap(slots_); }
 
  private:
   static constexpr std::size_t kBlock = 1 << 14;
-  static constexpr std::size_t kFirstBlock = kBlock;  // small sets, by far the most, live in one growing vector
+  static constexpr std::size_t kFirstBlock = kBlock;  // most sets are small and use one growing vector
 
   std::vector<std::int64_t>& block_for(std::size_t number) {
     const std::size_t wanted = number / kBlock;
@@ -75,7 +75,7 @@ class RowSet {
 
   void grow() {
     const std::size_t size = (slots_.size() < 4096 ? 4 : 2) * slots_.size();
-    close();  // before the new table, not after it
+    close();  // before the new table is allocated
     slots_.assign(size, kFree);
     for (std::uint32_t number = 0; number < count_; ++number) {
       std::size_t at = hash_row(row(number), words_) & (slots_.size() - 1);
@@ -87,7 +87,7 @@ class RowSet {
   std::size_t words_;
   std::size_t count_ = 0;
   std::vector<std::int64_t> first_;
-  std::vector<std::vector<std::int64_t>> blocks_;  // of rows kBlock and later; the first stays empty
+  std::vector<std::vector<std::int64_t>> blocks_;  // for rows from kBlock on; the first one stays empty
   std::vector<std::uint32_t> slots_;
 };
 
@@ -97,11 +97,11 @@ class SlotFinder {
   SlotFinder(Layer& layer, std::vector<std::int64_t>& slot_words, std::vector<const std::int64_t*> outputs)
       : layer_(layer), slot_words_(slot_words), outputs_(std::move(outputs)), table_(64, 0), stamp_(64, 0) {}
 
-  /// No two choices of a key have the same outputs: nothing need be compared.
+  /// No two choices of a key have equal outputs, so that comparisons are unnecessary.
   void all_differ() { all_differ_ = true; }
 
   void begin_key(std::uint32_t key) {
-    if (started_ == key + 1) return;  // a further run of the same key
+    if (started_ == key + 1) return;  // another run of the same key
     finish_keys(key);
     started_ = key + 1;
     layer_.first_choice.push_back(static_cast<std::uint32_t>(layer_.position.size()));
@@ -122,7 +122,7 @@ class SlotFinder {
   }
 
  private:
-  // Closes the key under way, and those before `key` that have no candidates.
+  // Closes the current key, and keys before `key` that have no candidates.
   void finish_keys(std::uint32_t key) {
     if (started_ > layer_.slots.size()) layer_.slots.push_back(slots_);
     while (layer_.slots.size() < key) {
@@ -188,7 +188,7 @@ class SlotFinder {
   std::vector<std::int64_t>& slot_words_;
   std::vector<const std::int64_t*> outputs_;
   bool all_differ_ = false;
-  std::uint32_t started_ = 0;  // key under way, plus one
+  std::uint32_t started_ = 0;  // current key plus one
   std::uint32_t slots_ = 0;
   std::size_t first_word_ = 0;
   std::vector<std::uint32_t> table_;
@@ -196,7 +196,7 @@ class SlotFinder {
   std::uint32_t now_ = 0;
 };
 
-/// Positions that a range or a set admits for a key.
+/// Returns the positions that a range or a set admits for a key.
 class CandidateLists {
  public:
   CandidateLists(const program::Program& program, const Candidates& candidates, std::uint32_t parameter)
@@ -204,7 +204,7 @@ class CandidateLists {
     if (candidates.start == program::kNone) return;
     const auto& values = parameter_.values;
     first_ = values.front().as_integer();
-    // ranges give whole numbers in a span that is small enough to index
+    // ranges yield integers in a span that is small enough for an index
     index_.assign(static_cast<std::size_t>(values.back().as_integer() - first_) + 1, kFree);
     for (std::uint32_t v = 0; v < values.size(); ++v)
       index_[static_cast<std::size_t>(values[v].as_integer() - first_)] = v;
@@ -239,19 +239,19 @@ class CandidateLists {
   std::vector<std::uint32_t> index_, list_;
 };
 
-/// What one level computes and reads, found before any value is tried.
+/// The operations and reads of one level, determined before values are tried.
 struct LevelPlan {
-  std::size_t member = 0;  ///< of the component
+  std::size_t member = 0;  ///< index in the component
   std::uint32_t parameter = 0;
   bool last = false;
-  std::vector<program::OperationId> operations;  ///< computed here
-  std::vector<program::OperationId> outputs;     ///< those of them that later levels read
-  std::vector<program::OperationId> inputs;      ///< read here, known before: the words of a key
-  std::vector<std::size_t> input_word;           ///< where the inputs stand in a state
-  std::vector<std::size_t> pass_word;            ///< words of a state that go on
+  std::vector<program::OperationId> operations;  ///< computed at this level
+  std::vector<program::OperationId> outputs;     ///< operations among them that later levels read
+  std::vector<program::OperationId> inputs;      ///< computed earlier and read here: the words of a key
+  std::vector<std::size_t> input_word;           ///< positions of the inputs in a state
+  std::vector<std::size_t> pass_word;            ///< words of a state that are passed on
 };
 
-/// Thrown: a configuration that nothing excludes and for which some restriction cannot be evaluated.
+/// Thrown for a configuration that no restriction excludes, and for which some restriction cannot be evaluated.
 struct UnevaluableChoice {
   std::uint32_t key, position;
 };
@@ -262,17 +262,16 @@ class LevelChooser {
   LevelChooser(const program::Program& program, const Component& component, const LevelPlan& plan,
                const LayerLimits& limits, Layer& layer, std::vector<std::int64_t>& slot_words);
 
-  /// `keys`: the first `count` of these rows, whose words are the plan's inputs. Throws UnevaluableChoice and
-  /// TooManyStates.
+  /// `keys`: the first `count` rows, whose words are the plan's inputs. Throws UnevaluableChoice and TooManyStates.
   void choose(const RowSet& keys, std::size_t count);
 
  private:
-  /// A parameter's value or position: what the rest is computed from.
+  /// The value or position of the parameter, from which operations are computed.
   struct Leaf {
     std::int64_t* column;
     std::vector<std::int64_t> words;
   };
-  /// Lanes of one key.
+  /// Consecutive lanes of one key.
   struct Run {
     std::uint32_t key, begin, end;
   };
@@ -289,17 +288,17 @@ class LevelChooser {
   const LevelPlan& plan_;
   const LayerLimits& limits_;
   Layer& layer_;
-  std::size_t domain_;  ///< how many values the parameter has
+  std::size_t domain_;  ///< number of values of the parameter
   Columns columns_;
   CandidateLists lists_;
   std::vector<Leaf> leaves_;
-  bool ascending_ = false;   ///< a larger position is a larger value
-  bool all_differ_ = false;  ///< the value itself is an output: no two choices lead on alike
+  bool ascending_ = false;   ///< larger positions have larger values
+  bool all_differ_ = false;  ///< the value is an output, so that all choices differ
   std::vector<const std::int64_t*> conditions_, falling_;
   const std::int64_t* failure_ = nullptr;
   std::vector<std::int64_t*> input_columns_;
   SlotFinder slots_;
-  // lanes waiting to be evaluated: runs of one key each
+  // lanes to be evaluated, as runs of one key each
   std::vector<Run> runs_;
   std::array<std::uint32_t, Columns::kLanes> lane_position_;
   std::size_t lanes_ = 0;

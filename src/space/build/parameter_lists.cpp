@@ -215,8 +215,7 @@ std::vector<Value> range_values(const Parameter& parameter, const std::vector<Pa
     throw UserError(fmt::format("the values of parameter \"{}\" span {} to {}: too far for a dependent range",
                                 parameter.name, least, most),
                     parameter.place);
-  // a run of step +-1 that contains another of its kind makes that one needless; the longest first finds most
-  // of them
+  // a run of step +-1 that contains another run makes the latter redundant; sorting by length finds most of them
   std::vector<bool> seen(static_cast<std::size_t>(most - least) + 1, false);
   std::sort(found.begin(), found.end(),
             [](const Bounds& a, const Bounds& b) { return std::abs(a.stop - a.start) > std::abs(b.stop - b.start); });
@@ -237,7 +236,7 @@ TabulatedGenerator::TabulatedGenerator(const Parameter& parameter, const ValueGe
                                        const std::vector<Parameter>& all, std::uint32_t count,
                                        const Constants& constants)
     : place_of_(all.size(), 0) {
-  // A walk over all traces: the parameters in the order they are read, each with the position it is given.
+  // A walk over all traces: the parameters in the order in which they are read, each with its assigned position.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> trace;
   std::vector<std::int32_t> position_of(count, -1);
   const Scope scope = [&](std::string_view name) -> const Value* {
@@ -262,7 +261,7 @@ TabulatedGenerator::TabulatedGenerator(const Parameter& parameter, const ValueGe
     given.erase(std::unique(given.begin(), given.end()), given.end());
     const auto [known, fresh] = number_of.try_emplace(given, static_cast<std::uint32_t>(lists.size()));
     if (fresh) lists.push_back(std::move(given));
-    // enter the trace
+    // insert the trace
     const std::int32_t leaf = -1 - static_cast<std::int32_t>(known->second);
     std::int32_t* at = &root_;
     if (runs == 0) *at = leaf;

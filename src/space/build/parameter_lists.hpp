@@ -1,5 +1,4 @@
-// The values that parameters can take while a space is built: lists as given, ranges and generators worked
-// out.
+// Determines the values of parameters for building a space: given lists, ranges and generators.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +17,7 @@ namespace ergotune {
 
 class SpaceNames {
  public:
-  /// Both outlive this object; no parameter is known before add().
+  /// Both arguments must outlive this object; parameters are unknown before add().
   SpaceNames(const std::vector<Parameter>& parameters, const Constants& constants)
       : parameters_(parameters), constants_(constants) {}
 
@@ -28,7 +27,7 @@ class SpaceNames {
   bool knows(std::string_view name) const { return parameter(name) || constant(name) != nullptr; }
   const Constants& constants() const { return constants_; }
   program::NameTable table() const;
-  /// Throws the UserError for a name that is none of them. `where`: "the restriction ...".
+  /// Throws UserError for an unknown name. `where`: "the restriction ...".
   [[noreturn]] void unknown(const std::string& name, const std::string& where, const SourcePlace& place) const;
 
  private:
@@ -37,55 +36,54 @@ class SpaceNames {
   std::map<std::string, std::uint32_t, std::less<>> index_;
 };
 
-/// A generator tabulated by what it reads. It is run once for each combination of values that it can tell
-/// apart: its look-ups are watched, so that a generator that reads one of ten parameters is run once per
-/// value of that one.
+/// Table of a generator's results. The generator runs once for each combination of values that it reads: its lookups
+/// are recorded, so that a generator that reads one of ten parameters runs once per value of that one.
 class TabulatedGenerator {
  public:
-  /// Runs `generator` over the parameters before `count`, whose value lists must be known. Throws UserError
-  /// when it reads too much.
+  /// Runs `generator` for the parameters with an index below `count`, whose value lists must be known. Throws UserError
+  /// if it reads too many combinations.
   TabulatedGenerator(const Parameter& parameter, const ValueGenerator& generator, const std::vector<Parameter>& all,
                      std::uint32_t count, const Constants& constants);
 
-  /// The parameters it reads, ascending.
+  /// Indices of the parameters that it reads, ascending.
   const std::vector<std::uint32_t>& reads() const { return reads_; }
-  /// Every value it can give, sorted.
+  /// All values that it yields, sorted.
   const std::vector<Value>& values() const { return values_; }
-  /// The lists it can give, as ascending positions in values().
+  /// The lists that it yields, as ascending positions in values().
   const std::vector<std::vector<std::uint32_t>>& lists() const { return lists_; }
-  /// Which list it gives; positions of the values of reads().
+  /// Returns the index of the list for the positions of the values of reads(), in that order.
   std::uint32_t list_for(const std::int64_t* positions) const;
 
  private:
   struct Node {
-    std::uint32_t parameter = 0;      // read here
-    std::vector<std::int32_t> child;  // by position; a list is stored as -1 - its number
+    std::uint32_t parameter = 0;      // the parameter that is read
+    std::vector<std::int32_t> child;  // by position; a list is stored as -1 - its index
   };
   std::vector<Node> nodes_;
   std::int32_t root_ = 0;
   std::vector<std::uint32_t> reads_;
-  std::vector<std::uint32_t> place_of_;  // of a parameter in reads_
+  std::vector<std::uint32_t> place_of_;  // by parameter: position in reads_
   std::vector<Value> values_;
   std::vector<std::vector<std::uint32_t>> lists_;
 };
 
-/// Every value a dependent range can give over all values of the parameters it names, sorted.
+/// Returns all values that a dependent range yields for any values of the parameters that it uses, sorted.
 std::vector<Value> range_values(const Parameter& parameter, const std::vector<Parameter>& all, std::uint32_t count,
                                 const Constants& constants);
 
-/// The range as a generator, for ranges that cannot be compiled.
+/// Returns the range as a generator, for ranges that cannot be compiled.
 ValueGenerator as_generator(const Parameter& parameter);
 
 class ParameterLists {
  public:
-  /// `parameters` get their value lists; they, and `names`, outlive this object, and this object the programs
-  /// that candidates() was compiled into.
+  /// Fills the value lists of `parameters`, which must outlive this object, as must `names`; this object must outlive
+  /// the programs passed to candidates().
   ParameterLists(std::vector<Parameter>& parameters, SpaceNames& names) : parameters_(parameters), names_(names) {}
 
-  /// Fills every value list (of ranges and generators the union of what they give) and names the parameters.
-  /// Throws UserError.
+  /// Fills all value lists (for ranges and generators, the union of what they yield) and adds the parameters to
+  /// `names`. Throws UserError.
   void resolve();
-  /// Which values each parameter can take after a prefix, compiled.
+  /// Returns compiled candidates of each parameter after a prefix.
   std::vector<Candidates> candidates(program::Program& program);
 
  private:

@@ -1,5 +1,5 @@
-// Python's arithmetic on machine numbers: the one place where floor division, modulo, true division of
-// integers and comparison across kinds are spelled out. The evaluator and the space builder both stand on it.
+// Python's arithmetic on machine numbers: floor division, modulo, true division of integers and comparison of different
+// types. Used by the evaluator and the space builder.
 #pragma once
 
 #include <bit>
@@ -44,7 +44,7 @@ inline double floor_divide(double a, double b) {
   return q - floored > 0.5 ? floored + 1 : floored;
 }
 
-/// True division of integers, correctly rounded as Python's is; b != 0.
+/// True division of integers, correctly rounded as in Python; b != 0.
 inline double true_divide(std::int64_t a, std::int64_t b) {
   constexpr std::int64_t kExact = std::int64_t{1} << 53;
   if (a > -kExact && a < kExact && b > -kExact && b < kExact) return static_cast<double>(a) / static_cast<double>(b);
@@ -53,8 +53,8 @@ inline double true_divide(std::int64_t a, std::int64_t b) {
   const std::uint64_t n = a < 0 ? 0 - static_cast<std::uint64_t>(a) : static_cast<std::uint64_t>(a);
   const std::uint64_t d = b < 0 ? 0 - static_cast<std::uint64_t>(b) : static_cast<std::uint64_t>(b);
   if (n == 0) return 0.0;
-  // At least 62 bits of quotient; what is cut off is kept as a sticky lowest bit, so that the one rounding
-  // happens in the conversion to double.
+  // At least 62 bits of the quotient; the remainder is kept as a sticky lowest bit, so that the only rounding happens
+  // in the conversion to double.
   const int shift = 63 + std::countl_zero(n) - std::countl_zero(d);
   const Wide scaled = static_cast<Wide>(n) << shift;
   Wide quotient = scaled / d;
@@ -90,14 +90,14 @@ inline bool power(std::int64_t a, std::int64_t b, std::int64_t& result) {
     if ((b & 1) && __builtin_mul_overflow(result, a, &result)) return false;
     b >>= 1;
     if (b > 0 && __builtin_mul_overflow(a, a, &a)) {
-      // the square is still needed by a later factor
+      // a later factor needs the square
       return false;
     }
   }
   return true;
 }
 
-/// Whether a real has an exact 64-bit integer value.
+/// True if a real has an exact 64-bit integer value.
 inline bool is_whole(double x) { return x >= -0x1p63 && x < 0x1p63 && std::floor(x) == x; }
 
 }  // namespace ergotune::arithmetic

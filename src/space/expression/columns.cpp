@@ -14,8 +14,7 @@ using program::OperationId;
 
 namespace {
 
-/// Two columns of integers (the second is the first where an operation has one operand) and where the result
-/// goes.
+/// Two input columns of integers (equal if an operation has one operand) and the output column.
 struct Integers {
   const std::int64_t *a, *b;
   std::int64_t* out;
@@ -31,7 +30,7 @@ struct Integers {
   }
 };
 
-/// Likewise of reals, kept by their bits.
+/// The same for reals, which are stored as bits.
 struct Reals {
   const std::int64_t *a, *b;
   std::int64_t* out;
@@ -60,7 +59,7 @@ void divide_narrow(Code code, const Integers& columns) {
     });
 }
 
-// False for an operation of another kind.
+// Returns false for operations of other kinds.
 
 bool integer_arithmetic(Code code, const Integers& columns) {
   switch (code) {
@@ -139,7 +138,7 @@ void integer_logic(Code code, const Integers& columns) {
 
 double modulo_of_reals(double x, double y) {
   if (y == 0) return 0.0;
-  // whole numbers, by far the most frequent here, need no fmod
+  // integers, by far the most frequent values, do not need fmod
   if (x >= 0 && x < 0x1p31 && y >= 1 && y < 0x1p31) {
     const auto whole_x = static_cast<std::uint32_t>(x), whole_y = static_cast<std::uint32_t>(y);
     if (whole_x == x && whole_y == y) return static_cast<double>(whole_x % whole_y);
@@ -283,7 +282,7 @@ void Columns::evaluate_integer(const Operation& operation, std::int64_t* out, st
     for (std::size_t i = 0; i < lanes; ++i) out[i] = columns.a[i] != 0 ? columns.b[i] : other[i];
     return;
   }
-  // 32-bit division costs a fraction of 64-bit division
+  // 32-bit division is much faster than 64-bit division
   const auto narrow = [&](OperationId id) {
     const Operation& operand = program_.at(id);
     return operand.low >= 0 && operand.high < 0x1p32;
@@ -311,7 +310,7 @@ std::vector<std::int64_t> value_description(const program::Program& program, Ope
     else if (operation.text)
       words.push_back(program.text_rank(values[v].as_string()));
     else if (operation.real)
-      words.push_back(std::bit_cast<std::int64_t>(values[v].as_real() + 0.0));  // one zero only
+      words.push_back(std::bit_cast<std::int64_t>(values[v].as_real() + 0.0));  // + 0.0 normalises -0.0
     else
       words.push_back(values[v].as_integer());
   }

@@ -8,12 +8,12 @@
 
 namespace ergotune {
 
-/// The columns of the operations of one level. Reals are kept by their bits.
+/// Columns of values of the operations of one level. Reals are stored as bits.
 class Columns {
  public:
   static constexpr std::size_t kLanes = 256;
 
-  /// `inputs` are filled by the caller; `operations` are computed from them, in this order.
+  /// The caller fills the columns of `inputs`; evaluate() computes those of `operations`, in this order.
   Columns(const program::Program& program, std::span<const program::OperationId> inputs,
           std::span<const program::OperationId> operations);
 
@@ -36,7 +36,7 @@ class Columns {
   std::uint32_t used_ = 0;
 };
 
-/// Bits of each value of a parameter, as its `variable` operation gives them.
+/// Returns the bits of each value of a parameter, as its `variable` operation yields them.
 std::vector<std::int64_t> value_description(const program::Program& program, program::OperationId variable);
 
 }  // namespace ergotune

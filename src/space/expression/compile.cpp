@@ -1,4 +1,4 @@
-// From the parsed form to operations.
+// Compiles the parsed form to operations.
 #include <algorithm>
 #include <array>
 
@@ -57,7 +57,7 @@ class Compiler {
     const bool any = kind == Kind::disjunction;
     std::vector<Compiled> parts;
     for (const auto& child : children) parts.push_back(truth(*child));
-    // an operand fails only where the ones before it have not decided
+    // an operand fails only if the operands before it have not decided
     OperationId error = kNone;
     for (std::size_t i = parts.size(); i-- > 0;) {
       if (error != kNone) {
@@ -66,7 +66,7 @@ class Compiler {
       }
       error = either(parts[i].error, error);
     }
-    // by level, so that the value of a prefix of parameters is one operation
+    // sorted by level, so that the value of a prefix of parameters is one operation
     std::stable_sort(parts.begin(), parts.end(), [&](const Compiled& a, const Compiled& b) {
       return program_.at(a.value).level < program_.at(b.value).level;
     });
@@ -103,8 +103,8 @@ class Compiler {
     return {node.op == Operator::negate ? program_.negate(operand.value) : operand.value, operand.error};
   }
 
-  // The operands of a chain of + or *, if all are integers whose every partial result fits: then their order
-  // is free, and by level it gives the longest prefixes.
+  // Collects the operands of a chain of + or * if all are integers and all partial results fit: then their order is
+  // free, and sorting by level yields the longest prefixes.
   void flatten(const ExpressionNode& node, Operator op, std::vector<Compiled>& parts) {
     for (const auto& child : node.children) {
       if (child->kind == Kind::binary && child->op == op)
@@ -153,7 +153,7 @@ class Compiler {
       if (divisor.low <= 0 && divisor.high >= 0) {
         const OperationId zero =
             program_.compare(Code::equal, right.value, divisor.real ? program_.real(0) : program_.integer(0));
-        if (divisor.low == divisor.high) throw Untyped{};  // always fails: the evaluator says how
+        if (divisor.low == divisor.high) throw Untyped{};  // always fails; the evaluator reports how
         error = either(error, zero);
       }
     }
@@ -174,7 +174,7 @@ class Compiler {
   }
 
   Compiled logical(const ExpressionNode& node) {
-    // Python gives the operand that decided, not True or False
+    // Python returns the deciding operand, not True or False
     std::vector<Compiled> parts;
     for (const auto& child : node.children) parts.push_back(value(*child));
     if (std::all_of(parts.begin(), parts.end(), [&](const Compiled& part) { return program_.at(part.value).boolean; }))
@@ -222,7 +222,7 @@ class Compiler {
   }
 
  public:
-  /// The steps of a chained comparison.
+  /// Returns the steps of a chained comparison.
   std::vector<Compiled> comparison_steps(const ExpressionNode& node) {
     std::vector<Compiled> steps;
     Compiled left = value(*node.children[0]);

@@ -15,7 +15,7 @@ using program::OperationId;
 
 namespace {
 
-/// What an opaque restriction says.
+/// Result of an opaque restriction.
 enum Verdict : std::int64_t { kFails = 0, kHolds = 1, kCannotTell = 2 };
 
 const std::vector<std::string>& names_in(const Restriction& restriction) {
@@ -37,7 +37,7 @@ void Conditions::compile(const Restriction& restriction) {
   try {
     if (restriction.function) throw program::Untyped{};
     parts = program::compile_condition(program_, restriction.expression.root(), table_);
-    // what fails for every value is left to the evaluator, which says how
+    // a part that fails for all values is left to the evaluator, which reports how
     for (const auto& part : parts)
       if (part.error != kNone && program_.is_true(part.error)) throw program::Untyped{};
   } catch (const program::Untyped&) {
@@ -99,8 +99,7 @@ Compiled Conditions::opaque(const Restriction& restriction, const std::vector<st
 void Conditions::require(const Compiled& part) {
   OperationId condition = program_.truth(part.value);
   if (part.error != kNone && !program_.is_false(part.error)) {
-    // A configuration that another restriction excludes need not be evaluated; one that none excludes must
-    // be.
+    // A configuration that another restriction excludes need not be evaluable; all others must be.
     if (purpose_ == BuildPurpose::use) failures_.push_back(part.error);
     condition = program_.logical_or(part.error, condition);
   }

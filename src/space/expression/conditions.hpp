@@ -12,21 +12,21 @@ namespace ergotune {
 
 class Conditions {
  public:
-  /// All of them outlive this object, and this object the program's calls.
+  /// All arguments must outlive this object, and this object must outlive the program's calls.
   Conditions(program::Program& program, const std::vector<Restriction>& restrictions, const SpaceNames& names,
              BuildPurpose purpose)
       : program_(program), restrictions_(restrictions), names_(names), table_(names.table()), purpose_(purpose) {}
 
-  /// Throws UserError for an unknown name, and for a restriction of constants that cannot be evaluated.
+  /// Throws UserError for an unknown name, and for a restriction on constants that cannot be evaluated.
   void compile();
-  /// What must hold; sorted, each once, none constant.
+  /// The conditions, which must all hold; sorted, without duplicates and constants.
   const std::vector<program::OperationId>& all() const { return conditions_; }
-  /// Where some restriction cannot be evaluated (of a space that is to be used).
+  /// Conditions under which some restriction cannot be evaluated (only for a space that is to be used).
   const std::vector<program::OperationId>& failures() const { return failures_; }
-  /// No configuration can meet them.
+  /// True if no configuration can satisfy the restrictions.
   bool impossible() const { return impossible_; }
 
-  /// What to tell the user of a configuration for which some restriction cannot be evaluated.
+  /// Returns the error for a configuration for which some restriction cannot be evaluated.
   UserError explain_failure(const Component& component, const UnevaluableConfiguration& configuration) const;
 
  private:

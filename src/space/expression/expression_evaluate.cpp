@@ -1,5 +1,5 @@
-// Walks the parsed form with Python's rules. The space builder compiles expressions instead
-// (space/expression/program.hpp) and falls back on this for what it cannot type.
+// Evaluates the parsed form with Python's rules. The space builder compiles expressions instead
+// (space/expression/program.hpp), and uses this for expressions that it cannot type.
 #include <fmt/format.h>
 
 #include <cctype>
@@ -90,7 +90,7 @@ Value round_value(std::span<const Value> arguments) {
   double rounded = x;
   if (std::isfinite(x) && digits < 300) {
     if (digits >= 0) {
-      // correctly rounded decimal, as CPython does it; an application's locale has no say
+      // correctly rounded decimal, as in CPython; independent of the application's locale
       const std::string decimal = fmt::format("{:.{}f}", x, digits);
       std::from_chars(decimal.data(), decimal.data() + decimal.size(), rounded);
     } else if (digits < -308) {
@@ -294,7 +294,7 @@ Value evaluate_tree(const ExpressionNode& node, const Scope& scope) {
       return apply_binary(node.op, left, evaluate_tree(*node.children[1], scope));
     }
     case Kind::conjunction:
-    case Kind::disjunction: {  // gives the operand that decided, as Python does
+    case Kind::disjunction: {  // returns the deciding operand, as Python does
       const bool stop = node.kind == Kind::disjunction;
       for (std::size_t i = 0; i + 1 < node.children.size(); ++i) {
         Value value = evaluate_tree(*node.children[i], scope);

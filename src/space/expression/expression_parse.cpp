@@ -1,4 +1,4 @@
-// Recursive descent over Python's expression grammar, as far as header ergotune/space.hpp promises it.
+// Recursive descent parser for the part of Python's expression grammar that ergotune/space.hpp documents.
 #include <fmt/format.h>
 
 #include <array>
@@ -77,7 +77,7 @@ class Parser {
     }
   }
 
-  /// Before every recursion that the text decides; whoever calls it counts down again.
+  /// Must be called before each recursion that depends on the text; the caller decrements nesting_ afterwards.
   void go_deeper() {
     if (++nesting_ > kMaximumExpressionDepth) fail(token().offset, "the expression is nested too deeply");
   }
@@ -187,7 +187,7 @@ class Parser {
     }
     if (result.comparisons.empty()) return result.children[0];
     for (std::size_t i = 0; i < result.children.size(); ++i) {
-      // an operand is a list only where "in" stands before it, and nothing after it
+      // an operand may be a list only directly after "in", and at the end
       const bool after_in =
           i > 0 && (result.comparisons[i - 1] == Relation::in || result.comparisons[i - 1] == Relation::not_in);
       const bool last = i + 1 == result.children.size();
@@ -236,8 +236,8 @@ class Parser {
     after_minus_ = false;
     no_list(operand);
     --nesting_;
-    // A signed number is a number, so that a negative constant prints and parses as itself; a second sign
-    // stays a sign. (2^63 is kept as -2^63 from the start, and unsigned in the text.)
+    // A signed number is parsed as a number, so that a negative constant prints and parses as itself; a second sign
+    // remains an operator. (2^63 is stored as -2^63 from the start, and is unsigned in the text.)
     const bool number =
         operand->kind == ExpressionNode::Kind::constant && !operand->value.is_string() && !operand->value.is_bool();
     if (minus && number && (operand->value.to_literal().front() != '-' || tokens_.text()[operand->offset] != '-')) {
@@ -257,7 +257,7 @@ class Parser {
     auto base = parse_primary();
     if (!take("**")) return base;
     go_deeper();
-    auto exponent = parse_unary();  // right-associative; 2 ** -1 is allowed
+    auto exponent = parse_unary();  // right-associative; 2 ** -1 is valid
     --nesting_;
     return binary(Operator::power, std::move(base), std::move(exponent));
   }

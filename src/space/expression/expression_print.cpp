@@ -7,7 +7,7 @@ namespace {
 
 using Kind = ExpressionNode::Kind;
 
-// Python's levels of binding, loosest first.
+// Python's levels of precedence, lowest first.
 enum Level { kConditional, kOr, kAnd, kNot, kCompare, kSum, kProduct, kUnary, kPower, kPrimary };
 
 int level_of(const ExpressionNode& node) {
@@ -112,7 +112,7 @@ void print(const ExpressionNode& node, std::string& out) {
       return;
     case Kind::binary: {
       const int level = level_of(node);
-      if (level == kPower) {  // binds its right side looser than its left
+      if (level == kPower) {  // its right operand binds less tightly than its left one
         print_at(*node.children[0], kPrimary, out);
         out += "**";
         print_at(*node.children[1], kUnary, out);

@@ -91,7 +91,7 @@ void Tokens::read_number() {
     double value = 0;
     const auto result = std::from_chars(spelling.data(), spelling.data() + spelling.size(), value);
     if (result.ec == std::errc::result_out_of_range) {
-      // from_chars does not tell overflow from underflow; the exponent's sign does
+      // from_chars does not distinguish overflow and underflow; the sign of the exponent does
       value = spelling.find("e-") != std::string::npos || spelling.find("E-") != std::string::npos ? 0.0 : HUGE_VAL;
     }
     token_.value = Value(value);
@@ -121,7 +121,7 @@ void Tokens::finish_number(std::size_t end) {
   position_ = end;
 }
 
-/// As Python reads it: what follows a backslash and means nothing stays, and so does the backslash.
+/// Reads an escape sequence as Python does: an unknown one stays unchanged, including the backslash.
 std::string Tokens::read_escape(std::size_t at) const {
   static constexpr std::string_view kLetters = "ntrabfv\\'\"", kMeanings = "\n\t\r\a\b\f\v\\'\"";
   const char c = text_[at];

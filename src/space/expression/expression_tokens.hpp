@@ -1,4 +1,4 @@
-// The words of an expression, one after the other.
+// Splits the text of an expression into tokens.
 #pragma once
 
 #include <string>
@@ -14,23 +14,23 @@ struct Token {
   TokenKind kind = TokenKind::end;
   std::string_view spelling;  // of names and symbols
   Value value;                // of numbers and texts
-  bool too_large = false;     // 2^63: only fit to follow a minus
+  bool too_large = false;     // 2^63, which is valid only after a minus
   std::size_t offset = 0;
 };
 
-/// The text, or where it is long what of it is near `offset`: for messages.
+/// Returns the text for messages; of a long text, only the part near `offset`.
 std::string excerpt(std::string_view text, std::size_t offset = 0);
 
 class Tokens {
  public:
-  /// Reads the first. Both outlive this object; `place` as in Expression::parse.
+  /// Reads the first token. `text` and `place` must outlive this object; `place` as in Expression::parse.
   Tokens(std::string_view text, const SourcePlace& place) : text_(text), place_(place) { advance(); }
 
   const Token& current() const { return token_; }
-  /// Reads the next; at the end it stays there. Throws UserError for what is no word.
+  /// Reads the next token; stays at the end once it is reached. Throws UserError for an invalid token.
   void advance();
   std::string_view text() const { return text_; }
-  /// Throws a UserError that points at `offset`.
+  /// Throws UserError with the place of `offset`.
   [[noreturn]] void fail(std::size_t offset, const std::string& message) const;
 
  private:

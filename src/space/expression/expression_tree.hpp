@@ -1,5 +1,4 @@
-// The parsed form of an expression: what the evaluator walks, the printer prints and the space builder
-// compiles.
+// The parsed form of an expression, used by the evaluator, the printer and the space builder's compiler.
 #pragma once
 
 #include <cstdint>
@@ -55,30 +54,30 @@ struct ExpressionNode {
   std::string text;
   std::vector<ExpressionPointer> children;
   std::vector<Relation> comparisons;
-  /// Where it begins in the text, for messages.
+  /// Position of its beginning in the text, for messages.
   std::uint32_t offset = 0;
-  /// Longest path to a leaf: limited, so that recursion over the tree is safe.
+  /// Length of the longest path to a leaf; limited, so that recursion over the tree is safe.
   std::uint32_t depth = 1;
 };
 
 inline constexpr std::uint32_t kMaximumExpressionDepth = 200;
 
-/// Parses; `place` as in Expression::parse.
+/// Parses an expression; `place` as in Expression::parse.
 ExpressionPointer parse_expression(std::string_view text, const SourcePlace& place);
-/// The fewest parentheses that give the same form back.
+/// Prints the node with as few parentheses as possible; the result parses to the same form.
 std::string print_expression(const ExpressionNode& node);
-/// Same form (offsets aside).
+/// True if both trees are equal except for offsets.
 bool same_form(const ExpressionNode& a, const ExpressionNode& b);
-/// Names used, sorted, each once.
+/// Returns the names used, sorted and without duplicates.
 std::vector<std::string> collect_names(const ExpressionNode& node);
 
-/// Why an evaluation failed, before it is put into words with the expression's text and place.
+/// Reason of a failed evaluation, without the expression's text and place.
 struct EvaluationFault {
   std::string message;
 };
-/// Evaluates; throws EvaluationFault.
+/// Evaluates a tree. Throws EvaluationFault.
 Value evaluate_tree(const ExpressionNode& node, const Scope& scope);
-/// Single steps of the evaluator, for constant folding and tests; throw EvaluationFault.
+/// Single steps of the evaluator, for constant folding and tests. They throw EvaluationFault.
 Value apply_unary(Operator op, const Value& a);
 Value apply_binary(Operator op, const Value& a, const Value& b);
 bool apply_comparison(Relation comparison, const Value& a, const Value& b);
@@ -88,20 +87,20 @@ std::string_view operator_text(Operator op);
 std::string_view comparison_text(Relation comparison);
 std::string_view function_text(Function function);
 
-/// The device properties that occupancy() needs, then those it takes where given (allocation units).
+/// Names of the device properties that occupancy() requires, followed by the optional ones (allocation units).
 std::span<const std::string_view> occupancy_required_names();
-/// What a multiprocessor has, and the units in which it gives registers (to a warp) and shared memory (to a block).
+/// Resources of an SM, and the units in which it allocates registers (per warp) and shared memory (per block).
 struct MultiprocessorLimits {
   std::int64_t blocks = 0, threads = 0, registers = 0, shared_bytes = 0, warp = 1;
   std::int64_t register_unit = 256, shared_unit = 256;
 };
-/// From device.*; throws EvaluationFault where one is missing or makes no sense.
+/// Reads the limits from device.*; throws EvaluationFault if one is missing or invalid.
 MultiprocessorLimits multiprocessor_limits(const Scope& scope);
-/// Blocks per multiprocessor, Guerreiro et al. eq. 1-4; `threads` is positive, `registers` (of a thread) and
-/// `shared_bytes` are not negative, and none is larger than 2^40.
+/// Returns the number of resident blocks per SM, Guerreiro et al. eq. 1-4. `threads` must be positive, `registers` (per
+/// thread) and `shared_bytes` must not be negative, and none may exceed 2^40.
 std::int64_t resident_blocks(const MultiprocessorLimits& limits, std::int64_t threads, std::int64_t registers,
                              std::int64_t shared_bytes);
-/// The same in an expression; throws EvaluationFault.
+/// Evaluates occupancy() of an expression. Throws EvaluationFault.
 Value evaluate_occupancy(const Value& threads, const Value& registers, const Value& shared_bytes, const Scope& scope);
 
 }  // namespace ergotune

@@ -1,6 +1,5 @@
-// Blocks per multiprocessor from a kernel's threads, registers and shared memory: Guerreiro et al. (2015),
-// eq. 1-4. The share of the hardware in use (eq. 5) is occupancy(...) * threads /
-// device.max_threads_per_multiprocessor.
+// Number of resident blocks per SM from a kernel's threads, registers and shared memory: Guerreiro et al. (2015), eq.
+// 1-4. The share of the hardware in use (eq. 5) is occupancy(...) * threads / device.max_threads_per_multiprocessor.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -69,7 +69,7 @@ OperationId Program::text(const std::string& text) {
 OperationId Program::variable(std::uint32_t parameter) {
   if (const auto known = variables_.find(parameter); known != variables_.end()) return known->second;
   const auto& values = parameters_[parameter].values;
-  if (values.size() == 1) {  // no variable at all: what is computed from it is known before it is chosen
+  if (values.size() == 1) {  // a single value is a constant
     const Value& only = values[0];
     return only.is_string() ? text(only.as_string())
            : only.is_real() ? real(only.as_real())
@@ -92,7 +92,7 @@ OperationId Program::variable(std::uint32_t parameter) {
       x = static_cast<double>(text_rank(value.as_string()));
     } else {
       x = value.as_real();
-      // among reals an integer must keep its value
+      // an integer among reals must be represented exactly
       if (operation.real && !value.is_real() && std::fabs(x) > kExact) throw Untyped{};
       if (std::isnan(x)) throw Untyped{};
     }

@@ -1,4 +1,4 @@
-// Arithmetic of the program: constants folded, results bounded by intervals.
+// Arithmetic of the program: folds constants and bounds results by intervals.
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -16,7 +16,7 @@ OperationId Program::to_real(OperationId a) {
   return make(Code::to_real, true, a, kNone, operand.low, operand.high);
 }
 
-// Both operands numbers of one kind.
+// Converts both operands to the same type of number.
 void Program::numbers(OperationId& a, OperationId& b) {
   if (at(a).text || at(b).text) throw Untyped{};
   if (at(a).real == at(b).real) return;
@@ -114,7 +114,7 @@ OperationId Program::divide(OperationId a, OperationId b) {
   double low = 0, high = 0;
   if (y.low > 0 || y.high < 0) {
     std::tie(low, high) = std::minmax({x.low / y.low, x.low / y.high, x.high / y.low, x.high / y.high});
-  } else if (!x.real) {  // a whole divisor that is not 0 is at least 1
+  } else if (!x.real) {  // an integer divisor that is not 0 is at least 1
     high = std::max(std::fabs(x.low), std::fabs(x.high));
     low = -high;
   } else {
@@ -126,7 +126,7 @@ OperationId Program::divide(OperationId a, OperationId b) {
 OperationId Program::power(OperationId a, OperationId b) {
   numbers(a, b);
   const Operation x = at(a), y = at(b);
-  if (!x.real && y.low < 0) throw Untyped{};  // would be a real, for some
+  if (!x.real && y.low < 0) throw Untyped{};  // some results would be reals
   const double base = std::max(std::fabs(x.low), std::fabs(x.high));
   if (!x.real) {
     const double high = std::max(1.0, std::pow(std::max(base, 1.0), y.high)) * (1 + 1e-9);

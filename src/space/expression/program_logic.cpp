@@ -1,4 +1,4 @@
-// Comparisons and logic of the program: constants folded, what intervals decide is decided.
+// Comparisons and logic of the program: folds constants, and decides comparisons by intervals.
 #include <algorithm>
 #include <cmath>
 #include <compare>

@@ -1,4 +1,4 @@
-// What a condition already says of a prefix of the parameters.
+// Derives what a condition implies for a prefix of the parameters.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,8 @@ class Relaxation {
  public:
   Relaxation(Program& program, std::int32_t level) : program_(program), level_(level) {}
 
-  /// Holds wherever the condition is (when `wanted`) or is not (otherwise) met by some continuation.
+  /// Returns a condition that holds wherever some continuation makes the condition true (`wanted`) or false
+  /// (otherwise).
   OperationId condition(OperationId id, bool wanted) {
     const Operation operation = program_.at(id);
     if (operation.level <= level_) return wanted ? program_.truth(id) : program_.logical_not(program_.truth(id));
@@ -49,7 +50,7 @@ class Relaxation {
     return program_.compare(code, bound(a, false), bound(b, true));
   }
 
-  // x % (p * q) == 0 with q open: p divides x. p * q == x with q open: p divides x.
+  // x % (p * q) == 0 with unknown q: p divides x. p * q == x with unknown q: p divides x.
   OperationId divisible(OperationId a, OperationId b) {
     const Operation x = program_.at(a);
     OperationId dividend = kNone, divisor = kNone;
@@ -67,7 +68,7 @@ class Relaxation {
     return program_.compare(Code::equal, program_.modulo(dividend, known), program_.integer(0));
   }
 
-  // A factor of `id` that depends on the prefix only; 1 when there is none.
+  // Returns a factor of `id` that depends on the prefix only; 1 if there is none.
   OperationId known_factor(OperationId id) {
     const Operation operation = program_.at(id);
     if (operation.level <= level_) return id;
@@ -79,7 +80,7 @@ class Relaxation {
     return program_.integer(static_cast<std::int64_t>(upper ? operation.high : operation.low));
   }
 
-  // The least or greatest value that an integer operation can still take.
+  // Returns the minimum or maximum that an integer operation can still take.
   OperationId bound(OperationId id, bool upper) {
     const Operation operation = program_.at(id);
     if (operation.level <= level_) return id;

@@ -15,7 +15,7 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
-// Python's repr of a float: shortest digits that read back, always recognisable as a float.
+// Formats as Python's repr of a float: the shortest digits that read back, recognisable as a float.
 std::string real_text(double x) {
   std::string text = fmt::format("{}", x);
   if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
@@ -65,8 +65,7 @@ std::string Value::to_string() const {
 
 std::string Value::to_literal() const {
   if (is_real()) {
-    // There is no literal for these: a literal that overflows says infinity, and infinity over itself says
-    // NaN.
+    // There are no literals for these: an overflowing literal is infinity, and the difference of infinities is NaN.
     const double x = std::get<double>(data_);
     if (std::isnan(x)) return "1e999 - 1e999";
     if (std::isinf(x)) return x > 0 ? "1e999" : "-1e999";
@@ -98,7 +97,7 @@ std::string Value::to_literal() const {
 }
 
 namespace {
-// Order of two numbers across kinds.
+// Compares numbers of different types.
 std::partial_ordering compare_numbers(const Value& a, const Value& b) {
   if (a.is_real() && b.is_real()) return std::get<double>(a.data()) <=> std::get<double>(b.data());
   if (a.is_real()) return 0 <=> arithmetic::compare(b.as_integer(), std::get<double>(a.data()));
