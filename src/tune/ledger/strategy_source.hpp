@@ -16,8 +16,8 @@ namespace ergotune {
 
 class StrategySource : public Source {
  public:
-  /// `space` is the ledger's or a part of it. What `standing` has seen is passed to the strategy as known. `report` is
-  /// called for each result. Throws UserError for an unknown strategy or option.
+  /// `space` is the ledger's space or a part of it. Results that `standing` already contains are passed to the strategy
+  /// as known. `report` is called for each result. Throws UserError for an unknown strategy or option.
   StrategySource(const SearchSpace& space, Leaderboard& standing, const SessionOptions& options, double started,
                  std::function<void(const ConfigurationResult&, bool fresh)> report);
 
@@ -25,35 +25,35 @@ class StrategySource : public Source {
   void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override;
   std::string stop() override;
 
-  /// Takes a result into the standing and tells the strategy, if there is one by then. For lists that belong to the
-  /// search as well: the default, failures that are tried again.
+  /// Adds a result to the leaderboard and, once begin() has been called, passes it to the strategy. Also for lists that
+  /// are part of the search: the default configuration, failures to retry.
   void learn(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh);
   bool evaluations_left() const;
-  /// Begins the search itself.
+  /// Starts the strategy.
   void begin();
-  /// Why it ended, when the ledger says that it has finished.
+  /// Why the search ended, after the ledger has reported that this source has finished.
   std::string why_finished() const;
   const std::string& strategy() const { return name_; }
   std::string explanation() const;
-  /// J that the kernels have used, as far as they were measured.
+  /// J used by the kernels, as far as it was measured.
   double joules() const { return joules_; }
 
  private:
-  /// Configurations that an evaluator holds beyond those that compile.
+  /// Configurations that an evaluator holds in addition to those that it compiles.
   static constexpr std::size_t kAhead = 3;
   static constexpr std::size_t kPaced = 16;
-  /// Usable configurations without a better one, at least, before a search ends by itself.
+  /// A search ends by itself only after at least this many usable configurations without an improvement.
   static constexpr std::size_t kEnoughWithout = 100;
 
   ConfigurationIndex whole_index(ConfigurationIndex part) const;
   std::optional<ConfigurationIndex> part_index(ConfigurationIndex whole) const;
   bool half_spent() const;
-  /// s of searching: none elapse while it is paused from the web page.
+  /// s of search time, without pauses from the web page.
   double seconds() const;
   bool improvement_unlikely() const;
   bool measures() const;
   RaceBound bound_of(ConfigurationIndex whole) const;
-  /// The strategy's view of a configuration that was seen: with what evaluating it cost.
+  /// The strategy's view of a configuration that was seen, with the cost of its evaluation.
   Outcome reported(ConfigurationIndex index) const;
   bool whole() const { return &space_ == &standing_.ledger().space(); }
 
@@ -64,11 +64,11 @@ class StrategySource : public Source {
   std::function<void(const ConfigurationResult&, bool fresh)> report_;
   std::unique_ptr<Strategy> strategy_;
   std::string name_;
-  /// When the last fresh results came, on the host's clock.
+  /// Arrival times of the last fresh results, host clock.
   std::deque<double> came_;
   std::size_t under_way_ = 0;
   double joules_ = 0;
-  std::size_t known_in_a_row_ = 0;  ///< requested by the strategy since the last fresh result
+  std::size_t known_in_a_row_ = 0;  ///< known configurations that the strategy requested since the last fresh result
   double paused_before_ = 0;
 };
 
