@@ -15,7 +15,6 @@
 //
 // Without an efficiency, each code parameter has a best value and pairs of parameters interact, both determined by
 // their names: the landscape has local optima and is the same on every machine.
-// names: the landscape has local optima, and it is the same on every machine.
 #pragma once
 
 #include <cstdint>
