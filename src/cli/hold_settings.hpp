@@ -1,4 +1,4 @@
-// Clocks and limits that hold while a program or a process runs, and are restored when it ends.
+// Holds clocks and limits while a program or process runs, and restores them when it ends.
 #pragma once
 
 #include <sys/types.h>
@@ -12,33 +12,34 @@
 
 namespace ergotune::cli {
 
-/// The control with this id, or the only one through which something can be set here. Throws UserError where it may not
-/// be used, and where there are several.
+/// The control with this id, or the only usable one if `id` is nullopt. Throws UserError if it must not be used, or if
+/// there are several.
 std::unique_ptr<Control> chosen_control(const std::optional<std::string>& id);
 
-/// Runs the command, with its own standard streams, under the setting. Its exit code; 128 and the signal that ended it.
-/// Throws UserError for a setting that is refused, a device that another session holds, and a program that is not
-/// there.
+/// Runs a command with this process's standard streams under the setting. Returns its exit code, or 128 plus the signal
+/// that ended it. Throws UserError if the setting is refused, another session holds the device, or the program does not
+/// exist.
 int run_at(std::unique_ptr<Control> control, const ControlSetting& setting, const std::vector<std::string>& command,
            bool take_over);
 
-/// A process of its own that goes on after the command has returned. What constructs it continues there.
+/// Forks a background process that outlives the command. The constructor returns in the new process.
 class Background {
  public:
-  /// Returns in the new process; the first one waits for in_force() and ends then, or ends as the new one does.
+  /// In the original process, waits for in_force() and then throws Exit{0}; if the new process ends before, ends with
+  /// its exit code.
   Background();
   ~Background();
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
-  /// Lets the first process end with 0, and leaves its terminal and streams.
+  /// Lets the original process end with exit code 0, and detaches from its terminal and streams.
   void in_force();
 
  private:
   int report_ = -1;
 };
 
-/// Holds the setting until the process ends or this one gets a signal. Throws UserError as run_at() does, and for a
-/// process that does not exist.
+/// Holds the setting until `process` ends or this process receives a signal. Throws UserError as run_at() does, and if
+/// the process does not exist.
 void hold_for(std::unique_ptr<Control> control, const ControlSetting& setting, pid_t process, bool take_over,
               Background* background = nullptr);
 

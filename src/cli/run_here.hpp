@@ -1,4 +1,4 @@
-// A program with its own standard streams.
+// Runs a program with this process's standard streams.
 #pragma once
 
 #include <string>
@@ -6,11 +6,10 @@
 
 namespace ergotune::cli {
 
-/// Throws UserError for a program that does not exist.
+/// Throws UserError if the program does not exist.
 void require_program(const std::vector<std::string>& command);
 
-/// Runs it to its end; the terminal and what is typed there are the program's. Its exit code; 128 and the signal that
-/// ended it.
+/// Runs a program to its end; it controls the terminal. Returns its exit code, or 128 plus the signal that ended it.
 int run_here(const std::vector<std::string>& command);
 
 }  // namespace ergotune::cli

@@ -1,5 +1,5 @@
-// One session's results as one JSON document, described by schemas/result.schema.json: `tune --json`, `show --json`,
-// the page, plans, the C++ function and Python's Result are views of it.
+// The results of a session as one JSON document, described by schemas/result.schema.json. `tune --json`, `show --json`,
+// the page, plans, the C++ API and Python's Result are views of it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,7 +9,7 @@
 
 namespace ergotune {
 
-/// The version of the document, raised when a key changes its meaning or goes.
+/// The version of the document, incremented when a key is removed or changes its meaning.
 inline constexpr int kResultDocumentVersion = 2;
 
 /// JSON Schema of the document (draft 2020-12).
@@ -20,7 +20,7 @@ const char* result_schema();
 nlohmann::ordered_json results_document(const RankedResults& ranked, std::size_t top);
 /// The same with the importance of the parameters, which takes seconds for large sessions.
 nlohmann::ordered_json result_document(const RankedResults& ranked, std::size_t top);
-/// The same with what this run did and took. Of a front all rows, else the ten best.
+/// The same with the statistics of this run. Contains the whole Pareto front, else the ten best rows.
 nlohmann::ordered_json result_document(const TunedSession& tuned);
 /// A comparison of plans.
 nlohmann::ordered_json plans_document(const PreparedSession& prepared, const PlanComparison& comparison);

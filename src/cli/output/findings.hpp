@@ -1,4 +1,4 @@
-// What a search has found out besides its winner, in words: the same for tune and show.
+// Prints findings of a search besides its winner, for tune and show.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace ergotune::cli {
 
-/// How often the winner was measured again, how sure it is, and whether the search's values changed when they were
-/// measured again.
+/// Prints how many times the winner was confirmed, how certain it is, and whether values changed between search and
+/// confirmation.
 void print_confidence(const Confidence& confidence);
-/// Why a result that reads better than the confirmed winner stands behind it.
+/// Text that explains why a result with a better value is ranked behind the confirmed winner.
 std::string unconfirmed_text(const Unconfirmed& result, const Repeats& repeats, const std::string& unit);
 
-/// What the parameters were seen to do; nothing where nothing is known.
+/// Prints the importance of the parameters; nothing if it is unknown.
 void print_importance(const std::vector<Parameter>& parameters, const Importance& importance);
 
 }  // namespace ergotune::cli

@@ -1,5 +1,5 @@
-// ergotune clocks status | restore: what clocks and limits can be set here, what is set, and putting back
-// what a session that died has left. And the hidden verb behind every session's guardian.
+// ergotune clocks status | restore: shows which clocks and limits can be set and which are set, and restores settings
+// that a dead session has left. Also defines the hidden verb of the guardian.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 Json optional_number(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 Json range_document(const ControlRange& range) {
-  if (!range.supported) return nullptr;  // "why_not" tells why
+  if (!range.supported) return nullptr;  // "why_not" gives the reason
   return Json{{"supported", range.values},
               {"min", range.low},
               {"max", range.high},
@@ -75,7 +75,7 @@ DeviceStatus look(const std::string& id, const std::vector<JournalStatus>& journ
   }
   for (const auto& journal : journals)
     if (!status.key.empty() && journal.device_key == status.key) status.journal = &journal;
-  // A clock that a session of ours has changed is no foreign setting.
+  // A clock changed by one of our sessions is not a foreign setting.
   if (status.journal && std::any_of(status.journal->steps.begin(), status.journal->steps.end(),
                                     [](const RestoreStep& step) { return step.quantity.has_value(); }))
     status.foreign.clear();
@@ -166,13 +166,13 @@ Json report_document(const RestoreReport& report) {
   return Json{{"device", report.device}, {"complete", report.complete}, {"summary", report.summary}, {"steps", steps}};
 }
 
-/// Settings without a holder are restored at once. A guardian that was killed a moment ago, or is still at it, holds
-/// its device a little longer: it is waited for, so that one call is enough.
+/// Restores settings without a holder. A guardian that was just killed, or is still restoring, holds its device a
+/// little longer: this waits for it, so that one call is enough.
 std::vector<RestoreReport> restore_all() {
   constexpr double kPatience = 4;  // s
   const double deadline = host_seconds() + kPatience;
   std::vector<RestoreReport> reports;
-  // Left by a session that is gone, and not tried yet: whoever holds it may let go of it at any moment.
+  // Journals of ended sessions that were not tried yet: their holder may release them at any moment.
   const auto left = [&] {
     const auto journals = list_journals();
     return std::any_of(journals.begin(), journals.end(), [&](const JournalStatus& journal) {
@@ -182,7 +182,7 @@ std::vector<RestoreReport> restore_all() {
   };
   while (true) {
     for (auto& report : replay_stale_journals(ControlEnvironment::from_environment(), true)) {
-      // Of one that was tried before, the last counts.
+      // For a device that was tried before, the last report counts.
       std::erase_if(reports, [&](const RestoreReport& before) { return before.device == report.device; });
       reports.push_back(std::move(report));
     }

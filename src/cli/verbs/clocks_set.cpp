@@ -39,8 +39,8 @@ WisdomDevice device_of(const Control& control) {
   throw UserError(fmt::format("--wisdom: no device of \"ergotune devices\" belongs to {}", control.id()));
 }
 
-/// Of each kernel the newest suitable record; where kernels differ the highest value of each quantity, so that none
-/// runs slower than it was tuned to.
+/// The setting in the newest suitable record of each kernel. If kernels differ, the highest value of each quantity, so
+/// that none runs at lower clocks than it was tuned for.
 ControlSetting setting_of_wisdom(const std::vector<std::string>& sources, const Control& control) {
   WisdomRequest request;
   request.device = device_of(control);
@@ -81,7 +81,7 @@ void set(const Options& options) {
   if (!options.core_clock && !options.memory_clock && !options.power_limit && options.wisdom.empty())
     throw UserError("nothing is to be set: give --core-clock, --memory-clock, --power-limit or --wisdom");
   require_controls_allowed();
-  std::optional<Background> background;  // before drivers start threads, which no new process would have
+  std::optional<Background> background;  // created before drivers start threads, which a fork would lose
   if (options.background) background.emplace();
   auto control = chosen_control(options.control);
   ControlSetting setting;

@@ -1,4 +1,4 @@
-// ergotune devices: what can run kernels here, and what can measure and control each.
+// ergotune devices: lists devices that can run kernels, and the sensors and controls of each.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,8 +21,8 @@ using Json = nlohmann::ordered_json;
 struct DeviceLine {
   DeviceInfo info;
   std::vector<std::string> sensors, controls;
-  std::vector<std::string> missing;  ///< sensors looked for, controls and why not, in words
-  std::string refused;               ///< its control, where that may not be used
+  std::vector<std::string> missing;  ///< sensors looked for, and controls with the reason why they are missing
+  std::string refused;               ///< its control, if it must not be used
 };
 
 DeviceLine look_at(const DeviceInfo& info) {
@@ -59,8 +59,8 @@ Json to_json(const DeviceLine& line) {
   return device;
 }
 
-/// What measures or controls something that is no device here: a GPU that only its driver's management library shows,
-/// a node's meter. It is used by its id, with --sensor or --control.
+/// Sensors and controls of hardware that is no device here: a GPU that only the driver's management library reports, or
+/// a node's meter. They are used by their ids, with --sensor or --control.
 struct Others {
   std::vector<SensorInfo> sensors;
   std::vector<std::string> controls;
@@ -158,7 +158,7 @@ NodeListing& node_listing() {
   return listing;
 }
 
-/// Every node's devices, with the node's name before their ids.
+/// Lists the devices of all nodes, with the node's name before their ids.
 void list_cluster(const NodeOptions& options, bool json) {
   if (!node_listing())
     throw UserError("this build of ergotune knows no nodes: its extension \"cluster\" was switched off");
