@@ -5,7 +5,6 @@
 // v is the core voltage relative to its value below the ridge point. Eq. 3 as printed drops to 0 at the ridge; this is
 // its continuous form. The time of a compute-bound kernel is proportional to 1/f, so that its energy is proportional to
 // P(f)/f. All fits use the logarithm of power, since errors of power sensors are relative.
-// goes with P(f)/f. Everything is fitted in the logarithm of power: errors of power sensors are proportional.
 #pragma once
 
 #include <limits>
@@ -56,8 +55,7 @@ struct PowerModelOptions {
   double confidence = 0.95;
   /// Range of clocks that may be optimal; default: the samples' range.
   std::optional<double> low_mhz, high_mhz;
-  /// Level of the F-test of a ridge against a straight line. The effective level is stricter than 5 %, because the
-  /// position of the ridge is chosen after seeing the data.
+  /// Level of the F-test that decides between a ridge and a straight line.
   double ridge_level = 0.10;
 };
 
