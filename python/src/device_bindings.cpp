@@ -1,4 +1,4 @@
-// Devices as dicts.
+// Binds devices as dicts.
 #include "bindings.hpp"
 #include "device/device.hpp"
 
