@@ -132,7 +132,6 @@ std::shared_ptr<py::object> keep(py::object object) {
   return {new py::object(std::move(object)), [](py::object* held) {
             // Registered strategies are in a static list that may outlive the interpreter: then there is nothing to
             // release.
-            // release
             if (!Py_IsInitialized()) return;
             py::gil_scoped_acquire gil;
             delete held;

@@ -40,7 +40,8 @@ std::string statuses_line(const RankedResults& ranked) {
   return text.empty() ? "none" : text;
 }
 
-/// Prints "1.43x faster than the default (2.60 ms)", and the same for the median; "better" if the objective is not time.
+/// Prints "1.43x faster than the default (2.60 ms)", and the same for the median; "better" if the objective is not
+/// time.
 void print_gains(const RankedResults& ranked, double best) {
   const std::string unit = ranked.objective.unit();
   const bool is_time = ranked.objective.quantity() == "time";

@@ -171,16 +171,16 @@ class Store {
   std::unique_ptr<State> state_;
 };
 
-/// Stores that were removed or replaced while this process wrote them, as found when they were closed: their results
-/// are lost.
+/// Returns, once, the stores that were found removed or replaced when this process closed them: its results are not in
+/// them.
 std::vector<std::filesystem::path> take_lost_stores();
 
-/// True for a results database (by its first bytes).
+/// Whether a file is a store, by its first bytes.
 bool is_store(const std::filesystem::path& file);
-/// False where no file is, and for the empty database that a store is for a moment while a session creates it. Throws
-/// UserError for a file that cannot be a store.
+/// Whether a store exists and is complete: false if there is no file, and for the empty database that exists while a
+/// session creates a store. Throws UserError for a file that cannot be a store.
 bool is_created(const std::filesystem::path& file);
-/// The session with this number; 0 means the latest. Throws UserError when there is none.
+/// The session with this number; 0: the session worked on last. Throws UserError if there is none.
 SessionInfo pick_session(const Store& store, std::int64_t session = 0);
 
 }  // namespace ergotune

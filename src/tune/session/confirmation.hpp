@@ -32,11 +32,11 @@ class ConfirmationSource : public Source {
     std::vector<ConfirmationRound> rounds;
   };
 
-  /// `GPU`: the one of several that measures them all; empty where there is one. `first`: number of the first round.
-  /// `each`: called after each measurement with the number of those that are still to come.
+  /// `gpu`: the GPU that measures all of them; empty if there is only one. `first`: number of the first round. `each`:
+  /// called after each measurement with the number of remaining ones.
   ConfirmationSource(const std::vector<ConfigurationIndex>& candidates, int rounds, std::string gpu = {}, int first = 0,
                      std::function<void(std::size_t left)> each = {});
-  /// The GPUs that did: more than one where the first was lost meanwhile.
+  /// The GPUs that measured: more than one if the first was lost meanwhile.
   const std::set<std::string>& gpus() const { return gpus_; }
   std::vector<ConfigurationRequest> next(std::size_t room) override;
   void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override;
@@ -54,20 +54,21 @@ class ConfirmationSource : public Source {
   Random random_{7};
 };
 
-/// The confirmation of whoever leads a standing, for searches and plans alike. Nothing is confirmed where values are
-/// not measured, or have no one best (Pareto).
+/// Confirms the leader of a leaderboard, for searches and plans. Nothing is confirmed if values are not measured, or if
+/// there is no single best (Pareto).
 class Confirmation {
  public:
-  /// How long it is expected to take (s), with the rounds that are likely to follow.
+  /// Receives the expected remaining time in s, including rounds that are likely to follow.
   using Tell = std::function<void(double seconds_left)>;
-  /// `beside`: is confirmed with the others when it works (the default). `tell`: called when a batch begins, and after
-  /// each measurement.
+  /// `beside`: a configuration that is always confirmed as well if it works (the default configuration). `tell`: called
+  /// at the begin of each batch and after each measurement.
   Confirmation(Ledger& ledger, Objective& objective, Leaderboard& standing, std::optional<ConfigurationIndex> beside,
                Tell tell);
-  /// The best candidates side by side, then whoever could still be better than what was confirmed, then those between
-  /// whom it is open. `fresh`: something was measured since; else what was confirmed before is not measured again.
+  /// Confirms the best candidates, then results that may still be better than the confirmed ones, then repeats those
+  /// that cannot be distinguished yet. `fresh`: something was measured since the last call; otherwise, confirmed
+  /// results are not measured again.
   void run(bool fresh);
-  /// Of the first of the standing's ranking.
+  /// The confidence in the first of the leaderboard's ranking.
   Confidence confidence();
   /// s that it took, without waiting for the evaluator.
   double seconds() const { return seconds_; }
@@ -81,17 +82,17 @@ class Confirmation {
   std::vector<ConfigurationIndex> rivals_of(ConfigurationIndex leader,
                                             const std::vector<ConfigurationIndex>& ranking) const;
   bool confirm(std::vector<ConfigurationIndex> candidates);
-  /// s for a round of them, by what they took before.
+  /// Expected s for a round of these, from their earlier measurements.
   double expected_round(const std::vector<ConfigurationIndex>& candidates) const;
   std::string choose_device() const;
   bool near_best(ConfigurationIndex index, ConfigurationIndex best) const;
-  /// What the search read of those that were confirmed, compared over devices and drift, and what the confirmation did.
+  /// How the search's values, corrected for devices and drift, changed in the confirmation.
   Repeats repeats() const;
-  /// The same of what is stored, as `show` has it.
+  /// The same from stored values, as `show` computes it.
   Repeats stored_repeats() const;
-  /// Every candidate's mean over its rounds, as the mean round would have it.
+  /// The mean of each candidate over its rounds, corrected to the mean round.
   std::map<ConfigurationIndex, Measurement> means() const;
-  /// What is known of those that were measured here, best first; nullopt for fewer than two.
+  /// Candidates measured here, best first, with their probabilities; standings(): nullopt for fewer than two.
   struct Standings {
     std::vector<ConfigurationIndex> indices;
     Chances chances;
@@ -104,7 +105,7 @@ class Confirmation {
   Leaderboard& standing_;
   std::optional<ConfigurationIndex> beside_;
   Tell tell_;
-  std::set<ConfigurationIndex> unconfirmable_;                           ///< none of their rounds worked
+  std::set<ConfigurationIndex> unconfirmable_;                           ///< none of their repeats worked
   std::map<ConfigurationIndex, std::vector<ConfirmationRound>> rounds_;  ///< of this confirmation
   std::map<ConfigurationIndex, Measurement> searched_;                   ///< what they were judged by before
   int next_round_ = 0;

@@ -7,9 +7,9 @@
 
 namespace ergotune {
 
-/// The configuration of a JSON object (empty: nothing is named); parameters that it leaves out take their defaults.
-/// `file` is the problem's, for the message. Throws UserError for an unknown parameter, and for a configuration that is
-/// not in the space, with the value or restriction that keeps it out.
+/// The configuration in a JSON object (empty: the default); omitted parameters take their defaults. `file`: the
+/// problem's file, for messages. Throws UserError for an unknown parameter, and for a configuration outside the space,
+/// with the value or restriction that excludes it.
 ConfigurationIndex named_configuration(const PreparedSession& prepared, const std::string& json,
                                        const std::string& file);
 
