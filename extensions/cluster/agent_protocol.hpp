@@ -62,7 +62,7 @@ struct Opened {
   std::uint64_t capacity = 1;
   bool measured = true;  ///< not simulated
 };
-/// Agent: it cannot serve, or not any more.
+/// Agent: it cannot serve the session, or can no longer serve it.
 struct Refused {
   bool user_error = false;
   std::string message;

@@ -26,7 +26,7 @@ class Dispatch {
   /// Adds a node with its devices and the number of requests that it can hold.
   void add_node(Node node, std::vector<std::string> devices, std::size_t room);
   void add(EvaluationRequest request);
-  /// The next request and the node to which it is assigned: the least full one that can hold more.
+  /// The next request and the node to which it is assigned: the least loaded one that can hold more.
   std::optional<std::pair<Node, EvaluationRequest>> next();
   /// Marks a request as running. Returns null if it is not assigned to that node; else a pointer valid until the next
   /// call.

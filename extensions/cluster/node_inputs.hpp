@@ -51,7 +51,7 @@ class InputFolder {
   explicit InputFolder(std::filesystem::path folder);
   /// Hashes of the files that are missing here.
   std::vector<std::string> missing(const std::vector<agents::InputFile>& list) const;
-  /// Adds the next part of a file; the first part starts the file anew, whatever an earlier agent has left. Throws
+  /// Adds the next part of a file; the first part replaces whatever an earlier agent has left. Throws
   /// Error if the content does not match its hash.
   void take(const agents::Piece& piece);
   /// Puts all files in their places (none may be missing), and makes the problem's paths refer to them.

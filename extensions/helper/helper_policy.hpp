@@ -1,6 +1,6 @@
 // The policy of ergotuned: which users may do what. A TOML file that only root can write.
 //
-//   lease_seconds = 60           # longest time to live of a lease between two signs of life
+//   lease_seconds = 60           # a lease ends after this time without renewal
 //   changes_per_second = 20      # requests to set, per lease
 //   burst = 40
 //

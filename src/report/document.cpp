@@ -146,7 +146,7 @@ class ReportDocument {
     return source_.created_at > 0 ? ~std::uint64_t{0} : 0;
   }
 
-  /// [configurations, best so far, s since the begin or null]
+  /// [configurations, best so far, s since the start or null]
   Json point(std::size_t index, double best) const {
     const bool known = index < source_.seconds.size() && std::isfinite(source_.seconds[index]);
     return {index + 1, best, known ? Json(source_.seconds[index]) : Json(nullptr)};

@@ -51,7 +51,7 @@ nlohmann::ordered_json report_findings(const ReportSource& source, const RankedR
 /// Optional columns for columns_json(), which returns rows as columns for the page (docs/formats.md). `rows` are
 /// positions in the recording. Values are rounded to seven digits.
 struct ColumnsExtra {
-  const std::vector<double>* seconds = nullptr;      ///< since the begin of the session, by row of the recording
+  const std::vector<double>* seconds = nullptr;      ///< since the start of the session, by row of the recording
   const std::vector<std::string>* stages = nullptr;  ///< by row
   const std::vector<std::string>* gpus = nullptr;    ///< by row
 };

@@ -56,7 +56,7 @@ class LiveEvaluator : public AsyncEvaluator, public LiveDevice, public Controlle
   using Event = std::variant<protocol::Message, Lost>;
 
   void open_device_workers(const LiveOptions& options, const StartWorker& start, protocol::Setup setup);
-  /// If only one CPU is available, the device worker compiles as well, where it can.
+  /// If only one CPU is available, the device worker compiles as well if it can.
   void open_compile_workers(const Problem& problem, const LiveOptions& options, const StartWorker& start,
                             protocol::Setup setup);
   void take_reference(std::size_t device, const Configuration& configuration);

@@ -51,7 +51,7 @@ struct SessionInfo {
   std::string problem, device, conditions, identity_hash;
   Provenance provenance = Provenance::measured;
   double created_at = 0;  ///< s since the epoch
-  double worked_at = 0;   ///< s since the epoch: begin of the last run; created_at if there is no run
+  double worked_at = 0;   ///< s since the epoch: start of the last run; created_at if there is no run
   std::vector<std::string> parameter_names;
   /// Objective of the last run; in stores without runs, of the session.
   ObjectiveSpec objective;

@@ -38,7 +38,7 @@ class FairSource : public Source {
   struct Device {
     bool begun = false;
     double now = 0;    ///< end of its last measurement
-    double since = 0;  ///< end of its last baseline run, or begin of its first measurement
+    double since = 0;  ///< end of its last baseline run, or start of its first measurement
     double spent = 0;  ///< s that the last baseline run and the repetitions after it took
     int runs = 0, under_way = 0, repeated = 0;
     std::deque<Searched> rows, gap;  ///< searched since the last baseline run; between the last two

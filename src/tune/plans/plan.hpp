@@ -78,7 +78,7 @@ struct PlanOptions {
   std::size_t model_clocks = 8;
   /// Half-width of the model's range of clocks, relative to its optimum (Going Green: 10 %).
   double model_share = 0.1;
-  /// Used by metrics and by the restrictions of stages whose space is built anew.
+  /// Used by metrics and by the restrictions of stages that build their own space.
   Constants constants;
   /// The values of "base" and "model"; see Target.
   std::optional<double> base_clock_mhz;

@@ -61,7 +61,7 @@ class Confirmation {
   /// Receives the expected remaining time in s, including rounds that are likely to follow.
   using Tell = std::function<void(double seconds_left)>;
   /// `beside`: a configuration that is always confirmed as well if it works (the default configuration). `tell`: called
-  /// at the begin of each batch and after each measurement.
+  /// at the start of each batch and after each measurement.
   Confirmation(Ledger& ledger, Objective& objective, Leaderboard& standing, std::optional<ConfigurationIndex> beside,
                Tell tell);
   /// Confirms the best candidates, then results that may still be better than the confirmed ones, then repeats those
