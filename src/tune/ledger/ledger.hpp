@@ -99,7 +99,7 @@ struct LedgerOptions {
 /// Holds the known results of one space on one target. Not thread-safe, except for about_to_run().
 class Ledger : private RunJournal {
  public:
-  /// Reads the results in the store. A configuration that was running when an earlier session died becomes a
+  /// Reads the results in the store. A configuration that ran when the session died for the second time becomes a
   /// runtime_error; metrics whose definition has changed are recomputed. Holds the session's lock during its lifetime;
   /// throws UserError that names the process holding the lock.
   Ledger(const SearchSpace& space, Evaluator& evaluator, LedgerOptions options);
