@@ -20,8 +20,8 @@ using namespace agents;
 
 namespace {
 
-constexpr double kOpening = 600;    ///< s that opening devices may take: drivers, buffers, a reference on the processor
-constexpr double kLooksFor = 0.01;  ///< s between two looks at the pipe while something is measured
+constexpr double kOpening = 600;    ///< s that opening devices may take: drivers, buffers, a reference on the CPU
+constexpr double kLooksFor = 0.01;  ///< s between two polls of the pipe during a measurement
 
 std::string node_name() {
   if (const std::string slurm = environment_variable("SLURMD_NODENAME"); !slurm.empty()) return slurm;
@@ -30,7 +30,7 @@ std::string node_name() {
   return std::string(name).substr(0, std::string(name).find('.'));
 }
 
-/// All devices of the kind that would be taken alone, where those are GPUs.
+/// All devices of the same kind as the best one, if that is a GPU.
 std::string all_of_the_best(const Problem& problem) {
   const DeviceInfo best = devices_named("", &problem).front();
   if (best.is_cpu) return best.id;
@@ -92,7 +92,7 @@ void Agent::open(const Open& requested) {
   options.run = problem.run;
   options.run.node_commands.clear();
   options.run.nodes.clear();
-  options.run.occupancy = 0;  // the session's
+  options.run.occupancy = 0;  // applied by the session
   options.energy = options.energy || requested.energy;
   options.take_over = requested.take_over;
   options.further_metrics = requested.further_metrics;
@@ -108,7 +108,7 @@ void Agent::open(const Open& requested) {
 
 Opened Agent::opened() const {
   Opened opened;
-  Problem resolved;  // what the session cannot know by itself
+  Problem resolved;  // values that only the node knows
   resolved.parameters = target_->problem.parameters;
   resolved.execution_parameters = target_->problem.execution_parameters;
   opened.problem = serialise(resolved);
@@ -134,7 +134,7 @@ Opened Agent::opened() const {
   return opened;
 }
 
-/// False: that was all.
+/// Handles a message; returns false if the session has ended.
 bool Agent::take(const Message& message) {
   if (const auto* ask = std::get_if<Ask>(&message)) {
     target_->evaluator->submit(ask->request);
@@ -151,7 +151,7 @@ bool Agent::take(const Message& message) {
 }
 
 void Agent::answer(EvaluationResult result) {
-  // A simulated device that works alone has no name of its own.
+  // The only simulated device of a node has no name of its own.
   if (result.gpu.empty() && !target_->live) result.gpu = target_->device.id;
   transport_.send(Answer{result.id, std::move(result.measurement), std::move(result.gpu), result.disturbed});
 }
@@ -200,7 +200,7 @@ int Agent::run() {
         target_->evaluator->cancel();
         transport_.send(Leaving{"its node received SIGTERM"});
       }
-      target_.reset();  // clocks go back before the session hears that all has ended
+      target_.reset();  // restores the clocks before the session is notified
     }
     return 0;
   } catch (const UserError& error) {

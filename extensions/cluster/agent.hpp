@@ -1,4 +1,4 @@
-// The agent of a node: measures on its devices for a session at the other end of a pipe.
+// The node agent: measures on a node's devices for a session at the other end of a pipe.
 #pragma once
 
 #include <atomic>
@@ -11,11 +11,11 @@
 namespace ergotune {
 
 struct AgentOptions {
-  /// Descriptors of the pipe. The agent owns them.
+  /// Descriptors of the pipe, which the agent closes.
   int in = 0, out = 1;
-  /// The program's version, and the node's name; empty: SLURMD_NODENAME, else the host's.
+  /// The program's version, and the node's name; empty: SLURMD_NODENAME, else the host name.
   std::string program, node;
-  /// Description of the devices here, as a JSON document.
+  /// Returns the document of the node's devices as JSON.
   std::function<std::string()> list_devices;
   /// What an Accompany message asks for.
   std::function<std::unique_ptr<Companion>(const std::string& what)> accompany;
@@ -23,8 +23,8 @@ struct AgentOptions {
   const std::atomic<bool>* interrupted = nullptr;
 };
 
-/// Serves one session until it stops, its pipe ends, or nothing came from it for a long time. Clocks and
-/// limits are put back when it returns. Returns the exit code.
+/// Serves one session until it ends, its pipe closes, or it has been silent for a long time. Restores clocks and limits
+/// before it returns. Returns the exit code.
 int run_agent(const AgentOptions& options);
 
 }  // namespace ergotune

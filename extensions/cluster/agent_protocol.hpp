@@ -1,5 +1,5 @@
-// The messages between a session and the agent of a node, over one pipe. The pipe may be cut anywhere, and a login
-// shell's greeting may come before the first frame.
+// The messages between a session and a node agent, over one pipe. The pipe may close at any point, and a login shell's
+// greeting may precede the first frame.
 #pragma once
 
 #include <optional>
@@ -15,29 +15,29 @@
 namespace ergotune::agents {
 
 inline constexpr FrameKind kKind{"ERGA", 1};
-/// Bytes that a login shell may print before the agent is heard.
+/// Largest number of bytes that a login shell may print before the agent's first frame.
 constexpr std::size_t kPreamble = std::size_t{1} << 18;
-/// Bytes of a file that travel in one frame.
+/// Largest number of bytes of a file in one frame.
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 
-/// Agent: it is there. `program`: its version; another one is refused, since its measurements would be others.
+/// Agent: it has started. `program`: its version; the session rejects another version, whose measurements might differ.
 struct Hello {
   std::string program, node;
 };
-/// A file that the problem needs: where it lies in the agent's folder of inputs, and what is in it.
+/// A file that the problem needs: its path in the agent's folder of inputs, and the hash of its content.
 struct InputFile {
   std::string place, hash;
   std::uint64_t bytes = 0;
 };
-/// Session: what is tuned. Files in the problem are places in the agent's folder of inputs.
+/// Session: what to open. Files in the problem are paths in the agent's folder of inputs.
 struct Open {
-  std::string problem;  ///< serialise(problem); its settings are those of the session
+  std::string problem;  ///< serialise(problem), with the session's settings
   std::vector<InputFile> inputs;
-  double silence = 30;  ///< s after which either side gives up on the other
+  double silence = 30;  ///< s after which either side considers the other lost
   bool energy = false, take_over = false;
   std::vector<std::string> further_metrics;
 };
-/// Session: asks for the devices of the node, instead.
+/// Session: requests the node's devices; sent instead of Open.
 struct List {};
 /// Session: what shall accompany a program that runs on the node (Companion), instead; a JSON document.
 struct Accompany {
@@ -51,11 +51,11 @@ struct Begin {};
 struct Listed {
   std::string document;
 };
-/// Agent: inputs that it has not, by hash.
+/// Agent: hashes of the inputs that it lacks.
 struct Need {
   std::vector<std::string> hashes;
 };
-/// Session: a part of one of them, in order.
+/// Session: the next part of a file.
 struct Piece {
   std::string hash, bytes;
   bool last = false;
@@ -70,56 +70,56 @@ struct Opened {
   std::uint64_t capacity = 1;
   bool measured = true;  ///< not simulated
 };
-/// Agent: it cannot serve, or not any more.
+/// Agent: it cannot serve the session, or can no longer serve it.
 struct Refused {
   bool user_error = false;
   std::string message;
 };
-/// Agent: a message for the user, while it opens.
+/// Agent: a message for the user while the problem is opened.
 struct Note {
   std::string text;
 };
-/// Session: to be measured.
+/// Session: a configuration to measure.
 struct Ask {
   EvaluationRequest request;
 };
-/// Agent: it runs next on one of the node's devices, by position.
+/// Agent: the request runs next on the device at this position of the node's list.
 struct Started {
   std::uint64_t id = 0, device = 0;
 };
-/// Agent: its result.
+/// Agent: the result of a request.
 struct Answer {
   std::uint64_t id = 0;
   Measurement measurement;
   std::string gpu;
   bool disturbed = false;
 };
-/// Session: as LiveDevice::establish_reference().
+/// Session: candidates for LiveDevice::establish_reference().
 struct Establish {
   std::vector<Configuration> candidates;
 };
-/// Session: nothing that was asked so far is wanted. Agent: nothing of it runs any more.
+/// Session: all requests so far are cancelled. The agent answers Cancelled when none of them runs any more.
 struct Cancel {
   std::uint64_t number = 0;
 };
 struct Cancelled {
   std::uint64_t number = 0;
 };
-/// Both: still there.
+/// Both: heartbeat.
 struct Beat {};
-/// Agent: it has to go (the allocation ends); what it was asked and has not answered is handed back.
+/// Agent: it has to end (for example with its allocation); unanswered requests are handed back.
 struct Leaving {
   std::string why;
 };
-/// Session: that was all.
+/// Session: it has ended.
 struct Stop {};
 
 using Message = std::variant<Hello, Open, List, Listed, Need, Piece, Opened, Refused, Note, Ask, Started, Answer,
                              Establish, Cancel, Cancelled, Beat, Leaving, Stop, Accompany, Ready, Begin>;
 
-/// The frame of a message. Throws FormatError when it would be too large.
+/// Returns the frame of a message. Throws FormatError if it would be too large.
 std::string encode(const Message& message);
-/// The message of a frame; throws FormatError when it is not exactly one message of that type.
+/// Returns the message in a frame. Throws FormatError unless it is exactly one message of that type.
 Message decode(const Frame& frame, std::type_identity<Message> = {});
 
 using Stream = MessageStream<Message>;

@@ -17,12 +17,12 @@ using namespace agents;
 
 namespace {
 
-constexpr double kFarewell = 15;  ///< s that agents are given to put their clocks back
-constexpr double kLook = 0.1;     ///< s between two looks for an interruption
-constexpr double kReread = 2;     ///< s between two looks at the file of commands
+constexpr double kFarewell = 15;  ///< s that agents have to restore their clocks
+constexpr double kLook = 0.1;     ///< s between two checks for an interruption
+constexpr double kReread = 2;     ///< s between two reads of the file of commands
 constexpr std::size_t kDevicesOfNode = 4096;
 
-/// Devices whose results may be compared: of one model, with one driver and one compiler.
+/// Whether results may be compared: devices of one model, with the same driver and compiler.
 bool same_kind(const Opened& a, const Opened& b) {
   const DeviceInfo &one = a.devices.front(), &other = b.devices.front();
   return one.backend == other.backend && one.name == other.name && one.driver_version == other.driver_version &&
@@ -65,12 +65,14 @@ Cluster::Cluster(const ProblemFile& problem, ClusterOptions options) : options_(
 
 Cluster::~Cluster() { end_nodes(kFarewell); }
 
-/// All of them at once: none waits behind one that hangs. `farewell` in s for all together.
+/// Ends all nodes at the same time, so that none waits for one that hangs. `farewell`: s for all together.
 void Cluster::end_nodes(double farewell) {
   end_thread();
   std::vector<Stream*> streams;
   for (auto& node : nodes_) {
-    if (!node->transport() || node->phase() == Node::Phase::greeting) continue;  // its agent has set nothing yet
+    if (!node->transport() || node->phase() == Node::Phase::greeting)
+      continue;  // its agent has not changed any
+                 // setting yet
     streams.push_back(&node->stream());
     streams.back()->post(Stop{});
   }
@@ -174,7 +176,7 @@ double Cluster::watch(std::vector<pollfd>& polled) {
   return until;
 }
 
-/// Starts a node, or takes its messages and gives it inputs.
+/// Starts a node, or handles its messages and sends it inputs.
 void Cluster::pump(Node& node) {
   if (node.phase() == Node::Phase::given_up) return;
   if (node.phase() == Node::Phase::away) {
@@ -215,7 +217,7 @@ void Cluster::take(Node& node, Message message) {
              true);
   } else if (auto* need = std::get_if<Need>(&message)) {
     for (const std::string& hash : need->hashes)
-      (void)inputs_.size(hash);  // a missing one is reported before it is sent
+      (void)inputs_.size(hash);  // throws for a missing file before anything is sent
     node.want(need->hashes);
   } else if (auto* opened = std::get_if<Opened>(&message)) {
     take_opened(node, std::move(*opened));
@@ -237,8 +239,7 @@ void Cluster::take(Node& node, Message message) {
   }
 }
 
-/// Devices without a UUID go by their node's name, so a node keeps it: one that comes back has it still, and no other
-/// node gets it meanwhile.
+/// Devices without a UUID are named after their node. A node that returns keeps its name, and no other node can get it.
 std::string Cluster::unique_name(const Node& self, const std::string& name) const {
   const auto taken = [&](const std::string& text) {
     return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& node) {
@@ -312,7 +313,7 @@ void Cluster::refuse(Node& node, const std::string& why, bool user_error) {
 
 void Cluster::hand_out() {
   while (auto next = dispatch_.next()) {
-    const Dispatch::Node life = next->first;  // names, not bindings: clang 14 takes none of these into a lambda
+    const Dispatch::Node life = next->first;  // names, not bindings, which clang 14 cannot capture in a lambda
     EvaluationRequest& request = next->second;
     Node& node =
         **std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& n) { return n->ready() && n->life() == life; });
@@ -328,7 +329,7 @@ void Cluster::reread_commands() {
   try {
     for (std::string& command : node_commands(options_.commands_file)) commands.push_back(std::move(command));
   } catch (const UserError&) {
-    return;  // it is being written just now
+    return;  // the file is just being written
   }
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     Node& node = *nodes_[i];
@@ -346,7 +347,7 @@ void Cluster::reread_commands() {
       add_node(command);
 }
 
-/// Ends the work when no node is left.
+/// Ends the work if no node is left.
 void Cluster::require_nodes() {
   const auto given_up = [](const auto& node) { return node->phase() == Node::Phase::given_up; };
   if (!std::all_of(nodes_.begin(), nodes_.end(), given_up)) {
@@ -362,7 +363,7 @@ void Cluster::require_nodes() {
     if (host_seconds() < alone_since_ + options_.list_patience) return;
   }
   const std::string message = "no node is left to measure on; the last was " + last_loss_;
-  // Commands that never gave an agent are for their user to mend.
+  // The user has to correct commands that never started an agent.
   if (user_error_ || !open_) throw UserError(message);
   throw Error(message);
 }

@@ -1,5 +1,6 @@
-// Nodes that measure together. One agent a node, behind one pipe, owns its devices, compile workers, cache, clocks and
-// guardian; the session gives it configurations and takes measurements. Nodes come and go.
+// An evaluator that measures on several nodes. One agent per node, connected by a pipe, controls the node's devices,
+// compile workers, cache, clocks and guardian. The session sends it requests and receives measurements. Nodes may join
+// and leave at any time.
 #pragma once
 
 #include <atomic>
@@ -17,42 +18,42 @@
 namespace ergotune {
 
 struct ClusterOptions {
-  /// What each node opens; problem and inputs are filled in.
+  /// What each node opens; problem and inputs are set by Cluster.
   agents::Open open;
-  /// Commands that start agents, and the program that {} stands for.
+  /// Commands that start agents, and the program that replaces {} in them.
   std::vector<std::string> commands;
   std::string program;
-  /// Of this program. Agents of another version are refused: they would measure otherwise.
+  /// Version of this program. Agents of another version are rejected, since their measurements might differ.
   std::string version;
-  /// A file with further commands, read again while the session runs; empty: none.
+  /// A file with further commands, which is read repeatedly during the session; empty: none.
   std::string commands_file;
-  /// Instead of commands, for tests: how each node is started.
+  /// For tests: functions that start nodes, used instead of commands.
   std::vector<StartNode> starts;
-  /// s until a node that was lost is started again; doubled with each start that fails.
+  /// s until a lost node is started again; doubled after each failed start.
   double retry = 5;
-  /// s that a session without any node waits for the file to name another one.
+  /// s for which a session without any node waits for the file to name a new one.
   double list_patience = 60;
-  /// Ends the wait for the first node when set; may be null.
+  /// When set, ends the wait for the first node; may be null.
   const std::atomic<bool>* interrupted = nullptr;
-  /// Called when a node comes or is lost, from the evaluator's thread.
+  /// Called with a message when a node joins or is lost, from the evaluator's thread.
   std::function<void(const std::string&)> tell;
 };
 
-/// An evaluator over nodes. Throws what a caller can mend as UserError: a node command that starts nothing, a problem
-/// that no node can open.
+/// An evaluator over nodes. Throws UserError for mistakes that the user can correct: a node command that starts no
+/// agent, a problem that no node can open.
 class Cluster : public AsyncEvaluator, public LiveDevice {
  public:
-  /// Starts all nodes and waits for the first that is ready. Throws Error when it is interrupted before.
+  /// Starts all nodes and waits until the first is ready. Throws Error if interrupted before that.
   Cluster(const ProblemFile& problem, ClusterOptions options);
   ~Cluster() override;
 
-  /// What the first node answered.
+  /// The answer of the first node that was ready.
   const agents::Opened& opened() const { return opened_; }
 
   const DeviceInfo& device() const override { return opened_.devices.front(); }
   std::vector<DeviceInfo> devices() const override { return opened_.devices; }
   const std::string& compiler_identity() const override { return opened_.compiler; }
-  /// On every node, those that come later among them.
+  /// Establishes the reference on all nodes, including those that join later.
   bool establish_reference(const std::vector<Configuration>& candidates) override;
   std::vector<std::string> notes() const override { return opened_.notes; }
 
@@ -60,12 +61,12 @@ class Cluster : public AsyncEvaluator, public LiveDevice {
   Provenance provenance() const override { return opened_.measured ? Provenance::measured : Provenance::simulated; }
   std::size_t capacity() const override;
   std::vector<DeviceShare> gpus() const override;
-  /// Waits also until no node runs anything of it any more; one that does not answer is lost soon.
+  /// Also waits until no node runs a cancelled request; a node that does not answer is soon considered lost.
   void cancel() override;
 
-  /// Unexpected answers: late, or received twice.
+  /// Number of unexpected answers: late, or received twice.
   std::uint64_t strays() const;
-  /// s of processor time that the evaluator's thread has used.
+  /// s of CPU time used by the evaluator's thread.
   double own_seconds() const;
 
  private:
@@ -73,7 +74,7 @@ class Cluster : public AsyncEvaluator, public LiveDevice {
 
   void end_nodes(double farewell);
 
-  // All below is done by the thread alone.
+  // The functions below are called in the thread only.
   void accept(EvaluationRequest request) override { dispatch_.add(std::move(request)); }
   void advance() override;
   double watch(std::vector<pollfd>& polled) override;
@@ -96,7 +97,7 @@ class Cluster : public AsyncEvaluator, public LiveDevice {
   NodeInputs inputs_;
   agents::Opened opened_;
 
-  // The thread's own.
+  // Used by the thread only.
   std::vector<std::unique_ptr<Node>> nodes_;
   Dispatch dispatch_;
   std::size_t lives_ = 0;
@@ -106,7 +107,7 @@ class Cluster : public AsyncEvaluator, public LiveDevice {
   std::string last_loss_;
   bool user_error_ = false;
 
-  // What callers read (update()).
+  // Read by callers; changed through update().
   bool open_ = false;
   std::size_t room_ = 0;
   std::size_t cancelling_ = 0;  ///< nodes that have not carried out the last cancellation

@@ -15,7 +15,7 @@ using namespace agents;
 
 namespace {
 
-constexpr std::size_t kUnsent = std::size_t{8} << 20;  ///< bytes of inputs under way to one node
+constexpr std::size_t kUnsent = std::size_t{8} << 20;  ///< largest number of unsent bytes of inputs to one node
 constexpr double kLongestRetry = 300;                  ///< s
 
 }  // namespace

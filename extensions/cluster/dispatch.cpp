@@ -11,7 +11,7 @@ void Dispatch::add_node(Node node, std::vector<std::string> devices, std::size_t
     for (const std::uint64_t id : queue) enqueue(id, false);
 }
 
-/// A request for an absent device goes to any free one: the answer names it.
+/// A request for an absent device is assigned to any free one; its answer names that device.
 void Dispatch::enqueue(std::uint64_t id, bool first) {
   EvaluationRequest& request = tasks_.at(id).request;
   const auto has = [&](const auto& entry) {
@@ -19,7 +19,7 @@ void Dispatch::enqueue(std::uint64_t id, bool first) {
     return std::find(devices.begin(), devices.end(), request.gpu) != devices.end();
   };
   if (!request.gpu.empty() && !nodes_.empty() && std::none_of(nodes_.begin(), nodes_.end(), has)) {
-    // All of them to the same one: they are to be compared with each other.
+    // All of them to the same device, since they are compared with each other.
     request.gpu = nodes_.begin()->second.devices.empty() ? std::string() : nodes_.begin()->second.devices.front();
   }
   auto& queue = queues_[request.gpu];
@@ -32,7 +32,7 @@ void Dispatch::add(EvaluationRequest request) {
   enqueue(id, false);
 }
 
-/// The least full node with room for what a queue holds.
+/// The least full node that can hold more and run the requests of a queue.
 Dispatch::Place* Dispatch::roomy(const std::deque<std::uint64_t>& queue, const std::string& device, Node& chosen) {
   Place* best = nullptr;
   double least = 1;
@@ -50,7 +50,7 @@ Dispatch::Place* Dispatch::roomy(const std::deque<std::uint64_t>& queue, const s
 }
 
 std::optional<std::pair<Dispatch::Node, EvaluationRequest>> Dispatch::next() {
-  for (auto queue = queues_.rbegin(); queue != queues_.rend(); ++queue) {  // those for one device first
+  for (auto queue = queues_.rbegin(); queue != queues_.rend(); ++queue) {  // requests for a specific device first
     Node node = 0;
     Place* place = roomy(queue->second, queue->first, node);
     if (!place) continue;
@@ -87,7 +87,7 @@ std::vector<EvaluationRequest> Dispatch::remove_node(Node node, bool lost) {
   if (place == nodes_.end()) return given_up;
   const Place gone = std::move(place->second);
   nodes_.erase(place);
-  // In front, the oldest first: a strategy waits for its answers in about the order in which it asked.
+  // In front, the oldest first: a strategy expects results roughly in the order of its requests.
   for (auto id = gone.tasks.rbegin(); id != gone.tasks.rend(); ++id) {
     Task& task = tasks_.at(*id);
     task.node.reset();
@@ -100,7 +100,7 @@ std::vector<EvaluationRequest> Dispatch::remove_node(Node node, bool lost) {
       enqueue(*id, true);
     }
   }
-  // What waits for its devices waits for others.
+  // Requests that wait for its devices wait for others.
   for (const std::string& device : gone.devices) {
     const auto queue = queues_.find(device);
     if (queue == queues_.end()) continue;

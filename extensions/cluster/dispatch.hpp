@@ -1,5 +1,5 @@
-// Who measures what, when nodes come and go: each request is with one node at most, is answered once, and is given to
-// another node when its own is lost. Knows nothing of pipes, processes or clocks.
+// Distributes requests among nodes that join and leave. Each request is assigned to at most one node at a time, is
+// answered once, and is assigned to another node if its node is lost. Independent of pipes, processes and clocks.
 #pragma once
 
 #include <cstdint>
@@ -19,24 +19,27 @@ namespace ergotune {
 class Dispatch {
  public:
   using Node = std::size_t;
-  /// Nodes that may be lost while a request runs on them before it is taken for the reason; and losses of any kind.
+  /// Number of nodes lost while a request ran on them after which the request is given back as the cause; and number of
+  /// losses of any kind after which it is given back.
   static constexpr int kLosses = 2, kLossesWaiting = 20;
 
-  /// A node comes, with devices and room for so many requests.
+  /// Adds a node with its devices and the number of requests that it can hold.
   void add_node(Node node, std::vector<std::string> devices, std::size_t room);
   void add(EvaluationRequest request);
-  /// The next request and the node that is to have it: of those with room the one that is least full.
+  /// The next request and the node to which it is assigned: the least loaded one that can hold more.
   std::optional<std::pair<Node, EvaluationRequest>> next();
-  /// It runs now. Null for what that node does not have; else valid until the next call.
+  /// Marks a request as running. Returns null if it is not assigned to that node; else a pointer valid until the next
+  /// call.
   const EvaluationRequest* begun(Node node, std::uint64_t id);
-  /// The request that a node's answer is for; nullopt for one that it does not have: late, or answered before.
+  /// Removes and returns the request answered by a node; nullopt if it is not assigned to that node: late, or already
+  /// answered.
   std::optional<EvaluationRequest> answered(Node node, std::uint64_t id);
-  /// A node is gone. What it had waits again. Where it was `lost`, what ran there has lost a node once more, and those
-  /// that have lost too many are given back; where it left by itself none has.
+  /// Removes a node; its requests are assigned again. If the node was `lost`, its running requests have lost one more
+  /// node; those over the limit are returned. If the node left by itself, no loss is counted.
   std::vector<EvaluationRequest> remove_node(Node node, bool lost);
   void clear();
 
-  /// Requests that are not answered.
+  /// Number of unanswered requests.
   std::size_t pending() const { return tasks_.size(); }
 
  private:
@@ -57,7 +60,7 @@ class Dispatch {
 
   std::unordered_map<std::uint64_t, Task> tasks_;
   std::map<Node, Place> nodes_;
-  /// By the device that is requested; under "" what any may run.
+  /// By requested device; requests that any device may run are under "".
   std::map<std::string, std::deque<std::uint64_t>> queues_;
 };
 

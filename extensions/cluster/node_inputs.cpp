@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kHere = "@/";  ///< what a place in the folder of inputs begins with
+constexpr const char* kHere = "@/";  ///< prefix of paths in the folder of inputs
 
 std::string plain(const fs::path& path) {
   std::error_code failed;
@@ -26,7 +26,7 @@ std::string plain(const fs::path& path) {
   return (failed ? fs::absolute(path).lexically_normal() : whole).relative_path().string();
 }
 
-/// No place leads out of the folder.
+/// Whether a path stays inside the folder.
 bool is_inside(const std::string& place) {
   const fs::path path(place);
   return !place.empty() && path.is_relative() &&
@@ -36,7 +36,7 @@ bool is_hash(const std::string& text) {
   return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
-/// What lies in a folder and was not used for 30 days.
+/// Removes entries of a folder that were not used for 30 days.
 void forget_old(const fs::path& folder) {
   const auto now = fs::file_time_type::clock::now();
   std::error_code failed;
@@ -46,7 +46,7 @@ void forget_old(const fs::path& folder) {
       fs::remove_all(entry->path(), ignored);
   }
 }
-/// "trees/HASH" of a place below it.
+/// The "trees/HASH" folder of a path below it.
 fs::path tree_of(const fs::path& place) {
   auto part = place.begin();
   const fs::path trees = *part;
@@ -118,8 +118,8 @@ void NodeInputs::move_kernel(Kernel& kernel) {
   for (KernelSource& source : kernel.sources) move_source(source);
 }
 
-/// Headers keep their places to each other: below one folder, under the paths that they have here. Its name is a hash
-/// of all of them, so that a changed header is never met in the place of another.
+/// Headers keep their relative positions: they are copied below one folder, under their paths on this machine. The
+/// folder's name is a hash of all of them, so that a changed header gets another folder.
 void NodeInputs::move_source(KernelSource& source) {
   std::vector<std::string> folders;
   for (const fs::path& folder : include_folders_of(source)) folders.push_back(folder.string());
@@ -170,7 +170,7 @@ fs::path InputFolder::file_of(const std::string& hash) const {
   return folder_ / "files" / hash;
 }
 
-/// Of this process alone: agents of several nodes may share the folder.
+/// The temporary file of a transfer. Unique for this process, since agents of several nodes may share the folder.
 fs::path InputFolder::coming(const std::string& hash) const {
   return folder_ / "files" / fmt::format("{}.{}.{}", file_of(hash).filename().string(), ::gethostid(), ::getpid());
 }
@@ -216,7 +216,7 @@ void InputFolder::settle(Problem& problem, const std::vector<agents::InputFile>&
     std::error_code failed;
     fs::create_directories(place.parent_path(), failed);
     mark_used(folder_ / tree_of(input.place));
-    if (fs::exists(place, failed)) continue;  // the folder's name is a hash of what is in it
+    if (fs::exists(place, failed)) continue;  // the folder's name is a hash of its contents
     const auto text = read_file(file);
     if (!text || write_file(place, *text) != 0)
       throw UserError(fmt::format("an input cannot be put to {}", place.string()));
@@ -235,7 +235,7 @@ void InputFolder::settle(Problem& problem, const std::vector<agents::InputFile>&
       if (!source.file.empty()) fs::create_directories(source.file.parent_path(), ignored);
       for (fs::path& folder : source.include_folders) {
         move(folder);
-        fs::create_directories(folder, ignored);  // "../x.h" is found from a folder that is there
+        fs::create_directories(folder, ignored);  // "../x.h" can be resolved only from an existing folder
       }
     }
   });

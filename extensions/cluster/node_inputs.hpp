@@ -1,5 +1,5 @@
-// What a problem needs beside its document: files that fill arguments, expected outputs, headers. They travel to a node
-// once, known by what is in them.
+// Files that a problem needs besides its document: contents of arguments, expected outputs, headers. They are sent to a
+// node once, identified by the hash of their content.
 #pragma once
 
 #include <filesystem>
@@ -14,15 +14,15 @@
 
 namespace ergotune {
 
-/// The session's side: a problem whose files are places in a node's folder of inputs, and what is to lie there.
+/// The session's side: converts a problem's files to paths in a node's folder of inputs, and lists these files.
 class NodeInputs {
  public:
-  /// Throws UserError for a file that cannot be read.
+  /// Throws UserError if a file cannot be read.
   explicit NodeInputs(const ProblemFile& problem);
-  /// Files are "@/PLACE".
+  /// The problem, in which files are "@/PLACE".
   const ProblemFile& problem() const { return problem_; }
   const std::vector<agents::InputFile>& list() const { return list_; }
-  /// So many bytes of a file from an offset on. Throws UserError where it has changed or gone meanwhile.
+  /// Reads `bytes` bytes of a file from `offset` on. Throws UserError if the file has changed or was removed.
   std::string read(const std::string& hash, std::uint64_t offset, std::size_t bytes) const;
   std::uint64_t size(const std::string& hash) const;
 
@@ -43,25 +43,25 @@ class NodeInputs {
   std::map<std::string, Content> contents_;
 };
 
-/// The agent's side: a folder in which inputs are kept from session to session.
+/// The agent's side: a folder that keeps inputs for later sessions.
 class InputFolder {
  public:
-  /// Makes it where there is none, and forgets files and trees of headers unused for 30 days. Throws UserError where it
-  /// cannot be written.
+  /// Creates the folder if needed, and removes files and trees of headers that were not used for 30 days. Throws
+  /// UserError if it cannot be written to.
   explicit InputFolder(std::filesystem::path folder);
-  /// Hashes of those that are not here.
+  /// Hashes of the files that are missing here.
   std::vector<std::string> missing(const std::vector<agents::InputFile>& list) const;
-  /// A part of one, in order; the first begins it afresh, whatever an agent before has left. Throws Error for contents
-  /// that are not what their hash says.
+  /// Adds the next part of a file; the first part replaces whatever an earlier agent has left. Throws
+  /// Error if the content does not match its hash.
   void take(const agents::Piece& piece);
-  /// Puts all in their places (they are here), and lets the problem's files be there.
+  /// Puts all files in their places (none may be missing), and makes the problem's paths refer to them.
   void settle(Problem& problem, const std::vector<agents::InputFile>& list) const;
 
  private:
   std::filesystem::path file_of(const std::string& hash) const;
   std::filesystem::path coming(const std::string& hash) const;
   std::filesystem::path folder_;
-  std::set<std::string> begun_;  ///< hashes of those that came in part
+  std::set<std::string> begun_;  ///< hashes of files of which a part was received
 };
 
 }  // namespace ergotune

@@ -23,9 +23,9 @@ class CommandTransport final : public NodeTransport {
 
   ProcessEnding end() override {
     if (process_.pid() <= 0) return ending_;
-    // ssh and srun tell the other side of a TERM, and end; what does not is killed. A stopped process must go on to
-    // receive it: the kernel sees to that only where orphans go to a process of another session, which it is not in
-    // every container.
+    // ssh and srun forward TERM to the other side and end; a command that does not is killed. A stopped process must be
+    // continued to receive the signal: the kernel does so only for orphans adopted by a process of another session,
+    // which is not the case in every container.
     process_.kill(SIGTERM);
     process_.kill(SIGCONT);
     std::optional<int> status = process_.wait(0.5);
@@ -56,7 +56,7 @@ class CommandTransport final : public NodeTransport {
   ChildProcess process_;
 };
 
-/// Those of "1-3,07" behind `prefix`.
+/// Expands "1-3,07" after `prefix`.
 void expand_numbers(const std::string& prefix, const std::string& numbers, const std::string& rest,
                     std::vector<std::string>& hosts) {
   for (const std::string& part : split(numbers)) {
@@ -122,7 +122,7 @@ std::vector<std::string> node_commands(const std::string& nodes) {
       throw UserError(
           "--nodes slurm: this process is in no allocation (SLURM_JOB_ID and SLURM_JOB_NODELIST are not set); start it "
           "by sbatch or salloc, or name nodes with --node-command 'srun -w NODE -N1 -n1 --input=0 --unbuffered {}'");
-    // --overlap: the allocation's own step (this session) may hold the same processors.
+    // --overlap: the allocation's own step (this session) may use the same CPUs.
     for (const std::string& host : expand_hosts(list))
       commands.push_back(
           fmt::format("srun --jobid={} -w {} -N1 -n1 --overlap --mpi=none --input=0 --unbuffered {{}}", job, host));

@@ -1,9 +1,9 @@
-// Adds nodes as a kind of target.
+// Registers nodes as a kind of target.
 #include "tune/target/target_parts.hpp"
 
 namespace ergotune {
 
-/// Opens the nodes that options.run.node_commands and nodes name.
+/// Opens the nodes named by options.run.node_commands and options.run.nodes.
 void open_nodes(Target& target, const SetupOptions& options);
 
 void register_cluster() {

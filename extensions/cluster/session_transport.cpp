@@ -14,9 +14,9 @@ namespace ergotune {
 using namespace agents;
 
 namespace {
-/// Times the silence: a session that is away may come back, a node is needed soon.
+/// Multiple of the silence: a session may return after a delay, while a node should be replaced soon.
 constexpr double kSessionsPatience = 4;
-constexpr double kFarewell = 5;  ///< s in which the last messages may be written
+constexpr double kFarewell = 5;  ///< s to write the last messages
 }  // namespace
 
 SessionTransport::SessionTransport(int in, int out)

@@ -1,5 +1,5 @@
-// An agent's messages to and from its session, in a thread of their own: the session gets heartbeats, whatever the
-// agent is busy with.
+// An agent's messages to and from its session, on a separate thread, so that heartbeats are sent while the agent is
+// busy.
 #pragma once
 
 #include <condition_variable>
@@ -15,22 +15,22 @@ namespace ergotune {
 class SessionTransport {
  public:
   SessionTransport(int in, int out);
-  /// Writes what was sent, as far as the other end still reads.
+  /// Writes queued messages as far as the other end reads them.
   ~SessionTransport();
   SessionTransport(const SessionTransport&) = delete;
   SessionTransport& operator=(const SessionTransport&) = delete;
 
   void send(const agents::Message& message);
-  /// The next message; nullopt after `seconds` without one, or when the session is gone.
+  /// The next message; nullopt if there is none within `seconds`, or if the session is gone.
   std::optional<agents::Message> receive(double seconds);
-  /// The session is gone: its pipe has ended, its messages are garbage, or nothing came from it for a long time.
+  /// Whether the session is gone: its pipe is closed, its messages are invalid, or it was silent for too long.
   bool ended() const;
-  /// From now on sends six heartbeats in `silence` s, as long as tick() is called; and takes the session for gone after
-  /// four times that.
+  /// Starts heartbeats, six in `silence` s, which continue as long as tick() is called. The session is considered gone
+  /// after four times that silence.
   void keep_beating(double silence);
-  /// The agent works on.
+  /// Reports that the agent is working.
   void tick();
-  /// The agent is busy with something that may take so long (s) without a tick.
+  /// Allows the agent to work for this many s without a tick().
   void allow(double seconds);
 
  private:

@@ -1,4 +1,4 @@
-// The target that other nodes are.
+// The target that consists of other nodes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ void validate_node_inputs(const SetupOptions& options, const Problem& problem) {
     throw UserError("--cache-dir is a folder of each node: it has to be an absolute path");
 }
 
-/// The problem as a node is to open it: with the session's settings, but for what is the session's own.
+/// The problem as nodes open it: with the session's settings, except those that apply to the session only.
 ProblemFile for_nodes(const Problem& problem, const SetupOptions& options) {
   ProblemFile sent = problem;
   sent.run = options.run;
@@ -74,18 +74,18 @@ void open_nodes(Target& target, const SetupOptions& options) {
   const std::string conditions = opened.compiler;
   const Problem resolved = deserialise(opened.problem);
   target.evaluator = std::move(cluster);
-  target.device_lock = std::make_shared<bool>(true);  // the agents have their own
+  target.device_lock = std::make_shared<bool>(true);  // the agents hold the device locks
   take_clock_parameters(target.problem);
   const LiveOptions live = live_options(target.problem, options);
   target.problem.parameters = resolved.parameters;
   target.problem.execution_parameters = resolved.execution_parameters;
-  // A simulated device's constants go by its profile's name.
+  // Constants of a simulated device are looked up by the name of its profile.
   const std::string name = measured ? target.device.name : target.device.name.substr(std::string("simulated ").size());
   target.constants = target.problem.constants_for(name, target.device.properties);
   if (options.adapt) options.adapt(target.problem, target.device.properties);
   build_space(target, options);
   set_conditions(target, options, live);
-  // Where outputs are compared with the first correct ones, each node's are the default's, whatever it measures first.
+  // If outputs are compared with the first correct ones, every node uses those of the default configuration.
   const auto fallback = target.space->default_configuration();
   if (measured && fallback && live.measure.verify &&
       target.original.verification.kind == Verification::Kind::first_correct)

@@ -22,7 +22,7 @@ std::vector<std::string> names_of_ours() {
   return names;
 }
 
-/// A chip's metric that it does not have, with those of its own that are near.
+/// Throws UserError for a metric that the chip lacks, with the names of similar ones.
 [[noreturn]] void refuse_metric(const std::string& chip, const std::string& metric) {
   const std::size_t dot = metric.find('.');
   const std::string base = metric.substr(0, dot);
@@ -57,7 +57,7 @@ class CountersObserver : public Observer {
     passed_ = 0;
   }
 
-  /// As many as were planned, as long as nothing goes wrong.
+  /// As many as planned, unless an error has occurred.
   int passes() override {
     if (!trouble_.empty() || !values_.empty()) return passed_;
     return static_cast<int>(plan_.passes);
@@ -101,7 +101,7 @@ class CountersObserver : public Observer {
   }
 
  private:
-  /// Time and energy of the configuration are measured: what the counters do wrong does not take them away.
+  /// Runs `work` and records its error: time and energy of the configuration are already measured and stay valid.
   template <class F>
   void guarded(F&& work) {
     if (!trouble_.empty()) return;

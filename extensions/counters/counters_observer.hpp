@@ -1,4 +1,4 @@
-// The observer "counters": hardware counters of an NVIDIA GPU, in a phase of its own after time and energy.
+// The observer "counters": hardware counters of an NVIDIA GPU, measured in a separate phase after time and energy.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,29 @@
 
 namespace ergotune {
 
-/// What was requested, as a chip can count it.
+/// The requested counters, resolved for a chip.
 struct CounterPlan {
-  std::vector<std::string> counters;             ///< as they were named
-  std::vector<std::string> metrics;              ///< the chip's own behind them, each once
-  std::vector<std::vector<std::size_t>> behind;  ///< of each counter: positions in metrics
-  std::vector<std::string> missing;              ///< counters that this chip does not have
-  std::size_t passes = 0;                        ///< launches that counting takes
+  std::vector<std::string> counters;             ///< names as requested
+  std::vector<std::string> metrics;              ///< the chip's metrics from which they are computed, without
+                                                 ///< duplicates
+  std::vector<std::vector<std::size_t>> behind;  ///< for each counter: positions in `metrics`
+  std::vector<std::string> missing;              ///< counters that this chip lacks
+  std::size_t passes = 0;                        ///< launches needed for counting
 };
 
-/// Throws UserError, with a suggestion, for a name that is neither a counter of ours nor looks like a chip's metric.
-/// Needs no CUPTI.
+/// Throws UserError, with a suggestion, for a name that is neither one of our counters nor in the form of a chip's
+/// metric. Does not need CUPTI.
 void check_counter_names(const std::vector<std::string>& requested);
-/// None requested: the usual. What a chip lacks of those that have a name of ours is left out and told in `missing`; a
-/// metric of its own that it lacks is a UserError, as is a plan with nothing in it. The host side of CUPTI answers: no
-/// GPU is needed.
+/// Resolves counters for a chip; none requested: the default set. Our own counters that the chip lacks are left out and
+/// listed in `missing`. Throws UserError for a chip's metric that it lacks, and for an empty plan. Uses only the host
+/// side of CUPTI: no GPU is needed.
 CounterPlan plan_counters(std::vector<std::string> requested, const std::string& chip,
                           std::span<const std::uint8_t> availability = {});
-/// "20 counters in 2 further launches of each configuration ..." for people.
+/// "20 counters in 2 further launches of each configuration ...", for people.
 std::string to_string(const CounterPlan& plan, const std::string& chip);
 
-/// For the device that is open on this thread. Throws UserError where it has no counters, this user may not read them,
-/// or CUPTI is not there. `notes` receives what is counted.
+/// Creates the observer for the device that is open on this thread. Throws UserError if the device has no counters, the
+/// user may not read them, or CUPTI is missing. `notes` receives a summary of the plan.
 std::shared_ptr<Observer> make_counters_observer(const std::vector<std::string>& requested, const DeviceInfo& device,
                                                  std::vector<std::string>* notes);
 

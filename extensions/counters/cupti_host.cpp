@@ -11,7 +11,7 @@
 namespace ergotune::cupti {
 namespace {
 
-/// A host object, ended with this one. One that was requested a metric that does not exist answers nothing any more.
+/// Owns a CUPTI host object. After a request for a non-existent metric, the object cannot be used any more.
 class Host {
  public:
   Host(const std::string& chip, std::span<const std::uint8_t> availability) {
@@ -95,7 +95,7 @@ MetricSet::MetricSet(const std::string& chip, std::vector<std::string> metrics,
     : metrics_(std::move(metrics)) {
   for (const std::string& metric : metrics_) names_.push_back(metric.c_str());
   Host host(chip, availability);
-  // All at once: metrics that are added one after the other get a pass each.
+  // All metrics in one call: those added one after the other get a separate pass each.
   if (const Result code = add(host.get(), names_.data(), names_.size()); code != kSuccess) {
     for (const std::string& metric : lacking(chip, metrics_, availability))
       throw UserError(fmt::format("{} has no metric \"{}\"; `ergotune counters list` names what it has", chip, metric));

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kRange = "round";
 
-/// Why the device cannot be profiled, as far as it says.
+/// Why the device cannot be profiled, as far as CUPTI reports it.
 std::string reason_of(const DeviceSupported& answer) {
   if (answer.architecture != kSupported)
     return "its architecture has no range profiler, which begins with compute capability 7.5";
@@ -42,7 +42,7 @@ ProfiledDevice::ProfiledDevice(int device) {
   cuda::CUcontext context = nullptr;
   cuda::check(cuda::api().cuCtxGetCurrent(&context), DeviceFault::runtime, "cuCtxGetCurrent");
   context_ = context;
-  // The first call that a driver refuses to those who may not count; enabling and configuring succeed for everybody.
+  // The first call that a driver rejects without permission; enabling and configuring always succeed.
   auto available = block(&CounterAvailability::image);
   available.context = context_;
   check(api().cuptiProfilerGetCounterAvailability(&available), "cuptiProfilerGetCounterAvailability");

@@ -1,4 +1,4 @@
-// CUPTI's Range Profiler on the device at hand: rounds are launched by the caller, one per pass, each between
+// CUPTI's Range Profiler on a device of this machine. The caller launches iterations, one per pass, each between
 // begin_pass() and end_pass().
 #pragma once
 
@@ -13,13 +13,13 @@ namespace ergotune::cupti {
 
 struct RangeObject;
 
-/// A device whose context is current on this thread, and whether it may be counted on.
+/// A device whose context is current on this thread, checked for permission to count.
 class ProfiledDevice {
  public:
-  /// Throws UserError where there is no CUPTI, the device cannot be profiled, or this user may not.
+  /// Throws UserError if CUPTI is missing, the device cannot be profiled, or the user may not profile it.
   explicit ProfiledDevice(int device);
   const std::string& chip() const { return chip_; }
-  /// Which of its counters the device offers.
+  /// The image of the counters that the device offers.
   const std::vector<std::uint8_t>& availability() const { return availability_; }
   void* context() const { return context_; }
 
@@ -29,21 +29,22 @@ class ProfiledDevice {
   void* context_ = nullptr;
 };
 
-/// The counters of one configuration's rounds. From its first pass until values() the GPU is watched, which changes
-/// how it runs; before and after that nothing of it remains.
+/// Counts the iterations of one configuration. From the first pass until values() the GPU is profiled, which changes
+/// its timing; no effect remains afterwards.
 class CountedIterations {
  public:
-  /// A round of one launch is counted as that kernel, from its start to its end; one of several as a whole.
+  /// `one_launch`: the iteration is a single kernel launch, counted from its start to its end; otherwise the iteration
+  /// is counted as a whole.
   CountedIterations(const ProfiledDevice& device, const MetricSet& set, bool one_launch);
   ~CountedIterations();
   CountedIterations(const CountedIterations&) = delete;
   CountedIterations& operator=(const CountedIterations&) = delete;
 
   void begin_pass();
-  /// The round has ended.
+  /// Call it when the iteration has finished.
   void end_pass();
   bool complete() const { return complete_; }
-  /// The metrics' values in the set's order. Throws Error when passes are missing or the device dropped counters.
+  /// The values of the metrics in the set's order. Throws Error if passes are missing or the device dropped counters.
   std::vector<double> values();
 
  private:

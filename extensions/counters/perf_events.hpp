@@ -1,4 +1,4 @@
-// What perf_event_open calls the counters of the observer "perf".
+// The events of perf_event_open for the counters of the observer "perf".
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace ergotune {
 
-/// One number of perf's, and what it counts for in a counter.
+/// An event of perf_event_open, and its weight in a counter.
 struct PerfEvent {
   std::uint32_t type = 0;
   std::uint64_t config = 0;
   double weight = 1;
 };
 
-/// "GenuineIntel", of what /proc/cpuinfo holds; empty where it names no vendor.
+/// The CPU vendor in the text of /proc/cpuinfo, such as "GenuineIntel"; empty: none named.
 std::string vendor_in(std::istream& cpuinfo);
-/// Operations on floating-point numbers, by the processor's vendor; empty for one whose events are not known.
+/// The events for floating-point operations on CPUs of this vendor; empty: unknown.
 std::vector<PerfEvent> flop_events(std::string_view vendor);
-/// The weighted sum that a counter of perf_counter_names() is, on this machine; empty where it has none.
+/// The events whose weighted sum is this counter (perf_counter_names()) on this machine; empty: not available.
 std::vector<PerfEvent> perf_events_of(std::string_view counter);
 
 }  // namespace ergotune

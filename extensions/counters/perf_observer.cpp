@@ -21,17 +21,17 @@
 namespace ergotune {
 namespace {
 
-/// A counter: the weighted sum of its events.
+/// A counter, which is the weighted sum of its events.
 struct Counter {
   std::string name;
   bool hardware;
   std::vector<PerfEvent> events;
 };
 
-/// Processors count about this many at once; more would share the time and be guessed from shares of it.
+/// CPUs can count about this many events at a time; more would be multiplexed and extrapolated.
 constexpr std::size_t kAtOnce = 4;
 
-/// The descriptor of an event of one thread and of those that it starts later; -1 with errno.
+/// Opens an event for a thread and the threads that it starts later; returns -1 and sets errno on failure.
 int open_event(const PerfEvent& event, pid_t thread, bool of_kernel) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
@@ -45,13 +45,14 @@ int open_event(const PerfEvent& event, pid_t thread, bool of_kernel) {
   return static_cast<int>(::syscall(SYS_perf_event_open, &attributes, thread, -1, -1, PERF_FLAG_FD_CLOEXEC));
 }
 
-/// Faults and switches happen inside of the kernel: without it they would be 0. Where that is not allowed, -1.
+/// Whether the event occurs inside the kernel (faults, context switches), so that it is 0 unless the kernel is
+/// included; where that is not allowed, opening it fails.
 bool counts_inside_kernel(const PerfEvent& event) {
   return event.type == PERF_TYPE_SOFTWARE && event.config != PERF_COUNT_SW_TASK_CLOCK &&
          event.config != PERF_COUNT_SW_PAGE_FAULTS;
 }
 
-/// 0 where it can be counted, else errno.
+/// 0 if the counter is available, else an errno.
 int trouble_with(const Counter& counter) {
   if (counter.events.empty()) return ENOENT;
   for (const PerfEvent& event : counter.events) {
@@ -86,7 +87,7 @@ std::vector<pid_t> own_threads() {
 class PerfObserver : public Observer {
  public:
   explicit PerfObserver(std::vector<Counter> counters) : counters_(std::move(counters)) {
-    // Hardware events share few registers: so many in a pass. What the system counts goes along with the first.
+    // Hardware events share few registers and are split over passes. Software events are counted in the first pass.
     std::vector<std::size_t> software;
     for (std::size_t c = 0; c < counters_.size(); ++c) {
       if (!counters_[c].hardware) software.push_back(c);
@@ -116,7 +117,7 @@ class PerfObserver : public Observer {
         const int descriptor = open_event(event, thread, counts_inside_kernel(event));
         if (descriptor >= 0)
           open_.push_back({descriptor, c, event.weight});
-        else if (errno != ESRCH)  // a thread that has just ended
+        else if (errno != ESRCH)  // ESRCH: the thread has just ended
           throw Error(fmt::format("{} cannot be counted: {}", counters_[c].name, std::strerror(errno)));
       }
     ::prctl(PR_TASK_PERF_EVENTS_ENABLE);

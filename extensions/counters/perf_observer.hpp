@@ -1,4 +1,4 @@
-// The observer "perf": what a processor counts while a round runs, through perf_event_open (Linux).
+// The observer "perf": CPU counters during an iteration, read through perf_event_open (Linux).
 #pragma once
 
 #include <memory>
@@ -10,10 +10,11 @@
 
 namespace ergotune {
 
-/// Throws UserError, with a suggestion, for a name that is no counter of processors.
+/// Throws UserError, with a suggestion, for a name that is not a CPU counter.
 void check_perf_names(const std::vector<std::string>& requested);
-/// None requested: all that are to be had here; `notes` names the unavailable ones. Throws UserError for a device that
-/// is no processor, for a counter that was named and is not to be had, and where this user may count nothing.
+/// Creates the observer; none requested: all that are available here, and `notes` names the unavailable ones. Throws
+/// UserError for a device that is not a CPU, for a requested counter that is unavailable, and if the user may not count
+/// at all.
 std::shared_ptr<Observer> make_perf_observer(const std::vector<std::string>& requested, const DeviceInfo& device,
                                              std::vector<std::string>* notes);
 

@@ -1,4 +1,4 @@
-// Adds the observers "counters" and "perf".
+// Registers the observers "counters" and "perf".
 #include "counters/counters_observer.hpp"
 #include "counters/perf_observer.hpp"
 #include "measure/observers/observer_registry.hpp"

@@ -8,19 +8,20 @@
 namespace ergotune {
 namespace {
 
-constexpr double kSame = 0.08;          ///< powers and rates this near, relative, are of one phase
-constexpr double kLargestStep = 0.12;   ///< of the highest clock, downwards
-constexpr double kTrySeconds = 1.0;     ///< a clock is tried for at least so long,
-constexpr double kTryError = 0.01;      ///< until its rate is known to this,
-constexpr double kMostTrySeconds = 10;  ///< or so long
-constexpr double kNoticing = 0.5;       ///< share of the bound that may be lost while the end of a phase is noticed
-constexpr double kErrors = 2;           ///< standard errors that count as certain
-constexpr double kNoise = 0.0002;       ///< of a rate beside its counting error
+constexpr double kSame = 0.08;          ///< relative difference of powers and rates within one phase
+constexpr double kLargestStep = 0.12;   ///< largest step downwards, relative to the highest clock
+constexpr double kTrySeconds = 1.0;     ///< shortest time for which a clock is tried,
+constexpr double kTryError = 0.01;      ///< until the relative error of its rate is this,
+constexpr double kMostTrySeconds = 10;  ///< or for this time at most
+constexpr double kNoticing = 0.5;       ///< share of the bound that may be lost until the end of a phase is noticed
+constexpr double kErrors = 2;           ///< number of standard errors that counts as certain
+constexpr double kNoise = 0.0002;       ///< relative error of a rate besides its counting error
 constexpr int kRefinements = 2;
-constexpr double kApart = 0.02;  ///< of the highest clock: clocks this near are not told apart
+constexpr double kApart = 0.02;  ///< relative to the highest clock: clocks closer than this count as equal
 constexpr std::size_t kMostTried = 10;
-constexpr int kReview = 10;  ///< samples of an explored phase after which it is seen whether more is allowed now
-constexpr double kWorthwhile = 0.0075;  ///< of the highest clock: a step that is worth a try
+constexpr int kReview = 10;  ///< samples of an explored phase after which it is checked whether a lower clock is
+                             ///< allowed
+constexpr double kWorthwhile = 0.0075;  ///< relative to the highest clock: smallest step worth trying
 constexpr double kLongestSample = 3.2;  ///< s
 
 bool near(double a, double b, double tolerance) {
@@ -37,7 +38,7 @@ void Governor::Tried::add(const GovernorSample& sample, double clock_mhz) {
   seconds += sample.seconds;
   joules += sample.joules;
   work += sample.work;
-  counting = std::max(counting, sample.work_error);  // of one stretch the ends count, not the middle
+  counting = std::max(counting, sample.work_error);  // within one interval only the ends contribute, not the middle
   clock_seconds += sample.seconds * sample.clock_mhz.value_or(clock_mhz);
   rate_squares += sample.seconds * rate * rate;
   ++samples;
@@ -56,7 +57,8 @@ void Governor::Tried::add(const Tried& other) {
 double Governor::Tried::rate_error() const {
   if (work <= 0) return 0;
   const double each = seconds / static_cast<double>(samples), one = counting > 0 ? 1 : 0;
-  const double by_counting = one / 6 / (each * each);  // variance of a sample's rate: its ends lie anywhere in a unit
+  const double by_counting = one / 6 / (each * each);  // variance of a sample's rate: its ends are uniformly
+                                                       // distributed within a unit
   const double variance = std::max(0.0, rate_squares / seconds - rate() * rate() - by_counting);
   return std::hypot(0.41 * counting / work, std::sqrt(variance / static_cast<double>(samples)) / rate());
 }
@@ -67,8 +69,8 @@ Governor::Governor(std::vector<double> clocks, GovernorOptions options)
 bool Governor::fits(const Tried& known, const GovernorSample& sample) const {
   const double seconds = sample.seconds;
   const double counted = counting_error(known.rate() * seconds, sample.work_error);
-  // A chip that cools down after a heavier phase drifts, and is still in the same one; that it is, was seen a moment
-  // ago.
+  // The power of a chip that cools down after a heavier phase drifts within the same phase, which was recognised a
+  // moment ago.
   const double watts = sample.joules / seconds;
   return (near(known.watts(), watts, recent_watts_ ? kSame : 2 * kSame) ||
           (recent_watts_ && near(*recent_watts_, watts, 0.5 * kSame))) &&
@@ -118,15 +120,15 @@ void Governor::observe(const GovernorSample& sample) {
   if (known != phase.tried.end()) {
     same = fits(known->second, sample);
   } else {
-    // A lower clock needs less power, and makes nothing faster nor slower than itself.
+    // A lower clock reduces the power and slows down work by at most the ratio of the clocks.
     const double ratio = clock() / clocks_.back(), rate = sample.work / sample.seconds;
     const double slack = kSame + 2 * counting_error(sample.work, sample.work_error);
     same = sample.joules / sample.seconds <= top.watts() * (1 + kSame) && rate <= top.rate() * (1 + slack) &&
            rate >= top.rate() * ratio * (1 - slack);
   }
   if (!same) {
-    unknown_seconds_ = 0.5 * sample.seconds;  // the phase ended somewhere in it
-    // A program whose phases are shorter than can be followed is one phase, seen for longer.
+    unknown_seconds_ = 0.5 * sample.seconds;  // the phase ended during this sample
+    // A program whose phases are too short to follow is treated as one phase and sampled for longer.
     if (phase.explored && steady_ < 10) sample_seconds_ = std::min(2 * sample_seconds_, kLongestSample);
     return identify();
   }
@@ -139,7 +141,7 @@ void Governor::observe(const GovernorSample& sample) {
   if (top.rate() > 0) lost_seconds_ += sample.seconds - sample.work / top.rate();
   if (!phase.explored) return plan(phase);
   if (review(phase)) return;
-  // The bound is one of the whole program: what recognising phases has cost is made up for.
+  // The bound applies to the whole program: compensate for the cost of recognising phases.
   const double spent = slowdown() / options_.max_slowdown;
   if (at_ != clocks_.size() - 1 && spent > 0.99)
     go(clocks_.size() - 1);
@@ -147,8 +149,8 @@ void Governor::observe(const GovernorSample& sample) {
     go(phase.best);
 }
 
-/// Whether an explored phase is explored further: the longer it lasts, the more precisely its rates are known, and the
-/// nearer to the bound it may run.
+/// Whether an explored phase is to be explored further: the longer it lasts, the more precisely its rates are known,
+/// and the closer to the bound it may run.
 bool Governor::review(Phase& phase) {
   if (phase.tried.size() >= kMostTried || at_ != phase.best || steady_ % kReview != 0 ||
       phase.best != phase.tried.begin()->first)
@@ -203,18 +205,18 @@ void Governor::recognise() {
     plan(phase);
 }
 
-/// Time per unit of work at a clock that was tried, in terms of that at the highest.
+/// Time per unit of work at a tried clock, relative to that at the highest clock.
 double Governor::time_ratio(const Phase& phase, std::size_t clock) const {
   return phase.tried.at(clocks_.size() - 1).rate() / phase.tried.at(clock).rate();
 }
 
-/// Standard error of time_ratio, relative.
+/// Relative standard error of time_ratio().
 double Governor::margin(const Phase& phase, std::size_t clock) const {
   return std::hypot(phase.tried.at(clocks_.size() - 1).rate_error(), phase.tried.at(clock).rate_error());
 }
 
-/// The lowest clock at which the time per unit of work keeps to the bound: t(f) = a + b / f with the largest b that the
-/// clocks tried leave possible.
+/// The lowest clock at which the time per unit of work satisfies the bound: t(f) = a + b / f with the largest b that is
+/// consistent with the tried clocks.
 std::size_t Governor::lowest_allowed(const Phase& phase, double errors, double* share) const {
   const std::size_t top = clocks_.size() - 1;
   const double bound = options_.max_slowdown, highest = phase.tried.at(top).clock();
@@ -228,8 +230,8 @@ std::size_t Governor::lowest_allowed(const Phase& phase, double errors, double* 
   }
   if (share) *share = follows;
   const double allowed = follows > 0 ? highest / (1 + bound / follows) : 0.0;
-  // What comes after this phase begins at its clock, until that is noticed: the shorter a phase, the less it may
-  // differ.
+  // The next phase begins at this phase's clock until the change is noticed: the shorter a phase, the closer its clock
+  // must be to the highest.
   const double stays = phase.seconds / std::max(1, phase.visits);
   const double noticed = clocks_.back() / (1 + kNoticing * options_.max_slowdown * stays / (1.5 * sample_seconds_));
   const double least = std::max({allowed, noticed, lowest - kLargestStep * clocks_.back()});
@@ -241,11 +243,11 @@ std::size_t Governor::lowest_allowed(const Phase& phase, double errors, double* 
 void Governor::plan(Phase& phase) {
   const std::size_t top = clocks_.size() - 1;
   const Tried& now = phase.tried.at(at_);
-  // The highest clock is what all others are compared with.
+  // All other clocks are compared with the highest clock, which needs higher precision.
   const double error = at_ == top ? std::min(kTryError, 0.05 * options_.max_slowdown) : kTryError;
   const bool known = now.seconds >= kTrySeconds && now.rate_error() <= error;
   if (!known && now.seconds < kMostTrySeconds) return;
-  if (!(phase.tried.at(top).work > 0)) {  // no work that a clock could change
+  if (!(phase.tried.at(top).work > 0)) {  // no work that depends on the clock
     phase.explored = true;
     phase.best = top;
     return go(top);
@@ -259,7 +261,7 @@ void Governor::plan(Phase& phase) {
   const double least = phase.tried.at(phase.best).cost();
   if (clocks_[floor] < clocks_[lowest] - kWorthwhile * clocks_.back() && phase.tried.at(lowest).cost() <= 1.01 * least)
     return go(floor);
-  // A minimum between neighbours: the vertex of the parabola.
+  // The minimum is between neighbours: use the vertex of the parabola.
   if (phase.refinements < kRefinements && phase.tried.size() >= 3 && phase.best != top) {
     ++phase.refinements;
     auto middle = phase.tried.find(phase.best);
@@ -281,7 +283,7 @@ void Governor::plan(Phase& phase) {
     };
     if (down != 0)
       if (const auto vertex = unknown(std::clamp(x1 - 0.5 * up / down, x0, x2))) return go(*vertex);
-    // Power has a bend where the voltage begins to rise, which no parabola shows.
+    // Power has a kink where the voltage begins to rise, which a parabola does not represent.
     const double best = clocks_[phase.best], next = clocks_[std::next(phase.tried.find(phase.best))->first];
     if (const auto middle = unknown(0.5 * (best + next))) return go(*middle);
   }

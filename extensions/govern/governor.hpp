@@ -1,12 +1,12 @@
-// Which clock a program runs at next: the one of least energy per unit of its work, within a bound on how much slower
-// it may become. Pure logic: what is measured comes in, a clock goes out.
+// Chooses the clock of a running program: the one with the least energy per unit of work, within a bound on the
+// slowdown. Pure logic without I/O: receives samples and returns a clock.
 //
-// After identifying a phase of the program at the highest clock, lower clocks are tried in bounded steps: the time per
-// unit of work is taken as t(f) = a + b / f, of which the measurements so far give an upper bound, and no clock is
-// tried that would exceed the bound on the slowdown by it. Where energy per unit of work rises again, the minimum is
-// refined by a parabola. This follows EAR's min_energy policy (Corbalan et al., 2020), which projects time and power
-// to other clocks and takes the least energy within a time penalty, and the NVIDIA GPU activity agent of GEOPM, which
-// bounds the clock by the activity seen; EnergyUCB (arXiv:2410.11855) explores by upper confidence bounds instead.
+// After a phase of the program has been identified at the highest clock, lower clocks are tried in bounded steps. The
+// time per unit of work is modelled as t(f) = a + b / f, for which the samples so far give an upper bound; clocks whose
+// bound exceeds the allowed slowdown are not tried. Where the energy per unit of work rises again, a parabola refines
+// the minimum. This follows EAR's min_energy policy (Corbalan et al., 2020), which projects time and power to other
+// clocks and takes the least energy within a time penalty, and the NVIDIA GPU activity agent of GEOPM, which bounds the
+// clock by the observed activity; EnergyUCB (arXiv:2410.11855) explores by upper confidence bounds instead.
 #pragma once
 
 #include <cstddef>
@@ -16,28 +16,28 @@
 
 namespace ergotune {
 
-/// What a GPU did for a while at one clock.
+/// Time, energy and work of a program at one clock.
 struct GovernorSample {
   double seconds = 0, joules = 0;
-  double work = 0;                  ///< units of the program's work, fractions included
-  double work_error = 0;            ///< of these, how many may be wrong: 1 where they were counted
-  std::optional<double> clock_mhz;  ///< that ran
+  double work = 0;                  ///< units of the program's work, including fractions
+  double work_error = 0;            ///< uncertainty of `work` in units: 1 if units were counted
+  std::optional<double> clock_mhz;  ///< actual clock
 };
 
 struct GovernorOptions {
-  double max_slowdown = 0.05;  ///< of the time per unit of work at the highest clock
-  double settling = 0.2;       ///< s after a change of the clock that are not measured
+  double max_slowdown = 0.05;  ///< allowed slowdown, relative to the time per unit of work at the highest clock
+  double settling = 0.2;       ///< s after a change of the clock during which nothing is measured
 };
 
-/// A phase of the program, as far as it is known.
+/// A phase of the program, as known so far.
 struct GovernedPhase {
   double clock_mhz = 0;            ///< best so far
-  bool explored = false;           ///< the search for it has ended
-  double seconds = 0, joules = 0;  ///< of all its samples
+  bool explored = false;           ///< the search for its best clock has ended
+  double seconds = 0, joules = 0;  ///< over all its samples
   double work = 0;
   double watts = 0, rate = 0;  ///< at the highest clock
   double slowdown = 0;         ///< at `clock_mhz`
-  double saved = 0;            ///< share of the energy per unit of work that `clock_mhz` saves
+  double saved = 0;            ///< relative saving of energy per unit of work at `clock_mhz`
   std::size_t clocks_tried = 0;
 };
 
@@ -46,51 +46,51 @@ class Governor {
   /// `clocks`: MHz, ascending, at least one.
   Governor(std::vector<double> clocks, GovernorOptions options);
 
-  /// The clock to run at from now on.
+  /// The clock to set now, MHz.
   double clock() const { return clocks_[at_]; }
-  /// s that a sample should last at least.
+  /// Shortest duration of the next sample, s.
   double sample_seconds() const { return sample_seconds_; }
-  /// A sample at clock(), the time to settle left out.
+  /// Adds a sample at clock(), without the time to settle.
   void observe(const GovernorSample& sample);
-  /// `seconds` that passed without a sample, settling for one: they belong to what is tried.
+  /// Adds time and energy without a sample (settling); they count for the clock that is tried.
   void pass(double seconds, double joules);
 
   std::vector<GovernedPhase> phases() const;
-  /// s and J spent at clocks that were tried, or while a phase was being recognised.
+  /// s and J spent at clocks being tried, or while a phase was being recognised.
   double exploring_seconds() const { return exploring_seconds_; }
   double exploring_joules() const { return exploring_joules_; }
-  /// J beyond what the same work needs at the best clocks known now.
+  /// J beyond the energy that the same work needs at the best clocks known now.
   double exploring_cost() const;
-  /// Estimated slowdown of everything so far.
+  /// Estimated relative slowdown over all phases so far.
   double slowdown() const;
 
  private:
   struct Tried {
     double seconds = 0, joules = 0, work = 0, clock_seconds = 0;
-    double counting = 0;      ///< of `work`, how many may be wrong
-    double rate_squares = 0;  ///< of the samples' rates, weighted by their time
+    double counting = 0;      ///< uncertainty of `work` in units
+    double rate_squares = 0;  ///< sum of squares of the samples' rates, weighted by their duration
     std::size_t samples = 0;
     double watts() const { return joules / seconds; }
     double rate() const { return work / seconds; }
     double cost() const { return joules / work; }
     double clock() const { return clock_seconds / seconds; }
-    double rate_error() const;  ///< standard error, relative: of counting, and of how far samples differ
+    double rate_error() const;  ///< relative standard error, from counting and from the scatter of the samples
     void add(const GovernorSample& sample, double clock_mhz);
     void add(const Tried& other);
   };
   struct Phase {
     std::map<std::size_t, Tried> tried;  ///< by clock
-    std::size_t best = 0;                ///< of the clocks that may be used
+    std::size_t best = 0;                ///< among the clocks that satisfy the bound
     bool explored = false;
     int refinements = 0, visits = 0;
-    double follows = 1;  ///< share of the time that may follow the clock
+    double follows = 1;  ///< share of the time that may be proportional to 1/clock
     double seconds = 0, joules = 0, work = 0;
   };
 
   bool fits(const Tried& known, const GovernorSample& sample) const;
   double time_ratio(const Phase& phase, std::size_t clock) const;
   double margin(const Phase& phase, std::size_t clock) const;
-  /// With `errors` times the standard errors of the rates.
+  /// The lowest allowed clock if rates are worse by `errors` standard errors.
   std::size_t lowest_allowed(const Phase& phase, double errors, double* follows = nullptr) const;
   bool review(Phase& phase);
   void identify();
@@ -104,9 +104,10 @@ class Governor {
   std::size_t at_ = 0;
   double sample_seconds_ = 0.2;
   std::vector<Phase> phases_;
-  std::optional<std::size_t> phase_;  ///< nullopt while it is being recognised
+  std::optional<std::size_t> phase_;  ///< nullopt while the phase is being recognised
   std::vector<GovernorSample> unknown_;
-  double unknown_seconds_ = 0, unknown_clock_ = 0;  ///< since the phase before ended, at a clock that was meant for it
+  double unknown_seconds_ = 0, unknown_clock_ = 0;  ///< since the end of the previous phase; at a clock that was chosen
+                                                    ///< for that phase
   std::optional<double> recent_watts_;              ///< of the last sample at this clock
   int steady_ = 0;
   double exploring_seconds_ = 0, exploring_joules_ = 0;

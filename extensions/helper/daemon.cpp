@@ -29,7 +29,7 @@ namespace ergotune::helper {
 namespace {
 
 constexpr std::size_t kMaxClientsPerUser = 16;
-constexpr double kRest = 1;  // s, after no client could be accepted
+constexpr double kRest = 1;  // s to wait after no client could be accepted
 
 class Audit {
  public:
@@ -37,7 +37,7 @@ class Audit {
     if (file.empty()) return;
     descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
     if (descriptor_ < 0) throw UserError(fmt::format("cannot write the audit log {}: {}", file, std::strerror(errno)));
-    // A pipe that is not read would stop the daemon.
+    // A pipe that is not read would block the daemon.
     struct stat info {};
     if (::fstat(descriptor_, &info) != 0 || (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)))
       throw UserError(fmt::format("cannot write the audit log {}: it is not a regular file", file));
@@ -47,7 +47,7 @@ class Audit {
   ~Audit() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
-  /// A line that its file does not take goes to standard error, with why.
+  /// Writes a line; if the file does not accept it, writes it to standard error with the reason.
   void operator()(const std::string& line) const {
     const std::string text = fmt::format("{} {}\n", iso_time(wall_seconds()), line);
     if (descriptor_ >= 0 && write_all(descriptor_, text)) return;
@@ -68,7 +68,7 @@ class Audit {
   int descriptor_ = -1;
 };
 
-// The socket is made anew. What is in its place is only removed when it is a socket without a listener.
+// Creates the socket. An existing file in its place is removed only if it is a socket without a listener.
 int listen_at(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -92,7 +92,7 @@ int listen_at(const std::string& path) {
   }
   if (::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     throw UserError(fmt::format("cannot make the socket {}: {}", path, std::strerror(errno)));
-  // Everybody may knock; the policy says who is let in.
+  // All users may connect; the policy decides what each may do.
   if (::chmod(path.c_str(), 0666) != 0 || ::listen(socket, 16) != 0)
     throw UserError(fmt::format("cannot listen at {}: {}", path, std::strerror(errno)));
   return socket;
@@ -139,7 +139,7 @@ class Daemon {
     ::signal(SIGXFSZ, SIG_IGN);
     signals_ = ::signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK);
     if (signals_ < 0) throw Error("cannot watch signals");
-    StateFolder::open(options_.environment.state_folder);  // refused now, not at the first request for a lease
+    StateFolder::open(options_.environment.state_folder);  // reports an error now, not at the first request for a lease
     for (const auto& report : replay_stale_journals(options_.environment)) audit_(report.summary);
     listener_ = listen_at(options_.socket);
     audit_("ergotuned listens at " + options_.socket);
@@ -185,7 +185,7 @@ class Daemon {
     const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (socket < 0) {
       if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
-      // the knock stays, and would be heard again at once and for ever
+      // the pending connection would be reported again immediately
       if (!std::exchange(shut_, true)) audit_(fmt::format("no client is accepted for now: {}", std::strerror(errno)));
       rests_until_ = host_seconds() + kRest;
       return;
@@ -210,8 +210,8 @@ class Daemon {
     answer(socket, hello);
   }
 
-  /// Where there are too many, the one that has been silent for longest goes: of this user's own, or of the user who
-  /// has most. Who has a lease stays. False when no client can be dropped.
+  /// Drops a client if there are too many: the one that has been silent for longest, of this user or of the user with
+  /// the most clients. Clients with a lease are kept. Returns false if no client can be dropped.
   bool make_room(uid_t newcomer) {
     std::map<uid_t, std::size_t> of_user;
     for (const auto& [socket, client] : clients_) ++of_user[client.uid];
@@ -252,13 +252,13 @@ class Daemon {
                                          std::string_view(bytes.data(), static_cast<std::size_t>(n)), host_seconds());
       if (reply.empty()) return drop(socket);
       answer(socket, reply);
-    } catch (const std::exception& error) {  // a driver's, or for want of memory: the others are served on
+    } catch (const std::exception& error) {  // from a driver, or out of memory: continue to serve other clients
       audit_(fmt::format("uid {}: the request failed: {}", uid, error.what()));
       drop(socket);
     }
   }
 
-  // A client that does not read its answers is not waited for.
+  // Does not wait for a client that does not read its answers.
   void answer(int socket, const std::string& bytes) {
     if (::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) != static_cast<ssize_t>(bytes.size()))
       drop(socket);

@@ -42,7 +42,7 @@ double positive(const toml::table& table, const char* name, double otherwise, do
   return *value;
 }
 
-// Calls `each` for every entry of an array.
+// Calls `each` for all elements of an array.
 template <class Each>
 void entries(const toml::table& table, const char* name, const std::string& file, Each each) {
   const auto* node = table.get(name);
@@ -152,7 +152,7 @@ Policy parse_policy(const std::string& text, const std::string& file) {
 Policy load_policy(const std::string& file) {
   const auto refuse = [&](const std::string& why) { throw UserError(fmt::format("the policy {} {}", file, why)); };
   const auto trusted = [](const struct stat& info) { return info.st_uid == 0 || info.st_uid == ::geteuid(); };
-  // Opened without following a link and then looked at through the descriptor: it cannot be swapped in between.
+  // Opened without following links and checked through the descriptor, so that it cannot be replaced in between.
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
     refuse(errno == ELOOP ? "is a link: give the file itself"

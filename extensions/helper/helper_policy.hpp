@@ -1,6 +1,6 @@
-// Who may do what through ergotuned: a TOML file that only root can write.
+// The policy of ergotuned: which users may do what. A TOML file that only root can write.
 //
-//   lease_seconds = 60           # longest time to live of a lease between two signs of life
+//   lease_seconds = 60           # a lease ends after this time without renewal
 //   changes_per_second = 20      # requests to set, per lease
 //   burst = 40
 //
@@ -23,7 +23,7 @@
 
 namespace ergotune::helper {
 
-/// Who is at the other end, as the kernel says (SO_PEERCRED, SO_PEERGROUPS).
+/// The process at the other end of the socket, as reported by the kernel (SO_PEERCRED, SO_PEERGROUPS).
 struct Peer {
   pid_t pid = 0;
   uid_t uid = static_cast<uid_t>(-1);
@@ -48,17 +48,17 @@ struct Policy {
   double burst = 40;
   std::vector<Rule> rules;
 
-  /// The first rule that lets `peer` use the device, or nullptr. Root needs a rule as everybody else.
+  /// The first rule that allows `peer` to use the device, or nullptr. Root needs a rule like any other user.
   const Rule* rule_for(const Peer& peer, const std::string& id, const std::string& key) const;
 };
 
-/// Throws UserError with line and column: unknown keys, users and groups are mistakes, not things to skip.
+/// Throws UserError with line and column. Unknown keys, users and groups are errors.
 Policy parse_policy(const std::string& text, const std::string& file);
-/// Reads it; refused (UserError) when it is a link, not a plain file, not owned by root (or by ourselves), or
-/// when others can write to it or to the folder it lies in.
+/// Reads a policy file. Throws UserError if it is a link, not a regular file, not owned by root (or the user of this
+/// process), or if others can write to it or to its folder.
 Policy load_policy(const std::string& file);
 
-/// The range narrowed to what a rule allows; unsupported where it allows nothing.
+/// The range limited to what a rule allows; unsupported if nothing is left.
 ControlRange clamp_range(ControlRange range, const Rule& rule, ControlQuantity quantity);
 
 }  // namespace ergotune::helper

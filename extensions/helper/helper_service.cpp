@@ -12,7 +12,7 @@
 namespace ergotune::helper {
 namespace {
 
-// One line of the audit log is one event: nothing that a client sends may start another.
+// One line of the audit log is one event: text from clients must not start another line.
 std::string printable(const std::string& text) {
   std::string clean = text.substr(0, 200);
   for (char& c : clean)
@@ -97,7 +97,7 @@ void Service::look_for_devices() {
       auto control = devices_.open(id);
       known_.push_back({id, control->device_key(), std::move(control)});
     } catch (const std::exception&) {
-      // What does not open is not offered.
+      // A device that cannot be opened is not listed.
     }
   }
 }
@@ -250,8 +250,8 @@ Answer Service::answer(std::uint64_t number, Client& client, const SetRequest& r
                               quantity_description(request.quantity), lease->id));
   auto result = check_value(request.quantity, range, request.value);
   if (result.ok()) {
-    if (!lease->session->check().ok()) lease->session->doubt();  // another process has changed it: it is set again
-    // a value beside one of the list means that one: what reaches the device is in the policy to the last digit
+    if (!lease->session->check().ok()) lease->session->doubt();  // another process has changed it: set it again
+    // use the nearest listed value: only values of the policy's range reach the device
     result = lease->session->set(request.quantity,
                                  range.values.empty() ? request.value : nearest_value(range, request.value));
   } else {

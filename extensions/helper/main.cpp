@@ -1,5 +1,5 @@
-// ergotuned: the optional root helper. It takes everything from its own command line and its policy file: the
-// environment is emptied first, and no client can name a file, a library or a root.
+// ergotuned: the optional root helper. Its only inputs are its command line and policy file: the environment is cleared
+// first, and clients cannot name files, libraries or roots.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
     }
     return helper::run_daemon(options);
   } catch (const UserError& error) {
-    std::fprintf(stderr, "ergotuned: %s\n", error.what());  // fmt::print throws without a standard error
+    std::fprintf(stderr, "ergotuned: %s\n", error.what());  // fmt::print throws if standard error is closed
     return 2;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "ergotuned: %s\n", error.what());

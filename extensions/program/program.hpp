@@ -1,4 +1,4 @@
-// Whole programs, run as processes: [program] of a problem file (docs/programs.md).
+// Tunes whole programs that run as processes: [program] of a problem file (docs/programs.md).
 #pragma once
 
 #include <atomic>
@@ -14,21 +14,21 @@
 
 namespace ergotune {
 
-/// Runs a program, one configuration after the other. Nothing that the program starts is left behind, however this
-/// process ends: its processes are children of a supervising one (LiveOptions::worker_command with "supervise" for its
-/// last word, else this program's `supervise`).
+/// Runs a program, one configuration after the other. No process that the program starts survives, however this process
+/// ends: all are descendants of a supervising process (started by LiveOptions::worker_command with "supervise" as its
+/// last word, else by this program's `supervise`).
 class ProgramEvaluator : public AsyncEvaluator, public LiveDevice, public ControlledDevice {
  public:
-  /// `problem` with everything resolved, execution parameters too. `sensors`: their energies are added; none: no
-  /// energy. Throws UserError.
+  /// `problem`: with all values resolved, execution parameters included. `sensors`: their energies are added; empty: no
+  /// energy is measured. Throws UserError.
   ProgramEvaluator(Problem problem, Constants constants, DeviceInfo device, LiveOptions options,
                    std::vector<std::unique_ptr<Sensor>> sensors);
-  /// Ends what runs, then puts clocks back.
+  /// Ends the running program, then restores clocks.
   ~ProgramEvaluator() override { end_thread(); }
 
   const DeviceInfo& device() const override { return device_; }
   const std::string& compiler_identity() const override { return compiler_; }
-  /// A program is not compared with other configurations.
+  /// No reference is needed: outputs are not compared with those of other configurations.
   bool establish_reference(const std::vector<Configuration>&) override { return true; }
   std::vector<std::string> notes() const override;
   void set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters,
@@ -49,11 +49,11 @@ class ProgramEvaluator : public AsyncEvaluator, public LiveDevice, public Contro
   const Constants constants_;
   const DeviceInfo device_;
   const std::string compiler_, sensors_;
-  // Destroyed in reverse order: what measures ends before the clocks go back.
+  // Members are destroyed in reverse order: measuring ends before the clocks are restored.
   SerialDevice serial_;
   ProgramRunner runner_;
-  std::atomic<bool> running_ = false;  ///< a configuration
-  std::atomic<bool> dropped_ = false;  ///< its result is not wanted any more
+  std::atomic<bool> running_ = false;  ///< a configuration runs
+  std::atomic<bool> dropped_ = false;  ///< the result of the running configuration is no longer needed
 };
 
 }  // namespace ergotune

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 void append(std::string& text, const std::string& part) { text += fmt::format("{}:", part.size()) + part; }
 
-/// The build's folder is there and whole when this file beside it is.
+/// The file beside a build's folder that marks the build as complete.
 fs::path mark_of(const fs::path& folder) { return folder.string() + ".done"; }
 
 void touch(const fs::path& file) {
@@ -38,7 +38,7 @@ std::string ProgramBuilds::contents(const fs::path& file) {
   return entry->second;
 }
 
-/// The words of all steps, and the contents of what they name.
+/// The key of a build: the text of all its steps, and the contents of the files that they name.
 std::string ProgramBuilds::key_of(const ProgramTemplates& texts) {
   std::string all;
   std::error_code error;
@@ -70,12 +70,12 @@ std::string ProgramBuilds::key_of(const ProgramTemplates& texts) {
   return content_hash(all);
 }
 
-/// What no configuration can help: a full disk, a compiler that is not there.
+/// Throws UserError for failures that affect all configurations: a full disk, a missing compiler.
 void ProgramBuilds::throw_if_machines_fault(std::size_t step, const std::string& name, const std::string& words,
                                             const SupervisedResult& result) const {
   if (const std::string full = full_disk_in(words, "the build"); !full.empty()) throw UserError(full, program_.place);
   if (result.not_started.empty()) return;
-  // The same for all configurations: a program of the system, or what is there before anything is built.
+  // A name without a path refers to a program of the system; in the first step, nothing has been built yet.
   const std::string fixed = known_text(program_.build[step].front(), beside_);
   if (fixed.empty() || (step > 0 && fixed.find('/') != fixed.npos)) return;
   throw UserError(fmt::format("{} cannot be started: {}; install it, or name another", name, result.not_started),
@@ -116,7 +116,7 @@ BuildOutcome ProgramBuilds::make(const ProgramTemplates& texts, const fs::path& 
 }
 
 BuildOutcome ProgramBuilds::build(ProgramTemplates texts, Supervisor& supervisor, const std::atomic<bool>& stopping) {
-  // The key knows the folder by a name of its own: it is made of the key.
+  // The real folder depends on the key: use a fixed name for it in the key.
   texts.set_folder("folder", beside_);
   texts.set_folder("build", "/build");
   const std::string key = key_of(texts);
@@ -130,7 +130,7 @@ BuildOutcome ProgramBuilds::build(ProgramTemplates texts, Supervisor& supervisor
   std::error_code trouble;
   BuildOutcome outcome;
   outcome.folder = folder;
-  // Another session may be making it, which takes as long as it takes.
+  // Another session may be making it, for any time.
   while (!lock.take(trouble)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     if (!stopping) continue;
@@ -143,7 +143,7 @@ BuildOutcome ProgramBuilds::build(ProgramTemplates texts, Supervisor& supervisor
     touch(mark_of(folder));
     return outcome;
   }
-  fs::remove_all(folder, error);  // of a build that was cut off
+  fs::remove_all(folder, error);  // left by an interrupted build
   fs::create_directories(folder, error);
   if (error)
     throw UserError(fmt::format("the folder for a build {} cannot be made: {}", folder.string(), error.message()));
@@ -179,7 +179,7 @@ void ProgramBuilds::prune() const {
       fs::remove(old, error);
       fs::remove_all(fs::path(old).replace_extension(), error);
     } else if (!fs::exists(mark_of(old), error)) {
-      fs::remove_all(old, error);  // cut off: a folder without its mark, a lock
+      fs::remove_all(old, error);  // leftovers of interrupted builds: a folder without its mark, a lock
     }
   }
 }

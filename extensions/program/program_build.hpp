@@ -1,4 +1,4 @@
-// Builds of a program, each made once: in a folder of its own that is kept for sessions that come later.
+// Builds of a program, each made once in its own folder, which is kept for later sessions.
 #pragma once
 
 #include <atomic>
@@ -16,21 +16,21 @@ struct BuildOutcome {
   Status status = Status::ok;
   std::string message;
   std::filesystem::path folder;
-  double seconds = 0;    ///< what it took now; 0 where it was there
-  bool stopped = false;  ///< ended with the session
+  double seconds = 0;    ///< s spent on this call; 0 if the build existed
+  bool stopped = false;  ///< interrupted because the session ends
 };
 
 class ProgramBuilds {
  public:
-  /// `cache`: where builds are kept. `beside`: the problem file's folder. `time_limit` in s for one step.
+  /// `cache`: folder of builds. `beside`: the problem file's folder. `time_limit`: s for one step.
   ProgramBuilds(const Program& program, std::filesystem::path cache, std::filesystem::path beside, double time_limit)
       : program_(program), cache_(std::move(cache)), beside_(std::move(beside)), time_limit_(time_limit) {}
 
-  /// The build of a configuration, made when it is not there yet. What has failed once in this process is not tried
-  /// again. Waits for another session that makes it, until `stopping`. Throws UserError for what is no configuration's
-  /// fault.
+  /// Returns the build of a configuration, made if it does not exist yet. A build that failed in this process is not
+  /// tried again. If another session is making it, waits until it is done or `stopping` is set. Throws UserError for
+  /// failures that do not depend on the configuration.
   BuildOutcome build(ProgramTemplates texts, Supervisor& supervisor, const std::atomic<bool>& stopping);
-  /// Removes builds unused for a month, and what is left of those that were cut off.
+  /// Removes builds unused for a month, and leftovers of interrupted ones.
   void prune() const;
 
  private:

@@ -31,7 +31,7 @@ EnergyOfRuns energy_of_runs(const std::vector<SensorTrace>& traces, const std::v
       edge += seen[i].edge_error;
     }
     edges = std::hypot(edges, edge / static_cast<double>(spans.size()));
-    // What lasts over all samples, of one sensor's share.
+    // Errors that are common to all samples, for the share of one sensor.
     const double watts = seconds > 0 ? sum / seconds : 0;
     lasting = std::hypot(lasting, std::hypot(trace.info.repeatability, calibration_error(trace.info, watts)) * sum /
                                       static_cast<double>(spans.size()));
@@ -41,7 +41,7 @@ EnergyOfRuns energy_of_runs(const std::vector<SensorTrace>& traces, const std::v
   for (std::size_t i = 0; i < spans.size(); ++i) powers.push_back(joules[i] / spans[i].length());
   const TimeEstimate energy = estimate_time(joules), power = estimate_time(powers);
   const double count = std::sqrt(static_cast<double>(spans.size())), each = static_cast<double>(runs);
-  // The scatter is estimated from few samples; what the sensor leaves open is known.
+  // The scatter is estimated from few samples; the sensor's uncertainty is known.
   const auto scatter_or = [](const TimeEstimate& e, double edge) {
     return e.standard_error > edge ? ErrorEstimate{e.standard_error, e.degrees} : ErrorEstimate{edge};
   };

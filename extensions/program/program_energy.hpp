@@ -1,4 +1,4 @@
-// Energy of a program's runs: what sensors saw of each sample, as one quantity with an interval.
+// Energy of a program's runs: the sensors' readings during all samples as one quantity with an interval.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 namespace ergotune {
 
 struct EnergyOfRuns {
-  std::string why_not;             ///< empty where there is a value
-  Quantity energy;                 ///< J of one run
-  Quantity power;                  ///< W while it runs
-  double relative_half_width = 0;  ///< of the 95 % interval of the energy, over it
+  std::string why_not;             ///< why there is no value; empty: there is one
+  Quantity energy;                 ///< J per run
+  Quantity power;                  ///< W during a run
+  double relative_half_width = 0;  ///< half-width of the 95 % interval of the energy, relative to the energy
 };
 
-/// Several sensors are of different parts (processor and GPU), and their energies are added. `runs` lie in each span.
-/// The standard error is the larger of what samples scatter and what the edges of the sensors leave open, with the
-/// GPUs' repeatability and what their calibrations leave open.
+/// Sensors measure different parts (CPU and GPU), and their energies are added. Each span contains `runs` runs. The
+/// standard error is the larger of the scatter of the samples and the uncertainty at the edges of the sensors'
+/// readings, combined with the GPUs' repeatability and the uncertainty of their calibrations.
 EnergyOfRuns energy_of_runs(const std::vector<SensorTrace>& traces, const std::vector<TimeSpan>& spans,
                             std::size_t runs);
 

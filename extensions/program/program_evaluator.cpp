@@ -61,7 +61,7 @@ void ProgramEvaluator::advance() {
   running_ = false;
 }
 
-/// Repeated by the caller: the program may just be between two processes.
+/// Called repeatedly, since the program may be between two processes.
 void ProgramEvaluator::interrupt() {
   if (!running_) return;
   dropped_ = true;

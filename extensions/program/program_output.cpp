@@ -9,11 +9,11 @@
 namespace ergotune {
 namespace {
 
-/// The standard library's matcher goes as deep as a line is long.
+/// The standard library's regex matcher recurses once per character of a line.
 constexpr std::size_t kLongestLine = 1024;
 constexpr std::size_t kOutputTail = 1500;
 
-/// Calls `each` for every line until it returns true, from the last one on; whether it did.
+/// Calls `each` for the lines from the last one backwards until it returns true; returns whether it did.
 template <class F>
 bool any_line_from_the_end(std::string_view text, F&& each) {
   while (!text.empty()) {
@@ -35,7 +35,7 @@ std::optional<double> number_in(std::string_view text) {
   return number;
 }
 
-/// The last match in a line.
+/// The first group of the last match in a line.
 std::optional<std::string> last_match(std::string_view line, const std::regex& regex) {
   std::optional<std::string> found;
   for (std::cregex_iterator match(line.data(), line.data() + line.size(), regex), end; match != end; ++match)
@@ -70,7 +70,7 @@ bool same_word(std::string_view actual, std::string_view expected, double absolu
   return a && e && std::abs(*a - *e) <= absolute + relative * std::abs(*e);
 }
 
-/// Bytes of the UTF-8 character that begins at `at`; 0 where none does.
+/// Length in bytes of the UTF-8 character at `at`; 0 if there is no valid one.
 std::size_t length_of_character(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const unsigned first = byte(at);
@@ -84,7 +84,7 @@ std::size_t length_of_character(std::string_view text, std::size_t at) {
   return length;
 }
 
-/// It goes into documents and stores: what is no text is shown as such.
+/// Escapes bytes that are not valid text, since the result is stored in documents.
 std::string as_text(std::string text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = length_of_character(text, at);

@@ -1,4 +1,4 @@
-// What a program's output says: numbers by pattern, and whether it is right.
+// Evaluates the output of a program: extracts numbers by patterns, and checks it.
 #pragma once
 
 #include <map>
@@ -11,13 +11,13 @@
 
 namespace ergotune {
 
-/// The patterns of a program, read once.
+/// The patterns of a program, compiled once.
 class OutputPatterns {
  public:
   explicit OutputPatterns(const Program& program);
-  /// Fills in the numbers; what is missing or is no number, in words; empty where all is there.
+  /// Extracts the numbers; returns a message on missing or invalid ones, empty if all were found.
   std::string read(std::string_view out, std::string_view err, std::map<std::string, double>& numbers) const;
-  /// Whether a line matches the check's pattern; true where there is none.
+  /// Whether a line matches the check's pattern; true if there is no check.
   bool right(std::string_view out, std::string_view err) const;
 
  private:
@@ -29,12 +29,12 @@ class OutputPatterns {
   std::optional<Pattern> check_;
 };
 
-/// Where two texts differ, in words; empty where they do not. With a tolerance, words between blanks that are numbers
-/// in both may differ by absolute + relative * |expected|; without any, every byte counts.
+/// Describes where two texts differ; empty if they do not. With a tolerance, words separated by blanks that are numbers
+/// in both texts may differ by absolute + relative * |expected|; without one, all bytes have to agree.
 std::string difference(std::string_view actual, std::string_view expected, std::optional<double> absolute,
                        std::optional<double> relative);
 
-/// The last lines of what a program said, for messages: standard error, else standard output.
+/// The last lines of a program's output, for messages: of standard error, else of standard output.
 std::string output_tail(const std::string& out, const std::string& err);
 
 }  // namespace ergotune

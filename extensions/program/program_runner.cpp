@@ -29,7 +29,7 @@ fs::path builds_folder(const LiveOptions& options, const fs::path& temporary) {
   return own.empty() ? temporary / "builds" : own / "builds";
 }
 
-/// What was set, else what suits a program.
+/// `set` if it differs from the kernels' default, else the default for programs.
 template <class T>
 T or_default(T set, T kernel_default, T program_default) {
   return set == kernel_default ? program_default : set;
@@ -43,7 +43,7 @@ bool fail(Measurement& result, Status status, std::string message) {
 
 }  // namespace
 
-/// One configuration under way.
+/// State of the configuration that is being measured.
 struct ProgramRunner::Here {
   ProgramTemplates texts;
   SupervisedRun command;
@@ -51,7 +51,8 @@ struct ProgramRunner::Here {
   std::vector<Sample> samples;
   std::size_t runs_per_sample = 1;
   double spent = 0;
-  double disturbed = 0;  ///< share of that in which sensors and clocks were read: so much longer may it have taken
+  double disturbed = 0;  ///< share of the time in which sensors and clocks were read, by which the run may have been
+                         ///< prolonged
   bool gave_up = false;
   int left_behind = 0;
 };
@@ -78,7 +79,7 @@ double ProgramRunner::most_seconds() const {
   return recorder_.sensors().empty() ? seconds : std::max(seconds, options_.energy_seconds);
 }
 
-/// Build, files, command: all that is made of the configuration's texts.
+/// Prepares everything that depends on the configuration: build, files, command.
 bool ProgramRunner::prepare(Here& here) {
   here.texts.set_folder("folder", beside_);
   fs::path folder = beside_;
@@ -111,7 +112,7 @@ SupervisedResult ProgramRunner::run_once(Here& here) {
   return result;
 }
 
-/// Its standard output is kept whole where the check looks at that.
+/// Runs the program once; its complete standard output is stored if the check needs it.
 SupervisedResult ProgramRunner::run_first(bool checked, Here& here) {
   const bool compared = program_.compare && here.texts.text(program_.compare->file).empty();
   if (checked && (compared || !program_.check_command.empty())) here.command.whole_out = output_.string();
@@ -123,7 +124,7 @@ SupervisedResult ProgramRunner::run_first(bool checked, Here& here) {
   return result;
 }
 
-/// What its end says.
+/// Sets the status if the run failed; returns whether it succeeded.
 bool ProgramRunner::judge(const SupervisedResult& result, Here& here) const {
   const auto with_output = [&](std::string message) {
     const std::string description = output_tail(result.out, result.err);
@@ -166,7 +167,7 @@ bool ProgramRunner::check_file(Here& here) const {
                           compare.reference.filename().string(), description));
 }
 
-/// Whether what it did is right.
+/// Checks the output; returns whether it is correct.
 bool ProgramRunner::check(const SupervisedResult& result, Here& here) {
   if (!patterns_.right(result.out, result.err)) {
     const std::string description = output_tail(result.out, result.err);
@@ -197,7 +198,7 @@ bool ProgramRunner::check(const SupervisedResult& result, Here& here) {
                           description.empty() ? "" : ":\n" + description));
 }
 
-/// Several runs one after the other where one is too short for the sensor.
+/// Takes a sample of several consecutive runs if one is too short for the sensors.
 bool ProgramRunner::take_sample(std::size_t runs, Here& here) {
   Sample sample;
   double seconds = 0;
@@ -242,7 +243,7 @@ std::size_t ProgramRunner::runs_per_sample(double run_seconds) const {
   return static_cast<std::size_t>(std::clamp(std::ceil(shortest / std::max(run_seconds, 1e-4)), 1.0, 1000.0));
 }
 
-/// What each said of a quantity; empty where the program does not.
+/// The program's own values of a quantity, by sample; empty if its output has none.
 std::vector<double> ProgramRunner::numbers_of(const std::vector<Sample>& samples, const std::string& name) {
   std::vector<double> numbers;
   for (const Sample& sample : samples)
@@ -250,7 +251,7 @@ std::vector<double> ProgramRunner::numbers_of(const std::vector<Sample>& samples
   return numbers;
 }
 
-/// The quantity `time` of each: the program's own where it says one.
+/// The quantity `time` by sample: the program's own if its output has it.
 std::vector<double> ProgramRunner::times_of(const std::vector<Sample>& samples) {
   std::vector<double> times = numbers_of(samples, "time");
   if (!times.empty()) return times;
@@ -258,10 +259,10 @@ std::vector<double> ProgramRunner::times_of(const std::vector<Sample>& samples) 
   return times;
 }
 
-/// Half-width of the 95 % interval over the value, of whichever of time and energy is known less well.
+/// The larger of the relative half-widths of the 95 % intervals of time and energy.
 double ProgramRunner::relative_error(const Here& here) const {
   double error = estimate_time(times_of(here.samples)).relative_half_width;
-  // What the program says of its own energy comes from a better place than our sensors.
+  // The program's own energy takes precedence over that of our sensors.
   if (const auto own = numbers_of(here.samples, "energy"); !own.empty())
     return std::max(error, estimate_time(own).relative_half_width);
   if (recorder_.sensors().empty()) return error;
@@ -275,7 +276,7 @@ bool ProgramRunner::enough(const RunOptions& options, Here& here) {
   const double each = here.spent / static_cast<double>(count);
   const auto least = static_cast<std::size_t>(
       std::max(2, or_default(options_.measure.min_repeats, MeasureSettings().min_repeats, kProgramRepeats)));
-  // A slow program has little noise for its length.
+  // Long runs vary little: fewer are needed.
   const std::size_t wanted =
       each * static_cast<double>(least) > most_seconds() ? std::min<std::size_t>(least, 3) : least;
   if (count < wanted) return false;
@@ -293,7 +294,7 @@ void ProgramRunner::take_samples(double first_seconds, const RunOptions& options
   here.runs_per_sample = runs_per_sample(first_seconds);
   recorder_.begin(reading_period(first_seconds));
   recorder_.wait(host_seconds());
-  // Six looks a run show a clock that is held down; each disturbs the program.
+  // Six readings per run detect a reduced clock; each reading disturbs the program.
   watch_.begin(std::clamp(first_seconds / 6, 0.015, 0.5));
   do {
     if (!take_sample(here.runs_per_sample, here)) break;

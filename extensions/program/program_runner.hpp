@@ -1,4 +1,4 @@
-// Runs one configuration of a program after the other and says what was found out.
+// Runs one configuration of a program after the other and measures it.
 #pragma once
 
 #include <atomic>
@@ -18,23 +18,23 @@
 
 namespace ergotune {
 
-/// How long and how well a program is measured, where the settings say nothing: a run takes longer than a kernel's, and
-/// scatters more.
+/// Precision, longest time (s) and repeats of a program's measurement where the settings have the defaults: runs take
+/// longer and vary more than those of a kernel.
 inline constexpr double kProgramPrecision = 0.02;
 inline constexpr double kProgramSeconds = 10;
 inline constexpr int kProgramRepeats = 5;
 
 class ProgramRunner {
  public:
-  /// `supervisor` starts the process that runs programs. Energy by `sensors`, whose energies are added; none: no
-  /// energy. Throws UserError for a program that is not there.
+  /// `supervisor`: command of the process that runs programs. `sensors`: their energies are added; empty: no energy is
+  /// measured. Throws UserError if the program does not exist.
   ProgramRunner(const Problem& problem, const Constants& constants, const LiveOptions& options,
                 std::vector<std::string> supervisor, std::vector<std::unique_ptr<Sensor>> sensors);
 
-  /// Builds, runs, checks, and runs it again until time and energy are known well enough. Never throws for what the
-  /// configuration does wrong.
+  /// Builds, runs and checks the program, and repeats the run until time and energy are known precisely enough.
+  /// Failures of the configuration are returned as statuses.
   Measurement run(const Configuration& configuration, const RunOptions& options);
-  /// From any thread: ends what runs. run() then returns a timeout that means nothing.
+  /// Ends the running program; run() then returns a timeout without meaning. Thread-safe.
   void stop() {
     stopping_ = true;
     supervisor_.stop();
@@ -43,7 +43,7 @@ class ProgramRunner {
  private:
   struct Sample {
     TimeSpan span;
-    double time = 0;  ///< s of a run
+    double time = 0;  ///< s per run
     double cpu_seconds = 0;
     std::uint64_t peak_bytes = 0;
     std::map<std::string, double> numbers;
@@ -75,7 +75,7 @@ class ProgramRunner {
   double precision_, time_limit_;
   std::filesystem::path beside_;  ///< the problem file's folder
   ScratchFolder temporary_;
-  std::filesystem::path output_;  ///< the first run's whole standard output, where its check looks at that
+  std::filesystem::path output_;  ///< file of the first run's complete standard output, if the check needs it
   OutputPatterns patterns_;
   Supervisor supervisor_;
   std::atomic<bool> stopping_ = false;

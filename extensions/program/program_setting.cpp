@@ -15,20 +15,20 @@
 namespace ergotune {
 namespace {
 
-/// What was measured at a setting.
+/// Measured values at a setting.
 struct Point {
   double time = 0, energy = 0, power = 0, power_error = 0;
-  double clock_mhz = 0;  ///< that ran
+  double clock_mhz = 0;  ///< the actual clock
 };
 
-/// Settings one after the other, each where what is known promises least energy.
+/// Requests settings one after the other, each where the least energy is predicted.
 class SettingSource : public Source {
  public:
   SettingSource(std::map<double, ConfigurationIndex> by_setting, double unchanged, bool clocks,
                 const SettingSearchOptions& options, std::function<void(ConfigurationIndex)> see)
       : by_setting_(std::move(by_setting)), clocks_(clocks), options_(options), see_(std::move(see)) {
     for (const auto& [setting, index] : by_setting_) all_.push_back(setting);
-    // Taken from the back: the unchanged first, then highest first.
+    // Taken from the back: the unchanged setting first, then from the highest.
     first_ = spaced_clocks(all_, std::min(options.first, all_.size()));
     std::erase(first_, unchanged);
     first_.push_back(unchanged);
@@ -87,14 +87,15 @@ class SettingSource : public Source {
   }
   bool is_allowed(double seconds) const { return seconds <= (1 + options_.max_slowdown) * fastest(); }
 
-  /// One a small step away teaches nothing that its error does not hide.
+  /// Whether a setting was requested or is so close to a requested one that noise hides the difference.
   bool is_known(double setting) const {
     const double near = (all_.back() - all_.front()) / 50;
     return std::any_of(requested_.begin(), requested_.end(),
                        [&](double other) { return std::abs(setting - other) < std::max(near, 1e-9); });
   }
 
-  /// Part of the time goes with the inverse of the clock, the rest does not.
+  /// The best setting according to the model; part of the time is proportional to the inverse of the clock, the rest is
+  /// constant.
   std::optional<double> promised_best(const PowerModel& fitted) const {
     std::vector<double> inverse, times;
     for (const auto& [setting, point] : points_) {
@@ -113,7 +114,7 @@ class SettingSource : public Source {
     return best;
   }
 
-  /// Between the best and the wider gap beside it.
+  /// The middle of the wider interval beside the best setting.
   std::optional<double> halving() const {
     const Point* best = nullptr;
     double at = 0;
@@ -155,7 +156,7 @@ Ratio ratio_of(const Measurement& a, const Measurement& b, const char* name) {
   return ratio;
 }
 
-/// The position of the parameter that is searched.
+/// The position of the parameter to be searched.
 std::size_t searched_parameter(const SearchSpace& space) {
   for (std::size_t i = 0; i < space.dimensions(); ++i)
     if (space.parameters()[i].kind != ParameterKind::code && space.parameters()[i].values.size() > 1) return i;

@@ -1,5 +1,5 @@
-// The clock or power limit at which a program needs least energy without getting too slow: by the power-frequency model
-// and few runs.
+// Searches the clock or power limit at which a program needs the least energy within a bound on its slowdown, with the
+// power-frequency model and few runs.
 #pragma once
 
 #include <functional>
@@ -14,14 +14,14 @@
 namespace ergotune {
 
 struct SettingSearchOptions {
-  /// By how much longer a run may take than at the fastest setting: 0.05 is 5 %.
+  /// Allowed relative increase of the run time compared to the fastest setting: 0.05 is 5 %.
   double max_slowdown = 0.05;
-  /// Settings that are measured before the model is believed, and at most (confirmation not counted).
+  /// Number of settings measured before the model is used, and their largest number (without confirmation).
   std::size_t first = 6, most = 12;
   const std::atomic<bool>* interrupted = nullptr;
-  /// Called with each setting that was measured.
+  /// Called for each measured setting.
   std::function<void(double setting, const Measurement&)> progress;
-  /// While the best is measured again beside the unchanged: s that are left.
+  /// Called during the confirmation with the remaining s.
   std::function<void(double seconds_left)> confirming;
 };
 
@@ -33,24 +33,24 @@ struct Ratio {
 struct SettingChoice : Confidence {
   std::string name;                             ///< of the execution parameter: "core_clock_mhz"
   std::map<double, ConfigurationResult> tried;  ///< by setting
-  /// Least energy within the slowdown that is allowed, confirmed; nullopt when nothing worked.
+  /// The setting with the least energy within the allowed slowdown, confirmed; nullopt if no run worked.
   std::optional<double> best;
-  /// What the machine does when left alone.
+  /// The machine's setting without ergotune.
   double unchanged = 0;
-  /// Of the best against the unchanged: time above 1 is slower, energy below 1 is less.
+  /// Best relative to unchanged: a time ratio above 1 is slower, an energy ratio below 1 saves energy.
   std::optional<Ratio> time_ratio, energy_ratio;
-  PowerModel model;  ///< of core clocks; not usable elsewhere
+  PowerModel model;  ///< of core clocks; otherwise not usable
   std::string stopped_because;
 };
 
-/// The objective by which such settings are ranked everywhere: least energy under the slowdown.
+/// The objective that ranks settings: least energy within the slowdown.
 ObjectiveSpec setting_objective(double max_slowdown);
 
-/// Searches the one execution parameter of a prepared session with several values. Clocks are spread over the range,
-/// power is fitted over the clock (model/power_model.hpp) and time over its inverse; the setting of which they promise
-/// least energy is measured and fitted again, until it is one that was measured. Limits, and GPUs that the model does
-/// not fit, are halved around the best. The best and the unchanged are confirmed side by side. Throws UserError where
-/// there is nothing to search.
+/// Searches the only execution parameter with several values in a prepared session. Clocks are first spread over the
+/// range; power is fitted over the clock (model/power_model.hpp) and time over its inverse. The setting with the least
+/// predicted energy is measured and the fit repeated, until that setting has been measured already. For power limits,
+/// and for GPUs that the model does not fit, intervals around the best are halved. The best and the unchanged setting
+/// are confirmed together. Throws UserError if there is nothing to search.
 SettingChoice choose_setting(PreparedSession& prepared, const SettingSearchOptions& options);
 
 }  // namespace ergotune

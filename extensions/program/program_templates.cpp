@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "ergotune-program-";
 
-/// Left by those who were killed.
+/// Removes folders left by killed processes.
 void remove_stale(const std::filesystem::path& top) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(top, error)) {

@@ -1,4 +1,4 @@
-// A program's templates for one configuration: the words of its commands, files and variables.
+// Fills in a program's templates for one configuration: arguments, files and environment variables.
 #pragma once
 
 #include <filesystem>
@@ -11,25 +11,25 @@
 
 namespace ergotune {
 
-/// What names stand for: constants, the configuration, and the folders that are known.
+/// The values of names in templates: constants, the configuration, and folders.
 class ProgramTemplates {
  public:
   ProgramTemplates(const Constants& constants, const std::vector<Parameter>& parameters,
                    const Configuration& configuration);
-  /// "folder", "build" or "run".
+  /// `name`: "folder", "build" or "run".
   void set_folder(const std::string& name, const std::filesystem::path& path) { values_[name] = Value(path.string()); }
   std::string text(const Template& text) const;
   std::vector<std::string> texts(const std::vector<Template>& list) const;
   std::map<std::string, std::string> texts(const std::map<std::string, Template>& map) const;
-  /// Writes them below `folder`. Throws UserError when it cannot be written.
+  /// Writes files below `folder`. Throws UserError if one cannot be written.
   void write(const std::vector<ProgramFile>& files, const std::filesystem::path& folder) const;
 
  private:
   std::map<std::string, Value, std::less<>> values_;
 };
 
-/// A folder of its own below the system's for temporary files, gone with this object. Those whose process died are
-/// removed when another is made. Throws UserError when there is no room.
+/// A folder below the system's folder for temporary files, removed with this object. Creating one also removes those of
+/// processes that died. Throws UserError if there is no space.
 class ScratchFolder {
  public:
   ScratchFolder();

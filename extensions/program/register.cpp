@@ -1,4 +1,4 @@
-// Adds whole programs as a kind of target.
+// Registers whole programs as a kind of target.
 #include "program/target_program.hpp"
 #include "tune/target/target_parts.hpp"
 

@@ -1,4 +1,4 @@
-// The session's side.
+// The session's side of the supervising process.
 #include "program/supervisor.hpp"
 
 #include <sys/socket.h>
@@ -41,7 +41,7 @@ void Supervisor::end() {
     const std::lock_guard lock(mutex_);
     stream_.reset();
   }
-  // It ends what it has started first, which takes as long as the system needs for that.
+  // It ends the processes that it started first, for which it may need some time.
   if (process_) (void)process_->wait(kLongestEnd + 5);
   process_.reset();
 }

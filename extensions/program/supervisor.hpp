@@ -1,5 +1,5 @@
-// Programs of the user, run so that nothing of them is left behind: by a small process of its own, which adopts all
-// that they start (daemons too) and ends it when the run is over, at the time limit, or when its session has ended in
+// Runs programs of the user so that no process of them survives: a small separate process adopts all processes that
+// they start (daemons included) and ends them when the run is over, at the time limit, or when its session has ended in
 // any way.
 #pragma once
 
@@ -19,11 +19,11 @@ namespace ergotune {
 
 struct SupervisedRun {
   std::vector<std::string> arguments;
-  std::map<std::string, std::string> environment;  ///< added to ours
+  std::map<std::string, std::string> environment;  ///< added to this process's
   std::string folder;                              ///< working folder
   double time_limit = 0;                           ///< s; 0: none
-  std::uint64_t kept_bytes = 1u << 20;             ///< of each stream: its last ones
-  std::string whole_out;                           ///< a file for all of standard output; empty: none
+  std::uint64_t kept_bytes = 1u << 20;             ///< of each stream, the last ones
+  std::string whole_out;                           ///< file for the complete standard output; empty: none
 };
 inline auto fields(SupervisedRun& run) {
   auto& [arguments, environment, folder, time_limit, kept_bytes, whole_out] = run;
@@ -31,19 +31,19 @@ inline auto fields(SupervisedRun& run) {
 }
 
 struct SupervisedResult {
-  std::string not_started;     ///< why; empty where it ran
-  std::string nothing_starts;  ///< why, where that is no fault of the program; Supervisor::run() throws it
-  std::string not_whole;       ///< why SupervisedRun::whole_out is not
-  int exit_code = -1;          ///< -1 when it ended by a signal
+  std::string not_started;     ///< why it was not started; empty if it ran
+  std::string nothing_starts;  ///< why no process at all can be started; Supervisor::run() throws it
+  std::string not_whole;       ///< why SupervisedRun::whole_out is incomplete
+  int exit_code = -1;          ///< -1 if it was ended by a signal
   int signal = 0;
   bool timed_out = false;
   bool stopped = false;  ///< ended by Supervisor::stop()
   std::string out, err;  ///< the last SupervisedRun::kept_bytes
   std::uint64_t out_bytes = 0, err_bytes = 0;
-  double begin = 0, end = 0;  ///< host_seconds(): before its start, and when it had ended
-  double cpu_seconds = 0;     ///< user and system, of it and the children that it waited for
+  double begin = 0, end = 0;  ///< host_seconds(): before its start, and after its end
+  double cpu_seconds = 0;     ///< user and system, of the program and the children that it waited for
   std::uint64_t peak_bytes = 0;
-  std::int32_t left_behind = 0;  ///< processes that still ran when it had ended, and were ended
+  std::int32_t left_behind = 0;  ///< processes that still ran after its end, and were ended
   bool ok() const { return not_started.empty() && !timed_out && !stopped && exit_code == 0; }
 };
 inline auto fields(SupervisedResult& result) {
@@ -53,44 +53,46 @@ inline auto fields(SupervisedResult& result) {
                   err_bytes, begin, end, cpu_seconds, peak_bytes, left_behind);
 }
 
-/// The messages between a session and its supervisor.
+/// The messages between a session and its supervising process.
 using SupervisorMessage = std::variant<SupervisedRun, SupervisedResult>;
 inline constexpr FrameKind kSupervisorKind{"ERGS", 1};
 std::string encode(const SupervisorMessage& message);
 SupervisorMessage decode(const Frame& frame, std::type_identity<SupervisorMessage> = {});
 using SupervisorStream = MessageStream<SupervisorMessage>;
-/// s that ending all processes may take.
+/// Longest time to end all processes, s.
 inline constexpr double kLongestEnd = 10;
 
-/// The way to such a process, which is started when it is needed. run() is called by one thread at a time.
+/// Starts the supervising process on demand and sends it runs. run() must not be called by several threads at once.
 class Supervisor {
  public:
-  /// `command` starts it; it gets "--descriptor 3" appended and has to call run_supervisor().
+  /// `command`: starts the process; "--descriptor 3" is appended, and it has to call run_supervisor().
   explicit Supervisor(std::vector<std::string> command) : command_(std::move(command)) {}
-  /// Waits until all is ended.
+  /// Waits until all processes have ended.
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  /// Standard input is empty, no terminal, a session and process group of its own. Throws NoProcess when nothing at all
-  /// can be started or kept, Error when the supervisor died.
+  /// Runs a program with empty standard input and without a terminal, in its own session and process group. Throws
+  /// NoProcess if no process can be started or supervised, Error if the supervising process died.
   SupervisedResult run(const SupervisedRun& what);
-  /// From any thread: ends what runs, whose run() says so; between two runs the next one, until forget_stop().
+  /// Ends the running program, whose result has `stopped` set; if none runs, the next run, until forget_stop().
+  /// Thread-safe.
   void stop();
-  /// What runs from now on is wanted. By the thread of run().
+  /// Cancels a stop() that has not taken effect. Call it on the thread of run().
   void forget_stop();
 
  private:
   void start();
   void end();
   std::vector<std::string> command_;
-  std::mutex mutex_;  ///< of stream_ being opened and closed, and of stopping_
+  std::mutex mutex_;  ///< guards opening and closing of stream_, and stopping_
   std::optional<SupervisorStream> stream_;
   bool stopping_ = false;
   std::optional<ChildProcess> process_;
 };
 
-/// The supervising process's whole life: serves the session at the other end until it is gone. Returns the exit code.
+/// Main function of the supervising process: serves the session at the other end until it has gone. Returns the exit
+/// code.
 int run_supervisor(int descriptor);
 
 }  // namespace ergotune

@@ -1,4 +1,4 @@
-// The supervising process: one thread, no memory of what it ran.
+// The supervising process: single-threaded and stateless between runs.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -23,7 +23,7 @@ extern char** environ;
 namespace ergotune {
 namespace {
 
-/// Whether children are left when those that have ended are waited for.
+/// Reaps ended children; returns whether others are left.
 bool children_are_left() {
   pid_t reaped;
   while ((reaped = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
@@ -31,9 +31,8 @@ bool children_are_left() {
   return !(reaped < 0 && errno == ECHILD);
 }
 
-/// Ends every process below this one, whatever group or session it is in: orphans among them are adopted by this
-/// process. Returns how many still ran: a process that ended without being waited for (popen() without pclose()) is not
-/// left behind.
+/// Ends all processes below this one, in any group or session; orphans among them are adopted by this process. Returns
+/// how many still ran: a process that had ended without being waited for (popen() without pclose()) does not count.
 int end_all() {
   int running = 0;
   const double limit = host_seconds() + kLongestEnd;
@@ -46,7 +45,7 @@ int end_all() {
   return running;
 }
 
-/// The end of a stream; the whole of it goes into a file where one is given.
+/// Keeps the end of a stream; if a file is given, writes the complete stream to it.
 class Tail {
  public:
   Tail(int descriptor, std::uint64_t most, int whole = -1)
@@ -61,7 +60,7 @@ class Tail {
   void close() {
     if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
   }
-  /// Reads what is there, a little each time: more may come as fast as it is read.
+  /// Reads available bytes, a limited number each time, since more may arrive as fast as they are read.
   void drain() {
     char bytes[16384];
     const ssize_t n = descriptor_ < 0 ? 0 : ::read(descriptor_, bytes, sizeof bytes);
@@ -76,11 +75,11 @@ class Tail {
     while (descriptor_ >= 0) {
       const std::uint64_t before = total_;
       drain();
-      if (total_ == before) break;  // all writers have ended
+      if (total_ == before) break;  // all writers have closed it
     }
   }
   std::uint64_t total() const { return total_; }
-  /// errno of the file's trouble; 0 where the whole is in it.
+  /// errno of a failed write to the file; 0 if the file is complete.
   int trouble() const { return trouble_; }
   std::string take() {
     if (text_.size() > most_) text_.erase(0, text_.size() - most_);
@@ -117,7 +116,7 @@ struct Pipe {
   }
 };
 
-/// What the child needs, made before the fork.
+/// Data that the child needs, allocated before the fork.
 struct Prepared {
   std::vector<std::string> variables;
   std::vector<char*> argv, envp;
@@ -137,7 +136,7 @@ struct Prepared {
 
 [[noreturn]] void become(const SupervisedRun& run, Prepared& prepared, const Pipe& out, const Pipe& err,
                          const Pipe& failure) {
-  ::setsid();  // no terminal to wait at, and a group of its own
+  ::setsid();  // no controlling terminal, and a separate process group
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   sigset_t none;
   ::sigemptyset(&none);
@@ -155,7 +154,8 @@ struct Prepared {
   ::_exit(127);
 }
 
-/// Waits until the program has ended, its time is over, or the request was withdrawn (false). Drains both streams.
+/// Waits until the program has ended, its time is over, or the request was withdrawn (returns false). Drains both
+/// streams.
 bool watch(int process, int socket, double deadline, Tail& out, Tail& err, SupervisedResult& result) {
   while (true) {
     pollfd polled[4] = {
@@ -192,10 +192,10 @@ void note_end(pid_t pid, SupervisedResult& result) {
     return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
   };
   result.cpu_seconds = seconds(used.ru_utime) + seconds(used.ru_stime);
-  result.peak_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;  // kB on Linux
+  result.peak_bytes = static_cast<std::uint64_t>(used.ru_maxrss) * 1024;  // ru_maxrss is in kB on Linux
 }
 
-/// False when the session is gone.
+/// Runs a program and fills in the result; returns false if the session has gone.
 bool carry_out(const SupervisedRun& run, int socket, SupervisedResult& result) {
   if (run.arguments.empty()) {
     result.not_started = "no program is named";
@@ -246,7 +246,7 @@ bool carry_out(const SupervisedRun& run, int socket, SupervisedResult& result) {
 }  // namespace
 
 int run_supervisor(int descriptor) {
-  // It ends when its session is gone, and not before: a signal for their whole group must not leave programs behind.
+  // It ends only when its session has gone: a signal to the whole process group must not leave programs behind.
   for (const int s : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGPIPE}) ::signal(s, SIG_IGN);
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);

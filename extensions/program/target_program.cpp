@@ -24,7 +24,7 @@ std::vector<std::unique_ptr<Sensor>> sensors_of(const Target& target, const Live
   const bool reported = target.problem.program->output.contains("energy");  // by the program itself
   if (!live.energy || (reported && live.sensors.empty())) return sensors;
   if (live.sensors.empty() && control && control->id() != "cpufreq") {
-    // The best one of the GPU whose clocks are set.
+    // The preferred sensor of the GPU whose clocks are set.
     sensors.push_back(open_sensor(control->id()));
     return sensors;
   }
@@ -35,14 +35,14 @@ std::vector<std::unique_ptr<Sensor>> sensors_of(const Target& target, const Live
   return sensors;
 }
 
-/// The program itself, as far as it can be told before anything is built.
+/// Throws UserError if the program is missing, as far as this is known before the build.
 void refuse_missing(const Problem& problem) {
   const Program& program = *problem.program;
   const std::filesystem::path beside = home_of(problem.file);
   const std::string name = known_text(program.command.front(), beside);
   const std::string folder = program.folder ? known_text(*program.folder, beside) : ".";
   if (name.empty() || folder.empty()) return;
-  if (name.find('/') != name.npos && !program.build.empty()) return;  // it may yet be built
+  if (name.find('/') != name.npos && !program.build.empty()) return;  // the build may create it
   if (!find_program(name, beside / folder).empty()) return;
   throw UserError(name.find('/') == name.npos
                       ? fmt::format("the program \"{}\" is not to be found in PATH; install it, or give its path", name)
@@ -51,7 +51,7 @@ void refuse_missing(const Problem& problem) {
                   program.place);
 }
 
-/// What a program is run on: this machine.
+/// The device of a program: this machine.
 DeviceInfo device_of_program(const Problem& problem, const SetupOptions& options) {
   if (!options.run.device.empty() && options.run.device != "program" && options.run.device != "host") {
     throw UserError(fmt::format(
@@ -96,7 +96,7 @@ ProgramEvaluator& open_evaluator(Target& target, const LiveOptions& live, Contro
 }  // namespace
 
 void open_program(Target& target, const SetupOptions& options) {
-  // Clocks that a killed session left behind would spoil every measurement.
+  // Clocks left behind by a killed session would distort every measurement.
   for (const RestoreReport& report : replay_stale_journals()) target.notes.push_back(report.summary);
   const bool named = take_clock_parameters(target.problem);
   const LiveOptions live = live_options(target.problem, options);

@@ -8,7 +8,7 @@
 namespace ergotune::search {
 namespace {
 
-// Three-point estimate of the slope at an end, held to the data's shape.
+// Three-point estimate of the slope at an end, limited to preserve the shape of the data.
 double end_slope(double h0, double h1, double d0, double d1) {
   const double slope = ((2 * h0 + h1) * d0 - h0 * d1) / (h0 + h1);
   if (slope * d0 <= 0) return 0;

@@ -1,4 +1,4 @@
-// Two curves fitted to points: monotone cubic interpolation and isotonic regression. What scoring draws with.
+// Two curves fitted to points, used for scoring: monotone cubic interpolation and isotonic regression.
 #pragma once
 
 #include <span>
@@ -6,9 +6,9 @@
 
 namespace ergotune::search {
 
-/// Piecewise cubic Hermite interpolation that keeps the data's monotonicity (Fritsch and Butland 1984; the
-/// weighted harmonic mean of slopes, with three-point ends). x strictly increasing; outside it the end values
-/// hold.
+/// Piecewise cubic Hermite interpolation that preserves monotonicity of the data (Fritsch and Butland 1984; weighted
+/// harmonic mean of slopes, three-point formula at the ends). `x` must be strictly increasing; outside of it the end
+/// values are used.
 std::vector<double> pchip(std::span<const double> x, std::span<const double> y, std::span<const double> at);
 
 /// Least-squares non-increasing fit of y over x (pool adjacent violators), evaluated at `at`: linear between

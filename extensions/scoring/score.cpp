@@ -20,7 +20,7 @@ namespace {
 using Run = std::vector<ForeignEvaluation>;
 constexpr int kLooks[] = {25, 50, 100, 200};
 
-// CPU time of this thread: runs that share the machine do not slow each other down in the score.
+// CPU time of this thread, so that concurrent runs do not affect each other's score.
 double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -73,7 +73,7 @@ SimulatedRun simulate(const ScoredSpace& scored, const std::string& strategy_nam
   return run;
 }
 
-// Expected evaluations until `target`: all evaluations spent, by successes.
+// Expected number of evaluations until `target`: all evaluations divided by the number of successes.
 double expected_evaluations(const std::vector<Run>& runs, double target, std::size_t& successes) {
   double spent = 0;
   successes = 0;
@@ -94,7 +94,7 @@ double relative(const Run& run, std::size_t evaluations, double optimum) {
   for (std::size_t i = 0; i < std::min(evaluations, run.size()); ++i) best = std::min(best, run[i].value);
   if (!std::isfinite(best)) return 0;
   if (best == optimum) return 1;
-  return optimum < 0 ? best / optimum : optimum / best;  // negative: a maximised objective, turned
+  return optimum < 0 ? best / optimum : optimum / best;  // negative: a transformed maximised objective
 }
 
 }  // namespace
@@ -168,7 +168,7 @@ StrategyScore combine_scores(const std::string& strategy, std::vector<SpaceScore
 
 std::vector<StrategyScore> score_strategies(const std::vector<std::string>& strategy_names,
                                             const std::vector<ScoredSpace>& spaces, const ScoreOptions& options) {
-  for (const auto& name : strategy_names) {  // a wrong name or option ends here, before any run
+  for (const auto& name : strategy_names) {  // reports a wrong name or option before any run
     if (spaces.empty()) break;
     StrategyContext context;
     context.space = &spaces.front().space();
@@ -243,7 +243,7 @@ ScoredSpace::ScoredSpace(Recording recording, const std::string& objective_text)
     if (state_->name.size() > ending.size() && state_->name.ends_with(ending))
       state_->name.resize(state_->name.size() - ending.size());
 
-  // twice: best(...) in an objective means the best of the whole recording, known after the first pass
+  // two passes: best(...) in an objective means the best of the whole recording, which is known after the first
   const std::uint64_t size = state_->table.space().size();
   state_->values.assign(size, std::numeric_limits<double>::infinity());
   for (int pass = 0; pass < 2; ++pass) {
@@ -264,7 +264,7 @@ ScoredSpace::ScoredSpace(Recording recording, const std::string& objective_text)
   }
   if (values.empty()) throw UserError(fmt::format("{}: no configuration has a valid \"{}\"", state_->name, spec.text));
   state_->failed = failed_seconds.size();
-  // a recording without costs is scored by evaluations: each counts as one second
+  // a recording without costs is scored by evaluations, each of which counts as one second
   if (mean(valid_seconds) <= 0) {
     state_->costs_unknown = true;
     for (auto* list : {&valid_seconds, &failed_seconds}) std::fill(list->begin(), list->end(), 1.0);

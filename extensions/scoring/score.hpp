@@ -1,6 +1,6 @@
-// How good is a strategy? Scores on recorded spaces by the auto-tuning community's method (Willemsen et al.,
-// "A methodology for comparing optimization algorithms for auto-tuning", 2024): 0 is random search, 1 is the
-// optimum at once, negative is worse than random. Everything here is replayed, nothing is measured.
+// Scores strategies on recorded spaces by the method of the auto-tuning community (Willemsen et al., "A methodology for
+// comparing optimization algorithms for auto-tuning", 2024): 0 is random search, 1 finds the optimum at once, negative
+// is worse than random. All evaluations are replayed.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@
 
 namespace ergotune {
 
-/// A recorded space ready for scoring: every configuration's value and cost, the random baseline, the budget.
+/// A recorded space prepared for scoring: value and cost of all configurations, the random baseline, the budget.
 class ScoredSpace {
  public:
-  /// `objective` is an objective's text; empty means what the recording was tuned for. Throws UserError when
-  /// the recording has no valid value for it, or the objective is a Pareto one.
+  /// `objective`: an objective's text; empty: that of the recording. Throws UserError if the recording has no valid
+  /// value for it, or if it is a Pareto objective.
   ScoredSpace(Recording recording, const std::string& objective = {});
   ScoredSpace(ScoredSpace&&) noexcept;
   ScoredSpace& operator=(ScoredSpace&&) noexcept;
@@ -32,11 +32,11 @@ class ScoredSpace {
   const std::string& name() const;
   const SearchSpace& space() const;
   std::size_t failed() const;
-  double optimum() const;  ///< turned so that smaller is better
+  double optimum() const;  ///< transformed so that smaller is better
   double budget_seconds() const;
-  /// Random draws to 95 % of the way from the median to the optimum.
+  /// Number of random draws expected to reach 95 % of the way from the median to the optimum.
   std::size_t draws_to_cutoff() const;
-  /// Points in time, and what random search is expected to have reached there.
+  /// Points in time, s, and the value that random search is expected to have reached at each.
   const std::vector<double>& times() const;
   const std::vector<double>& baseline() const;
 
@@ -52,22 +52,22 @@ struct ScoreOptions {
   std::uint64_t seed = 1;  ///< repeat i runs with seed + i
   int threads = 0;         ///< 0: all cores
   std::map<std::string, Value> strategy_options;
-  /// Called after every run, from any thread (one at a time).
+  /// Called after every run, from any thread but not concurrently.
   std::function<void(std::size_t done, std::size_t total)> progress;
 };
 
 struct SpaceScore {
   std::string space;
   double score = 0;
-  /// Expected unique evaluations until within 5 % and 1 % of the optimum: evaluations spent over all repeats
-  /// by the number of repeats that got there. Where none did, the evaluations spent: a lower bound.
+  /// Expected number of unique evaluations until within 5 % and 1 % of the optimum: evaluations over all repeats
+  /// divided by the number of repeats that reached it. If none did, the evaluations made: a lower bound.
   double evaluations_to_5_percent = 0, evaluations_to_1_percent = 0;
   std::size_t successes_5_percent = 0, successes_1_percent = 0;
-  /// Mean over the repeats of optimum / best after that many unique evaluations.
+  /// Mean over the repeats of optimum / best after this many unique evaluations.
   std::map<int, double> relative_at;
-  /// P(t) and the strategy's curve F(t) at the space's points in time.
+  /// Score P(t) and the strategy's curve F(t) at the space's points in time.
   std::vector<double> improvement, values;
-  /// The strategy's own time, s per evaluation (median over repeats).
+  /// CPU time of the strategy itself, s per evaluation (median over repeats).
   double own_seconds = 0;
   double evaluations = 0;  ///< mean per run
 };
@@ -75,24 +75,24 @@ struct SpaceScore {
 struct StrategyScore {
   std::string strategy;
   double mean = 0;
-  std::vector<double> improvement;  ///< mean over the spaces at each of the points
+  std::vector<double> improvement;  ///< mean over the spaces, for each point in time
   std::vector<SpaceScore> spaces;
   /// Geometric means over the spaces.
   double evaluations_to_5_percent = 0, evaluations_to_1_percent = 0;
 };
 
-/// Runs every strategy `repeats` times on every space, in parallel.
+/// Runs each strategy `repeats` times on each space, in parallel.
 std::vector<StrategyScore> score_strategies(const std::vector<std::string>& strategies,
                                             const std::vector<ScoredSpace>& spaces, const ScoreOptions& options = {});
 
-/// Scores of a run that happened elsewhere (another tool's): per repeat its evaluations in order.
+/// An evaluation in a run of another tool. score_runs() takes, for each repeat, its evaluations in order.
 struct ForeignEvaluation {
-  double time = 0;   ///< s since the run's start, when it finished
-  double value = 0;  ///< smaller is better; infinity for a failure
+  double time = 0;   ///< s from the start of the run to the end of the evaluation
+  double value = 0;  ///< smaller is better; infinity: failure
 };
 SpaceScore score_runs(const ScoredSpace& space, const std::vector<std::vector<ForeignEvaluation>>& runs);
 
-/// Puts scores over several spaces together: `spaces` of the result as given.
+/// Combines the scores of a strategy over several spaces; `spaces` becomes a member of the result.
 StrategyScore combine_scores(const std::string& strategy, std::vector<SpaceScore> spaces);
 
 struct ScoredSpace::State {
@@ -100,7 +100,7 @@ struct ScoredSpace::State {
 
   ReplayTable table;
   std::string name;
-  std::vector<double> values;  ///< by configuration; infinity for a failure
+  std::vector<double> values;  ///< by configuration; infinity: failure
   std::size_t failed = 0;
   bool costs_unknown = false;
   search::ScoreBaseline baseline;

@@ -40,7 +40,7 @@ std::size_t draws_to_cutoff(std::span<const double> descending, double p) {
 
 double expected_best(std::span<const double> descending, std::size_t k) {
   const double n = static_cast<double>(descending.size()), draws = static_cast<double>(k);
-  // std::nearbyint rounds halves to even, as the method's own implementation does
+  // std::nearbyint rounds halves to even, like the reference implementation of the method
   const double position = std::min(n - 1, std::nearbyint(draws * (n + 1) / (draws + 1)));
   return descending[static_cast<std::size_t>(position)];
 }

@@ -1,4 +1,4 @@
-// What random search reaches on a space, and how long a strategy may take: steps 2 to 5 of the community's
+// The expected progress of random search on a space, and the budget of a strategy: steps 2 to 5 of the community's
 // method (Willemsen et al., "A methodology for comparing optimization algorithms for auto-tuning", 2024).
 #pragma once
 
@@ -12,14 +12,14 @@ struct ScoreBaseline {
   /// Valid values, largest first.
   std::vector<double> descending;
   double optimum = 0, median = 0;
-  /// Random draws after which p = 0.95 of the way from the median to the optimum is expected.
+  /// Number of random draws expected to reach p = 0.95 of the way from the median to the optimum.
   std::size_t draws_to_cutoff = 0;
-  double median_seconds = 0;  ///< of an evaluation, failed ones included
-  double budget = 0;          ///< s that a run may take
+  double median_seconds = 0;  ///< of an evaluation, including failed ones
+  double budget = 0;          ///< s for a run
   std::vector<double> times;  ///< kScorePoints equidistant points
   std::vector<double> curve;  ///< expected best of random search at `times`
 
-  /// The position in `descending` of a value in it (of the last of several equal ones).
+  /// The position of a value in `descending`; of several equal values, the last.
   std::size_t rank(double value) const;
 };
 
@@ -27,11 +27,11 @@ inline constexpr std::size_t kScorePoints = 1000;
 
 /// m(p): expected number of random draws until the cut-off f* + (median - f*)(1 - p) is reached.
 std::size_t draws_to_cutoff(std::span<const double> descending, double p);
-/// Expected best of k draws without replacement, by position in the sorted values.
+/// Expected best of k draws without replacement, as a value of the sorted list.
 double expected_best(std::span<const double> descending, std::size_t k);
 
-/// `values` of the valid configurations; `valid_seconds` and `failed_seconds` what each evaluation costs.
-/// Throws Error when there is no valid value.
+/// `values`: of the valid configurations; `valid_seconds`, `failed_seconds`: cost of each evaluation. Throws Error if
+/// there is no valid value.
 ScoreBaseline make_baseline(std::span<const double> values, std::span<const double> valid_seconds,
                             std::span<const double> failed_seconds);
 

@@ -48,7 +48,7 @@ StrategyTuning tune_strategy(const std::string& strategy, const std::vector<Scor
   if (spaces.empty()) throw UserError("no recorded spaces to tune a strategy on");
   probe.space = &spaces.front().space();
   probe.options = options.strategy_options;
-  make_strategy(strategy, probe);  // says what is wrong with a name or option
+  make_strategy(strategy, probe);  // throws for a wrong name or option
 
   const std::vector<Parameter> parameters = parameters_of(options_of(strategy), options.strategy_options);
   if (parameters.empty()) throw UserError(fmt::format("strategy {} has no hyperparameters to tune", strategy));

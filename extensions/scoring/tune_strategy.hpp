@@ -1,5 +1,5 @@
-// Hyperparameters of a strategy, tuned over recorded spaces by the tool itself: the strategy's options are a search
-// space like any other, their score is what is maximised.
+// Tunes the hyperparameters of a strategy over recorded spaces with ergotune itself: the options form a search space,
+// and their score is maximised.
 #pragma once
 
 #include <map>
@@ -22,12 +22,12 @@ struct StrategyTuning {
   std::vector<StrategyTrial> trials;
 };
 
-/// Searches the candidates of every option of `strategy` (ergotune/strategy.hpp: StrategyOption) with the default
-/// strategy. The defaults are tried first. Throws UserError when it has nothing to tune.
+/// Searches the candidate values of all options of `strategy` (ergotune/strategy.hpp: StrategyOption) with the default
+/// strategy. The defaults are evaluated first. Throws UserError if the strategy has no options.
 StrategyTuning tune_strategy(const std::string& strategy, const std::vector<ScoredSpace>& spaces,
                              const ScoreOptions& options, std::uint64_t trials);
 
-/// A hyperparameter as written on a command line: whole number, real, or text.
+/// Parses a hyperparameter of the command line: integer, real, or text.
 Value strategy_option_value(const std::string& text);
 
 }  // namespace ergotune

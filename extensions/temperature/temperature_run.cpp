@@ -21,7 +21,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The same configuration again and again, with rests in which the GPU cools, until there are enough, or time is up.
+/// Requests the same configuration repeatedly, with rests in which the GPU cools, until there are enough runs or time
+/// is up.
 class Repeated : public Source {
  public:
   Repeated(ConfigurationIndex index, const TemperatureOptions& options)
@@ -34,7 +35,7 @@ class Repeated : public Source {
     under_way_ = true;
     ConfigurationRequest wanted;
     wanted.index = index_;
-    wanted.kind = RowKind::confirmation;  // measured whether it is known or not
+    wanted.kind = RowKind::confirmation;  // measured even if it is known
     wanted.objective_quantity = "energy";
     return {wanted};
   }
@@ -52,7 +53,7 @@ class Repeated : public Source {
     if (options_.progress) options_.progress(now);
   }
   std::string stop() override {
-    // A configuration that fails three times is not tried three hundred times.
+    // Stop after three failures instead of trying hundreds of times.
     if (runs_.size() >= 3 &&
         std::none_of(runs_.begin(), runs_.end(), [](const Measurement& m) { return usable(m.status); }))
       return "it does not work";
@@ -101,7 +102,7 @@ std::string csv_of(const TemperatureStudy& study, std::optional<double> at) {
   return text;
 }
 
-/// Energy over temperature with the line through it; with `celsius` what it would have been there.
+/// Energy over temperature with the fitted line; with `celsius`, also the energy corrected to that temperature.
 Chart chart_of(const PreparedSession& prepared, const TemperatureStudy& study, std::optional<double> celsius) {
   Chart chart;
   chart.title = fmt::format("Energy over temperature: {} on {}", prepared.problem.name, prepared.device.name);
@@ -135,7 +136,7 @@ Chart chart_of(const PreparedSession& prepared, const TemperatureStudy& study, s
   return chart;
 }
 
-/// The change of power with temperature belongs to the GPU, not to this kernel: it is kept for corrected_energy.
+/// Stores the change of power with temperature for corrected_energy: it is a property of the GPU, not of the kernel.
 std::filesystem::path keep(const PreparedSession& prepared, const std::vector<std::string>& sensors,
                            const TemperatureStudy& study) {
   const DeviceInfo& device = prepared.device;
@@ -152,7 +153,7 @@ PreparedSession prepare(Problem problem, SetupOptions setup, const TemperatureOp
     throw UserError("temperature measures a device that is here; a simulation or a recording has no temperature");
   setup.energy = true;
   setup.run.jobs = 1;
-  // Worker processes keep a GPU warm between configurations, which is what a rest is not for.
+  // Worker processes would keep the GPU warm during a rest.
   setup.in_process = setup.in_process || options.rest > 0;
   setup.interrupted = options.interrupted;
   return prepare_session(std::move(problem), setup);

@@ -1,5 +1,5 @@
-// One configuration, measured hundreds of times over the temperature of the chip: `ergotune temperature`, and Python's
-// temperature().
+// Measures one configuration hundreds of times while the temperature of the chip changes: `ergotune temperature`, and
+// Python's temperature().
 #pragma once
 
 #include <filesystem>
@@ -15,12 +15,12 @@
 namespace ergotune {
 
 struct TemperatureOptions {
-  std::string configuration;  ///< a JSON object; parameters that it leaves out take their defaults
+  std::string configuration;  ///< a JSON object; omitted parameters take their defaults
   std::size_t runs = 300, every = 20;
-  double seconds = 0;        ///< s, the longest that it may take; 0: no limit
-  double rest = 0;           ///< s of rest after `every` runs, in which the device cools
-  std::optional<double> at;  ///< °C, to which energies are corrected
-  bool dry = false;          ///< the device's coefficient is not kept for corrected_energy
+  double seconds = 0;        ///< longest duration, s; 0: no limit
+  double rest = 0;           ///< s of rest after `every` runs, during which the device cools
+  std::optional<double> at;  ///< °C to which energies are corrected
+  bool dry = false;          ///< do not store the device's coefficient for corrected_energy
   std::string csv, figure;   ///< files to write
   const std::atomic<bool>* interrupted = nullptr;
   std::function<void(const SessionProgress&)> progress;
@@ -31,11 +31,11 @@ struct TemperatureRun {
   Configuration configuration;
   TemperatureStudy study;
   double seconds = 0;
-  std::filesystem::path kept;  ///< where the coefficient is kept; empty: nowhere
+  std::filesystem::path kept;  ///< file in which the coefficient was stored; empty: not stored
 };
 
-/// Measures, writes the files that were named, and keeps the coefficient. Throws UserError, and Error where no slope
-/// could be fitted.
+/// Measures, writes the requested files, and stores the coefficient. Throws UserError for mistakes of the user, and
+/// Error if no slope could be fitted.
 TemperatureRun run_temperature(Problem problem, SetupOptions setup, const TemperatureOptions& options);
 nlohmann::ordered_json temperature_document(const TemperatureRun& run, const TemperatureOptions& options);
 

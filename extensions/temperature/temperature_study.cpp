@@ -11,9 +11,9 @@ namespace ergotune {
 namespace {
 
 constexpr std::size_t kFewest = 8;
-/// A slope from less than this says more of the noise than of the GPU.
+/// A slope from a smaller span would show noise rather than the GPU.
 constexpr double kLeastSpan = 3;  // °C
-/// Chips tell whole degrees.
+/// Chips report whole degrees.
 constexpr double kResolution = 1;
 
 bool has_power_cap(const Measurement& run) {
@@ -69,7 +69,7 @@ std::optional<TemperatureSlope> slope_over_temperature(std::span<const double> c
   }
   const double degrees = static_cast<double>(n - 2);
   out.slope = line.slope;
-  // Correlation that happens to come out negative must not make the interval shorter than independent runs would.
+  // A negative estimate of the correlation must not make the interval shorter than for independent runs.
   const double independent = squares / degrees / spread;
   const double scatter = std::max(sum * static_cast<double>(n) / degrees / (spread * spread), independent);
   const auto [coolest, hottest] =

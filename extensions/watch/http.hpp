@@ -1,4 +1,4 @@
-// What libevent says of a request, and answers by it.
+// Converts requests of libevent, and sends answers through it.
 #pragma once
 
 #include <string>
@@ -11,16 +11,16 @@ struct evhttp_request;
 
 namespace ergotune::serve {
 
-/// A header's text; empty where it is not there.
+/// The text of a header; empty if it is missing.
 std::string header(evhttp_request* request, const char* name);
 Request read(evhttp_request* from);
-/// Those of every answer.
+/// Adds the headers that every response carries.
 void add_headers(evhttp_request* request, const std::string& type);
 void send_answer(evhttp_request* request, const Answer& answer);
-/// As plain text.
+/// Sends a plain-text answer.
 void send_text(evhttp_request* request, int status, const std::string& message);
-/// A listener's error callback: it listens again after a second. No descriptor or memory is there for who knocks; the
-/// knock stays, and would be heard again at once and for ever.
+/// Error callback of a listener: stops accepting for a second. When descriptors or memory are exhausted, the pending
+/// connection would otherwise trigger the same error again immediately.
 void rest(evconnlistener* listener, void*);
 
 }  // namespace ergotune::serve

@@ -7,7 +7,7 @@
 namespace ergotune::serve {
 namespace {
 
-/// Rows in one answer at most.
+/// Largest number of rows in one answer.
 constexpr std::size_t kMostRows = 20'000;
 constexpr std::size_t kMostSessions = 16;
 
@@ -18,7 +18,7 @@ int hex(char c) {
   return -1;
 }
 
-/// Nullopt for what is no whole number from 0 on.
+/// nullopt if the text is not an integer of 0 or more.
 std::optional<std::int64_t> whole_number(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -26,7 +26,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return value;
 }
 
-/// The same time whatever is the same of them.
+/// Compares in a time that depends on the lengths only, not on the contents.
 bool same(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   unsigned char difference = 0;
@@ -38,7 +38,7 @@ bool is_port(std::string_view text) {
   return !text.empty() && text.size() <= 5 && text.find_first_not_of("0123456789") == text.npos;
 }
 
-/// "NAME" or "NAME:PORT"; of anything else all of it, which is the name of no host that is answered.
+/// The host of "NAME" or "NAME:PORT"; any other text is returned as it is and matches no accepted host.
 std::string_view host_name(std::string_view host) {
   const std::size_t bracket = host.starts_with('[') ? host.find(']') : 0;
   const std::size_t colon = bracket == host.npos ? host.npos : host.find(':', bracket);
@@ -152,7 +152,7 @@ Route route_of(const Request& request) {
     route.session = sessions.empty() ? "" : sessions.back();
     const auto after = query.find("after");
     if (after != query.end()) route.number = whole_number(after->second).value_or(0);
-    // a browser that comes back says itself what it has
+    // a browser that reconnects sends the last event that it has received
     if (!request.last_event_id.empty())
       route.number = std::max(route.number, whole_number(request.last_event_id).value_or(0));
   }

@@ -1,4 +1,4 @@
-// The sockets: libevent's HTTP server on one thread. Only this file and http.cpp know libevent.
+// The sockets: libevent's HTTP server on one thread. Only this file and http.cpp include libevent.
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -33,12 +33,12 @@ namespace {
 using namespace serve;
 
 constexpr double kPeriod = 0.25;          // s between events of one stream
-constexpr double kPoll = 0.02;            // s between looks whether an answer is ready
+constexpr double kPoll = 0.02;            // s between polls for finished answers
 constexpr double kKeepAlive = 10;         // s
 constexpr double kMostSilence = 5;        // s: an energy window that never closes is abandoned
-constexpr int kIdle = 60;                 // s a connection may lie unused
-constexpr double kPatience = 30;          // s a reader may leave its buffer full
-constexpr std::size_t kBuffer = 4 << 20;  // bytes a reader may be behind
+constexpr int kIdle = 60;                 // s that a connection may be unused
+constexpr double kPatience = 30;          // s that a reader may leave its buffer full
+constexpr std::size_t kBuffer = 4 << 20;  // bytes that a reader may be behind
 constexpr std::size_t kRowsAtOnce = 5000;
 constexpr std::size_t kMostStreams = 256, kMostPending = 256;
 
@@ -50,7 +50,7 @@ std::string random_bits(std::size_t bytes) {
   return words;
 }
 
-/// Low-priority work.
+/// Gives this process idle priority.
 void step_back() {
   const sched_param none{};
   (void)::sched_setscheduler(0, SCHED_IDLE, &none);
@@ -90,10 +90,10 @@ struct WatchServer::State {
   void answer_pending();
   void feed_streams();
   bool feed(Stream& stream, double now);
-  /// False: something of this session cannot be read now. The others go on; it is tried again in a second.
+  /// Returns false if the session cannot be read now; others continue, and it is tried again after a second.
   bool attempt(const std::string& session, const std::function<void()>& what);
   std::string events_after(const std::string& session, SessionView& view, std::int64_t& after);
-  /// The last of every session, and the end of its streams; readers have a second to take it.
+  /// Sends the last events of all sessions and ends their streams; readers have a second to receive them.
   void take_leave();
   void arm(double seconds);
 
@@ -111,13 +111,13 @@ struct WatchServer::State {
     double until = 0;
   };
   std::map<std::string, ServerTrouble> troubles;  ///< by session
-  /// Events made for one reader serve the others that are as far: by session and row.
+  /// Events made for one reader, by session and row; reused for readers at the same row.
   std::map<std::pair<std::string, std::int64_t>, std::pair<std::string, std::int64_t>> made;
 };
 
 void WatchServer::State::listen(int wanted) {
   event_set_log_callback(
-      [](int, const char*) {});  // it would write to the session's terminal, for ever where something fails for ever
+      [](int, const char*) {});  // libevent's log would go to the session's terminal, without end if an error persists
   base = event_base_new();
   http = base ? evhttp_new(base) : nullptr;
   if (!http) throw Error("libevent cannot begin");
@@ -152,7 +152,7 @@ void WatchServer::State::send_page(evhttp_request* request) {
   evhttp_add_header(
       out, "Set-Cookie",
       fmt::format("{}={}; HttpOnly; SameSite=Strict; Path=/", cookie_name(header(request, "Host")), token).c_str());
-  // A notebook on this machine may show it in a frame; nothing else may.
+  // A notebook on this machine may show the page in a frame.
   evhttp_add_header(
       out, "Content-Security-Policy",
       fmt::format("default-src 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; connect-src 'self'; "
@@ -170,7 +170,7 @@ void WatchServer::State::send_page(evhttp_request* request) {
 void WatchServer::State::handle(evhttp_request* from) {
   try {
     take(from);
-  } catch (const std::exception& error) {  // libevent is C: nothing may be thrown through it
+  } catch (const std::exception& error) {  // libevent is written in C: no exception may pass through it
     send_text(from, 500, error.what());
   }
 }
@@ -183,7 +183,7 @@ void WatchServer::State::take(evhttp_request* from) {
   if (route.kind == Route::Kind::events) return open_stream(from, route);
   if (pending.size() >= kMostPending)
     return send_answer(from, {503, "application/json", "{\"error\":\"too much is asked at once\"}"});
-  // Answered by the timer, which holds its peace while a CPU's energy is measured.
+  // Answered by the timer, which pauses while a CPU's energy is measured.
   pending.push_back({from, route});
   evhttp_connection* connection = evhttp_request_get_connection(from);
   bufferevent_set_timeouts(evhttp_connection_get_bufferevent(connection), nullptr, nullptr);  // findings may take long
@@ -210,8 +210,7 @@ void WatchServer::State::open_stream(evhttp_request* request, const Route& route
 }
 
 void WatchServer::State::forget(evhttp_connection* connection) {
-  // A request that was still being answered when its reader went is closed by the connection before this, and is ours
-  // to free.
+  // If a reader disconnects before its answer, its request is detached from the connection and must be freed here.
   const auto of = [&](const auto& one) {
     const evhttp_connection* its = evhttp_request_get_connection(one.request);
     if (!its) evhttp_request_free(one.request);
@@ -250,7 +249,7 @@ std::string WatchServer::State::events_after(const std::string& session, Session
   return text;
 }
 
-/// False: this reader has let its buffer stand full for too long.
+/// Returns false if this reader has left its buffer full for too long.
 bool WatchServer::State::feed(Stream& stream, double now) {
   evhttp_connection* connection = evhttp_request_get_connection(stream.request);
   evbuffer* waiting = bufferevent_get_output(evhttp_connection_get_bufferevent(connection));
@@ -285,7 +284,7 @@ bool WatchServer::State::attempt(const std::string& session, const std::function
     what();
     return true;
   } catch (const std::exception& error) {
-    // A store that cannot be read now (locked, damaged, on a disk that went away) may be later.
+    // A store that cannot be read now (locked, damaged, disk unavailable) may be readable later.
     ServerTrouble& trouble = troubles[session];
     if (trouble.words != error.what()) fmt::print(stderr, "note: session {}: {}\n", session, error.what());
     trouble = {error.what(), host_seconds() + 1};
@@ -312,7 +311,7 @@ void WatchServer::State::feed_streams() {
     if (up_to_date[stream.session]) attempt(stream.session, [&] { keeps_up = feed(stream, now); });
     if (!keeps_up) late.push_back(evhttp_request_get_connection(stream.request));
   }
-  for (evhttp_connection* connection : late) evhttp_connection_free(connection);  // forget() takes it out
+  for (evhttp_connection* connection : late) evhttp_connection_free(connection);  // forget() removes it from the list
   made.clear();
 }
 
@@ -341,7 +340,7 @@ void WatchServer::State::take_leave() {
     fed_at = 0;
     feed_streams();
   } catch (const std::exception&) {
-    // the store is gone: then there is nothing to add
+    // the store is gone: nothing to add
   }
   constexpr std::string_view kEnd = "event: end\ndata: {}\n\n";
   for (Stream& stream : streams) {

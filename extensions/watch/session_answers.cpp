@@ -1,4 +1,4 @@
-// What a session's view answers.
+// The answers of SessionView.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using Object = nlohmann::ordered_json;
 
 std::string text_of(const Object& json) { return json.dump(-1, ' ', false, Object::error_handler_t::replace); }
 
-/// A document that took this long is worked out again after so many times as long: the page's questions never fill a
+/// A document is recomputed only after this multiple of the time that it took, so that requests of pages never occupy a
 /// core.
 constexpr double kRest = 20;
 constexpr double kLeastRest = 1;
@@ -42,7 +42,7 @@ Object run_json(const RunInfo& run) {
           {"confirmed", run.confirmed}};
 }
 
-/// The device's id out of "name (id)".
+/// The device's id in "name (id)".
 std::string device_id(const std::string& device) {
   const std::size_t open = device.rfind('(');
   return open == device.npos || !device.ends_with(')') ? device : device.substr(open + 1, device.size() - open - 2);
@@ -78,7 +78,7 @@ std::string SessionView::results(std::int64_t after, std::size_t limit, std::int
 std::optional<std::string> SessionView::worked_out(Work& work, const std::optional<std::string>& objective,
                                                    bool findings) {
   using namespace std::chrono_literals;
-  if (objective) (void)report_objective(source_.recording, objective);  // one that means nothing is refused at once
+  if (objective) (void)report_objective(source_.recording, objective);  // reports an invalid objective at once
   if (work.future.valid()) {
     if (work.future.wait_for(0s) != std::future_status::ready) return std::nullopt;
     work.text = work.future.get();
@@ -192,7 +192,7 @@ std::string SessionView::state() {
     find_live();
   }
   std::string live = live_ ? live_->state() : std::string();
-  // what has ended is at rest, though its process may still be there
+  // a session that has ended is not live, though its process may still exist
   if (live.empty() || !Object::accept(live) || (!runs_.empty() && runs_.back().ended_at > 0)) live = "null";
   return fmt::format("{{\"live\":{},\"run\":{},\"rows\":{},\"last\":{}}}", live,
                      runs_.empty() ? "null" : text_of(run_json(runs_.back())), size(), last());

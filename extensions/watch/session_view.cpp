@@ -28,7 +28,7 @@ SessionInfo session_of(const Store& store, std::int64_t number) {
   return *info;
 }
 
-/// Device and number of a file; zeros where there is none.
+/// Device and inode number of a file; zeros if it does not exist.
 std::pair<std::uint64_t, std::uint64_t> identity_of(const std::filesystem::path& file) {
   struct stat info {};
   return ::stat(file.c_str(), &info) == 0 ? std::pair<std::uint64_t, std::uint64_t>{info.st_dev, info.st_ino}
@@ -92,7 +92,7 @@ void SessionView::refresh_runs() {
   }
   runs_ = std::move(runs);
   if (runs_.empty() || runs_.back().objective == source_.recording.objective) return;
-  // What is wanted has changed with a new run.
+  // The new run may have another objective.
   source_.recording.objective = runs_.back().objective;
   objective_ = std::make_unique<Objective>(report_objective(source_.recording, std::nullopt));
   best_.reset();
@@ -165,7 +165,7 @@ void SessionView::set_cells(std::size_t row, const LeanRow& lean) {
 
 void SessionView::take(const LeanRow& lean) {
   const bool known = row_of_.contains(lean.configuration);
-  // of an unmeasured configuration
+  // a row of a configuration without a measurement
   if (!known && lean.kind != RowKind::search && lean.kind != RowKind::confirmed) return;
   const std::size_t row = row_of(lean);
   counted_[row].ids.push_back(lean.id);
@@ -192,7 +192,7 @@ void SessionView::take(const LeanRow& lean) {
                    describe(source_.recording.parameters, source_.recording.configuration(row))));
 }
 
-/// Of a configuration with several rows, the one that counts.
+/// Determines the row that counts for a configuration with several rows.
 void SessionView::recount(std::size_t row) {
   const std::vector<StoredRow> counting = counting_rows(scan_.whole(counted_[row].ids), runs_);
   if (counting.empty()) return;

@@ -1,5 +1,4 @@
-// One session as the page sees it: its rows as columns, brought up to date as rows come, and the file in which a
-// running session shows itself.
+// One session for the page: its rows as columns, updated when rows are added, and the live file of a running session.
 #pragma once
 
 #include <deque>
@@ -21,39 +20,39 @@ namespace ergotune::serve {
 
 class SessionView {
  public:
-  /// Throws UserError where the store has no such session.
+  /// Throws UserError if the store does not contain the session.
   SessionView(std::filesystem::path store, std::int64_t session);
   ~SessionView();
 
-  /// Takes up to `limit` new rows of the store; true while there are more.
+  /// Reads up to `limit` new rows from the store; returns whether there are more.
   bool update(std::size_t limit);
-  /// The last row of the store that is taken in.
+  /// The last row of the store that was read.
   std::int64_t last() const { return log_.empty() ? 0 : log_.back().first; }
   std::size_t size() const { return source_.recording.size(); }
 
-  /// Columns of the configurations that changed after a row, of up to `limit` rows: {"after", "last", "more", ...}.
+  /// Columns of the configurations that changed after a row, for up to `limit` rows: {"after", "last", "more", ...}.
   std::string results(std::int64_t after, std::size_t limit, std::int64_t& last) const;
-  /// The document, and "live", "runs", "log"; nullopt while another thread works on it.
+  /// The result document with "live", "runs" and "log"; nullopt while another thread computes it.
   std::optional<std::string> head(const std::optional<std::string>& objective);
   std::optional<std::string> findings(const std::optional<std::string>& objective);
-  /// One configuration whole: every measurement of it, its macros, the command that measures it again. Throws
-  /// UserError.
+  /// One configuration in detail: all its measurements, its macros, the command that measures it again. Throws
+  /// UserError if there is no such row.
   std::string configuration(std::size_t row);
-  /// {"live", "run", "rows", "last"}: what changes from moment to moment.
+  /// {"live", "run", "rows", "last"}: the values that change continuously.
   std::string state();
-  /// Samples of GPUs from number `next` on; empty where there are none.
+  /// Samples of GPUs from number `next` on, which is advanced; empty: none.
   std::string samples(std::uint64_t& next) const;
-  /// Lines of the log from number `next` on, as JSON; empty where there are none.
+  /// Lines of the log from number `next` on, as JSON; `next` is advanced. Empty: none.
   std::string log(std::uint64_t& next) const;
 
-  /// Asks the session at work for something ("stop", "pause", "resume", "confirm"); false where none is at work.
+  /// Sends a request to the running session ("stop", "pause", "resume", "confirm"); false if none runs.
   bool ask(const std::string& what);
-  /// A CPU is being measured for energy: no other work should run.
+  /// Whether a CPU's energy is being measured, so that no other work should run.
   bool quiet() const;
   bool live() const { return live_ != nullptr; }
-  /// False: its store has been deleted, or another is in its place.
+  /// False if its store was deleted or replaced.
   bool stands() const;
-  /// The session that runs, found by its file beside the store.
+  /// Opens the live file of a running session beside the store, if there is one.
   void find_live();
 
   ReportSource& source() { return source_; }
@@ -62,11 +61,11 @@ class SessionView {
 
  private:
   struct Counted;
-  /// What is worked out in a thread of its own.
+  /// A document that is computed in a separate thread.
   struct Work {
     std::future<std::string> future;
     std::string text, objective;
-    std::int64_t last = -1;        ///< rows it knows of
+    std::int64_t last = -1;        ///< last row that it includes
     double cost = 0, done_at = 0;  ///< s
   };
   void take(const LeanRow& row);
@@ -87,14 +86,14 @@ class SessionView {
   std::optional<Problem> problem_;
   std::unique_ptr<Objective> objective_;
   std::vector<RunInfo> runs_;
-  std::unordered_map<std::string, std::size_t> row_of_;  ///< by the configuration's text
+  std::unordered_map<std::string, std::size_t> row_of_;  ///< by the text of the configuration
   std::vector<std::map<Value, std::uint32_t>> value_of_;
   std::vector<Counted> counted_;
   std::vector<std::string> stages_, gpus_;
   std::vector<std::pair<std::int64_t, std::size_t>> log_;  ///< row of the store, row of the recording; in order
-  std::int64_t scanned_ = 0;                               ///< the last row of the store that was looked at
+  std::int64_t scanned_ = 0;                               ///< last row of the store that was read
   std::unordered_map<std::string, std::size_t> column_of_;
-  std::vector<std::size_t> again_;  ///< have several rows: which of them counts is looked up
+  std::vector<std::size_t> again_;  ///< configurations with several rows, whose counting row has to be determined
   double first_at_ = 0;
   std::optional<double> best_;
   Work head_, findings_;

@@ -1,4 +1,4 @@
-// Inside of SessionView.
+// Private types of SessionView.
 #pragma once
 
 #include "watch/session_view.hpp"

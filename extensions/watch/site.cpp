@@ -16,7 +16,7 @@ namespace {
 
 using Object = nlohmann::ordered_json;
 
-/// Rows that one look takes in: some tenths of a second.
+/// Rows that one update reads: takes some tenths of a second.
 constexpr std::size_t kAtOnce = 20'000;
 constexpr std::size_t kMostViews = 64;
 
@@ -37,7 +37,7 @@ Site::Site(std::filesystem::path place, std::int64_t session, bool wait) : place
     return;
   }
   if (wait && !is_created(place_)) return;
-  const Store store = Store::open(place_, true);  // says what is wrong with it
+  const Store store = Store::open(place_, true);  // throws if the store is damaged
   if (session_ > 0) pick_session(store, session_);
 }
 
@@ -60,7 +60,7 @@ std::string Site::id_of(const std::filesystem::path& store, std::int64_t session
 SessionView* Site::view(const std::string& id) {
   if (const auto known = views_.find(id); known != views_.end()) {
     if (known->second->stands()) return known->second.get();
-    views_.erase(known);  // its store was deleted, and perhaps another is in its place
+    views_.erase(known);  // the store was deleted and may have been replaced
   }
   const std::size_t colon = folder_ ? id.rfind(':') : 0;
   if (colon == id.npos) return nullptr;
@@ -97,7 +97,7 @@ std::string Site::first() const {
         if (worked >= latest) best = id_of(file, info.id), latest = worked;
       }
     } catch (const Error&) {
-      continue;  // sessions() says what is wrong with it
+      continue;  // sessions() reports the error
     }
   }
   return best;
@@ -144,7 +144,7 @@ std::optional<Answer> Site::of_session(const Route& route) {
     std::int64_t last = 0;
     return Answer{200, "application/json", view->results(route.number, route.limit, last)};
   }
-  if (more) return std::nullopt;  // all rows first
+  if (more) return std::nullopt;  // read all rows first
   std::optional<std::string> body;
   if (route.kind == Kind::session) body = view->head(route.objective);
   if (route.kind == Kind::findings) body = view->findings(route.objective);
@@ -164,7 +164,7 @@ std::optional<Answer> Site::compare(const Route& route) {
     if (one->update(kAtOnce)) return std::nullopt;
   }
   for (const std::string& id : route.sessions) {
-    SessionView* one = view(id);  // a new one where the first loop had to let views go
+    SessionView* one = view(id);  // opened again if the first loop closed it
     if (!one || one->update(kAtOnce)) return std::nullopt;
     objectives.push_back(report_objective(one->source().recording, route.objective));
     compared.push_back({&one->source().recording, &objectives.back()});

@@ -1,4 +1,4 @@
-// What the page's server tells: sessions of a store, or of the stores of a folder. Knows nothing of sockets.
+// The sessions that the page's server offers: those of a store, or of the stores in a folder. Independent of sockets.
 #pragma once
 
 #include <filesystem>
@@ -21,19 +21,19 @@ struct Answer {
 
 class Site {
  public:
-  /// A store, or a folder with stores. Throws UserError where it is neither.
-  /// `wait`: one that is not there is awaited.
+  /// `place`: a store, or a folder with stores. Throws UserError if it is neither, unless `wait` is set and it does not
+  /// exist yet.
   explicit Site(std::filesystem::path place, std::int64_t session = 0, bool wait = false);
 
-  /// Of every kind but page and events. nullopt: it is being worked out, ask again in a moment.
+  /// Answers all kinds of routes except page and events. nullopt: still being computed, call again later.
   std::optional<Answer> answer(const Route& route);
-  /// The session with this id ("3", or "results.db:3" in a folder); null where there is none.
+  /// The session with this id ("3", or "results.db:3" in a folder); null if there is none.
   SessionView* view(const std::string& id);
-  /// Views that are open already.
+  /// The views that are open.
   const std::map<std::string, std::unique_ptr<SessionView>>& views() const { return views_; }
-  /// No work should run now: a CPU's energy is being measured.
+  /// Whether a CPU's energy is being measured, so that no work should run.
   bool quiet() const;
-  /// The session that the page shows first; empty while there is none.
+  /// The session that the page shows first; empty: none yet.
   std::string first() const;
 
  private:

@@ -7,7 +7,7 @@
 namespace ergotune::serve {
 namespace {
 
-/// As the observer calls it: workers know no names of execution parameters.
+/// The name under which the observer stores it: workers do not know the names of execution parameters.
 std::string called(const std::vector<Parameter>& parameters, const Configuration& configuration, bool all_names) {
   std::string message;
   for (std::size_t i = 0; i < configuration.size(); ++i) {

@@ -1,4 +1,4 @@
-// The power trace of a configuration, where the observer "trace" has left one.
+// Finds the stored power trace of a configuration, if the observer "trace" has written one.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@
 
 namespace ergotune::serve {
 
-/// Looked for in the folder that the problem's observer names, below the store's folder or where it was asked to lie;
-/// nullopt where there is none, or none that can be read.
+/// Looks in the folder named by the problem's observer, relative to the store's folder or absolute; nullopt if there is
+/// no readable trace.
 std::optional<PowerTrace> stored_trace(const Problem& problem, const std::vector<Parameter>& parameters,
                                        const Configuration& configuration, const std::filesystem::path& store);
 

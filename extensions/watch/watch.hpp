@@ -1,4 +1,4 @@
-// The live page's server: one page on this machine's own address, from a store that a session writes or has written.
+// The server of the live page on this machine's loopback address, for a store that a session writes or has written.
 #pragma once
 
 #include <atomic>
@@ -12,22 +12,22 @@ namespace ergotune {
 struct WatchOptions {
   /// A store, or a folder with stores.
   std::filesystem::path place;
-  std::int64_t session = 0;  ///< which one the page shows first; 0: the one worked on last
-  int port = 0;              ///< 0: any that is free
-  bool wait = false;         ///< a store that is not there yet will be
+  std::int64_t session = 0;  ///< which session the page shows first; 0: the one worked on last
+  int port = 0;              ///< 0: any free port
+  bool wait = false;         ///< wait for a store that does not exist yet
 };
 
 class WatchServer {
  public:
-  /// Listens on 127.0.0.1. Throws UserError for a place that holds no store and a port that is taken.
+  /// Listens on 127.0.0.1. Throws UserError if `place` contains no store, or if the port is in use.
   explicit WatchServer(const WatchOptions& options);
   ~WatchServer();
   WatchServer(const WatchServer&) = delete;
   WatchServer& operator=(const WatchServer&) = delete;
 
-  /// "http://127.0.0.1:PORT/?token=...": whoever has it sees the sessions, and may stop and pause them.
+  /// "http://127.0.0.1:PORT/?token=...": gives access to the sessions, including stop and pause.
   std::string url() const;
-  /// Serves until `stop` is set, or `parent` (a process; 0: none) has gone.
+  /// Serves until `stop` is set, or the process `parent` (0: none) has ended.
   void serve(const std::atomic<bool>& stop, long parent = 0);
 
  private:

@@ -1,4 +1,4 @@
-// Rounds of several kernels taken apart, and what is attributed to each of them.
+// Binds measuring parts of an iteration separately, and attribution of time and energy to kernels.
 #include "analysis/apart.hpp"
 #include "bindings.hpp"
 #include "ergotune/error.hpp"

@@ -1,5 +1,5 @@
-// Python callables in the place of kernels: everything but their launches is done by the device that they run on, so
-// that they are timed, observed and kept as any kernel is (ergotune/_callables).
+// Python callables as kernels: the device on which they run does everything except their launches, so that they are
+// timed, observed and stored like any kernel (ergotune/_callables).
 #include <fmt/format.h>
 
 #include <utility>
@@ -15,11 +15,11 @@ namespace {
 
 using Held = std::shared_ptr<py::object>;
 
-/// How a problem's source, and a binary, say that a callable stands behind them.
+/// Marks a problem's source, and a binary, as a Python callable.
 constexpr std::string_view kMark = "// Python callable\n";
 constexpr std::string_view kEntry = "python callable";
 
-/// What a callable raised, by the kind that ergotune._callables gives it. With the GIL held.
+/// Converts an exception of a callable by the kind that ergotune._callables assigns to it. Requires the GIL.
 [[noreturn]] void raise_fault(const py::error_already_set& error) {
   note_interruption(error);
   const py::object value = error.value();
@@ -44,7 +44,7 @@ auto in_python(Work work) {
   }
 }
 
-/// The configuration's values as text.
+/// The values of the configuration as text.
 std::string values_of(const CompileJob& job) {
   const py::gil_scoped_acquire gil;
   py::dict values;
@@ -97,7 +97,7 @@ class CallableKernel : public LoadedKernel {
   void bind(const LaunchGeometry&, const std::vector<KernelArgument>&) override {}
   std::unique_ptr<LoadedKernel> another() override { return std::make_unique<CallableKernel>(kernel_); }
 
-  /// Which queue its launches go to: "queue", the one that it was given; "legacy", CUDA's default one; "any".
+  /// The queue to which its launches go: "queue", the one that it was given; "legacy", CUDA's default stream; "any".
   const std::string& order() const { return order_; }
   void launch(std::size_t count) {
     in_python([&] { kernel_->attr("launch")(count); });
@@ -123,7 +123,7 @@ class CallableDevice : public Device {
   }
   std::unique_ptr<LoadedKernel> load(const Binary& binary) override {
     if (binary.entry != kEntry) return device_->load(binary);
-    device_->synchronise();  // what the callable prepares may go to another queue
+    device_->synchronise();  // the callable may use another queue for its preparation
     auto kernel = in_python([&] { return keep(session_->attr("prepare")(binary.bytes)); });
     auto loaded = std::make_unique<CallableKernel>(std::move(kernel));
     if (loaded->order() != "queue") device_->settle();
@@ -148,7 +148,7 @@ class CallableDevice : public Device {
         work();
       } catch (const DeviceError&) {
         throw;
-      } catch (const std::exception& error) {  // whatever it does that cannot be recorded, it may do otherwise
+      } catch (const std::exception& error) {  // what cannot be recorded as a graph may still run without one
         throw DeviceError(DeviceFault::launch, error.what());
       }
     });
@@ -217,7 +217,7 @@ class CallableDevice : public Device {
   bool capturable_ = false, recording_ = false;
 };
 
-/// `hook` has open_device(id, is_cpu, queue) and open_compiler(id), which give a session or None.
+/// `hook`: has open_device(id, is_cpu, queue) and open_compiler(id), which return a session or None.
 void set_device_hook(const py::object& hook) {
   if (hook.is_none()) return decorate_devices({});
   const Held held = keep(hook);

@@ -1,4 +1,4 @@
-// Energy of regions of code.
+// Binds measuring the energy of regions of code.
 #include <nlohmann/json.hpp>
 
 #include "bindings.hpp"

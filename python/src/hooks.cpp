@@ -13,11 +13,11 @@ std::atomic<bool> interrupted{false};
 
 namespace {
 
-PyObject* interruption = nullptr;  // with the GIL held; the exception that a callable raised to end everything
+PyObject* interruption = nullptr;  // the exception with which a callable ended the session; access requires the GIL
 
 }  // namespace
 
-/// What ends the program is no failure of one configuration.
+/// An exception that ends the program is not a failure of one configuration.
 void note_interruption(const py::error_already_set& error) {
   if (!error.matches(PyExc_KeyboardInterrupt) && !error.matches(PyExc_SystemExit)) return;
   if (!interruption) interruption = error.value().inc_ref().ptr();
@@ -26,7 +26,8 @@ void note_interruption(const py::error_already_set& error) {
 
 namespace {
 
-/// A Python observer. Kernel Tuner's get_results() and ours are the same: a dict of numbers or lists of readings.
+/// A Python observer. get_results() is the same in Kernel Tuner's observers and ours: a dict of numbers or lists of
+/// readings.
 class PythonObserver : public Observer {
  public:
   explicit PythonObserver(py::object object)
@@ -68,7 +69,7 @@ class PythonObserver : public Observer {
         q.n = static_cast<std::int64_t>(statistics.count());
         q.degrees = static_cast<double>(q.n - 1);
       } else if (py::isinstance<py::str>(value) || !(PyNumber_Check(value.ptr()))) {
-        continue;  // words and tables are the observer's own affair: quantities are numbers
+        continue;  // quantities are numbers; ignore texts and tables
       } else {
         q.value = to_value(value).as_real();
       }
@@ -92,7 +93,7 @@ class PythonObserver : public Observer {
   ObserverPhase phase_ = ObserverPhase::repetitions;
 };
 
-/// In the type, shape and order of the array that was given (seen_as_words() of problem_bindings.cpp).
+/// An array with the type, shape and order of the given argument (seen_as_text() in problem_bindings.cpp).
 py::array array_of(const Argument& argument, std::span<const std::byte> bytes) {
   std::istringstream words(argument.seen_as.empty() ? to_string(argument.type) : argument.seen_as);
   std::string type, order;

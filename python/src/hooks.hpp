@@ -1,4 +1,4 @@
-// Python callables in the places of C++ ones.
+// Wraps Python callables as C++ hooks.
 #pragma once
 
 #include <atomic>
@@ -10,19 +10,21 @@
 
 namespace ergotune::python {
 
-/// An object with the hooks of ergotune.Observer (or of Kernel Tuner's observers).
+/// Wraps an object with the methods of ergotune.Observer (or of Kernel Tuner's observers).
 std::shared_ptr<Observer> python_observer(const py::object& object);
-/// verify(actual, expected): dicts of arrays by argument name; expected is empty where there is no reference.
+/// Wraps verify(actual, expected), which receives dicts of arrays by argument name; `expected` is empty if there is no
+/// reference.
 Verifier python_verifier(const py::function& function);
-/// metrics(configuration, measurement): a dict of further metrics.
+/// Wraps metrics(configuration, measurement), which returns a dict of further metrics.
 std::function<void(Measurement&, const Configuration&)> python_metrics(const py::object& function,
                                                                        std::vector<Parameter> parameters);
 
-/// Set by Ctrl-C, and by a callable that raises KeyboardInterrupt or SystemExit: sessions end with what they have.
+/// Set by Ctrl-C, and by a callable that raises KeyboardInterrupt or SystemExit: sessions then end with their results
+/// so far.
 extern std::atomic<bool> interrupted;
-/// Notes it where a callable raised one of these.
+/// Sets `interrupted` and stores the exception if a callable raised one of these.
 void note_interruption(const py::error_already_set& error);
-/// Raises what a callable of this session raised to end it; nothing otherwise. With the GIL held.
+/// Raises the stored exception of a callable; returns if there is none. Requires the GIL.
 void raise_interruption();
 
 }  // namespace ergotune::python

@@ -1,4 +1,4 @@
-// The extension module ergotune._core.
+// Defines the extension module ergotune._core.
 #include <string>
 
 #include "base/extensions.hpp"
@@ -8,8 +8,8 @@
 
 namespace {
 
-/// NumPy 2 lays its element types out otherwise, which pybind11 knows since 2.12: before, every array would have
-/// elements of 0 bytes.
+/// NumPy 2 has another layout of element types, which pybind11 supports since 2.12; with an older pybind11, all arrays
+/// would have elements of 0 bytes.
 void refuse_a_numpy_that_is_too_new() {
   namespace py = pybind11;
   if (PYBIND11_VERSION_HEX >= 0x020C0000) return;
@@ -28,7 +28,7 @@ PYBIND11_MODULE(_core, module) {
   register_extensions();
   module.doc() = "The native half of ergotune. Units are SI: s, J, W, Hz.";
   namespace py = pybind11;
-  // In the place of pybind11's own words, which are for those who write bindings.
+  // Replaces pybind11's own messages, which address authors of bindings.
   py::register_exception_translator([](std::exception_ptr failure) {
     try {
       if (failure) std::rethrow_exception(failure);

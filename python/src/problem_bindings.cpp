@@ -1,4 +1,4 @@
-// Problems, from files or made in Python.
+// Binds problems, loaded from files or made in Python.
 #include <algorithm>
 #include <cstring>
 
@@ -19,8 +19,7 @@ Expression expression(py::handle object) {
   return Expression::constant(to_value(object));
 }
 
-/// NumPy's own names; a byte order that is not this machine's is part of the type there, and is turned by
-/// in_memory_order().
+/// The element type for NumPy's name. A foreign byte order is part of that name; in_memory_order() converts it.
 ElementType element_type_of(const std::string& name) {
   if (const auto type = element_type(name)) return *type;
   throw UserError("arrays of " + name +
@@ -28,7 +27,7 @@ ElementType element_type_of(const std::string& name) {
                   "complex64, complex128, bool");
 }
 
-/// What kernels have in the place of a type that they do not have: (its elements, how many of them make one).
+/// The replacement for a type that kernels do not have: its element type, and the number of elements per value.
 std::pair<std::string, std::int64_t> elements_of(const std::string& name) {
   if (name == "complex64") return {"float32", 2};
   if (name == "complex128") return {"float64", 2};
@@ -42,7 +41,8 @@ std::shared_ptr<const std::vector<std::uint8_t>> bytes_of(const py::array& array
   return std::make_shared<const std::vector<std::uint8_t>>(first, first + dense.nbytes());
 }
 
-/// How verification gets an argument back (hooks.cpp reads it): "float32 C 3 4"; empty for what its type says alone.
+/// Describes how verification receives an argument (parsed in hooks.cpp): "float32 C 3 4"; empty if its type is
+/// sufficient.
 std::string seen_as_text(const std::string& type, const std::vector<std::int64_t>& shape, bool in_c_order) {
   if (shape.size() < 2) return element_type(type) ? "" : type;
   std::string message = type + (in_c_order ? " C" : " F");
@@ -109,7 +109,8 @@ std::vector<Expression> expressions(const py::handle& list) {
   return out;
 }
 
-/// A Python callable that takes the parameters as a dict; `by_name`: those in `names`, each as an argument.
+/// Wraps a Python callable that takes the parameters as a dict, or with `by_name` those in `names` as separate
+/// arguments.
 std::function<py::object(const Scope&)> scoped_callable(const py::function& function,
                                                         const std::vector<std::string>& names, bool by_name = false) {
   const auto held = keep(function);
@@ -121,7 +122,7 @@ std::function<py::object(const Scope&)> scoped_callable(const py::function& func
   };
 }
 
-/// Whether every argument of a function is the name of a parameter; then `names` becomes those.
+/// Whether all arguments of a function are names of parameters; if so, sets `names` to them.
 bool takes_by_name(const py::function& function, std::vector<std::string>& names) {
   const py::object code = py::getattr(function, "__code__", py::none());
   if (code.is_none()) return false;
@@ -141,7 +142,7 @@ std::string class_name(RestrictionClass c) {
                                                : "performance";
 }
 
-/// A restriction from an expression, or from a callable of the parameters so far.
+/// A restriction from an expression, or from a callable of the parameters defined so far.
 Restriction restriction_from(const Problem& problem, const py::object& condition, const std::string& name,
                              const std::string& kind) {
   Restriction restriction;
@@ -172,7 +173,7 @@ Restriction restriction_from(const Problem& problem, const py::object& condition
   return restriction;
 }
 
-/// Throws TypeError for a problem with functions, which no document holds.
+/// Throws TypeError for a problem with Python functions, which a document cannot contain.
 void refuse_functions(const Problem& problem, const char* what) {
   for (const auto& restriction : problem.restrictions)
     if (restriction.function)
@@ -203,7 +204,7 @@ ProblemFile problem_from(const py::dict& document) {
 
 using ProblemClass = py::class_<ProblemFile>;
 
-/// What runs: source, options, launch geometry.
+/// Binds source, options and launch geometry.
 void bind_kernel(ProblemClass& problem) {
   problem
       .def(
@@ -237,7 +238,7 @@ void bind_kernel(ProblemClass& problem) {
           py::arg("options"), py::arg("language") = "");
 }
 
-/// What it is called with.
+/// Binds the kernel's arguments.
 void bind_arguments(ProblemClass& problem) {
   problem
       .def(
@@ -285,7 +286,7 @@ constexpr const char* kAddParameter =
     "Parameters\n----------\nname : str\n    Letters, digits and _.\nvalues : iterable of bool, int, float or str\n"
     "    Each once.\ndefault : value or None\n    What tuning is compared with; None: the first value.";
 
-/// What is tuned, and what a configuration must meet.
+/// Binds parameters and restrictions.
 void bind_parameters(ProblemClass& problem) {
   problem
       .def(
@@ -338,7 +339,7 @@ void bind_parameters(ProblemClass& problem) {
           "those declared so far.");
 }
 
-/// What is wanted, and how outputs are checked.
+/// Binds the objective, metrics and verification.
 void bind_goal(ProblemClass& problem) {
   problem
       .def(

@@ -1,4 +1,4 @@
-// The table of quantities.
+// Binds the table of quantities.
 #include "bindings.hpp"
 #include "problem/tables/quantity.hpp"
 

@@ -1,4 +1,4 @@
-// Rows of results as Kernel Tuner has them, dicts by the ten thousand: what is done to each of them in a simulation.
+// Operations on Kernel Tuner's result rows, which are dicts; called for tens of thousands of rows in a simulation.
 #include <cmath>
 
 #include "bindings.hpp"
@@ -6,14 +6,14 @@
 namespace ergotune::python {
 namespace {
 
-/// Borrowed; null where the row has none. Raises what comparing keys raises.
+/// Returns a borrowed reference; null if the row lacks the key. Raises whatever comparing keys raises.
 PyObject* find(PyObject* row, const py::str& key) {
   PyObject* found = PyDict_GetItemWithError(row, key.ptr());
   if (!found && PyErr_Occurred()) throw py::error_already_set();
   return found;
 }
 
-/// A number of Python's own; nullopt for anything else.
+/// The value of a Python float or int; nullopt for any other object.
 std::optional<double> number(PyObject* object) {
   if (!object || !(PyFloat_Check(object) || PyLong_Check(object))) return std::nullopt;
   const double value = PyFloat_AsDouble(object);

@@ -1,4 +1,4 @@
-// Strategies through ask and tell, and a user's own written in Python.
+// Binds strategies through ask and tell, and strategies written in Python.
 #include <chrono>
 #include <limits>
 
@@ -9,7 +9,7 @@
 namespace ergotune::python {
 namespace {
 
-/// A Python object with ask(count) -> [index] and tell(index, values, ok), as a strategy.
+/// A strategy implemented by a Python object with ask(count) -> [index] and tell(index, values, ok).
 class PythonStrategy : public Strategy {
  public:
   PythonStrategy(std::string name, py::object object, std::uint64_t space_size)
@@ -44,19 +44,19 @@ class PythonStrategy : public Strategy {
   std::uint64_t space_size_;
 };
 
-/// The spaces that this module's sessions search, so that a strategy in Python holds what it was given.
-std::map<const SearchSpace*, std::weak_ptr<const SearchSpace>> known_spaces;  // used with the GIL held
+/// The spaces that this module's sessions search, so that a Python strategy receives the space object of its session.
+std::map<const SearchSpace*, std::weak_ptr<const SearchSpace>> known_spaces;  // access requires the GIL
 
 py::object held_space(const SearchSpace* space) {
   if (const auto found = known_spaces.find(space); found != known_spaces.end())
     if (auto shared = found->second.lock()) return py::cast(std::const_pointer_cast<SearchSpace>(shared));
-  // a part of a space (a plan's stage): the strategy gets one of its own
+  // a part of a space (a plan's stage): the strategy gets a new space object
   std::vector<Configuration> list;
   for (std::uint64_t i = 0; i < space->size(); ++i) list.push_back(space->configuration(i));
   return py::cast(std::make_shared<SearchSpace>(SearchSpace::from_configurations(space->parameters(), list)));
 }
 
-/// Keeps the space alive that its strategy points into.
+/// A strategy and the space to which it refers.
 struct HeldStrategy {
   std::shared_ptr<SearchSpace> space;
   std::unique_ptr<Strategy> strategy;
@@ -65,7 +65,7 @@ struct HeldStrategy {
 
 using Seconds = std::chrono::duration<double>;
 
-/// A number, or several.
+/// Accepts a number, or several.
 std::vector<double> numbers_of(const py::object& given) {
   try {
     if (PyNumber_Check(given.ptr()) && !py::isinstance<py::sequence>(given) && !py::isinstance<py::array>(given))
@@ -77,7 +77,8 @@ std::vector<double> numbers_of(const py::object& given) {
   }
 }
 
-/// What a callable gave for a configuration: a number or several, False where it failed; nullopt (None) ends the run.
+/// The outcome that a callable returned for a configuration: a number or several, False for a failure; nullopt (None)
+/// ends the run.
 std::optional<Outcome> outcome_of(const py::object& given, std::size_t objectives) {
   if (given.is_none()) return std::nullopt;
   Outcome outcome;
@@ -89,7 +90,8 @@ std::optional<Outcome> outcome_of(const py::object& given, std::size_t objective
   return outcome;
 }
 
-/// What `known` says of a configuration, (value, row), whose row goes to `rows`; nullopt for what it does not know.
+/// Looks up a configuration in `known`, which holds (value, row), and appends the row to `rows`; nullopt if it is
+/// unknown.
 std::optional<Outcome> known_outcome(const py::object& known, const py::tuple& configuration, const py::object& rows) {
   if (known.is_none()) return std::nullopt;
   PyObject* pair = PyDict_GetItemWithError(known.ptr(), configuration.ptr());
@@ -103,8 +105,8 @@ std::optional<Outcome> known_outcome(const py::object& known, const py::tuple& c
   return outcome;
 }
 
-/// Asks and tells until `evaluations` are done or either side ends it; gives the strategy's own time (s). Values of
-/// parameters become Python's once: this is what simulation spends its time on.
+/// Runs a strategy until `evaluations` are done or either side ends it; returns the strategy's own time (s). Parameter
+/// values are converted to Python once, since the conversion dominates the time of a simulation.
 double run_strategy(HeldStrategy& held, const py::function& evaluate, std::uint64_t evaluations,
                     const py::object& known, const py::object& rows) {
   if (!known.is_none() && (!PyDict_Check(known.ptr()) || !PyList_Check(rows.ptr()) || held.objectives != 1))
@@ -139,7 +141,7 @@ double run_strategy(HeldStrategy& held, const py::function& evaluate, std::uint6
   return spent.count();
 }
 
-/// Strategies written in Python.
+/// Binds registration of strategies written in Python.
 void bind_own_strategies(py::module_& module) {
   module.def(
       "register_strategy",

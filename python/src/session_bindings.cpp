@@ -1,5 +1,5 @@
-// Tuning from Python, by the same path as the command: target, store, ledger, session. Callables make it measure in
-// this process.
+// Binds tuning by the same path as the command: target, store, ledger, session. With Python callables, everything is
+// measured in this process.
 #include <atomic>
 #include <csignal>
 #include <nlohmann/json.hpp>
@@ -43,7 +43,7 @@ T setting(const py::dict& settings, const char* name, T otherwise) {
   return otherwise;
 }
 
-/// Kernel Tuner's implied restriction: the product of the block sizes is at most what the device takes.
+/// Adds Kernel Tuner's implied restriction: the product of the block sizes must not exceed the device's maximum.
 void restrict_block_size(Problem& problem, const std::vector<std::string>& names, std::int64_t most) {
   std::string product;
   for (const auto& name : names)
@@ -65,7 +65,7 @@ GivenValue given_by(const py::handle& object) {
   return values;
 }
 
-/// Observers requested by name; the objects among them are for open_evaluator.
+/// Adds observers requested by name to the problem; returns the observer objects.
 py::list take_named(const py::list& observers, Problem& problem) {
   py::list objects;
   for (const auto& observer : observers) {
@@ -100,7 +100,7 @@ SetupOptions setup_of(const ProblemFile& problem, const py::dict& settings, cons
   take(settings, "energy", options.energy);
   take(settings, "metric_names", options.further_metrics);
   for (const auto& r : problem.restrictions)
-    if (r.function) options.space_threads = 1;  // the GIL lets one thread in at a time anyway
+    if (r.function) options.space_threads = 1;  // the GIL allows one thread at a time anyway
   const auto names = setting<std::vector<std::string>>(settings, "max_threads_restriction", {});
   if (!names.empty()) {
     options.adapt = [names](Problem& changed, const Constants& properties) {
@@ -133,7 +133,7 @@ std::function<void(const SessionProgress&)> python_progress(const py::object& pr
   };
 }
 
-/// Each new result, failures among it, as it comes: taken(configuration, measurement).
+/// Extends `progress` to call taken(configuration, measurement) for each new result, failures included.
 std::function<void(const SessionProgress&)> and_taken(std::function<void(const SessionProgress&)> progress,
                                                       const py::object& taken, const PreparedSession& prepared) {
   if (taken.is_none()) return progress;
@@ -149,7 +149,7 @@ std::function<void(const SessionProgress&)> and_taken(std::function<void(const S
 
 // -- results ------------------------------------------------------------------------------------------------------
 
-/// Ctrl-C ends the session cleanly; Python's own handler is back after the last of the sessions that overlap in
+/// Lets Ctrl-C end the session cleanly. Python's handler is restored after the last of the sessions that overlap in
 /// threads.
 class InterruptGuard {
  public:
@@ -167,11 +167,11 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
  private:
-  static inline int running_ = 0;  // made and destroyed with the GIL held
+  static inline int running_ = 0;  // changed with the GIL held
   static inline struct sigaction before_ {};
 };
 
-/// Ctrl-C before there is a session (no node has come yet, a model is being fitted) is Python's own exception.
+/// Before the session begins (while waiting for nodes, or fitting a model), Ctrl-C raises Python's own exception.
 PreparedSession prepare(Problem problem, const SetupOptions& setup) {
   try {
     const py::gil_scoped_release released;
@@ -184,7 +184,7 @@ PreparedSession prepare(Problem problem, const SetupOptions& setup) {
   }
 }
 
-/// The document of `ergotune tune --json`, and every row that the session knows.
+/// The document of `ergotune tune --json`, with all rows that the session knows.
 py::dict result_dict(const PreparedSession& prepared, const TunedSession& tuned) {
   py::dict out = from_json(result_document(tuned));
   const ResultSet& results = tuned.ranked.results;
@@ -202,7 +202,7 @@ py::dict result_dict(const PreparedSession& prepared, const TunedSession& tuned)
   return out;
 }
 
-/// Clocks that a session could not put back are a warning of Python's, once the session has ended.
+/// Issues a Python warning for clocks that a session could not restore, after the session has ended.
 struct RestoreWarning {
   ~RestoreWarning() {
     for (const RestoreReport& report : take_failed_restores())
@@ -212,7 +212,7 @@ struct RestoreWarning {
 
 py::dict tune(ProblemFile problem, const py::dict& settings, const py::object& verify, const py::list& observers,
               const py::object& metrics, const py::object& progress, const py::object& taken) {
-  const RestoreWarning put_back;  // ends after the session
+  const RestoreWarning put_back;  // destroyed after the session
   adapt_problem(problem, settings);
   const py::list objects = take_named(observers, problem);
   SetupOptions setup = setup_of(problem, settings, verify, objects);
@@ -241,7 +241,7 @@ py::dict tune(ProblemFile problem, const py::dict& settings, const py::object& v
 }
 
 py::dict run_plans(ProblemFile problem, const py::dict& settings, std::string plans, const py::object& progress) {
-  const RestoreWarning put_back;  // ends after the session
+  const RestoreWarning put_back;  // destroyed after the session
   adapt_problem(problem, settings);
   if (plans.empty()) plans = problem.run.plan.empty() ? "all" : problem.run.plan;
   SetupOptions setup = setup_of(problem, settings, py::none(), py::list());
@@ -285,7 +285,7 @@ py::list sample_power(const std::string& control, const std::string& sensor, std
   return samples;
 }
 
-/// What takes its time reports it as notes do.
+/// Wraps the callable that receives messages of lengthy steps.
 std::function<void(const std::string&)> python_tell(const py::object& tell) {
   if (tell.is_none()) return {};
   return [held = keep(tell)](const std::string& line) {
@@ -294,7 +294,8 @@ std::function<void(const std::string&)> python_tell(const py::object& tell) {
   };
 }
 
-/// The document of `ergotune model --json`: of the recorded samples of `from`, else of a sweep on the device.
+/// The document of `ergotune model --json`: from the recorded samples in `from`, or from a sweep on the device if it is
+/// empty.
 py::object model(const std::string& from, const py::dict& settings, double share, const std::string& figure,
                  const py::object& tell) {
   const RestoreWarning put_back;
@@ -409,7 +410,7 @@ void adapt_problem(ProblemFile& problem, const py::dict& given) {
   check_settings(problem.run);
   check_problem(problem);
   if (!problem.run.objective.empty()) problem.objective = {.text = problem.run.objective};
-  // Kernel Tuner's word for exactly so many samples.
+  // Kernel Tuner's option for an exact number of samples.
   if (const int iterations = setting<int>(given, "iterations", 0); iterations > 0)
     problem.run.min_repeats = problem.run.max_repeats = iterations;
 }

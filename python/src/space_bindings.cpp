@@ -1,4 +1,4 @@
-// Search spaces as sequences of configurations.
+// Binds search spaces as sequences of configurations.
 #include "bindings.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
@@ -28,7 +28,7 @@ std::shared_ptr<SearchSpace> build(const ProblemFile& problem, const py::dict& c
   for (const auto& [name, value] : to_constants(constants)) all[name] = value;
   SpaceOptions options;
   options.materialise_limit = materialise_limit;
-  // a callable restriction takes the GIL itself; several building threads would only wait for it
+  // a callable restriction acquires the GIL; several threads would only wait for it
   for (const auto& r : problem.restrictions)
     if (r.function) options.threads = 1;
   py::gil_scoped_release released;
@@ -48,7 +48,7 @@ py::list effects_of(const SearchSpace& space) {
   return effects;
 }
 
-/// Names with values, and every configuration: a space of callables is one of values when it arrives elsewhere.
+/// Pickles names with values, and all configurations: restrictions that are callables are not transferred.
 py::tuple pickled(const SearchSpace& space) {
   py::list parameters, configurations;
   for (const auto& parameter : space.parameters()) {
@@ -89,7 +89,7 @@ py::array positions(const SearchSpace& space) {
 
 using SpaceClass = py::class_<SearchSpace, std::shared_ptr<SearchSpace>>;
 
-/// A sequence of configurations.
+/// Binds the sequence interface.
 void bind_sequence(SpaceClass& space) {
   space.def("__len__", &SearchSpace::size)
       .def("__getitem__", [](const SearchSpace& s,
@@ -109,7 +109,7 @@ void bind_sequence(SpaceClass& space) {
              try {
                return s.index_of(to_configuration(s.parameters(), configuration)).has_value();
              } catch (const UserError&) {
-               return false;  // it has too few values
+               return false;  // the tuple has too few values
              }
            })
       .def(
@@ -122,7 +122,7 @@ void bind_sequence(SpaceClass& space) {
            "An array of shape (size, parameters): where each value stands in values(name). A row per configuration.");
 }
 
-/// What strategies ask of it.
+/// Binds the operations that strategies use.
 void bind_moves(SpaceClass& space) {
   space
       .def(

@@ -1,4 +1,4 @@
-// Recorded results as NumPy columns.
+// Binds recorded results as NumPy columns.
 #include <nlohmann/json.hpp>
 
 #include "api/diagnosis.hpp"

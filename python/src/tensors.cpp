@@ -9,7 +9,7 @@
 namespace ergotune::python {
 namespace {
 
-/// DLPack's structures (dlpack.h, version 0.8): a binary interface that every array library has.
+/// The structures of DLPack (dlpack.h, version 0.8), a binary interface of array libraries.
 struct DLDevice {
   std::int32_t type, id;
 };
@@ -38,8 +38,8 @@ enum DLDeviceType : std::int32_t { kDLCUDA = 2, kDLCUDAHost = 3, kDLROCM = 10, k
       "cupy.ascontiguousarray(tensor)");
 }
 
-/// Whether elements lie without gaps, the last index fastest; `strides` in units of `unit`. Extents of one element have
-/// any.
+/// Whether elements have no gaps and the last index varies fastest; `strides` in multiples of `unit`. Strides of
+/// dimensions with one element are ignored.
 bool is_dense(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& strides, std::int64_t unit) {
   std::int64_t expected = unit;
   for (std::size_t i = shape.size(); i-- > 0;) {
@@ -49,7 +49,7 @@ bool is_dense(const std::vector<std::int64_t>& shape, const std::vector<std::int
   return true;
 }
 
-/// "C", or "F" where the first index runs fastest. Throws for a tensor with gaps.
+/// "C", or "F" if the first index varies fastest. Throws for a tensor with gaps.
 std::string order_of(std::vector<std::int64_t> shape, std::vector<std::int64_t> strides, std::int64_t unit) {
   if (is_dense(shape, strides, unit)) return "C";
   std::reverse(shape.begin(), shape.end());
@@ -102,7 +102,7 @@ DeviceTensor from_dlpack(const py::object& object) {
   tensor.count = product(shape);
   tensor.shape = shape;
   if (given.strides) tensor.order = order_of(shape, {given.strides, given.strides + given.dimensions}, 1);
-  tensor.owner = keep(py::make_tuple(object, capsule));  // the capsule, never consumed, frees what it manages
+  tensor.owner = keep(py::make_tuple(object, capsule));  // the capsule, which is not consumed, frees the tensor
   return tensor;
 }
 
@@ -110,7 +110,7 @@ std::int32_t dlpack_device(const py::object& object) {
   return object.attr("__dlpack_device__")().cast<py::tuple>()[0].cast<std::int32_t>();
 }
 
-/// PyTorch's tensors that take part in differentiation give their memory only without that.
+/// PyTorch's tensors with gradients give access to their memory only after detach().
 py::object without_gradient(const py::object& object) {
   return py::hasattr(object, "requires_grad") && object.attr("requires_grad").cast<bool>() ? object.attr("detach")()
                                                                                            : object;
@@ -176,7 +176,7 @@ std::shared_ptr<const ForeignMemory> foreign_memory(const DeviceTensor& tensor, 
 
 namespace {
 
-/// What a kernel left, into the tensor that it was given.
+/// Copies contents that a kernel has written into the original tensor.
 void fill_tensor(const py::object& object, const py::array& contents) {
   const auto tensor = device_tensor(object);
   if (!tensor) throw py::type_error("not a tensor on a GPU");

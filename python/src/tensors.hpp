@@ -1,4 +1,4 @@
-// Arrays of other libraries as kernel arguments, by __cuda_array_interface__ (version 3) and DLPack.
+// Accepts arrays of other libraries as kernel arguments, through __cuda_array_interface__ (version 3) and DLPack.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,29 @@
 
 namespace ergotune::python {
 
-/// Dense memory on a GPU that a Python object owns.
+/// Dense memory on a GPU, owned by a Python object.
 struct DeviceTensor {
   void* address = nullptr;
-  std::int64_t count = 0;  ///< of elements
+  std::int64_t count = 0;  ///< number of elements
   std::vector<std::int64_t> shape;
-  std::string order = "C";  ///< "F" where the first index runs fastest
-  std::string type;         ///< NumPy's name of its elements
+  std::string order = "C";  ///< "F" if the first index varies fastest
+  std::string type;         ///< NumPy's name of the element type
   bool read_only = false;
-  std::shared_ptr<py::object> owner;  ///< keeps the memory
+  std::shared_ptr<py::object> owner;  ///< keeps the memory alive
 };
 
-/// What is on a GPU; nullopt for anything else. Raises UserError for what is not dense or on no GPU of CUDA's.
+/// The tensor of an object in GPU memory; nullopt for any other object. Raises UserError if it is not dense or on a
+/// device that is not a CUDA GPU.
 std::optional<DeviceTensor> device_tensor(const py::object& object);
-/// What is in the host's memory as a NumPy array of the same memory. Raises TypeError for what is no array.
+/// A NumPy array that shares the memory of an object in host memory. Raises TypeError if the object is not an array.
 py::array host_array(const py::object& object);
 
-/// An array's elements in the order in which they lie in memory, in one dimension, in this machine's byte order. Throws
-/// UserError for one of several dimensions with gaps or permuted axes: the order of its elements is not known.
+/// The elements of an array in the order of their memory, with one dimension and this machine's byte order. Throws
+/// UserError for an array of several dimensions with gaps or permuted axes, since the order of its elements is
+/// ambiguous.
 py::array in_memory_order(const py::array& array);
 
-/// Kernels use it where it is; its contents before each run are what it holds when the run begins.
+/// Lets kernels use a tensor in place. Before each run, its contents are those that it has when the measurement begins.
 std::shared_ptr<const ForeignMemory> foreign_memory(const DeviceTensor& tensor, std::size_t bytes);
 
 void bind_tensors(py::module_& module);

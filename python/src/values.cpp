@@ -72,7 +72,7 @@ Configuration to_configuration(const std::vector<Parameter>& parameters, py::han
   return configuration;
 }
 
-/// Messages of compilers and programs may hold any bytes.
+/// Decodes messages of compilers and programs, which may contain any bytes.
 static py::str decoded(const std::string& text) {
   PyObject* str = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
   if (!str) throw py::error_already_set();
@@ -130,8 +130,8 @@ py::dict to_dict(const Measurement& m) {
 
 std::shared_ptr<py::object> keep(py::object object) {
   return {new py::object(std::move(object)), [](py::object* held) {
-            // registered strategies live in a static list, which goes after the interpreter: then there is nothing to
-            // release
+            // Registered strategies are in a static list that may outlive the interpreter: then there is nothing to
+            // release.
             if (!Py_IsInitialized()) return;
             py::gil_scoped_acquire gil;
             delete held;

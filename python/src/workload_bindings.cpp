@@ -1,5 +1,5 @@
-// Several kernels in Python: kernels with names, the steps of a round, rounds that an application runs itself, and what
-// is set on the device meanwhile.
+// Binds problems with several kernels: named kernels, the steps of an iteration, online tuning of iterations that an
+// application runs, and execution parameters.
 #include "bindings.hpp"
 #include "ergotune/error.hpp"
 #include "problem/document/problem_document.hpp"
@@ -25,7 +25,7 @@ void use_buffer(ProblemFile& problem, const std::string& name, const std::string
   throw UserError("no kernel before has a buffer \"" + name + "\"" + suggestion(name, known));
 }
 
-/// What the last kernel's first launch is held against.
+/// Sets the reference with which the outputs of the last kernel's first launch are compared.
 void verify_kernel(ProblemFile& problem, const std::string& function, const std::string& source,
                    const std::string& language, double absolute, double relative, bool per_configuration,
                    const std::vector<std::string>& options) {

@@ -26,7 +26,7 @@ Kernels kernels_in(const Step& step) {
   return kernels;
 }
 
-/// Puts kernels that share a branch under one number.
+/// Assigns kernels that share a branch to one part.
 void join_branches(const std::vector<Step>& steps, std::vector<std::size_t>& part_of,
                    std::map<Kernels, std::string>& names) {
   for (const Step& step : steps) {
@@ -140,18 +140,20 @@ constexpr std::size_t kMostPlayers = 20;
 
 double factorial(int n) { return n < 2 ? 1 : n * factorial(n - 1); }
 
-/// How often a coalition counts for a player, with its sign.
+/// The weight of a coalition's value in a player's share.
 double weight(AttributionMethod method, int players, std::size_t player, Coalition coalition) {
   const bool inside = coalition >> player & 1;
   const int size = std::popcount(coalition);
-  if (method == AttributionMethod::marginal) return inside ? 1 : -1;  // only the whole, and all but the player
+  if (method == AttributionMethod::marginal)
+    return inside ? 1 : -1;  // only the whole, and the whole without the
+                             // player
   return inside ? factorial(size - 1) * factorial(players - size) / factorial(players)
                 : -factorial(size) * factorial(players - size - 1) / factorial(players);
 }
 
 Coalition all_of(std::size_t players) { return (Coalition{1} << players) - 1; }
 
-/// The coalitions that a player's share consists of; the empty one has 0.
+/// The coalitions that contribute to a player's share; the empty one has value 0.
 std::vector<Coalition> coalitions_of_player(AttributionMethod method, std::size_t players, std::size_t player) {
   const Coalition all = all_of(players);
   if (method == AttributionMethod::marginal) return {all, all & ~(Coalition{1} << player)};

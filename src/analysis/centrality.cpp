@@ -28,11 +28,10 @@ Centrality proportion_of_centrality(const SearchSpace& space, std::span<const do
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return fitness[a] > fitness[b]; });
   result.optimum = fitness[order.back()];
 
-  // Edges lead to strictly better neighbours only, so the graph has no cycles. With begin-anew the PageRank x
-  // obeys
+  // Edges lead to strictly better neighbours only, so the graph has no cycles. With restarts, the PageRank x satisfies
   //   x_i = s + d * sum over j -> i of x_j / out_j,
-  // where s (teleport and walks that ended) is the same for every node: x is proportional to the solution for
-  // s = 1, which one pass from the worst to the best gives exactly.
+  // where s (teleport and walks that ended) is equal for all nodes: x is proportional to the solution for s = 1, which
+  // a single pass from the worst to the best node computes exactly.
   std::vector<ConfigurationIndex> neighbours, better;
   std::vector<ConfigurationIndex> minima;
   for (const ConfigurationIndex i : order) result.rank[i] = 1.0;

@@ -32,11 +32,11 @@ std::vector<double> ranks(const std::vector<double>& values) {
   return result;
 }
 
-/// What worked in one session, best first.
+/// The usable rows of one session, best first.
 struct Judged {
   std::vector<std::size_t> order;  ///< rows
-  std::vector<double> values;      ///< by place
-  std::vector<std::string> keys;   ///< by place
+  std::vector<double> values;      ///< by rank
+  std::vector<std::string> keys;   ///< by rank
   std::unordered_map<std::string, std::size_t> place_of;
 };
 
@@ -87,7 +87,9 @@ Judged judge(const ComparedSession& session, const std::vector<std::string>& nam
     for (std::size_t i = 0; i < at.size(); ++i)
       key += fmt::format("{}{}={}", i ? ", " : "", names[i],
                          recording.parameters[at[i]].values[position[at[i]]].to_string());
-    if (!judged.place_of.emplace(key, judged.order.size()).second) continue;  // the better of two
+    if (!judged.place_of.emplace(key, judged.order.size()).second)
+      continue;  // the better one of two equal
+                 // configurations
     judged.order.push_back(ranked.position);
     judged.values.push_back(*ranked.value);
     judged.keys.push_back(std::move(key));
@@ -100,7 +102,7 @@ struct Loss {
   double error = 0;
 };
 
-/// Of using the best of `from` in `to`.
+/// The loss from using the best of `from` in `to`.
 Loss loss(const Judged& from, const ComparedSession& session, const Judged& to) {
   if (from.keys.empty() || to.keys.empty()) return {};
   const auto found = to.place_of.find(from.keys.front());

@@ -15,20 +15,20 @@ namespace ergotune {
 namespace {
 
 constexpr std::size_t kFewest = 8;
-/// Multiplications that all replicates together may take: about a second.
+/// Number of multiplications allowed for all replicates together: about a second.
 constexpr double kMostWork = 4e8;
 constexpr double kSignificant = 0.05;
 enum Target { kSpeed, kEfficiency, kProduct, kTargets };
 
-/// What is correlated: values at positions of Tradeoff::points, NaN where there is none.
+/// A variable to correlate: values by position in Tradeoff::points; NaN: none.
 struct Variable {
   std::string name;
   bool is_parameter = false;
   std::vector<double> values;
 };
 
-/// Time, energy and metrics made of them correlate with themselves. Other tools' recordings do not tell metrics and
-/// counters apart, but names do.
+/// Time, energy and metrics derived from them correlate trivially. Recordings of other tools do not distinguish metrics
+/// from counters, so names are used.
 bool follows_from_time_and_energy(const RecordedColumn& column, const Tradeoff& tradeoff) {
   const bool metric = column.is_metric && !quantity_info(column.name) && !is_chip_metric(column.name);
   return metric || column.name == "time" || column.name.starts_with("time.") || column.name == "host_time" ||
@@ -67,7 +67,7 @@ std::vector<Variable> variables_of(const Recording& recording, const Tradeoff& t
   return list;
 }
 
-/// Values scaled to mean 0 and deviation 1, so that sums of products lose no digits.
+/// Scales values to mean 0 and standard deviation 1, so that sums of products lose no precision.
 std::vector<double> normalised(std::vector<double> values) {
   std::vector<double> known;
   for (const double v : values)
@@ -77,7 +77,7 @@ std::vector<double> normalised(std::vector<double> values) {
   return values;
 }
 
-/// Correlations of a variable with several targets, each row counted `weight` times.
+/// Correlations of a variable with several targets, with a weight for each row.
 void weighted_correlations(const std::vector<double>& x, const std::vector<std::vector<double>>& targets,
                            const std::vector<double>& weight, double* r) {
   double n = 0, sx = 0, sxx = 0, sy[kTargets] = {}, syy[kTargets] = {}, sxy[kTargets] = {};
@@ -100,7 +100,7 @@ void weighted_correlations(const std::vector<double>& x, const std::vector<std::
   }
 }
 
-/// Fisher's transformation: p of a correlation that is none.
+/// p-value for no correlation, by Fisher's transformation.
 double p_of(double r, std::size_t count) {
   const double z = std::atanh(std::clamp(std::abs(r), 0.0, 1 - 1e-12)) * std::sqrt(static_cast<double>(count) - 3);
   return std::min(1.0, 2 * normal_cdf(-z));
@@ -111,7 +111,7 @@ void set_interval(Association& association, const std::vector<double>& replicate
   association.high = quantile(replicates, 0.975);
 }
 
-/// Every variable's replicates: [variable][target or shift][replicate].
+/// Bootstrap replicates: [variable][target or shift][replicate].
 using Replicates = std::vector<std::vector<std::vector<double>>>;
 
 Replicates bootstrap(const std::vector<std::vector<double>>& scaled, const std::vector<std::vector<double>>& targets,
@@ -265,7 +265,7 @@ std::vector<WeightedBest> weighted_sweep(const Tradeoff& tradeoff) {
   const auto at = [&](std::size_t i, double a) {
     return a * tradeoff.points[i].time / t0 + (1 - a) * tradeoff.points[i].energy / e0;
   };
-  // From the least energy on: the next best is the one that the present one is overtaken by first.
+  // From the least energy: the next best is the first to overtake the current one.
   std::size_t now = 0;
   for (std::size_t i = 1; i < tradeoff.points.size(); ++i) {
     const auto& [p, q] = std::pair(tradeoff.points[i], tradeoff.points[now]);

@@ -12,12 +12,12 @@ namespace {
 
 constexpr int kLabelColumn = 260, kBarColumn = 440, kAmountColumn = 150, kFirstRow = 54, kRowHeight = 26,
               kBarHeight = 15;
-constexpr std::size_t kLongestLabel = 38;  // of a label, in characters
+constexpr std::size_t kLongestLabel = 38;  // longest label, in characters
 
 std::string shortened(const std::string& label) {
   if (label.size() <= kLongestLabel) return label;
   std::size_t end = kLongestLabel - 3;
-  while (end > 0 && (static_cast<unsigned char>(label[end]) & 0xC0) == 0x80) --end;  // whole UTF-8 characters
+  while (end > 0 && (static_cast<unsigned char>(label[end]) & 0xC0) == 0x80) --end;  // cut between UTF-8 characters
   return label.substr(0, end) + "...";
 }
 

@@ -1,4 +1,4 @@
-// A picture of what restrictions prune from a search space (after Haugen, Kurzak, VISSOFT 2014).
+// Draws what restrictions remove from a search space (after Haugen, Kurzak, VISSOFT 2014).
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace ergotune {
 
-/// Stand-alone SVG with logarithmic bars: the product of all values and what is valid, then of each restriction what it
-/// removes alone, and, darker, what only it removes.
+/// Stand-alone SVG with logarithmic bars: the product of all values, the valid configurations, and for each restriction
+/// what it removes by itself and, darker, what no other restriction removes.
 std::string pruning_figure(const SearchSpace& space, const std::vector<RestrictionEffect>& effects);
 
 }  // namespace ergotune

@@ -1,5 +1,5 @@
-// Rooflines of time (Williams, Waterman, Patterson 2009) and of energy (Choi, Bedard, Fowler, Vuduc 2013), and what
-// they and the correlations say in words.
+// Rooflines of time (Williams, Waterman, Patterson 2009) and energy (Choi, Bedard, Fowler, Vuduc 2013), and an
+// explanation from them and the correlations.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-/// The first of these columns that has any number.
+/// The first of these columns that contains a number.
 const RecordedColumn* first_of(const Recording& recording, std::initializer_list<const char*> names) {
   for (const char* name : names) {
     const RecordedColumn* column = recording.column(name);
@@ -27,7 +27,7 @@ const RecordedColumn* first_of(const Recording& recording, std::initializer_list
   return nullptr;
 }
 
-/// Operations of a metric named GFLOP/s, gflops, TFLOPS and the like, per unit; 0 where it is no rate of operations.
+/// Operations per unit of a metric named GFLOP/s, gflops, TFLOPS or similar; 0 if it is not a rate of operations.
 double operations_per_unit(const std::string& name) {
   std::string plain;
   for (const char c : name) plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -42,7 +42,7 @@ double operations_per_unit(const std::string& name) {
                          : 1;
 }
 
-/// What a recording says of operations and bytes of device memory per round.
+/// Operations and bytes of device memory per iteration, as far as recorded.
 struct Counted {
   const RecordedColumn *single = nullptr, *twice = nullptr, *read = nullptr, *written = nullptr;
   double unit = 0;  ///< of the metric for speed, where operations were not counted
@@ -69,7 +69,7 @@ struct Counted {
   }
 };
 
-/// The highest rates of a recording; what it does not count does not raise them.
+/// Raises the peaks to the highest rates of a recording; rates that it lacks are not changed.
 void raise_peaks(Roofline& roofline, const Recording& recording) {
   const Tradeoff tradeoff = analyse_tradeoff(recording);
   const Counted counted(recording, tradeoff);
@@ -122,13 +122,13 @@ double value_at(const Recording& recording, const Tradeoff& tradeoff, const Infl
   return kNone;
 }
 
-/// The strongest significant ones of a kind, the strongest first.
+/// Names of the strongest significant correlations of a kind, strongest first.
 std::vector<std::string> strongest(const std::vector<Influence>& influences, Association Influence::*which,
                                    std::size_t most) {
   std::vector<const Influence*> list;
   for (const Influence& one : influences) {
     const QuantityInfo* info = one.is_parameter ? nullptr : quantity_info(one.name);
-    const bool consequence = info && info->needs_sensor();  // power and heat follow, and explain nothing
+    const bool consequence = info && info->needs_sensor();  // power and heat are consequences, not causes
     if ((one.*which).p < 0.05 && !consequence) list.push_back(&one);
   }
   std::stable_sort(list.begin(), list.end(),
@@ -152,7 +152,7 @@ std::string against_fastest(const Recording& recording, const Tradeoff& tradeoff
                  b = value_at(recording, tradeoff, one, q.most_efficient);
     const QuantityInfo* info = one.is_parameter ? nullptr : quantity_info(one.name);
     if (!std::isfinite(a) || !std::isfinite(b) || a == b || (info && info->needs_sensor())) continue;
-    // what goes with efficiency and differs weighs most
+    // differences weigh more if they correlate with efficiency
     const double relative = std::abs(b - a) / std::max(std::abs(a), std::abs(b));
     differences.emplace_back(relative * std::abs(one.efficiency.r),
                              fmt::format("{} {:.4g} instead of {:.4g}", one.name, b, a));
@@ -167,8 +167,9 @@ std::string against_fastest(const Recording& recording, const Tradeoff& tradeoff
 }  // namespace
 
 double Roofline::roof(double intensity) const { return std::min(peak_rate, intensity * peak_bandwidth); }
-/// Energy of an operation and of a byte add up: 1 / (1 / per_joule + 1 / (intensity * bytes_per_joule)) would be their
-/// arch; the peaks were measured with all of the GPU's power in them, so that the roof is the lower of the two.
+/// Energies of operations and bytes add up, which would give the arch 1 / (1 / per_joule + 1 / (intensity *
+/// bytes_per_joule)). The peaks, however, were measured with the GPU's whole power, so that the roof is the lower of
+/// the two.
 double Roofline::energy_roof(double intensity) const {
   return std::min(peak_per_joule, intensity * peak_bytes_per_joule);
 }

@@ -59,7 +59,7 @@ std::string shade_colour(double share) {
   return fmt::format("rgb({:.0f},{:.0f},{:.0f})", 40 + 190 * s, 90 - 40 * s, 220 - 180 * s);
 }
 
-/// What a chart is drawn from: axes that hold everything, and the parts one after the other.
+/// Draws a chart: determines axes that include all values, then draws the parts one after the other.
 class Drawing {
  public:
   explicit Drawing(const Chart& chart) : chart_(chart) {
@@ -79,13 +79,13 @@ class Drawing {
   }
 
   std::string svg() {
-    const std::string legend = this->legend();  // how high it is decides how high all is
+    const std::string legend = this->legend();  // first: its height determines the height of the chart
     std::string svg = text_at(kWidth / 2, 24, chart_.title, "middle", "font-size=\"15\"") + bands() + ticks() + frame();
     std::size_t number = 0;
     for (const ChartSeries& s : chart_.series) svg += curve(s, colour(s, number));
     return svg + legend + text_at(kLeft, height() - 6, note(), "start", "font-size=\"11\" fill=\"#666\"");
   }
-  /// Once it is drawn.
+  /// Valid once the chart is drawn.
   double height() const { return kHeight + legend_rows_ * kLegendRow; }
 
  private:
@@ -185,7 +185,7 @@ class Drawing {
   const Chart& chart_;
   Axis x_, left_, right_, shade_;
   bool has_right_ = false, has_shade_ = false;
-  int legend_rows_ = 0;  ///< beyond the first
+  int legend_rows_ = 0;  ///< in addition to the first
 };
 
 }  // namespace

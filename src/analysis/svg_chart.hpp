@@ -1,4 +1,4 @@
-// Small charts as stand-alone SVG: points, lines and intervals. No scripts, no fonts to load.
+// Small charts as stand-alone SVG: points, lines and intervals; without scripts and fonts.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace ergotune {
 
-/// Text as it may stand in SVG and HTML, in attributes too.
+/// Escapes text for SVG and HTML, attributes included.
 std::string escape_markup(std::string_view text);
 
 struct ChartSeries {
@@ -17,9 +17,9 @@ struct ChartSeries {
   std::vector<double> x, y;
   bool line = false;
   bool right_axis = false;
-  /// A value per point that colours it (the clock); empty: one colour.
+  /// A value per point that determines its colour (the clock); empty: one colour.
   std::vector<double> shade;
-  /// Grey and dashed: what the others are compared with. It takes no colour from them.
+  /// Grey and dashed, for a reference curve; does not use a colour of the palette.
   bool dashed = false;
 };
 
@@ -31,15 +31,15 @@ struct ChartBand {
 struct Chart {
   std::string title, x_label, y_label, right_label, shade_label;
   std::vector<ChartSeries> series;
-  /// Vertical bands: an interval of the x axis.
+  /// Vertical bands, each over an interval of the x axis.
   std::vector<ChartBand> bands;
-  /// Ends of the left axis; what lies beyond is drawn at the edge. Nothing: all values are seen.
+  /// Limits of the left axis; values beyond are drawn at the edge. nullopt: all values are visible.
   std::optional<std::pair<double, double>> y_limits;
-  /// A line of small print below: where the numbers come from ("simulated").
+  /// A line in small print below the chart: the provenance of its values ("simulated").
   std::string note;
 };
 
-/// The charts one below the other as one stand-alone SVG.
+/// Draws the charts one below the other in one stand-alone SVG.
 std::string to_svg(const std::vector<Chart>& charts);
 
 }  // namespace ergotune

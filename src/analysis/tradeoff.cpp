@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-/// "GFLOP/s", "gflops" and the like: the metric of work per second, and that per joule.
+/// Normalises "GFLOP/s", "gflops" and the like, to find the metrics of work per second and per joule.
 std::string plain(const std::string& name) {
   std::string out;
   for (const char c : name) {
@@ -40,7 +40,7 @@ const RecordedColumn* find_column(const Recording& recording, bool (*wanted)(con
   return nullptr;
 }
 
-/// Where a line x = at (or y = at, with the coordinates exchanged) cuts the hull: lowest and highest
+/// Intersection of the hull with the line x = at (or y = at, with the coordinates exchanged): lowest and highest
 /// crossing.
 std::pair<double, double> cut(const std::vector<std::size_t>& hull, const std::vector<double>& x,
                               const std::vector<double>& y, double at) {
@@ -104,7 +104,7 @@ Spread spread_of(const Tradeoff& tradeoff, const std::vector<double>& speed, con
   return spread;
 }
 
-/// The columns and the parameter that say where a row lies.
+/// The columns and the parameter that determine the position of a row.
 struct Columns {
   const RecordedColumn *time, *energy, *power, *clock, *speed, *efficiency;
   std::optional<std::size_t> clock_parameter;
@@ -122,8 +122,7 @@ struct Columns {
   }
 };
 
-/// nullopt for a row without a time that counts. Energy: as recorded, else power times time; NaN where there
-/// is neither.
+/// nullopt for a row without a valid time. Energy: as recorded, else power times time; NaN if neither is known.
 std::optional<TradeoffPoint> point_of(const Recording& recording, const Columns& columns, std::size_t row) {
   const double t = columns.time->value[row];
   if (!usable(recording.statuses[row]) || !(t > 0) || !std::isfinite(t)) return std::nullopt;
@@ -133,7 +132,7 @@ std::optional<TradeoffPoint> point_of(const Recording& recording, const Columns&
   TradeoffPoint point{row, t, e, 1 / t, 1 / e, kNone};
   if (columns.speed != nullptr && columns.speed->value[row] > 0) {
     point.speed = columns.speed->value[row];
-    // Work per joule follows from work per second; a recorded efficiency may rest on another power.
+    // Compute work per joule from work per second; a recorded efficiency may use another power.
     point.efficiency = point.speed * t / e;
   }
   if (const auto p = columns.clock_parameter) {
@@ -144,7 +143,7 @@ std::optional<TradeoffPoint> point_of(const Recording& recording, const Columns&
   return point;
 }
 
-/// Pareto front, hull, quadrants and spread.
+/// Adds Pareto front, hull, quadrants and spread.
 void add_geometry(Tradeoff& tradeoff) {
   std::vector<std::vector<double>> costs;
   std::vector<double> speeds, efficiencies;

@@ -26,7 +26,7 @@ namespace {
 
 using State = Finding::State;
 
-// The same statement in every language, with the configuration's macro in it.
+// The same problem in each language; the kernel uses the configuration's macro.
 constexpr const char* kProblem = R"toml(
 name = "ergotune_doctor"
 [constants]
@@ -61,7 +61,7 @@ constexpr const char* kOpenCl =
 constexpr const char* kC =
     "void doctor(const float* x, float* y) { for (int i = 0; i < COUNT; ++i) y[i] = FACTOR * x[i]; }";
 
-/// What the kernel has to compute, as a file: a reference function would need a compiler for C, which GPUs do not.
+/// The expected output of the kernel, as a file: a reference function would need a C compiler, which GPUs do not.
 class ExpectedFile {
  public:
   ExpectedFile() {

@@ -1,4 +1,4 @@
-// What works on this machine, what does not, and what to do about it: `ergotune doctor`.
+// Diagnosis of this machine: what works, what does not, and how to correct it. Used by `ergotune doctor`.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,28 +10,28 @@ namespace ergotune {
 struct Finding {
   enum class State {
     ok,
-    absent,   ///< not on this machine, which may be as it should be
-    warning,  ///< works, but not as well as it could
-    failed    ///< is there and does not work
+    absent,   ///< not on this machine, which may be intended
+    warning,  ///< works, but could work better
+    failed    ///< present but does not work
   } state = State::ok;
   std::string area;     ///< "kernels", "energy", "clocks", "storage", "machine"
   std::string subject;  ///< a device, a driver, a folder
   std::string message;
-  std::string remedy;  ///< what to do; empty where there is nothing to do
+  std::string remedy;  ///< what to do; empty: nothing
 };
 std::string to_string(Finding::State state);
 
 struct Diagnosis {
   std::vector<Finding> findings;
-  /// Whether a kernel was compiled, ran and gave the right result on at least one device.
+  /// Whether a kernel was compiled, ran and computed the correct result on at least one device.
   bool can_tune() const;
 };
 
-/// Compiles and runs a small kernel on every device that is here, and looks for sensors, controls, settings that a
-/// session left behind, writable folders and load. Changes no setting; takes some seconds. `command` is the
-/// `ergotune` command whose workers compile and run; files are looked for from the current folder.
+/// Compiles and runs a small kernel on each device of this machine, and checks sensors, controls, settings that a
+/// session left behind, writable folders and load. Changes no setting; takes some seconds. `command`: the `ergotune`
+/// command whose workers compile and run. Files are looked up in the current folder.
 Diagnosis diagnose(const std::string& command);
-/// The document of `ergotune doctor --json`.
+/// The document printed by `ergotune doctor --json`.
 nlohmann::ordered_json diagnosis_document(const Diagnosis& diagnosis);
 
 }  // namespace ergotune

@@ -20,11 +20,11 @@ void add(std::vector<std::string>& to, const std::vector<std::string>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-/// Headers hold the best of every session (or of the one requested).
+/// A header contains the best results of all sessions (or of the requested one).
 ExportedText header_text(const ExportRequest& request) {
   ExportedText exported;
   std::vector<BestResult> best;
-  // The latest session first: for a device tuned twice its result holds.
+  // The latest session first: for a device that was tuned twice, its result is used.
   auto all = load_all_ranked(request.source, request.session, request.objective);
   for (auto ranked = all.rbegin(); ranked != all.rend(); ++ranked) {
     add(exported.warnings, ranked->results.warnings);

@@ -22,7 +22,7 @@ std::string text_in(const Json& json, const char* key) {
   return json.is_object() && json.contains(key) && json[key].is_string() ? json[key].get<std::string>() : std::string();
 }
 
-/// The session's device. Sessions of older versions say its name alone.
+/// The session's device. Sessions of older versions contain only its name.
 WisdomDevice device_of(const ResultSet& results) {
   const auto environment = parse_json<Json>(results.environment, false);
   std::string name = text_in(environment, "device"), backend = text_in(environment, "backend");
@@ -47,7 +47,7 @@ std::string provenance_of(const Measurement& m) {
   return to_string(Provenance::measured);
 }
 
-/// All but what belongs to a kernel.
+/// A record without the fields that depend on the kernel; nullopt if no configuration worked.
 std::optional<WisdomRecord> record_of(const RankedResults& ranked) {
   if (ranked.best.empty()) return std::nullopt;
   const ResultSet& results = ranked.results;
@@ -70,7 +70,7 @@ std::optional<WisdomRecord> record_of(const RankedResults& ranked) {
   return record;
 }
 
-/// The values that are `kernel`'s: its own, and those that all kernels share.
+/// Adds the values that `kernel` uses: its own parameters' and those shared by all kernels.
 void add_values(WisdomRecord& record, const ResultSet& results, const Configuration& values, const Kernel* kernel) {
   for (std::size_t p = 0; p < results.parameters.size(); ++p) {
     const Parameter& parameter = results.parameters[p];
@@ -115,7 +115,7 @@ std::map<std::string, std::vector<WisdomRecord>> wisdom_of(const std::filesystem
       if (session != 0 && info.id != session) continue;
       add_session(rank_results(result_set(store, info.id), objective), stored_problem(store, info.id), wisdom);
     }
-    if (session != 0) (void)pick_session(store, session);  // says which there are
+    if (session != 0) (void)pick_session(store, session);  // throws UserError that lists the sessions
   } else {
     add_session(load_ranked(results, session, objective), std::nullopt, wisdom);
   }

@@ -1,4 +1,4 @@
-// Stored results as wisdom: what `export --format wisdom` and `tune --wisdom` write.
+// Converts stored results to wisdom, for `export --format wisdom` and `tune --wisdom`.
 #pragma once
 
 #include <filesystem>
@@ -11,23 +11,22 @@
 
 namespace ergotune {
 
-/// The best of every session (0) or of one, by the kernels' names; of a recording what it knows. Throws UserError where
-/// nothing has worked.
+/// The best result of each session (`session` 0) or of one, as records by kernel name. A recording provides only the
+/// fields that it contains. Throws UserError if no configuration worked.
 std::map<std::string, std::vector<WisdomRecord>> wisdom_of(const std::filesystem::path& results, std::int64_t session,
                                                            const std::optional<std::string>& objective);
 
-/// Makes the folder, and throws UserError where nothing can be written to it: before hours are spent on what goes
-/// there.
+/// Creates the folder. Throws UserError if it cannot be written to, so that this is reported before a long search.
 void refuse_unwritable(const std::filesystem::path& folder);
 
-/// One file that was written.
+/// A wisdom file that was written.
 struct WrittenWisdom {
   std::filesystem::path file;
   std::string kernel;
   std::size_t records = 0, added = 0;
   std::string provenance;  ///< of the last record: "measured", "simulated" ...
 };
-/// Adds all of it to the files of a folder.
+/// Adds all records to the files of a folder, one file per kernel.
 std::vector<WrittenWisdom> write_wisdom(const std::filesystem::path& folder,
                                         const std::map<std::string, std::vector<WisdomRecord>>& wisdom);
 

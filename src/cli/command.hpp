@@ -1,4 +1,4 @@
-// What the verbs of the command share.
+// Functions shared by the verbs of the command.
 #pragma once
 
 #include <filesystem>
@@ -10,18 +10,18 @@
 
 namespace ergotune::cli {
 
-/// Each verb lives in verbs/<verb>_command.cpp, and main.cpp adds it to the command. Its callback may throw
-/// UserError (exit code 2) or Error (exit code 1); main turns them into one clear message on standard error.
-/// A run that ends without an answer (nothing worked, or it was interrupted before) throws Exit{kNoAnswer}.
+/// Each verb is defined in verbs/<verb>_command.cpp and added by main.cpp. Its callback may throw UserError (exit code
+/// 2) or Error (exit code 1), which main prints on standard error. A run that ends without a result (nothing worked, or
+/// it was interrupted first) throws Exit{kNoAnswer}.
 constexpr int kNoAnswer = 1;
 
-/// The one JSON document of a verb called with --json, on standard output.
+/// Prints the JSON document of a verb called with --json on standard output.
 void print_json(const nlohmann::ordered_json& document);
 
-/// What every verb that reads results calls its default.
+/// The store that verbs read if none is given.
 inline constexpr const char* kDefaultStore = "ergotune.db";
 
-/// Writes what was found wrong while `file` was read (it is cut off, rows are left out) to standard error.
+/// Prints warnings about the content of `file` (cut off, rows left out) on standard error.
 void print_warnings(const std::filesystem::path& file, const std::vector<std::string>& warnings);
 
 /// Adds --json to a verb.

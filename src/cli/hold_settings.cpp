@@ -149,7 +149,7 @@ int run_at(std::unique_ptr<Control> control, const ControlSetting& setting, cons
   require_program(command);
   const auto session =
       put_into_force(std::move(control), setting, take_over, fmt::format("\"{}\"", fmt::join(command, " ")));
-  // A signal that ends this process ends the program, too, and the guardian restores the settings.
+  // A signal that ends this process ends the program as well, and the guardian restores the settings.
   const int code = run_here(command);
   session->finish();
   return code;

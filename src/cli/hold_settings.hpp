@@ -1,4 +1,4 @@
-// Clocks and limits that hold while a program or a process runs, and are restored when it ends.
+// Holds clocks and limits while a program or process runs, and restores them when it ends.
 #pragma once
 
 #include <sys/types.h>
@@ -32,15 +32,16 @@ std::unique_ptr<ControlSession> put_into_force(std::unique_ptr<Control> control,
 int run_at(std::unique_ptr<Control> control, const ControlSetting& setting, const std::vector<std::string>& command,
            bool take_over);
 
-/// A process of its own that goes on after the command has returned. What constructs it continues there.
+/// Forks a background process that outlives the command. The constructor returns in the new process.
 class Background {
  public:
-  /// Returns in the new process; the first one waits for in_force() and ends then, or ends as the new one does.
+  /// In the original process, waits for in_force() and then throws Exit{0}; if the new process ends before, ends with
+  /// its exit code.
   Background();
   ~Background();
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
-  /// Lets the first process end with 0, and leaves its terminal and streams.
+  /// Lets the original process end with exit code 0, and detaches from its terminal and streams.
   void in_force();
 
  private:

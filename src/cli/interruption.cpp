@@ -8,8 +8,8 @@
 namespace ergotune::cli {
 namespace {
 
-/// s that a verb has to end cleanly after the first signal; then the process ends all the same, whatever it waits for
-/// (a pipe that is not read, a driver that hangs). The guardian puts clocks back and the store has every row.
+/// s that a verb has for a clean end after the first signal. The process then ends even if it waits for something (a
+/// full pipe, a driver that hangs): the guardian restores clocks, and the store contains all rows.
 constexpr unsigned kCleanEnd = 30;
 
 std::atomic<bool> interrupted{false};
@@ -18,7 +18,7 @@ std::atomic<int> noted{0};
 extern "C" void note_interrupt(int signal) {
   interrupted.store(true);
   noted.store(signal);
-  // The second Ctrl-C is for those who will not wait.
+  // A second Ctrl-C ends the process at once.
   std::signal(signal, SIG_DFL);
   ::alarm(kCleanEnd);
 }
@@ -35,7 +35,7 @@ extern "C" void end_process(int) {
 
 const std::atomic<bool>* interruption() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    // Who started us with nohup wants it ignored.
+    // nohup ignores the signal for this process: keep that.
     if (std::signal(signal, note_interrupt) == SIG_IGN) std::signal(signal, SIG_IGN);
   }
   std::signal(SIGALRM, end_process);

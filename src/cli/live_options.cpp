@@ -15,7 +15,7 @@ namespace ergotune::cli {
 
 namespace {
 
-/// "--sensor" of "-d,--sensor".
+/// "--sensor" for "-d,--sensor".
 std::string long_name(const Setting& setting) {
   return std::string(setting.option.substr(setting.option.rfind(',') + 1));
 }
@@ -147,7 +147,7 @@ ProblemFile load_with(const LiveArguments& a, const Constants* size) {
   }
   a.settings.apply(problem.run);
   if (!problem.run.objective.empty()) problem.objective = {.text = problem.run.objective, .direction = {}, .place = {}};
-  // Refused before anything is compiled, not after.
+  // Reported before anything is compiled.
   for (const std::string& text : a.observers) ask_for_observer(problem.observers, text);
   check_observers(problem.observers);
   return problem;
@@ -158,7 +158,7 @@ SetupOptions setup_with(const LiveArguments& a, const RunConfig& run) {
   options.run = run;
   options.take_over = a.take_over;
   options.in_process = a.in_process;
-  // even with --quiet: who waits for hours wants to know why
+  // even with --quiet: users who wait need to know the reason
   options.announce = [](const std::string& words) { fmt::print(stderr, "note: {}\n", words); };
   return options;
 }

@@ -1,5 +1,5 @@
-// What verbs that measure share: the settings as options (every one has a place in the problem file too; the command
-// line wins), and measurements as JSON.
+// Shared by verbs that measure: the settings as command-line options (the problem file can contain each of them; the
+// command line takes precedence), and measurements as JSON.
 #pragma once
 
 #include <deque>
@@ -15,14 +15,14 @@
 
 namespace ergotune::cli {
 
-/// The options of the table of settings, as far as they were given.
+/// The options of the settings table, with the values given on the command line.
 class SettingOptions {
  public:
-  /// Adds them to a verb: those of measuring, or those of searching.
+  /// Adds the options to a verb: those for searching, or those for measuring.
   void add_to(Verb verb, bool searching);
-  /// Sets what was given, then checks all. Throws UserError.
+  /// Applies the given values, then checks all settings. Throws UserError.
   void apply(RunConfig& settings) const;
-  /// The text that was given for one, or empty.
+  /// The value given for an option as text; empty: not given.
   std::string text(std::string_view name) const;
 
  private:
@@ -32,7 +32,7 @@ class SettingOptions {
     std::optional<std::string> word;
     bool flag = false;
   };
-  std::deque<Given> given_;  ///< a deque: the command line's reader keeps references
+  std::deque<Given> given_;  ///< a deque, since CLI11 keeps references to its elements
 };
 
 struct LiveArguments {
@@ -42,7 +42,7 @@ struct LiveArguments {
   bool in_process = false, take_over = false;
 };
 
-/// Adds to a verb: FILE, the settings of measuring, --observe and what holds for this run alone.
+/// Adds to a verb: FILE, the settings of measuring, --observe, and options without a place in the problem file.
 void add_live_options(Verb verb, LiveArguments& arguments);
 /// What --set says: for each combination of the values that were given, constants that replace the problem's. One
 /// without any where nothing was given. Throws UserError.

@@ -1,4 +1,4 @@
-// The command: ergotune VERB ...
+// The main program: ergotune VERB ...
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@
 
 namespace ergotune::cli {
 
-// Each in verbs/NAME_command.cpp.
+// Each is defined in verbs/NAME_command.cpp.
 void add_doctor_command(Verb app);
 void add_init_command(Verb app);
 void add_tune_command(Verb app);
@@ -49,10 +49,10 @@ void add_clocks_command(Verb app);
 void add_calibrate_command(Verb app);
 void add_energy_command(Verb app);
 void add_worker_command(Verb app);
-/// The verbs of the extensions; CMake writes its definition.
+/// Adds the verbs of the extensions; defined in a file that CMake generates.
 void add_extension_verbs(Verb app);
 
-// Bytes of compilers and programs that are no UTF-8 (a comment in Latin-1) must not cost the answer.
+// Output of compilers and programs may not be UTF-8 (a comment in Latin-1) and must not lose the answer.
 void print_warnings(const std::filesystem::path& file, const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}: {}\n", file.string(), warning);
 }
@@ -90,7 +90,7 @@ void add_version_command(ergotune::cli::Verb app) {
 
 void add_verbs(ergotune::cli::Verb app) {
   using namespace ergotune;
-  // in the order a user meets them
+  // in the order in which users need them
   cli::add_doctor_command(app);
   cli::add_init_command(app);
   cli::add_tune_command(app);
@@ -121,8 +121,8 @@ void add_verbs(ergotune::cli::Verb app) {
   app.group_verbs("Programs, clusters and more");
 }
 
-/// Lost stores and clocks that a session could not put back are named last of all, and whatever the verb said, that is
-/// no success.
+/// Reports stores that were lost and clocks that a session could not restore, after all other output. In that case the
+/// exit code is not 0.
 int with_losses(int code) {
   const auto lost = ergotune::take_lost_stores();
   for (const auto& store : lost)
@@ -175,8 +175,8 @@ std::string without_control_characters(std::string_view bytes) {
   return text;
 }
 
-/// A full disk behind 2> ends no work and loses no result: who cannot be told is not told. (fmt::print throws where a
-/// stream takes nothing.)
+/// Ignores write errors on standard error: a full disk behind 2> must not end a run or lose results. (fmt::print throws
+/// if a stream accepts nothing.)
 void let_standard_error_fail() {
   const auto write = [](void*, const char* bytes, std::size_t size) -> ssize_t {
     (void)write_all(STDERR_FILENO, without_control_characters({bytes, size}));
@@ -188,7 +188,7 @@ void let_standard_error_fail() {
   stderr = stream;
 }
 
-/// On a terminal alone: a file or a pipe gets every byte.
+/// Only for a terminal: files and pipes receive all bytes unchanged.
 void guard_terminal() {
   if (::isatty(STDOUT_FILENO) != 1) return;
   const auto write = [](void*, const char* bytes, std::size_t size) -> ssize_t {
@@ -200,8 +200,8 @@ void guard_terminal() {
   stdout = stream;
 }
 
-/// Whoever closed a standard stream gets none: else the next file that is opened, the store for one, would be in its
-/// place. What is written to a closed standard output fails, as it should.
+/// Opens /dev/null for standard streams that are closed; otherwise the next opened file, such as the store, would take
+/// their descriptor. Writing to a closed standard output still fails.
 void open_standard_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(descriptor, F_GETFD) < 0) (void)::open("/dev/null", descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY);
@@ -216,8 +216,8 @@ int main(int argc, char** argv) {
     open_standard_streams();
     let_standard_error_fail();
     guard_terminal();
-    // A limit of file sizes (ulimit -f) is met as a full disk is. A handler, not SIG_IGN: programs that are started
-    // inherit that.
+    // Treat a limit on file sizes (ulimit -f) like a full disk. A handler, not SIG_IGN, which child processes would
+    // inherit.
     std::signal(SIGXFSZ, [](int) {});
     std::error_code gone;
     (void)std::filesystem::current_path(gone);
@@ -227,8 +227,8 @@ int main(int argc, char** argv) {
         "between them.",
         add_verbs, argc, argv);
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return with_losses(code);
-    if (errno == EPIPE) return with_losses(1);  // "ergotune ... | head": whoever read it has what they wanted
-    // a script must not take half a document for a whole one
+    if (errno == EPIPE) return with_losses(1);  // "ergotune ... | head": the reader needs no more
+    // a script must be able to detect an incomplete document
     fmt::print(stderr, "ergotune: standard output cannot be written: {}\n", std::strerror(errno));
     return with_losses(1);
   } catch (const UserError& error) {

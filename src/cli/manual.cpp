@@ -36,13 +36,13 @@ std::vector<const CLI::Option*> options_of(const CLI::App& verb) {
   return verb.get_options([](const CLI::Option* option) { return !option->get_group().empty(); });
 }
 
-/// One after the other: what escapes comes first.
+/// Applies the replacements one after the other: put escaping of the escape character first.
 std::string replaced(std::string text, const std::vector<std::pair<std::string, std::string>>& replacements) {
   for (const auto& [from, to] : replacements) text = CLI::detail::find_and_replace(std::move(text), from, to);
   return text;
 }
 
-/// For roff: a line that starts with "." or "'" would be a request.
+/// Escapes text for roff, in which lines that start with "." or "'" are requests.
 std::string roff(const std::string& text) {
   return replaced(text, {{"\\", "\\e"}, {"-", "\\-"}, {"\n.", "\n\\&."}, {"\n'", "\n\\&'"}});
 }
@@ -74,7 +74,7 @@ std::string man_page(const Page& page) {
   return out + ".SH \"EXIT STATUS\"\n0: there is an answer; 1: there is none; 2: the input is wrong.\n";
 }
 
-/// The names of a verb's options and of the verbs below it.
+/// The names of a verb's options and sub-verbs.
 std::vector<std::string> completions_of(const CLI::App& verb) {
   std::vector<std::string> names = verbs_of(verb);
   for (const CLI::Option* option : options_of(verb))
@@ -82,7 +82,7 @@ std::vector<std::string> completions_of(const CLI::App& verb) {
   return names;
 }
 
-/// The names that can follow each verb, and files; zsh reads the same through bashcompinit.
+/// Completes the names that can follow each verb, and files; zsh uses the same file through bashcompinit.
 std::string bash_completion(const std::vector<Page>& pages) {
   std::string out = R"(_ergotune() {
   local path=ergotune names i

@@ -1,4 +1,4 @@
-// Man pages and shell completion, written from the options that the parser knows.
+// Generates man pages and shell completion from the options that the parser defines.
 #pragma once
 
 #include <filesystem>
@@ -9,8 +9,8 @@ class App;
 
 namespace ergotune::cli {
 
-/// Writes man/man1, bash-completion, zsh and fish files below `folder`, which is a prefix's share/.
-/// Throws Error when a file cannot be written.
+/// Writes man/man1, bash-completion, zsh and fish files below `folder`, the share/ folder of a prefix. Throws Error if
+/// a file cannot be written.
 void write_manual(const CLI::App& app, const std::filesystem::path& folder);
 
 }  // namespace ergotune::cli

@@ -34,7 +34,7 @@ int run_here(const std::vector<std::string>& command) {
   if (pid == 0) {
     std::signal(SIGINT, interrupt);
     std::signal(SIGQUIT, quit);
-    // Killed: the guardian puts the clocks back, and the program must not go on at others than it was promised.
+    // If this process is killed, the guardian restores the clocks, and the program must not continue at other clocks.
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) ::_exit(1);
     ::execvp(argv[0], argv.data());

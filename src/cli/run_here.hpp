@@ -1,4 +1,4 @@
-// A program with its own standard streams.
+// Runs a program with this process's standard streams.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace ergotune::cli {
 
-/// Throws UserError for a program that does not exist.
+/// Throws UserError if the program does not exist.
 void require_program(const std::vector<std::string>& command);
 
 /// "simulate" of "./simulate input.nml".

@@ -23,7 +23,7 @@ Option Option::show_default() { return Option(*option_->capture_default_str()); 
 Option Option::take_all() { return Option(*option_->take_all()); }
 Option Option::kind(const std::string& name) { return Option(*option_->type_name(name)); }
 Option Option::positive() {
-  // CLI11's own names the largest double there is, and takes "nan"
+  // CLI11's own validator prints the largest double and accepts "nan"
   return Option(*option_->check(CLI::Validator(
       [](std::string& text) {
         const bool positive = CLI::PositiveNumber(text).empty() && !std::isnan(std::strtod(text.c_str(), nullptr));
@@ -43,7 +43,7 @@ namespace {
 template <class T>
 constexpr bool counts = std::is_same_v<T, std::uint64_t> || std::is_same_v<T, std::optional<std::uint64_t>>;
 
-/// CLI11 reads "-1" as the largest count there is.
+/// CLI11 parses "-1" as the largest unsigned number.
 const CLI::Validator kNoMinus(
     [](std::string& text) { return text.starts_with('-') ? "must not be negative, not " + text : std::string(); }, "");
 
@@ -53,7 +53,7 @@ template <class T>
 Option Verb::add_option(const std::string& names, T& target, const std::string& help) {
   CLI::Option* option = app_->add_option(names, target, help);
   if constexpr (counts<T>) option->check(kNoMinus);
-  // One value each time it is given: otherwise it takes the words after it as well, and the "--" before a program.
+  // One value per occurrence: otherwise it consumes the words after it as well, and the "--" before a program.
   if (names.starts_with('-')) option->allow_extra_args(false);
   return Option(*option);
 }
@@ -88,10 +88,10 @@ void Verb::keep_rest() { app_->prefix_command(); }
 
 namespace {
 
-/// "--" and what stands behind it, of a verb that keeps the rest: CLI11 has its own ideas of it.
+/// "--" and all after it, for a verb that keeps the rest: CLI11 would change it.
 std::vector<std::string> marked_rest;
 
-/// Takes it off the words.
+/// Moves it from `strings` to marked_rest.
 void keep_marked_rest(const CLI::App& app, std::vector<std::string>& strings) {
   const auto verbs = app.get_subcommands([&](const CLI::App* verb) {
     return !strings.empty() && verb->get_name() == strings.front() && verb->get_prefix_command();
@@ -127,7 +127,7 @@ void refuse_unknown_verb(const CLI::App& app, const std::string& word) {
 
 namespace {
 
-/// With the nearest option to one that there is not.
+/// The message of a parse error, with the nearest name for an unknown option.
 std::string description_of(const CLI::App& whole, const CLI::App& verb, const CLI::Error& error) {
   const auto below = verb.get_subcommands([](const CLI::App* app) { return !app->get_group().empty(); });
   const auto is = [&](CLI::ExitCodes code) { return error.get_exit_code() == static_cast<int>(code); };
@@ -136,11 +136,11 @@ std::string description_of(const CLI::App& whole, const CLI::App& verb, const CL
     for (const CLI::App* app : below) names.push_back(app->get_name());
     return fmt::format("a verb is missing: one of {}", fmt::join(names, ", "));
   }
-  if (verb.get_prefix_command()) return error.what();  // options of another program are none of ours
+  if (verb.get_prefix_command()) return error.what();  // the options belong to another program
   std::vector<std::string> names;
   for (const CLI::Option* option : verb.get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  // an unknown option comes first: without it, its value is taken for a file that does not exist
+  // report an unknown option first: otherwise its value is taken for a missing file
   for (const std::string& extra : whole.remaining(true)) {
     if (!extra.starts_with("-") || extra == "-") continue;
     const std::string name = extra.substr(0, extra.find('='));
@@ -159,7 +159,7 @@ namespace {
 
 constexpr std::size_t kHelpColumn = 34, kHelpWidth = 100;
 
-/// Broken at blanks so that the right column ends where a terminal does; what stands in lines of its own stays so.
+/// Breaks lines at blanks so that the right column fits the terminal; existing line breaks stay.
 std::string wrapped(const std::string& text) {
   std::string out;
   std::size_t column = 0;
@@ -220,7 +220,7 @@ int run_command(const std::string& description, const std::function<void(Verb)>&
   }
   if (!strings.empty()) refuse_unknown_verb(app, strings.front());
   keep_marked_rest(app, strings);
-  std::reverse(strings.begin(), strings.end());  // as CLI11 takes them
+  std::reverse(strings.begin(), strings.end());  // CLI11 expects the reverse order
   try {
     app.parse(strings);
   } catch (const CLI::ParseError& error) {

@@ -13,10 +13,10 @@
 namespace ergotune::cli {
 namespace {
 
-/// s
+/// s to wait for the link
 constexpr int kPatience = 30;
 
-/// The first line of a descriptor; what came of it when nothing more did for a while.
+/// Reads the first line from a descriptor; returns what was read if nothing more arrives for some time.
 std::string first_line(int descriptor) {
   std::string line;
   for (char c = 0; line.size() < 4096;) {

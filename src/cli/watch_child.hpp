@@ -1,4 +1,4 @@
-// `ergotune watch` as a child of a session: it ends with it.
+// Runs `ergotune watch` as a child process that ends with the session.
 #pragma once
 
 #include <filesystem>
@@ -11,9 +11,9 @@ namespace ergotune::cli {
 
 class WatchChild {
  public:
-  /// Starts it and waits for its link. Throws Error where it does not begin.
+  /// Starts it and waits for its link. Throws Error on failure.
   WatchChild(const std::filesystem::path& store, std::int64_t session);
-  /// Lets it show the last results.
+  /// Ends it after it has shown the last results.
   ~WatchChild();
   const std::string& url() const { return url_; }
 

@@ -30,7 +30,7 @@ void AsyncEvaluator::end_thread() {
   thread_.join();
 }
 
-// A longer time would overflow the clock.
+// Clamped: a longer time would overflow the clock.
 std::chrono::duration<double> AsyncEvaluator::patience(double seconds) {
   return std::chrono::duration<double>(std::clamp(seconds, 0.0, 1e6));
 }
@@ -53,7 +53,7 @@ void AsyncEvaluator::call(std::function<void()> task) const {
   changed_.wait(lock, [&] { return tasks_done_ >= number; });
 }
 
-/// Waits for a task that must not wait for what runs.
+/// Waits for a task that has to be executed while a configuration runs; interrupts advance() repeatedly.
 void AsyncEvaluator::finish(std::uint64_t task) {
   std::unique_lock lock(mutex_);
   while (tasks_done_ < task) {
@@ -132,7 +132,7 @@ void AsyncEvaluator::run() {
   }
 }
 
-/// False: it is time to end.
+/// Executes posted tasks. Returns false when the thread has to end.
 bool AsyncEvaluator::do_tasks() {
   std::deque<std::function<void()>> tasks;
   {
@@ -166,7 +166,7 @@ void AsyncEvaluator::publish() {
   ended_.clear();
 }
 
-/// Nothing can be measured any more, for the reason that is being handled.
+/// Ends the work with the exception that is being handled.
 void AsyncEvaluator::fail() {
   const std::exception_ptr reason = std::current_exception();
   failed_ = true;

@@ -1,5 +1,5 @@
-// What evaluators that measure in the background have in common: a thread, the tasks that callers leave it, results,
-// the end by cancellation or by a fault.
+// Base of evaluators that measure in the background: a thread, tasks posted by callers, results, cancellation and
+// faults.
 #pragma once
 
 #include <poll.h>
@@ -17,8 +17,8 @@
 
 namespace ergotune {
 
-/// One thread does the work. Callers leave it tasks and wait for results; one mutex and one condition variable stand
-/// between them and it, so that nothing of a derived class needs a lock but what callers read.
+/// One thread does the work. Callers post tasks to it and wait for results. One mutex and one condition variable
+/// synchronise them, so that a derived class has to lock only what callers read.
 class AsyncEvaluator : public Evaluator {
  public:
   AsyncEvaluator(const AsyncEvaluator&) = delete;
@@ -26,61 +26,62 @@ class AsyncEvaluator : public Evaluator {
   ~AsyncEvaluator() override;
 
   void submit(EvaluationRequest request) final;
-  /// Throws what has ended the work, once the results that there were are handed out.
+  /// After the last finished result has been returned, throws the exception that ended the work, if one did.
   std::optional<EvaluationResult> wait(double seconds) final;
   std::size_t pending() const final;
-  /// When this returns nothing runs any more and nothing more is noted.
+  /// When this returns, nothing runs and the journal receives nothing more.
   void cancel() override;
-  /// When this returns the journal from before is not used any more.
+  /// When this returns, the previous journal is no longer used.
   void set_journal(RunJournal* journal) final;
 
  protected:
   AsyncEvaluator();
-  /// By the constructor of the class that implements what follows, and by its destructor.
+  /// start_thread() is called by the constructor, end_thread() by the destructor of the class that implements the
+  /// functions below.
   void start_thread();
   void end_thread();
 
-  // What derived classes do, in the thread. What they throw ends the work: wait() throws it.
+  // Implemented by derived classes and called in the thread. An exception ends the work: wait() throws it.
   virtual void accept(EvaluationRequest request) = 0;
-  /// Does what can be done now.
+  /// Does everything that can be done without waiting.
   virtual void advance() = 0;
-  /// Adds the descriptors to wait for; returns when to go on without them, on host_seconds().
+  /// Adds the descriptors to poll; returns the time at which advance() is called even without input, host_seconds().
   virtual double watch(std::vector<pollfd>& polled);
-  /// After that wait, with what poll() found, which lasted `overslept` s longer than it should have.
+  /// Called after poll() with its results. `overslept`: s by which the wait exceeded its timeout.
   virtual void react(const std::vector<pollfd>& polled, double overslept);
-  /// Drops everything that was accepted and has no result; what runs is ended.
+  /// Drops all accepted requests without a result and ends running ones.
   virtual void drop() = 0;
-  /// By callers who wait for the thread, again and again: ends what keeps advance() from returning.
+  /// Called repeatedly by callers that wait for the thread: ends whatever keeps advance() from returning.
   virtual void interrupt() {}
 
-  // For the thread.
-  /// A result, which wait() gets by the next publish(); advance() is followed by one.
+  // For use in the thread.
+  /// Adds a result, which wait() can return after the next publish(). advance() is always followed by publish().
   void deliver(EvaluationResult result) { ended_.push_back(std::move(result)); }
   void publish();
-  /// Writes it into the journal.
+  /// Records in the journal that a request is about to run.
   void note_run(const EvaluationRequest& request, std::size_t device);
   bool failed() const { return failed_; }
 
-  // For callers.
-  /// Has `task` done by the thread and waits for its end.
+  // For use by callers.
+  /// Has the thread execute `task` and waits for its end.
   void call(std::function<void()> task) const;
-  /// Changes what callers read, and wakes those who wait for it.
+  /// Executes `change` on data that callers read, and wakes the callers waiting in await().
   template <class Change>
   void update(Change change) {
     const std::lock_guard lock(mutex_);
     change();
     changed_.notify_all();
   }
-  /// Waits until `condition` holds, the work has ended, or `seconds` are over. False in the last case.
+  /// Waits until `condition` holds, the work has ended, or `seconds` have passed. Returns false in the last case.
   template <class Condition>
   bool await(double seconds, Condition condition) const {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, patience(seconds), [&] { return fault_ || condition(); });
   }
-  /// Throws what has ended the work, if it has ended.
+  /// Throws the exception that ended the work, if one did.
   void rethrow_fault() const;
 
-  mutable std::mutex mutex_;  ///< of what update() changes
+  mutable std::mutex mutex_;  ///< guards what update() changes
 
  private:
   static std::chrono::duration<double> patience(double seconds);
@@ -92,7 +93,7 @@ class AsyncEvaluator : public Evaluator {
   void fail();
 
   int wake_ = -1;
-  // The thread's own.
+  // Used by the thread only.
   std::vector<EvaluationResult> ended_;  ///< not yet published
   std::vector<pollfd> polled_;
   bool failed_ = false, stop_ = false;
@@ -102,8 +103,8 @@ class AsyncEvaluator : public Evaluator {
   mutable std::uint64_t tasks_posted_ = 0;
   std::uint64_t tasks_done_ = 0;
   std::deque<EvaluationResult> results_;
-  std::size_t pending_ = 0;   ///< requests taken and not yet returned
-  std::exception_ptr fault_;  ///< why nothing can be measured any more
+  std::size_t pending_ = 0;   ///< requests accepted and not yet returned by wait()
+  std::exception_ptr fault_;  ///< the exception that ended the work; null while it goes on
   std::mutex journal_mutex_;
   RunJournal* journal_ = nullptr;
   std::thread thread_;

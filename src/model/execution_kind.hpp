@@ -1,13 +1,12 @@
-// Which parameters are clocks and power limits, whoever named them.
+// Recognises parameters that are clocks and power limits, also under other tools' names.
 #pragma once
 
 #include "ergotune/space.hpp"
 
 namespace ergotune {
 
-/// The kind of a parameter: its own, or for problems and recordings of other tools what its name says
-/// (nvml_gr_clock, nvml_mem_clock, nvml_pwr_limit, tegra_gr_clock ...). Only parameters whose values are all
-/// numbers are meant.
+/// The kind of a parameter: its own; for problems and recordings of other tools, the kind that its name indicates
+/// (nvml_gr_clock, nvml_mem_clock, nvml_pwr_limit, tegra_gr_clock ...) if all its values are numbers.
 ParameterKind execution_kind(const Parameter& parameter);
 
 }  // namespace ergotune

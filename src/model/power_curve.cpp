@@ -95,7 +95,7 @@ std::optional<double> next_clock(const PowerModel& model, std::span<const PowerS
     double nearest = std::numeric_limits<double>::infinity();
     for (const PowerSample& s : samples) nearest = std::min(nearest, std::abs(s.clock_mhz - clock));
     if (nearest < 1e-6) continue;
-    // Where the model says nothing of its error yet, the largest gap decides.
+    // Without a usable model, the largest gap decides.
     const double error = model.usable ? model.relative_error(clock) : nearest;
     if (error > largest) {
       largest = error;
@@ -112,7 +112,7 @@ std::vector<double> spaced_clocks(std::span<const double> candidates, std::size_
   if (sorted.size() <= count || count < 2) return sorted;
   std::vector<double> out;
   for (std::size_t i = 0; i < count; ++i) {
-    // Even in the clock, not in its position: the supported clocks of some GPUs are spaced unevenly.
+    // Spaced evenly by clock, not by position: the supported clocks of some GPUs are spaced unevenly.
     const double wanted =
         sorted.front() + (sorted.back() - sorted.front()) * static_cast<double>(i) / static_cast<double>(count - 1);
     const double nearest = *std::min_element(

@@ -76,8 +76,7 @@ void PowerFit::residuals(const Terms& terms, const Parameters& p, std::span<doub
   const std::size_t n = clock_.size();
   for (std::size_t i = 0; i < n; ++i) out[i] = std::log(power_[i] / model_power(p, i)) / error_[i];
   if (terms.voltage) {
-    // Where no errors are known the powers' residuals are relative errors: voltages are put on the same
-    // scale.
+    // Without known errors the residuals of powers are relative errors: scale those of voltages likewise.
     const double error = errors_known_ ? kVoltageError : 1.0;
     for (std::size_t i = 0; i < n; ++i) {
       const double v = p[kVolts] * (1.0 + p[kSlope] * std::max(0.0, clock_[i] - p[kRidge]));
@@ -116,13 +115,13 @@ FitEnd PowerFit::fit(const Terms& terms, const FixedPlaces& fixed, std::span<con
 
 namespace {
 
-/// The parameters that a fit moves, and the values of the others.
+/// The parameters that a fit varies, and the values of the others.
 struct FreeParameters {
   std::vector<Place> places;
   Parameters base{};
 
   FreeParameters(const Terms& terms, const FixedPlaces& fixed) {
-    // Without its term a parameter has the value that takes the term out.
+    // The parameter of an unused term has the value that disables the term.
     base[kRidge] = 1.0;
     base[kCap] = 1e9;
     base[kVolts] = 1.0;

@@ -1,5 +1,4 @@
-// The fit behind fit_power_model: one family of curves with terms switched on and off, and profile
-// likelihoods.
+// The fit used by fit_power_model: a family of curves with optional terms, and profile likelihoods.
 #pragma once
 
 #include <array>
@@ -12,22 +11,22 @@
 
 namespace ergotune::model {
 
-/// Which terms a fit has beside idle and dynamic power.
+/// The terms of a fit besides idle and dynamic power.
 struct Terms {
   bool ridge = true;
   bool cap = false;
-  bool voltage = false;  ///< measured voltages are fitted along with the powers
+  bool voltage = false;  ///< fit measured voltages together with the powers
   bool memory = false;
   bool temperature = false;
 };
 
-/// Positions of the parameters, the same for every set of terms; those without their term are held fixed.
+/// Positions of the parameters, the same for all sets of terms; parameters of unused terms are held fixed.
 enum Place : std::size_t { kIdle, kDynamic, kSlope, kRidge, kCap, kVolts, kMemory, kTemperature, kPlaces };
 using Parameters = std::array<double, kPlaces>;
-/// Values at which parameters are held.
+/// Values at which parameters are held fixed.
 using FixedPlaces = std::array<std::optional<double>, kPlaces>;
 
-/// What a fit ended with. Clocks and powers are relative to the data's largest.
+/// Result of a fit. Clocks and powers are relative to the largest in the data.
 struct FitEnd {
   bool ok = false;
   double cost = 0;
@@ -52,14 +51,14 @@ class PowerFit {
   /// Residuals minus free parameters, at least 1.
   double degrees(const Terms& terms) const;
 
-  /// Fits with several starts; `fixed` holds places at values, `from` adds starts. `quick` starts only from
-  /// `from`.
+  /// Fits from several starting points. `fixed`: parameters held at values. `from`: additional starting points.
+  /// `quick`: starts from `from` only.
   FitEnd fit(const Terms& terms, const FixedPlaces& fixed = {}, std::span<const Parameters> from = {},
              bool quick = false, bool with_covariance = false) const;
-  /// The least cost among curves whose energy-optimal clock over [low, high] is `optimum` (all relative to
+  /// The least cost among curves whose energy-optimal clock in [low, high] is `optimum` (all relative to
   /// clock_scale()).
   double cost_with_optimum(const Terms& terms, double optimum, double low, double high, const FitEnd& best) const;
-  /// Squared prediction error, in residual units, of every sample predicted from the others.
+  /// Sum of squared errors, in units of residuals, when each sample is predicted from the others.
   double cross_validation(const Terms& terms, const FitEnd& best) const;
 
  private:
@@ -71,7 +70,7 @@ class PowerFit {
   FitEnd fit_without(const Terms& terms, std::optional<std::size_t> left_out, const FixedPlaces& fixed,
                      std::span<const Parameters> from, bool quick, bool with_covariance) const;
 
-  /// A line through the lower half of the clocks, and ridges spread over the range.
+  /// Starting points: a line through the lower half of the clocks, with ridges spread over the range.
   std::vector<Parameters> spread_starts(const Terms& terms, const FixedPlaces& fixed, const Parameters& base,
                                         std::optional<std::size_t> left_out) const;
 

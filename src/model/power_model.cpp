@@ -18,23 +18,23 @@ using model::Parameters;
 using model::PowerFit;
 using model::Terms;
 
-// No power sensor is better than this: keeps intervals from collapsing on noise-free data.
+// No power sensor is more accurate: prevents zero-width intervals for noise-free data.
 constexpr double kLeastRelativeError = 2e-4;
 constexpr int kProfilePoints = 25;
-// Cross-validation favours a term when it lowers the prediction error by more than chance does.
+// Cross-validation favours a term if it lowers the prediction error by more than chance would.
 constexpr double kClearlyBetter = 0.8;
 
 /// Upper quantile of F(2, degrees), in closed form.
 double f2_quantile(double level, double degrees) { return 0.5 * degrees * (std::pow(level, -2.0 / degrees) - 1.0); }
 
-/// Residual variance: estimated, and never below what the known errors (1) or any sensor allow.
+/// Residual variance: the estimated one, at least that of the known errors (1) or of any sensor.
 double residual_variance(const PowerFit& fit, const Terms& terms, double cost) {
   const double estimated = cost / fit.degrees(terms);
   const double least = fit.errors_known() ? 1.0 : kLeastRelativeError * kLeastRelativeError;
   return std::max(estimated, least);
 }
 
-/// True when the terms of `larger` explain significantly more than those of `smaller`.
+/// Whether the terms of `larger` explain significantly more than those of `smaller`.
 bool needed(const PowerFit& fit, const Terms& smaller, const FitEnd& small_end, const Terms& larger,
             const FitEnd& large_end, double level) {
   if (!large_end.ok) return false;
@@ -70,7 +70,7 @@ std::pair<double, double> profile_interval(const std::function<double(double)>& 
           last + 1 == grid.size() ? high : crossing(grid[last], grid[last + 1])};
 }
 
-/// The interval of a parameter whose profile has one valley: outward from the optimum, then bisection.
+/// The interval of a parameter whose profile has a single minimum: outward from the optimum, then bisection.
 std::pair<double, double> walk_interval(const std::function<double(double)>& cost, double x0, double step, double low,
                                         double high, double threshold) {
   const auto side = [&](double direction, double bound) {
@@ -118,7 +118,7 @@ std::vector<PowerSample> clean(std::span<const PowerSample> samples, std::vector
   return kept;
 }
 
-/// Everything between the terms chosen and the finished model.
+/// Builds the model from a fit with chosen terms.
 class Builder {
  public:
   Builder(const PowerFit& fit, const PowerModelOptions& options, PowerModel& model)
@@ -212,7 +212,7 @@ class Builder {
   double variance_ = 0, threshold_ = 0;
 };
 
-/// The terms that the data call for, and the fit with them.
+/// Chooses the terms that the data require, and fits with them.
 class TermChoice {
  public:
   TermChoice(const PowerFit& fit, std::size_t clocks) : fit_(fit), clocks_(clocks) {
@@ -221,7 +221,7 @@ class TermChoice {
     end_ = fit.fit(terms_);
   }
 
-  /// A power cap: only where it explains what a rising curve cannot.
+  /// Adds a power cap if it explains what a rising curve cannot.
   void try_cap() {
     if (clocks_ < 6) return;
     Terms capped = terms_;
@@ -230,7 +230,7 @@ class TermChoice {
     if (needed(fit_, terms_, end_, capped, capped_end, 0.01)) take(capped, capped_end);
   }
 
-  /// A ridge: only where a straight line does not do. Says why there is none.
+  /// Keeps the ridge only if a straight line is not sufficient. Returns why there is none; empty if there is one.
   std::string try_without_ridge(double level) {
     if (!terms_.ridge) return too_few(clocks_);
     Terms straight = terms_;
@@ -241,7 +241,7 @@ class TermChoice {
     return "power rises in a straight line with the clock: no ridge in this range";
   }
 
-  /// Terms beyond the paper, where samples predicted from the others say so.
+  /// Adds terms beyond those of the paper if cross-validation favours them.
   void try_extras(std::size_t samples) {
     for (bool Terms::*extra : {&Terms::memory, &Terms::temperature}) {
       const bool varies = extra == &Terms::memory ? fit_.memory_varies() : fit_.temperature_varies();
@@ -281,7 +281,7 @@ double relative_deviation(const PowerModel& model, const std::vector<PowerSample
   return std::sqrt(squares / degrees);
 }
 
-/// Whether the ridge lies inside the clocks that were sampled, and what to say of it and of a cap.
+/// Sets whether the ridge lies inside the sampled clocks, and notes on it and on a cap.
 void judge(PowerModel& model, bool ridge, double lowest, double highest) {
   if (ridge) {
     const double length = highest - lowest;

@@ -86,10 +86,10 @@ void note_range(PowerSampling& out) {
   }
 }
 
-/// Clock, power and what else a recording knows of its rows.
+/// Clock, power and further quantities of a recording's rows.
 class RecordedPower {
  public:
-  /// Throws UserError when there is no clock or no power.
+  /// Throws UserError if there is no clock or no power.
   explicit RecordedPower(const Recording& recording)
       : recording_(recording),
         power_(recording.column("power")),
@@ -112,14 +112,14 @@ class RecordedPower {
     }
   }
 
-  /// The clock's parameter.
+  /// The clock's parameter; null if the clock is not a parameter.
   const Parameter* requested() const { return requested_ ? &recording_.parameters[*requested_] : nullptr; }
 
-  /// MHz.
+  /// The clock in MHz.
   double clock(std::size_t row) const {
     const double wanted = requested_ ? requested()->values[recording_.position(row)[*requested_]].as_real() : kNone;
     const double real = at(ran_, row) * 1e-6;
-    // A clock read in another unit or while idle is not the clock that ran.
+    // A clock in another unit, or read while idle, is not the actual one.
     if (std::isfinite(real) && (!std::isfinite(wanted) || (real > 0.2 * wanted && real < 1.1 * wanted))) return real;
     return wanted;
   }
@@ -155,7 +155,7 @@ struct Load {
   double most_power = 0;
 };
 
-/// By the positions of the code parameters; rows without a clock or a power are in none.
+/// Grouped by the positions of the code parameters, without rows that lack a clock or a power.
 std::map<std::vector<std::uint32_t>, Load> loads_of(const Recording& recording, const RecordedPower& recorded) {
   std::map<std::vector<std::uint32_t>, Load> loads;
   for (std::size_t row = 0; row < recording.size(); ++row) {

@@ -9,16 +9,16 @@
 namespace ergotune {
 namespace {
 
-/// Steps in which a voltage's ridge is looked for.
+/// Number of steps in the search for the voltage's ridge.
 constexpr int kGrid = 400;
-/// No voltage reading is better than this, relatively: they come in steps of some millivolts.
+/// Smallest relative error of a voltage reading: readings come in steps of some millivolts.
 constexpr double kVoltageError = 0.003;
 
 struct CurveKnee {
   double cost = 0, slope = 0;
 };
 
-/// The line v0 (1 + b max(0, f - ridge)) at a ridge, by its relative residuals.
+/// Fits v0 (1 + b max(0, f - ridge)) for a given ridge, by relative residuals.
 CurveKnee bend_at(double ridge, const std::vector<double>& f, const std::vector<double>& v) {
   std::vector<double> x;
   for (const double clock : f) x.push_back(std::max(0.0, clock - ridge));
@@ -54,7 +54,7 @@ std::optional<Estimate> ridge_from_voltage(std::span<const PowerSample> samples)
   const double degrees = std::max(1.0, static_cast<double>(f.size()) - 3);
   const double variance = std::max(best->second.cost / degrees, kVoltageError * kVoltageError);
   const double t = student_t_quantile(0.975, degrees);
-  // A voltage that is the same everywhere has no ridge.
+  // A constant voltage has no ridge.
   const double flat = bend_at(*high, f, v).cost;
   if (best->second.slope <= 0 || flat - best->second.cost < variance * t * t) return std::nullopt;
   Estimate ridge{best->first, best->first, best->first};

@@ -1,4 +1,4 @@
-// The ridge of the same samples by voltages alone and by powers alone.
+// Compares the ridge point from voltages alone with that from powers alone, for the same samples.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,13 @@
 
 namespace ergotune {
 
-/// v0 (1 + b max(0, f - ridge)) through measured core voltages, with the 95 % interval of the ridge; nullopt where
-/// fewer than four samples have a voltage, or where it does not rise.
+/// Fits v0 (1 + b max(0, f - ridge)) to measured core voltages and returns the ridge with its 95 % interval; nullopt if
+/// fewer than four samples have a voltage, or if the voltage does not rise.
 std::optional<Estimate> ridge_from_voltage(std::span<const PowerSample> samples);
 
 struct RidgeComparison {
   std::optional<Estimate> from_voltage;
-  std::optional<Estimate> from_power;  ///< as fit_power_model() finds it without the voltages
+  std::optional<Estimate> from_power;  ///< as fit_power_model() finds it without voltages
 };
 RidgeComparison compare_ridges(std::span<const PowerSample> samples);
 

@@ -15,7 +15,7 @@ using Rows = std::vector<std::size_t>;
 
 std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-/// Appends "name":[...] with what `write` puts for each row.
+/// Appends "name":[...], where `write` appends the element of each row.
 template <typename Write>
 void add_list(std::string& out, const std::string& name, const Rows& rows, const Write& write) {
   out += quoted(name) + ":[";
@@ -37,7 +37,7 @@ void write_number(Out out, double value) {
   }
 }
 
-/// Words that repeat: {"names": [...], "of": [position by row]}.
+/// Texts that repeat: {"names": [...], "of": [position by row]}.
 void add_names(std::string& out, const std::string& name, const Rows& rows, const std::vector<std::string>& words) {
   std::map<std::string, std::size_t> number;
   std::vector<std::string> names;

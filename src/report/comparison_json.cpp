@@ -8,7 +8,7 @@
 namespace ergotune {
 namespace {
 
-/// "results.db:2" is session 2 of results.db, should no file have that whole name.
+/// "results.db:2" is session 2 of results.db, unless a file has that whole name.
 std::pair<std::filesystem::path, std::int64_t> source_of(const std::string& text) {
   std::error_code error;
   const std::size_t colon = text.rfind(':');

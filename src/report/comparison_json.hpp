@@ -1,4 +1,4 @@
-// A comparison of sessions as JSON: `ergotune compare --json`, and what the page shows.
+// A comparison of sessions as JSON, for `ergotune compare --json` and the page.
 #pragma once
 
 #include <deque>
@@ -14,18 +14,18 @@
 
 namespace ergotune {
 
-/// Sessions of files: a store (its latest session), "STORE:SESSION", or any recording.
+/// Sessions loaded from files: a store (its latest session), "STORE:SESSION", or any recording.
 struct ComparedFiles {
   std::deque<ReportSource> sources;
   std::deque<Objective> objectives;
-  std::vector<ComparedSession> sessions;  ///< of the members above
+  std::vector<ComparedSession> sessions;  ///< refer to the members above
   Comparison comparison;
   std::vector<std::pair<std::filesystem::path, std::vector<std::string>>> warnings;
 };
-/// By what was tuned for, or by `objective`. Throws UserError for fewer than two.
+/// Compares by the sessions' objective, or by `objective`. Throws UserError for fewer than two sessions.
 ComparedFiles compare_files(const std::vector<std::string>& names, const std::optional<std::string>& objective);
 
-/// `names`: what the sessions are called, in their order.
+/// `names`: the names of the sessions, in their order.
 nlohmann::ordered_json comparison_json(const std::vector<std::string>& names,
                                        const std::vector<ComparedSession>& sessions, const Comparison& comparison);
 

@@ -31,7 +31,7 @@ class ReportDocument {
     document["parameters"] = parameters();
     document["quantities"] = Json::array();
     document["units"] = Json::object();
-    document["better"] = Json::object();  // -1: less of it, 1: more
+    document["better"] = Json::object();  // -1: smaller is better, 1: larger is better
     for (const auto& column : recording.columns) {
       document["quantities"].push_back(column.name);
       if (const QuantityInfo* info = quantity_info(column.name); info && info->better)
@@ -72,8 +72,8 @@ class ReportDocument {
     return list;
   }
 
-  /// How many times better the best is than the default and the median, and what it gains and loses against the
-  /// fastest.
+  /// The factors by which the best is better than the default and the median, and its differences to the fastest
+  /// configuration.
   Json gains(std::optional<std::size_t> fastest) const {
     Json out = Json::object();
     if (ranked_.best.empty()) return out;
@@ -106,8 +106,9 @@ class ReportDocument {
     return fastest;
   }
 
-  /// As `ergotune analyse --json`, and what the default is compared with; null for too few configurations. Local minima
-  /// are those of spaces that are recorded nearly whole: without their neighbours nearly all look like minima.
+  /// The document of `ergotune analyse --json` with a comparison with the default; null for too few configurations.
+  /// Local minima are computed only for spaces that are recorded nearly completely: without their neighbours nearly all
+  /// configurations look like minima.
   Json analysis() const {
     constexpr std::size_t kFewest = 10, kMostForCentrality = 20'000;
     constexpr double kWhole = 0.9;
@@ -121,7 +122,7 @@ class ReportDocument {
     return document;
   }
 
-  /// How many configurations are faster, more efficient, both or neither than the default.
+  /// Number of configurations that are faster, more efficient, both or neither compared to the default.
   Json against_default(const Tradeoff& tradeoff) const {
     const auto found = std::find_if(tradeoff.points.begin(), tradeoff.points.end(),
                                     [&](const TradeoffPoint& p) { return p.row == ranked_.default_row; });
@@ -139,13 +140,13 @@ class ReportDocument {
             {"only_more_efficient", more_efficient}};
   }
 
-  /// Of a session that did not write it down nothing is a whole space; other recordings are taken for one.
+  /// The size of the space. Measured sessions that did not record it count as incomplete, recordings as complete.
   std::uint64_t space_size() const {
     if (source_.space) return *source_.space;
     return source_.created_at > 0 ? ~std::uint64_t{0} : 0;
   }
 
-  /// [configurations, best so far, s since the beginning or null]
+  /// [configurations, best so far, s since the start or null]
   Json point(std::size_t index, double best) const {
     const bool known = index < source_.seconds.size() && std::isfinite(source_.seconds[index]);
     return {index + 1, best, known ? Json(source_.seconds[index]) : Json(nullptr)};
@@ -167,7 +168,7 @@ class ReportDocument {
     return points;
   }
 
-  /// Ends of the axis, with room for a line that never moves: around 0.01 s an axis from -1 s shows nothing.
+  /// Limits of the axis, with a margin even for a constant line: around 0.01 s an axis from -1 s would show nothing.
   static Json convergence_range(const Json& points) {
     if (points.empty()) return nullptr;
     double least = points.front()[1].get<double>(), most = least;
@@ -188,7 +189,7 @@ class ReportDocument {
 
 ReportSource open_report_source(const std::filesystem::path& file, std::int64_t session) {
   std::error_code error;
-  if (!std::filesystem::exists(file, error)) Store::open(file, true);  // says what to do about one that is not there
+  if (!std::filesystem::exists(file, error)) Store::open(file, true);  // throws with advice if the file does not exist
   ReportSource source;
   source.recording = load_recording(file, session);
   source.device_name = source.device_id = source.recording.device;
@@ -198,7 +199,7 @@ ReportSource open_report_source(const std::filesystem::path& file, std::int64_t 
   source.store = file;
   add_session(source, found, store.environment(found.id));
   double first = INFINITY;
-  for (const StoredRow& row : store.results(found.id)) {  // the recording's rows, in the same order
+  for (const StoredRow& row : store.results(found.id)) {  // the rows of the recording, in the same order
     source.seconds.push_back(row.measurement.finished_at);
     first = std::min(first, row.measurement.finished_at);
   }
@@ -217,7 +218,8 @@ void add_session(ReportSource& source, const SessionInfo& session, const std::st
   if (!session.conditions.empty()) environment["conditions"] = session.conditions;
   if (const auto known = environment.find("configurations"); known != environment.end()) {
     if (known->is_number_unsigned()) source.space = known->get<std::uint64_t>();
-    environment.erase(known);  // among the counts it says of what: the space, not what was measured
+    environment.erase(known);  // among the counts it would be ambiguous: it is the size of the space, not a number of
+                               // measurements
   }
   source.environment = environment.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -26,7 +26,7 @@ void replace(std::string& text, std::string_view mark, std::string_view by) {
 }  // namespace
 
 std::string page_html(const PageParts& parts) {
-  // "<" ends script elements and begins comments inside them; in JSON it stands in strings alone
+  // "<" can end a script element or begin a comment inside it; in JSON it occurs in strings only
   std::string data;
   data.reserve(parts.data.size() + parts.data.size() / 64);
   for (const char c : parts.data) {
@@ -44,11 +44,11 @@ std::string page_html(const PageParts& parts) {
   std::string page = ergotune_embedded_report_page;
   const std::string nonce = parts.nonce.empty() ? "" : " nonce=\"" + parts.nonce + "\"";
   for (int i = 0; i < 3; ++i) replace(page, "@NONCE@", nonce);
-  // what a user has named comes last, and is not looked through for marks
+  // user data is inserted last, so that markers in it are not replaced
   replace(page, "@CSS@", ergotune_embedded_report_css);
   replace(page, "@SCRIPT@", "(() => {\n" + script + "\n})();");
   replace(page, "@DATA@", data);
-  replace(page, "@TITLE@", escape_markup(parts.title));  // stands before the data
+  replace(page, "@TITLE@", escape_markup(parts.title));  // precedes the data in the page
   return page;
 }
 

@@ -1,4 +1,4 @@
-// The one page: what is saved as a report and what `ergotune watch` serves. Its scripts and styles are in it.
+// The HTML page, both for saved reports and for `ergotune watch`. It contains its scripts and styles.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@ namespace ergotune {
 
 struct PageParts {
   std::string title;
-  /// JSON, which the page reads; it never becomes code or markup.
+  /// JSON that the page reads; it is never interpreted as code or markup.
   std::string data;
-  /// Of a content security policy; empty: none is written (a file has none to hold it to).
+  /// Nonce of the content security policy; empty: none (a saved file has no such policy).
   std::string nonce;
 };
 std::string page_html(const PageParts& parts);

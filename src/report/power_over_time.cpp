@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A file that goes with the verb, where the user names none.
+/// The trace's file if the user names none; removed when the verb ends.
 struct ScratchFile {
   std::filesystem::path path =
       std::filesystem::temp_directory_path() / fmt::format("ergotune-trace-{}.csv", ::getpid());
@@ -50,7 +50,7 @@ RecordedTrace record_trace(ProblemFile problem, SetupOptions setup, const TraceR
   spec.options["seconds"] = {Value(request.seconds)};
   spec.options["after"] = {Value(request.after)};
   for (const std::string& sensor : problem.run.sensors) spec.options["sensors"].emplace_back(sensor);
-  // The energy meter would read the same sensors beside it.
+  // The energy observer would read the same sensors.
   std::erase_if(problem.observers,
                 [](const ObserverSpec& other) { return other.name == "trace" || other.name == "energy"; });
   problem.observers.push_back(std::move(spec));
@@ -62,7 +62,7 @@ RecordedTrace record_trace(ProblemFile problem, SetupOptions setup, const TraceR
   setup.energy = false;
   setup.run.jobs = 1;
   const double all = request.before + request.seconds + request.after;
-  setup.run.energy_seconds = std::max(setup.run.energy_seconds, request.seconds);  // so long a stream may be
+  setup.run.energy_seconds = std::max(setup.run.energy_seconds, request.seconds);  // sets how long a stream may be
   setup.run.time_limit = std::max(setup.run.time_limit, 2 * all + 30);
   RecordedTrace recorded{prepare_session(std::move(problem), setup), {}, {}, {}};
   PreparedSession& prepared = recorded.prepared;

@@ -1,5 +1,5 @@
-// Power over time around the launches of one configuration: recorded, as the document of `ergotune trace --json`, and
-// as a figure.
+// Power over time around the launches of one configuration: the recording, the document of `ergotune trace --json`, and
+// a figure.
 #pragma once
 
 #include <filesystem>
@@ -14,9 +14,9 @@
 namespace ergotune {
 
 struct TraceRequest {
-  std::string configuration;                  ///< JSON; parameters left out take their defaults
+  std::string configuration;                  ///< JSON; omitted parameters take their defaults
   std::string problem_file;                   ///< for messages
-  std::filesystem::path csv;                  ///< keeps every value; empty: nothing is kept
+  std::filesystem::path csv;                  ///< file for all values; empty: none
   double before = 1, seconds = 3, after = 2;  ///< s recorded before, during and after the launches
 };
 
@@ -24,14 +24,14 @@ struct RecordedTrace {
   PreparedSession prepared;
   Configuration configuration;
   Measurement measurement;
-  std::optional<PowerTrace> trace;  ///< nullopt where the configuration does not work
+  std::optional<PowerTrace> trace;  ///< nullopt: the configuration failed
 };
 
-/// Measures one configuration with the observer `trace`. Throws UserError for a device that is not here, Error when
+/// Measures one configuration with the observer `trace`. Throws UserError if the device does not exist, Error when
 /// interrupted.
 RecordedTrace record_trace(ProblemFile problem, SetupOptions setup, const TraceRequest& request);
 
-// Of a trace that is there.
+// Both require RecordedTrace::trace to be set.
 nlohmann::ordered_json trace_document(const RecordedTrace& recorded);
 Chart trace_chart(const RecordedTrace& recorded);
 

@@ -1,4 +1,4 @@
-// Power over the core clock as a result: the document of `ergotune model --json`, and its figure.
+// Power over the core clock: the document of `ergotune model --json`, and its figure.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -15,18 +15,18 @@ struct PowerStudy {
   PowerSampling sampling;
   PowerModel model;
   RidgeComparison ridges;
-  ClockRange range;  ///< where the model is usable
+  ClockRange range;  ///< around the clock with the least energy
 };
 
-/// `share`: half-width of the suggested range; throws UserError where it is not between 0 and 1.
+/// `share`: half-width of the suggested range; throws UserError unless it is between 0 and 1.
 PowerStudy study_power(PowerSampling sampling, PowerModel model, double share);
-/// Of samples that are fitted first.
+/// Fits the model first.
 PowerStudy study_power(PowerSampling sampling, double share);
 
 nlohmann::ordered_json power_document(const PowerStudy& study);
-/// Needs at least one sample.
+/// Requires at least one sample.
 Chart power_chart(const PowerStudy& study);
-/// "recorded" where samples were measured once by someone, "simulated" where they are, in every output.
+/// "recorded" for samples that were measured earlier, "simulated" for simulated ones; used in all outputs.
 std::string origin_of(Provenance provenance);
 
 }  // namespace ergotune

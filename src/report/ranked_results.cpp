@@ -12,7 +12,8 @@
 namespace ergotune {
 namespace {
 
-/// Of a configuration that is recorded twice the first that worked counts.
+/// Positions of the rows with a value of the objective; for a configuration that was recorded twice, the first usable
+/// row.
 std::vector<std::size_t> usable_rows(const ResultSet& results, const Objective& objective) {
   std::vector<std::size_t> rows;
   std::set<Configuration> seen;
@@ -46,7 +47,7 @@ bool is_default(const std::vector<Parameter>& parameters, const Configuration& c
   return true;
 }
 
-/// What a ledger knows; its entries are moved.
+/// The results known to a ledger, whose entries are moved.
 ResultSet results_of(const PreparedSession& prepared, Ledger& ledger) {
   ResultSet results;
   results.problem = prepared.problem.name;
@@ -76,12 +77,13 @@ ResultSet results_of(const PreparedSession& prepared, Ledger& ledger) {
   return results;
 }
 
-/// Where the best clock is at an end of the clocks that the model suggests: this kernel's optimum may lie beyond.
+/// Set if the best clock is at an end of the range that the model suggests: the optimum of this kernel may lie beyond
+/// it.
 struct ModelEdge {
   std::string parameter;
   double clock = 0;             ///< MHz
-  bool lowest = false;          ///< else the highest
-  std::vector<double> widened;  ///< the same clocks, and the device's within a tenth beyond this end
+  bool lowest = false;          ///< else it is the highest clock
+  std::vector<double> widened;  ///< these clocks and those of the device up to a tenth beyond this end
 };
 
 std::optional<ModelEdge> model_edge(const PreparedSession& prepared, const RankedResults& ranked) {
@@ -95,7 +97,7 @@ std::optional<ModelEdge> model_edge(const PreparedSession& prepared, const Ranke
     ModelEdge edge{parameters[i].name, best[i].as_real(), false, {}};
     for (const Value& value : parameters[i].values) edge.widened.push_back(value.as_real());
     const auto [low, high] = std::minmax_element(edge.widened.begin(), edge.widened.end());
-    constexpr double kClockStep = 0.02;  // nearer clocks are not told apart, as where a plan leaves the range
+    constexpr double kClockStep = 0.02;  // clocks closer than this count as equal, as in plans
     edge.lowest = edge.clock - *low <= *high - edge.clock;
     const double end = edge.lowest ? *low : *high;
     if (std::abs(edge.clock - end) > kClockStep * end) continue;
@@ -112,7 +114,7 @@ std::optional<ModelEdge> model_edge(const PreparedSession& prepared, const Ranke
   return std::nullopt;
 }
 
-/// Empty where the best clock lies within what was searched.
+/// Empty if the best clock is inside the searched range.
 std::string note_of_model_edge(const std::optional<ModelEdge>& edge) {
   if (!edge) return {};
   return fmt::format(
@@ -122,7 +124,7 @@ std::string note_of_model_edge(const std::optional<ModelEdge>& edge) {
       edge->clock, edge->lowest ? "lower" : "upper", edge->parameter);
 }
 
-/// What is left of a budget; nullopt where nothing is, or where that is not known.
+/// The remaining budget; nullopt if it is spent or unknown.
 std::optional<Budget> left_of(Budget budget, const SessionResult& run) {
   if (budget.joules > 0 || (budget.evaluations > 0 && run.evaluated >= budget.evaluations) ||
       (budget.seconds > 0 && run.seconds >= budget.seconds))
@@ -132,7 +134,7 @@ std::optional<Budget> left_of(Budget budget, const SessionResult& run) {
   return budget;
 }
 
-/// Opens the session again over the wider range of clocks.
+/// Opens the session again with the widened range of clocks.
 void widen(PreparedSession& prepared, const ModelEdge& edge, const RankedResults& ranked) {
   if (prepared.announce)
     prepared.announce(
@@ -151,12 +153,14 @@ void widen(PreparedSession& prepared, const ModelEdge& edge, const RankedResults
   prepared.known = std::move(known);
 }
 
-/// A wrong reference makes every right configuration a wrong one.
+/// With a wrong reference, correct configurations fail verification.
 std::string note_of_disagreement(const PreparedSession& prepared, const RankedResults& ranked) {
   const Verification& verification = prepared.original.verification;
   if (verification.kind == Verification::Kind::none || !prepared.live) return {};
   const auto failures = ranked.failures();
-  if (failures.empty() || !failures.front().message.starts_with("output ")) return {};  // nothing was compared
+  if (failures.empty() || !failures.front().message.starts_with("output "))
+    return {};  // the failure is not one of
+                // comparison
   const auto count = [&](Status status) {
     const auto found = ranked.statuses.find(to_string(status));
     return found == ranked.statuses.end() ? std::uint64_t{0} : found->second;

@@ -1,5 +1,5 @@
-// The results of one session, ranked and judged once: from a ledger whose work has ended, from a store or a recording.
-// Every output (tune, show, the report, exports, plans, Python) is a view of this.
+// The results of one session, ranked and judged once; from a ledger, a store or a recording. All outputs (tune, show,
+// the report, exports, plans, Python) are views of this.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,17 @@ namespace ergotune {
 struct RankedResults {
   ResultSet results;
   Objective objective;
-  /// Rows that worked, the best first, one per configuration; for a Pareto objective its front.
+  /// Usable rows, the best first, one per configuration; for a Pareto objective its front.
   std::vector<std::size_t> best;
-  /// The configuration where every parameter takes its default; nullopt where it was not measured.
+  /// The row of the default configuration; nullopt: not measured.
   std::optional<std::size_t> default_row;
-  /// The objective of the median configuration that worked; nullopt for a front.
+  /// The objective's value of the median usable configuration; nullopt for a Pareto front.
   std::optional<double> median;
   std::map<std::string, std::uint64_t> statuses;
-  /// How sure the best is.
+  /// How certain the best is.
   Confidence confidence;
 
-  /// The best that a run reports: of a front all, else ten.
+  /// The rows that a run reports: the whole Pareto front, else the ten best.
   std::vector<std::size_t> shown() const;
   const Measurement& measurement(std::size_t row) const { return results.rows[row].measurement; }
   /// "a=1, b=2"
@@ -40,9 +40,9 @@ struct RankedResults {
   }
   std::optional<double> value(std::size_t row) const { return objective.value(measurement(row)); }
   bool is_confirmed(std::size_t row) const { return results.rows[row].confirmed_for == objective.spec(); }
-  /// Why a row that reads better than the confirmed winner stands behind it; nullopt where it does not read better.
+  /// Why a row with a better value is ranked behind the confirmed winner; nullopt if its value is not better.
   std::optional<Unconfirmed> unconfirmed(std::size_t row) const;
-  /// The effect of the parameters on the objective; empty for a front.
+  /// The importance of the parameters for the objective; empty for a Pareto front.
   Importance importance() const;
   /// Rows without a value of the objective, less those that were screened.
   std::uint64_t failed() const;
@@ -51,31 +51,31 @@ struct RankedResults {
   std::uint64_t screened() const;
   /// The commonest first.
   std::vector<FailureGroup> failures() const;
-  /// The best row as exports take it; nullopt when nothing worked.
+  /// The best row for exports; nullopt if no configuration worked.
   std::optional<BestResult> winner() const;
 };
 
-/// Ranks by the results' own objective, or by `objective` when given. Throws UserError for an invalid objective.
+/// Ranks by the results' own objective, or by `objective` if given. Throws UserError for an invalid objective.
 RankedResults rank_results(ResultSet results, const std::optional<std::string>& objective = std::nullopt);
 RankedResults rank_results(ResultSet results, Objective objective);
 
-/// A session (0: the latest) of a store, or a recording of any format; its warnings are in ResultSet::warnings.
+/// Loads a session (0: the latest) of a store, or a recording of any format; warnings are in ResultSet::warnings.
 ResultSet load_results(const std::filesystem::path& file, std::int64_t session);
-/// The same, ranked. Throws UserError also for an objective that none of its results can answer.
+/// The same, ranked. Throws UserError also for an objective that no result has a value of.
 RankedResults load_ranked(const std::filesystem::path& file, std::int64_t session,
                           const std::optional<std::string>& objective);
-/// Every session of a store, ranked by its own objective; a recording is one session.
+/// All sessions of a store, each ranked by its own objective; a recording counts as one session.
 std::vector<RankedResults> load_all_ranked(const std::filesystem::path& file, std::int64_t session,
                                            const std::optional<std::string>& objective);
 
-/// A run that has ended: all that its session knows, and what the run took.
+/// The results of a session after a run, and the run's statistics.
 struct TunedSession {
   RankedResults ranked;
   SessionResult run;
-  std::vector<std::string> notes;     ///< known before the search
+  std::vector<std::string> notes;     ///< from before the search
   std::vector<std::string> findings;  ///< notes on what the search found
 };
-/// Searches what was prepared: `ergotune tune`, the C++ function and Python's.
+/// Searches a prepared session. Used by `ergotune tune`, the C++ API and Python.
 TunedSession tune_session(PreparedSession& prepared, const SessionOptions& options);
 
 }  // namespace ergotune

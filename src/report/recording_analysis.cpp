@@ -37,7 +37,7 @@ Chart levels_chart(const Recording& recording, const Tradeoff& tradeoff, const s
   return chart;
 }
 
-/// On logarithmic axes: the labels say so, the numbers are exponents of ten.
+/// A chart with logarithmic axes: the values are exponents of ten, as the labels state.
 Chart roofline_chart(const Recording& recording, const Roofline& roofline, bool energy, const std::string& note) {
   Chart chart;
   chart.title = fmt::format("{} on {}: roofline of {}", recording.name, recording.device, energy ? "energy" : "time");

@@ -1,5 +1,5 @@
-// What a recording says about the trade between time and energy, and how hard it is to search: `ergotune analyse`, and
-// Python's analyse().
+// Analyses a recording's trade-off between time and energy, and how difficult it is to search, for `ergotune analyse`
+// and Python's analyse().
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -17,7 +17,7 @@ namespace ergotune {
 struct AnalysisOptions {
   std::vector<std::string> peaks;         ///< recordings of kernels that reach the device's peaks, for the rooflines
   std::string neighbourhood = "hamming";  ///< or adjacent, strictly_adjacent
-  bool centrality = true;                 ///< how hard the space is to search
+  bool centrality = true;                 ///< compute how difficult the space is to search
 };
 
 struct RecordingAnalysis {
@@ -30,13 +30,14 @@ struct RecordingAnalysis {
   std::vector<std::string> words;
   std::string neighbourhood;
   std::vector<NamedCentrality> centrality;
-  std::vector<std::string> warnings;  ///< of the recordings that were read
+  std::vector<std::string> warnings;  ///< of the recordings that were loaded
 };
 
-/// Throws UserError where no configuration has a time, and for peaks without bytes of device memory.
+/// Throws UserError if no configuration has a time, and for peaks without bytes of device memory.
 RecordingAnalysis analyse_recording(Recording recording, const AnalysisOptions& options);
 nlohmann::ordered_json analysis_document(const RecordingAnalysis& analysis);
-/// Efficiency over speed, means by occupancy and rooflines, as far as they were recorded. Throws UserError for none.
+/// Efficiency over speed, means by occupancy and rooflines, as far as they were recorded. Throws UserError if there is
+/// none.
 std::vector<Chart> analysis_charts(const RecordingAnalysis& analysis);
 
 }  // namespace ergotune

@@ -16,8 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A file holds this many configurations at most (about 3 MB): of more a sample, the best among them. What is served
-/// holds all.
+/// Largest number of configurations in a saved page (about 3 MB); of more, it contains a sample that includes the best.
+/// A served page contains all.
 constexpr std::size_t kMostRows = 20'000;
 
 std::vector<std::size_t> rows_of_page(const Recording& recording, const Objective& objective) {

@@ -1,5 +1,5 @@
-// One session's results as one JSON document, described by schemas/result.schema.json: `tune --json`, `show --json`,
-// the page, plans, the C++ function and Python's Result are views of it.
+// The results of a session as one JSON document, described by schemas/result.schema.json. `tune --json`, `show --json`,
+// the page, plans, the C++ API and Python's Result are views of it.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace ergotune {
 
-/// The version of the document, raised when a key changes its meaning or goes.
+/// The version of the document, incremented when a key is removed or changes its meaning.
 inline constexpr int kResultDocumentVersion = 2;
 
 /// JSON Schema of the document (draft 2020-12).

@@ -1,4 +1,4 @@
-// Results as the contract's JSON: --json of every verb, and what the page asks for.
+// Conversions to JSON, shared by --json of all verbs and the page.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

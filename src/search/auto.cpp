@@ -1,5 +1,5 @@
-// The default: the strategy that suits the space, the budget and the objective, and who takes over when its
-// model has grown too costly.
+// The default strategy: chooses a strategy for the space, the budget and the objective, and its successor for when its
+// model has become too expensive.
 #include <fmt/format.h>
 
 #include <unordered_set>
@@ -12,7 +12,7 @@ namespace {
 struct Choice {
   std::string strategy;
   std::string reason;
-  /// Evaluations after which another strategy goes on; 0 for never.
+  /// Evaluations after which the successor continues; 0: never.
   std::uint64_t hand_over_at = 0;
   std::string successor;
 };
@@ -56,7 +56,7 @@ class Auto : public Strategy {
 
   std::vector<ConfigurationIndex> ask(std::size_t count) override {
     if (!handed_over_ && choice_.hand_over_at > 0 && told_.size() >= choice_.hand_over_at) {
-      if (!outstanding_.empty()) return {};  // the successor must know everything that was asked
+      if (!outstanding_.empty()) return {};  // the successor must know all outcomes
       handed_over_ = true;
       if (companion_ != nullptr) {
         strategy_ = std::move(companion_);
@@ -72,7 +72,7 @@ class Auto : public Strategy {
       const bool evolves = together && asked_++ % kCompanion == 0;
       const auto next = (evolves ? companion_ : strategy_)->ask(together ? 1 : count - requested.size());
       if (next.empty() && !evolves) break;
-      // both are told of every outcome: what one has requested need not be requested for the other
+      // both receive every outcome: a configuration requested by one need not be requested by the other
       for (const ConfigurationIndex index : next)
         if (outstanding_.insert(index).second) requested.push_back(index);
     }
@@ -87,8 +87,8 @@ class Auto : public Strategy {
   }
 
  private:
-  /// Evaluations after which the successor begins, and its share of what is requested: a population of its own keeps to
-  /// regions that the model has given up, and knows every outcome.
+  /// The companion starts after kAlone evaluations and then gets every kCompanion-th request: its population stays in
+  /// regions that the model has given up, and it knows every outcome.
   static constexpr std::uint64_t kAlone = 60, kCompanion = 3;
 
   StrategyContext context_;

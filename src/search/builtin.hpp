@@ -1,4 +1,4 @@
-// The strategies that come with ergotune, by file.
+// The built-in strategies; each function adds those of one file.
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@ void add_bayesian_pareto(StrategyList& list);
 void add_auto(StrategyList& list);
 void add_coordinate(StrategyList& list);
 
-/// A description whose maker builds a T from its context.
+/// A description whose `make` constructs a T from the context.
 template <class T>
 StrategyDescription describe_strategy(std::string name, std::string summary, std::vector<StrategyOption> options = {}) {
   StrategyDescription description;

@@ -11,11 +11,12 @@ namespace ergotune {
 namespace {
 
 constexpr int kBurnIn = 200, kDraws = 2000;
-/// Degrees of freedom: of the candidates' noises around their common size, and of the candidates around their centre.
+/// Degrees of freedom of the distributions of the candidates' noises around their common size, and of the candidates
+/// around their centre.
 constexpr double kNoiseDegrees = 4, kSpreadDegrees = 4;
 constexpr double kLeastVariance = 1e-18, kMostVariance = 1e4;
-/// The spread of the candidates is drawn from a grid of logarithms around the error of one: flat below it, and falling
-/// as 1/x above.
+/// The spread of the candidates is drawn from a grid of its logarithm around the error of one candidate. The prior is
+/// flat below that error and falls as 1/x above it.
 constexpr int kGrid = 40;
 constexpr double kGridStep = 0.25, kGridBegin = -4;
 
@@ -57,7 +58,7 @@ class Sampler {
     double value;
   };
 
-  /// Logarithms where all values have one sign; else shares of their mean size.
+  /// Takes the logarithms of the values if all have one sign, else the values relative to their mean size.
   void take(const std::vector<std::vector<RoundValue>>& candidates) {
     double size = 0, count = 0;
     bool positive = true, negative = true;

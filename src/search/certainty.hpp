@@ -1,4 +1,4 @@
-// How sure the choice of a winner is.
+// How certain the choice of a winner is.
 #pragma once
 
 #include <optional>
@@ -8,28 +8,30 @@
 
 namespace ergotune {
 
-/// What a candidate took in one round of a confirmation. All candidates of a round share its number and its conditions.
+/// The value of a candidate in one round of confirmation repeats. All candidates of a round share its number and its
+/// conditions.
 struct RoundValue {
   int round = 0;
   double value = 0;  ///< smaller is better
   double standard_error = 0;
 };
 
+/// Certainty with the probabilities of all candidates.
 struct Chances : Certainty {
-  /// Of each candidate that it is the best; the first is probability_best.
+  /// For each candidate, the probability that it is the best; the first equals probability_best.
   std::vector<double> of;
 };
 
-/// Of choosing the first candidate, from the rounds of each; nullopt for fewer than two candidates. The logarithms of
-/// the values follow
+/// Certainty of choosing the first candidate, from the confirmation repeats of all candidates; nullopt for fewer than
+/// two candidates. The logarithms of the values are modelled as
 ///
-///     candidate + round + noise
+/// candidate + round + noise
 ///
-/// by Gibbs sampling with a fixed seed. A round's effect (the load and the clock of that minute, the device) is shared
-/// by its candidates, so it is no noise of their differences. Each candidate has its own noise; few rounds say little
-/// of it, so that the candidates' noises inform each other (marginally Student's t), and none is below what the rounds
-/// say of themselves. Candidates are spread as Student's t around their centre: of many that noise cannot tell apart,
-/// the one that reads best was lucky.
+/// by Gibbs sampling with a fixed seed. The effect of a round (load and clock at that time, the device) is shared by
+/// its candidates, so that it does not count as noise of their differences. Each candidate has its own noise; since a
+/// few rounds determine it poorly, all candidates' noises inform each other (marginally Student's t), and none is below
+/// the standard errors of the values. Candidates are distributed around their centre as Student's t: among many
+/// candidates that noise cannot distinguish, the one with the best value is assumed to have been lucky.
 std::optional<Chances> chances_of(const std::vector<std::vector<RoundValue>>& candidates);
 
 }  // namespace ergotune

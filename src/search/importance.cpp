@@ -14,19 +14,20 @@
 namespace ergotune {
 namespace {
 
-constexpr std::size_t kFewest = 20;    ///< results that tell anything
-constexpr std::size_t kLearnt = 240;   ///< results that the model is made of at most
-constexpr std::size_t kSample = 3000;  ///< combinations that the model is asked about
-constexpr std::size_t kPaired = 6;     ///< parameters that are looked at in pairs: the most important
+constexpr std::size_t kFewest = 20;    ///< fewest results for an analysis
+constexpr std::size_t kLearnt = 240;   ///< largest number of results that the model is fitted to
+constexpr std::size_t kSample = 3000;  ///< largest number of combinations for which the model predicts
+constexpr std::size_t kPaired = 6;     ///< number of parameters, the most important ones, whose pairs are analysed
 constexpr std::size_t kGroups = 8;     ///< of the jackknife
-constexpr double kLargest = 1e18;      ///< combinations that can be numbered
+constexpr double kLargest = 1e18;      ///< largest number of combinations that can be numbered
 constexpr double kShown = 0.01;
 constexpr double kSignificance = 0.005;
-constexpr std::uint64_t kTried = 5;  ///< failures of a value, and no success, that rule it out
+constexpr std::uint64_t kTried = 5;  ///< a value is ruled out after this many failures without success
 
 using Known = std::vector<std::pair<ConfigurationIndex, double>>;
 
-/// All combinations of the values that occur, whatever restrictions say of them: so the parameters are independent.
+/// The space of all combinations of the values that occur. Restrictions are ignored, so that parameters are
+/// independent.
 std::optional<SearchSpace> combinations(const std::vector<Parameter>& parameters, const std::vector<Judged>& results) {
   std::vector<Parameter> occurring;
   double size = 1;
@@ -42,11 +43,11 @@ std::optional<SearchSpace> combinations(const std::vector<Parameter>& parameters
   return SearchSpace::build(std::move(occurring), {});
 }
 
-/// Combinations and what a model predicts for them.
+/// Combinations, and the model's predictions for them.
 struct Sample {
   std::vector<ConfigurationIndex> requested;
   std::size_t width = 0;
-  double left_out = 0;  ///< share of all combinations
+  double left_out = 0;  ///< share of all combinations that the sample lacks
   std::vector<std::uint32_t> positions;
   std::vector<double> predictions;
   std::uint32_t at(std::size_t row, std::size_t parameter) const { return positions[row * width + parameter]; }
@@ -64,13 +65,13 @@ Sample draw(const SearchSpace& space) {
   return sample;
 }
 
-/// What was held back from a model, and what it predicted.
+/// Results that a model was not fitted to, and its predictions for them.
 struct HeldBack {
   std::vector<double> measured, predicted;
 };
 
-/// Predictions of a model of what is known but for one group; `scales` of the model of all, which it fits itself where
-/// there are none yet. `held_back`: takes the predictions of that group.
+/// Predicts with a model of all known results except one group (nullopt: no exception). `scales`: those of the model of
+/// all results; fitted here if not set yet. `held_back`: receives results and predictions of the excluded group.
 void predict(Sample& sample, const SearchSpace& space, const Known& known, std::optional<std::size_t> without,
              std::optional<search::GaussianProcess::Scales>& scales, HeldBack* held_back = nullptr) {
   search::GaussianProcess model(space);
@@ -107,7 +108,7 @@ bool predicts(const HeldBack& held_back) {
   return r * std::sqrt((n - 2) / std::max(1e-12, 1 - r * r)) > student_t_quantile(1 - kSignificance, n - 2);
 }
 
-/// Share of the variance of what was held back that the model predicts.
+/// Share of the variance of held-back results that the model predicts.
 double explained_by(const HeldBack& held_back) {
   const double centre = mean(held_back.measured);
   double squares = 0, all = 0;
@@ -118,7 +119,8 @@ double explained_by(const HeldBack& held_back) {
   return std::max(0.0, 1 - squares / all);
 }
 
-/// Variance of the mean given what cell a row is in, less what the chance of drawing some of all combinations gives.
+/// Variance between cells of the sample: that of the cells' means, minus the variance that these have because the
+/// sample lacks some combinations.
 double between(const Sample& sample, std::size_t cells, const std::vector<std::size_t>& cell_of) {
   std::vector<double> sum(cells, 0), squares(cells, 0), count(cells, 0);
   for (std::size_t row = 0; row < cell_of.size(); ++row) {
@@ -130,7 +132,7 @@ double between(const Sample& sample, std::size_t cells, const std::vector<std::s
   const double n = static_cast<double>(cell_of.size()), centre = mean(sample.predictions);
   double result = 0;
   for (std::size_t c = 0; c < cells; ++c) {
-    // one alone does not say what chance gives; where nothing is left out, chance gives nothing
+    // a single row does not show the variance of the mean; a complete sample has none
     if (count[c] < (sample.left_out > 0 ? 2 : 1)) continue;
     const double here = sum[c] / count[c], away = here - centre,
                  within = std::max(0.0, squares[c] / count[c] - here * here);
@@ -140,7 +142,7 @@ double between(const Sample& sample, std::size_t cells, const std::vector<std::s
   return std::max(0.0, result);
 }
 
-/// Of what was asked about: where that is all there is, its parts sum to it.
+/// Variance of the sample's predictions. Of a complete sample, its parts sum to it.
 double variance_of(const Sample& sample) {
   const double n = static_cast<double>(sample.predictions.size());
   return variance(sample.predictions) * (n - 1) / n;
@@ -171,7 +173,7 @@ std::vector<double> shares_of(const SearchSpace& space, const Sample& sample,
   return shares;
 }
 
-/// Each two of the most important.
+/// All pairs of the most important parameters.
 std::vector<std::pair<std::size_t, std::size_t>> pairs_of(const std::vector<double>& shares) {
   std::vector<std::size_t> order(shares.size());
   for (std::size_t p = 0; p < order.size(); ++p) order[p] = p;

@@ -37,7 +37,7 @@ void InactiveParameters::observe(ConfigurationIndex index, bool ok, double value
       }
     if (differences != 1) continue;
     const bool other_ok = std::isfinite(values_[i]);
-    if (!ok && !other_ok) continue;  // both beyond a limit: no sign of anything
+    if (!ok && !other_ok) continue;  // both beyond a limit: no information
     const bool same = ok && other_ok && std::abs(value - values_[i]) <= kSame * std::abs(value);
     ++(same ? equal_ : different_)[where];
     changed = true;

@@ -1,4 +1,4 @@
-// Parameters without effect, and the configurations that differ in nothing else.
+// Detects parameters without effect, and configurations that differ only in these.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,17 @@
 
 namespace ergotune::search {
 
-/// A parameter is presumed idle while configurations that differ in it alone have all had the same value (to
-/// a thousandth). To measure what differs from a measured one in such parameters only would teach nothing.
+/// A parameter is presumed inactive while all configurations that differ in it alone have the same value (to a
+/// thousandth). Measuring a configuration that differs from a measured one only in such parameters would add no
+/// information.
 class InactiveParameters {
  public:
   explicit InactiveParameters(const SearchSpace& space);
 
-  /// An outcome; what is known already is passed over.
+  /// Adds an outcome; known configurations are ignored.
   void observe(ConfigurationIndex index, bool ok, double value);
   bool idle(std::size_t parameter) const { return equal_[parameter] > 0 && different_[parameter] == 0; }
-  /// True when it differs from an observed one in idle parameters only.
+  /// Whether a configuration differs from an observed one in inactive parameters only.
   bool twin(ConfigurationIndex index);
 
  private:
@@ -26,8 +27,8 @@ class InactiveParameters {
   Key key(const std::uint32_t* positions) const;
 
   const SearchSpace& space_;
-  std::vector<std::uint32_t> positions_, scratch_;  ///< of the observed, dimensions() each
-  std::vector<double> values_;                      ///< infinity for a failure
+  std::vector<std::uint32_t> positions_, scratch_;  ///< of the observed configurations, dimensions() each
+  std::vector<double> values_;                      ///< infinity: failure
   std::unordered_set<ConfigurationIndex> known_;
   std::vector<std::size_t> equal_, different_;
   std::vector<bool> idle_;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// The text without a leading direction, which the one term has taken.
+/// The specification without a leading direction, if there is a single term, which holds the direction.
 ObjectiveSpec without_direction(ObjectiveSpec spec, const ObjectiveText& text) {
   if (text.terms.size() > 1) return spec;
   spec.direction = text.terms.front().direction;
@@ -38,7 +38,7 @@ ObjectiveSpec without_direction(ObjectiveSpec spec, const ObjectiveText& text) {
   return spec;
 }
 
-/// Of terms whose direction is not written.
+/// Sets the direction of terms for which none is written.
 void settle_directions(ObjectiveText& text, const ObjectiveSpec& spec, const std::vector<Metric>& metrics) {
   for (search::ObjectiveTerm& term : text.terms) {
     if (term.has_direction) continue;
@@ -53,7 +53,7 @@ void settle_directions(ObjectiveText& text, const ObjectiveSpec& spec, const std
   }
 }
 
-// A measurement seen through the objective.
+// A measurement evaluated by the objective.
 struct Look {
   bool ok = false;
   std::vector<double> turned;  // per term, smaller is better
@@ -69,20 +69,20 @@ struct Objective::State {
   ObjectiveText text;
   Kind kind = Kind::single;
   std::string unit;
-  /// Measured quantities it rests on, metrics followed to their roots.
+  /// Measured quantities on which the objective depends, through metrics.
   std::vector<std::string> quantities;
-  /// Names that appear directly.
+  /// Names that the text contains directly.
   std::vector<std::string> names;
-  /// Names requested by best(NAME).
+  /// Names used in best(NAME).
   std::vector<std::string> bests;
   /// best(NAME) so far.
   std::map<std::string, double> best;
-  /// Counts the changes that make earlier outcomes out of date.
+  /// Counts changes that invalidate earlier outcomes.
   std::uint64_t revision = 0;
-  /// Largest turned value so far: a configuration that breaks a condition gets a larger one.
+  /// Largest value returned so far: a configuration that violates a condition gets a larger one.
   double largest_told = -kInfinity;
-  /// Lexicographic: the turned values of every usable measurement, each once, and what follows from them: the
-  /// upper end of each level's band (of those in the bands before it); the last level has none.
+  /// Lexicographic: the distinct transformed values of all usable measurements, and the upper end of the band of each
+  /// level except the last, among the measurements within the bands of the levels before it.
   std::set<std::vector<double>> history;
   std::vector<double> bands;
 
@@ -98,7 +98,7 @@ struct Objective::State {
     if (it->second != before && std::find(bests.begin(), bests.end(), name) != bests.end()) ++revision;
   }
 
-  /// Inputs of an expression; nullopt when the measurement lacks one.
+  /// Values of the inputs of an expression; nullopt if the measurement lacks one.
   std::optional<std::vector<UncertainInput>> inputs(const Expression& expression, const Measurement& m) const {
     std::vector<UncertainInput> list;
     for (const std::string& name : expression.names()) {
@@ -161,7 +161,7 @@ struct Objective::State {
     return result;
   }
 
-  /// Adds to the history; true when that moved a band under what was told before.
+  /// Adds values to the history; true if that moved a band.
   bool note_levels(const std::vector<double>& turned) {
     const bool first = history.empty();
     if (!history.insert(turned).second) return false;
@@ -181,8 +181,8 @@ struct Objective::State {
     return moved;
   }
 
-  /// One value for a strategy: inside the first level's band the last level decides, scaled into a sliver of
-  /// the band's width.
+  /// Reduces a lexicographic outcome to one value: within the first level's band the last level decides, scaled to a
+  /// small part of the band's width.
   double folded(const std::vector<double>& turned) const {
     const double value = turned.front(), end = bands.front();
     if (value > end || end == 0) return value;
@@ -199,15 +199,15 @@ struct Objective::State {
       if (level < bands.size() && a[level] <= bands[level] && b[level] <= bands[level]) continue;
       if (a[level] != b[level]) return a[level] < b[level];
     }
-    return a < b;  // equal in all that decides: the better one within the bands
+    return a < b;  // equal in all deciding levels: the better one within the bands
   }
 
-  /// Of two looks that are ok.
+  /// Compares two evaluated measurements, both usable.
   bool better(const Look& a, const Look& b) const {
     if (a.violation > 0 || b.violation > 0) return a.violation < b.violation;
     if (kind == Kind::pareto) return dominates(a.turned, b.turned);
     if (kind == Kind::lexicographic) return lexicographically_better(a.turned, b.turned);
-    // Of equals the one that is further from the conditions.
+    // Of equal ones, prefer the one that satisfies the conditions by a larger margin.
     return a.turned.front() != b.turned.front() ? a.turned.front() < b.turned.front() : a.slack > b.slack;
   }
 };
@@ -255,8 +255,8 @@ Objective Objective::parse(const ObjectiveSpec& spec, const std::vector<Metric>&
         fmt::format("objective \"{}\" names no quantity; write for example \"time\" or \"energy\"", spec.text),
         spec.place);
 
-  // follow metrics down to what is measured; observers may bring quantities of any name, so a name that is
-  // unlike every known one is taken as such
+  // Follow metrics to measured quantities. Observers may add quantities of any name: a name that resembles no known one
+  // is accepted as a quantity.
   std::vector<std::string> known;
   for (const QuantityInfo& quantity : ergotune::quantities()) known.emplace_back(quantity.name);
   std::map<std::string, const Metric*> by_name;

@@ -1,4 +1,4 @@
-// What the user wants, in a form that orders measurements.
+// The user's objective, which ranks measurements.
 #pragma once
 
 #include <cstdint>
@@ -15,63 +15,57 @@
 
 namespace ergotune {
 
-/// An objective: single ("energy", "max gflops", any expression over quantities, metrics and best(quantity)),
-/// weighted (an expression), lexicographic, constrained ("energy subject to time <= 1.1 * best(time)") or
-/// Pareto.
+/// An objective: single ("energy", "max gflops", any expression over quantities, metrics and best(quantity)), weighted
+/// (an expression), lexicographic, constrained ("energy subject to time <= 1.1 * best(time)") or Pareto. Its forms are
+/// - [max|min] EXPRESSION: over quantities, metrics and best(NAME)
+/// - OBJECTIVE subject to CONDITION: a comparison, or several joined by "and"
+/// - pareto(OBJECTIVE, OBJECTIVE, ...)
+/// - lexicographic(OBJECTIVE [within 5 %], OBJECTIVE, ...): values of a level within a tolerance (default 1 %) of its
+///   best count as equal; the next level decides between them
 ///
-///   [max|min] EXPRESSION                      over quantities, metrics and best(NAME)
-///   OBJECTIVE subject to CONDITION            CONDITION: a comparison, several joined by "and"
-///   pareto(OBJECTIVE, OBJECTIVE, ...)
-///   lexicographic(OBJECTIVE [within 5 %], OBJECTIVE, ...)   a level counts as equal to its best within a
-///   tolerance
-///                                                           (default 1 %); the next level decides there
-///
-/// best(NAME) is the smallest usable value of a quantity or metric seen so far, and the largest where a
-/// condition bounds that name from below ("gflops >= 0.9 * best(gflops)").
+/// best(NAME) is the smallest usable value of a quantity or metric so far, or the largest if a condition bounds NAME
+/// from below ("gflops >= 0.9 * best(gflops)").
 class Objective {
  public:
   enum class Kind { single, constrained, lexicographic, pareto };
-  /// Parses an ObjectiveSpec against the metrics' names. Throws UserError with its place.
+  /// Parses an objective; `metrics` are the known metrics. Throws UserError with the place of the error.
   static Objective parse(const ObjectiveSpec& spec, const std::vector<Metric>& metrics);
 
   Kind kind() const;
-  /// What is wanted, as a value that can be kept and compared: the text without a leading max or min, and the
-  /// direction, where there is one term; else the text alone.
+  /// The objective in a form that can be stored and compared: for a single term, the text without a leading max or min,
+  /// and the direction; else the text alone.
   const ObjectiveSpec& spec() const;
-  /// What is improved, without its direction: "gflops" of "max gflops". spec().text.
+  /// The text without direction: "gflops" of "max gflops". Equals spec().text.
   const std::string& name() const;
   /// For people: "max gflops", "time".
   std::string title() const;
   Direction direction() const;
-  /// Of value(): SI or a metric's ("J s" of "energy * time"); empty where it has none or is unknown.
+  /// Unit of value(): SI or a metric's unit ("J s" for "energy * time"); empty if it has none or is unknown.
   const std::string& unit() const;
-  /// The quantity or metric that value() is, as it stands; empty where it is worked out ("2 * time").
+  /// The quantity or metric that value() returns unchanged; empty if value() is computed from it ("2 * time").
   std::string quantity() const;
-  /// Values in an Outcome: the number of objectives of a Pareto objective; 1 for every other kind, which is
-  /// folded into one value (a configuration that breaks its condition gets a value above all that meet
-  /// it).
+  /// Number of values in an Outcome: the number of objectives of a Pareto objective, else 1. A constrained objective is
+  /// reduced to one value: a configuration that violates its condition gets a value above all that satisfy it.
   std::size_t count() const;
-  /// Quantities it needs to be measured ("time", "energy").
+  /// Quantities that have to be measured ("time", "energy").
   std::vector<std::string> quantities() const;
   bool needs(const std::string& quantity) const;
 
-  /// Takes note of a measurement, so that best(quantity) is known; the outcome to tell a strategy. Values are
-  /// turned so that smaller is better; zero, negative energies and non-finite numbers are failures, never
-  /// winners.
+  /// Records a measurement, which may change best(quantity), and returns its outcome for a strategy. Values are
+  /// transformed so that smaller is better. Zero, negative energies and non-finite numbers count as failures.
   Outcome outcome(const Measurement& measurement);
-  /// Grows when what is known changes what earlier measurements are worth: a better best(NAME), a new first
-  /// level of a lexicographic objective. Outcomes may then be requested again, and told again
+  /// Increases when outcomes of earlier measurements may have changed: a better best(NAME), a new first level of a
+  /// lexicographic objective. Callers may then compute outcomes again and pass them to the strategy again
   /// (ergotune/strategy.hpp).
   std::uint64_t revision() const;
-  /// Forgets every measurement, and with them best(NAME) and the bands of a lexicographic objective.
+  /// Discards all recorded measurements, and with them best(NAME) and the bands of a lexicographic objective.
   void forget();
-  /// True when `a` is better than `b` under what is known now.
+  /// Whether `a` is better than `b`, given the measurements recorded so far.
   bool better(const Measurement& a, const Measurement& b) const;
-  /// Positions of the usable ones, best first (by better(), equals in their order); of a Pareto objective the
-  /// front only, in the order of its first objective. The same as asking better() again and again, in a
-  /// fraction of its time.
+  /// Positions of the usable measurements, best first by better(), equal ones in their original order; for a Pareto
+  /// objective the front only, ordered by its first objective. Faster than comparing with better().
   std::vector<std::size_t> order(std::span<const Measurement* const> measurements) const;
-  /// The primary value as the user reads it (not turned); nullopt for a failure.
+  /// The primary value in the user's terms (not transformed); nullopt for a failure.
   std::optional<double> value(const Measurement& measurement) const;
 
   Objective(const Objective&);
@@ -86,11 +80,12 @@ class Objective {
   std::unique_ptr<State> state_;
 };
 
-/// For Objective::parse(): `metrics`, and each unknown one of `names` (what a program's output says) as if it were one.
+/// The metrics for Objective::parse(): `metrics`, and each unknown name of `names` (fields of a program's output) as a
+/// metric.
 std::vector<Metric> with_names(std::vector<Metric> metrics, const std::vector<std::string>& names);
-/// Of a recording.
+/// Names of the columns of a recording.
 std::vector<std::string> column_names(const Recording& recording);
-/// The same of a problem: what its program's output says.
+/// The metrics of a problem, and the fields of its program's output as metrics.
 std::vector<Metric> known_metrics(const Problem& problem);
 
 }  // namespace ergotune

@@ -22,7 +22,7 @@ namespace {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
 
-// A piece of the objective's text that knows where it stands, so that every message can point at it.
+// A part of the objective's text with its position, to which messages refer.
 struct Piece {
   std::string_view text;
   std::size_t offset = 0;
@@ -76,7 +76,7 @@ class Parser {
     return Expression::parse(piece.text, place(piece.offset));
   }
 
-  // best(NAME) -> best.NAME, of the same length so that columns stay right.
+  // Replaces best(NAME) by best.NAME, padded to the same length so that columns stay correct.
   void replace_best() {
     text_ = spec_.text;
     for (std::size_t at = text_.find("best"); at != std::string::npos; at = text_.find("best", at + 4)) {
@@ -95,7 +95,7 @@ class Parser {
     }
   }
 
-  // A word outside brackets and strings.
+  // Finds a word outside brackets and strings.
   static std::optional<std::size_t> find_word(Piece piece, std::string_view word, std::size_t from = 0) {
     int depth = 0;
     for (std::size_t i = 0; i < piece.text.size(); ++i) {
@@ -110,7 +110,7 @@ class Parser {
     return std::nullopt;
   }
 
-  // The arguments when `piece` is exactly NAME(...).
+  // The argument list if `piece` is exactly NAME(...).
   static std::optional<Piece> call(Piece piece, std::string_view name) {
     if (piece.text.substr(0, name.size()) != name) return std::nullopt;
     const Piece rest = piece.part(name.size(), piece.text.size());
@@ -193,11 +193,11 @@ class Parser {
     }
   }
 
-  // a <= b < c, read as a <= b and b < c.
+  // Parses a <= b < c as a <= b and b < c.
   void parse_chain(Piece piece) {
     struct Side {
       Piece piece;
-      std::string operation;  // the one before it
+      std::string operation;  // the operator before it
     };
     std::vector<Side> sides;
     std::string pending;
@@ -224,7 +224,7 @@ class Parser {
       comparison.right = expression(sides[less ? i : i - 1].piece);
       comparison.strict = sides[i].operation.size() == 1;
       comparison.text = std::string(piece.text);
-      // what stands on the larger side is bounded from below: its best is its largest
+      // names on the larger side are bounded from below: their best is their largest value
       for (const auto& name : comparison.right.names())
         if (name.rfind(kBestPrefix, 0) != 0) result_.best_is_largest.push_back(name);
       result_.conditions.push_back(std::move(comparison));
@@ -246,33 +246,33 @@ std::string plain(const std::string& name) {
   return name.starts_with(kBestPrefix) ? name.substr(std::string_view(kBestPrefix).size()) : name;
 }
 
-/// The expression's value where everything of this unit is `scale` times as large; NaN where it has none.
+/// The expression's value with all values of this unit multiplied by `scale`; NaN if it has none.
 double value_at(const Expression& expression, const std::map<std::string, std::string>& units, const std::string& unit,
                 double scale) {
   std::vector<UncertainInput> inputs;
   double base = 1.0;
   for (const auto& [name, own] : units) {
-    base += 0.37;  // different values, so that nothing cancels by chance
+    base += 0.37;  // different values, so that they do not cancel
     inputs.push_back({name, Value(own == unit ? base * scale : base), 0});
   }
   const auto value = propagate(expression, inputs);
   return value ? value->value : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// k where the expression grows as the k-th power of everything of this unit; nullopt where it does not.
+/// k if the expression is proportional to the k-th power of all values of this unit; nullopt if it is not.
 std::optional<int> exponent(const Expression& expression, const std::map<std::string, std::string>& units,
                             const std::string& unit) {
   constexpr double kRounding = 1e-9;
   const auto growth = [&](double scale) {
     return std::log(value_at(expression, units, unit, scale) / value_at(expression, units, unit, 1)) / std::log(scale);
   };
-  // a value that is missing, zero or of another sign makes what is no number, which is not within the rounding of one
+  // missing values, zeros and sign changes yield NaN, which fails both comparisons
   const double two = growth(2), five = growth(5);
   if (!(std::abs(two - std::round(two)) <= kRounding) || !(std::abs(five - two) <= kRounding)) return std::nullopt;
   return static_cast<int>(std::lround(two));
 }
 
-/// "GB/s", "GFLOP/s/W": more is better; "J", "J s", "ms": less; nullopt for what is neither.
+/// "GB/s", "GFLOP/s/W": maximise; "J", "J s", "ms": minimise; nullopt for other units.
 std::optional<Direction> direction_of_unit(std::string_view unit) {
   static const std::set<std::string, std::less<>> kCosts{"s",  "ms", "us", "µs", "ns", "min", "h",
                                                          "J",  "kJ", "MJ", "mJ", "uJ", "µJ",  "nJ",
@@ -299,7 +299,7 @@ std::optional<Direction> direction_of_name(const std::string& name, const std::v
     if (!metric.expression.names().empty()) return direction_of_unit(unit_of_expression(metric.expression, metrics));
   }
   if (const QuantityInfo* info = quantity_info(name)) return info->better;
-  // "nvml_energy", "benchmark_time"; of what is not known here others say so
+  // "nvml_energy", "benchmark_time"; other unknown names have no direction here
   return !known || must_be_positive(name) ? std::optional(Direction::minimise) : std::nullopt;
 }
 
@@ -308,7 +308,7 @@ std::optional<Direction> direction_of_name(const std::string& name, const std::v
 std::optional<Direction> direction_of_expression(const Expression& expression, const std::vector<Metric>& metrics) {
   const std::vector<std::string>& names = expression.names();
   if (names.size() == 1 && expression.text() == names.front()) return direction_of_name(names.front(), metrics);
-  // better where everything in it becomes better: "0.5 * time + 100 / rate" falls, "bandwidth / power" grows
+  // It improves if it does with each of its inputs: "0.5 * time + 100 / rate" falls, "bandwidth / power" grows.
   std::map<std::string, std::string> each;
   for (const std::string& name : names) each[name] = name;
   int falls = 0, grows = 0, costs = 0;
@@ -317,7 +317,7 @@ std::optional<Direction> direction_of_expression(const Expression& expression, c
     costs += better == Direction::minimise;
     if (name.starts_with(kBestPrefix)) continue;
     const double change = value_at(expression, each, name, 1.1) - value_at(expression, each, name, 1);
-    if (!better || std::isnan(change)) ++falls, ++grows;  // not known
+    if (!better || std::isnan(change)) ++falls, ++grows;  // unknown
     if (better && change != 0) ++((change > 0) == (*better == Direction::minimise) ? falls : grows);
   }
   if (falls == 0 || grows == 0) return grows > 0 ? Direction::maximise : Direction::minimise;

@@ -1,5 +1,4 @@
-// The text of an objective, taken apart. Expressions stay expressions; "best(time)" becomes the name
-// "best.time".
+// Parses the text of an objective into expressions; "best(time)" becomes the name "best.time".
 #pragma once
 
 #include <optional>
@@ -11,7 +10,7 @@
 
 namespace ergotune::search {
 
-/// One side-by-side comparison of a condition, turned so that it holds when left <= right (or left < right).
+/// A comparison in a condition, rearranged so that it holds if left <= right (or left < right).
 struct Comparison {
   Expression left, right;
   bool strict = false;
@@ -22,7 +21,7 @@ struct ObjectiveTerm {
   Expression expression;
   Direction direction = Direction::minimise;
   bool has_direction = false;  ///< as written
-  /// Lexicographic: relative distance to the level's best that counts as equal.
+  /// Lexicographic: relative distance to the best of this level within which values count as equal.
   double tolerance = 0.01;
 };
 
@@ -34,19 +33,18 @@ struct ObjectiveText {
   std::vector<std::string> best_is_largest;
 };
 
-/// The name under which best(NAME) is looked up.
+/// Prefix of the name that replaces best(NAME).
 inline constexpr const char* kBestPrefix = "best.";
 
-/// Throws UserError with the place of the fault.
+/// Throws UserError with the place of the error.
 ObjectiveText parse_objective_text(const ObjectiveSpec& spec);
 
-/// "s" for "time", "-time" and "2 * time", "J s" for "energy * time", "J/s" for "energy / time"; empty where there is
-/// none
-/// ("log(time)", "0.3 * time + 0.7 * energy") or is unknown.
+/// "s" for "time", "-time" and "2 * time", "J s" for "energy * time", "J/s" for "energy / time"; empty if the
+/// expression has no unit ("log(time)", "0.3 * time + 0.7 * energy") or it is unknown.
 std::string unit_of_expression(const Expression& expression, const std::vector<Metric>& metrics);
 
-/// Which way is better: less of times, energies, powers and what is a sum or product of them; more of what is per time,
-/// energy or power ("GB/s", "GFLOP/s/W"). nullopt where neither units nor the quantities' own directions say it.
+/// The direction in which an expression improves: down for times, energies, powers and their sums and products; up for
+/// values per time, energy or power ("GB/s", "GFLOP/s/W"). nullopt if neither units nor quantities determine it.
 std::optional<Direction> direction_of_expression(const Expression& expression, const std::vector<Metric>& metrics);
 
 }  // namespace ergotune::search

@@ -18,7 +18,7 @@ bool dominates(std::span<const double> a, std::span<const double> b) {
 std::vector<std::size_t> pareto_front(const std::vector<std::vector<double>>& points) {
   std::vector<std::size_t> order(points.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // lexicographic order: whoever dominates a point stands before it
+  // in lexicographic order, a point comes after all points that dominate it
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return points[a] < points[b]; });
   std::vector<std::size_t> front;
   double lowest_second = std::numeric_limits<double>::infinity();
@@ -53,7 +53,7 @@ double volume(std::vector<std::vector<double>> points, std::span<const double> r
     for (const auto& p : points) lowest = std::min(lowest, p[0]);
     return reference[0] - lowest;
   }
-  // slices along the last objective, each the volume of what reaches into it
+  // slices along the last objective, each the volume of the points that reach into it
   std::sort(points.begin(), points.end(), [&](auto& a, auto& b) { return a[dimensions - 1] < b[dimensions - 1]; });
   double total = 0;
   if (dimensions == 2) {

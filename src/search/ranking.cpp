@@ -19,8 +19,8 @@ bool was_held_down(const Measurement& measurement) {
   });
 }
 
-/// Of those whose intervals reach the leader's, the first whose clock ran as asked takes its place: no configuration
-/// wins by having run at another clock than its own.
+/// If the leader's clock was held down, replaces it by the first result within its interval that ran as requested: no
+/// configuration wins because it ran at another clock.
 void prefer_requested_settings(Objective& objective, std::span<const Measurement* const> measurements,
                                const std::function<bool(std::size_t)>& confirmed, std::vector<std::size_t>& order) {
   if (order.empty() || objective.kind() != Objective::Kind::single || !was_held_down(*measurements[order.front()]))
@@ -42,8 +42,8 @@ void prefer_requested_settings(Objective& objective, std::span<const Measurement
 
 std::vector<Ranked> rank(Objective& objective, std::span<const Measurement* const> measurements,
                          const std::function<bool(std::size_t)>& confirmed) {
-  // What a search saw of a configuration before it was confirmed counts no more, in best(NAME) neither:
-  // whoever reads the same results from a store must find the same order.
+  // The search's values of confirmed configurations do not count, in best(NAME) neither: reading the same results from
+  // a store must yield the same order.
   objective.forget();
   for (const Measurement* measurement : measurements) objective.outcome(*measurement);
   std::vector<std::size_t> order = objective.order(measurements);

@@ -36,7 +36,7 @@ const StrategyDescription& find(const std::string& name) {
   throw UserError(fmt::format("no strategy \"{}\"{}", name, suggestion(name, names)));
 }
 
-// An option's value must be of the kind of its default; an integer will do for a real.
+// Checks that an option's value has the type of its default; an integer is accepted for a real.
 Value checked(const StrategyDescription& description, const StrategyOption& option, const Value& given) {
   const Value& standard = option.default_value;
   const bool fits = standard.is_string() ? given.is_string()

@@ -20,7 +20,7 @@ double scalar_value(const Outcome& outcome) {
 
 StrategyBase::StrategyBase(std::string name, const StrategyContext& context)
     : name_(std::move(name)), context_(context), random_(context.seed), memory_(context.space->size()) {
-  // an earlier search's best configuration is the first worth a look; a prior that misleads costs no more than that
+  // The best configuration of an earlier search is evaluated first; a misleading prior costs no more than that.
   for (const PriorResults& prior : context.priors) {
     const std::pair<ConfigurationIndex, Outcome>* best = nullptr;
     for (const auto& one : prior.outcomes) {
@@ -46,7 +46,9 @@ std::vector<ConfigurationIndex> StrategyBase::ask(std::size_t count) {
     }
     const ConfigurationIndex index = queue_.front();
     queue_.pop_front();
-    if (memory_.state(index) != EvaluationCache::State::queued) continue;  // told meanwhile, unasked
+    if (memory_.state(index) != EvaluationCache::State::queued)
+      continue;  // its outcome has arrived meanwhile,
+                 // unrequested
     memory_.set_state(index, EvaluationCache::State::requested);
     ++outstanding_;
     requested.push_back(index);
@@ -63,7 +65,9 @@ void StrategyBase::tell(ConfigurationIndex index, const Outcome& outcome) {
   if (!ok) value = std::numeric_limits<double>::infinity();
   memory_.record(index, ok, value);
   if (!revised) ++told_;
-  if (revised && index == best_ && value > best_value_) best_value_ = value;  // the next better one takes over
+  if (revised && index == best_ && value > best_value_)
+    best_value_ = value;  // the next better configuration replaces
+                          // it
   if (value < best_value_) {
     best_value_ = value;
     best_ = index;
@@ -135,7 +139,7 @@ std::optional<ConfigurationIndex> EvaluationCache::random_fresh(Random& random) 
     const ConfigurationIndex index = random.below(size_);
     if (fresh(index)) return index;
   }
-  // nearly used up: the next fresh one after a random place
+  // few are left: the next fresh one after a random position
   ConfigurationIndex index = random.below(size_);
   while (!fresh(index)) index = index + 1 == size_ ? 0 : index + 1;
   return index;

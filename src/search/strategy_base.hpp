@@ -1,6 +1,6 @@
-// What the strategies share: a queue of proposals, the memory of what was asked and told, and the promise
-// that the search never repeats a configuration and ends when the space is used up. A strategy itself only
-// says what to propose next.
+// Common base of strategies: a queue of proposals, the cache of requested and evaluated configurations, and two
+// guarantees: a search never requests a configuration twice, and it ends when the space is exhausted. A derived
+// strategy only decides what to propose next.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace ergotune::search {
 
-/// An array per configuration where the space is small enough for that, a hash table where it is not.
+/// The state and value of every configuration: in an array for small spaces, in a hash table for large ones.
 class EvaluationCache {
  public:
   enum class State : std::uint8_t { fresh, queued, requested, ok, failed };
@@ -26,7 +26,7 @@ class EvaluationCache {
   State state(ConfigurationIndex index) const;
   bool fresh(ConfigurationIndex index) const { return state(index) == State::fresh; }
   bool known(ConfigurationIndex index) const { return state(index) >= State::ok; }
-  /// The value it was told; infinity for a failure and for what is not known yet.
+  /// The recorded value; infinity for a failure and for unknown configurations.
   double value(ConfigurationIndex index) const;
 
   void set_state(ConfigurationIndex index, State state);
@@ -34,7 +34,7 @@ class EvaluationCache {
 
   std::uint64_t size() const { return size_; }
   std::uint64_t fresh_count() const { return fresh_; }
-  /// Uniform (nearly so once most of the space is used up) over the fresh ones; nullopt when there is none.
+  /// A uniformly random fresh configuration (nearly uniform once few are left); nullopt if there is none.
   std::optional<ConfigurationIndex> random_fresh(Random& random) const;
 
  private:
@@ -60,19 +60,19 @@ class StrategyBase : public Strategy {
  protected:
   StrategyBase(std::string name, const StrategyContext& context);
 
-  /// Called when the queue is empty (and, unless concurrent(), every outcome has been told): propose what
-  /// comes next, about `wanted` of it. Steps over known configurations cost nothing and may be taken here,
-  /// within reason; when nothing new comes of it, the base proposes a random fresh configuration instead.
+  /// Called when the queue is empty (and, unless concurrent(), no outcome is outstanding): proposes about `wanted`
+  /// configurations. It may step over known configurations, which cost nothing. If it proposes nothing new, the base
+  /// class proposes a random fresh configuration.
   virtual void advance(std::size_t wanted) = 0;
-  /// An outcome has come in; the memory already holds it. `value` is infinity for a failure.
+  /// Called for each outcome, after it was recorded in memory(). `value` is infinity for a failure.
   virtual void learn(ConfigurationIndex index, double value, const Outcome& outcome);
-  /// True when advance() may be called while outcomes are outstanding.
+  /// Whether advance() may be called while outcomes are outstanding.
   virtual bool concurrent() const { return false; }
 
-  /// Queues a configuration unless it was proposed before. True when queued.
+  /// Queues a configuration unless it was proposed before. Returns true if it was queued.
   bool propose(ConfigurationIndex index);
   void propose_all(const std::vector<ConfigurationIndex>& list);
-  /// Takes back what is queued and not yet asked.
+  /// Removes all queued configurations that were not requested yet.
   void clear_queue();
   std::size_t queued() const { return queue_.size(); }
   std::size_t outstanding() const { return outstanding_; }
@@ -82,12 +82,12 @@ class StrategyBase : public Strategy {
   Random& random() { return random_; }
   const EvaluationCache& memory() const { return memory_; }
   double value(ConfigurationIndex index) const { return memory_.value(index); }
-  /// The best told so far; value infinity before the first success.
+  /// The best configuration so far; its value is infinity before the first success.
   ConfigurationIndex best() const { return best_; }
   double best_value() const { return best_value_; }
   std::uint64_t told() const { return told_; }
 
-  /// A hyperparameter; make_strategy() has filled in the defaults.
+  /// An option's value; make_strategy() has filled in the defaults.
   double real(const std::string& option) const;
   std::int64_t integer(const std::string& option) const;
   std::string text(const std::string& option) const;
@@ -104,8 +104,8 @@ class StrategyBase : public Strategy {
   double best_value_ = std::numeric_limits<double>::infinity();
 };
 
-/// One number for an outcome with several objectives, for strategies that know only one: their product where
-/// all are positive (of energy and time: the energy-delay product), else their sum.
+/// Reduces an outcome with several objectives to one number, for strategies that support one only: the product if all
+/// are positive (for energy and time: the energy-delay product), else the sum.
 double scalar_value(const Outcome& outcome);
 
 }  // namespace ergotune::search

@@ -2,11 +2,11 @@
 
 namespace ergotune {
 
-/// How sure the choice of a winner is, once it was measured again beside its rivals.
+/// How certain the choice of a winner is, after its confirmation.
 struct Certainty {
-  /// That the winner is the best of those that were measured again.
+  /// Probability that the winner is the best of the confirmed candidates.
   double probability_best = 0;
-  /// What the winner is expected to be worse than the best of them, as a share.
+  /// Expected loss: how far the winner is expected to be from the best of them, relative to its value.
   double expected_loss = 0;
 };
 

@@ -1,4 +1,5 @@
-// What rounds of a confirmation have in common, so that candidates of different rounds compare.
+// Effects that all candidates share in one round of confirmation repeats; removing them makes candidates of different
+// rounds comparable.
 #pragma once
 
 #include <vector>
@@ -7,9 +8,9 @@
 
 namespace ergotune {
 
-/// How much more each candidate's rounds took than the mean round, by all candidates: logarithms as candidate + round +
-/// noise, rounds as normal deviates whose variance is estimated, so that noise is not taken for drift. 1 for all where
-/// each candidate was in every round. Values must be positive.
+/// For each candidate, the mean factor by which its rounds took more than the mean round. Model: logarithm = candidate
+/// + round + noise, with normally distributed round effects of estimated variance, so that noise is not taken for
+/// drift. All factors are 1 if each candidate was in every round. Values must be positive.
 std::vector<double> factors_of_rounds(const std::vector<std::vector<RoundValue>>& candidates);
 
 }  // namespace ergotune

@@ -1,4 +1,4 @@
-// ergotune agent: measures on a node for a session elsewhere. Started by that session (--node-command, --nodes).
+// ergotune agent: measures on a node for a session on another machine, which starts it (--node-command, --nodes).
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -21,8 +21,8 @@ namespace ergotune::cli {
 void add_agent_command(Verb app);
 namespace {
 
-/// The pipe for the agent alone: what drivers, compilers or kernels print goes to standard error, and its input is not
-/// read.
+/// Reserves the pipe for the agent: output of drivers, compilers or kernels goes to standard error, and standard input
+/// reads nothing.
 void take_pipe(AgentOptions& options) {
   options.in = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
   options.out = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
@@ -102,7 +102,7 @@ void add_agent_command(Verb app) {
       throw UserError("an agent is started by a session, as in ergotune tune gemm.toml --node-command 'ssh gpu3 {}'");
     take_pipe(options);
     std::signal(SIGPIPE, SIG_IGN);
-    std::signal(SIGINT, SIG_IGN);  // Ctrl-C is for the session, which ends its agents itself
+    std::signal(SIGINT, SIG_IGN);  // the session handles Ctrl-C and ends its agents itself
     options.interrupted = interruption();
     options.program = ERGOTUNE_VERSION;
     options.node = *node;

@@ -1,4 +1,4 @@
-// ergotune counters: which hardware counters a chip has, and what counting some of them takes.
+// ergotune counters: lists the hardware counters of a chip, and the launches needed to count some of them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -27,7 +27,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Set in the process that asks CUPTI: some versions end the process that they are asked in where there is no driver.
+/// Set in the child process that calls CUPTI: without a driver, some versions of CUPTI end the process.
 constexpr const char* kChild = "ERGOTUNE_ASKS_CUPTI";
 
 struct CountersArguments {
@@ -36,8 +36,7 @@ struct CountersArguments {
   bool all = false, json = false;
 };
 
-/// What counters are asked of: an architecture ("sm_90"), or a device that is opened, so that it also shows whether
-/// this user may count.
+/// The chip to query: an architecture ("sm_90"), or a device, which is opened to check that the user may count.
 struct Where {
   std::string chip;
   std::unique_ptr<Device> device;
@@ -177,7 +176,7 @@ void print_check(const Json& document) {
 
 using Answer = Json (*)(const CountersArguments&);
 
-/// The same command in a process of its own, whose document comes back.
+/// Runs the same command in a child process and returns its document.
 Json ask_in_child(const std::string& verb, const CountersArguments& arguments) {
   std::vector<std::string> strings{own_program(), "counters", verb};
   strings.insert(strings.end(), arguments.names.begin(), arguments.names.end());

@@ -1,4 +1,5 @@
-// ergotune govern: the clock of least energy per unit of work while a program runs, or until this command is ended.
+// ergotune govern: sets the clock with the least energy per unit of work while a program runs, or until it is
+// interrupted.
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -50,8 +51,8 @@ double share_from(std::string text) {
   return share;
 }
 
-/// A file that the governed program makes longer by one byte for each unit of its work. It is in memory, and gone with
-/// this process however that ends.
+/// A file to which the governed program appends one byte per unit of work. It is in memory and disappears with this
+/// process.
 class ProgressFile {
  public:
   ProgressFile() : file_(::memfd_create("ergotune-progress", MFD_CLOEXEC)) {
@@ -73,7 +74,7 @@ class ProgressFile {
   int file_;
 };
 
-/// Measures, asks the governor and sets its clock, until it is told to stop.
+/// Measures, calls the governor and sets its clock, until it is stopped.
 class GovernLoop {
  public:
   GovernLoop(ControlSession& session, std::unique_ptr<Sensor> sensor, std::vector<double> clocks,
@@ -86,7 +87,7 @@ class GovernLoop {
     recorder_ = std::make_unique<SensorRecorder>(std::move(sensors));
   }
 
-  /// Why it ended early; empty where it was told to.
+  /// Returns why it ended early; empty if it was stopped.
   std::string run(const std::atomic<bool>& stop) {
     constexpr double kForget = 1800;  // s after which readings are dropped
     begin();
@@ -148,7 +149,7 @@ class GovernLoop {
       sample.work = units;
       sample.work_error = 1;
     } else {
-      // Nothing says how fast the program is: work that follows the clock is the safe assumption.
+      // The speed of the program is unknown: assume that work is proportional to the clock, which is safe.
       sample.work = sample.seconds * sample.clock_mhz.value_or(clock);
     }
     governor_.observe(sample);
@@ -245,7 +246,7 @@ void govern(const GovernArguments& arguments) {
       } catch (...) {
         failure = std::current_exception();
       }
-      if (!over) session->finish();  // the program goes on, at the clocks that were there before
+      if (!over) session->finish();  // the program continues, at its original clocks
     });
     code = run_here(arguments.command);
     over = true;

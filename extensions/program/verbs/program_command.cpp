@@ -1,4 +1,4 @@
-// ergotune program: the clock or power limit at which any program needs least energy.
+// ergotune program: searches the clock or power limit at which any program needs the least energy.
 #include "program/verbs/program_command.hpp"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ struct ProgramArguments {
   bool no_store = false, no_resume = false, take_over = false, quiet = false, json = false;
 };
 
-/// "5%" or "0.05".
+/// Parses "5%" or "0.05".
 double share_of(std::string text) {
   const bool percent = text.ends_with('%');
   if (percent) text.pop_back();
@@ -52,12 +52,14 @@ double share_of(std::string text) {
   return percent ? number / 100 : number;
 }
 
-/// The part of an id that says which GPU: "nvml:0" of "nvml:0/energy"; all of the processor's are one.
+/// The part of a sensor's or control's id that identifies the GPU: "nvml:0" of "nvml:0/energy"; "processor" for all of
+/// the CPU's.
 std::string gpu_of(const std::string& id) {
   return id.starts_with("rapl") || id == "cpufreq" ? "processor" : id.substr(0, id.find('/'));
 }
 
-/// The control to use; null with `why_not` where none may be used. Of several the one whose sensor is named.
+/// The control to use: the named one, else the only usable one (of the GPU whose sensor was named); null with `why_not`
+/// if none is usable. Throws UserError if the named one is unusable or several remain.
 std::unique_ptr<Control> choose_control(const ProgramArguments& arguments, std::vector<std::string>& why_not) {
   if (arguments.control) {
     std::string why;
@@ -94,7 +96,7 @@ std::unique_ptr<Control> choose_control(const ProgramArguments& arguments, std::
   return usable.empty() ? nullptr : std::move(usable.front());
 }
 
-/// What is searched: the core clock, else the power limit.
+/// The parameter to search: the core clock, else the power limit.
 std::optional<ExecutionParameterSpec> what_to_set(Control& control) {
   ExecutionParameterSpec spec;
   if (control.range(ControlQuantity::core_clock_mhz).supported) {
@@ -113,8 +115,8 @@ std::optional<ExecutionParameterSpec> what_to_set(Control& control) {
   return spec;
 }
 
-/// A sensor for the energy of this program, as far as one is here: the control's GPU, the processor, else the one
-/// GPU there is, which then is named.
+/// Whether a sensor measures this program's energy: that of the control's GPU, of the CPU, or of the only GPU, which is
+/// then added to the arguments.
 bool has_sensor(ProgramArguments& arguments, const Control* control, std::vector<std::string>& why_not) {
   if (!arguments.sensors.empty() || (control && control->id() != "cpufreq")) return true;
   std::vector<std::string> looked_for;
@@ -145,7 +147,7 @@ Problem problem_of_command(const ProgramArguments& arguments) {
   problem.program = program;
   problem.kernel().function = literal_template(problem.name);
   problem.verification.kind = Verification::Kind::none;
-  // A space has a parameter, and one that says what ran is never wrong.
+  // A space needs a parameter: use one that names the program.
   Parameter what;
   what.name = "program";
   what.values = {Value(problem.name)};
@@ -166,7 +168,7 @@ SetupOptions setup_of(const ProgramArguments& arguments) {
   return setup;
 }
 
-/// Time and, where there is a sensor, energy of the program as it is.
+/// Measures time and, if there is a sensor, energy of the program without changing settings.
 void measure_only(const ProgramArguments& arguments, Problem problem, ProgramFinding finding, bool energy) {
   SetupOptions setup = setup_of(arguments);
   setup.energy = energy;

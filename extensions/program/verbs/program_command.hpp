@@ -1,4 +1,4 @@
-// Results of `ergotune program` and their output.
+// Results of `ergotune program`, and their output.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,7 +13,7 @@ namespace ergotune::cli {
 struct ProgramFinding {
   std::vector<std::string> command;
   double max_slowdown = 0.05;
-  std::string control;                  ///< id; empty where nothing could be set
+  std::string control;                  ///< id; empty: nothing could be set
   std::vector<std::string> why_not;     ///< why nothing was set, and what is missing
   std::optional<SettingChoice> choice;  ///< where something could be set
   std::optional<Measurement> measured;  ///< else: the program as it is
@@ -24,7 +24,7 @@ struct ProgramFinding {
 nlohmann::ordered_json document_of(const ProgramFinding& finding);
 void print_finding(const ProgramFinding& finding);
 
-/// How to set it without ergotune, as commands for root, where the control has a common tool for it; may be empty.
+/// Commands for root that apply the setting without ergotune, if there is a common tool for the control; may be empty.
 std::vector<std::string> setting_commands(const std::string& control, const std::string& parameter, double setting);
 
 }  // namespace ergotune::cli

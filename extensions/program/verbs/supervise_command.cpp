@@ -1,5 +1,5 @@
-// ergotune supervise: the process that runs programs for a session, so that nothing of them is left behind. Started by
-// the session itself.
+// ergotune supervise: the process that runs programs for a session and leaves no process of them behind. Started by the
+// session.
 #include <memory>
 
 #include "cli/command.hpp"

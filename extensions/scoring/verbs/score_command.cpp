@@ -1,4 +1,4 @@
-// ergotune score: strategies on recorded spaces.
+// ergotune score: scores strategies on recorded spaces.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,8 +32,7 @@ struct ScoreArguments {
   bool json = false;
 };
 
-/// Files as given; of a folder every recording in it (problem and T4 copies of the same results are left
-/// out).
+/// Files as given; for a folder, all recordings in it (without problem files and T4 copies of the same results).
 std::vector<std::filesystem::path> files_of(const std::vector<std::string>& data) {
   std::vector<std::filesystem::path> files;
   for (const std::string& name : data) {
@@ -152,7 +151,7 @@ void report_tuning(const StrategyTuning& tuning, const ScoreArguments& arguments
   fmt::print("({} settings tried; replayed, nothing measured)\n", tuning.trials.size());
 }
 
-/// Runs of another tool: {"NAME": {"SPACE": [[[seconds, value or null], ...], ...]}}.
+/// Scores runs of another tool: {"NAME": {"SPACE": [[[seconds, value or null], ...], ...]}}.
 std::vector<StrategyScore> score_foreign(const std::string& file, const std::vector<ScoredSpace>& spaces) {
   std::vector<StrategyScore> scores;
   try {
@@ -196,7 +195,7 @@ void list_strategies(bool json) {
   if (json) print_json({{"strategies", document}});
 }
 
-/// Every fourth of a curve's thousand points draws the same line.
+/// A quarter of a curve's thousand points is enough for drawing.
 constexpr std::size_t kThinned = 4;
 
 ChartSeries curve(const std::string& name, const std::vector<double>& x, const std::vector<double>& y) {

@@ -1,4 +1,4 @@
-// ergotune temperature: one configuration, measured hundreds of times, over the temperature of the chip.
+// ergotune temperature: measures one configuration hundreds of times over the temperature of the chip.
 #include <fmt/format.h>
 
 #include <memory>

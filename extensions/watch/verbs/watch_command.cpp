@@ -1,4 +1,4 @@
-// ergotune watch: the page on what a store holds, while a session writes it or after.
+// ergotune watch: serves a page on the content of a store, during a session or afterwards.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// The option --figure of all verbs that draw.
+// The option --figure, shared by all verbs that draw.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace ergotune::cli {
 
-/// Adds --figure FILE to a verb; `content` says what it draws.
+/// Adds --figure FILE to a verb; `content` describes the figure in the help.
 Option add_figure_option(Verb verb, std::string& file, const std::string& content);
 
-/// Writes the charts one below the other as SVG where the user named a file.
+/// Writes the charts as one SVG file, one below the other; no effect if `file` is empty.
 void write_figure(const std::string& file, const std::vector<Chart>& charts);
 
 }  // namespace ergotune::cli

@@ -1,4 +1,4 @@
-// What a search has found out besides its winner, in words: the same for tune and show.
+// Prints findings of a search besides its winner, for tune and show.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace ergotune::cli {
 
-/// How often the winner was measured again, how sure it is, and whether the search's values changed when they were
-/// measured again.
+/// Prints how many times the winner was confirmed, how certain it is, and whether values changed between search and
+/// confirmation.
 void print_confidence(const Confidence& confidence);
-/// Why a result that reads better than the confirmed winner stands behind it.
+/// Text that explains why a result with a better value is ranked behind the confirmed winner.
 std::string unconfirmed_text(const Unconfirmed& result, const Repeats& repeats, const std::string& unit);
 
 /// How many configurations have a time alone; nothing where none.

@@ -20,7 +20,7 @@ std::optional<double> energy_of(const Measurement& measurement) {
 
 namespace {
 
-/// How much each plan requested, and the energy that it found.
+/// The number of configurations that each plan requested, and the energy that it found.
 Chart energies(const PlanComparison& comparison) {
   Chart chart;
   chart.title = fmt::format("Energy found by each plan: {}", comparison.problem);
@@ -36,7 +36,7 @@ Chart energies(const PlanComparison& comparison) {
   return chart;
 }
 
-/// The clock that ran, MHz; else the one that was requested.
+/// The actual clock in MHz; else the requested one.
 std::optional<double> clock_of(const PlanPoint& point, const std::vector<Parameter>& parameters) {
   if (const auto ran = point.measurement.value("core_clock")) return *ran * 1e-6;
   for (std::size_t i = 0; i < parameters.size(); ++i)
@@ -44,19 +44,19 @@ std::optional<double> clock_of(const PlanPoint& point, const std::vector<Paramet
   return std::nullopt;
 }
 
-/// Plans that went over code and settings at once, with what they found for every setting.
+/// Plans that searched code and settings at once, if they have results for several settings.
 std::vector<const PlanResult*> over_settings(const PlanComparison& comparison) {
   std::vector<const PlanResult*> list;
   for (const PlanResult& plan : comparison.plans)
     if (plan.stages.size() == 1 && plan.stages.back().by_setting.size() > 1) list.push_back(&plan);
-  // Those with fewer points are drawn upon those with more.
+  // Draw plans with fewer points on top of those with more.
   std::stable_sort(list.begin(), list.end(), [](const PlanResult* a, const PlanResult* b) {
     return a->stages.back().by_setting.size() > b->stages.back().by_setting.size();
   });
   return list;
 }
 
-/// A quantity of the best of every setting over the clock that ran; no series where it is unknown.
+/// A quantity of the best configuration for every setting, over the actual clock; no series if it is unknown.
 Chart over_clock(const std::vector<const PlanResult*>& plans, const std::vector<Parameter>& parameters,
                  const std::string& title, const std::string& label, const std::string& note,
                  const std::function<std::optional<double>(const Measurement&)>& value) {

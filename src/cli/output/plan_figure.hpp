@@ -1,4 +1,4 @@
-// What plans found, as figures.
+// Figures of the results of plans.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace ergotune::cli {
 
-/// J of a round: measured or recorded, or power times time; nullopt where it failed or is unknown.
+/// J per iteration, measured or recorded, or power times time; nullopt if the configuration failed or it is unknown.
 std::optional<double> energy_of(const Measurement& measurement);
 
-/// The energy that each plan found over what it requested. Where power limits and clocks were compared (two plans over
-/// code and settings at once), below them what ran under every setting: power, energy, voltage and time over the clock
-/// that ran (Going Green, Figures 6 to 8).
+/// A chart of the energy that each plan found over the number of configurations that it requested. If power limits and
+/// clocks were compared (by two plans over code and settings at once), also charts of power, energy, voltage and time
+/// over the actual clock, for every setting (Going Green, Figures 6 to 8).
 std::vector<Chart> plan_charts(const PlanComparison& comparison, const std::vector<Parameter>& parameters);
 
 }  // namespace ergotune::cli

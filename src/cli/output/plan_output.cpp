@@ -33,7 +33,7 @@ void print_plans(const PlanComparison& comparison, const std::vector<Parameter>&
       fmt::print("{:<{}} {}\n", result.plan, width, result.why_not);
       continue;
     }
-    // Beside a percentage of the true energy stands that, not one with a simulated measurement's noise.
+    // The percentage refers to the true energy, so print that instead of the noisy simulated one.
     const double energy = result.true_energy ? *result.true_energy : energy_of(result.best->measurement).value_or(0);
     const auto time = result.best->measurement.value("time");
     fmt::print("{:<{}} {:>12} {:>11} {:>10} {:>12} {:>14}  {}\n", result.plan, width, human(energy, "J"),
@@ -56,8 +56,8 @@ void print_plans(const PlanComparison& comparison, const std::vector<Parameter>&
   }
 }
 
-/// What was asked, and what then ran: the best of every clock and limit of the plans that go over code and settings at
-/// once.
+/// Prints requested and actual settings: the best configuration for every clock and limit, of plans that search code
+/// and settings at once.
 void print_settings(const PlanComparison& comparison, const std::vector<Parameter>& parameters) {
   for (const PlanResult& result : comparison.plans) {
     if (!result.plan.starts_with("code_and_") || result.stages.empty()) continue;

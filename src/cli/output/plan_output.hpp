@@ -1,4 +1,4 @@
-// What `tune --plan` does and says.
+// Runs plans for `tune --plan` and prints their results.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace ergotune::cli {
 
-/// Runs and compares plans on what was prepared, and prints the result. `figure`, when not empty, is written as SVG.
+/// Runs and compares plans on a prepared session, and prints the result. `figure`: SVG file to write; empty: none.
 void tune_by_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,
                    ProgressPrinter& progress, bool json, const std::string& figure);
 

@@ -119,8 +119,8 @@ void ProgressPrinter::operator()(const SessionProgress& progress) {
   const double now = host_seconds();
   const bool better = progress.best && progress.best != last_best_;
   const bool phase_changed = progress.phase != phase_;
-  // On a terminal ten times a second is plenty; in a log a line every ten seconds, or when something got
-  // better.
+  // On a terminal ten times a second; in a log every ten seconds, or one second after the last line if the best has
+  // improved.
   const double since = now - last_printed_;
   const bool due = terminal_ ? since >= 0.1 : since >= (better ? 1.0 : 10.0) || progress.evaluated == 1;
   if (!due && !phase_changed) return;
@@ -129,12 +129,12 @@ void ProgressPrinter::operator()(const SessionProgress& progress) {
   phase_ = progress.phase;
   const std::uint64_t done = progress.evaluated + progress.resumed;
   const double rate = progress.seconds > 0 ? static_cast<double>(progress.evaluated) / progress.seconds : 0;
-  // each with how dear it is where the line is too long for the terminal, which would scroll with every rewrite
+  // each with a rank: texts of low rank are dropped if the line is too long for the terminal, which would scroll
   std::vector<std::pair<int, std::string>> parts{
       {9, fmt::format("{}{}{} of {}", name_, name_.empty() ? "" : ": ", done, progress.total)}};
   if (progress.resumed > 0) parts.emplace_back(1, fmt::format(" ({} known)", progress.resumed));
   if (progress.failed > 0) parts.emplace_back(4, fmt::format(", {} failed", progress.failed));
-  // What is known already comes in no time, and says nothing of how fast the rest will go.
+  // Known results arrive without delay and would distort the rate.
   if (rate > 0 && !progress.phase.starts_with("confirming"))
     parts.emplace_back(
         2, rate >= 1 ? fmt::format(", {:.1f} a second", rate) : fmt::format(", {:.1f} a minute", rate * 60));

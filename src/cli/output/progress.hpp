@@ -1,4 +1,4 @@
-// Progress on standard error: one line that is rewritten on a terminal, plain lines otherwise.
+// Prints progress on standard error: one line that is rewritten on a terminal, separate lines otherwise.
 #pragma once
 
 #include <cstddef>
@@ -14,28 +14,28 @@
 
 namespace ergotune::cli {
 
-/// "1.82 ms", "1.85 J", "74.1 gflops": a value as a person reads it. `unit` is in SI ("s", "J", "W") or a
-/// metric's.
+/// "1.82 ms", "1.85 J", "74.1 gflops": a value with an SI prefix. `unit`: an SI unit ("s", "J", "W") or that of a
+/// metric.
 std::string human(double value, const std::string& unit);
-/// "1.82 ms ±0.4 %": a quantity or metric with the half-width of its 95 % interval; "-" where it has no
-/// value.
+/// "1.82 ms ±0.4 %": a quantity or metric with the half-width of its 95 % interval; "-" if it has no value.
 std::string with_interval(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics);
-/// "1 h 02 min", "3 min 05 s", "12 s".
 /// "1 configuration", "7 configurations".
 std::string counted(std::uint64_t count, const std::string& noun);
+/// "1 h 02 min", "3 min 05 s", "12 s".
 std::string human_duration(double seconds);
-/// The parts joined, without those of least worth until they fit into less than `columns`; at last they are cut.
+/// Joins the texts, removing those of the lowest rank until they fit into less than `columns` characters; a single text
+/// is cut.
 std::string fitting(std::vector<std::pair<int, std::string>> parts, std::size_t columns);
 
 class ProgressPrinter {
  public:
-  /// `quiet` prints nothing. `objective` and `unit` name what "best" is.
+  /// `quiet`: prints nothing. `objective` and `unit` describe the best value.
   ProgressPrinter(bool quiet, std::string objective, std::string unit);
   ~ProgressPrinter();
-  /// Where several sessions tell their progress: each line begins with it, and none is rewritten.
+  /// A name for sessions that run at the same time: each line begins with it, and no line is rewritten.
   void set_name(std::string name);
   void operator()(const SessionProgress& progress);
-  /// Ends the rewritten line, so that what follows starts on its own.
+  /// Ends the line that is being rewritten.
   void finish();
 
  private:

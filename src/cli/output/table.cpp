@@ -10,10 +10,10 @@ namespace ergotune::cli {
 
 namespace {
 
-/// A file or a pipe has room for all: who reads it can cut it.
+/// No limit for a file or pipe.
 constexpr std::size_t kPlainWidth = 100'000;
 
-/// Characters on the screen: UTF-8 continuation bytes take no room.
+/// Number of characters on the screen: UTF-8 continuation bytes do not count.
 std::size_t shown_width(const std::string& text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
@@ -25,7 +25,7 @@ Table::Table(std::vector<std::string> header) : header_(std::move(header)), left
 
 void Table::add(std::vector<std::string> cells) {
   cells.resize(header_.size());
-  for (std::string& cell : cells)  // a row is one line, whatever a name holds
+  for (std::string& cell : cells)  // a row is one line, even if a name contains line ends
     std::replace_if(
         cell.begin(), cell.end(), [](unsigned char c) { return c < 0x20; }, ' ');
   rows_.push_back(std::move(cells));

@@ -1,4 +1,4 @@
-// Text tables whose columns line up.
+// Text tables with aligned columns.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@ namespace ergotune::cli {
 
 class Table {
  public:
-  /// Numbers line up on the right unless align_left() says otherwise.
+  /// Columns are right-aligned, as for numbers, unless align_left() is called.
   explicit Table(std::vector<std::string> header);
   void add(std::vector<std::string> cells);
-  /// For columns that hold text.
+  /// Aligns a column to the left, for text.
   void align_left(std::size_t column);
-  /// Two spaces between columns, `indent` in front. Columns that do not fit into `width` characters are left
-  /// out from the right, and a last line says which.
+  /// Formats the table with two spaces between columns and `indent` spaces in front. Columns that do not fit into
+  /// `width` characters are left out from the right, and a last line names them.
   std::string to_string(std::size_t indent, std::size_t width) const;
 
  private:
@@ -23,7 +23,7 @@ class Table {
   std::vector<bool> left_;
 };
 
-/// Characters a line of the terminal holds; as good as endless where standard output is no terminal.
+/// Characters in a line of the terminal; unlimited in effect if standard output is not a terminal.
 std::size_t terminal_width();
 
 }  // namespace ergotune::cli

@@ -15,14 +15,14 @@
 namespace ergotune::cli {
 namespace {
 
-/// How many times better the best is than another value; nullopt where a ratio means nothing.
+/// The factor by which the best value is better than another one; nullopt if a ratio is meaningless.
 std::optional<double> gain(double best, double other, Direction direction) {
-  if (!(best > 0) || !(other > 0)) return std::nullopt;  // logarithms, negated times: twice as far from zero is no gain
+  if (!(best > 0) || !(other > 0)) return std::nullopt;  // for logarithms and negated times, a ratio is no gain
   const double ratio = direction == Direction::maximise ? best / other : other / best;
   return std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;
 }
 
-/// with_interval(), and the provenance of a value that was not measured.
+/// with_interval(), with the provenance of values that were not measured.
 std::string reported(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics) {
   std::string text = with_interval(measurement, name, metrics);
   const auto quantity = measurement.quantities.find(name);
@@ -41,7 +41,8 @@ std::string statuses_line(const RankedResults& ranked) {
   return text.empty() ? "none" : text;
 }
 
-/// "1.43x faster than the default (2.60 ms)", and the same for the median; "better" where the objective is no time.
+/// Prints "1.43x faster than the default (2.60 ms)", and the same for the median; "better" if the objective is not
+/// time.
 void print_gains(const RankedResults& ranked, double best) {
   const std::string unit = ranked.objective.unit();
   const bool is_time = ranked.objective.quantity() == "time";
@@ -78,7 +79,7 @@ bool mentions(const std::string& expression, const std::string& name) {
   return false;
 }
 
-/// What is shown of a configuration: `first`, what the objective is about, each kernel's time, metrics.
+/// The values shown for a configuration: `first`, the objective's quantities, each kernel's time, metrics.
 std::vector<std::string> shown_names(const RankedResults& ranked, const Measurement& measurement,
                                      std::vector<std::string> first) {
   const auto add_name = [&](const std::string& name) {
@@ -96,7 +97,7 @@ void print_best(const RankedResults& ranked) {
   const Measurement& best = ranked.measurement(row);
   fmt::print("\n{}\n  {}\n", styled("Best configuration:", Style::heading), ranked.configuration_text(row));
   const auto value = ranked.value(row);
-  // An expression, of which nothing below is the value.
+  // The objective is an expression, whose value is not among the quantities below.
   if (value && ranked.objective.quantity().empty())
     fmt::print("  {:<12} {}\n", ranked.objective.name(), human(*value, ranked.objective.unit()));
   for (const std::string& name : shown_names(ranked, best, {"time", "energy", "power", "core_clock", "temperature"})) {
@@ -139,7 +140,7 @@ void print_front(const RankedResults& ranked) {
   }
 }
 
-/// "x1.013 ±0.2 %": what a GPU takes of a quantity where the mean GPU takes 1.
+/// "x1.013 ±0.2 %": the value of a quantity on a GPU relative to the mean GPU.
 std::string factor_text(const DeviceFactors::Factor& factor) {
   return fmt::format("x{:.4f} ±{:.2f} %", factor.value,
                      100 * half_width_95(factor.standard_error, factor.n - 1) / factor.value);
@@ -159,9 +160,9 @@ void print_device_shares(const SessionResult& result) {
   }
 }
 
-/// Nothing keeps them: all that the compiler or driver said, up to a screen.
+/// Prints the complete message of compiler or driver, up to a screen of lines, since it is not stored.
 void print_text(const std::string& description) {
-  if (description.find('\n') == std::string::npos) return;  // the telling line was all
+  if (description.find('\n') == std::string::npos) return;  // the most informative line was all
   constexpr std::size_t kLines = 30;
   std::istringstream lines(description);
   std::size_t shown = 0;
@@ -184,7 +185,7 @@ void print_nothing_worked(const TunedSession& tuned) {
     if (results.store.empty()) print_text(commonest.message);
   }
   fmt::print("\n");
-  // printed when it began, maybe long ago or not at all (--quiet); one of them may be the reason
+  // they were printed at the beginning, or not at all (--quiet); one of them may be the reason
   for (const std::string& note : tuned.notes) fmt::print("note: {}\n", note);
   if (!results.store.empty())
     fmt::print("All messages: ergotune show {} --session {} --failures\n", results.store.string(), results.session);
@@ -232,7 +233,8 @@ void print_answer(const TunedSession& tuned, const std::string& file, std::size_
   if (!std::filesystem::exists(results.store, gone)) return;
   fmt::print("\nResults: {} (session {})\n", results.store.string(), results.session);
   if (ranked.best.empty()) return;
-  const std::string session =  // of devices of different kinds there are several: one of them was worked on last
+  const std::string session =  // for devices of different kinds there are several sessions, one of which was worked on
+                               // last
       pick_session(Store::open(results.store, true)).id == results.session
           ? ""
           : fmt::format(" --session {}", results.session);

@@ -1,4 +1,4 @@
-// What `tune` says at the end.
+// Prints the result of `tune`.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace ergotune::cli {
 
-/// The answer for people, on standard output.
+/// Prints the result for people on standard output. `file`: the problem file; `top`: number of results shown.
 void print_answer(const TunedSession& tuned, const std::string& file, std::size_t top);
 
 }  // namespace ergotune::cli

@@ -1,5 +1,4 @@
-// ergotune analyse: what a recording says about the trade between time and energy, and how hard it is to
-// search.
+// ergotune analyse: analyses a recording's trade-off between time and energy, and how difficult it is to search.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// ergotune calibrate: what a sensor's readings mean on the GPU at hand.
+// ergotune calibrate: determines how a sensor of this GPU averages, lags and updates.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

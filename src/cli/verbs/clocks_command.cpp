@@ -1,5 +1,5 @@
-// ergotune clocks status | restore: what clocks and limits can be set here, what is set, and putting back
-// what a session that died has left. And the hidden verb behind every session's guardian.
+// ergotune clocks status | restore: shows which clocks and limits can be set and which are set, and restores settings
+// that a dead session has left. Also defines the hidden verb of the guardian.
 #include <fmt/format.h>
 
 #include <cstdio>

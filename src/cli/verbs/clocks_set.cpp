@@ -71,7 +71,7 @@ void set(const Options& options) {
     throw UserError("nothing is to be set: give --core-clock, --memory-clock, --power-limit or --wisdom");
   if (options.any()) return set_on_nodes(options);
   require_controls_allowed();
-  std::optional<Background> background;  // before drivers start threads, which no new process would have
+  std::optional<Background> background;  // created before drivers start threads, which a fork would lose
   if (options.background) background.emplace();
   auto control = chosen_control(options.control);
   ControlSetting setting;

@@ -1,4 +1,4 @@
-// ergotune clocks set: settings in force while a program runs.
+// ergotune clocks set: applies settings while a program runs.
 #pragma once
 
 #include "cli/verb.hpp"

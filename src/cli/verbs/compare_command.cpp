@@ -1,4 +1,4 @@
-// ergotune compare: sessions side by side.
+// ergotune compare: compares sessions.
 #include <fmt/format.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// ergotune devices: what can run kernels here, and what can measure and control each.
+// ergotune devices: lists devices that can run kernels, and the sensors and controls of each.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,8 +63,8 @@ Json to_json(const DeviceLine& line) {
   return device;
 }
 
-/// What measures or controls something that is no device here: a GPU that only its driver's management library shows,
-/// a node's meter. It is used by its id, with --sensor or --control.
+/// Sensors and controls of hardware that is no device here: a GPU that only the driver's management library reports, or
+/// a node's meter. They are used by their ids, with --sensor or --control.
 struct Others {
   std::vector<SensorInfo> sensors;
   std::vector<std::string> controls;

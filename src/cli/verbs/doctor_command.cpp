@@ -1,4 +1,4 @@
-// ergotune doctor: what works on this machine, what does not, and what to do about it.
+// ergotune doctor: reports what works on this machine, what does not, and how to correct it.
 #include <fmt/format.h>
 
 #include <algorithm>

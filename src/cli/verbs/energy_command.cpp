@@ -1,4 +1,4 @@
-// ergotune energy: what any program needs, once, as it is.
+// ergotune energy: measures the energy of one run of any program.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

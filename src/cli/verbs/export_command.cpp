@@ -1,4 +1,4 @@
-// ergotune export: stored results in the formats of others.
+// ergotune export: writes stored results in formats of other tools.
 #include <fmt/format.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// ergotune import: results of other tools into a store.
+// ergotune import: adds results of other tools to a store.
 #include <fmt/format.h>
 
 #include <memory>

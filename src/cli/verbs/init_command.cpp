@@ -1,4 +1,4 @@
-// ergotune init: a first problem file from a kernel's source.
+// ergotune init: drafts a problem file from a kernel's source.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,8 @@ bool runs_here(const Problem& problem) {
                      [&](const DeviceInfo& info) { return has_source_for(problem.kernel(), info.backend); });
 }
 
-/// What can be done next on this machine: without a GPU, the search space, and where NVRTC is here whether it compiles.
+/// The next useful command on this machine: without a GPU, a look at the search space, with compilation if NVRTC is
+/// installed.
 std::string next_command(const std::string& file, const Problem& problem) {
   if (runs_here(problem)) return "ergotune tune " + file;
   if (!problem.kernel().source_for(Language::cuda)) return fmt::format("ergotune space {} --profile mi250x", file);
@@ -67,7 +68,7 @@ void add_init_command(Verb app) {
     } else {
       if (!options->force && std::filesystem::exists(output))
         throw UserError(fmt::format("{} exists: --force replaces it, -o FILE writes another", output.string()));
-      next = next_command(output.string(), parse_problem(draft.text, output));  // what is written can be read
+      next = next_command(output.string(), parse_problem(draft.text, output));  // the written file is valid
       write_named_file(output, draft.text);
     }
     if (options->json)

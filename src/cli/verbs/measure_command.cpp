@@ -1,4 +1,4 @@
-// ergotune measure: one configuration, the same way `tune` measures it.
+// ergotune measure: measures one configuration, in the same way as `tune`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ void print_measurement(const PreparedSession& prepared, ConfigurationIndex index
   for (const std::string& warning : measurement.warnings) fmt::print("  note: {}\n", warning);
 }
 
-/// What came of one configuration of a prepared problem.
+/// The measurement of one configuration of a prepared problem.
 struct Measured {
   PreparedSession prepared;
   Configuration configuration;
@@ -104,7 +104,7 @@ Json document_of(const Attribution& attribution) {
       {"method", to_string(attribution.method)}, {"provenance", to_string(Provenance::modelled)}, {"kernels", parts}};
 }
 
-/// As a table, with the remainder that shares do not cover.
+/// Prints the attribution as a table, with the remainder that the shares do not cover.
 void print_attribution(const Attribution& attribution) {
   if (attribution.shares.empty()) {
     fmt::print("\nNothing is attributed: some of the rounds that it takes were not measured\n");
@@ -147,8 +147,8 @@ void print_rounds(const std::vector<IterationVariant>& rounds, const std::vector
   fmt::print("{}", table.to_string(0, terminal_width()));
 }
 
-/// The round as it is given, the same launches in sequence, and each kernel alone; what a method of attribution needs
-/// besides.
+/// Measures the iteration as given, its launches in sequence, and each kernel alone, and what the method of attribution
+/// needs in addition.
 void measure_apart(const MeasureArguments& arguments) {
   const std::optional<AttributionMethod> method =
       arguments.attribute ? std::optional(attribution_method(*arguments.attribute)) : std::nullopt;
@@ -158,7 +158,7 @@ void measure_apart(const MeasureArguments& arguments) {
   std::vector<Json> entries(rounds.size());
   std::unique_ptr<Store> store;
   std::int64_t session = 0;
-  // The round as given comes last: what was worked on last is what `show` and `report` tell of.
+  // The iteration as given is measured last, since `show` and `report` use the session worked on last.
   for (std::size_t i = rounds.size(); i-- > 0;) {
     Measured measured = measured_with(rounds[i].problem, problem.run, arguments);
     measurements[i] = measured.measurement;

@@ -1,4 +1,4 @@
-// ergotune model: power over the core clock, its ridge, and the clock that needs least energy.
+// ergotune model: power over the core clock, the ridge point, and the clock with the least energy.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ DeviceModel measure(const ModelArguments& arguments) {
   setup.run.controls = arguments.controls;
   setup.run.sensors = arguments.sensors;
   setup.run.seed = arguments.seed;
-  // A sweep on a real GPU takes minutes: what it has measured is kept.
+  // A sweep on a real GPU takes minutes: its results are stored.
   if (arguments.store) setup.run.store = *arguments.store;
   const bool simulated = setup.run.device.starts_with("sim:");
   if (setup.run.store.empty() && !simulated) setup.run.store = kDefaultStore;
@@ -67,7 +67,7 @@ void print_ridges(const RidgeComparison& ridges) {
                with_bounds(*ridges.from_power));
 }
 
-/// A plot for the terminal: power as bars, energy per work as a mark.
+/// Plots for the terminal: power as bars, energy per unit of work as marks.
 void print_plot(const PowerSampling& sampling, const PowerModel& model) {
   std::vector<PowerSample> sorted = sampling.samples;
   std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.clock_mhz < b.clock_mhz; });

@@ -1,4 +1,4 @@
-// ergotune report: a stored session as one HTML page.
+// ergotune report: writes a stored session as an HTML page.
 #include <fmt/format.h>
 
 #include <memory>

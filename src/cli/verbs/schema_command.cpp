@@ -1,4 +1,4 @@
-// ergotune schema: what documents may hold.
+// ergotune schema: prints the schemas of documents.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,11 +14,11 @@ namespace ergotune::cli {
 
 namespace {
 
-/// A document with a schema; a new one is a row here.
+/// A document with a schema; add a row for a new one.
 struct Document {
   const char* name;
-  std::string (*schema)();  ///< null where there are tables only
-  std::string (*tables)();  ///< for the documentation; null where there are none
+  std::string (*schema)();  ///< null if there are only tables
+  std::string (*tables)();  ///< for the documentation; null if there are none
 };
 constexpr Document kDocuments[] = {{"problem", problem_schema, problem_tables},
                                    {"result", [] { return std::string(result_schema()); }, nullptr},

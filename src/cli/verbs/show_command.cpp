@@ -1,4 +1,4 @@
-// ergotune show: what a store holds. The best configuration, the next best, failures in the compiler's words.
+// ergotune show: prints the content of a store: the best configurations, and failures with the compiler's messages.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -84,7 +84,7 @@ void print_best(const RankedResults& ranked) {
   print_confidence(ranked.confidence);
 }
 
-/// Numbers of the parameters that say something in a table: not those with one value.
+/// Positions of the parameters with several values; the others are not shown in tables.
 std::vector<std::size_t> varying_parameters(const ResultSet& results) {
   std::vector<std::size_t> varying;
   for (std::size_t p = 0; p < results.parameters.size(); ++p)
@@ -101,7 +101,7 @@ void print_top(const RankedResults& ranked, std::size_t top) {
   const auto shown = std::span(ranked.best).first(count);
   const bool some_behind =
       std::any_of(shown.begin(), shown.end(), [&](std::size_t row) { return ranked.unconfirmed(row); });
-  // Columns that do not fit go from the right: what was wanted and the configuration stay longest.
+  // Columns that do not fit are left out from the right: objective and configuration come first.
   const std::size_t first = std::min(values.size(), ranked.objective.quantities().size());
   std::vector<std::string> header{"#"};
   header.insert(header.end(), values.begin(), values.begin() + static_cast<std::ptrdiff_t>(first));

@@ -1,4 +1,4 @@
-// ergotune space: the search space of a problem file, counted, sampled, listed, explained.
+// ergotune space: counts, samples, lists and explains the search space of a problem file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ Json configuration_json(const SearchSpace& space, ConfigurationIndex index) {
   return object;
 }
 
-/// Prints configurations as JSON lines; the text of every value is made once.
+/// Prints configurations as JSON lines; the text of each value is formatted once.
 class LinePrinter {
  public:
   explicit LinePrinter(const SearchSpace& space) : space_(space), positions_(space.dimensions()) {
@@ -144,7 +144,7 @@ bool asks_the_device(const Expression& expression) {
   return std::any_of(names.begin(), names.end(), [](const std::string& n) { return n.starts_with("device."); });
 }
 
-/// Whether its restrictions or ranges name what only a device knows (device.max_threads_per_block).
+/// Whether restrictions or ranges use properties of the device (device.max_threads_per_block).
 bool asks_the_device(const Problem& problem) {
   return std::any_of(problem.restrictions.begin(), problem.restrictions.end(),
                      [](const Restriction& r) { return asks_the_device(r.expression); }) ||
@@ -154,7 +154,7 @@ bool asks_the_device(const Problem& problem) {
          });
 }
 
-/// The default and others, drawn at random.
+/// The default configuration and random ones.
 std::vector<ConfigurationIndex> some_configurations(const SearchSpace& space, std::uint64_t count, Random& random) {
   std::vector<ConfigurationIndex> list;
   if (const auto standard = space.default_configuration()) list.push_back(*standard);
@@ -190,7 +190,7 @@ void print_compiled(const SearchSpace& space, const std::vector<CompiledConfigur
 void run(SpaceArguments arguments) {
   if (!arguments.device.empty() && !arguments.profile.empty())
     throw UserError("give --device or --profile, not both: each defines the limits");
-  // of a device that is not here, as `tune` calls it
+  // a device that is not in this machine, as `tune` names it
   constexpr std::string_view kSimulated = "sim:";
   if (arguments.device.starts_with(kSimulated)) arguments.profile = arguments.device.substr(kSimulated.size());
   const Problem problem = load_problem(arguments.file);
@@ -205,7 +205,7 @@ void run(SpaceArguments arguments) {
     device_name = device->info().name;
     properties = device->info().properties;
   } else if (asks_the_device(problem)) {
-    // The device that tune would take; without a kernel, the best here.
+    // The device that tune would use; without a kernel, the best device of this machine.
     const auto device = open_device("", problem.kernel().sources.empty() ? nullptr : &problem);
     device_name = device->info().name;
     properties = device->info().properties;

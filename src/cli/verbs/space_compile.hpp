@@ -1,4 +1,4 @@
-// ergotune space --compile: whether configurations compile, also for a GPU that is not here.
+// ergotune space --compile: checks whether configurations compile, also for a GPU that is not in this machine.
 #pragma once
 
 #include <memory>
@@ -15,17 +15,18 @@ struct CompileTarget {
   std::unique_ptr<Compiler> compiler;
 };
 
-/// Of the device with this id, or of the best here; or of an NVIDIA GPU that is not here, by the properties of its
-/// profile. Throws UserError where nothing can compile the problem for it.
+/// The device with this id, or the best device of this machine if it is empty. compile_target_of_profile(): an NVIDIA
+/// GPU that is not in this machine, from the properties of its profile. Throws UserError if no compiler can compile the
+/// problem for it.
 CompileTarget compile_target(const Problem& problem, const std::string& device);
 CompileTarget compile_target_of_profile(const Problem& problem, const std::string& name, const Constants& properties);
 
 struct CompiledConfiguration {
   ConfigurationIndex index = 0;
-  std::string message;  ///< the compiler's; empty: it compiles
+  std::string message;  ///< the compiler's message; empty: it compiles
 };
 
-/// Compiles every kernel, and a reference kernel once: what comes of it for each configuration.
+/// Compiles all kernels of each configuration, and a reference kernel once; returns one result per configuration.
 std::vector<CompiledConfiguration> compile_configurations(const Problem& problem, const SearchSpace& space,
                                                           const Constants& constants, CompileTarget& target,
                                                           const std::vector<ConfigurationIndex>& configurations);

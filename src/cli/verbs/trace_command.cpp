@@ -1,4 +1,5 @@
-// ergotune trace: power, clocks and temperature over time, around and during the launches of one configuration.
+// ergotune trace: records power, clocks and temperature over time, before, during and after launches of one
+// configuration.
 #include <fmt/format.h>
 
 #include <algorithm>

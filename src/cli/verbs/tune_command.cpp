@@ -30,7 +30,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// s; a longer search without a budget gets a hint.
+/// s; a search that will take longer without a budget prints a hint.
 constexpr double kLong = 1800;
 
 struct TuneArguments : LiveArguments {
@@ -41,7 +41,7 @@ struct TuneArguments : LiveArguments {
   std::size_t top = 5, leaves = 6;
 };
 
-/// "timeout,runtime_error", or "all": everything but ok.
+/// Parses "timeout,runtime_error", or "all": every status but ok.
 std::set<Status> statuses_to_retry(const std::string& text) {
   const std::vector<Status> failures{Status::compile_error, Status::launch_error, Status::runtime_error,
                                      Status::timeout,       Status::wrong_result, Status::not_converged,
@@ -62,8 +62,8 @@ std::set<Status> statuses_to_retry(const std::string& text) {
   return chosen;
 }
 
-/// The winner of each session, as `export --format wisdom` writes it. An error of writing is returned: it is thrown
-/// after the answer, which is printed last because a reader may close the pipe (`| head`).
+/// Writes the winners of the sessions as `export --format wisdom` does. Returns a write error instead of throwing it:
+/// the caller throws it after the answer, which is printed last because its reader may close the pipe (`| head`).
 std::exception_ptr write_winners(const TuneArguments& arguments, const std::vector<const ResultSet*>& sessions) {
   if (!arguments.wisdom) return nullptr;
   try {
@@ -80,7 +80,7 @@ std::exception_ptr write_winners(const TuneArguments& arguments, const std::vect
   return nullptr;
 }
 
-/// What the command says of a problem and a run, mistakes told.
+/// The problem, setup and options of the command line, after its checks.
 struct Requested {
   ProblemFile problem;
   SetupOptions setup;
@@ -97,7 +97,9 @@ Requested read(const TuneArguments& arguments, const Constants& size) {
     throw UserError("--watch shows what the store holds; leave --no-store away");
   setup.resume = !arguments.no_resume;
   SessionOptions& options = requested.options = SessionOptions::from(problem.run);
-  if (options.budget.joules > 0) setup.energy = true;  // without a sensor it would never be spent: that is refused
+  if (options.budget.joules > 0)
+    setup.energy = true;  // a joule budget requires a sensor; without one, opening the
+                          // target reports the error
   if (arguments.retry) options.retry = statuses_to_retry(*arguments.retry);
   const std::string plan = problem.run.plan;
   if (!plan.empty() && arguments.retry)
@@ -115,7 +117,7 @@ Requested read(const TuneArguments& arguments, const Constants& size) {
   return requested;
 }
 
-/// A session for each kind of the named devices. They share problem, store and compile workers.
+/// Prepares a session for each kind of the named devices. They share problem, store and compile workers.
 std::vector<PreparedSession> prepare(const Requested& requested, bool quiet) {
   const std::vector<std::string> kinds = devices_by_kind(requested.setup.run, requested.problem);
   if (kinds.size() > 1 && !requested.problem.run.plan.empty())
@@ -137,7 +139,7 @@ std::vector<PreparedSession> prepare(const Requested& requested, bool quiet) {
   return sessions;
 }
 
-/// Progress that tells once what a long search without a bound means.
+/// Progress output that prints a hint once if a search without a budget will take long.
 std::function<void(const SessionProgress&)> progress_with_hint(ProgressPrinter& progress, const SessionOptions& options,
                                                                bool quiet) {
   const bool bounded = options.budget.evaluations > 0 || options.budget.seconds > 0 || options.budget.joules > 0;
@@ -157,7 +159,7 @@ std::function<void(const SessionProgress&)> progress_with_hint(ProgressPrinter& 
   };
 }
 
-/// The page, where it was requested; its link is printed even with --quiet. Without a page it is tuned as well.
+/// Starts the web page if requested; its link is printed even with --quiet. A failure to start it does not end the run.
 std::unique_ptr<WatchChild> watch(const TuneArguments& arguments, const PreparedSession& prepared) {
   if (!arguments.watch) return nullptr;
   try {
@@ -170,8 +172,7 @@ std::unique_ptr<WatchChild> watch(const TuneArguments& arguments, const Prepared
   }
 }
 
-/// Searches the sessions, side by side where devices of several kinds have one each: results of one kind say nothing of
-/// another.
+/// Searches the sessions in parallel, one per kind of device: results of one kind do not apply to another.
 std::vector<TunedSession> search(std::vector<PreparedSession>& sessions, const SessionOptions& options, bool quiet) {
   std::vector<std::optional<TunedSession>> found(sessions.size());
   std::vector<std::exception_ptr> failures(sessions.size());
@@ -196,7 +197,7 @@ std::vector<TunedSession> search(std::vector<PreparedSession>& sessions, const S
     try {
       threads.emplace_back(search_one, i);
     } catch (const std::system_error&) {
-      search_one(i);  // no thread can be started: one after the other
+      search_one(i);  // a thread cannot be started: search sequentially
     }
   }
   search_one(0);
@@ -273,8 +274,7 @@ void tune_sizes(const TuneArguments& arguments, const std::vector<Constants>& si
 }
 
 void tune(const TuneArguments& arguments) {
-  // Compiled code passes through with every configuration: giving its memory back each time costs page
-  // faults.
+  // Code is allocated and freed with every configuration: returning the memory each time would cost page faults.
   ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
   if (arguments.wisdom && arguments.no_store)
     throw UserError("--wisdom is written from what is stored; leave out --no-store");

@@ -1,4 +1,4 @@
-// ergotune wisdom: what applications are given to choose from.
+// ergotune wisdom: lists, checks, merges and explains wisdom files.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ std::vector<ReadFile> read_all(const std::string& source) {
   return files;
 }
 
-/// The kernel that a file is of; where its header does not say, what the file is called.
+/// The kernel of a file: from its header, else from the file name.
 std::string kernel_of(const ReadFile& file) {
   return file.wisdom.kernel.empty() ? file.file.stem().string() : file.wisdom.kernel;
 }
@@ -89,8 +89,8 @@ void list(const WisdomOptions& options) {
   }
 }
 
-/// All records of each kernel, by the file that they are exported to. Throws UserError where that would replace what is
-/// read.
+/// Collects the records of each kernel by the file that they are exported to. Throws UserError if the export would
+/// replace an input file.
 std::map<std::filesystem::path, Wisdom> by_target(const std::vector<ReadFile>& files, const std::string& output) {
   std::map<std::filesystem::path, Wisdom> targets;
   for (const ReadFile& file : files) {
@@ -135,7 +135,7 @@ void export_wisdom(const WisdomOptions& options) {
 }
 
 void merge(const WisdomOptions& options) {
-  std::map<std::string, std::pair<std::size_t, std::size_t>> counts;  // read and new, by kernel
+  std::map<std::string, std::pair<std::size_t, std::size_t>> counts;  // records read and new ones, by kernel
   for (const std::string& source : options.sources) {
     for (const ReadFile& file : read_all(source)) {
       print_warnings(file.wisdom.warnings);
@@ -165,8 +165,7 @@ const Kernel& kernel_named(const Problem& problem, const std::string& name) {
   throw UserError(fmt::format("{} has no kernel \"{}\"{}", problem.file.string(), name, suggestion(name, names)));
 }
 
-/// The problem's constants on a device that is known by its name, for work of these sizes; sizes that are not given are
-/// the file's.
+/// The problem's constants on a device with this name for work of these sizes; missing sizes are taken from the file.
 Constants constants_on(const Problem& problem, const Kernel& kernel, const std::string& device,
                        const std::vector<std::int64_t>& sizes) {
   Constants constants = problem.constants_for(device, known_properties(device));
@@ -175,7 +174,7 @@ Constants constants_on(const Problem& problem, const Kernel& kernel, const std::
   return constants;
 }
 
-/// Without the restrictions on unknown properties of the device.
+/// Removes restrictions that use unknown properties of the device.
 Problem with_known_restrictions(Problem problem, const Constants& constants) {
   const Configuration values = default_values(problem);
   const ConfigurationScope names(problem.parameters, values, constants);
@@ -186,14 +185,14 @@ Problem with_known_restrictions(Problem problem, const Constants& constants) {
     try {
       (void)restriction.expression.evaluate_bool(names.scope());
       return false;
-    } catch (const UserError&) {  // occupancy() asks for properties that it does not name
+    } catch (const UserError&) {  // occupancy() needs properties that it does not name
       return true;
     }
   });
   return problem;
 }
 
-/// What is wrong with a configuration, as the launcher judges it; empty: nothing.
+/// The launcher's reason for rejecting a configuration; empty: it is valid.
 std::string fault_of(const Problem& problem, const Kernel& kernel, const Constants& constants,
                      const WisdomRecord& record) {
   try {
@@ -204,7 +203,7 @@ std::string fault_of(const Problem& problem, const Kernel& kernel, const Constan
   }
 }
 
-/// What is wrong with a record for the problem as it is now, where and for which size it was tuned; empty: nothing.
+/// The reason why a record is invalid for the current problem, on its device and for its size; empty: it is valid.
 std::string fault_at_home(const Problem& problem, const std::string& name, const WisdomRecord& record) {
   for (const Kernel& kernel : problem.kernels) {
     if (wisdom_name(problem, kernel) != name) continue;
@@ -262,7 +261,7 @@ std::vector<std::int64_t> sizes_from(const std::string& text) {
   return sizes;
 }
 
-/// The device asked about: what is known of one of that name in the wisdom, else what profiles know.
+/// The device with this name: as in the wisdom's records, else as in the profiles.
 WisdomDevice device_named(const std::string& name, const std::string& backend, const Wisdom& wisdom) {
   for (const WisdomRecord& record : wisdom.records)
     if (record.device.name == name && !record.device.architecture.empty()) return record.device;
@@ -274,7 +273,7 @@ void why(const WisdomOptions& options) {
   const auto file = wisdom_file(options.source, options.kernel);
   std::error_code error;
   const bool is_file = std::filesystem::is_regular_file(options.source, error);
-  (void)wisdom_files(options.source);  // says so where there is no such folder
+  (void)wisdom_files(options.source);  // throws if the folder does not exist
   const Wisdom wisdom = read_wisdom(is_file ? std::filesystem::path(options.source) : file).value_or(Wisdom{});
   print_warnings(wisdom.warnings);
   WisdomRequest request;

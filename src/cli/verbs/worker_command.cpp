@@ -1,5 +1,4 @@
-// ergotune worker: a process that compiles or runs configurations for a session. Started by the session
-// itself.
+// ergotune worker: a process that compiles or runs configurations for a session, which starts it.
 #include <memory>
 
 #include "cli/command.hpp"

@@ -83,7 +83,7 @@ void CompileFarm::hand_out(const std::vector<JobPointer>& jobs) {
   std::size_t starting = count([](const WorkerHandle& handle) { return handle.starting(); });
   const std::size_t could_start = starting + count([](const WorkerHandle& handle) { return handle.empty(); });
   auto free = workers_.begin();
-  std::set<std::string> left;  // what no worker is free for
+  std::set<std::string> left;  // jobs for which no worker is free
   for (const JobPointer& job : jobs) {
     free = std::find_if(free, workers_.end(), [](const auto& worker) { return worker->handle.idle(); });
     if (free == workers_.end() && left.size() >= could_start) break;

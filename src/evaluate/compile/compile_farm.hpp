@@ -1,5 +1,5 @@
-// The compile workers: they run ahead of the device workers, which share them. Code that is known needs no compiler:
-// another clock, a repetition.
+// The compile workers. All device workers share them, and they run ahead of these. Known code is not compiled again,
+// for example for another clock or a repetition.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ namespace ergotune {
 
 class CompileFarm {
  public:
-  /// A job that cannot be compiled.
+  /// A job that could not be compiled.
   struct Failure {
     JobPointer job;
     Status status = Status::compile_error;
@@ -28,44 +28,47 @@ class CompileFarm {
   /// `time_limit` in s for one compilation.
   CompileFarm(std::size_t workers, const StartWorker& start, const protocol::Setup& setup, double time_limit,
               const Problem& problem, std::shared_ptr<CompileShare> share = nullptr);
-  /// Of one worker, a runner that compiles as well: it is owned by the caller, who passes on its answers while
-  /// compiles_at() is true of it.
+  /// Compiles in one runner that serves as compiler too. The caller owns it and passes on its answers while
+  /// compiles_at() returns true for it.
   CompileFarm(WorkerHandle& runner, double time_limit, const Problem& problem,
               std::shared_ptr<CompileShare> share = nullptr);
   ~CompileFarm();
 
-  /// Starts the first worker and waits for it; the compiler's identity. Throws as WorkerHandle::start_and_wait does.
+  /// Starts the first worker, waits for it and returns the compiler's identity. Throws as WorkerHandle::start_and_wait
+  /// does.
   std::string open() { return workers_.front()->handle.start_and_wait("compiler").compiler; }
   std::size_t size() const { return workers_.size(); }
-  /// Those that it owns.
+  /// The workers owned by this object.
   const std::vector<WorkerHandle*>& own_workers() const { return own_workers_; }
+  /// Whether this worker is compiling a job of this object.
   bool compiles_at(const WorkerHandle& handle) const;
 
-  /// To be called once for each new job.
+  /// Must be called once for each new job.
   void prepare(Job& job) const;
-  /// Gives a job the code that is known.
+  /// Adds the code that is already known to a job.
   void fill(Job& job) const;
-  /// Compiles what `jobs` lack, in their order, as far as there are workers; starts workers for the rest.
-  /// Throws Error when one cannot be started.
+  /// Assigns missing compilations of `jobs`, in their order, to idle workers and starts further workers for the rest.
+  /// Throws Error if a worker cannot be started.
   void hand_out(const std::vector<JobPointer>& jobs);
   bool busy() const;
-  /// hand_out() may do something: a worker has nothing to do, or could be started.
+  /// Whether a worker is idle or could be started, so that hand_out() may have an effect.
   bool has_room() const;
-  /// A request waits until other sessions compile less: look again soon.
+  /// Whether a compilation waits because other sessions use all compile workers; the caller has to retry soon.
   bool starved() const { return starved_; }
 
-  /// Those of `waiting` that wait for the same code have it then.
+  /// Accepts compiled code and adds it to the jobs in `waiting` that need the same code. Returns the failure, if the
+  /// compilation failed.
   std::optional<Failure> take(WorkerHandle& handle, protocol::Compiled compiled,
                               const std::vector<JobPointer>& waiting);
-  /// nullopt where no configuration is to blame, or not yet: a runner may have been damaged by what ran in it before,
-  /// and what it compiled when it ended is compiled once more.
+  /// Handles a lost worker. Returns nullopt if it was not compiling, or if the job is compiled once more: a runner may
+  /// have been damaged by a kernel that ran in it earlier, and a killed compiler says nothing about its job.
   std::optional<Failure> take(WorkerHandle& handle, const Lost& lost);
-  /// Ends those that are at work.
+  /// Ends the workers that are compiling.
   void cancel();
 
  private:
   struct CompileWorker {
-    std::unique_ptr<WorkerHandle> own;  ///< null: owned elsewhere
+    std::unique_ptr<WorkerHandle> own;  ///< null: owned by the caller
     WorkerHandle& handle;
     JobPointer job;
     std::uint32_t kernel = 0;
@@ -78,7 +81,8 @@ class CompileFarm {
   std::shared_ptr<CompileShare> share_;
   bool starved_ = false;
   double time_limit_;
-  std::vector<std::vector<std::size_t>> code_parameters_;  ///< by kernel: what its code depends on
+  std::vector<std::vector<std::size_t>> code_parameters_;  ///< by kernel: positions of the parameters that its code
+                                                           ///< depends on
   std::vector<std::unique_ptr<CompileWorker>> workers_;
   std::vector<WorkerHandle*> own_workers_;
   std::set<std::string> under_way_;  ///< keys of code that is being compiled

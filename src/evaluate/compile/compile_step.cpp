@@ -15,7 +15,7 @@ CompileOutcome CompileStep::run(const std::function<CompileJob()>& make_job) {
   try {
     job = make_job();
   } catch (const std::exception& error) {
-    // The configuration meets an expression or a template that has no value for it.
+    // An expression or template has no value for this configuration.
     outcome.status = Status::compile_error;
     outcome.message = error.what();
   }

@@ -1,5 +1,5 @@
-// One kernel of one configuration from source to code, or from the cache: what compile workers do, and the
-// evaluator that works in this process.
+// Compiles one kernel of one configuration, or takes it from the cache. Used by compile workers and by the in-process
+// evaluator.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace ergotune {
 
 struct CompileOutcome {
   Status status = Status::ok;
-  std::string message;  ///< the compiler's words where it failed
+  std::string message;  ///< the compiler's message, if it failed
   Binary binary;
   double seconds = 0;
   bool from_cache = false;
@@ -22,13 +22,13 @@ struct CompileOutcome {
 
 class CompileStep {
  public:
-  /// `device` is what it compiles for. An empty cache folder keeps nothing.
+  /// `device`: the device to compile for; must outlive this object. `cache_folder`: empty: code is not cached.
   CompileStep(std::unique_ptr<Compiler> compiler, const DeviceInfo& device, std::filesystem::path cache_folder)
       : compiler_(std::move(compiler), std::move(cache_folder)), device_(device) {}
   const std::string& identity() const { return compiler_.identity(); }
-  /// Compiles what `make_job` gives. A configuration's failure, that of `make_job` included, is the outcome's
-  /// status. Throws what is none: UserError where the machine keeps the compiler from working (a full disk,
-  /// no compiler), Error for the tool's own failures.
+  /// Compiles the job that `make_job` returns. A failure of the configuration, including one of `make_job`, is reported
+  /// as the outcome's status. Throws UserError if the machine prevents the compiler from working (a full disk, no
+  /// compiler), Error for internal failures.
   CompileOutcome run(const std::function<CompileJob()>& make_job);
 
  private:

@@ -1,4 +1,4 @@
-// One request on its way through the live evaluator.
+// A request of the live evaluator, from submission to its result.
 #pragma once
 
 #include <algorithm>
@@ -17,29 +17,30 @@ namespace ergotune {
 
 struct Job {
   EvaluationRequest request;
-  /// Only its outputs are wanted, as a reference.
+  /// Only its outputs are needed, as expected outputs.
   bool reference_only = false;
   /// The only device worker that may run it, by number; nullopt: any.
   std::optional<std::size_t> device;
-  /// What its execution parameters ask for.
+  /// The values of its execution parameters.
   ControlSetting setting;
-  /// Device workers whose devices have refused that setting.
+  /// Numbers of the device workers whose devices have refused that setting.
   std::set<std::size_t> refused_by;
-  /// It ran under another setting and is being run once more.
+  /// It ran under another setting than requested and is run a second time.
   bool again = false;
-  /// The runner that compiled it has ended, or its compiler was killed, and it is being compiled once more.
+  /// Its compilation is repeated, because the runner that compiled it ended or the compiler was killed.
   bool compiled_again = false;
-  /// It ran under conditions of the node that the reference on its device did not meet, and is being run once more.
+  /// It ran under conditions that the reference on its device did not meet (such as thermal throttling), and is run a
+  /// second time.
   bool disturbed = false;
-  /// Its runner was killed while it ran, and it is being run once more.
+  /// Its runner was killed while it ran, and it is run a second time.
   bool killed = false;
-  /// Requests that came later and went before it.
+  /// Number of later requests that ran before it.
   int passed_by = 0;
-  /// By kernel of the problem: what the code depends on, and the code once it is there.
+  /// By kernel of the problem: the key of its code, and the code once it is compiled.
   std::vector<std::string> code_keys;
   std::vector<std::shared_ptr<const Binary>> code;
   double compile_seconds = 0;
-  double ours = 0;  ///< s of round trips that neither compiler nor kernel used
+  double ours = 0;  ///< s of round trips to workers, without compilation and kernel
 
   bool compiled() const {
     return std::all_of(code.begin(), code.end(), [](const auto& binary) { return binary != nullptr; });

@@ -69,7 +69,7 @@ void WorkerHandle::send(Message request, double seconds) {
   try {
     transport_->stream().send(request);
   } catch (const Disconnected&) {
-    // next() will see that it has died
+    // next() will notice that it has died
   }
 }
 
@@ -85,7 +85,7 @@ std::optional<std::variant<Message, Lost>> WorkerHandle::next() {
   } catch (const Disconnected&) {
     return lose(Lost::Why::ended);
   } catch (const FormatError& error) {
-    // A kernel has trampled on the worker's memory: it is as good as dead.
+    // A kernel has overwritten the worker's memory: the worker is unusable.
     return lose(Lost::Why::damaged, error.what());
   }
   if (late()) return lose(Lost::Why::late);

@@ -1,5 +1,5 @@
-// One worker process, compiler or runner: started when there is work, cleared when it dies, takes too long or has
-// become unusable. It has one request at a time.
+// One worker process, compiler or runner: started when there is work, cleared when it dies, is late or has become
+// unusable. It serves one request at a time.
 #pragma once
 
 #include <memory>
@@ -13,62 +13,61 @@
 
 namespace ergotune {
 
-/// A worker process is gone.
+/// How a worker process was lost.
 struct Lost {
   enum class Why { ended, late, damaged } why = Why::ended;
-  bool served = false;     ///< it had come as far as being ready
-  bool requested = false;  ///< it was requested something, which will get no answer
+  bool served = false;     ///< it had been ready
+  bool requested = false;  ///< it had an unanswered request
   ProcessEnding ending;
-  std::string damage;  ///< Why::damaged: what was wrong with its messages
+  std::string damage;  ///< Why::damaged: the error in its messages
 
-  /// By a signal that other processes or the system send, not by a fault of what it ran.
+  /// Whether a signal of another process or of the system ended it, rather than a fault of the kernel that it ran.
   bool killed() const;
-  /// How `who` ended, with its last words.
+  /// A sentence on how `who` ended, with the last lines of its output.
   std::string as_text(const std::string& who) const;
 };
 
 class WorkerHandle {
  public:
-  /// A worker's start may take this long, s: driver, buffers, reference.
+  /// Longest start of a worker, s: driver, buffers, reference.
   static constexpr double kStartSeconds = 300;
 
   WorkerHandle(StartWorker start, protocol::Setup setup) : start_(std::move(start)), setup_(std::move(setup)) {}
 
-  /// Starts a worker. Throws Error when that cannot be done.
+  /// Starts a worker. Throws Error on failure.
   void start();
-  /// Starts the first worker of a session and waits until it is ready. Throws UserError when it ends while it
-  /// prepares the problem or says that it cannot serve for a user's mistake, and Error otherwise. `what` it
-  /// is, for messages.
+  /// Starts the first worker of a session and waits until it is ready. Throws UserError if it ends while it prepares
+  /// the problem or reports a user's mistake, and Error otherwise. `what` names the worker in messages.
   protocol::Ready start_and_wait(const char* what);
   /// Ends the process.
   void clear();
 
   bool empty() const { return transport_ == nullptr; }
-  /// Ready to be asked.
+  /// Ready for a request.
   bool idle() const { return ready_ && !requested_; }
   bool requested() const { return requested_; }
   bool starting() const { return transport_ && !ready_; }
-  /// To poll for input; -1 when empty.
+  /// Descriptor to poll for input; -1 if empty().
   int descriptor() const { return transport_ ? transport_->stream().in() : -1; }
-  /// On host_seconds(): when what is awaited is too late; 0 while nothing is.
+  /// Time at which the expected answer is late, host_seconds(); 0 if none is expected.
   double deadline() const { return deadline_; }
-  /// What is awaited is too late.
+  /// Whether the expected answer is late.
   bool late() const { return deadline_ > 0 && host_seconds() >= deadline_; }
-  /// This process stood still for so long.
+  /// Extends the deadline, after this process was suspended for some seconds.
   void put_off(double seconds) {
     if (deadline_ > 0) deadline_ += seconds;
   }
   int process() const { return transport_ ? transport_->process() : 0; }
 
-  /// Sends a request to an idle worker, to be answered within `seconds`.
+  /// Sends a request to an idle worker; the answer is late after `seconds`.
   template <class Request>
   void ask(Request request, double seconds) {
     requested_id_ = request.id;
     compiles_ = std::is_same_v<Request, protocol::Compile>;
     send(std::move(request), seconds);
   }
-  /// The next thing that has happened: an answer (Ready, Failed, Compiled, Ran), or the worker is lost.
-  /// nullopt when nothing has. Does not block.
+  /// Returns the next event: an answer (Ready, Failed, Compiled, Ran) or the loss of the worker; nullopt if there is
+  /// none. Does not block.
   std::optional<std::variant<protocol::Message, Lost>> next();
   /// s since the last request was sent.
   double since_request() const;

@@ -9,7 +9,7 @@
 namespace ergotune {
 namespace {
 
-/// A descriptor of memory that holds `contents`; -1 where that cannot be.
+/// Returns a descriptor of a memory file with these contents; -1 on failure.
 int file_of(const std::vector<std::uint8_t>& contents) {
   const int file = ::memfd_create("ergotune-data", MFD_CLOEXEC);
   for (std::size_t at = 0; file >= 0 && at < contents.size();) {
@@ -37,7 +37,7 @@ Problem DataFiles::lay_out(Problem problem) {
       Fill& fill = argument.fill;
       if (fill.kind != Fill::Kind::data || !fill.data || fill.data->size() < kLarge) continue;
       const int file = file_of(*fill.data);
-      if (file < 0) continue;  // then it travels as text
+      if (file < 0) continue;  // the array is then part of the setup message
       descriptors_.push_back(file);
       fill.kind = Fill::Kind::file;
       fill.file = fmt::format("/proc/{}/fd/{}", ::getpid(), file);

@@ -1,5 +1,5 @@
-// Large arrays given in memory (Python's), for workers to read as files: as text in a worker's setup they would travel
-// to each of them, compilers too.
+// Passes large arrays that were given in memory (by Python) to workers as files. As part of the setup message they
+// would be sent to every worker, compilers included.
 #pragma once
 
 #include <vector>
@@ -14,8 +14,8 @@ class DataFiles {
   DataFiles(const DataFiles&) = delete;
   DataFiles& operator=(const DataFiles&) = delete;
   ~DataFiles();
-  /// The problem with files in the place of its large arrays. The files are memory of this process, and end with this
-  /// object.
+  /// Returns the problem with its large arrays replaced by files. The files are in this process's memory and exist as
+  /// long as this object.
   Problem lay_out(Problem problem);
 
  private:

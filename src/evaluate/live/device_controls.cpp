@@ -22,7 +22,7 @@ Status status_of(ControlStatus status) {
   return refused_value ? Status::unsupported : Status::launch_error;
 }
 
-// Warnings by which a measurement says why its clock was what it was (DeviceState::clock_reasons as words).
+// Warnings that state why a clock was reduced (the texts of DeviceState::clock_reasons).
 bool is_clock_reason(const std::string& warning) {
   constexpr std::array reasons = {"power cap",   "thermal",    "hardware slowdown", "hardware thermal",
                                   "power brake", "sync boost", "display clocks"};
@@ -72,7 +72,7 @@ bool DeviceControls::end(const ControlSetting& setting, const RunOptions& run, M
   return true;
 }
 
-// A device that is lost is no configuration's fault.
+// A lost device is not a failure of the configuration.
 void DeviceControls::require_device() const {
   if (const std::string lost = session_->control().lost(); !lost.empty())
     throw UserError(fmt::format("{}: {}; the same command goes on from here once it is back", id(), lost));
@@ -98,7 +98,7 @@ std::optional<Measurement> DeviceControls::apply(const ControlSetting& setting) 
   return refused;
 }
 
-/// A change takes its time. What shows without load is waited for here, the rest by the runner.
+/// A change takes effect with a delay. A change that is visible without load is awaited here, others by the runner.
 void DeviceControls::await(const ControlSetting& setting) {
   latency_.reset();
   set_at_ = 0;
@@ -137,22 +137,23 @@ void DeviceControls::look(const Measurement& under_load) {
   pending_note_ = fmt::format("{}: taken over: {}", id(), foreign);
 }
 
-// A driver may take a limit, read it back, and ignore it: the power that was measured shows that.
+// A driver may accept a limit, report it, and ignore it: the measured power shows that.
 std::string DeviceControls::above_limit(const ControlSetting& requested, const Measurement& measurement) const {
-  constexpr double kOvershoot = 1.15;  // before the device has settled, and as far as its own sensors disagree
+  constexpr double kOvershoot = 1.15;  // tolerates overshoot before the device settles, and deviations between its
+                                       // sensors
   const auto limit = requested.find(ControlQuantity::power_limit_w);
   const auto power = measurement.quantities.find("power");
   if (limit == requested.end() || power == measurement.quantities.end()) return {};
   const double watts = power->second.value, error = power->second.standard_error;
-  // Another meter may see more than this device.
+  // A sensor of another kind may measure more than this device.
   if (!power->second.sensor.starts_with(id() + "/") || watts - 2 * error <= kOvershoot * limit->second) return {};
   return fmt::format("power limit {:g} W was set, but {:.0f} W were drawn", limit->second, watts);
 }
 
-// Nothing reads back whether another program has locked the memory clock that the driver chooses: the same setting then
-// runs at another one than before.
+// No interface reports whether another program has locked a memory clock that the driver chooses. With such a lock, the
+// same setting runs at another memory clock than before.
 std::string DeviceControls::other_memory_clock(const ControlSetting& requested, Measurement& measurement) {
-  constexpr double kStep = 0.1;  // levels of the memory clock are further apart, and its mean may contain a ramp
+  constexpr double kStep = 0.1;  // smaller than the step between memory clocks; a mean may contain a ramp
   const auto ran = measurement.value("memory_clock");
   if (!ran) return {};
   const double mhz = *ran * 1e-6;
@@ -170,7 +171,7 @@ std::string DeviceControls::other_memory_clock(const ControlSetting& requested, 
   return {};
 }
 
-/// What it ran at instead, in words; empty where it ran as asked or as its own power limit made it.
+/// Describes the deviating setting; empty if it ran as requested or its own power limit reduced the clock.
 std::string DeviceControls::ran_elsewhere(const ControlSetting& requested, Measurement& measurement) {
   if (const ControlResult set = session_->check(); !set.ok()) return set.message;
   const double tolerance = session_->control().clock_tolerance();
@@ -181,7 +182,7 @@ std::string DeviceControls::ran_elsewhere(const ControlSetting& requested, Measu
   if (clock != requested.end() && ran) {
     const double mhz = *ran * 1e-6;
     capped = describe_clock_outcome(clock->second, mhz, reasons, tolerance);
-    // A power limit that binds is a part of the setting: the same setting gives the same clock again.
+    // A binding power limit is part of the setting: the same setting gives the same clock again.
     if (!capped.empty() && (mhz > clock->second || !has(measurement, "power cap"))) return capped;
   }
   for (const std::string& warning : measurement.warnings)

@@ -1,5 +1,5 @@
-// The execution parameters (clocks, power limit) of one device: the order of waiting configurations that changes them
-// as seldom as possible, bringing a setting in force, and judging the clock that then ran.
+// The execution parameters (clocks, power limit) of one device: orders waiting configurations so that settings change
+// as seldom as possible, applies settings, and checks the clocks that a configuration ran at.
 #pragma once
 
 #include <map>
@@ -16,37 +16,39 @@
 
 namespace ergotune {
 
-/// Used by one thread at a time. Its end puts everything back.
+/// Not thread-safe. The destructor restores all settings.
 class DeviceControls {
  public:
-  /// Those of `parameters` (the space's, in order) that are not code are set through `session`.
+  /// Applies the execution parameters among `parameters` (those of the space, in its order) through `session`.
   DeviceControls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters);
 
-  /// "tegra".
+  /// The control's id, such as "tegra".
   std::string id() const { return session_->control().id(); }
   ControlSetting setting_of(const Configuration& configuration) const {
     return ergotune::setting_of(parameters_, configuration);
   }
-  /// Positions of `waiting`, those of the setting in force first, or those of `first` where it is given.
+  /// Positions of `waiting` in the order to run: those with the current setting first, or with `first` if given.
   std::vector<std::size_t> order(const std::vector<ControlSetting>& waiting,
                                  const ControlSetting* first = nullptr) const {
     return order_by_setting(waiting, first ? *first : session_->current());
   }
 
-  /// Every run of a configuration stands between begin() and end(), which may ask for another one.
+  /// Each run of a configuration is enclosed by begin() and end(); end() may request another run.
   ///
-  /// begin() brings the setting in force and adds to `run` what the runner has to watch. Before the first change it
-  /// only asks for a look at the device under load, because another process's lock may only show then. Where the
-  /// hardware refuses the setting: the status of every configuration that asks for it (unsupported for an invalid value
-  /// or pair; launch_error for the rest, which is disturbed()). Throws UserError when nothing can be set any more.
+  /// begin() applies the setting and tells the runner through `run` what to watch. Before the first change it only
+  /// requests an observation of the device under load, since another process's clock lock may be visible only then. If
+  /// the hardware refuses the setting, returns the result for every configuration with that setting (unsupported for an
+  /// invalid value or pair; launch_error otherwise, in which case disturbed() is true). Throws UserError if nothing can
+  /// be set any more.
   std::optional<Measurement> begin(const ControlSetting& setting, RunOptions& run);
-  /// Compares what was requested with what is set and with the clocks that ran. True: it ran under another setting, or
-  /// this was the look, and it has to run (again). Once it was `repeated` it becomes a failure without numbers instead.
-  /// A clock that the power limit holds down is a part of the setting and reported in a warning: "asked 1410 MHz, ran
-  /// 1275 MHz, power cap". Adds also the session's notes since. Throws UserError when the device is lost, and for
-  /// another process's lock unless the session takes it over.
+  /// Compares the requested setting with the applied one and with the clocks during the run. Returns true if the
+  /// configuration has to run (again), because it ran under another setting or the run was the initial observation. If
+  /// `repeated` was set already, the measurement becomes a failure without values instead. A clock held down by the
+  /// power limit is accepted as part of the setting and reported in a warning: "asked 1410 MHz, ran 1275 MHz, power
+  /// cap". New notes of the session are added. Throws UserError if the device is lost, and for another process's clock
+  /// lock unless the session takes over.
   bool end(const ControlSetting& setting, const RunOptions& run, Measurement& measurement, bool& repeated);
-  /// The last failure of begin() or end() is one of the device's conditions (EvaluationResult::disturbed).
+  /// Whether the last failure of begin() or end() is one of the device (EvaluationResult::disturbed).
   bool disturbed() const { return disturbed_; }
 
  private:
@@ -63,12 +65,12 @@ class DeviceControls {
   std::vector<Parameter> parameters_;
   std::unique_ptr<DeviceMonitor> monitor_;
   std::optional<ControlSetting> in_force_;
-  std::map<ControlSetting, double> memory_ran_;  ///< MHz, by settings that leave the memory clock to the driver
-  std::optional<double> latency_;                ///< s, of the last change; reported once
-  double set_at_ = 0;                            ///< host time of a change that was not seen in force yet
+  std::map<ControlSetting, double> memory_ran_;  ///< MHz, by settings that do not set the memory clock
+  std::optional<double> latency_;                ///< s until the last change took effect; reported once
+  double set_at_ = 0;                            ///< host time of a change that has not taken effect yet
   bool looked_ = false, noted_unwatched_ = false, disturbed_ = false;
   std::string pending_note_;
-  std::size_t notes_seen_;  ///< those before were reported when the session was opened
+  std::size_t notes_seen_;  ///< earlier notes were reported when the session was opened
 };
 
 }  // namespace ergotune

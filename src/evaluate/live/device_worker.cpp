@@ -15,8 +15,8 @@ using namespace protocol;
 
 namespace {
 
-/// Conditions of the node, not of the configuration: heat, a brake, another device's clock. A power cap is not among
-/// them: a kernel that draws the device's limit meets it each time.
+/// Reasons that are conditions of the node, not of the configuration: heat, a power brake, another device's clock. A
+/// power cap is not among them: a kernel that reaches the device's limit meets it in every run.
 constexpr std::array kDisturbances = {"thermal", "hardware slowdown", "hardware thermal", "power brake", "sync boost"};
 
 }  // namespace
@@ -97,7 +97,7 @@ DeviceWorker::Finished DeviceWorker::take(Ran ran) {
   return finished;
 }
 
-/// Whether it ran under a condition of the node that the reference on this device did not meet; then with a warning.
+/// Whether the configuration ran under a condition that the reference on this device did not meet; adds a warning then.
 bool DeviceWorker::disturbed(const EvaluationRequest& request, Measurement& measurement) {
   std::set<std::string> reasons;
   for (const std::string& warning : measurement.warnings)
@@ -122,7 +122,7 @@ std::optional<DeviceWorker::Finished> DeviceWorker::take(const Lost& lost) {
           : failed_measurement(Status::runtime_error, lost.as_text("the kernel's process"));
   failed.measure_seconds = handle_.since_request();  // a hang costs its time limit
   busy_ += failed.measure_seconds;
-  // It may have been killed for a reason of its own, or because another process needed the memory.
+  // The kernel itself may have caused the kill, or another process needed the memory.
   const bool wanted_again = lost.killed() && !std::exchange(job_->killed, true);
   results_ += !wanted_again && !job_->reference_only;
   return Finished{std::exchange(job_, nullptr), std::move(failed), wanted_again};

@@ -1,4 +1,5 @@
-// One device with its worker process (the runner), its controls and its reference. One configuration runs at a time.
+// One device with its worker process (the runner), its controls and its expected outputs. One configuration runs at a
+// time.
 #pragma once
 
 #include <memory>
@@ -19,7 +20,8 @@ class DeviceWorker {
   struct Finished {
     JobPointer job;
     Measurement measurement;
-    /// It has to run (once more): this was a look at the device, or it ran under another setting than its own.
+    /// It has to run (again): this run was the initial observation of the device, was killed, or had another setting or
+    /// other conditions than it should.
     bool wanted_again = false;
     /// As in EvaluationResult.
     bool disturbed = false;
@@ -29,48 +31,47 @@ class DeviceWorker {
   DeviceWorker(std::size_t number, const StartWorker& start, const protocol::Setup& setup, double time_limit)
       : number_(number), time_limit_(time_limit), handle_(start, setup) {}
 
-  /// Starts the runner and waits for it; its remarks. Throws as WorkerHandle::start_and_wait does. It may have been
-  /// started before, so that several start side by side.
+  /// Starts the runner, waits for it and returns its notes. Throws as WorkerHandle::start_and_wait does. The runner may
+  /// have been started before, so that several start in parallel.
   std::vector<std::string> open();
   WorkerHandle& handle() { return handle_; }
   const WorkerHandle& handle() const { return handle_; }
   const DeviceInfo& device() const { return device_; }
-  /// The identity of the compiler that its runner is as well; empty where it is none.
+  /// Identity of the compiler, if the runner compiles as well; else empty.
   const std::string& compiler() const { return compiler_; }
-  /// EvaluationResult::GPU of its results.
+  /// EvaluationResult::gpu of its results.
   const std::string& gpu() const { return gpu_of(device_); }
-  /// What it has done so far, for users.
+  /// Its statistics so far.
   DeviceShare state() const;
-  /// There are outputs to compare with, or none are wanted.
+  /// Expected outputs exist, or none are needed.
   bool has_reference() const { return has_reference_; }
   bool running() const { return job_ != nullptr; }
 
   void set_controls(std::unique_ptr<DeviceControls> controls) { controls_ = std::move(controls); }
   const DeviceControls* controls() const { return controls_.get(); }
 
-  /// Those of `waiting` that may run here, in the order in which they should: it changes clocks seldom.
+  /// The jobs of `waiting` that may run here, ordered so that clocks change seldom.
   std::vector<JobPointer> in_order(const std::vector<JobPointer>& waiting) const;
   bool may_run(const Job& job) const {
     return (!job.device || *job.device == number_) && !job.refused_by.contains(number_);
   }
-  /// The one of `waiting` that runs here next; null when there is none, or when it has to be compiled first.
-  /// A setting is left only when no request waits for it any more: going there and back takes longer than waiting
-  /// for a compiler. But no request is passed over for ever: a strategy waits for its answers in about the order in
-  /// which it asked.
+  /// The job of `waiting` that runs here next; null if there is none or it has to be compiled first. The current
+  /// setting is kept while any request waits for it: changing clocks twice takes longer than waiting for a compiler. No
+  /// request is passed over forever (kPatience): a strategy expects its results roughly in the order of its requests.
   JobPointer next(const std::vector<JobPointer>& waiting) const;
-  /// Brings a job's setting in force, for run(). Where it is refused: what becomes of the job, and of each with that
-  /// setting, unless another device takes it.
+  /// Applies a job's setting before run(). If the device refuses it, returns the result for all jobs with that setting,
+  /// unless another device can run them.
   std::optional<Measurement> apply_setting(const Job& job);
   void run(JobPointer job);
   std::size_t number() const { return number_; }
-  /// Requests that may go before an older one for the sake of its setting.
+  /// Number of later requests that may run before an older one to avoid a change of setting.
   static constexpr int kPatience = 16;
 
-  /// The runner's answers.
+  /// Handle the runner's answers. Finished::wanted_again is true if the job has to run again.
   void take(const protocol::Ready& ready) { has_reference_ = ready.has_reference; }
   Finished take(protocol::Ran ran);
   std::optional<Finished> take(const Lost& lost);
-  /// Ends what runs.
+  /// Ends the running job.
   void cancel();
 
  private:
@@ -82,12 +83,12 @@ class DeviceWorker {
   DeviceInfo device_;
   std::string compiler_;
   bool has_reference_ = false;
-  // Destroyed in reverse order: the runner, which may still be measuring, ends before the clocks go back.
+  // Members are destroyed in reverse order: the runner, which may be measuring, ends before the clocks are restored.
   std::unique_ptr<DeviceControls> controls_;
   WorkerHandle handle_;
   JobPointer job_;
-  RunOptions options_;                       ///< of what runs
-  std::set<std::string> reference_reasons_;  ///< that held the clock down while the reference ran here
+  RunOptions options_;                       ///< of the running job
+  std::set<std::string> reference_reasons_;  ///< reasons for reduced clocks during the reference's run here
   bool compares_ = false;                    ///< a reference has run here
   std::uint64_t results_ = 0;
   double busy_ = 0, opened_at_ = 0;  ///< s; host_seconds()

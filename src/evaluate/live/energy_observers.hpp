@@ -1,4 +1,4 @@
-// Where the energy measurement is hooked on a runner.
+// Attaches the energy measurement to a runner.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace ergotune {
 
-/// Adds the observers that measure energy and watch the device. Without a usable sensor throws UserError
-/// naming what was looked for. Where the problem itself asks for the observer "energy", that one measures.
+/// Adds the observers that measure energy and monitor the device. Throws UserError that lists the sensors tried if none
+/// is usable. If the problem itself requests the observer "energy", that observer measures.
 void add_energy_observers(Runner& runner, const DeviceInfo& device, const std::vector<std::string>& sensors,
                           double energy_seconds, const MeasureOptions& measure, std::vector<std::string>& notes);
 

@@ -21,7 +21,7 @@ InProcessEvaluator::InProcessEvaluator(const Problem& problem, LiveOptions optio
     add_energy_observers(runner_, device(), options_.sensors, options_.energy_seconds, options_.measure, notes_);
 }
 
-/// Compiles every kernel, until one fails: the outcome of the last.
+/// Compiles all kernels until one fails; returns the outcome of the last one compiled.
 CompileOutcome InProcessEvaluator::compile(const Configuration& configuration, std::vector<Binary>& binaries) {
   CompileOutcome outcome;
   double seconds = 0;

@@ -1,4 +1,4 @@
-// Measuring in this process, for callables that cannot leave it.
+// Measures in this process, for callables that cannot be passed to another process.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,11 @@
 
 namespace ergotune {
 
-/// Compiles and runs in this process and on the calling thread, inside wait(). A crash here is a crash of the
-/// session.
+/// Compiles and runs on the calling thread, inside wait(). A crash of a kernel ends the session.
 class InProcessEvaluator : public Evaluator, public LiveDevice, public ControlledDevice {
  public:
   InProcessEvaluator(const Problem& problem, LiveOptions options);
-  /// For observers and verifiers.
+  /// For adding observers and verifiers.
   Runner& runner() { return runner_; }
 
   const DeviceInfo& device() const override { return device_->info(); }
@@ -43,7 +42,7 @@ class InProcessEvaluator : public Evaluator, public LiveDevice, public Controlle
 
   Problem problem_;
   LiveOptions options_;
-  // Destroyed in reverse order: what measures ends before the clocks go back.
+  // Members are destroyed in reverse order: the runner ends before the clocks are restored.
   SerialDevice serial_;
   std::unique_ptr<Device> device_;
   CompileStep step_;

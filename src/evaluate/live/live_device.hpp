@@ -1,4 +1,4 @@
-// Live measurements: what they are requested, and what their evaluators offer beside results.
+// Options of live measurements, and the interfaces that live evaluators offer in addition to Evaluator.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace ergotune {
 
 class ControlSession;
 
-/// Compile workers that may be at work at one time, for sessions of one process that share the processor.
+/// Limits the number of compile workers at work over all sessions of one process.
 class CompileShare {
  public:
   explicit CompileShare(int workers) : left_(workers) {}
@@ -32,52 +32,50 @@ class CompileShare {
 
 struct LiveOptions : LiveSettings {
   MeasureOptions measure;
-  /// Measure energy too.
+  /// Measure energy in addition.
   bool energy = false;
-  /// The command that starts a worker; it gets "--descriptor N --log N" appended. Empty: this program's
-  /// `worker`.
+  /// The command that starts a worker; "--descriptor N --log N" is appended. Empty: this program's `worker` verb.
   std::vector<std::string> worker_command;
-  /// Ids of the devices where there are several, all of one kind; empty: those that `device` names.
+  /// Ids of several devices of one kind; empty: the devices named by `device`.
   std::vector<std::string> devices;
-  /// With sessions beside this one; null: alone.
+  /// Shared with the other sessions of this process; null: no other sessions.
   std::shared_ptr<CompileShare> compile_share;
-  /// From what is set, the rest as above.
+  /// Takes the settings from `settings`, the rest as initialised above.
   static LiveOptions from(const RunConfig& settings);
 };
 
-/// A measurement that failed now.
+/// Returns a measurement with this failure and the current time.
 Measurement failed_measurement(Status status, const std::string& message);
 
-/// What results name a device by (EvaluationResult::GPU): its UUID, else its id.
+/// EvaluationResult::gpu of a device: its UUID, else its id.
 inline const std::string& gpu_of(const DeviceInfo& device) { return device.uuid.empty() ? device.id : device.uuid; }
 
-/// The devices that a live evaluator found.
+/// The devices of a live evaluator.
 class LiveDevice {
  public:
   virtual ~LiveDevice() = default;
   virtual const DeviceInfo& device() const = 0;
-  /// All of them, that one first.
+  /// All devices; device() is the first.
   virtual std::vector<DeviceInfo> devices() const { return {device()}; }
-  /// Compiler::identity(): part of what determines a session's results.
+  /// Compiler::identity(), which is part of the session key.
   virtual const std::string& compiler_identity() const = 0;
-  /// Where results are compared with the first correct configuration: takes the first of `candidates` that
-  /// runs as that reference, unless there is one already. A resumed session calls it with a configuration
-  /// known to be right.
+  /// Establishes the expected outputs if they come from the first correct configuration: takes them from the first of
+  /// `candidates` that runs, unless they exist already. A resumed session passes a configuration known to be correct.
   virtual bool establish_reference(const std::vector<Configuration>& candidates) = 0;
-  /// The workers' remarks: a sensor that is not there, a driver's warning.
+  /// Notes of the workers, such as a missing sensor or a driver's warning.
   virtual std::vector<std::string> notes() const = 0;
 };
 
-/// A live evaluator whose devices' settings are changed by this session.
+/// A live evaluator that changes the settings of its devices.
 class ControlledDevice {
  public:
   virtual ~ControlledDevice() = default;
-  /// From now on the execution parameters (those of `parameters`, the space's in their order, that are not code) are
-  /// set through `session` right before a configuration runs, in an order that changes them as seldom as possible. A
-  /// setting that the hardware refuses is that configuration's status (unsupported for an invalid value or pair,
-  /// launch_error for the rest). Where the clock that ran (quantity core_clock) is not the one requested, the
-  /// measurement gets a warning "asked 1410 MHz, ran 1275 MHz, power cap". Everything goes back when the evaluator
-  /// ends. Called before the first submit(), for each of LiveDevice::devices() by its position.
+  /// Sets the execution parameters among `parameters` (those of the space, in its order) through `session` right before
+  /// a configuration runs, in an order that changes them as seldom as possible. A setting that the hardware refuses
+  /// becomes the status of the configuration (unsupported for an invalid value or pair, launch_error otherwise). If the
+  /// actual clock (quantity core_clock) differs from the requested one, the measurement gets a warning "asked 1410 MHz,
+  /// ran 1275 MHz, power cap". All settings are restored when the evaluator is destroyed. Call it before the first
+  /// submit(), once for each of LiveDevice::devices(); `device` is the position there.
   virtual void set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters,
                             std::size_t device = 0) = 0;
 };

@@ -23,8 +23,8 @@ using namespace protocol;
 namespace {
 
 constexpr int kMostFailuresInARow = 5;
-constexpr double kLook = 1;   ///< s between two looks at the clock while a worker is awaited
-constexpr double kStood = 1;  ///< s; a process that wakes that much too late stood still
+constexpr double kLook = 1;   ///< s between two checks of the clock while a worker is awaited
+constexpr double kStood = 1;  ///< s; a process that wakes later than this was suspended
 
 std::size_t compilers_for(const LiveOptions& options, const DeviceInfo& device) {
   if (options.jobs > 0) return static_cast<std::size_t>(options.jobs);
@@ -40,7 +40,7 @@ Setup setup_for(const Problem& problem, const LiveOptions& options) {
   setup.energy_seconds = options.energy_seconds;
   setup.sensors = options.sensors;
   if (options.use_cache) {
-    CompileCache::limit_from_environment();  // refused here, before the workers meet it
+    CompileCache::limit_from_environment();  // reports an invalid value here, before workers fail with it
     setup.cache_folder =
         (options.cache_folder.empty() ? CompileCache::default_folder() : options.cache_folder).string();
   }
@@ -68,7 +68,7 @@ LiveEvaluator::LiveEvaluator(const Problem& problem, LiveOptions options)
 
 LiveEvaluator::LiveEvaluator(const Problem& problem, const LiveOptions& options, const StartWorker& start) {
   Setup setup = setup_for(data_files_.lay_out(problem), options);
-  // The outputs of the first correct configuration, for the workers that replace the first one.
+  // The outputs of the first correct configuration, for workers that replace the first one.
   reference_file_.descriptor = ::memfd_create("ergotune-reference", MFD_CLOEXEC);
   if (reference_file_.descriptor >= 0 && setup.measure.reference_file.empty())
     setup.measure.reference_file = fmt::format("/proc/{}/fd/{}", ::getpid(), reference_file_.descriptor);
@@ -96,7 +96,7 @@ void LiveEvaluator::open_device_workers(const LiveOptions& options, const StartW
   }
   const bool cpu = device().is_cpu;
   one_at_a_time_ = workers_.size() > 1 && (options.quiet_node || cpu);
-  // A CPU device shares its cores with the compilers, and a node's meter sees them.
+  // A CPU device shares its cores with the compilers, and a node sensor measures their power.
   compiling_disturbs_ = cpu || (options.quiet_node && !options.sensors.empty());
 }
 
@@ -148,8 +148,8 @@ std::vector<DeviceShare> LiveEvaluator::gpus() const {
   return shares;
 }
 
-// Every compile worker busy, one configuration on each device, and one or two ready to follow it. With clocks
-// more: what is seen beforehand can be put in order.
+// All compile workers busy, one configuration on each device, and one or two ready to follow it. With clocks more:
+// waiting configurations can be ordered by setting.
 std::size_t LiveEvaluator::capacity() const {
   const std::size_t usual = device().is_cpu ? farm_->size() : farm_->size() + 3 * workers_.size();
   return control().empty() ? usual : std::max<std::size_t>(8 * workers_.size(), 2 * usual);
@@ -214,14 +214,14 @@ void LiveEvaluator::accept(const JobPointer& job) {
 void LiveEvaluator::advance() {
   if (waiting_.empty()) return;
   const auto running = [](const DeviceWorker& worker) { return worker.running(); };
-  // The device first: everything waits for it.
+  // Devices first: everything else waits for them.
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     DeviceWorker& worker = workers_[(first_worker_ + i) % workers_.size()];
     if (worker.handle().empty() && !waiting_.empty()) worker.handle().start();
     if (!worker.handle().idle() || (compiling_disturbs_ && farm_->busy())) continue;
     if (one_at_a_time_ && std::any_of(workers_.begin(), workers_.end(), running)) continue;
     start_next(worker);
-    if (worker.running()) first_worker_ = worker.number() + 1;  // each in its turn
+    if (worker.running()) first_worker_ = worker.number() + 1;  // round robin
   }
   const auto measures = [this](const DeviceWorker& w) { return w.running() || w.next(waiting_) != nullptr; };
   if (compiling_disturbs_ && std::any_of(workers_.begin(), workers_.end(), measures)) return;
@@ -230,12 +230,12 @@ void LiveEvaluator::advance() {
   std::vector<JobPointer> in_order;
   for (const DeviceWorker& worker : workers_)
     std::ranges::copy(worker.in_order(waiting_), std::back_inserter(in_order));
-  farm_->hand_out(in_order);  // once for all: it remembers whether a job has to wait for other sessions
+  farm_->hand_out(in_order);  // a single call for all workers: it records whether a job has to wait for other sessions
 }
 
 void LiveEvaluator::start_next(DeviceWorker& worker) {
   while (JobPointer job = worker.next(waiting_)) {
-    if (worker.controls()) publish();  // a change of clocks takes its time
+    if (worker.controls()) publish();  // a change of clocks takes some time
     if (const auto refusal = worker.apply_setting(*job)) {
       refuse(worker, job->setting, *refusal);
       continue;
@@ -251,7 +251,7 @@ void LiveEvaluator::start_next(DeviceWorker& worker) {
   }
 }
 
-/// A device refuses a setting for itself alone: what another may run waits for that one.
+/// A device refuses a setting for itself only: jobs that another device may run wait for that one.
 void LiveEvaluator::refuse(const DeviceWorker& worker, const ControlSetting& setting, const Measurement& refusal) {
   const std::vector<JobPointer> waiting = waiting_;
   for (const JobPointer& job : waiting) {
@@ -283,16 +283,16 @@ double LiveEvaluator::watch(std::vector<pollfd>& polled) {
 void LiveEvaluator::react(const std::vector<pollfd>& polled, double overslept) {
   std::size_t place = 1;
   for_each_worker([&](WorkerHandle& worker, DeviceWorker* device) {
-    // A batch system suspends a job, a container is paused: the workers stood still as well, and are not late for that.
+    // If a batch system suspends the job or a container is paused, the workers were suspended as well and are not late.
     if (overslept > kStood) worker.put_off(overslept);
-    // Only those are read that have an answer: many may wait.
+    // Read only the workers that have input: there may be many.
     const bool readable = polled[place++].revents != 0;
     if (!readable && !worker.late()) return;
     while (auto event = worker.next()) device ? handle(*device, std::move(*event)) : handle(worker, std::move(*event));
   });
 }
 
-/// Throws when the work ends with this event.
+/// Throws if this event ends the session.
 void LiveEvaluator::check(const Event& event) {
   if (const auto* lost = std::get_if<Lost>(&event)) {
     if (const std::string full = full_disk_in(lost->ending.output_tail); !full.empty()) throw UserError(full);
@@ -336,7 +336,7 @@ void LiveEvaluator::handle(WorkerHandle& compiler, Event event) {
   } else if (auto* compiled = std::get_if<Compiled>(&std::get<Message>(event))) {
     failure = farm_->take(compiler, std::move(*compiled), waiting_);
   }
-  // One that waits no longer has its result: its setting was refused.
+  // A job that no longer waits has a result already: its setting was refused.
   if (failure && remove(failure->job)) finish(*failure->job, failed_measurement(failure->status, failure->message), {});
 }
 

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr const char* kNoResult =
     "no configuration is at fault, so nothing was stored for it: correct it and run again";
 
-/// Why no file of some size can be written in a folder; empty when it can.
+/// The reason why no file can be written in a folder; empty if one can.
 std::string unwritable_reason(const fs::path& folder) {
   std::string name = (folder / "ergotune-room-XXXXXX").string();
   const int descriptor = ::mkstemp(name.data());
@@ -41,7 +41,7 @@ fs::path temporary_folder() {
   return "/tmp";
 }
 
-/// Where PoCL keeps what it compiles.
+/// The folder of PoCL's cache.
 fs::path pocl_folder() {
   if (const char* own = std::getenv("POCL_CACHE_DIR"); own && *own) return own;
   if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache) return fs::path(cache) / "pocl" / "kcache";
@@ -73,7 +73,7 @@ void throw_if_machines_fault(Status status, const std::string& message, const De
   if (!host && !(device.backend == "opencl" && device.is_cpu)) return;
   const fs::path folder = host ? temporary_folder() : pocl_folder();
   std::error_code ignored;
-  if (!host && !fs::exists(folder, ignored)) return;  // PoCL makes it when it needs it
+  if (!host && !fs::exists(folder, ignored)) return;  // PoCL creates it on demand
   if (const std::string why = unwritable_reason(folder); !why.empty())
     throw UserError(
         fmt::format("no file can be written in {} ({}), where kernels are compiled and loaded; make room "

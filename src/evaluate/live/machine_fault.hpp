@@ -1,5 +1,5 @@
-// What is the machine's fault is no configuration's result: a full disk, a missing folder for temporary
-// files, a device that is lost.
+// Distinguishes faults of the machine (a full disk, a missing folder for temporary files, a lost device) from failures
+// of configurations.
 #pragma once
 
 #include <string>
@@ -9,14 +9,13 @@
 
 namespace ergotune {
 
-/// A full disk that a failed program's words tell of, as a sentence that says what to do; empty when they do
-/// not. `whose` files they were.
+/// If a failed program's message reports a full disk, returns a sentence on what to do; else empty. `whose`: the owner
+/// of the files, for the sentence.
 std::string full_disk_in(const std::string& message, const char* whose = "the compiler");
 
-/// Looks for what keeps every kernel from being compiled or run on `device`: words of a full disk in a
-/// failure, and for devices whose compilers write files (host, PoCL) a folder for them that is missing,
-/// closed or full; for sensors a device that is lost. Asked only about failures (what is usable is a result anyway).
-/// Throws UserError that says what to do.
+/// Throws UserError with a remedy if a failure on `device` is caused by the machine: its message reports a full disk or
+/// a lost device, or the folder to which the device's compiler (host, PoCL) writes is missing, not writable or full.
+/// Usable measurements, wrong results and timeouts are not checked.
 void throw_if_machines_fault(Status status, const std::string& message, const DeviceInfo& device);
 
 }  // namespace ergotune

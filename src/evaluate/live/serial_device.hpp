@@ -1,4 +1,4 @@
-// A device whose configurations are measured one after the other by one thread, with its controls.
+// A device with its controls whose configurations are measured one after the other on one thread.
 #pragma once
 
 #include <deque>
@@ -12,29 +12,30 @@
 
 namespace ergotune {
 
-/// What a runner has to do for a request.
+/// The runner's options for a request.
 RunOptions run_options(const EvaluationRequest& request);
 
-/// Used by one thread at a time. Its end puts the clocks back.
+/// Not thread-safe. The destructor restores the clocks.
 class SerialDevice {
  public:
   void set_controls(std::unique_ptr<ControlSession> session, std::vector<Parameter> parameters) {
     controls_ = std::make_unique<DeviceControls>(std::move(session), std::move(parameters));
   }
-  /// "host (...), clocks set through tegra".
+  /// Appends the controls to a description: "host (...), clocks set through tegra".
   std::string described(const std::string& device) const {
     return controls_ ? device + ", clocks set through " + controls_->id() : device;
   }
-  /// With clocks more than one: what is seen beforehand can be put in order.
+  /// More than one with clocks: waiting requests can be ordered by setting.
   std::size_t capacity() const { return controls_ ? 8 : 1; }
 
   void add(EvaluationRequest request) { queue_.push_back(std::move(request)); }
   std::size_t waiting() const { return queue_.size(); }
   void clear() { queue_.clear(); }
-  /// The oldest of those that wait with the setting in force, while there are any. One has to wait.
+  /// Removes and returns the oldest request with the current setting, else the next in order. There must be one.
   EvaluationRequest take_next();
-  /// Sets, measures by `run` and judges, and again where it ran under another setting. `dropped`: the result is no
-  /// longer wanted. `GPU`: EvaluationResult::GPU. Throws as DeviceControls does, and what `run` throws.
+  /// Applies the setting, measures through `run` and checks the clocks; measures again if it ran under another setting.
+  /// `dropped`: returns whether the result is no longer needed. `gpu`: becomes EvaluationResult::gpu. Throws as
+  /// DeviceControls does, and whatever `run` throws.
   EvaluationResult measure(
       const EvaluationRequest& request, const std::string& gpu,
       const std::function<Measurement(const RunOptions&)>& run,

@@ -1,4 +1,4 @@
-// What configurations, measurements and devices are made of, for every protocol that carries them.
+// Serialised fields of configurations, measurements and devices, shared by all protocols.
 #pragma once
 
 #include "base/messages/serialise.hpp"
@@ -13,7 +13,7 @@ constexpr Status last_value(Status) { return Status::unsupported; }
 constexpr Provenance last_value(Provenance) { return Provenance::modelled; }
 
 inline auto fields(Value& value) {
-  // Whatever a variant of these kinds holds is a value.
+  // Any content of a variant of these types is valid.
   return std::tie(const_cast<std::variant<bool, std::int64_t, double, std::string>&>(value.data()));
 }
 inline auto fields(DeviceInfo& info) {
@@ -25,7 +25,8 @@ inline auto fields(MeasureSettings& settings) {
   return std::tie(precision, warm_up, min_repeats, max_repeats, max_seconds, cold_cache, verify, reference_seconds);
 }
 inline auto fields(MeasureOptions& options) {
-  // A structured binding cannot name a base's members beside its own: what MeasureOptions adds is listed by hand.
+  // A structured binding cannot name a base's members as well: the additional members of MeasureOptions are listed
+  // here.
   return std::tuple_cat(fields(static_cast<MeasureSettings&>(options)),
                         std::tie(options.min_sample_seconds, options.stream_seconds_limit, options.reference_file));
 }

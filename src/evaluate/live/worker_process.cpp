@@ -28,15 +28,15 @@ namespace {
 
 using namespace protocol;
 
-// A sanitizer's shadow memory counts as private memory and is far beyond any limit.
+// Sanitizers' shadow memory counts as private memory and exceeds any limit.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kMemoryMayBeLimited = false;
 #else
 constexpr bool kMemoryMayBeLimited = true;
 #endif
 
-/// A kernel that never ends also never reads the socket: a thread of its own ends the worker when the session
-/// is gone.
+/// A kernel that never ends does not let the worker read the socket: this starts a thread that ends the worker when the
+/// session has gone.
 void end_with_session(int descriptor) {
   std::thread([descriptor] {
     pollfd polled{descriptor, POLLRDHUP, 0};
@@ -57,7 +57,7 @@ void redirect_output(int log) {
   }
 }
 
-/// Bytes of memory that are free now; 0 where unknown.
+/// Bytes of free memory; 0 if unknown.
 std::uint64_t free_memory() {
   std::ifstream in("/proc/meminfo");
   std::string name, unit;
@@ -69,7 +69,7 @@ std::uint64_t free_memory() {
   return 0;
 }
 
-/// Bytes of private memory that this process has now.
+/// Bytes of private memory of this process.
 std::uint64_t own_memory() {
   std::ifstream in("/proc/self/statm");
   std::uint64_t pages = 0;
@@ -77,8 +77,8 @@ std::uint64_t own_memory() {
   return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// Holds kernels that allocate without end to three quarters of what is free: a CPU device shares its memory with
-/// everything else. (A GPU driver reserves far more than it uses.)
+/// Limits kernels that allocate endlessly to three quarters of the free memory, since a CPU device shares its memory
+/// with all processes. (Not for GPUs, whose drivers reserve far more than they use.)
 void limit_memory() {
   const std::uint64_t free = free_memory();
   if (!kMemoryMayBeLimited || free == 0) return;
@@ -89,7 +89,7 @@ void limit_memory() {
 
 class CompileService {
  public:
-  /// For `device`, which lives longer, as `problem` does.
+  /// `device` and `problem` must outlive this object.
   CompileService(const Setup& setup, const Problem& problem, const DeviceInfo& device,
                  std::unique_ptr<Compiler> compiler)
       : problem_(problem),
@@ -128,8 +128,8 @@ class RunService {
     }
   }
 
-  /// The next message. Where energy is measured the device is kept warm while none comes, so that the next
-  /// configuration starts near its steady state.
+  /// Returns the next message. While none arrives and energy is measured, keeps the device warm, so that the next
+  /// configuration starts near the steady state.
   std::optional<Message> next(Stream& session) {
     const double since = host_seconds();
     while (warm_ && has_run_ && runner_.healthy() && host_seconds() - since < KeepWarm::kLongest) {
@@ -141,8 +141,8 @@ class RunService {
 
   bool on_cpu() const { return device_->info().is_cpu; }
 
-  /// A compiler of this process; null where one in a process of its own is no slower. OpenCL's drivers for CPUs are
-  /// compilers that are here anyway, and what they have built here need not be built once more.
+  /// Creates a compiler in this process; null if one in a separate process is no slower. OpenCL drivers for CPUs are
+  /// loaded here anyway, and programs that they have built here need not be built again.
   std::unique_ptr<CompileService> make_compiler(const Setup& setup) {
     if (!setup.may_compile || !on_cpu() || device_->info().backend != "opencl") return nullptr;
     return std::make_unique<CompileService>(setup, problem_, device_->info(), device_->make_compiler());
@@ -214,18 +214,18 @@ void report_failure(Stream& session, bool user_error, const std::string& message
   try {
     session.send(Failed{user_error, message});
   } catch (const Error&) {
-    // the session is gone as well
+    // the session has gone as well
   }
 }
 
 }  // namespace
 
 int run_worker(int descriptor, int log) {
-  // Compiled code comes and goes with every configuration: giving its memory back each time costs page faults.
+  // Code is allocated and freed with every configuration: returning the memory each time would cost page faults.
   ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
   ::mallopt(M_MMAP_THRESHOLD, 64 << 20);
   redirect_output(log);
-  ::signal(SIGINT, SIG_IGN);  // Ctrl-C is for the session, which ends its workers itself
+  ::signal(SIGINT, SIG_IGN);  // the session handles Ctrl-C and ends its workers itself
   Stream session(kKind, descriptor, descriptor);
   end_with_session(descriptor);
   int code = 0;
@@ -245,7 +245,7 @@ int run_worker(int descriptor, int log) {
     report_failure(session, false, error.what());
     code = 1;
   }
-  // Drivers' exit handlers have been seen to hang after a fault; there is nothing left here that needs them.
+  // Some drivers' exit handlers hang after a fault, and nothing else needs exit handlers.
   ::_exit(code);
 }
 

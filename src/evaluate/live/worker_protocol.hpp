@@ -28,22 +28,22 @@ struct Setup {
   std::string problem;  ///< serialise(problem)
   std::string device_id;
   DeviceInfo device;         ///< compiler: the device it compiles for
-  std::string cache_folder;  ///< who compiles: where compiled code is kept; empty: nowhere
-  bool may_compile = false;  ///< runner: there is no processor for a compiler beside it
+  std::string cache_folder;  ///< for workers that compile: folder of the cache; empty: no cache
+  bool may_compile = false;  ///< runner: no CPU is left for a separate compiler
   MeasureOptions measure;
-  bool energy = false;        ///< runner: measure energy too
+  bool energy = false;        ///< runner: measure energy in addition
   double energy_seconds = 0;  ///< runner: s of energy measurement per configuration; 0: the default
   std::vector<std::string> sensors;
 };
 /// The worker is ready for requests.
 struct Ready {
   DeviceInfo device;
-  std::string compiler;  ///< Compiler::identity(); runner: it compiles as well where this is not empty
+  std::string compiler;  ///< Compiler::identity(); a runner with a non-empty identity compiles as well
   bool has_reference = false;
   std::vector<std::string> notes;
 };
-/// The worker cannot serve, at its start or any more: the user's mistake, the machine's fault (no room for
-/// temporary files), or the tool's own failure. It is no configuration's result; the session ends with it.
+/// The worker cannot serve, at its start or later: a user's mistake, a fault of the machine (no room for temporary
+/// files), or an internal failure. It is not attributed to a configuration and ends the session.
 struct Failed {
   bool user_error = false;
   std::string message;
@@ -70,19 +70,19 @@ struct Run {
 struct Ran {
   std::uint64_t id = 0;
   Measurement measurement;
-  /// False: the device context is lost, the worker should be replaced.
+  /// False: the device context is lost and the worker should be replaced.
   bool healthy = true;
   bool has_reference = false;
-  double seconds = 0;  ///< in the worker, from the request's arrival to the answer
+  double seconds = 0;  ///< in the worker, from the arrival of the request to the answer
 };
-/// Ends a worker.
+/// Ends the worker.
 struct Stop {};
 
 using Message = std::variant<Setup, Ready, Failed, Compile, Compiled, Run, Ran, Stop>;
 
-/// The frame of a message. Throws FormatError when it would be too large.
+/// Returns the frame of a message. Throws FormatError if it would be too large.
 std::string encode(const Message& message);
-/// The message of a frame; throws FormatError when it is not exactly one message of that type.
+/// Returns the message in a frame. Throws FormatError unless it is exactly one message of that type.
 Message decode(const Frame& frame, std::type_identity<Message> = {});
 
 using Stream = MessageStream<Message>;

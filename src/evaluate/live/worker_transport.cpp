@@ -1,4 +1,4 @@
-// Workers that are children of this process, at the other end of a socket pair.
+// Workers that are children of this process, connected by a socket pair.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -16,8 +16,7 @@ ChildProcess start_worker(std::vector<std::string> command, int socket, int log)
   command.insert(command.end(), {"--descriptor", "3"});
   if (log >= 0) {
     command.insert(command.end(), {"--log", std::to_string(log)});
-    // The log is inherited under its own number: only this child may have it, so it is open across exec just
-    // now.
+    // The log is inherited under its number. Only this child may have it, so that it stays open across exec only now.
     ::fcntl(log, F_SETFD, 0);
   }
   try {
@@ -47,7 +46,7 @@ class ChildTransport final : public WorkerTransport {
   int process() const override { return std::max(0, process_.pid()); }
 
  private:
-  // With all its descendants: a compiler that a worker runs lives in a group of its own.
+  // Kills all descendants as well: a compiler started by a worker has its own process group.
   void kill() {
     if (process_.pid() <= 0) return;
     const std::vector<pid_t> descendants = descendants_of(process_.pid());

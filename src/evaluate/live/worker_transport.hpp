@@ -1,5 +1,5 @@
-// How workers are started and reached: today as child processes with a socket pair; any command that gives a pipe would
-// do.
+// Starts workers and connects to them: as child processes with a socket pair, or through any command that provides a
+// pipe.
 #pragma once
 
 #include <functional>
@@ -14,14 +14,15 @@ namespace ergotune {
 
 using WorkerTransport = Transport<protocol::Message>;
 
-/// Starts a worker and sends it its setup. Throws Error when it cannot be started.
+/// Starts a worker and sends it its setup. Throws Error on failure.
 using StartWorker = std::function<std::unique_ptr<WorkerTransport>(const protocol::Setup&)>;
 
-/// Workers that are children of this process: `command` gets "--descriptor N --log N" appended, and calls run_worker().
+/// Starts workers as children of this process: `command` gets "--descriptor N --log N" appended and calls run_worker().
 StartWorker start_children(std::vector<std::string> command);
 
-/// A worker's whole life: serves the session at the other end of `descriptor` until it ends. `log` (or -1) becomes its
-/// standard error; its standard output leads nowhere, so that a kernel that prints spoils no document.
+/// Main function of a worker: serves the session at the other end of `descriptor` until it ends, and returns the exit
+/// code. `log` becomes its standard error unless it is -1. Its standard output is discarded, so that printing kernels
+/// do not corrupt documents.
 int run_worker(int descriptor, int log);
 
 }  // namespace ergotune

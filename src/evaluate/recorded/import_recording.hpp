@@ -1,4 +1,4 @@
-// A recording of another tool as a session of a store.
+// Imports a recording of another tool as a session of a store.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace ergotune {
 
 struct ImportedSession {
   std::int64_t session = 0;
-  std::size_t added = 0;  ///< rows whose configuration the session did not have
+  std::size_t added = 0;  ///< rows whose configuration was new to the session
 };
 
-/// The same file again adds what it has gained since, as a live cache does.
+/// Importing the same file again adds its new rows, as for a cache file that another tool extends.
 ImportedSession import_recording(Store& store, const Recording& recording);
 
 }  // namespace ergotune

@@ -13,12 +13,12 @@
 namespace ergotune {
 namespace {
 
-/// Positions of a recorded row as one key.
+/// The value positions of a recorded row as a map key.
 std::string key_of(std::span<const std::uint32_t> positions) {
   return {reinterpret_cast<const char*>(positions.data()), positions.size() * sizeof(std::uint32_t)};
 }
 
-/// A recording's rows by configurations of another space: parameters meet by name.
+/// Finds the rows of a recording for configurations of another space; parameters are matched by name.
 class RecordedRows {
  public:
   RecordedRows(std::shared_ptr<const Recording> recording, const SearchSpace& space)
@@ -33,7 +33,7 @@ class RecordedRows {
                        recording_->device.empty() ? "device unknown" : recording_->device);
   }
 
-  /// nullopt for what was not recorded.
+  /// nullopt if it was not recorded.
   std::optional<Measurement> measurement(const Configuration& configuration) const {
     const auto row = find(configuration);
     if (!row) return std::nullopt;
@@ -43,7 +43,7 @@ class RecordedRows {
   }
 
  private:
-  // Where a parameter of the space stands in the recording, and where each of its values does.
+  // Position of a space's parameter in the recording, and positions of its values there.
   struct Match {
     std::size_t position = 0;
     std::vector<std::pair<Value, std::uint32_t>> values;
@@ -90,7 +90,7 @@ class RecordedRows {
     return it == rows_.end() ? std::nullopt : std::optional(it->second);
   }
 
-  // Where power and time were recorded, energy is known as well.
+  // Adds energy if power and time were recorded.
   static void add_energy(Measurement& measurement) {
     auto& quantities = measurement.quantities;
     if (quantities.contains("energy") || !quantities.contains("power") || !quantities.contains("time")) return;

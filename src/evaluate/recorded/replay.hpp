@@ -1,4 +1,4 @@
-// Replays recorded results: an evaluator without hardware, and the table behind scoring.
+// Replays recorded results: an evaluator that needs no hardware, and the table used for scoring.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,10 @@
 
 namespace ergotune {
 
-/// A recording laid over a search space: which row holds a configuration, and what evaluating it cost.
+/// A recording over a search space: the row of each configuration, and the cost of its evaluation.
 class ReplayTable {
  public:
-  /// Over the recorded configurations themselves: they are the space, and what restrictions would allow besides them
-  /// is not in it.
+  /// The space consists of the recorded configurations, not of all that the restrictions allow.
   explicit ReplayTable(Recording recording);
 
   const Recording& recording() const { return recording_; }
@@ -27,9 +26,9 @@ class ReplayTable {
   std::size_t row(ConfigurationIndex index) const { return rows_[index]; }
   Status status(ConfigurationIndex index) const { return recording_.statuses[rows_[index]]; }
   Measurement measurement(ConfigurationIndex index) const { return recording_.measurement(rows_[index]); }
-  /// Compile + verification + kernel times + framework, in s; what was not recorded counts 0.
+  /// Compilation + verification + kernel times + framework, in s; parts that were not recorded count as 0.
   double seconds(ConfigurationIndex index) const { return seconds_[index]; }
-  /// The kernel times alone, in s: what evaluating it again costs.
+  /// The kernel times alone, in s: the cost of evaluating the configuration again.
   double run_seconds(ConfigurationIndex index) const { return run_seconds_[index]; }
 
  private:
@@ -39,22 +38,23 @@ class ReplayTable {
   std::vector<double> seconds_, run_seconds_;
 };
 
-/// Answers requests for configurations of `space` from a recording; parameters meet by name, in any order, and a
-/// parameter of the space that the recording lacks may have one value only. A configuration that was not recorded is
-/// `unsupported`. Throws UserError when the parameters do not fit.
+/// Answers requests for configurations of `space` from a recording. Parameters are matched by name; a parameter that
+/// the recording lacks must have a single value. A configuration that was not recorded is `unsupported`. Throws
+/// UserError if the parameters do not match.
 std::unique_ptr<Evaluator> make_replay(std::shared_ptr<const Recording> recording, const SearchSpace& space);
 
-/// What was recorded of a configuration; nullopt where nothing was. Parameters meet as in make_replay().
+/// Returns the recorded measurement of a configuration; nullopt if there is none. Parameters are matched as by
+/// make_replay().
 using RecordedTruth = std::function<std::optional<Measurement>(const Configuration&)>;
 RecordedTruth recorded_truth(std::shared_ptr<const Recording> recording, const SearchSpace& space);
 
-/// The problem a recording was made of, as far as it tells: parameters, restrictions, metrics, objective. Its space
-/// holds the recorded configurations where the restrictions are not known, or name what only the device knows.
+/// The problem of a recording, as far as it is recorded: parameters, restrictions, metrics, objective. The space
+/// consists of the recorded configurations if the restrictions are unknown or use properties of the device.
 Problem problem_of(const Recording& recording);
 SearchSpace space_of(const Recording& recording);
 
-/// A problem file; or, where `device` replays a recording, the problem that the recording `file` holds. Throws
-/// UserError for what is neither.
+/// Loads a problem file, or, if `device` replays a recording, the problem in the recording `file`. Throws UserError if
+/// it is neither.
 ProblemFile load_problem_or_recording(const std::filesystem::path& file, std::string_view device);
 
 }  // namespace ergotune

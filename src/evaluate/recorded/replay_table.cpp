@@ -39,7 +39,7 @@ SearchSpace space_of(const Recording& recording) {
     try {
       return SearchSpace::build(recording.parameters, recording.restrictions);
     } catch (const UserError&) {
-      // They name what only the device knows (device.max_threads_per_block).
+      // The restrictions use properties of the device (device.max_threads_per_block).
     }
   }
   return SearchSpace::from_configurations(recording.parameters, configurations(recording));

@@ -106,7 +106,7 @@ class Simulated : public Evaluator {
   std::vector<SimulatedGpu> gpus_;
   std::uint64_t repeats_ = 0, turn_ = 0;
   RunJournal* journal_ = nullptr;
-  double pace_ = 0;  ///< s that a configuration really takes a GPU, to try out what runs beside it
+  double pace_ = 0;  ///< s of real time for which a configuration occupies a GPU, for testing concurrency
 };
 
 class ProfileControl : public Control {
@@ -185,7 +185,7 @@ std::unique_ptr<Evaluator> make_simulated(const DeviceProfile& profile, const Pr
 }
 
 Problem full_load_problem() {
-  // The embedded problem with its sources put in place of the file's name.
+  // The embedded problem file with the sources in place of the file name.
   std::string text(ergotune_embedded_full_load_toml, ergotune_embedded_full_load_toml_size);
   const auto begin = text.find("source = {");
   text.erase(begin, text.find('\n', begin) - begin);

@@ -22,8 +22,8 @@ using simulation::Work;
 constexpr double kLaunchOverhead = 3e-6;        // s
 constexpr double kComputeLatencyHiding = 0.05;  // occupancy at which half of the issue slots would be filled
 constexpr double kMemoryLatencyHiding = 0.15;   // the same for requests to memory
-constexpr double kSharpness = 4;                // how sharply the roofs of compute and memory meet
-constexpr double kIdlingShare = 0.4;            // of dynamic power that flows while warps wait
+constexpr double kSharpness = 4;                // how sharply the compute and memory roofs meet
+constexpr double kIdlingShare = 0.4;            // share of dynamic power that is drawn while warps wait
 
 double number(const DeviceProfile& profile, const std::string& key, std::optional<double> otherwise = std::nullopt) {
   const auto it = profile.numbers.find(key);
@@ -37,7 +37,7 @@ double property(const DeviceProfile& profile, const std::string& key, double oth
   return it == profile.properties.end() ? otherwise : it->second.as_real();
 }
 
-/// The GPU's numbers, looked up once.
+/// The values of the GPU's profile.
 struct Gpu {
   explicit Gpu(const DeviceProfile& p)
       : multiprocessors(property(p, "multiprocessors", 1)),
@@ -66,7 +66,7 @@ struct Gpu {
   double idle, dynamic, slope, ridge, memory_w, limit, ambient, resistance, leakage;
 
   double voltage(double f) const { return 1 + slope * std::max(0.0, f - ridge); }
-  /// What kernels see that are kept to so many multiprocessors: memory is everybody's.
+  /// The GPU as seen by kernels that are restricted to `of` SMs or CUs; memory is shared.
   Gpu part(double of) const {
     Gpu some = *this;
     some.multiprocessors = of;
@@ -78,10 +78,10 @@ struct Gpu {
 
 struct State {
   double seconds = 0, watts = 0, temperature = 0;
-  double compute = 0, memory = 0;  ///< s that a device with nothing else to do would need for either
+  double compute = 0, memory = 0;  ///< s that compute or memory alone would take
 };
 
-/// Blocks of `work` that fit on one multiprocessor; 0 when none does.
+/// Blocks of `work` that fit on one SM or CU; 0 if none fits.
 double resident_blocks(const Gpu& gpu, const Work& work) {
   const double warps = std::ceil(work.threads / gpu.warp);
   double blocks = std::min(gpu.max_blocks, std::floor(gpu.max_threads / gpu.warp / warps));
@@ -90,10 +90,10 @@ double resident_blocks(const Gpu& gpu, const Work& work) {
   return blocks;
 }
 
-/// Time and power at a core and a memory clock that are really running.
+/// Time and power at the actual core and memory clocks.
 State run(const Gpu& gpu, const Work& work, double resident, double core_mhz, double memory_mhz) {
   const double warps = std::ceil(work.threads / gpu.warp);
-  // Short of blocks, some multiprocessors stay empty, and the last wave is not full.
+  // With too few blocks, some SMs stay empty, and the last wave is not full.
   const double places = resident * gpu.multiprocessors;
   const double waves = std::ceil(work.blocks / places);
   const double filled = work.blocks / (waves * places);
@@ -104,7 +104,7 @@ State run(const Gpu& gpu, const Work& work, double resident, double core_mhz, do
   const double issue = work.efficiency * full_warps * filled * (1 + kComputeLatencyHiding) * occupancy /
                        (occupancy + kComputeLatencyHiding);
   const double compute_seconds = work.flops / (gpu.flops_per_cycle * core_mhz * 1e6 * std::min(1.0, issue));
-  // A slower core clock sends fewer requests: more warps are needed to keep the memory busy.
+  // At a lower core clock fewer requests are sent: more warps are needed to keep the memory busy.
   const double requests = occupancy * clock * std::min(1.0, 0.25 + 0.75 * filled);
   const double bandwidth = gpu.bandwidth * memory_mhz / gpu.memory_mhz * (1 + kMemoryLatencyHiding) * requests /
                            (requests + kMemoryLatencyHiding);
@@ -121,8 +121,8 @@ State run(const Gpu& gpu, const Work& work, double resident, double core_mhz, do
   const double activity = filled * kIdlingShare + (1 - kIdlingShare) * std::min(1.0, busy);
   const double dynamic = gpu.dynamic * core_mhz * v * v * work.power * activity;
   const double memory = gpu.memory_w * (moved + 0.1 * (memory_mhz / gpu.memory_mhz - 1));
-  // Leakage grows with the temperature that the power itself makes: two steps of the fixed point are plenty.
-  // Idle power is given at 20 degrees above ambient.
+  // Leakage grows with the temperature that the power causes: two steps of the fixed-point iteration are enough. Idle
+  // power is given at 20 degrees above ambient.
   state.watts = gpu.idle + dynamic + memory;
   for (int i = 0; i < 2; ++i) {
     state.temperature = gpu.ambient + gpu.resistance * state.watts;
@@ -131,20 +131,20 @@ State run(const Gpu& gpu, const Work& work, double resident, double core_mhz, do
   return state;
 }
 
-/// A launch of a round, with what it asks for.
+/// A launch of an iteration, with its work.
 struct SimulatedLaunch {
   IterationLaunch launch;
   Work work;
   double resident = 0;
-  double multiprocessors = 0;  ///< that it has for itself; 0: all, beside the others
+  double multiprocessors = 0;  ///< SMs or CUs reserved for it; 0: all, shared with other launches
 };
 
-/// A round at clocks that are really running. Launches one after the other add up. Side by side, kernels share what the
-/// device can do: they end when the longest would have ended alone, or when all their work is done, whichever is later;
-/// power that flows whatever runs flows once.
+/// An iteration at the actual clocks. Times of consecutive launches add up. Concurrent kernels share the device: they
+/// end when the longest would have ended alone, or when all their work is done, whichever is later; power that does not
+/// depend on the kernels counts once.
 struct Round : State {
   std::vector<double> kernel_seconds;
-  double overlapping = 0;  ///< s in which two or more ran
+  double overlapping = 0;  ///< s in which two or more kernels ran
 };
 
 void put(Measurement& result, const std::string& name, double value) {
@@ -185,7 +185,7 @@ class IterationModel {
       const auto count = static_cast<double>(launch.launch.launches);
       lanes[launch.launch.queue] += count * one.seconds;
       alone[launch.launch.kernel] += count * one.seconds;
-      compute += count * one.compute * share;  // of the whole device
+      compute += count * one.compute * share;  // share of the whole device
       memory += count * one.memory;
       above_idle_ += count * one.seconds * (one.watts - gpu_.idle);
     }
@@ -246,7 +246,7 @@ std::vector<SimulatedLaunch> SimulatedDevice::State::launches_of(const Configura
   return launches;
 }
 
-/// Why the device would not launch it; empty where it would.
+/// The reason why the device would refuse the launches; empty if it would not.
 std::string SimulatedDevice::State::refusal(const std::vector<SimulatedLaunch>& launches) const {
   for (const SimulatedLaunch& launch : launches) {
     const Work& work = launch.work;
@@ -257,7 +257,7 @@ std::string SimulatedDevice::State::refusal(const std::vector<SimulatedLaunch>& 
     if (launch.resident < 0)
       return about_kernel(
           kernel, fmt::format("there are {} SMs to partition, and the branches request more", gpu.multiprocessors));
-    // registers and shared memory are given out in units, which no block may fit into where the plain sums say one does
+    // registers and shared memory are allocated in units, so that no block may fit although the plain sums allow one
     const auto occupancy = occupancy_of({work.threads, work.registers, work.shared_bytes}, profile.properties);
     if (launch.resident < 1 || work.shared_bytes > gpu.shared_per_block || (occupancy && occupancy->share <= 0))
       return about_kernel(kernel, fmt::format("too many resources requested: {} registers per thread, {} bytes "
@@ -267,7 +267,7 @@ std::string SimulatedDevice::State::refusal(const std::vector<SimulatedLaunch>& 
   return launches.empty() ? "a round of this configuration launches nothing" : "";
 }
 
-/// What the code asks for, of several kernels the most, and what each kernel has for itself.
+/// Adds the resources of the code (the maximum over kernels) and the quantities of each kernel.
 void SimulatedDevice::State::note_kernels(const std::vector<SimulatedLaunch>& launches, const Round& round,
                                           Measurement& result) const {
   double registers = 0, shared = 0;

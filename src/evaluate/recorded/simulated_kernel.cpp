@@ -14,7 +14,7 @@ namespace {
 constexpr double kDefaultFlops = 2e11;
 constexpr double kDefaultRegisters = 40;
 
-/// A number in [0, 1) fixed by a text: how the landscape knows a parameter's best value on every machine.
+/// A number in [0, 1) that a text determines. Gives each parameter the same best value on every machine.
 double fraction_of(const std::string& text) { return static_cast<double>(hash64(text, 20221113) >> 11) * 0x1p-53; }
 
 const std::vector<std::string>& model_names() {
@@ -63,8 +63,8 @@ double KernelModel::product(const std::vector<Expression>& sizes, const Scope& s
 }
 
 double KernelModel::landscape(const Configuration& configuration, const std::string& of, double depth) const {
-  // Each code parameter has a best place along its values and loses quadratically away from it; parameters
-  // that follow each other interact, which makes local optima.
+  // Each code parameter has a best position among its values and loses efficiency quadratically away from it.
+  // Consecutive parameters interact, which makes local optima.
   double share = 1, before = 0.5;
   std::string name_before;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -88,7 +88,7 @@ double KernelModel::landscape(const Configuration& configuration, const std::str
 }
 
 Work KernelModel::work(const Configuration& configuration, const Scope& names) const {
-  Constants named;  // what the model has worked out so far, for the expressions after it
+  Constants named;  // results so far, for later expressions
   const Scope scope = [&](std::string_view name) -> const Value* {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       if (!parameters_[i].name.empty() && parameters_[i].name == name) return &configuration[i];

@@ -1,4 +1,4 @@
-// What a kernel asks of a simulated device, per configuration.
+// The work of a kernel on a simulated device, by configuration.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace ergotune::simulation {
 
-/// One launch, in numbers.
+/// The work of one launch.
 struct Work {
   double flops = 0, bytes = 0;
   double threads = 0, blocks = 0;
@@ -20,10 +20,10 @@ struct Work {
 
 class KernelModel {
  public:
-  /// `problem.parameters` are the search space's. Of [simulation] a kernel with a name takes what is said of it by name
-  /// ("lud.flops"), else what is said of all.
+  /// `problem.parameters`: those of the search space. For a named kernel, entries of [simulation] with its name
+  /// ("lud.flops") take precedence over entries without a name.
   KernelModel(const DeviceProfile& profile, const Problem& problem, std::size_t kernel);
-  /// One launch; `names` is the scope of the kernel's expressions.
+  /// The work of one launch; `names`: the scope of the kernel's expressions.
   Work work(const Configuration& configuration, const Scope& names) const;
 
  private:
@@ -34,7 +34,8 @@ class KernelModel {
   std::map<std::string, Expression> model_;
   std::string kernel_;
   Launch launch_;
-  std::vector<Parameter> parameters_;  ///< as the kernel names them; those that it does not see have no name
+  std::vector<Parameter> parameters_;  ///< under the kernel's names for them; without a name if the kernel does not use
+                                       ///< them
   double resident_blocks_all_ = 0;
 };
 

@@ -1,5 +1,4 @@
-// Walks that accept a worse configuration now and then: simulated annealing, threshold accepting, dual
-// annealing.
+// Walks that sometimes accept a worse configuration: simulated annealing, threshold accepting, dual annealing.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -11,9 +10,8 @@
 namespace ergotune::search {
 namespace {
 
-/// A walk with a falling temperature. Rises are relative to the current value, so that one schedule serves
-/// microseconds and seconds. It cools over the budget (or `length` evaluations), then starts again from the
-/// best.
+/// A walk with a falling temperature. Rises are relative to the current value, so that one schedule is valid for
+/// microseconds and seconds. It cools over the budget (or `length` evaluations), then restarts from the best.
 class Walk : public StrategyBase {
  protected:
   Walk(std::string name, const StrategyContext& c)
@@ -57,7 +55,9 @@ class Walk : public StrategyBase {
       else
         propose(next);
     }
-    if (queued() == 0) has_current_ = false;  // walked in circles: go on from the best, or from somewhere new
+    if (queued() == 0)
+      has_current_ = false;  // walked in circles: continue from the best, or from a random
+                             // configuration
   }
   void learn(ConfigurationIndex index, double now, const Outcome&) override {
     if (has_current_)
@@ -79,7 +79,7 @@ class Walk : public StrategyBase {
 
  private:
   Moves moves_;
-  double hot_, fall_, adjacent_;  // options, which are looked up by name: too slow for each step
+  double hot_, fall_, adjacent_;  // options, read once: lookup by name is too slow for each step
   std::int64_t length_;
   ConfigurationIndex current_ = 0;
   bool has_current_ = false;
@@ -117,7 +117,7 @@ class DualAnnealing : public Walk {
       const double reach = 0.5 * width * static_cast<double>(moves().count(p));
       point[p] += reach * std::tan(std::numbers::pi * (random().uniform() - 0.5)) * 0.5;
       const double span = static_cast<double>(moves().count(p));
-      point[p] = point[p] - span * std::floor((point[p] + 0.5) / span);  // what leaves on one side returns on the other
+      point[p] = point[p] - span * std::floor((point[p] + 0.5) / span);  // points beyond one side re-enter on the other
     }
     return moves().towards(from, point, random());
   }

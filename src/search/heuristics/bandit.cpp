@@ -1,5 +1,5 @@
-// A bandit over other strategies, as in OpenTuner (Ansel et al., 2014) and ATF: whoever brought improvements
-// lately is asked more often. Every outcome is passed to all of them.
+// A bandit over other strategies, as in OpenTuner (Ansel et al., 2014) and ATF: strategies with recent improvements are
+// asked more often. Every outcome is passed to all of them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -70,7 +70,7 @@ class Bandit : public StrategyBase {
     std::uint64_t uses = 0;
   };
 
-  /// Area under the curve of its improvements within the window, later ones counting more, and an exploration
+  /// Area under the curve of its improvements within the window, weighted towards later ones, plus an exploration
   /// bonus.
   double merit(const Arm& arm) const {
     const auto self = static_cast<std::size_t>(&arm - arms_.data());

@@ -1,5 +1,5 @@
-// Strategies made of climbs: multi-start and iterated local search, variable neighbourhood, basin hopping;
-// and tabu.
+// Strategies that consist of climbs: multi-start and iterated local search, variable neighbourhood, basin hopping; and
+// tabu search.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,17 +17,15 @@
 namespace ergotune::search {
 namespace {
 
-/// Climbs from a start by first or best improvement. At a local optimum the derived strategy names the next
-/// start.
+/// Climbs from a start by first or best improvement. At a local optimum the derived strategy chooses the next start.
 class LocalSearch : public StrategyBase {
  protected:
-  /// Options "improvement" and "neighbourhood" say how it climbs.
+  /// The options "improvement" and "neighbourhood" select how it climbs.
   LocalSearch(std::string name, const StrategyContext& context);
 
-  /// The next start after a local optimum was reached; nullopt for a random fresh configuration. The start
-  /// may be known: then climbing goes on from its recorded value.
+  /// The next start after a local optimum; nullopt: a random fresh configuration. A known start is not evaluated again.
   virtual std::optional<ConfigurationIndex> next_start(ConfigurationIndex optimum) = 0;
-  /// The first start.
+  /// The first start; nullopt: a random configuration.
   virtual std::optional<ConfigurationIndex> first_start() { return std::nullopt; }
 
   void advance(std::size_t wanted) override;
@@ -46,7 +44,7 @@ class LocalSearch : public StrategyBase {
   bool begun_ = false;
 };
 
-/// "first" or "best". Throws UserError otherwise.
+/// Whether option "improvement" is "first" rather than "best". Throws UserError for any other value.
 bool takes_first_improvement(const StrategyContext& context);
 Neighbourhood neighbourhood_option(const StrategyContext& context);
 StrategyOption improvement_option(const std::string& standard);
@@ -65,8 +63,8 @@ void LocalSearch::start_at(std::optional<ConfigurationIndex> start) {
 }
 
 void LocalSearch::advance(std::size_t) {
-  // each turn moves to a strictly better configuration or to another start, so few turns are free of new
-  // proposals
+  // Each iteration moves to a strictly better configuration or to another start, so few iterations make no new
+  // proposal.
   constexpr int kFreeTurns = 12;
   for (int turn = 0; turn < kFreeTurns && queued() == 0; ++turn) {
     if (!begun_) {
@@ -76,7 +74,7 @@ void LocalSearch::advance(std::size_t) {
     }
     if (pending_start_) {
       if (!memory().known(*pending_start_)) return;
-      // a start that failed leads nowhere
+      // no climbing from a failed start
       current_ = std::isfinite(value(*pending_start_)) ? pending_start_ : std::nullopt;
       pending_start_.reset();
       if (!current_) start_at(std::nullopt);
@@ -136,7 +134,7 @@ StrategyOption neighbourhood_choice(const std::string& standard) {
           {"hamming", "adjacent"}};
 }
 
-/// Climbs, and starts again at random.
+/// Climbs, and restarts from random configurations.
 class HillClimbing : public LocalSearch {
  public:
   explicit HillClimbing(const StrategyContext& c) : LocalSearch("hill_climbing", c) {}
@@ -145,7 +143,7 @@ class HillClimbing : public LocalSearch {
   std::optional<ConfigurationIndex> next_start(ConfigurationIndex) override { return std::nullopt; }
 };
 
-/// Looks at a spread sample first and climbs from its best members, one after the other.
+/// Evaluates a space-filling sample first and then climbs from its best members, one after the other.
 class MultiStart : public LocalSearch {
  public:
   explicit MultiStart(const StrategyContext& c) : LocalSearch("multi_start_local_search", c) {}
@@ -175,12 +173,12 @@ class MultiStart : public LocalSearch {
   bool sampled_ = false;
 };
 
-/// Goes on from the best optimum found, perturbed; forgets it after a while without improvement.
+/// Restarts from the best optimum found, perturbed; discards it after some climbs without improvement.
 class FromBestOptimum : public LocalSearch {
  protected:
   using LocalSearch::LocalSearch;
-  /// Parameters to change at random after so many climbs from this optimum without improvement; nullopt:
-  /// enough, start afresh.
+  /// The number of parameters to change at random after `failures` climbs from this optimum without improvement;
+  /// nullopt: discard the optimum.
   virtual std::optional<std::int64_t> strength(std::int64_t failures) = 0;
 
   std::optional<ConfigurationIndex> next_start(ConfigurationIndex optimum) final {
@@ -215,8 +213,8 @@ class IteratedLocalSearch : public FromBestOptimum {
   }
 };
 
-/// Shakes harder each time it fails to improve, and starts over gently when it does (Mladenovic and Hansen,
-/// 1997).
+/// Perturbs more strongly after each failure to improve, and starts with the weakest perturbation after an improvement
+/// (Mladenovic and Hansen, 1997).
 class VariableNeighbourhood : public FromBestOptimum {
  public:
   explicit VariableNeighbourhood(const StrategyContext& c) : FromBestOptimum("variable_neighbourhood", c) {}
@@ -249,7 +247,7 @@ class BasinHopping : public LocalSearch {
   bool has_home_ = false;
 };
 
-/// Always moves to the best neighbour that was not visited lately, better or worse (Glover, 1989).
+/// Always moves to the best neighbour that was not visited recently, better or worse (Glover, 1989).
 class Tabu : public StrategyBase {
  public:
   explicit Tabu(const StrategyContext& context) : StrategyBase("tabu", context), moves_(space()) {}

@@ -1,4 +1,4 @@
-// One coordinate at a time, as Guerreiro et al. tune several kernels that run together (PDP 2015, Algorithms 1 to 4).
+// Coordinate search as Guerreiro et al. use it for concurrent kernels (PDP 2015, Algorithms 1 to 4).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace {
 
 using Positions = std::vector<std::uint32_t>;
 
-/// A walk goes through a parameter's values, the most promising first (code: as they are listed; clocks and limits:
-/// from the highest), until one is worse than the one before it by more than their intervals. Clocks are walked first
-/// and only ever fall; then the code parameters, those of the kernel that takes longest first; a change begins it all
-/// anew. The search is worked out from its beginning for every step: what is known costs nothing, and the first that is
-/// not is requested.
+/// Walks along the values of one parameter, the most promising first (code: in the order of the list; clocks and
+/// limits: from the highest), until a value is worse than its predecessor by more than their intervals. Clocks are
+/// walked first and only decrease; then the code parameters, those of the slowest kernel first. A change restarts the
+/// walks. Each step recomputes the search from its beginning: known outcomes cost nothing, and the first unknown
+/// configuration is requested.
 class Coordinate : public Strategy {
  public:
   explicit Coordinate(const StrategyContext& context) : space_(*context.space) {
@@ -65,7 +65,7 @@ class Coordinate : public Strategy {
     return fmt::format("{} {}", count, count == 1 ? one : many);
   }
 
-  /// Positions of each parameter's values in the order in which they are walked.
+  /// Collects the positions of each parameter's values in the order in which they are walked.
   void collect_values() {
     for (const Parameter& parameter : space_.parameters()) {
       std::vector<std::uint32_t> order(parameter.values.size());
@@ -77,8 +77,8 @@ class Coordinate : public Strategy {
     }
   }
 
-  /// The first value of each; where no such configuration is allowed, the one of the space that is nearest among the
-  /// first.
+  /// The first value of each parameter; if the space does not contain that configuration, the nearest among its first
+  /// 100,000.
   Positions start() const {
     Positions first;
     for (const auto& order : values_) first.push_back(order.front());
@@ -111,8 +111,8 @@ class Coordinate : public Strategy {
     return !now.ok || now.value > before.value + half_width_of_difference(now.outcome, before.outcome);
   }
 
-  /// The best of parameter `p`'s values from the `from`th on, all others as they are; nullopt while one has to be
-  /// measured. Values that the space does not allow beside the others are passed over.
+  /// The best value of parameter `p`, starting with the `from`th, with all others fixed; nullopt while a configuration
+  /// has to be measured. Values that the space does not allow are skipped.
   std::optional<std::uint32_t> walk(Positions at, std::size_t p, std::size_t from = 0) {
     const Seen* before = nullptr;
     const Seen* best = nullptr;
@@ -133,7 +133,7 @@ class Coordinate : public Strategy {
     return answer;
   }
 
-  /// Algorithm 2, lines 4 to 11: from the level that was kept last, downward.
+  /// Algorithm 2, lines 4 to 11: downward from the level that was kept last.
   bool walk_clocks(Positions& at) {
     for (const std::size_t p : clocks_) {
       const auto& order = values_[p];
@@ -145,7 +145,7 @@ class Coordinate : public Strategy {
     return true;
   }
 
-  /// Code parameters, those of the kernel that takes longest first.
+  /// The code parameters, those of the slowest kernel first.
   std::vector<std::size_t> by_time(const Positions& at) {
     std::vector<std::size_t> order = code_;
     const auto index = space_.index_of(at);
@@ -160,10 +160,10 @@ class Coordinate : public Strategy {
     return order;
   }
 
-  /// From the beginning to the first configuration that is not known (wanted_), or to the end.
+  /// Searches from the beginning to the first unknown configuration (wanted_), or to the end.
   void search() {
     Positions at = start();
-    // "all run together" comes first: times that say whose turn it is
+    // the configuration with all kernels comes first: its times determine the order of the kernels
     if (const auto index = space_.index_of(at); !index || !look(*index)) return;
     std::set<Positions> been;
     while (been.insert(at).second) {
@@ -176,7 +176,7 @@ class Coordinate : public Strategy {
         if (*found == at[order[i]]) continue;
         at[order[i]] = *found;
         changed = true;
-        if (i > 0) break;  // what was chosen for the kernels before may no longer be best
+        if (i > 0) break;  // the choices for earlier kernels may no longer be best
       }
       if (!changed) return;
     }

@@ -1,4 +1,4 @@
-// Populations that recombine or learn a distribution: genetic, estimation of distribution, CMA-ES.
+// Populations that recombine members or learn a distribution: genetic, estimation of distribution, CMA-ES.
 #include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
@@ -97,8 +97,8 @@ class EstimationOfDistribution : public Population {
   }
 };
 
-/// Covariance matrix adaptation (Hansen, "The CMA Evolution Strategy: A Tutorial", 2016) over positions
-/// scaled to [0, 1]; starts again from a random place when its steps become smaller than a value.
+/// Covariance matrix adaptation (Hansen, "The CMA Evolution Strategy: A Tutorial", 2016) over positions scaled to [0,
+/// 1]. Restarts from a random configuration when its steps have become small, or after many generations.
 class CmaEs : public Population {
  public:
   explicit CmaEs(const StrategyContext& c) : Population("cma_es", c) {}

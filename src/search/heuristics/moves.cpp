@@ -25,7 +25,7 @@ std::vector<double> Moves::point(ConfigurationIndex index) {
 ConfigurationIndex Moves::random_neighbour(ConfigurationIndex index, Random& random) {
   if (free_.empty()) return index;
   space_.values_at(index, here_);
-  // a few guesses are cheaper than the whole list; the list is there for tightly restricted places
+  // A few guesses are cheaper than the whole list, which is needed only among many restrictions.
   for (int attempt = 0; attempt < 8; ++attempt) {
     const std::size_t p = free_[random.below(free_.size())];
     const std::uint32_t before = here_[p];

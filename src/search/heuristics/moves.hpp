@@ -1,4 +1,4 @@
-// Steps in a space that never leave it, whatever its restrictions.
+// Moves between configurations that stay within a space with any restrictions.
 #pragma once
 
 #include <span>
@@ -12,19 +12,19 @@ class Moves {
  public:
   explicit Moves(const SearchSpace& space);
 
-  /// A random configuration that differs in one parameter; `index` itself when it has no such neighbour.
+  /// A random configuration that differs in one parameter; `index` if it has no such neighbour.
   ConfigurationIndex random_neighbour(ConfigurationIndex index, Random& random);
-  /// The same with the value next to its own.
+  /// The same, with an adjacent value of that parameter.
   ConfigurationIndex random_adjacent(ConfigurationIndex index, Random& random);
-  /// `steps` random neighbours one after the other.
+  /// Makes `steps` moves to random neighbours.
   ConfigurationIndex perturbed(ConfigurationIndex index, std::size_t steps, Random& random);
-  /// The configuration at a target in value positions where that is valid; otherwise as far from `from`
-  /// towards it as changing one parameter at a time (in random order) gets.
+  /// The configuration at target value positions, if it is valid; else the configuration reached from `from` by setting
+  /// one parameter after the other, in random order, to its target where that is valid.
   ConfigurationIndex towards(ConfigurationIndex from, std::span<const std::uint32_t> target, Random& random);
-  /// The same for a real-valued point, rounded and held to the values there are.
+  /// The same for a real-valued point, rounded and clamped to the existing positions.
   ConfigurationIndex towards(ConfigurationIndex from, std::span<const double> point, Random& random);
 
-  /// Value positions of a configuration; valid until the next call.
+  /// Value positions of a configuration; the span is valid until the next call.
   std::span<const std::uint32_t> positions(ConfigurationIndex index);
   std::vector<double> point(ConfigurationIndex index);
   std::size_t dimensions() const { return counts_.size(); }

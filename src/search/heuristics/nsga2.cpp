@@ -1,5 +1,5 @@
-// NSGA-II (Deb et al., 2002): non-dominated sorting and crowding distance over a population that breeds like
-// the genetic strategy's.
+// NSGA-II (Deb et al., 2002): non-dominated sorting and crowding distance over a population that breeds like that of
+// the genetic strategy.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

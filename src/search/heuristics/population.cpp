@@ -44,13 +44,13 @@ void Population::advance(std::size_t) {
   constexpr int kIdleLimit = 5;
   for (int turn = 0; turn < kIdleLimit; ++turn) {
     if (!offspring_.empty()) {
-      if (!all_known(offspring_)) return;  // the base fills in until they are
+      if (!all_known(offspring_)) return;  // the base class requests random configurations in the meantime
       settle(offspring_);
       select(members_, offspring_);
       offspring_.clear();
     }
     settle(members_);
-    // a generation of nothing but known configurations: immigrants replace the worst
+    // A generation of known configurations only: random new ones replace the worst.
     if (turn > 0 && memory().fresh_count() > 0) {
       const auto worst =
           std::max_element(members_.begin(), members_.end(), [](auto& a, auto& b) { return a.value < b.value; });

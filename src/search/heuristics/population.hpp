@@ -1,4 +1,4 @@
-// What the strategies with a population share: one generation is evaluated, then the next is bred.
+// Base of strategies with a population: one generation is evaluated, then the next is bred.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace ergotune::search {
 
-/// One member: its place in the continuous space of value positions, and the configuration that stands for
+/// A member of the population: a point in the continuous space of value positions, and the configuration evaluated for
 /// it.
 struct Member {
   std::vector<double> point;
@@ -21,19 +21,19 @@ class Population : public StrategyBase {
  protected:
   Population(std::string name, const StrategyContext& context);
 
-  /// Members of the next generation, from members() whose values are known.
+  /// The next generation, bred from members(), whose values are known.
   virtual std::vector<Member> breed() = 0;
-  /// What becomes of the generation once it is evaluated; by default it replaces the old one.
+  /// Selects the survivors once the offspring is evaluated; by default it replaces the old generation.
   virtual void select(std::vector<Member>& members, std::vector<Member>& offspring) { members.swap(offspring); }
 
   void advance(std::size_t wanted) final;
   const std::vector<Member>& members() const { return members_; }
-  /// A member at a real-valued point: the nearest valid configuration on the way from `from`. Its point is
-  /// kept.
+  /// A member at a real-valued point. Its configuration is the one that Moves::towards() reaches from `from`; its point
+  /// stays as given.
   Member member_at(std::vector<double> point, ConfigurationIndex from);
   Member member_of(ConfigurationIndex index);
-  /// A child of two members: uniform crossover, then mutation of single parameters (option "mutation"). One
-  /// that is known already is worth nothing: it mutates a few times more until it is new.
+  /// A child of two members: uniform crossover, then mutation of single parameters (option "mutation"). If the result
+  /// is known already, it is mutated a few more times until it is new.
   Member child_of(const Member& a, const Member& b);
   Moves& moves() { return moves_; }
   std::size_t population() const;

@@ -1,4 +1,4 @@
-// Strategies that do not look at outcomes: brute force and three kinds of sampling.
+// Strategies that do not use outcomes: brute force and three kinds of sampling.
 #include <algorithm>
 #include <numeric>
 
@@ -8,7 +8,7 @@
 namespace ergotune::search {
 namespace {
 
-/// Every configuration in order.
+/// All configurations in order.
 class BruteForce : public StrategyBase {
  public:
   explicit BruteForce(const StrategyContext& context) : StrategyBase("brute_force", context) {}
@@ -23,7 +23,7 @@ class BruteForce : public StrategyBase {
   ConfigurationIndex next_ = 0;
 };
 
-/// Uniform without replacement.
+/// Uniform random sampling without replacement.
 class RandomSampling : public StrategyBase {
  public:
   explicit RandomSampling(const StrategyContext& context) : StrategyBase("random", context) {
@@ -54,7 +54,7 @@ class RandomSampling : public StrategyBase {
   std::vector<std::uint32_t> deck_;
 };
 
-/// Space-filling designs: the first has the budget's size (or `first`), each further one doubles the total.
+/// Space-filling designs: the first has the size of the budget (or `first`), each further one doubles the total.
 class SpaceFilling : public StrategyBase {
  protected:
   using StrategyBase::StrategyBase;
@@ -62,7 +62,9 @@ class SpaceFilling : public StrategyBase {
   virtual std::vector<ConfigurationIndex> design(std::size_t count) = 0;
   void advance(std::size_t) override {
     if (total_ == 0) total_ = context().budget > 0 ? context().budget : static_cast<std::uint64_t>(integer("first"));
-    if (total_ * 2 > memory().size()) return;  // half the space: what is left comes at random
+    if (total_ * 2 > memory().size())
+      return;  // more than half of the space: the base class requests the rest in
+               // random order
     const auto points = design(total_);
     propose_all(points);
     total_ *= 2;

@@ -1,5 +1,5 @@
-// Populations that move through the space of value positions: differential evolution, particle swarm, firefly
-// and grey wolf.
+// Populations that move through the space of value positions: differential evolution, particle swarm, firefly and grey
+// wolf.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -29,7 +29,7 @@ class DifferentialEvolution : public Population {
       for (const std::size_t p : moves().free()) {
         if (p != forced && !random().chance(real("crossover"))) continue;
         point[p] += pull * (best->point[p] - parent.point[p]) + f * (a.point[p] - b.point[p]);
-        // a little dither, or members on the same grid points never leave them
+        // random offsets, without which members on common grid points would never leave them
         point[p] += 0.5 * (random().uniform() - 0.5);
       }
       trials.push_back(member_at(std::move(point), parent.index));
@@ -84,7 +84,7 @@ class ParticleSwarm : public Population {
   std::vector<std::vector<double>> velocity_;
 };
 
-/// Yang, 2009: each is drawn to every brighter one, less so over a distance.
+/// Yang, 2009: each member is attracted by all brighter ones, less over larger distances.
 class Firefly : public Population {
  public:
   explicit Firefly(const StrategyContext& c) : Population("firefly", c) {}
@@ -120,7 +120,7 @@ class Firefly : public Population {
   }
 };
 
-/// Mirjalili et al., 2014: the pack closes in on its three best.
+/// Mirjalili et al., 2014: the population moves towards its three best members.
 class GreyWolf : public Population {
  public:
   explicit GreyWolf(const StrategyContext& c) : Population("grey_wolf", c) {}

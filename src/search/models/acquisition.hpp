@@ -1,4 +1,4 @@
-// How promising a candidate is.
+// Acquisition: how promising a candidate is, and which configurations are candidates.
 #pragma once
 
 #include <vector>
@@ -10,11 +10,11 @@ namespace ergotune::search {
 /// E[max(0, gain)] for a normal gain of this mean and standard deviation (Jones, Schonlau and Welch, 1998).
 double expected_improvement(double gain, double deviation);
 
-/// Its logarithm, which still tells candidates apart where the improvement itself is too small for a number.
+/// ln of expected_improvement(), which still distinguishes candidates whose improvement underflows.
 double log_expected_improvement(double gain, double deviation);
 
-/// Gains below this many standard deviations, of which none is larger than `largest`, have no log_expected_improvement
-/// as large as `wanted`: it distinguishes most candidates without the improvement itself.
+/// A lower limit on gain / deviation: below it, and with no deviation above `largest`, log_expected_improvement() is
+/// below `wanted`. Excludes most candidates without computing their improvement.
 double least_deviations(double wanted, double largest);
 
 class Candidates {
@@ -23,9 +23,9 @@ class Candidates {
 
   /// True when every configuration is a candidate, so that drawing again brings nothing new.
   bool whole() const { return space_.size() <= limit_; }
-  /// At most about `limit` of them, known ones left out unless the whole space is a candidate: the neighbours
-  /// of the incumbents (best first) and of what else is promising, steps of several parameters from the
-  /// incumbents, their crossings, and a sample of everything.
+  /// Draws at most about `limit` candidates: neighbours of the incumbents (best first) and of `promising`, steps of
+  /// several parameters from the incumbents, crossovers of them, and a sample of the whole space. Known configurations
+  /// are left out unless the whole space is a candidate.
   std::vector<ConfigurationIndex> draw(const EvaluationCache& memory, const std::vector<ConfigurationIndex>& incumbents,
                                        const std::vector<ConfigurationIndex>& promising, Random& random,
                                        std::size_t limit) const;

@@ -72,7 +72,7 @@ class Bayesian : public StrategyBase {
   void advance(std::size_t wanted) override {
     if (!started_) {
       started_ = true;
-      if (told() <= 1 && queued() == 0) {  // the default alone is no design
+      if (told() <= 1 && queued() == 0) {  // the default configuration alone is not an initial design
         propose_all(space().low_discrepancy(std::max(initial_size(), wanted), random()));
         return;
       }
@@ -93,29 +93,31 @@ class Bayesian : public StrategyBase {
   struct Observation {
     ConfigurationIndex index = 0;
     double value = 0;
-    double believed = 0;  ///< while it is pending: the model's own mean, but no improvement; in its units
+    double believed = 0;  ///< prediction used while it is pending: the model's mean, but no improvement; in the model's
+                          ///< units
     bool pending = false;
   };
 
-  /// Size of the first design where the candidates are a sample of the space.
+  /// Size of the initial design if the candidates are a sample of the space.
   static constexpr std::size_t kInitialOfLarge = 10;
-  /// Operations that drawing and encoding a candidate takes.
+  /// Number of operations for drawing and encoding a candidate.
   static constexpr std::size_t kDrawn = 1000;
-  /// Observations times candidates that take some milliseconds a step.
+  /// Observations times candidates that take some milliseconds per step.
   static constexpr double kAffordable = 4e6;
-  /// Smallest improvement, of the logarithm, that is looked for where the candidates are a sample.
+  /// Smallest relevant improvement of the logarithm if the candidates are a sample.
   static constexpr double kWorthwhile = 0.0005;
-  /// Best candidates in which the first is looked for that is no twin of a measured one.
+  /// Number of best candidates among which the first is chosen that differs from every measured one in an active
+  /// parameter.
   static constexpr std::size_t kLooked = 300;
-  /// Outcomes that the model takes in at a step where it cannot afford all of them.
+  /// Outcomes that the model includes in a step if it cannot afford all.
   static constexpr std::size_t kTakenIn = 8;
-  /// Of the ranking: what the next candidates are drawn around, and what steps without the model take.
+  /// Length of the ranking around which candidates are drawn, and of the one that steps without the model use.
   static constexpr std::size_t kPromising = 6, kShortList = 32;
-  /// The best, kept in order.
+  /// Number of best configurations that are kept sorted.
   static constexpr std::size_t kKept = 20;
-  /// A step of so many sees the values without a ceiling. Most of a search lies in the first basin, so the ceiling soon
-  /// leaves the model a spread of a percent or two and nothing elsewhere looks worth a trial: one in three such steps
-  /// brought spaces with cliffs from 15 to 4 % above the optimum after 50 evaluations
+  /// Every kWide-th step sees the values without a ceiling. Most of a search is spent in the first basin, so that the
+  /// ceiling soon leaves the model a spread of a per cent or two, and no other region seems worth a trial. One in three
+  /// such steps improved spaces with cliffs from 15 to 4 % above the optimum after 50 evaluations
   /// (bench/search/resource_cliffs.py).
   static constexpr std::uint64_t kWide = 3;
 
@@ -138,7 +140,7 @@ class Bayesian : public StrategyBase {
     return observations_[it->second];
   }
 
-  /// One that was requested has failed: the model of the values forgets it.
+  /// Removes a requested configuration that has failed from the model of the values.
   void withdraw(std::size_t place) {
     const std::vector<Observation> later(observations_.begin() + static_cast<std::ptrdiff_t>(place) + 1,
                                          observations_.end());
@@ -237,11 +239,12 @@ class Bayesian : public StrategyBase {
     return best;
   }
 
-  /// Evaluations without improvement after which the model is no longer asked alone: later where it sees
-  /// every configuration.
+  /// Evaluations without improvement after which the model is no longer used exclusively: more if it sees all
+  /// configurations.
   std::uint64_t patience() const { return candidates_.whole() ? 60 + told() / 2 : 20 + told() / 8; }
 
-  /// The model's choice; while it stands still, in turn with the neighbours of the best and with evolution.
+  /// Proposes the model's choice; without improvement for long, alternates with neighbours of the best and with
+  /// evolution.
   bool step() {
     ++modelled_;
     if (still() >= patience() && still() % 3 == 1 && polish()) return true;
@@ -250,8 +253,8 @@ class Bayesian : public StrategyBase {
   }
   std::uint64_t still() const { return told() + outstanding() - last_improvement_; }
 
-  /// Microseconds instead of a step of the model: what that ranked next, children of the best, and now and then
-  /// anything.
+  /// A step without the model, which takes microseconds: its last ranking, children of the best, and occasionally a
+  /// random configuration.
   bool quick_step() {
     const std::uint64_t turn = quick_++;
     if (turn % 8 == 7) {
@@ -325,13 +328,13 @@ class Bayesian : public StrategyBase {
                              std::max(1e-12, static_cast<double>(deviation_[pick])));
     }
     Observation& place = place_of(pool[pick]);
-    // were what is pending believed to be better than the best, the rest of a batch would crowd around it
+    // if pending configurations were assumed to improve on the best, the rest of a batch would cluster around them
     place.believed = std::max<double>(mean_[pick], transformed(best_value()));
     return propose(pool[pick]);
   }
 
-  /// A neighbour of the best, or of the next best that has one left: whether the model errs there, and
-  /// whether a parameter that seems idle is.
+  /// Proposes a neighbour of the best, or of the next best that has a fresh one: in case the model is wrong there, or a
+  /// parameter only seems inactive.
   bool polish() {
     std::vector<ConfigurationIndex> near;
     for (const ConfigurationIndex centre : best_known(3)) {

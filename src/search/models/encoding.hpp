@@ -13,7 +13,7 @@ struct Feature {
   enum class Kind {
     ordinal,       ///< size of the value, on a log scale where the values span one
     nominal,       ///< texts: equal or not
-    divisibility,  ///< how often 2 divides it: vector widths, warps and banks care
+    divisibility,  ///< exponent of 2 in the value, which matters for vector widths, warps and banks
     product,       ///< of parameters that make up a shape (block_size_x, block_size_y): threads, tile areas
   };
   Kind kind = Kind::ordinal;

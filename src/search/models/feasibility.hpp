@@ -1,4 +1,4 @@
-// Which configurations work, as far as the outcomes tell.
+// Predicts which configurations work, from the outcomes so far.
 #pragma once
 
 #include <unordered_set>
@@ -8,15 +8,15 @@
 
 namespace ergotune::search {
 
-/// The probability that a configuration does not fail: a Gaussian process over 0 (worked) and 1 (failed), whose excess
-/// over a half counts in its standard deviations. As a factor of the expected improvement it is that of a search under
-/// constraints that are not known (Gelbart, Snoek and Adams, UAI 2014). Costs nothing while nothing has failed.
+/// The probability that a configuration does not fail, from a Gaussian process over 0 (worked) and 1 (failed): the
+/// probability that its prediction is below one half. As a factor of the expected improvement it gives a search under
+/// unknown constraints (Gelbart, Snoek and Adams, UAI 2014). Costs nothing until the first failure.
 class Feasibility {
  public:
   explicit Feasibility(const SearchSpace& space) : model_(space) {}
 
   void observe(ConfigurationIndex index, bool ok);
-  /// The candidates that probabilities are wanted for.
+  /// Sets the candidates for which probabilities are predicted.
   void set_pool(const std::vector<ConfigurationIndex>& pool);
   /// Logarithms of the probabilities, over the pool.
   void predict(std::vector<float>& log_probability);

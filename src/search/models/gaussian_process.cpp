@@ -10,9 +10,8 @@ namespace ergotune::search {
 using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXf;
 
-// A feature's distinct coordinates, and its kernel between each two of them: looked up where they are few. A table of
-// more would take more room than a cache has, and longer to make than the few hundred thousand numbers that are asked
-// for.
+// The distinct coordinates of a feature, and its kernel between each two of them in a table if they are few. A larger
+// table would exceed the cache and take longer to compute than the few hundred thousand values that are needed.
 struct Table {
   static constexpr std::size_t kTabled = 512;  // levels
   std::vector<float> levels;
@@ -66,8 +65,8 @@ struct GaussianProcess::State {
   Eigen::VectorXd values;
 
   Eigen::MatrixXd factor;  // lower Cholesky factor of K + noise, capacity grows by doubling
-  // factor^-1 K(observed, pool), so many of the pool a block: a block stays in the cache while everything is done with
-  // it. An odd number of cache lines, or its rows would contend for the same few.
+  // factor^-1 K(observed, pool) in blocks of this many candidates: a block stays in the cache during all operations on
+  // it. An odd number of cache lines, since otherwise rows would compete for the same lines.
   static constexpr Eigen::Index kColumns = 496;
   std::vector<Matrix> whitened;
   Vector explained;       // column sums of squares of `whitened`
@@ -229,7 +228,7 @@ double GaussianProcess::State::loss(const Hyperparameters& h, const std::vector<
 }
 
 namespace {
-// The likelihood of a few hundred points says enough: the best ones and an even selection of the others.
+// A few hundred points determine the likelihood well enough: the best ones and an even selection of the others.
 constexpr std::size_t kFitLimit = 160;
 }  // namespace
 

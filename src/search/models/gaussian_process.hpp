@@ -24,7 +24,7 @@ class GaussianProcess {
   GaussianProcess& operator=(GaussianProcess&&) noexcept;
   ~GaussianProcess();
 
-  /// The candidates that predictions are wanted for. Costs one pass per observation.
+  /// Sets the candidates for predictions. Costs one pass per observation.
   void set_pool(std::vector<ConfigurationIndex> pool);
   const std::vector<ConfigurationIndex>& pool() const;
 
@@ -39,17 +39,17 @@ class GaussianProcess {
   /// posterior follows with the next set_pool() or refit_pool(), one of which must come before the next
   /// observe() or predict().
   void fit(double effort = 1);
-  /// What fitting has found.
+  /// The fitted hyperparameters.
   struct Scales {
     std::vector<double> log_length;  ///< per feature
     double log_noise = 0, share_logit = 0;
   };
   Scales scales() const;
-  /// What is thought of them beforehand: their logarithms (logits) with the standard deviation `spread`. Follows with
-  /// the next set_pool() or refit_pool() where something was observed.
+  /// Sets priors for the hyperparameters: their logarithms (logits) with standard deviation `spread`. If something was
+  /// observed, they take effect with the next set_pool() or refit_pool().
   void suppose(const Scales& scales, double spread);
-  /// One more feature, a number in [0, 1] for each configuration, with the length scale it is thought to have; before
-  /// anything is observed.
+  /// Adds a feature, a number in [0, 1] for each configuration, with a prior for its length scale. Call it before the
+  /// first observe().
   void add_feature(std::function<float(ConfigurationIndex)> value, double length);
   /// Each observation foretold from all the others: the error (observed less foretold) and its standard deviation.
   struct LeftOut {
@@ -62,8 +62,8 @@ class GaussianProcess {
   double operations_of_fit() const;
   void refit_pool();
 
-  /// Mean and standard deviation of a measurement over the pool, in the units of the values: the deviation has what no
-  /// feature foretells in it (the noise), by which the next configuration may differ from its neighbours as well.
+  /// Mean and standard deviation of a measurement of each candidate in the pool, in units of the values. The deviation
+  /// includes the noise, which also covers differences between configurations that no feature explains.
   void predict(std::vector<float>& mean, std::vector<float>& deviation) const;
 
  private:

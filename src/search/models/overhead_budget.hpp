@@ -9,17 +9,17 @@
 
 namespace ergotune::search {
 
-/// Two accounts, for steps and for what is done now and then (fits). Every evaluation pays a share of its own time into
-/// each; thinking is charged by the clock where there is one, else by counted operations at a nominal speed, so that
-/// the same outcomes give the same search. While the duration of evaluations is unknown, everything is affordable.
+/// Two accounts: for steps, and for occasional work (fits). Each evaluation credits a share of its duration to each
+/// account. Computation is charged by the clock if there is one, else by counted operations at a nominal speed, so that
+/// equal outcomes give equal searches. As long as the duration of evaluations is unknown, everything is affordable.
 class OverheadBudget {
  public:
   enum class Account { steps, fits };
 
   explicit OverheadBudget(std::function<double()> clock = {}) : clock_(std::move(clock)) {}
 
-  /// An evaluation took `seconds` of the search's time (0: not known). `standing_still`: nothing better has been found
-  /// for long, so that thinking is worth less.
+  /// Credits an evaluation that took `seconds` of the search's time (0: unknown). `standing_still`: no improvement was
+  /// found for long, so that less computation is worthwhile.
   void evaluated(double seconds, bool standing_still) {
     if (!(seconds > 0)) return;
     // the last ones count: costs drift as the search moves to where kernels are fast
@@ -30,7 +30,7 @@ class OverheadBudget {
 
   bool limited() const { return evaluation_ > 0; }
   bool affordable(Account account) const { return !limited() || saved_[place(account)] >= 0; }
-  /// s of thinking that one evaluation pays for, by account; infinity while that is not known.
+  /// s of computation that one evaluation credits to each account; infinity while unknown.
   double allowance() const { return limited() ? share_ * evaluation_ : std::numeric_limits<double>::infinity(); }
   /// Counted operations that an evaluation pays for.
   double operations() const { return allowance() / kNominal; }
@@ -45,7 +45,7 @@ class OverheadBudget {
 
  private:
   static constexpr double kShare = 0.2, kShareStill = 0.08;  ///< of an evaluation's time, for each account
-  static constexpr double kCredit = 0.05;                    ///< s: a search may always begin with some thought
+  static constexpr double kCredit = 0.05;                    ///< s: initial credit of each account
   static constexpr double kKept = 10;                        ///< evaluations whose share may be saved up
   static constexpr double kNominal = 0.4e-9;                 ///< s for a multiplication and addition in float
 

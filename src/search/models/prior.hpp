@@ -1,4 +1,4 @@
-// Recorded results of elsewhere as a prior of a search.
+// Converts recorded results to a prior for a search.
 #pragma once
 
 #include <functional>
@@ -9,13 +9,13 @@
 
 namespace ergotune {
 
-/// Works out what a recording does not hold, as metrics.
+/// Computes metrics that a recording lacks.
 using Completion = std::function<void(Measurement&, const Configuration&)>;
 
-/// What a recording says of a space's configurations, judged by `objective`. Parameters meet by name and values by
-/// value; one that the recording lacks takes its default there, one that only the recording has is passed over (of
-/// several rows for one configuration the best counts), and rows that are not in the space are left out. No outcome is
-/// ok where the recording lacks what the objective is about.
+/// The outcomes of a space's configurations in a recording, judged by `objective`. Parameters are matched by name,
+/// values by equality. A parameter that the recording lacks has its default there; parameters that only the recording
+/// has are ignored, and of several rows for one configuration the best counts. Rows outside the space are left out. If
+/// the recording lacks what the objective needs, no outcome is ok.
 PriorResults prior_results(const Recording& recording, const SearchSpace& space, Objective objective,
                            const Completion& complete = {});
 

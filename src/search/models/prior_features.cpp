@@ -10,8 +10,8 @@ namespace ergotune::search {
 namespace {
 
 constexpr std::size_t kFewest = 3;       ///< results that tell anything
-constexpr std::size_t kLearnFrom = 200;  ///< results that its model is made of
-constexpr std::size_t kJudged = 30;      ///< results that can be asked whether they foretell each other
+constexpr std::size_t kLearnFrom = 200;  ///< results to which its model is fitted
+constexpr std::size_t kJudged = 30;      ///< results needed to test whether they predict each other
 constexpr double kForetold = 0.1;        ///< share of the variance below which they do not
 constexpr double kSpread = 0.8;          ///< of the logarithm of a scale, from one search to another
 constexpr double kLength = 1;            ///< of the features, which reach from 0 to 1
@@ -19,8 +19,8 @@ constexpr double kFailed = 0.3;          ///< how far past the median a failure 
 
 using Known = std::vector<std::pair<double, ConfigurationIndex>>;
 
-/// Logarithms, ascending, everything above the median alike and failures beyond that; empty where they tell nothing
-/// apart.
+/// Logarithms, ascending; all values above the median are equal, and failures are beyond it. Empty if the values do not
+/// differ.
 Known values_of(const PriorResults& prior, std::uint64_t size) {
   Known known;
   std::vector<double> ok;

@@ -1,4 +1,4 @@
-// What earlier searches say of a configuration, as something that a model can learn from.
+// Features for a model from the results of earlier searches.
 #pragma once
 
 #include <deque>
@@ -10,19 +10,19 @@
 
 namespace ergotune::search {
 
-/// Each earlier search (another device, problem size, driver or source) becomes a feature of the configurations: how
-/// far in front it saw them, on a logarithmic scale of ranks. What that means here the model learns as of any other
-/// feature, so a search that says nothing of this one is soon passed over, and one whose order is another still helps
-/// where the two go together in any way. Its results also say beforehand how far each parameter's effect reaches. One
-/// whose results do not even foretell each other is left out.
+/// Each earlier search (on another device, with another problem size, driver or source) becomes a feature of the
+/// configurations: their rank in that search, on a logarithmic scale. The model learns the feature's influence like
+/// that of any other: an unrelated search is soon ignored, and any relation between the two searches helps, not only an
+/// equal order. Its results also give priors for the length scale of each parameter. A search whose results do not
+/// predict each other is left out.
 class PriorFeatures {
  public:
   PriorFeatures(const SearchSpace& space, const std::vector<PriorResults>& priors);
   bool empty() const { return sources_.empty(); }
-  /// Gives a model that has observed nothing yet the features, and what the earlier results say of its scales. It asks
-  /// this object as long as it lives.
+  /// Adds the features to a model without observations, with priors for its scales. The model uses this object during
+  /// its lifetime.
   void teach(GaussianProcess& model) const;
-  /// Works out the features of these where an earlier search did not try them.
+  /// Computes the features of configurations that an earlier search did not evaluate.
   void expect(const std::vector<ConfigurationIndex>& places);
 
  private:

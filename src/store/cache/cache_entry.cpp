@@ -16,19 +16,19 @@ namespace {
 
 using simdjson::ondemand::json_type;
 
-// Older caches mark failures with a time of 1e20 (ms) instead of a word.
+// Older caches mark failures by a time of 1e20 (ms) instead of a text.
 constexpr double kFailureMark = 1e19;
 
-/// What a key of an entry means.
+/// The meaning of a key in an entry.
 struct Role {
   enum class Kind { ignore, parameter, cost, quantity } kind = Kind::ignore;
   std::size_t parameter = 0;
   double RowCosts::*cost = nullptr;
-  std::size_t column = 0;       ///< of a single value
-  std::size_t list_column = 0;  ///< of a list of readings: "times" belongs to "time"
+  std::size_t column = 0;       ///< for a single value
+  std::size_t list_column = 0;  ///< for a list of readings: "times" belongs to "time"
   double scale = 1, list_scale = 1;
   bool is_time = false;
-  bool known = false;  ///< columns are made when a number turns up, so that words make none
+  bool known = false;  ///< columns are created when a number is found; texts create none
 };
 
 struct KeyRole {
@@ -53,7 +53,7 @@ struct CacheEntryParser::State {
   RecordingBuilder rows;
   std::vector<ValueIndex> indices;
   std::vector<std::vector<Value>> extra;
-  std::vector<KeyRole> roles;  // in the order keys were met: entries repeat it
+  std::vector<KeyRole> roles;  // in the order in which keys were found: all entries repeat it
   std::vector<std::uint32_t> positions;
   std::size_t positions_set = 0;
   RowCosts costs;
@@ -61,7 +61,7 @@ struct CacheEntryParser::State {
   bool has_time = false;
   double time = 0;
   simdjson::ondemand::parser parser;
-  std::string copy;  // for text without room to look ahead, or with tokens that JSON lacks
+  std::string copy;  // for text with too few readable bytes after it, or with tokens that JSON lacks
 
   Role role_of(const std::string& key) const {
     Role role;
@@ -130,7 +130,7 @@ struct CacheEntryParser::State {
     RunningStatistics statistics;
     double sum = 0;
     for (auto item : value.get_array()) {
-      if (item.type() != json_type::number) return;  // pairs of time and power, and the like
+      if (item.type() != json_type::number) return;  // for example pairs of time and power
       const double x = double(item.get_double()) * role.list_scale;
       statistics.add(x);
       sum += x;
@@ -178,7 +178,7 @@ struct CacheEntryParser::State {
     }
   }
 
-  /// Throws simdjson_error for what is not a whole JSON object.
+  /// Throws simdjson_error if the text is not a complete JSON object.
   void read(const char* text, std::size_t size, std::size_t readable) {
     positions_set = 0;
     costs = {};
@@ -206,8 +206,8 @@ struct CacheEntryParser::State {
     }
     const char* behind = nullptr;
     if (document.current_location().get(behind) == simdjson::SUCCESS)
-      throw simdjson::simdjson_error(simdjson::TAPE_ERROR);  // not the whole of the text: more entries on its line
-    if (costs.run == 0 && has_time) costs.run = time;        // without single times, one run is known to have happened
+      throw simdjson::simdjson_error(simdjson::TAPE_ERROR);  // incomplete: more entries follow on its line
+    if (costs.run == 0 && has_time) costs.run = time;        // without single times, at least one run took place
     if (positions_set != positions.size()) throw simdjson::simdjson_error(simdjson::NO_SUCH_FIELD);
   }
 };
@@ -217,7 +217,7 @@ CacheEntryParser::~CacheEntryParser() = default;
 
 namespace {
 
-/// Python writes NaN and Infinity, which JSON lacks, for values it could not compute.
+/// Replaces NaN and Infinity, which Python writes although JSON lacks them. Returns whether there were any.
 bool replace_python_tokens(std::string& text) {
   bool any = false;
   bool quoted = false;
@@ -273,7 +273,7 @@ bool CacheEntryParser::parse(const char* text, std::size_t size, std::size_t rea
 RecordingBuilder CacheEntryParser::take_rows() {
   RecordingBuilder rows = std::move(state_->rows);
   state_->rows = RecordingBuilder(state_->positions.size());
-  // the columns went with the rows
+  // the columns were moved with the rows
   for (KeyRole& entry : state_->roles) entry.role.known = false;
   return rows;
 }

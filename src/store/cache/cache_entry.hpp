@@ -10,12 +10,12 @@
 
 namespace ergotune {
 
-/// What every thread of a reader needs to know of the cache's head.
+/// The parts of the cache's head that every parsing thread needs.
 struct CacheHead {
   std::vector<Parameter> parameters;
 };
 
-/// Parses entries into a builder of its own. Not for sharing between threads.
+/// Parses entries into its own builder. Not thread-safe.
 class CacheEntryParser {
  public:
   explicit CacheEntryParser(const CacheHead& head);
@@ -23,11 +23,12 @@ class CacheEntryParser {
   CacheEntryParser(const CacheEntryParser&) = delete;
   CacheEntryParser& operator=(const CacheEntryParser&) = delete;
 
-  /// The object at [text, text + size). `readable` bytes from text on may be read (simdjson looks ahead);
-  /// what is too short is copied. False when it is not a whole entry; then nothing is added.
+  /// Parses the object at [text, text + size). `readable`: bytes readable from `text` on (simdjson reads ahead); with
+  /// too few of them the text is copied. Returns false if the text is not a complete entry; then nothing is added.
   bool parse(const char* text, std::size_t size, std::size_t readable);
   RecordingBuilder take_rows();
-  /// Values met that the head does not list, by parameter; their positions count on from the head's.
+  /// Values that the head does not list, by parameter, in the order found; their positions follow those of the head's
+  /// values.
   std::vector<std::vector<Value>> extra_values() const;
 
  private:

@@ -26,8 +26,8 @@ constexpr std::array<std::pair<std::string_view, double>, 11> kScales{{{"time", 
                                                                        {"pwr_mem_freq", kMegahertz},
                                                                        {"gr_voltage", kMillivolt}}};
 
-// Our names, and the recorded ones that may stand for them, the best first. A bare name stands last: in a
-// cache it is a metric that the user computed.
+// Our names and the recorded names that correspond to them, the preferred first. The bare name is last: in a cache it
+// is a metric that the user computed.
 struct Meaning {
   std::string_view ours;
   std::array<std::string_view, 6> recorded;

@@ -25,18 +25,18 @@ namespace ergotune {
 namespace {
 
 constexpr std::size_t kBlockSize = 256 * 1024;
-// simdjson looks this far ahead of what it reads.
+// simdjson reads up to this many bytes beyond its input.
 constexpr std::size_t kPadding = 64;
-// The head holds names and values; one larger than this is no cache's.
+// The head holds names and values; a larger one does not belong to a cache.
 constexpr std::size_t kLargestHead = 16u << 20;
 constexpr int kMostThreads = 4;
 
-/// What stands before the entries, and the text read so far.
+/// The head of a cache, and the text read so far.
 struct Opened {
   CacheHead head;
   Recording recording;
   std::string text;         // from the file's beginning
-  std::size_t entries = 0;  // where in it the first entry is to be expected
+  std::size_t entries = 0;  // position in it of the first entry
 };
 
 Value plain_value(const Json& json) {
@@ -65,7 +65,7 @@ void read_head(const std::string& text, std::size_t cache_at, const std::filesys
   }
 }
 
-/// Reads up to the beginning of the entries.
+/// Reads the file up to the first entry.
 Opened open_cache(TextSource& source, const std::filesystem::path& file) {
   Opened opened;
   std::string& text = opened.text;
@@ -90,15 +90,15 @@ Opened open_cache(TextSource& source, const std::filesystem::path& file) {
   }
 }
 
-/// What a thread made of one block of lines.
+/// The result of one thread for one block of lines.
 struct BlockResult {
   RecordingBuilder rows{0};
   std::size_t damaged = 0;
-  bool last_line_lost = false;  ///< the block's last line has no end and is no entry
-  bool closed = false;          ///< the end of the entries stands in it
+  bool last_line_lost = false;  ///< the block's last line has no end and is not an entry
+  bool closed = false;          ///< the block contains the end of the entries
 };
 
-/// Gives out the file in blocks that end where a line does.
+/// Hands out the file in blocks that end at line ends.
 class LineBlocks {
  public:
   LineBlocks(TextSource& source, std::string first) : source_(source), rest_(std::move(first)) {}
@@ -117,7 +117,7 @@ class LineBlocks {
       if (got < kBlockSize) done_ = true;
       if (done_) break;
       const auto newline = std::string_view(block).substr(before).rfind('\n');
-      if (newline == std::string_view::npos) continue;  // a line longer than a block
+      if (newline == std::string_view::npos) continue;  // the line is longer than a block
       rest_.assign(block, before + newline + 1);
       block.resize(before + newline + 1);
       break;
@@ -137,8 +137,8 @@ class LineBlocks {
   std::mutex mutex_;
 };
 
-/// One line: `"16,1": {...},`. The last one may carry the closing brackets of everything around it. Returns
-/// false for a line that is no entry.
+/// Reads one line: `"16,1": {...},`. The last line may also contain the closing brackets of the enclosing objects.
+/// Returns false if the line is not an entry.
 bool read_line(std::string_view line, const char* block_end, CacheEntryParser& parser, bool& closed) {
   std::size_t at = skip_space(line, after_string(line, 0));
   if (at >= line.size() || line[at] != ':') return false;
@@ -148,7 +148,7 @@ bool read_line(std::string_view line, const char* block_end, CacheEntryParser& p
   if (object.back() == ',') object = trimmed(object.substr(0, object.size() - 1));
   if (object.back() != '}') return false;
   if (object[object.find_last_not_of(" \t", object.size() - 2)] == '}') {
-    // "}}": the entry's own end and that of what is around it, or of an object inside
+    // "}}": the end of the entry and of the enclosing object, or of an object inside
     const std::size_t end = after_nested(object, 0);
     if (end == kNotFound) return false;
     if (object.find_first_not_of("} \t", end) != std::string_view::npos) return false;  // more entries on this line
@@ -189,12 +189,11 @@ struct Outcome {
   bool cut = false, closed = false;
 };
 
-/// Positions beyond a head's values belong to what single parsers met; they become positions of one common
-/// list.
+/// Maps the values that single parsers found beyond the head's to positions in one common list.
 class ExtraValues {
  public:
   explicit ExtraValues(const CacheHead& head) : head_(head), lists_(head.parameters.size()) {}
-  /// Where a parser's own extra values stand in the common list.
+  /// The positions of a parser's extra values in the common list.
   std::vector<std::vector<std::uint32_t>> join(const std::vector<std::vector<Value>>& extra) {
     std::vector<std::vector<std::uint32_t>> map(extra.size());
     for (std::size_t p = 0; p < extra.size(); ++p) {
@@ -254,7 +253,7 @@ Outcome read_lines(const Opened& opened, TextSource& source, int threads) {
   try {
     for (int i = 1; i < threads; ++i) others.emplace_back(guarded);
   } catch (const std::system_error&) {
-    // fewer do it as well
+    // continue with fewer threads
   }
   guarded();
   for (std::thread& thread : others) thread.join();
@@ -275,7 +274,7 @@ Outcome read_lines(const Opened& opened, TextSource& source, int threads) {
   return outcome;
 }
 
-/// Entries wherever they stand: the whole text is searched for matching brackets.
+/// Reads entries that are not one per line: searches the whole text for matching brackets.
 Outcome read_anywhere(const Opened& opened, TextSource& source) {
   std::string text = opened.text.substr(opened.entries);
   while (true) {
@@ -346,7 +345,7 @@ Recording read_cache(const std::filesystem::path& file) {
   Opened opened = open_cache(source, file);
   Outcome outcome = read_lines(opened, source, thread_count(file));
   outcome.cut = outcome.cut || source.cut();
-  // A few damaged lines are damage; many mean that entries do not stand one per line.
+  // A few damaged lines are damage; many mean that entries are not one per line.
   const std::size_t rows = outcome.rows.rows();
   if ((outcome.damaged > 0 && outcome.damaged * 4 >= rows) || (outcome.cut && rows == 0)) {
     TextSource again(file);

@@ -15,14 +15,14 @@ namespace {
 
 constexpr double kSecondsToMilliseconds = 1e3;
 
-/// The key of a configuration: its values as Python prints them.
+/// The key of a configuration: its values in Python's notation.
 std::string key_of(const Configuration& configuration) {
   std::string key;
   for (const Value& value : configuration) key.append(key.empty() ? "" : ",").append(value.to_string());
   return key;
 }
 
-/// One row per configuration, as a cache holds one entry: the first usable one.
+/// One row per configuration, as in a cache: the first usable one.
 std::vector<const StoredRow*> one_per_configuration(const std::vector<StoredRow>& rows) {
   std::map<Configuration, std::size_t> seen;
   std::vector<const StoredRow*> result;
@@ -37,8 +37,7 @@ std::vector<const StoredRow*> one_per_configuration(const std::vector<StoredRow>
   return result;
 }
 
-/// The objective under Kernel Tuner's name, where it is a single recorded value; its dashboard looks for it
-/// in every entry.
+/// The objective under Kernel Tuner's name, if it is a single recorded value; the dashboard expects it in every entry.
 std::string cache_objective(const ResultSet& results) {
   const auto has = [&](const StoredRow& row) {
     return !usable(row.measurement.status) || row.measurement.value(results.objective).has_value();
@@ -58,7 +57,7 @@ Json entry_json(const ResultSet& results, const StoredRow& row, const std::strin
     entry[results.parameters[p].name] = value_json(row.configuration[p]);
   }
   if (!usable(m.status)) {
-    // Older readers look for the word under the objective, newer ones under __error__.
+    // Older readers expect the status under the objective, newer ones under __error__.
     entry[objective] = entry["time"] = entry["__error__"] = status_for_cache(m.status);
     if (!m.message.empty()) entry["error_message"] = m.message;
   }
@@ -91,8 +90,7 @@ Json head_json(const ResultSet& results, const std::string& objective) {
     for (const Value& value : parameter.values) list.push_back(value_json(value));
   }
   Json head{{"device_name", results.device}, {"kernel_name", results.kernel}};
-  // Kernel Tuner compares the problem size where there is one; the problem knows it only when it came from
-  // T1.
+  // Kernel Tuner compares the problem size if there is one; only problems imported from T1 define it.
   Json sizes = Json::array();
   for (const char* axis : {"problem_size_x", "problem_size_y", "problem_size_z"}) {
     const auto found = results.constants.find(axis);
@@ -120,7 +118,7 @@ std::string to_kernel_tuner_cache(const ResultSet& results) {
                         dump(entry_json(results, *row, objective)));
     first = false;
   }
-  // Kernel Tuner's own closing, by which it and its dashboard tell a closed file.
+  // The closing that Kernel Tuner writes, by which it and its dashboard recognise a closed file.
   text += first ? "\n}\n}" : "}\n}";
   return text;
 }

@@ -37,7 +37,7 @@ Json measurements_json(const ResultSet& results, const Measurement& m) {
   Json list = Json::array();
   for (const auto& [name, quantity] : m.quantities) {
     if (!std::isfinite(quantity.value)) continue;
-    // The field's readers take a bare time to be in the file's unit.
+    // Readers of T4 expect "time" in the unit that the file names.
     const bool time = name == "time";
     list.push_back({{"name", name},
                     {"value", time ? quantity.value * kSecondsToMilliseconds : quantity.value},

@@ -22,7 +22,7 @@ double time_unit(const Json& json) {
   if (word.starts_with("nano")) return 1e-9;
   if (word.starts_with("micro")) return 1e-6;
   if (word.starts_with("sec") || word == "s") return 1;
-  return 1e-3;  // "milliseconds", and "miliseconds" as published files have it
+  return 1e-3;  // "milliseconds", also spelt "miliseconds" in published files
 }
 
 double unit_scale(const std::string& unit, const std::string& name, double times) {

@@ -9,11 +9,11 @@ namespace {
 
 int standing(Status status) { return status == Status::ok ? 2 : usable(status) ? 1 : 0; }
 
-/// What is known of one configuration while its rows go by.
+/// The rows of one configuration found so far.
 struct Found {
   StoredRow* search = nullptr;     ///< the best of its search rows
-  StoredRow* confirmed = nullptr;  ///< the last, if nothing was searched since
-  std::int64_t run = 0;            ///< that measured the last repeats of a confirmation, on this device
+  StoredRow* confirmed = nullptr;  ///< the last one, unless a search row followed
+  std::int64_t run = 0;            ///< the run that measured the latest confirmation repeats, on `gpu`
   std::string_view gpu;
   int rounds = 0;
 };
@@ -54,7 +54,7 @@ std::vector<StoredRow> counting_rows(std::vector<StoredRow> rows, const std::vec
       continue;
     }
     if (row.kind == RowKind::confirmed) {
-      // A confirmation that could not be made takes nothing from what the search measured; a wrong result does.
+      // A failed confirmation does not replace the search's result, unless the output was wrong.
       if (of.search && !usable(row.measurement.status) && row.measurement.status != Status::wrong_result) continue;
       if (const auto run = run_of.find(row.run); run != run_of.end()) {
         row.confirmed_for = run->second->objective;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kErrorEnding = "_standard_error", kCountEnding = "_n", kDegreesEnding = "_degrees";
 
-/// The cells of one record from `at` on, which is moved behind it. Quotes may hold commas and line ends.
+/// Returns the cells of the record at `at` and moves `at` behind it. Quoted cells may contain commas and line ends.
 std::vector<std::string> next_record(const std::string& text, std::size_t& at, int& line) {
   std::vector<std::string> cells(1);
   bool quoted = false;
@@ -26,7 +26,7 @@ std::vector<std::string> next_record(const std::string& text, std::size_t& at, i
     const char c = text[at];
     if (c == '\n') ++line;
     if (quoted) {
-      if (c == '"' && text[at + 1] == '"') {  // behind its end a text has a zero
+      if (c == '"' && text[at + 1] == '"') {  // a string is terminated by a zero, so that at + 1 is readable
         cells.back() += '"';
         ++at;
       } else if (c == '"') {
@@ -65,7 +65,7 @@ Value parameter_value(const std::string& cell) {
   return cell;
 }
 
-/// What a column after the parameters holds.
+/// The content of a column after the parameters.
 struct CsvColumn {
   enum class Kind { status, value, standard_error, count, degrees, cost, message, ignore } kind = Kind::ignore;
   std::string name;
@@ -104,7 +104,7 @@ std::size_t parameter_columns(const std::vector<std::string>& header) {
   if (status != header.end()) return static_cast<std::size_t>(status - header.begin());
   const auto quantity = std::find_if(header.begin(), header.end(), [](const std::string& name) {
     const QuantityInfo* ours = quantity_info(name);
-    return (ours && ours->needs_sensor()) || is_observed(name);  // "registers" may well be a parameter
+    return (ours && ours->needs_sensor()) || is_observed(name);  // "registers" may be a parameter
   });
   return static_cast<std::size_t>(quantity - header.begin());
 }
@@ -140,7 +140,7 @@ class CsvReader {
       const std::vector<std::string> cells = next_record(text_, at_, line_);
       if (cells.size() == 1 && cells[0].empty()) continue;
       const bool ends = text_[at_ - 1] == '\n';
-      if (cut_ && !ends) break;  // a number may be cut in the middle
+      if (cut_ && !ends) break;  // the last number may be cut off
       if (cells.size() != header_.size()) {
         if (ends) fail(fmt::format("this row has {} cells, and the header {}", cells.size(), header_.size()), begins);
         cut_ = true;
@@ -177,7 +177,7 @@ class CsvReader {
         status = *known;
       } else if (columns_[i].kind == CsvColumn::Kind::message) {
         if (!cell.empty()) recording_.messages[rows_.rows()] = cell;
-      } else if (const auto x = number(cell)) {  // an empty cell: nothing was measured
+      } else if (const auto x = number(cell)) {  // an empty cell means not measured
         take(columns_[i], *x, found, costs);
       }
     }
@@ -215,7 +215,7 @@ class CsvReader {
     }
   }
 
-  /// What was read several times was measured; of the rest only names tell.
+  /// Whether a column is a metric: columns with a count were measured; others are recognised by name.
   bool is_metric(const std::string& name) const {
     const bool counted = std::find(header_.begin(), header_.end(), name + std::string(kCountEnding)) != header_.end();
     return !counted && !is_observed(name) && quantity_info(name) == nullptr;

@@ -1,4 +1,4 @@
-// Results in the formats of others: Kernel Tuner caches, T4, CSV, C headers.
+// Exports results to formats of other tools: Kernel Tuner caches, T4, CSV, C headers.
 #pragma once
 
 #include <cstdint>
@@ -11,44 +11,44 @@
 
 namespace ergotune {
 
-/// The results of one session, whatever they came from.
+/// The results of one session, from any source.
 struct ResultSet {
   std::string problem;  ///< name of the problem
-  std::string kernel;   ///< name of the kernel function; the problem's where it is not known
+  std::string kernel;   ///< name of the kernel function; the problem's name if it is unknown
   std::string device;
-  std::string device_name, device_id;  ///< the parts of `device`; the id is the name where only that is known
-  std::filesystem::path store;         ///< empty: it comes from no store
-  std::int64_t session = 0;            ///< of the store
-  std::optional<std::uint64_t> space;  ///< configurations of the search space; nullopt where not recorded
+  std::string device_name, device_id;  ///< the parts of `device`; the id equals the name if only that is known
+  std::filesystem::path store;         ///< empty: not from a store
+  std::int64_t session = 0;            ///< id in the store
+  std::optional<std::uint64_t> space;  ///< number of configurations in the search space; nullopt: not recorded
   std::string objective = "time";      ///< what was optimised, by name
   ObjectiveSpec goal;                  ///< the same as the user wrote it
-  std::string environment;             ///< JSON; empty when not known
+  std::string environment;             ///< JSON; empty: unknown
   Provenance provenance = Provenance::measured;
-  Constants constants;  ///< the problem's, which say what size was tuned
-  /// With every value that occurs.
+  Constants constants;  ///< of the problem; they include the tuned size
+  /// With all values that occur.
   std::vector<Parameter> parameters;
   std::vector<Metric> metrics;
   std::vector<StoredRow> rows;
-  std::vector<std::string> warnings;  ///< what was damaged and left out
+  std::vector<std::string> warnings;  ///< notes on damaged rows that were left out
 };
 
-/// A session of a store, one row per configuration; `session` 0 means the latest. Throws UserError when there
-/// is none.
+/// The results of a session of a store, one row per configuration; `session` 0: the latest. Throws UserError if there
+/// is no such session.
 ResultSet result_set(const Store& store, std::int64_t session = 0);
-/// A recording; single times are not in it, only their mean and standard error.
+/// The results of a recording, which contains means and standard errors but no single times.
 ResultSet result_set(const Recording& recording);
 
-/// A Kernel Tuner cache (times in ms, clocks in MHz), as its 1.4 writes them: closed, one entry per line,
-/// read by its simulation mode and by its dashboard. Failures carry Kernel Tuner's words. Of a configuration
-/// measured several times the first usable row is written.
+/// A Kernel Tuner cache (times in ms, clocks in MHz) as version 1.4 writes it: closed, one entry per line, readable by
+/// its simulation mode and its dashboard. Failures are recorded as Kernel Tuner's error names. For a configuration that
+/// was measured several times, the first usable row is written.
 std::string to_kernel_tuner_cache(const ResultSet& results);
 /// T4 results, version 1.0.0 of the schema.
 std::string to_t4_results(const ResultSet& results);
-/// One line per row: parameters, status, every quantity with its standard error and count, metrics, costs. SI
+/// CSV with one line per row: parameters, status, all quantities with standard errors and counts, metrics, costs. SI
 /// units.
 std::string to_csv(const ResultSet& results);
 
-/// The configuration to use on a device, for a problem (its constants are its size) and an objective.
+/// The configuration to use for a device, a problem (with its constants, which give its size) and an objective.
 struct BestResult {
   std::string problem, device, objective;
   Constants constants;
@@ -57,8 +57,8 @@ struct BestResult {
   Measurement measurement;
 };
 
-/// A C header with one block of #defines per device, chosen by -DTARGET_<DEVICE>; the first entry is the
-/// default. Execution parameters are no macros: they stand in a comment.
+/// A C header with one block of #defines per device, selected by -DTARGET_<DEVICE>; the first entry is the default.
+/// Execution parameters are given in a comment, not as macros.
 std::string to_c_header(const std::vector<BestResult>& best);
 
 }  // namespace ergotune

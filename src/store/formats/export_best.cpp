@@ -1,4 +1,4 @@
-// What applications use: C headers.
+// Exports for applications: C headers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,20 +23,20 @@ std::string macro_name(const std::string& text) {
   return result.empty() ? "UNKNOWN" : result;
 }
 
-/// A name or value of a file from elsewhere ends no line of the header, behind which it would be compiled.
+/// Removes control characters: a line end in a name or value would make the rest of it code of the header.
 std::string in_one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < 0x20; }, ' ');
   return text;
 }
 
-/// C has no True: a macro's value must mean something to its preprocessor.
+/// C has no True: booleans become 1 and 0 for the preprocessor.
 std::string macro_value(const Value& value) {
   if (value.is_bool()) return value.truthy() ? "1" : "0";
   return in_one_line(value.to_string());
 }
 
-/// Text that cannot end a comment early.
+/// Makes text safe for a comment.
 std::string in_comment(std::string text) {
   for (auto at = text.find("*/"); at != std::string::npos; at = text.find("*/")) text.replace(at, 2, "* /");
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -76,8 +76,8 @@ std::string to_c_header(const std::vector<BestResult>& best) {
   std::string blocks;
   for (const BestResult& entry : best) {
     const std::string target = macro_name(entry.device);
-    if (entry.problem != problem) continue;        // its macros may have the same names
-    if (!devices.insert(target).second) continue;  // the first entry of a device holds
+    if (entry.problem != problem) continue;        // macros of different problems may have the same names
+    if (!devices.insert(target).second) continue;  // only the first entry of a device counts
     blocks += fmt::format("#{} defined(TARGET_{})\n{}", devices.size() == 1 ? "if" : "elif", target, block(entry));
   }
   const bool several = devices.size() > 1;

@@ -17,10 +17,10 @@ std::string cell(const std::string& text) {
   return quoted + '"';
 }
 
-/// The shortest text that reads back as the same number; nothing for what is not one.
+/// The shortest text that is read back as the same number; empty for NaN and infinity.
 std::string cell(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
 
-/// Whether an interval hangs on more than the number of samples: readers take n - 1 degrees of freedom.
+/// Whether the degrees of freedom differ from n - 1, which readers assume.
 bool has_other_degrees(const Quantity& quantity) {
   return quantity.standard_error > 0 && quantity.degrees != static_cast<double>(quantity.n) - 1;
 }

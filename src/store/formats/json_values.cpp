@@ -59,8 +59,8 @@ std::string configuration_text(const Configuration& configuration) {
 
 namespace {
 
-/// Gives `read` what a store's text says. Throws Error for a text that ergotune did not write like that: its row is
-/// damaged.
+/// Parses a text from the store and passes it to `read`. Throws Error if the text is not as ergotune writes it, since
+/// its row is damaged.
 template <class Read>
 void undamaged(const std::string& text, Read&& read) {
   try {

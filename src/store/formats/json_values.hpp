@@ -1,4 +1,4 @@
-// Values and measurements as JSON: the columns of the store, and parts of the exports.
+// Values and measurements as JSON, for columns of the store and parts of exports.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,18 +11,18 @@ namespace ergotune {
 
 using Json = nlohmann::ordered_json;
 
-/// Numbers that JSON lacks travel as "nan", "inf", "-inf".
+/// NaN and infinities, which JSON lacks, are written as "nan", "inf", "-inf".
 Json number_json(double x);
 double number_from(const Json& json);
 
 Json value_json(const Value& value);
 Value value_from(const Json& json);
 
-/// One line, whatever bytes the strings hold.
+/// One line of JSON. Invalid UTF-8 in strings is replaced.
 std::string dump(const Json& json);
 
 std::string configuration_text(const Configuration& configuration);
-/// Those that read a column of the store throw Error where it is damaged.
+/// The functions that read a column of the store throw Error if it is damaged.
 Configuration configuration_from(const std::string& text);
 std::vector<std::string> strings_from(const std::string& text);
 std::vector<double> times_from(const std::string& text);

@@ -32,8 +32,8 @@ bool same_parameters(const Problem& problem, const Recording& recording) {
   });
 }
 
-/// Restrictions and defaults from the T1 file that belongs to a recording: "convolution.T1.json" beside
-/// "convolution_A100.json.gz". The longest name that fits wins.
+/// Adds restrictions and defaults from the T1 file of a recording: "convolution.T1.json" beside
+/// "convolution_A100.json.gz". The longest matching name is used.
 void read_t1_beside(Recording& recording) {
   const std::string name = recording.file.filename().string();
   constexpr std::string_view kEnding = ".T1.json";

@@ -1,6 +1,6 @@
-// Recorded results free of their source: a stored session, a Kernel Tuner cache, a T4 file or CSV, all in SI units.
-// What replay, scoring, analysis and the model read. Columns, not rows: a recording of 10^5 configurations stays
-// within some tens of MB.
+// Recorded results in one form, independent of their source: a stored session, a Kernel Tuner cache, a T4 file or CSV;
+// all in SI units. Input of replay, scoring, analysis and the model. Stored by column: a recording of 10^5
+// configurations needs some tens of MB.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ namespace ergotune {
 struct RecordedColumn {
   std::string name;
   std::vector<double> value;
-  std::vector<float> standard_error;  ///< empty when none has one
-  std::vector<std::uint32_t> n;       ///< empty when all are 1
+  std::vector<float> standard_error;  ///< empty: none
+  std::vector<std::uint32_t> n;       ///< empty: all are 1
   bool is_metric = false;
-  /// Of freedom of the standard errors (Quantity::degrees); empty where the source tells n alone: n - 1.
+  /// Degrees of freedom of the standard errors (Quantity::degrees). Empty: n - 1, as the source gives n only.
   std::vector<float> degrees;
-  /// Of the 95 % interval of a row's value; 0 where it has no standard error.
+  /// Half-width of the 95 % interval of a row's value; 0 if it has no standard error.
   double half_width(std::size_t row) const;
 };
 
@@ -34,25 +34,25 @@ struct Recording {
   std::string device;
   std::filesystem::path file;
   std::vector<Parameter> parameters;
-  std::vector<Restriction> restrictions;  ///< from a T1 file beside it or the stored problem
+  std::vector<Restriction> restrictions;  ///< from a T1 file beside it, or from the stored problem
   bool restrictions_known = false;
-  /// What it was tuned for, expression and direction together.
+  /// The expression and direction that it was tuned for.
   ObjectiveSpec objective;
-  /// Rows whose values are means of a confirmation's rounds, with what they were confirmed for.
+  /// Rows whose values are means of confirmation repeats, with the objective that they were confirmed for.
   std::map<std::size_t, ObjectiveSpec> confirmed;
-  /// Of these rows: what the confirmation says of its winner, and what the search had measured.
+  /// For these rows: the certainty of the winner, and the measurement of the search.
   std::map<std::size_t, Certainty> certainty;
   std::map<std::size_t, Measurement> searched;
-  std::vector<Metric> metrics;        ///< where the stored problem has them
-  std::vector<std::string> warnings;  ///< "cut off after 898 entries; the cut line is lost"
+  std::vector<Metric> metrics;        ///< if the stored problem defines any
+  std::vector<std::string> warnings;  ///< for example "cut off after 898 entries; the cut line is lost"
 
   /// Value positions, size() * parameters.size(), row by row.
   std::vector<std::uint32_t> positions;
   std::vector<Status> statuses;
-  /// What compiler, driver or verification said, by row; only where the source has words.
+  /// Messages of compiler, driver or verification, by row, if the source contains them.
   std::map<std::size_t, std::string> messages;
   std::vector<RecordedColumn> columns;
-  /// Costs in s; empty when not recorded. run_seconds: sum of the recorded kernel times of a configuration.
+  /// Costs in s; empty: not recorded. run_seconds: sum of the recorded kernel times of a configuration.
   std::vector<float> compile_seconds, verify_seconds, run_seconds, framework_seconds;
 
   std::size_t size() const { return statuses.size(); }
@@ -65,10 +65,11 @@ struct Recording {
   Measurement measurement(std::size_t row) const;
 };
 
-/// Reads any of them, told apart by content (gzip or not); a T1 file "<kernel>.T1.json" beside it gives restrictions.
-/// Kernel Tuner caches: times in ms become s, lists of readings become values with standard errors (nvml_energys,
-/// ps_energy -> energy), clocks in MHz become core_clock in Hz, error strings become statuses, a file cut anywhere
-/// loses only the cut line. `session` picks one of a store (0: the latest). Throws UserError.
+/// Reads a file in any of these formats, recognised by its content, with or without gzip. A T1 file "<kernel>.T1.json"
+/// beside it provides restrictions. In Kernel Tuner caches times in ms become s, lists of readings become values with
+/// standard errors (nvml_energys, ps_energy -> energy), clocks in MHz become core_clock in Hz, and error strings become
+/// statuses; a file that was cut off loses only its last line. `session`: the session of a store (0: the latest).
+/// Throws UserError if the file cannot be read.
 Recording load_recording(const std::filesystem::path& file, std::int64_t session = 0);
 
 }  // namespace ergotune

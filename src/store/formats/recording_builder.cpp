@@ -9,7 +9,7 @@ namespace ergotune {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-// Up to this many values a search from the last hit on is faster than hashing.
+// Up to this many values, a search from the last hit on is faster than hashing.
 constexpr std::size_t kShortList = 64;
 
 template <class T>
@@ -37,7 +37,7 @@ std::uint32_t ValueIndex::find(std::int64_t value) {
     const auto found = by_integer_.find(value);
     return found == by_integer_.end() ? npos : found->second;
   }
-  // Recorded spaces are walked in order, so the value is mostly the last one or the next.
+  // Recorded spaces are enumerated in order: the value is usually the last one or the next.
   const auto size = static_cast<std::uint32_t>(integers_.size());
   for (std::uint32_t step = 0; step < size; ++step) {
     std::uint32_t i = last_ + step;
@@ -143,7 +143,7 @@ void RecordingBuilder::append(RecordingBuilder& other) {
   move_to_end(run_, other.run_);
   move_to_end(framework_, other.framework_);
   any_costs_ = any_costs_ || other.any_costs_;
-  for (Column& column : columns_) {  // columns that the other did not have
+  for (Column& column : columns_) {  // columns that the other builder lacks
     column.value.resize(rows(), kNone);
     column.standard_error.resize(rows(), 0.0f);
     column.n.resize(rows(), 1);

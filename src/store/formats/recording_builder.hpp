@@ -1,4 +1,4 @@
-// Builds a recording row by row, with columns as they turn up. Blocks of a file are built apart and joined.
+// Builds a recording row by row, adding columns as they occur. Blocks of a file are built separately and joined.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace ergotune {
 
-/// The values a parameter can take, found by what a file holds. Values it does not know are added at the end.
+/// Finds the position of a value in a parameter's list of values.
 class ValueIndex {
  public:
   ValueIndex() = default;
   explicit ValueIndex(const std::vector<Value>& values);
-  /// Position of a value; npos when it is not among them.
+  /// Returned by find() for a value that is not in the list.
   static constexpr std::uint32_t npos = ~std::uint32_t{0};
   std::uint32_t find(std::int64_t value);
   std::uint32_t find(const Value& value);
 
  private:
-  std::vector<std::int64_t> integers_;  // positions of a short list of integers, searched from the last hit on
+  std::vector<std::int64_t> integers_;  // a short list of integers, searched from the last hit on
   std::unordered_map<std::int64_t, std::uint32_t> by_integer_;
   std::vector<Value> values_;
   std::uint32_t last_ = 0;
@@ -40,26 +40,26 @@ class RecordingBuilder {
  public:
   explicit RecordingBuilder(std::size_t dimensions) : dimensions_(dimensions) {}
 
-  /// Number of a column, made at first use.
+  /// Number of a column, which is created at its first use.
   std::size_t column(std::string_view name, bool is_metric);
-  /// Sets what the row being built has in a column. Later calls win, except that a value given with n = 0
-  /// keeps an n and standard error already there (a mean beside its list of readings).
+  /// Sets the current row's value in a column. Later calls replace earlier ones, except that n = 0 keeps an n and
+  /// standard error that are set already (for a mean given beside its list of readings).
   void set(std::size_t column, double value, double standard_error = 0, std::uint32_t n = 0);
-  /// The degrees of freedom of what set() gave; where no row has any, n - 1 is taken.
+  /// Sets the degrees of freedom of the value set by set(); if no row has any, n - 1 is used.
   void set_degrees(std::size_t column, double degrees);
   /// All quantities and metrics of a measurement.
   void set(const Measurement& measurement);
   void set_statistics(std::size_t column, double mean, double standard_error, std::uint32_t n);
   void finish_row(const std::uint32_t* positions, Status status, const RowCosts& costs);
-  /// Forgets what was set since the last finished row.
+  /// Discards the values set since the last finished row.
   void drop_row();
 
   std::size_t rows() const { return statuses_.size(); }
-  /// Appends another builder's rows (columns are matched by name) and empties it.
+  /// Appends the rows of another builder, matching columns by name, and empties it.
   void append(RecordingBuilder& other);
-  /// Replaces positions beyond the parameters' values by those of `extra` (by parameter, in the order met).
+  /// Replaces positions beyond the parameters' values by those of `extra` (by parameter, in the order found).
   void map_positions(const std::vector<std::vector<std::uint32_t>>& extra, const std::vector<Parameter>& parameters);
-  /// Hands everything over; columns with nothing in them are dropped.
+  /// Moves everything to `recording`; columns without values are dropped.
   void finish(Recording& recording);
 
  private:
@@ -69,7 +69,7 @@ class RecordingBuilder {
     std::vector<double> value;
     std::vector<float> standard_error;
     std::vector<std::uint32_t> n;
-    std::vector<float> degrees;  ///< empty until one is given
+    std::vector<float> degrees;  ///< empty until one is set
     // the row being built
     double current = 0, current_error = 0, current_degrees = 0;
     std::uint32_t current_n = 0;
@@ -83,15 +83,15 @@ class RecordingBuilder {
   bool any_costs_ = false;
 };
 
-/// Collects rows whose parameters' values are not known beforehand. Values are numbered in the order met and
-/// sorted in the end, so that the recording does not depend on the order of the rows.
+/// Collects rows of parameters whose values are not known in advance. Values are numbered in the order found and sorted
+/// at the end, so that the recording does not depend on the order of the rows.
 class DistinctValues {
  public:
   explicit DistinctValues(std::size_t dimensions) : lists_(dimensions), positions_(dimensions) {}
-  /// Positions for this configuration; valid until the next call.
+  /// The positions of a configuration's values; valid until the next call.
   const std::uint32_t* positions(const Configuration& configuration);
-  /// Fills in the parameters' values, and makes the recording's positions those of the sorted values. Values
-  /// already in a parameter keep their order and stand first.
+  /// Sets the parameters' values and converts the recording's positions to those of the sorted values. Values that a
+  /// parameter already has keep their order and come first.
   void finish(Recording& recording) const;
 
  private:

@@ -12,10 +12,10 @@ namespace ergotune {
 namespace {
 
 constexpr unsigned kBufferSize = 256 * 1024;
-// Recordings are packed to a tenth or a thirtieth; a stream that unpacks to so many times its size is made to fill
-// memory.
+// Gzip reduces recordings to between a tenth and a thirtieth; a stream that expands by more than this factor is
+// malicious.
 constexpr std::uint64_t kMostUnpacked = 200, kAlwaysUnpacked = std::uint64_t{64} << 20;
-// Of what is held as a whole.
+// Limit for files that are held as a whole.
 constexpr std::uint64_t kLargestRecording = std::uint64_t{4} << 30;
 
 }  // namespace
@@ -42,7 +42,7 @@ std::size_t TextSource::read(char* buffer, std::size_t size) {
   int code = Z_OK;
   const char* message = ::gzerror(stream, &code);
   if (code == Z_BUF_ERROR) {
-    cut_ = true;  // what could be read of it has been given
+    cut_ = true;  // the readable part has been returned
   } else if (code != Z_OK && code != Z_STREAM_END) {
     throw UserError(fmt::format("the file is damaged ({})", message), {file_.string(), 0, 0});
   }

@@ -1,4 +1,4 @@
-// A text file read in blocks, gzip or not.
+// Reads a text file, gzip or not, in blocks.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@ namespace ergotune {
 
 class TextSource {
  public:
-  /// Throws UserError when the file cannot be opened, or is no regular file (a device or a pipe has no beginning to
-  /// return to).
+  /// Throws UserError if the file cannot be opened or is not a regular file (a device or pipe cannot be read again from
+  /// its beginning).
   explicit TextSource(const std::filesystem::path& file);
   ~TextSource();
   TextSource(const TextSource&) = delete;
   TextSource& operator=(const TextSource&) = delete;
-  /// Fills up to `size` bytes (fewer than 2^31); 0 at the end. A gzip file that was cut off ends where its last whole
-  /// part does. Throws UserError where the stream is damaged, and for one that unpacks to more than a recording does.
+  /// Reads up to `size` bytes (less than 2^31); returns 0 at the end. A gzip file that was cut off ends after its last
+  /// complete part. Throws UserError if the stream is damaged, or unpacks to more than a recording can.
   std::size_t read(char* buffer, std::size_t size);
-  /// Whether the gzip stream that has been read has no end.
+  /// Whether the gzip stream ended without its trailer.
   bool cut() const { return cut_; }
 
  private:
@@ -30,7 +30,7 @@ class TextSource {
   void* handle_ = nullptr;  // gzFile: zlib reads plain files too, straight into the caller's buffer
 };
 
-/// All of a file; `cut` as TextSource::cut().
+/// Reads a whole file; `cut` receives TextSource::cut().
 std::string read_all(const std::filesystem::path& file, bool* cut = nullptr);
 
 }  // namespace ergotune

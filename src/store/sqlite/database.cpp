@@ -10,8 +10,7 @@ namespace ergotune {
 
 namespace {
 
-// Two sessions may share a store; one waits for the other's row to be written, which takes far less than
-// this.
+// Two sessions may share a store: a session waits for the other's write, which takes much less than this.
 constexpr int kBusyTimeoutMilliseconds = 20'000;
 
 sqlite3* open_handle(const std::string& name, int flags, int& code) {
@@ -20,7 +19,7 @@ sqlite3* open_handle(const std::string& name, int flags, int& code) {
   return handle;
 }
 
-/// Characters with a meaning in a URI, escaped.
+/// Escapes characters that have a meaning in a URI.
 std::string uri_path(const std::filesystem::path& file) {
   std::string result;
   for (const char c : std::filesystem::absolute(file).string()) {
@@ -35,7 +34,7 @@ std::string uri_path(const std::filesystem::path& file) {
 
 bool may_write(const std::filesystem::path& file) {
   const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-  // as whom this process acts, which decides what SQLite can do
+  // checked for the effective user, as SQLite accesses the file
   const auto writable = [](const char* path) { return ::faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0; };
   return writable(file.c_str()) && writable(folder.c_str());
 }
@@ -48,16 +47,16 @@ Database::Database(const std::filesystem::path& file, bool read_only) : file_(fi
   if (!read_only) {
     handle_.reset(open_handle("file:" + path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, code));
   } else if (may_write(file)) {
-    // A reader that could write tidies up the write-ahead log when it is the last to leave; a plain read-only
-    // one would leave its files behind.
+    // A reader with write access removes the write-ahead log when it is the last to close; a read-only one would leave
+    // its files behind.
     handle_.reset(open_handle("file:" + path, SQLITE_OPEN_READWRITE, code));
     if (code == SQLITE_OK) sqlite3_exec(handle_.get(), "PRAGMA query_only = ON", nullptr, nullptr, nullptr);
   } else {
     handle_.reset(open_handle("file:" + path + "?mode=ro", SQLITE_OPEN_READONLY, code));
-    // A write-ahead log needs a writable folder even to be read; without one the file is read as it stands.
+    // A write-ahead log requires a writable folder even for reading; without one the file is read without its log.
     const char* look = "SELECT count(*) FROM sqlite_master";
     const int seen = code == SQLITE_OK ? sqlite3_exec(handle_.get(), look, nullptr, nullptr, nullptr) : SQLITE_OK;
-    if (seen == SQLITE_CANTOPEN || seen == SQLITE_READONLY)  // the log or its index cannot be made
+    if (seen == SQLITE_CANTOPEN || seen == SQLITE_READONLY)  // the log or its index cannot be created
       handle_.reset(open_handle("file:" + path + "?immutable=1", SQLITE_OPEN_READONLY, code));
   }
   if (code != SQLITE_OK) fail(code, "open");

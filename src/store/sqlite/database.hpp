@@ -1,4 +1,4 @@
-// A thin owner of an SQLite connection and its statements; errors carry the file and SQLite's words.
+// Owners of an SQLite connection and its statements; errors include the file and SQLite's message.
 #pragma once
 
 #include <sqlite3.h>
@@ -13,16 +13,16 @@ namespace ergotune {
 
 class Database;
 
-/// A prepared statement. Values are bound by position, from 1; columns count from 0.
+/// A prepared statement. Values are bound by position, from 1; columns are counted from 0.
 class Statement {
  public:
   Statement(const Database& database, const std::string& sql);
   Statement& bind(int position, std::int64_t value);
   Statement& bind(int position, double value);
   Statement& bind(int position, std::string_view value);
-  /// True while there is a row.
+  /// Advances to the next row; false if there is none.
   bool step();
-  /// Runs a statement that gives no rows and makes it ready for the next use.
+  /// Executes a statement that returns no rows, and resets it.
   void run();
   void reset();
 
@@ -41,21 +41,21 @@ class Statement {
 
 class Database {
  public:
-  /// Opens or creates. Throws UserError when the file cannot be opened.
+  /// Opens or creates a database. Throws UserError if the file cannot be opened.
   Database(const std::filesystem::path& file, bool read_only);
   void execute(const std::string& sql) const;
   std::int64_t last_row() const { return sqlite3_last_insert_rowid(handle_.get()); }
   sqlite3* handle() const { return handle_.get(); }
   const std::filesystem::path& file() const { return file_; }
-  /// False when the file was removed, renamed or replaced since it was opened.
+  /// False if the file was removed, renamed or replaced since it was opened.
   bool is_there() const;
-  /// Called before each write. Where another file has taken the name, the log beside it would be applied to that file
-  /// by whoever opens it next: settle() it, then throw Error.
+  /// Called before each write. If another file has taken the name, the write-ahead log beside it would be applied to
+  /// that file when it is next opened: calls settle(), then throws Error.
   void require_in_place() const;
-  /// Brings all that was written into the file that was opened, wherever it is now, and empties the log.
+  /// Checkpoints: writes all changes to the file that was opened, wherever it is now, and empties the log.
   void settle() const;
-  /// Throws for a result code: UserError where the user can mend it (damaged, read-only, full), Error
-  /// otherwise.
+  /// Throws for a result code: UserError if the user can correct the cause (file damaged, read-only, disk full), Error
+  /// otherwise. `doing`: the failed action, for the message.
   [[noreturn]] void fail(int code, const std::string& doing) const;
 
  private:

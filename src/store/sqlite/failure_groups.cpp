@@ -12,9 +12,9 @@ bool is_digit(const std::string& text, std::size_t at) {
   return at < text.size() && std::isdigit(static_cast<unsigned char>(text[at]));
 }
 
-/// The words without what differs between configurations.
+/// The message without the parts that differ between configurations.
 std::string kind_of(const std::string& message) {
-  // Names of scratch files end in letters of chance: ergotune-host-Xa81kP, and PoCL's tempfile_Xa81kP.cl.
+  // Names of temporary files end in random letters: ergotune-host-Xa81kP, and PoCL's tempfile_Xa81kP.cl.
   constexpr std::string_view kScratch[] = {"ergotune-", "tempfile_"};
   std::string kind;
   for (std::size_t i = 0; i < message.size(); ++i) {
@@ -30,7 +30,7 @@ std::string kind_of(const std::string& message) {
                scratch != std::end(kScratch)) {
       i += scratch->size();
       while (std::isalnum(static_cast<unsigned char>(message[i])) || message[i] == '-')
-        ++i;  // behind its end a text has a zero
+        ++i;  // a string is terminated by a zero, so that i + 1 is readable
       --i;
       kind += *scratch;
     } else {

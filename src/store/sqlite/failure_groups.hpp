@@ -1,4 +1,4 @@
-// Failures put together by what went wrong, for show, report and the last words of a session.
+// Groups failures by their cause, for show, report and the end of a session.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@ namespace ergotune {
 
 struct FailureGroup {
   Status status = Status::runtime_error;
-  std::string message;  ///< of its first configuration, whole
+  std::string message;  ///< complete message of its first configuration
   std::size_t count = 0;
-  std::size_t first = 0;  ///< the first add()'s number
+  std::size_t first = 0;  ///< number passed to add() for its first failure
 };
 
-/// Two failures are one kind when their words differ in numbers and names of temporary files only: every configuration
-/// has its own of those, and a list of 100,000 kinds tells nothing.
+/// Two failures belong to one group if their messages differ only in numbers and names of temporary files, which differ
+/// for every configuration.
 class FailureGroups {
  public:
   void add(std::size_t number, Status status, const std::string& message);
-  /// The commonest first.
+  /// The most frequent first.
   std::vector<FailureGroup> list() const;
 
  private:
@@ -31,8 +31,8 @@ class FailureGroups {
   std::unordered_map<std::string, std::size_t> place_;  ///< in groups_, by kind
 };
 
-/// The line of a compiler's or driver's words that says most: the first that says "error", else the first that is not
-/// empty. gcc begins with "In function 'f':", ends with notes.
+/// The most informative line of a compiler's or driver's output: the first that contains "error", else the first
+/// non-empty one. (gcc begins with "In function 'f':" and ends with notes.)
 std::string telling_line(std::string_view description);
 
 }  // namespace ergotune

@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenFlushes{100};
 
-/// The log is opened anew each time: SQLite may have made a new file of that name since.
+/// Opens the log each time, since SQLite may have created a new file of that name.
 void flush_file(const std::filesystem::path& file) {
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return;  // checkpointed and gone: then it is in the database, which SQLite has flushed
+  if (descriptor < 0) return;  // checkpointed and removed: its content is in the database, which SQLite has flushed
   ::fdatasync(descriptor);
   ::close(descriptor);
 }
@@ -51,14 +51,14 @@ void Flusher::run() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return stop_ || flushed_ < written_; });
-    if (flushed_ == written_) return;  // stopped, and nothing left to do
+    if (flushed_ == written_) return;  // stopped, and nothing left to flush
     const std::uint64_t now = written_;
     lock.unlock();
     flush_file(log_);
     lock.lock();
     flushed_ = now;
     changed_.notify_all();
-    // A commit that meets a flush waits for it: one flush for all that comes within a moment.
+    // A commit during a flush waits for it: all commits within a short time share one flush.
     changed_.wait_for(lock, kBetweenFlushes, [&] { return stop_ || awaited_ > flushed_; });
   }
 }

@@ -1,7 +1,6 @@
-// Brings the write-ahead log to the disk from a thread of its own. A row that SQLite has committed survives
-// the death of this process at once, since the kernel holds it; only the death of the machine needs the disk.
-// Waiting for the disk at every row (5 ms on a virtual machine's) would cost more than measuring a small
-// kernel.
+// Flushes the write-ahead log to the disk on a separate thread. A row that SQLite has committed survives the death of
+// this process, since the kernel holds it; only a crash of the machine requires the disk. Waiting for the disk after
+// every row (5 ms on a virtual machine) would take longer than measuring a small kernel.
 #pragma once
 
 #include <condition_variable>
@@ -18,9 +17,9 @@ class Flusher {
   ~Flusher();
   Flusher(const Flusher&) = delete;
   Flusher& operator=(const Flusher&) = delete;
-  /// Something was written; it is flushed within a tenth of a second, which does not hold the caller up.
+  /// Reports a write. It is flushed within a tenth of a second; the caller does not wait.
   void wrote();
-  /// Returns when everything written before is on the disk.
+  /// Returns when all reported writes are on the disk.
   void wait();
 
  private:

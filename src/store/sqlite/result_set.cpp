@@ -23,7 +23,7 @@ void add_values_met(ResultSet& results) {
   }
 }
 
-/// Names stand in headings: a line break in one would look like the end of it.
+/// Replaces line breaks: in a heading, a line break in a name would end the heading.
 std::string one_line(std::string name) {
   std::replace_if(
       name.begin(), name.end(), [](unsigned char c) { return c < 0x20; }, ' ');
@@ -66,7 +66,7 @@ ResultSet result_set(const Store& store, std::int64_t session) {
     if (!functions.empty()) results.kernel = functions;
     results.constants = problem->constants;
     results.metrics = problem->metrics;
-    // Of stores without runs the problem as it was stored knows what was wanted, and in which direction.
+    // For stores without runs, the stored problem holds the objective and its direction.
     if (info.runs == 0) results.goal = problem->objective;
   }
   results.objective = results.goal.text;

@@ -20,7 +20,7 @@ RowKind kind_named(const std::string& name) {
   return RowKind::search;
 }
 
-/// Numbers that JSON lacks travel as words (store/formats/json_values.hpp).
+/// Numbers that JSON lacks are stored as strings (store/formats/json_values.hpp).
 double number(simdjson::dom::element element) {
   double value = 0;
   if (element.get_double().get(value) == simdjson::SUCCESS) return value;
@@ -29,8 +29,8 @@ double number(simdjson::dom::element element) {
   return description == "inf" ? INFINITY : description == "-inf" ? -INFINITY : NAN;
 }
 
-/// The columns behind the quantities, which both kinds of rows have: in `seconds` what it took, in `row` where it
-/// belongs.
+/// Reads the columns after the quantities, which both kinds of rows have: costs into `seconds`, kind, run, stage and
+/// GPU into `row`.
 template <class Seconds, class Row>
 void take_rest(const Statement& from, Seconds& seconds, Row& row) {
   seconds.compile_seconds = from.real(9);
@@ -143,7 +143,7 @@ std::vector<StoredRow> RowScan::whole(const std::vector<std::int64_t>& ids) {
     try {
       result.push_back(stored_row(rows));
     } catch (const Error&) {
-      continue;  // after() has marked it
+      continue;  // after() has marked it as damaged
     }
   }
   return result;

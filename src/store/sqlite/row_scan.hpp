@@ -1,4 +1,4 @@
-// Rows of a session as they come, for those who watch it: what is new since a row, read fast.
+// Reads new rows of a session efficiently, for following a session while it runs.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,14 @@
 
 namespace ergotune {
 
-/// What stored_row() reads.
+/// The columns that stored_row() reads.
 inline constexpr const char* kStoredRowColumns =
     "id, configuration, status, message, quantities, metrics, metric_errors, warnings, times, compile_seconds, "
     "verify_seconds, measure_seconds, tuner_seconds, finished_at, kind, run, stage, board";
-/// Throws Error for a damaged row.
+/// Throws Error if the row is damaged.
 StoredRow stored_row(const Statement& row);
 
-/// A row without what only its details need.
+/// A row without the fields that only a detailed view needs.
 struct LeanRow {
   struct Cell {
     std::string_view name;  ///< valid during the call
@@ -26,12 +26,12 @@ struct LeanRow {
     float standard_error = 0;
     std::uint32_t n = 1;
     bool is_metric = false;
-    float degrees = 0;  ///< of freedom (Quantity::degrees)
+    float degrees = 0;  ///< degrees of freedom (Quantity::degrees)
   };
   std::int64_t id = 0, run = 0;
   double finished_at = 0;  ///< s since the epoch
   double compile_seconds = 0, verify_seconds = 0, measure_seconds = 0, tuner_seconds = 0;
-  /// JSON list, as stored: the same text is the same configuration.
+  /// JSON list, as stored: equal texts are equal configurations.
   std::string configuration;
   Status status = Status::ok;
   RowKind kind = RowKind::search;
@@ -42,15 +42,15 @@ struct LeanRow {
 
 class RowScan {
  public:
-  /// Opens the store to be read; throws UserError where that is not one.
+  /// Opens the store for reading; throws UserError if the file is not a store.
   RowScan(const std::filesystem::path& store, std::int64_t session);
   ~RowScan();
   RowScan(const RowScan&) = delete;
   RowScan& operator=(const RowScan&) = delete;
 
-  /// Up to `limit` rows after row `after`, in their order; how many there were.
+  /// Passes up to `limit` rows after row `after` to `each`, in order; returns their number.
   std::size_t after(std::int64_t after, std::size_t limit, const std::function<void(const LeanRow&)>& each);
-  /// These rows, whole, in their order; damaged ones are left out.
+  /// Returns these rows with all fields, in order; damaged rows are left out.
   std::vector<StoredRow> whole(const std::vector<std::int64_t>& ids);
 
  private:

@@ -139,7 +139,7 @@ void check_schema(const Database& database) {
                                          : "this store is empty: the session that creates it has not begun yet",
                     place);
   }
-  // ergotune makes none of these, and they would execute what a stranger wrote.
+  // ergotune creates none of these; they would execute code from an untrusted file.
   Statement foreign(
       database,
       "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%' UNION ALL "

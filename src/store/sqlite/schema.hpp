@@ -1,4 +1,4 @@
-// Tables of the results database and their version.
+// Tables of the store's database, and their version.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@
 
 namespace ergotune {
 
-/// Throws UserError when the file cannot be a store: a folder, or no SQLite database.
+/// Throws UserError if the file cannot be a store: a folder, or not an SQLite database.
 void check_store_header(const std::filesystem::path& file);
-/// Makes the tables of a new store. Throws UserError when the database is another program's.
+/// Creates the tables of a new store. Throws UserError if the database belongs to another program.
 void prepare_schema(const Database& database);
-/// Throws UserError for a store of another version or program, and for one with views, triggers or computed columns.
+/// Throws UserError if the store has another version or belongs to another program, and if it contains views, triggers
+/// or computed columns.
 void check_schema(const Database& database);
 
 }  // namespace ergotune

@@ -29,12 +29,12 @@ struct Store::State {
   ~State();
 
   Database database;
-  /// What could not be read and is left out, by table and row.
+  /// Descriptions of unreadable rows, by table and row.
   std::map<std::pair<std::string, std::int64_t>, std::string> damaged;
   std::optional<Statement> insert_running, delete_running, insert_measurement;
-  std::unique_ptr<Flusher> flusher;  // last: it ends before the connection does
+  std::unique_ptr<Flusher> flusher;  // last member, so that it ends before the connection is closed
 
-  /// One measurement's row, and the end of its begin(); inside a transaction.
+  /// Inserts the row of a measurement and removes the record of its start. Call it inside a transaction.
   void insert(std::int64_t session, const StoredRow& row);
   void change(Statement& bound);
   void wrote() {
@@ -44,8 +44,8 @@ struct Store::State {
 
   void prepare_writing() {
     const bool log = uses_write_ahead_log(database.file());
-    // NORMAL: a commit is in the kernel's hands, and the log reaches the disk before the database does; the
-    // flusher brings it there at once. Without a log each commit waits for the disk.
+    // NORMAL: a commit is held by the kernel, and the log reaches the disk before the database does; the flusher writes
+    // it there soon. Without a log, each commit waits for the disk.
     database.execute(log ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = TRUNCATE");
     database.execute(log ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL");
     database.execute("PRAGMA foreign_keys = ON");
@@ -53,8 +53,8 @@ struct Store::State {
     if (log) flusher = std::make_unique<Flusher>(database.file().string() + "-wal");
   }
 
-  /// A write-ahead log needs memory that all its readers share, which a network filesystem does not give them
-  /// (https://sqlite.org/wal.html). ERGOTUNE_STORE_JOURNAL decides where the filesystem cannot be recognised.
+  /// A write-ahead log needs memory shared by all its readers, which network filesystems do not provide
+  /// (https://sqlite.org/wal.html). ERGOTUNE_STORE_JOURNAL decides if the filesystem cannot be recognised.
   static bool uses_write_ahead_log(const std::filesystem::path& file) {
     const char* wanted = std::getenv("ERGOTUNE_STORE_JOURNAL");
     const std::string_view mode = wanted ? wanted : "";
@@ -121,7 +121,7 @@ SessionInfo session_row(const Statement& row) {
 }  // namespace
 
 std::string SessionIdentity::hash() const {
-  // Lengths keep "ab" + "c" and "a" + "bc" apart.
+  // Lengths distinguish "ab" + "c" from "a" + "bc".
   std::string text = "identity 2:";
   for (const std::string& part : {problem_document, device, device_identity, conditions, to_string(provenance)})
     text += fmt::format("{}:", part.size()) + part;
@@ -168,7 +168,7 @@ std::int64_t Store::session(const SessionIdentity& identity, const std::vector<s
   if (find.step()) {
     const std::int64_t id = find.integer(0);
     find.reset();
-    // The problem as it stands now: comments, metrics and objective may have changed.
+    // The current problem: comments, metrics and objective may have changed.
     Statement update(state_->database, "UPDATE sessions SET environment = ?, document = ? WHERE id = ?");
     update.bind(1, environment_json).bind(2, document).bind(3, id);
     update.run();
@@ -440,7 +440,7 @@ SessionLock::~SessionLock() = default;
 
 namespace {
 
-/// Nullopt for a damaged one: its configuration runs again.
+/// nullopt if damaged: the configuration is then measured again.
 std::optional<Configuration> readable_configuration(const std::string& text) {
   try {
     return configuration_from(text);

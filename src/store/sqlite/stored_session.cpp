@@ -15,7 +15,7 @@ namespace ergotune {
 bool is_store(const std::filesystem::path& file) {
   constexpr std::string_view kBeginning = "SQLite format 3";
   std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error)) return false;  // a FIFO would be waited for
+  if (!std::filesystem::is_regular_file(file, error)) return false;  // opening a FIFO would block
   std::ifstream stream(file, std::ios::binary);
   std::string beginning(kBeginning.size(), '\0');
   stream.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
@@ -29,7 +29,7 @@ SessionInfo pick_session(const Store& store, std::int64_t session) {
     throw UserError(warnings.front(), place);
   if (sessions.empty()) throw UserError("this store has no sessions yet; \"ergotune tune\" makes one", place);
   if (session == 0) {
-    // The one worked on last; one that has no rows yet hides none that has some.
+    // The session worked on last; sessions without rows come after those with rows.
     const auto later = [](const SessionInfo& a, const SessionInfo& b) {
       return std::pair(a.rows > 0, a.worked_at) < std::pair(b.rows > 0, b.worked_at);
     };

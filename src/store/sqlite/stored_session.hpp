@@ -1,4 +1,4 @@
-// What every reader of a stored session needs of it beside its rows.
+// The problem and parameters of a stored session.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,11 @@
 
 namespace ergotune {
 
-/// The problem as it was stored; nullopt where none was. Throws UserError when it cannot be read.
+/// The stored problem; nullopt if none was stored. Throws UserError if it cannot be read.
 std::optional<Problem> stored_problem(const Store& store, std::int64_t session);
 
-/// The session's parameters; of those that the problem does not know only name and kind. None has a range:
-/// the values are those that were measured.
+/// The session's parameters; those that the problem does not contain have only a name and kind. Parameter::range is
+/// never set, since the values are those that were measured.
 std::vector<Parameter> stored_parameters(const SessionInfo& session, const std::optional<Problem>& problem);
 
 }  // namespace ergotune

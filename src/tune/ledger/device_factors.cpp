@@ -48,8 +48,8 @@ const Drift* DeviceFactors::drift_of(const std::string& gpu, const std::string& 
   return drift == quantities->second.end() ? nullptr : &drift->second;
 }
 
-/// The variance is that of what the measurements say of themselves, or of their scatter where that is larger: a GPU's
-/// state lasts, and no single measurement sees it.
+/// Mean of the logarithms. Its variance is the larger of two: that from the measurements' standard errors, and that
+/// from their scatter. The state of a GPU lasts, so that a single measurement does not show its variation.
 DeviceFactors::Mean DeviceFactors::mean_of(const std::vector<Sample>& samples) {
   Mean mean;
   mean.n = static_cast<int>(samples.size());

@@ -1,6 +1,6 @@
-// Devices of one model differ by percents (leakage, cooling, memory), and one device differs from itself minutes later
-// (other load, heat). What the same configuration, the reference, takes on each of them and at each time says how
-// measurements compare.
+// Correction factors between GPUs of one model. Such GPUs differ by some per cent (leakage, cooling, memory), and each
+// GPU drifts with load and temperature. Repeated measurements of one configuration, the baseline runs, show how
+// measurements of different GPUs and times compare.
 #pragma once
 
 #include <map>
@@ -15,42 +15,44 @@ namespace ergotune {
 
 class DeviceFactors {
  public:
-  /// How much of a quantity a GPU takes where the GPUs' geometric mean takes 1.
+  /// The value of a quantity on a GPU relative to the geometric mean over all GPUs.
   struct Factor {
     double value = 1;
     double standard_error = 0;
-    int n = 0;  ///< measurements of the reference on this GPU
+    int n = 0;  ///< baseline runs on this GPU
   };
 
-  /// Takes a baseline run of a configuration on a GPU; what is not usable is left out. `searched`: what the search
-  /// measured of the same configuration on that GPU; null: nothing.
+  /// Adds a baseline run of a configuration on a GPU; an unusable measurement is ignored. `searched`: the search's own
+  /// measurement of the same configuration on that GPU; null if there is none.
   void add(const std::string& gpu, ConfigurationIndex configuration, const Measurement& baseline,
            const Measurement* searched = nullptr);
-  /// Changes whenever add() has taken something: what was levelled before may compare otherwise now.
+  /// Increases with every baseline run that add() accepts. Measurements corrected by level() at an earlier revision
+  /// have to be corrected again.
   std::size_t revision() const { return revision_; }
-  /// References were measured on two GPUs or more: only then is there something to compare.
+  /// Whether baseline runs of two or more GPUs are known; with fewer there are no factors.
   bool several() const { return order_.size() > 1; }
-  /// In the order in which they came.
+  /// GPUs in the order of their first baseline run.
   const std::vector<std::string>& gpus() const { return order_; }
-  /// nullopt where the reference was not measured there, or on no other GPU. `quantity`: one of compared().
+  /// nullopt if the GPU, or every other GPU, has no baseline run. `quantity`: one of compared().
   std::optional<Factor> factor(const std::string& gpu, const std::string& quantity) const;
-  /// Quantities by which GPUs are compared: time, power and energies.
+  /// The quantities that get factors: time, power and energies.
   static const std::vector<std::string>& compared();
-  /// What was measured on a GPU as the mean GPU would have it in its mean condition: each compared quantity over
-  /// the GPU's factor and, where `drifts`, over the drift when it was measured; standard errors with those of the
-  /// factors. Metrics are left as they are. False where nothing was changed.
+  /// Converts a measurement taken on `gpu` to the mean GPU under its mean load: divides each compared quantity by the
+  /// GPU's factor and, if `drifts`, by the drift at the time of the measurement. Standard errors include those of
+  /// factor and drift. Metrics are not changed. Returns false if nothing was changed.
   bool level(Measurement& measurement, const std::string& gpu, bool drifts = true) const;
-  /// How little is known of the conditions when this was measured: the standard deviation of a compared quantity's
-  /// drift over the noise of one baseline run, the largest of them; 0 where it is below 1 % or nothing drifts.
+  /// How uncertain the drift was at the time of a measurement: the largest ratio, over the compared quantities, of the
+  /// standard deviation of the drift to the noise of one baseline run. 0 if that deviation is at most 1 % or nothing
+  /// drifts.
   double doubt(const Measurement& measurement, const std::string& gpu) const;
-  /// The drift of a quantity on the device where it is largest; nullopt where no device drifts.
+  /// The range of the drift of a quantity on the device where it is widest; nullopt if no device drifts.
   std::optional<Drift::Range> drift(const std::string& quantity) const;
 
  private:
   struct Sample {
     double logarithm = 0, relative_error = 0;
   };
-  /// Of one configuration, by GPU and quantity.
+  /// Samples of one configuration, by GPU and quantity.
   using Samples = std::map<std::string, std::map<std::string, std::vector<Sample>>>;
   struct Mean {
     double logarithm = 0, variance = 0;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kSignificance = 0.01;
 constexpr double kLeastVariance = 1e-12;
-/// Readings with no more than this between them, as a share of what they take and s besides, were taken together.
+/// Readings were taken together if the gap between them is at most this share of their duration plus this many s.
 constexpr double kTogether = 0.5, kTogetherSeconds = 0.1;
 
 struct Run {
@@ -19,7 +19,7 @@ struct Run {
   std::vector<Drift::Reading> readings;
 };
 
-/// Readings that follow each other at once are one run.
+/// Groups readings that follow each other without a gap into runs.
 std::vector<Run> runs_of(const std::vector<Drift::Reading>& readings) {
   std::vector<Run> runs;
   for (const Drift::Reading& reading : readings) {
@@ -43,7 +43,7 @@ double within(const Run& run) {
   return squares;
 }
 
-/// Where the conditions changed in the middle of a run, which scatters far more than all others, it is several runs.
+/// Splits a run within which the conditions changed: one that scatters far more than all others.
 void split_at_changes(std::vector<Run>& runs) {
   constexpr double kChange = 0.001;
   while (true) {
@@ -99,8 +99,8 @@ std::vector<Drift::Reading> Drift::of_most_often() const {
   return most;
 }
 
-/// One-way analysis of variance: runs differ by drift, readings of a run by noise. Each run's effect is shrunk towards
-/// their mean by what of its difference noise explains.
+/// One-way analysis of variance: runs differ by drift, readings within a run by noise. The effect of each run is shrunk
+/// towards the mean by the share of its difference that noise explains.
 void Drift::fit_runs(const std::vector<Reading>& readings) const {
   std::vector<Run> runs = runs_of(readings);
   if (runs.size() > 1) split_at_changes(runs);
@@ -130,7 +130,8 @@ void Drift::fit_runs(const std::vector<Reading>& readings) const {
   }
 }
 
-/// Configurations that were measured again later say what the conditions were when they were searched.
+/// Adds knots at the search's measurements of configurations that were measured again later: these show the drift at
+/// the time of the search.
 void Drift::refine() const {
   const std::vector<Knot> runs = knots_;
   std::map<ConfigurationIndex, const Reading*> searched;

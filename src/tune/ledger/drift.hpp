@@ -1,5 +1,5 @@
-// How the conditions on one device changed while it measured: other load, heat, clocks. The default configuration is
-// measured at intervals; what it took then says how measurements of different times compare.
+// Drift: how all values measured on one device change with time (other load, heat, clocks). The default configuration
+// is measured at intervals; the changes of its values show how measurements of different times compare.
 #pragma once
 
 #include <cstddef>
@@ -10,30 +10,33 @@
 
 namespace ergotune {
 
-/// The drift of one quantity on one device, from configurations that were measured several times.
+/// The drift of one quantity on one device, estimated from configurations that were measured several times.
 class Drift {
  public:
   struct Reading {
     ConfigurationIndex configuration = 0;
-    double time = 0;     ///< s, the middle of the measurement
-    double seconds = 0;  ///< that it took
+    double time = 0;     ///< s, middle of the measurement
+    double seconds = 0;  ///< s, duration of the measurement
     double logarithm = 0, relative_error = 0;
-    bool searched = false;  ///< the search's own measurement of the configuration, not a baseline run
+    bool searched = false;  ///< measured by the search, not as a baseline run
   };
-  /// The logarithm of what a quantity takes at a time over what it takes in the mean of all baseline runs.
+  /// ln(value of the quantity at some time / its mean over all baseline runs), and the standard deviation of that
+  /// logarithm.
   struct Effect {
     double logarithm = 0, deviation = 0;
   };
 
   void add(const Reading& reading);
-  /// Readings of a configuration that was not measured repeatedly have been added for it.
+  /// Whether a reading of this configuration has been added.
   bool knows(ConfigurationIndex configuration) const;
-  /// nullopt where the baseline runs do not differ more than their noise explains (F test at 1 %). Between two runs
-  /// that differ the change may have come at any time: the effect is interpolated, and its deviation is that of a step.
+  /// The drift at a time, in s. nullopt if the baseline runs differ by no more than their noise explains (F test at 1
+  /// %). Between two runs that differ, the moment of the change is unknown: the effect is interpolated, and its
+  /// deviation is that of a step.
   std::optional<Effect> at(double time) const;
-  /// Standard deviation of one reading's logarithm, by those that were taken together.
+  /// Standard deviation of the logarithm of one reading, from readings that were taken together.
   double noise() const;
-  /// Smallest and largest effect, and baseline runs of the configuration that was measured most often; nullopt as at().
+  /// Smallest and largest effect, and the number of baseline runs of the most often measured configuration; nullopt as
+  /// for at().
   struct Range {
     double least = 0, most = 0;
     std::size_t runs = 0;
@@ -52,7 +55,7 @@ class Drift {
 
   std::vector<Reading> readings_;
   mutable bool fitted_ = true;
-  mutable std::vector<Knot> knots_;  ///< by time; empty: no drift
+  mutable std::vector<Knot> knots_;  ///< sorted by time; empty: no drift
   mutable double noise_ = 0;
   mutable std::size_t runs_ = 0;
 };

@@ -8,10 +8,10 @@
 namespace ergotune {
 namespace {
 
-/// s between baseline runs at least, and their share of the time at most.
+/// Shortest time between baseline runs, s, and their largest share of the time.
 constexpr double kShortest = 10, kShare = 0.05;
-/// Where the drift is known worse than so many times the noise, the search's own measurements are repeated: so many at
-/// most after each run.
+/// Measurements of the search are repeated if the uncertainty of the drift exceeds this multiple of the noise; at most
+/// kRepeated after each run.
 constexpr double kDoubt = 3;
 constexpr int kRepeated = 8;
 constexpr int kTogether = 2;
@@ -43,7 +43,8 @@ void FairSource::ask(std::vector<ConfigurationRequest>& list, const std::string&
   devices_[name].under_way += times;
 }
 
-/// Of what was searched between the last two runs, the one about whose conditions least is known.
+/// The configuration searched between the last two runs whose drift is most uncertain; nullopt if all are certain
+/// enough.
 std::optional<ConfigurationIndex> FairSource::doubtful(Device& device) const {
   if (device.repeated == kRepeated) device.gap.clear();
   double most = kDoubt;
@@ -117,7 +118,7 @@ void FairSource::take(const ConfigurationRequest& wanted, const Measurement& mea
       device.rows.push_back({wanted.index, wanted.gpu, measurement});
     return search_.take(wanted, measurement, fresh);
   }
-  device.under_way = std::max(0, device.under_way - 1);  // of a device that was lost, another may run it
+  device.under_way = std::max(0, device.under_way - 1);  // of a device that was lost, another may have run it
   device.spent += cost(measurement);
   device.since = device.now;
   if (wanted.index != *reference_ || device.under_way > 0) return;

@@ -1,4 +1,4 @@
-// Baseline runs between the configurations of a search: what devices and times are compared by.
+// Inserts baseline runs, which compare devices and times, between the configurations of a search.
 #pragma once
 
 #include <deque>
@@ -11,15 +11,15 @@
 
 namespace ergotune {
 
-/// Another source, and between its configurations the reference: where several devices measure, once on each of them
-/// when it comes, and on every device twice in a row at intervals, so that drift is told from noise. The runs take 5 %
-/// of the time at most and are 10 s apart or more, unless `every` wants them more often; a session that is shorter has
-/// none. Where two of them differ, some of what the search measured in between is measured again, which shows when the
-/// conditions changed.
+/// Wraps another source and adds measurements of the reference configuration. With several devices, each new device
+/// measures it once. At intervals every device measures it twice in a row, so that drift can be distinguished from
+/// noise. These runs take at most 5 % of the time and are at least 10 s apart, unless `every` is shorter; a session
+/// shorter than that has none. Where two runs differ, some configurations that the search measured between them are
+/// measured again, to locate the time of the change.
 class FairSource : public Source {
  public:
-  /// `reference`: what is measured; a usable configuration that the ledger knows, or none. `every`: s between baseline
-  /// runs at most.
+  /// `reference`: the configuration to measure, known to the ledger as usable; nullopt: no baseline runs. `every`:
+  /// longest time between baseline runs, s.
   FairSource(Source& search, const Ledger& ledger, std::optional<ConfigurationIndex> reference, double every);
 
   std::vector<ConfigurationRequest> next(std::size_t room) override;
@@ -27,19 +27,19 @@ class FairSource : public Source {
   std::string stop() override { return search_.stop(); }
 
  private:
-  /// s of the host between two looks at what devices there are, at most.
+  /// Longest interval between two queries of the list of devices, s of host time.
   static constexpr double kLook = 1;
   struct Searched {
     ConfigurationIndex index = 0;
     std::string gpu;
     Measurement measurement;
   };
-  /// Of one device; its clock is that of its measurements.
+  /// State of one device. Times are those of its measurements, s since the epoch.
   struct Device {
     bool begun = false;
-    double now = 0;    ///< when its last measurement ended
-    double since = 0;  ///< when the last baseline run ended, or the search began there
-    double spent = 0;  ///< s that this run and what followed from it took
+    double now = 0;    ///< end of its last measurement
+    double since = 0;  ///< end of its last baseline run, or start of its first measurement
+    double spent = 0;  ///< s that the last baseline run and the repetitions after it took
     int runs = 0, under_way = 0, repeated = 0;
     std::deque<Searched> rows, gap;  ///< searched since the last baseline run; between the last two
   };
@@ -55,9 +55,9 @@ class FairSource : public Source {
   std::optional<ConfigurationIndex> reference_;
   double every_;
   double looked_at_ = -1e300;
-  std::vector<std::string> there_;         ///< devices that are not lost; one without a name where there is but one
-  std::map<std::string, Device> devices_;  ///< by the name that is requested
-  std::size_t under_way_ = 0;              ///< of the search
+  std::vector<std::string> there_;         ///< devices that are not lost; an unnamed device if there is only one
+  std::map<std::string, Device> devices_;  ///< by the name in ConfigurationRequest::gpu
+  std::size_t under_way_ = 0;              ///< requests of the search
   bool search_ended_ = false;
 };
 

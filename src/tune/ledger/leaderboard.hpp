@@ -1,4 +1,4 @@
-// Who leads: what a search has seen so far, judged by its objective.
+// Leaderboard: the results of a search so far, ranked by its objective.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,17 @@ class Leaderboard {
  public:
   Leaderboard(const Ledger& ledger, Objective& objective) : ledger_(ledger), objective_(objective) {}
 
-  /// Takes note of a configuration that the ledger knows. True when earlier ones are now judged otherwise as well
-  /// (Objective::revision, DeviceFactors::revision): then judge_again().
+  /// Adds a configuration that the ledger knows. Returns true if the outcomes of earlier configurations have changed as
+  /// well (Objective::revision, DeviceFactors::revision); the caller then calls judge_again().
   bool see(ConfigurationIndex index);
-  /// Judges all anew, over what is known by now of devices and drift.
+  /// Recomputes all outcomes with the current device factors and drift.
   void judge_again();
 
   bool seen(ConfigurationIndex index) const { return outcomes_.contains(index); }
   const Outcome& outcome(ConfigurationIndex index) const { return outcomes_.at(index); }
   const Measurement& measurement(ConfigurationIndex index) const { return ledger_.find(index)->measurement; }
-  /// What it is judged by: the same, as the mean device would have it under the mean load (Ledger::levelled).
+  /// The measurement that the objective is applied to: corrected to the mean device under its mean load
+  /// (Ledger::levelled).
   const Measurement& judged(ConfigurationIndex index) const;
   /// Whether its energy is modelled (Ledger::screen): the strategy may judge it by that, and no answer is made of it.
   bool is_guess(ConfigurationIndex index) const;
@@ -38,9 +39,9 @@ class Leaderboard {
   std::size_t usable() const { return usable_; }
   /// Usable configurations seen when the best, by what they are judged by, was last improved by over 1 %.
   std::size_t last_improvement() const { return last_improvement_; }
-  /// Best first, by the one order of results (search/ranking.hpp); Pareto: the front.
+  /// Configurations from best to worst in the order of search/ranking.hpp; with several objectives, the Pareto front.
   std::vector<ConfigurationIndex> ranking();
-  /// The same by what they are judged by: who is worth measuring again.
+  /// Like ranking(), but by the corrected values of judged(): the configurations worth measuring again.
   std::vector<ConfigurationIndex> candidates();
   const Ledger& ledger() const { return ledger_; }
   Objective& objective() const { return objective_; }

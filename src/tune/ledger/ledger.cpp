@@ -13,9 +13,9 @@
 namespace ergotune {
 namespace {
 
-/// s without a result after which the source is asked again whether to stop.
+/// s without a result after which the loop checks again whether to stop.
 constexpr double kPatience = 0.1;
-/// s between a disturbance and the next try, at least.
+/// Shortest time between a disturbance and the next attempt, s.
 constexpr double kRest = 2;
 constexpr const char* kStopped = "stopped from the web page";
 
@@ -41,7 +41,7 @@ Ledger::~Ledger() {
   try {
     drop_outstanding();
   } catch (...) {
-    // A store that cannot be written has been reported already, or no recipient is left.
+    // An unwritable store has been reported already, or nobody is left to receive the report.
   }
   evaluator_.set_journal(nullptr);
 }
@@ -99,7 +99,7 @@ void Ledger::add_baseline(ConfigurationIndex index, const std::string& gpu, cons
 void Ledger::compute_metrics(Measurement& measurement, const Configuration& configuration) const {
   if (!usable(measurement.status)) return;
   if (options_.problem) {
-    // A live runner has looked before it ran anything; what is simulated or replayed is looked at here.
+    // A live worker has checked this before it ran anything; simulated and replayed results are checked here.
     if (const auto broken = broken_code_restriction(*options_.problem, space_.parameters(), configuration,
                                                     options_.constants, measurement.quantities)) {
       measurement.status = Status::unsupported;
@@ -110,7 +110,7 @@ void Ledger::compute_metrics(Measurement& measurement, const Configuration& conf
   if (options_.problem && !options_.problem->metrics.empty()) {
     const Measurement before = measurement;
     evaluate_metrics(measurement, options_.problem->metrics, space_.parameters(), configuration, options_.constants);
-    // What a recording holds besides is no worse for not being requested.
+    // Keep the metrics that a recording contains beyond those of the problem.
     if (evaluator_.provenance() == Provenance::replayed) {
       for (const auto& [name, value] : before.metrics) {
         if (!measurement.metrics.emplace(name, value).second || !before.metric_errors.contains(name)) continue;
@@ -157,16 +157,16 @@ std::vector<ConfigurationResult> Ledger::take_entries() {
   return entries;
 }
 
-// Called by the evaluator's thread. A repetition is of a configuration that is known to run; where only resources are
-// requested, nothing does.
+// Called by the evaluator's thread. Not recorded for repetitions, whose configuration is known to run, and for requests
+// of resources, which run nothing.
 void Ledger::about_to_run(const EvaluationRequest& request, std::size_t device) {
   if (!options_.store || request.repeat || request.resources_only) return;
   const std::lock_guard lock(mutex_);
   const auto pending = pending_.find(request.id);
   if (pending == pending_.end()) return;
   try {
-    // What ran on this device before has ended, though its row may not be written yet: should all of this die now, it
-    // is no culprit.
+    // The previous request on this device has ended, though its row may not be written yet: if this process dies now,
+    // that configuration is not the cause.
     const auto before = pending_.find(std::exchange(on_device_[device], request.id));
     const bool ended = before != pending_.end() && std::exchange(before->second.noted, false);
     options_.store->note_running(options_.session, pending->second.configuration,
@@ -230,7 +230,7 @@ bool Ledger::hand_out(Source& source) {
 
 bool Ledger::retry_disturbed() {
   if (disturbed_.empty()) return false;
-  // A disturbance takes its time: not at once, where nothing else was left to measure.
+  // Wait, if nothing else is left to measure: a disturbance lasts for some time.
   if (const double before = host_seconds(); before - disturbed_at_ < kRest) {
     std::this_thread::sleep_for(std::chrono::duration<double>(kPatience));
     waited_ += host_seconds() - before;
@@ -246,7 +246,7 @@ void Ledger::accept(EvaluationResult result, Source& source) {
   {
     const std::lock_guard lock(mutex_);
     const auto found = pending_.find(result.id);
-    if (found == pending_.end()) return;  // from before a cancel
+    if (found == pending_.end()) return;  // submitted before a cancel()
     requested = std::move(found->second);
     pending_.erase(found);
   }
@@ -347,7 +347,7 @@ void Ledger::confirm(ConfigurationIndex index, Measurement mean, int rounds, con
   row.kind = RowKind::confirmed;
   row.run = run_;
   row.stage = stage_;
-  // Of the mean, not the mean of theirs: the values of a configuration are consistent.
+  // Metrics of the mean, not the mean of the metrics: the values of a configuration are then consistent.
   compute_metrics(row.measurement, row.configuration);
   ConfigurationResult& entry = entries_.at(index);
   if (!entry.searched) entry.searched = std::move(entry.measurement);

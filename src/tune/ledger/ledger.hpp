@@ -1,6 +1,7 @@
-// The one path of every result: is it known? Else note it durably, evaluate, compute metrics, make it durable, hand it
-// back. Whoever wants configurations measured (a strategy's search, a list, a plan's stage, the model's clocks, the
-// confirmation's rounds, `measure`) is a Source, and Ledger::drive() is the only place that waits for an evaluator.
+// The ledger: the only path by which results enter a session. It looks up whether a configuration is known; if not, it
+// records that the configuration runs, evaluates it, computes metrics, stores the result and passes it to the
+// requester. Everything that requests measurements (a strategy's search, a list, a stage of a plan, the clocks for a
+// model, confirmation repeats, `measure`) is a Source, and only Ledger::drive() waits for an evaluator.
 #pragma once
 
 #include <atomic>
@@ -27,95 +28,98 @@ namespace ergotune {
 class LiveSession;
 struct SessionProgress;
 
-/// What counts of one configuration.
+/// The current result of one configuration.
 struct ConfigurationResult {
   ConfigurationIndex index = 0;
   Measurement measurement;
-  /// It was in the store before this run.
+  /// Whether it was in the store before this run.
   bool resumed = false;
-  /// Rounds of confirmation that the measurement is the mean of; 0: measured once.
+  /// Number of confirmation repeats whose mean `measurement` is; 0: measured once.
   int rounds = 0;
+  /// The objective of that confirmation; nullopt: not confirmed.
   std::optional<ObjectiveSpec> confirmed_for;
-  /// What the confirmation says of its winner, where this one was confirmed.
+  /// Certainty of the choice, for the winner of a confirmation.
   std::optional<Certainty> certainty = {};
-  /// Where it was confirmed: what it read when it was searched.
+  /// The search's measurement, if `measurement` is that of a confirmation.
   std::optional<Measurement> searched;
-  /// Which of several devices measured it; empty where it is the session's.
+  /// The device that measured it, if there are several; empty: the session's device.
   std::string gpu = {};
-  /// It has no result, because the device was disturbed each time (EvaluationResult): not stored, and measured when it
-  /// is wanted again.
+  /// No result, because the device was disturbed at every attempt (EvaluationResult). Not stored; measured when it is
+  /// requested again.
   bool disturbed = false;
 };
 
-/// A configuration that a source wants, by its index in the ledger's space.
+/// A configuration that a source requests, by its index in the ledger's space.
 struct ConfigurationRequest {
   ConfigurationIndex index = 0;
-  /// A confirmation, and a reference, is a measurement of its own, whether the configuration is known or not.
+  /// A configuration requested as confirmation or reference is measured even if its result is known.
   RowKind kind = RowKind::search;
-  /// The one of several GPUs that is to measure it; empty: any. When it is taken: the one that did.
+  /// The GPU that has to measure it; empty: any. In take(): the GPU that measured it.
   std::string gpu = {};
-  /// Racing (EvaluationRequest).
+  /// Upper bound for racing (EvaluationRequest).
   double give_up_above = 1e300;
   std::string objective_quantity = "time";
-  /// Only what the compiled code of this configuration needs, which the space may not allow: nothing runs, nothing is
-  /// kept, and `index` is whatever the source knows it by.
+  /// If set, only the resources that the compiled code of this configuration needs are determined. The space need not
+  /// contain the configuration, nothing runs or is stored, and `index` is an identifier chosen by the source.
   std::optional<Configuration> resources_of;
   /// Screening (EvaluationRequest). What is known by its time alone is measured again where that is not above.
   double energy_up_to = 1e300;
 };
 
-/// Where configurations come from.
+/// Supplies the configurations to measure and receives their results.
 class Source {
  public:
   virtual ~Source() = default;
-  /// Up to `room` configurations that are wanted next. Fewer, or none, while it waits for what is under way; none with
-  /// nothing under way: it has finished.
+  /// Returns up to `room` configurations to measure next. It may return fewer, or none, while it waits for outstanding
+  /// results; none without outstanding requests means that it has finished.
   virtual std::vector<ConfigurationRequest> next(std::size_t room) = 0;
-  /// What came of one of them, metrics included. `fresh`: measured now, not known before. For a confirmation the
-  /// measurement is that round's; the ledger's entry is left as it is.
+  /// Receives the result of one request, metrics included. `fresh`: measured now, not known before. For a confirmation,
+  /// `measurement` is that of the single repeat; the ledger's entry is unchanged.
   virtual void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) = 0;
-  /// Asked before each step: why to end at once, with what is under way; empty to go on.
+  /// Called before each step. A non-empty reason ends the loop at once and cancels outstanding requests; empty:
+  /// continue.
   virtual std::string stop() { return {}; }
 };
 
 struct LedgerOptions {
-  /// Where rows are kept; null: nowhere.
+  /// The store for rows; null: rows are not stored.
   Store* store = nullptr;
   std::int64_t session = 0;
-  /// Metrics and parameters; null: measurements keep the metrics they come with.
+  /// Defines metrics and parameters; null: measurements keep the metrics that they have.
   const Problem* problem = nullptr;
   Constants constants;
-  /// Metrics worked out by the application (Python), after the problem's own.
+  /// Computes the metrics of the application (Python) after those of the problem.
   std::function<void(Measurement&, const Configuration&)> further_metrics;
-  /// Stored results of these statuses do not count as known: they are listed in to_retry().
+  /// Stored results with these statuses do not count as known; to_retry() lists them.
   std::set<Status> retry;
   const std::atomic<bool>* interrupted = nullptr;
-  /// What this session has measured before, where there is no store.
+  /// Earlier measurements of this session, if there is no store.
   std::vector<StoredRow> known;
-  /// Where the session shows itself to web pages, and their requests; null: nowhere.
+  /// Publishes the session to web pages and receives their requests; null: not published.
   std::shared_ptr<LiveSession> live;
 };
 
-/// Holds what is known of one space on one target. Not thread-safe, but for what the evaluator's thread calls.
+/// Holds the known results of one space on one target. Not thread-safe, except for about_to_run().
 class Ledger : private RunJournal {
  public:
-  /// Reads what the store knows. What was running when an earlier session died is a runtime_error from now on; metrics
-  /// that the problem defines otherwise by now are computed anew. Holds the session's lock as long as it lives; throws
-  /// UserError that names the process that has it.
+  /// Reads the results in the store. A configuration that ran when the session died for the second time becomes a
+  /// runtime_error; metrics whose definition has changed are recomputed. Holds the session's lock during its lifetime;
+  /// throws UserError that names the process holding the lock.
   Ledger(const SearchSpace& space, Evaluator& evaluator, LedgerOptions options);
-  /// Ends what is under way; that is not held against those configurations.
+  /// Cancels outstanding evaluations without recording failures for their configurations.
   ~Ledger() override;
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  /// The one loop: until the source has finished (empty), stops (its words) or the user interrupts ("interrupted").
-  /// What was taken is durable by then. Throws what evaluator, store or source throw.
+  /// Evaluates the requests of a source until it has finished (returns an empty string), it stops (returns its reason),
+  /// or the user interrupts (returns "interrupted"). Every result passed to Source::take() is in the store by then.
+  /// Throws whatever evaluator, store or source throw.
   std::string drive(Source& source);
 
   const ConfigurationResult* find(ConfigurationIndex index) const;
-  /// Moves out all that is known, in the order in which it came to be known, once the work has ended.
+  /// Moves all results out of the ledger, in the order of order(). Call it after the last drive().
   std::vector<ConfigurationResult> take_entries();
-  /// How devices and times compare, by all baseline runs that the session holds.
+  /// Factors between devices and times, from all baseline runs of the session.
   const DeviceFactors& factors() const { return factors_; }
   /// From now on levelled() models the energy of what has a time and no energy.
   void screen() { screens_ = true; }
@@ -126,44 +130,46 @@ class Ledger : private RunJournal {
   /// included: for comparing what was measured by several devices, or under another load, or screened. nullopt where
   /// that makes no difference.
   std::optional<Measurement> levelled(const ConfigurationResult& entry) const;
-  /// Known configurations, in the order in which they came to be known.
+  /// Known configurations, in the order in which their results arrived.
   const std::vector<ConfigurationIndex>& order() const { return order_; }
   const std::vector<ConfigurationIndex>& to_retry() const { return to_retry_; }
   const SearchSpace& space() const { return space_; }
   Evaluator& evaluator() const { return evaluator_; }
-  /// From the terminal, or from the web page with an end after the current configuration.
+  /// Whether the user interrupted from the terminal, or requested from the web page to stop after the current
+  /// configuration.
   bool interrupted() const { return stopped_ || (options_.interrupted && options_.interrupted->load()); }
-  /// A web page asked to end the search and confirm its best; returned once.
+  /// Returns true once after a web page has requested to end the search and confirm its best.
   bool take_confirm_request() const;
-  /// How far the search is, for those who watch.
+  /// Publishes the progress of the search to web pages.
   void tell(const SessionProgress& progress);
-  /// Whether anybody could watch.
+  /// Whether the session is published to web pages.
   bool shows() const { return options_.live != nullptr; }
 
-  /// Begins a run in the store (no store: nothing); what is measured from now on belongs to it.
+  /// Begins a run in the store, to which later measurements belong. No effect without a store.
   void begin_run(const RunInfo& info);
-  /// What is going on, for those who watch the store.
+  /// Records the current phase in the store and for web pages.
   void set_phase(const std::string& phase);
-  /// Rows from now on belong to this stage of a plan; empty: to none.
+  /// Assigns later rows to this stage of a plan; empty: to no stage.
   void set_stage(std::string stage) { stage_ = std::move(stage); }
-  /// The mean of a finished confirmation counts from now on, with its metrics.
+  /// Replaces the result of a configuration by the mean of its confirmation repeats, and recomputes its metrics.
   void confirm(ConfigurationIndex index, Measurement mean, int rounds, const ObjectiveSpec& objective,
                const std::string& gpu = {});
-  /// Adds a warning to what is known of a configuration in this run.
+  /// Adds a warning to the result of a configuration, in this run only.
   void warn(ConfigurationIndex index, const std::string& warning) {
     entries_.at(index).measurement.warnings.push_back(warning);
   }
-  /// What the confirmation says of its winner.
+  /// Records the certainty that the confirmation computed for its winner.
   void conclude(ConfigurationIndex winner, const Certainty& certainty);
   void end_run(const std::string& why);
 
-  /// Measured by this ledger; rounds of confirmations are not counted.
+  /// Configurations measured by this ledger, without confirmation repeats.
   std::uint64_t evaluated() const { return evaluated_; }
-  /// Known from the store.
+  /// Configurations known from the store.
   std::uint64_t resumed() const { return resumed_; }
-  /// s spent waiting for the evaluator; s of its own that the evaluator reports (Measurement::tuner_seconds).
+  /// s spent waiting for the evaluator (waited), and s of overhead that the evaluator reports in
+  /// Measurement::tuner_seconds (evaluators_own).
   double waited() const { return waited_; }
-  /// s in which nothing was handed out because a web page had paused the session.
+  /// s without new requests because a web page had paused the session.
   double paused() const { return paused_; }
   double evaluators_own() const { return evaluators_own_; }
 
@@ -171,14 +177,14 @@ class Ledger : private RunJournal {
   struct Pending {
     ConfigurationRequest wanted;
     Configuration configuration;
-    bool noted = false;  ///< the store says that it runs
+    bool noted = false;  ///< the store has it as running
     double since = 0;    ///< s since the epoch when it began to run
-    bool again = false;  ///< disturbed before
+    bool again = false;  ///< second attempt, after a disturbance
   };
 
   void about_to_run(const EvaluationRequest& request, std::size_t device) override;
   void load();
-  /// Rows of configurations that the space has are known from now on, or to be tried again.
+  /// Adds rows of configurations that the space contains as known, or to to_retry().
   void know(std::vector<StoredRow> rows);
   void note_dead();
   void compute_metrics(Measurement& measurement, const Configuration& configuration) const;
@@ -186,15 +192,15 @@ class Ledger : private RunJournal {
   /// Whether the request is answered by what is known.
   bool answers(const ConfigurationResult& known, const ConfigurationRequest& wanted) const;
   void add_baseline(ConfigurationIndex index, const std::string& gpu, const Measurement& baseline);
-  /// Asks the source and hands out; true while something happened.
+  /// Takes requests from the source; answers known ones and submits the others. False if the source has finished: it
+  /// requested nothing and nothing is outstanding.
   bool hand_out(Source& source);
   void submit(const ConfigurationRequest& wanted, bool again = false);
   void accept(EvaluationResult result, Source& source);
-  /// What the device's conditions disturbed is tried once more when the source has nothing else; true while there is
-  /// some.
+  /// Submits a disturbed request a second time when the source has nothing else to do; true while such requests remain.
   bool retry_disturbed();
   void drop_outstanding();
-  /// Nothing is handed out: those who watch have requested a pause, or for an end.
+  /// Whether a web page has paused or ended the session, so that nothing is submitted.
   bool held();
   void show(bool held);
   void rethrow_fault();
@@ -209,32 +215,32 @@ class Ledger : private RunJournal {
   EnergyByTime energy_by_time_;
   bool screens_ = false;
   std::int64_t run_ = 0;
-  int confirmed_ = 0;  ///< rounds of this run's confirmation that the store knows of
+  int confirmed_ = 0;  ///< confirmation repeats of this run in the store
   std::string stage_;
   std::uint64_t next_id_ = 1, evaluated_ = 0, resumed_ = 0;
   double waited_ = 0, evaluators_own_ = 0, paused_ = 0;
   std::string phase_;
   bool stopped_ = false;
-  std::optional<std::set<std::uint64_t>> last_;  ///< what ran when the end was requested
+  std::optional<std::set<std::uint64_t>> last_;  ///< requests that ran when the stop was requested
 
-  std::mutex mutex_;  ///< of the store and of what the evaluator's thread notes
+  std::mutex mutex_;  ///< guards the store, and what about_to_run() records
   std::map<std::uint64_t, Pending> pending_;
-  std::vector<ConfigurationRequest> disturbed_;     ///< wait for the end of the source
-  double disturbed_at_ = 0;                         ///< when the last was; host_seconds()
-  std::map<std::size_t, std::uint64_t> on_device_;  ///< what was noted last, by device
+  std::vector<ConfigurationRequest> disturbed_;     ///< wait until the source has nothing else
+  double disturbed_at_ = 0;                         ///< time of the last disturbance, host_seconds()
+  std::map<std::size_t, std::uint64_t> on_device_;  ///< request that began last, by device
   std::exception_ptr fault_;
 };
 
-/// A list, in its order: failures that are tried again, every configuration of a small stage, a single one.
+/// Requests a fixed list in its order: failures to retry, all configurations of a small stage, or a single one.
 class ListSource : public Source {
  public:
-  /// `each`, when given, sees every result as it comes and ends the rest by returning false.
+  /// `each`, if given, receives every result; when it returns false, the rest of the list is dropped.
   explicit ListSource(std::vector<ConfigurationIndex> list,
                       std::function<bool(const ConfigurationRequest&, const Measurement&, bool fresh)> each = {})
       : list_(std::move(list)), each_(std::move(each)) {}
   std::vector<ConfigurationRequest> next(std::size_t room) override;
   void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override;
-  /// For EvaluationRequest::objective_quantity.
+  /// Sets EvaluationRequest::objective_quantity of the requests.
   void set_objective_quantity(std::string name) { quantity_ = std::move(name); }
 
  private:

@@ -1,4 +1,4 @@
-// The ledger and those who watch: what it shows, and what it does when they ask.
+// The part of the ledger that publishes the session to web pages and carries out their requests.
 #include "base/clock.hpp"
 #include "tune/ledger/ledger.hpp"
 #include "tune/ledger/live_session.hpp"

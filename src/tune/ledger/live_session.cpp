@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// s between two looks of those who watch.
+/// s between two updates.
 constexpr double kPeriod = 0.1;
 
 Json number(const std::optional<double>& value) {
@@ -36,8 +36,8 @@ Json document(const SessionProgress& progress) {
           {"seconds_left", number(progress.seconds_left)}};
 }
 
-/// Removes what killed sessions left beside the store. On a file system that machines share a process of another one
-/// looks as if it were gone: what was written to within the hour stays.
+/// Removes files that killed sessions left beside the store. Files that were written within the last hour stay: on a
+/// file system shared between machines, a process of another machine appears to have ended.
 void remove_leftovers(const std::filesystem::path& store) {
   for (const auto& left :
        left_behind(store.parent_path(), store.filename().string() + "-live-", std::chrono::hours(1))) {

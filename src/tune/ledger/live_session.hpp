@@ -1,5 +1,5 @@
-// What a session shows to those who watch it, and what they ask of it, by way of a small file beside its store
-// (base/live_file.hpp). Where that file cannot be made a session is not watched, and goes on.
+// Publishes a session to web pages and receives their requests, through a small file beside the store
+// (base/live_file.hpp). If the file cannot be created, the session runs without being published.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace ergotune {
 
 class LiveSession {
  public:
-  /// Made before the workers start, which inherit its path. An empty store: nothing is shown.
+  /// Create it before the workers, which inherit the path of the file. An empty `store`: nothing is published.
   explicit LiveSession(const std::filesystem::path& store);
   ~LiveSession();
   LiveSession(const LiveSession&) = delete;
   LiveSession& operator=(const LiveSession&) = delete;
 
-  /// Which session of the store it is, and what stays as it is.
+  /// Sets the session's id in the store and the fields that do not change.
   void describe(std::int64_t session, bool on_cpu, std::vector<std::string> notes);
-  /// How far the search is (its `last` is not looked at).
+  /// Sets the progress of the search; SessionProgress::last is ignored.
   void tell(const SessionProgress& progress);
 
   struct OnDevice {
     std::size_t slot = 0;
-    std::string configuration;  ///< describe()
+    std::string configuration;  ///< text from describe()
     double since = 0;           ///< s since the epoch
   };
   struct Now {
@@ -37,7 +37,7 @@ class LiveSession {
     std::uint64_t evaluated = 0, known = 0, under_way = 0;
     std::vector<OnDevice> slots;
   };
-  /// Whether it is time to show() again: ten times a second, so that a replay's thousands of results cost nothing.
+  /// Whether the next show() is due: ten times a second, so that thousands of replayed results cost nothing.
   bool due() const;
   void show(const Now& now);
 

@@ -49,15 +49,15 @@ Outcome StrategySource::reported(ConfigurationIndex index) const {
   Outcome outcome = standing_.outcome(index);
   const Measurement& m = standing_.measurement(index);
   const double measured = m.verify_seconds + m.measure_seconds;
-  if (!measures()) {  // the same again each time, whatever this machine has to do besides
+  if (!measures()) {  // the same result each time, independent of this machine's load
     outcome.seconds = m.compile_seconds + measured;
     return outcome;
   }
-  // compiling runs ahead of measuring, side by side
+  // compilation runs ahead of measuring, in parallel
   const std::size_t capacity = standing_.ledger().evaluator().capacity();
   const double beside = static_cast<double>(capacity > kAhead ? capacity - kAhead : 1);
   outcome.seconds = std::max(measured, m.compile_seconds / beside);
-  // several devices: the results come faster than one measures
+  // with several devices, results arrive faster than one device measures
   if (came_.size() == kPaced)
     outcome.seconds = std::min(outcome.seconds, (came_.back() - came_.front()) / (kPaced - 1));
   return outcome;
@@ -125,8 +125,7 @@ void StrategySource::learn(const ConfigurationRequest& wanted, const Measurement
   }
   const bool again = standing_.seen(wanted.index);
   if (standing_.see(wanted.index)) {
-    // A constraint relative to best(quantity) has moved: what was allowed before may no longer be, and the other way
-    // round.
+    // A constraint relative to best(quantity) has moved: configurations may have become allowed or disallowed.
     standing_.judge_again();
     for (const ConfigurationIndex index : standing_.order()) {
       if (const auto part = strategy_ ? part_index(index) : std::nullopt) strategy_->tell(*part, reported(index));
@@ -183,7 +182,7 @@ double StrategySource::seconds() const {
   return options_.spent_seconds + host_seconds() - started_ - (standing_.ledger().paused() - paused_before_);
 }
 
-/// Who gives a budget wants it used: half of it at least. True where none was given.
+/// A budget is meant to be used, at least half of it. True if none was given.
 bool StrategySource::half_spent() const {
   const Budget& budget = options_.budget;
   return 2 * standing_.order().size() >= budget.evaluations && 2 * seconds() >= budget.seconds &&
@@ -197,12 +196,12 @@ std::string StrategySource::why_finished() const {
 
 std::string StrategySource::explanation() const { return strategy_ ? strategy_->explanation() : std::string(); }
 
-// If configurations came in random order, the chance that the next n bring a new best would be n / (usable + n). They
-// do not, so that a count of its own is requested as well: a search that stands in a basin finds its way out late (on
-// the recorded convolution of an MI250X after some 90 usable ones without a new best, and then half the time).
+// If configurations came in random order, the probability that the next n contain a new best would be n / (usable + n).
+// They do not, so that a minimum count is required as well: a search in a basin may leave it late (on the recorded
+// convolution of an MI250X after some 90 usable configurations without a new best, after which the time halved).
 bool StrategySource::improvement_unlikely() const {
   const std::size_t without = standing_.usable() - standing_.last_improvement();
-  // a handful that is left is measured as well
+  // a few remaining configurations are measured as well
   const std::uint64_t left = space_.size() - std::min<std::uint64_t>(space_.size(), standing_.order().size());
   return without >= std::max(kEnoughWithout, standing_.last_improvement()) && left > without;
 }

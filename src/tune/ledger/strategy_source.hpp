@@ -31,8 +31,8 @@ class StrategySource : public Source {
   double share_spent() const;
   RaceBound bound_of(ConfigurationIndex whole) const;
 
-  /// Takes a result into the standing and tells the strategy, if there is one by then. For lists that belong to the
-  /// search as well: the default, failures that are tried again.
+  /// Adds a result to the leaderboard and, once begin() has been called, passes it to the strategy. Also for lists that
+  /// are part of the search: the default configuration, failures to retry.
   void learn(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh);
   bool evaluations_left() const;
   /// What is kept of a budget for measuring the best again: what `expected` says, at most this share.
@@ -40,7 +40,7 @@ class StrategySource : public Source {
   void keep_for_confirmation(std::function<RepeatCost()> expected) { expected_ = std::move(expected); }
   /// Begins the search itself.
   void begin();
-  /// Why it ended, when the ledger says that it has finished.
+  /// Why the search ended, after the ledger has reported that this source has finished.
   std::string why_finished() const;
   const std::string& strategy() const { return name_; }
   std::string explanation() const;
@@ -50,7 +50,7 @@ class StrategySource : public Source {
   double joules() const { return joules_; }
 
  private:
-  /// Configurations that an evaluator holds beyond those that compile.
+  /// Configurations that an evaluator holds in addition to those that it compiles.
   static constexpr std::size_t kAhead = 3;
   static constexpr std::size_t kPaced = 16;
   /// Fewer repeats compare nothing: two configurations, twice.
@@ -77,7 +77,7 @@ class StrategySource : public Source {
   std::function<void(const ConfigurationResult&, bool fresh, bool again)> report_;
   std::unique_ptr<Strategy> strategy_;
   std::string name_;
-  /// When the last fresh results came, on the host's clock.
+  /// Arrival times of the last fresh results, host clock.
   std::deque<double> came_;
   std::size_t under_way_ = 0;
   double joules_ = 0;

@@ -1,4 +1,5 @@
-// Rounds that an application runs in its own process, with one configuration at a time, on buffers that are its own.
+// Iterations of a workload in the application's own process, with one configuration at a time, on the application's
+// buffers.
 #pragma once
 
 #include <memory>
@@ -15,11 +16,12 @@ namespace ergotune {
 
 class ApplicationIteration {
  public:
-  /// Opens the device and fills the buffers; `problem` must live longer.
+  /// Opens the device and fills the buffers; `problem` must outlive this object.
   ApplicationIteration(const std::string& device, const Problem& problem, std::filesystem::path cache_folder);
-  /// Compiles and loads; what was there before stays when this throws DeviceError or UserError.
+  /// Compiles and loads a configuration. If this throws DeviceError or UserError, the previous configuration stays
+  /// loaded.
   void use(const Configuration& configuration);
-  /// Runs one round; s of device time.
+  /// Runs one iteration and returns its device time in s.
   double run();
 
   ProblemBuffers& buffers() { return buffers_; }

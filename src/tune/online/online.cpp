@@ -17,7 +17,7 @@
 namespace ergotune {
 namespace {
 
-/// A trial is expected to take so many times as long as the longest so far.
+/// A trial is expected to take at most this many times as long as the longest so far.
 constexpr double kCaution = 2;
 
 SetupOptions adapted(SetupOptions setup) {
@@ -26,7 +26,7 @@ SetupOptions adapted(SetupOptions setup) {
   return setup;
 }
 
-/// One configuration that is not known yet, from a strategy's search; what is known is taken on the way.
+/// Requests one unknown configuration from a strategy's search; known ones before it are answered on the way.
 class OneTrial : public Source {
  public:
   explicit OneTrial(StrategySource& search) : search_(search) {}
@@ -34,7 +34,7 @@ class OneTrial : public Source {
     if (tried_ || under_way_ || room == 0) return {};
     std::vector<ConfigurationRequest> wanted = search_.next(1);
     ended_ = wanted.empty();
-    under_way_ = !ended_;  // one at a time, although the evaluator has room for more
+    under_way_ = !ended_;  // one at a time, although the evaluator has capacity for more
     return wanted;
   }
   void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override {
@@ -129,9 +129,9 @@ struct Session::State {
   ConfigurationIndex running = 0;
   bool settled = false;
   std::uint64_t rounds = 0, tried = 0;
-  /// s of rounds and trials so far, and s that the rounds would have taken with the default: a round with another
-  /// configuration stands for what it took times how much faster that was measured, so that a machine that is slower
-  /// for a while is no trial's fault.
+  /// s of iterations and trials so far, and the estimated s of the iterations alone with the default configuration. The
+  /// estimate is the time that an iteration took, multiplied by the measured speed-up of its configuration, so that a
+  /// temporary slowdown of the machine is not attributed to trials.
   double spent = 0, with_default = 0;
   double longest_trial = 0, worst = 0;
   ConfigurationIndex start = 0;
@@ -164,13 +164,14 @@ struct Session::State {
   double gain() const;
 };
 
-/// s that it took to try a configuration, as it was written down.
+/// s spent on trying a configuration, from its measurement.
 double cost_of(const Measurement& measurement) {
   return measurement.compile_seconds + measurement.verify_seconds + measurement.measure_seconds +
          measurement.tuner_seconds;
 }
 
-/// What the store knows, and the default: how long it takes to try one is seen from that, whoever tried it.
+/// Loads results from the store and measures the default configuration; its cost is the first estimate of a trial's
+/// cost, even if another session measured it.
 void Session::State::begin() {
   RunInfo info;
   info.objective = prepared.objective->spec();
@@ -320,12 +321,12 @@ void Session::State::use_best() {
     application.use(prepared.space->configuration(*best));
     running = *best;
   } catch (const DeviceError&) {
-    // It worked in its worker; here it does not: the rounds stay with what does.
+    // It works in a worker but not here: the iterations keep the current configuration.
   }
 }
 
 Session::Session(Problem problem, SetupOptions setup, OnlineOptions options) {
-  problem.execution_parameters.clear();  // the application's clocks are not ours
+  problem.execution_parameters.clear();  // the application sets its own clocks
   state_ = std::make_unique<State>(std::move(problem), std::move(setup), std::move(options));
 }
 Session::~Session() = default;

@@ -1,5 +1,5 @@
-// Tuning a workload that is running anyway: the application's loop asks for its rounds one by one, and now and then one
-// of them is preceded by a trial of another configuration.
+// Online tuning of a workload that runs in an application: the application's loop requests iterations one by one, and
+// some of them are preceded by a trial of another configuration.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 namespace ergotune {
 
 struct OnlineOptions {
-  /// What trials may cost in all: a share of the time that the rounds so far would have taken with the default
-  /// configuration. What faster configurations save may be spent as well.
+  /// Bound on the cost of all trials, as a share of the time that the iterations so far would have taken with the
+  /// default configuration. Time saved by faster configurations may be spent in addition.
   double bound = 0.05;
   /// Trials are the application's own rounds, a few with each configuration, in this process: they cost a compilation
   /// and what a slower configuration takes longer. Outputs are not compared: for configurations that are known to be
@@ -41,36 +41,36 @@ struct OnlineIteration {
 /// names a store, what was tried is there the next time.
 class Session {
  public:
-  /// Opens the target and makes the default configuration ready, which the rounds begin with; throws UserError where it
-  /// does not work, and for replayed and simulated devices.
+  /// Opens the target and loads the default configuration, which the iterations begin with. Throws UserError if the
+  /// default configuration fails, and for replayed and simulated devices.
   Session(Problem problem, SetupOptions setup, OnlineOptions options = {});
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Runs one round and waits for it. A trial comes before it where its expected cost fits into what the bound leaves.
-  /// Throws DeviceError when the round itself fails.
+  /// Runs one iteration and waits for it. A trial precedes it if its expected cost fits into the remaining bound.
+  /// Throws DeviceError if the iteration itself fails.
   OnlineIteration next_round();
 
-  /// An argument's contents as the last round left them, and for the next one. Throws UserError for an unknown name or
-  /// another size.
+  /// Copies the contents of an argument out of or into the iterations' buffers. Throws UserError for an unknown name or
+  /// a wrong size.
   void read(const std::string& buffer, std::span<std::byte> into) const;
   void write(const std::string& buffer, std::span<const std::byte> contents);
-  /// Bytes of an argument.
+  /// Size of an argument in bytes.
   std::size_t bytes(const std::string& buffer) const;
-  /// Puts all buffers back to what the problem fills them with.
+  /// Resets all buffers to the initial contents that the problem defines.
   void restore();
 
-  /// The best so far, and what is known of it.
+  /// The best configuration so far, and its result.
   Configuration best() const;
   const Measurement& measurement() const;
   const SearchSpace& space() const;
   bool settled() const;
   std::uint64_t rounds() const;
-  std::uint64_t tried() const;    ///< in this process
-  std::uint64_t resumed() const;  ///< known from the store
-  /// Time of all rounds and trials so far over what the rounds would have taken with the default configuration, by what
-  /// was measured of both; 0 before the first. `worst_ratio`: the highest that it has been.
+  std::uint64_t tried() const;    ///< configurations tried in this process
+  std::uint64_t resumed() const;  ///< configurations known from the store
+  /// Time of all iterations and trials so far, relative to the estimated time of the iterations alone with the default
+  /// configuration; 0 before the first iteration. `worst_ratio`: the highest value so far.
   double ratio() const;
   double worst_ratio() const;
 

@@ -14,12 +14,12 @@
 namespace ergotune {
 namespace {
 
-/// The full-load problem on what the user named, with core voltages where they can be had.
+/// The full-load problem for the device of `setup`, with core voltages if they can be read.
 Problem load_for(const SetupOptions& setup) {
   Problem problem = full_load_problem();
   const bool live = !setup.run.device.starts_with("sim:") && !setup.run.device.starts_with("replay:");
   if (!live) return problem;
-  // The GPU whose clock is set need not be the device that the kernel runs on as far as that can tell.
+  // The GPU whose clock is set may not be identifiable as the device that the kernel runs on.
   std::string gpu;
   if (!setup.run.controls.empty() && !controls_forbidden()) {
     std::string why_not;
@@ -40,13 +40,13 @@ Problem load_for(const SetupOptions& setup) {
                   prepared.device.name, why));
 }
 
-/// W, as the device's monitor reads it.
+/// The power limit in W that the device's monitor reads; nullopt: unknown.
 std::optional<double> power_limit_of(const std::string& device_key) {
   const auto monitor = monitor_for_control(device_key.starts_with("GPU-") ? "nvml:" + device_key : device_key);
   return monitor ? monitor->read().power_limit_w : std::nullopt;
 }
 
-/// When the last sample of the sweep was taken.
+/// s since the epoch of the last sample of the sweep.
 double last_measured(const Ledger& ledger) {
   double last = 0;
   for (const ConfigurationIndex index : ledger.order())
@@ -71,8 +71,10 @@ double greatest_load(const PowerSampling& sampling) {
 }
 
 std::string why_no_load(const PowerSampling& sampling, std::optional<double> limit_watts) {
-  constexpr double kLeastShare = 0.3;  // idle devices draw less, and a kernel that loads all of one draws half and more
-  constexpr double kLeastRise = 1.1, kWideRange = 1.5;  // of power and clock, over the samples
+  constexpr double kLeastShare = 0.3;  // idle devices draw less; a kernel that loads the whole device draws half of the
+                                       // limit or more
+  constexpr double kLeastRise = 1.1, kWideRange = 1.5;  // least ratio of powers over the samples, and the ratio of
+                                                        // clocks from which it is required
   constexpr const char* kElsewhere =
       "the load ran on another device than the one whose clock was set (--device names where it runs, --control whose "
       "clock is set)";
@@ -114,7 +116,7 @@ std::string driver_of_device(const std::string& gpu, const std::vector<std::stri
       if (info.uuid == gpu || info.pci_address == gpu) return info.driver;
     }
   } catch (const UserError&) {
-    // whoever measures with it will say what is wrong with it
+    // the caller reports the error when it measures
   }
   return {};
 }
@@ -191,7 +193,7 @@ DeviceModel model_of_gpu(const SetupOptions& options, const std::string& device,
   fresh.setup.worker_command = options.worker_command;
   fresh.setup.run.use_cache = options.run.use_cache;
   fresh.setup.run.cache_folder = options.run.cache_folder;
-  // Beside the fit itself: a sweep that is killed goes on.
+  // Stored beside the fit, so that a killed sweep continues.
   const std::filesystem::path file = device_model_file(of.gpu);
   if (!file.empty()) {
     std::error_code trouble;

@@ -1,4 +1,4 @@
-// The file of a GPU's power-frequency model, beside the GPU's calibration.
+// The file that stores a GPU's power-frequency model, beside the GPU's calibration.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// s; GPUs age, and are moved to other places. An old fit is used, and said to be old.
+/// s. GPUs age and are moved; an older fit is still used, with a note that it is old.
 constexpr double kOld = 180 * 86400.0;
 
 Json to_json(const Estimate& e) { return {{"value", e.value}, {"low", e.low}, {"high", e.high}}; }
@@ -56,7 +56,7 @@ Json document_of(const DeviceModel& m) {
                 {"low_mhz", m.sampling.low_mhz},
                 {"high_mhz", m.sampling.high_mhz},
                 {"supported_mhz", m.sampling.supported_mhz}};
-  // For people and other tools: the fit itself is made again from the samples.
+  // For readers and other tools: loading recomputes the fit from the samples.
   if (m.model.usable) {
     document["fit"] = {{"ridge_mhz", m.model.found ? to_json(m.model.ridge_mhz) : Json(nullptr)},
                        {"optimal_clock_mhz", to_json(m.model.optimal_clock_mhz)},

@@ -13,14 +13,14 @@
 namespace ergotune {
 namespace {
 
-// Larger spaces are not looked through.
+// Larger spaces are not enumerated.
 constexpr std::uint64_t kEnumerable = 4'000'000;
 constexpr std::size_t kMostCandidates = 4096;
 
-/// A kernel's own part of a configuration: positions of its parameters' values.
+/// The part of a configuration that belongs to one kernel: positions of the values of its parameters.
 using Part = std::vector<std::uint32_t>;
 
-/// One kernel with the parts of configurations that it has in the space, and what occupancy each gives.
+/// One kernel with its distinct parts in the space, and the occupancy of each.
 struct Candidates {
   std::string name;
   std::vector<std::size_t> parameters;
@@ -68,12 +68,12 @@ std::vector<Candidates> candidates_in(const Problem& problem, const SearchSpace&
   return kernels;
 }
 
-/// Has configurations compiled and reads what their code needs.
+/// Has configurations compiled and returns the resources of their code.
 class Probe : private Source {
  public:
   Probe(const SearchSpace& space, Ledger& ledger) : space_(space), ledger_(ledger) {}
 
-  /// Which candidate of each kernel stands in a probe.
+  /// For each kernel, the candidate that a probe contains.
   using Choice = std::vector<std::size_t>;
 
   std::vector<Measurement> run(const std::vector<Candidates>& kernels, const std::vector<Choice>& choices) {
@@ -126,8 +126,8 @@ void take(std::vector<Candidates>& kernels, const Probe::Choice& choice, const M
   }
 }
 
-/// All kernels' candidates side by side: as many probes as the kernel with the most has. Where one does not compile or
-/// load, the others' are looked at again beside what works.
+/// Probes the candidates of all kernels together: as many probes as the kernel with the most candidates has. If one
+/// candidate does not compile or load, the others of its probe are probed again beside candidates that work.
 void measure_occupancy(std::vector<Candidates>& kernels, const SearchSpace& space, Ledger& ledger) {
   Probe probe(space, ledger);
   std::size_t most = 0;
@@ -160,7 +160,7 @@ void measure_occupancy(std::vector<Candidates>& kernels, const SearchSpace& spac
     if (!kernels[k].occupancy[candidate]) kernels[k].occupancy[candidate] = 0;
 }
 
-/// The candidates that stay, the most promising first.
+/// The candidates that are kept, the most promising first.
 std::vector<std::size_t> promising(const Candidates& kernel, double bound) {
   double highest = 0;
   for (const auto& occupancy : kernel.occupancy) highest = std::max(highest, occupancy.value_or(0));
@@ -172,7 +172,7 @@ std::vector<std::size_t> promising(const Candidates& kernel, double bound) {
   return kept;
 }
 
-/// The values that stay of a kernel's only parameter, by occupancy and size.
+/// The kept values of a kernel's only parameter, by occupancy and size.
 std::vector<Value> ordered_values(const Candidates& kernel, std::vector<std::size_t> kept, const Parameter& parameter) {
   const auto value = [&](std::size_t i) -> const Value& { return parameter.values[kernel.parts[i][0]]; };
   std::stable_sort(kept.begin(), kept.end(), [&](std::size_t a, std::size_t b) {

@@ -1,4 +1,4 @@
-// LeavingMessage out what cannot fill the device (Guerreiro et al., PDP 2015, Algorithm 1, lines 1 to 5).
+// Removes configurations that cannot fill the device (Guerreiro et al., PDP 2015, Algorithm 1, lines 1 to 5).
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace ergotune {
 
-/// The configurations of `space` in which the occupancy of every kernel is above `bound` (a share of the threads that a
-/// multiprocessor can hold). Every kernel is compiled once for each of its own configurations; nothing runs. Where a
-/// kernel has one parameter of its own, its values stand in the order of their promise: by occupancy, then by size, the
-/// largest first. A kernel of unknown occupancy (a CPU) is left as it is; one that never reaches the bound keeps what
-/// comes nearest. `ledger` asks the evaluator. `notes` says what was done. Throws UserError for a bound that is no
-/// share and for spaces too large to be looked through.
+/// The configurations of `space` in which every kernel's occupancy is above `bound` (share of the threads that an SM or
+/// CU can hold). Each kernel is compiled once for each combination of its own parameters' values; nothing runs. The
+/// values of a kernel's only parameter are sorted by occupancy, then by size, largest first. A kernel of unknown
+/// occupancy (on a CPU) is not restricted; a kernel that never exceeds the bound keeps the values with its highest
+/// occupancy. `ledger` compiles through its evaluator. `notes` receives a summary. Throws UserError if the bound is not
+/// a share, and for spaces too large to enumerate.
 SearchSpace reduce_by_occupancy(const Problem& problem, const SearchSpace& space, Ledger& ledger, double bound,
                                 std::vector<std::string>& notes);
 

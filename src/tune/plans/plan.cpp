@@ -73,7 +73,7 @@ PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& prob
   PlanComparison comparison =
       compare(plans, problem, ledger.space(), ledger.evaluator(), options, truth, [&](const Plan& plan) {
         RunInfo info;
-        // What its winner is best in, so that show and report name the same one.
+        // The objective in which the winner is best, so that show and report name the same winner.
         info.objective = last_objective(plan, problem);
         info.plan = plan.name;
         info.strategy = options.strategy;
@@ -83,7 +83,7 @@ PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& prob
         ledger.end_run(interrupted(options) ? "interrupted" : result.why_not.empty() ? "finished" : result.why_not);
         return result;
       });
-  // A later plan may have confirmed the winner of an earlier one anew: every place tells the same number.
+  // A later plan may have confirmed an earlier plan's winner again: all plans show the current values.
   const auto refresh = [&](PlanPoint& point) { point.measurement = ledger.find(point.index)->measurement; };
   for (PlanResult& result : comparison.plans) {
     if (result.best) refresh(*result.best);

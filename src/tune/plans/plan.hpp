@@ -1,8 +1,8 @@
-// Plans: ways of tuning code and execution parameters together, as stages. Each stage frees some parameters
-// and fixes the others, has an objective and a strategy. From Going Green (Section V-A: race-to-idle, energy
-// at the highest clock, the two-stage plans, global energy), Frericks (Section 3.5: BlockToFreq, FreqToBlock)
-// and Going Green's model-steered tuning (V-D) and power capping (V-C). They can be compared on one problem,
-// live, replayed or simulated.
+// Plans: ways of tuning code and execution parameters together in stages. Each stage frees some parameters, fixes the
+// others, and has an objective and a strategy. The shipped plans come from Going Green (Section V-A: race-to-idle,
+// energy at the highest clock, the two-stage plans, global energy), Frericks (Section 3.5: BlockToFreq, FreqToBlock)
+// and Going Green's model-steered tuning (V-D) and power capping (V-C). They can be compared on one problem: live,
+// replayed or simulated.
 #pragma once
 
 #include <cstdint>
@@ -31,19 +31,21 @@ struct PlanStage {
   std::string name;
   /// Parameter names, or "code", "clocks" (core and memory clocks), "power", "all".
   std::vector<std::string> free;
-  /// Values of parameters that are not free; for numbers "max", "min", "default", "base" (the maker's base clock; of
-  /// what has none the default), "model" (the best clock of the plan's own fit, else of the GPU's model). Parameters
-  /// in neither list keep the value that the stage before found, or their default.
+  /// Values of parameters that are not free. Numbers may be given as "max", "min", "default", "base" (the vendor's base
+  /// clock; the default for other parameters) or "model" (the best clock of the plan's own fit, else of the GPU's
+  /// model). Parameters in neither list keep the value that the preceding stage found, or their default.
   std::map<std::string, Value> fixed;
-  /// Only clocks within the model's suggested range; the range grows where the best found lies at its end.
+  /// Restricts clocks to the range that the model suggests; the range is extended while the best configuration lies at
+  /// its end.
   bool in_model_range = false;
-  /// Only code configurations whose objective in the stage before was within this share of its best; 0: all.
+  /// Restricts code configurations to those whose objective in the preceding stage was within this share of its best;
+  /// 0: no restriction.
   double keep_within = 0;
-  /// Only configurations in which every kernel's occupancy is above this share (tune/plans/occupancy_reduction.hpp); 0:
-  /// all.
+  /// Restricts configurations to those in which every kernel's occupancy is above this share
+  /// (tune/plans/occupancy_reduction.hpp); 0: no restriction.
   double occupancy_above = 0;
   std::string objective = "energy";
-  /// Empty: everything where the stage is small enough, else PlanOptions::strategy.
+  /// Empty: exhaustive if the stage is small enough, else PlanOptions::strategy.
   std::string strategy;
   std::string budget;
 };
@@ -52,36 +54,36 @@ struct Plan {
   std::string name;
   std::string summary;
   std::vector<PlanStage> stages;
-  /// It fixes something at "model" before it has fitted one itself.
+  /// Whether a stage fixes a parameter at "model" before the plan has fitted its own model.
   bool needs_device_model() const;
 };
 
 /// The plans that come with ergotune.
 const std::vector<Plan>& shipped_plans();
-/// A plan of the problem file, else a shipped one. Throws UserError naming what there is.
+/// A plan of the problem file, else a shipped one. Throws UserError that lists the available plans.
 Plan find_plan(const std::string& name, const Problem& problem);
-/// "a,b,c" or "all" as plans.
+/// The plans named in "a,b,c", or all plans for "all".
 std::vector<Plan> find_plans(const std::string& names, const Problem& problem);
 
 struct PlanOptions {
-  /// For stages that name none. Empty: stages of up to `exhaustive` configurations are searched whole, larger
-  /// ones by "auto" with a budget of a twentieth of their size, from 100 to 1,000 evaluations.
+  /// Strategy of stages that name none. Empty: stages of up to `exhaustive` configurations are enumerated, larger ones
+  /// searched by "auto" with a budget of a twentieth of their size, between 100 and 1,000 evaluations.
   std::string strategy;
   std::map<std::string, Value> strategy_options;
-  /// For every stage that names none.
+  /// Budget of stages that name none.
   Budget budget;
   std::uint64_t exhaustive = 1'000'000;
   std::uint64_t seed = 1;
-  /// Clocks that a model is fitted to.
+  /// Number of clocks that a model is fitted to.
   std::size_t model_clocks = 8;
-  /// Half-width of the model's range (Going Green: 10 %).
+  /// Half-width of the model's range of clocks, relative to its optimum (Going Green: 10 %).
   double model_share = 0.1;
-  /// Seen by restrictions of stages whose space is built anew, and by metrics.
+  /// Used by metrics and by the restrictions of stages that build their own space.
   Constants constants;
-  /// What "base" and "model" stand for; see Target.
+  /// The values of "base" and "model"; see Target.
   std::optional<double> base_clock_mhz;
   std::shared_ptr<const DeviceModel> device_model;
-  /// Measure what the last stage found, and its rivals, again side by side, as a search does (SessionOptions::confirm).
+  /// Measure the best configurations of the last stage again, interleaved, as a search does (SessionOptions::confirm).
   bool confirm = true;
   const std::atomic<bool>* interrupted = nullptr;
   std::function<void(const std::string& plan, const std::string& stage, const SessionProgress&)> progress;
@@ -96,45 +98,45 @@ struct PlanPoint {
 
 struct StageResult {
   std::string name, objective, strategy;
-  std::uint64_t space = 0;      ///< configurations it could choose from
-  std::uint64_t requested = 0;  ///< configurations that it requested and no earlier stage had
+  std::uint64_t space = 0;      ///< configurations in the stage's part of the space
+  std::uint64_t requested = 0;  ///< configurations that it requested and no earlier stage had requested
   std::uint64_t evaluated = 0;  ///< those of them that were measured in this run
   std::optional<PlanPoint> best;
-  /// For each setting of clocks and limits that it tried, the best configuration there (Going Green, Figures 6 and 7:
-  /// what is asked, and what then ran).
+  /// The best configuration for each setting of clocks and limits that it tried (Going Green, Figures 6 and 7:
+  /// requested and actual clocks).
   std::vector<PlanPoint> by_setting;
 };
 
 struct PlanResult : Confidence {  // of best
   std::string plan, summary;
   Provenance provenance = Provenance::measured;
-  /// Empty when the plan could not be followed to its end; `why_not` says why.
+  /// nullopt if the plan could not be completed; `why_not` gives the reason.
   std::optional<PlanPoint> best;
   std::string why_not;
   std::vector<StageResult> stages;
-  /// Different configurations that its stages requested: as many as it would measure if it started from nothing.
+  /// Number of distinct configurations that its stages requested: what it would measure without any earlier results.
   std::uint64_t requested = 0;
-  /// What these cost, s: compilers, verification and measurement added up, as measured, recorded or modelled.
+  /// The cost of these in s: compilation, verification and measurement, as measured, recorded or modelled.
   double seconds = 0;
-  /// Of the asked: measured in this run, and known before this plan began.
+  /// Of the requested configurations: measured in this run; known before this plan began.
   std::uint64_t evaluated = 0, known = 0;
   std::optional<PowerModel> model;
   std::optional<ClockRange> model_range;
   /// Notes, for example that the base clock is unknown.
   std::vector<std::string> notes;
-  /// Energy of the best without the noise of a simulated measurement, J, and how far that lies above the least
-  /// possible, per cent; nullopt where they are not known.
+  /// Energy of the best without the noise of a simulated measurement, J, and its excess over the least possible energy
+  /// in per cent; nullopt if unknown.
   std::optional<double> true_energy, above_optimum_percent;
 };
 
-/// Energy (or another quantity) of a configuration of the space without evaluating it: known for recordings
-/// and simulations only.
+/// Returns the energy (or another quantity) of a configuration without evaluating it. Available for recordings and
+/// simulations only.
 using TrueEnergy = std::function<std::optional<double>(ConfigurationIndex)>;
 
-/// Runs a plan over the ledger's space. What the ledger knows is not measured again; stages are deterministic, so that
-/// a plan that was killed goes on where it was.
+/// Runs a plan over the ledger's space. Known results are not measured again. Stages are deterministic, so that a plan
+/// that was killed continues where it stopped.
 PlanResult run_plan(const Plan& plan, const Problem& problem, Ledger& ledger, const PlanOptions& options = {});
-/// The same with a ledger of its own that keeps nothing.
+/// The same with a temporary ledger without a store.
 PlanResult run_plan(const Plan& plan, const Problem& problem, const SearchSpace& space, Evaluator& evaluator,
                     const PlanOptions& options = {});
 
@@ -142,26 +144,26 @@ struct PlanComparison {
   std::string problem, device;
   Provenance provenance = Provenance::measured;
   std::uint64_t space = 0;
-  /// The least energy in the whole space; nullopt when unknown.
+  /// The least energy in the whole space; nullopt: unknown.
   std::optional<double> optimum;
   std::vector<PlanResult> plans;
 };
 
-/// Runs one plan after another; each counts what it asks for as if it started from nothing, and what one has measured
-/// is not measured again for the next. With `truth` the optimum over the space is found first, and each plan's choice
+/// Runs plans one after another. Each plan counts its requests as if it started without results, but results of earlier
+/// plans are not measured again. With `truth`, the optimum over the space is determined first, and each plan's choice
 /// is judged by its true energy.
 PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& problem, Ledger& ledger,
                              const PlanOptions& options = {}, const TrueEnergy& truth = {});
-/// The same with ledgers that keep nothing: each plan measures for itself.
+/// The same with temporary ledgers without a store: each plan makes its own measurements.
 PlanComparison compare_plans(const std::vector<Plan>& plans, const Problem& problem, const SearchSpace& space,
                              Evaluator& evaluator, const PlanOptions& options = {}, const TrueEnergy& truth = {});
 
-/// Before prepare_session(): plans need energy, and clocks; a simulated device without any gets some of its profile.
-/// What was added, for the user; empty for nothing.
-/// `names`: the plans that are to be run; a model of the GPU is requested where one of them needs it.
+/// Adds what plans need to a problem, before prepare_session(): energy measurement and clocks; a simulated device
+/// without clocks gets some of its profile. `names`: the plans to be run; if one of them needs it, a model of the GPU
+/// is requested. Returns a note for the user on what was added; empty if nothing was.
 std::string prepare_for_plans(Problem& problem, SetupOptions& setup, const std::string& names);
 
-/// Runs the named plans ("a,b", "all") on a prepared session: the command's `tune --plan` and Python's.
+/// Runs the named plans ("a,b", "all") on a prepared session. Used by `tune --plan` and by Python.
 PlanComparison run_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,
                          const std::function<void(const SessionProgress&)>& progress = {});
 

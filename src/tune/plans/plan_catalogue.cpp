@@ -46,9 +46,9 @@ std::vector<Plan> make_shipped() {
                    "the clock for energy with the default code, then the code (FreqToBlock of the thesis)",
                    {stage("clocks", {"clocks", "power"}, {{"code", "default"}}), stage("code", {"code"}, {})}});
 
-  // The ridge and the optimal clock hold for a device and a load, not for every configuration: the model's
-  // clock is where the code is chosen, and only its +-10 % is then searched, with the code configurations
-  // that still matter.
+  // Ridge point and optimal clock depend on device and load, not on each configuration: the code is chosen at the
+  // model's clock, and only +-10 % around it is then searched, with the code configurations that are still near the
+  // best.
   PlanStage at_model = stage("code", {"code"}, {{"clocks", "model"}, {"power", "default"}});
   PlanStage around = stage("around", {"all"}, {});
   around.in_model_range = true;

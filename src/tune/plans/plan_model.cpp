@@ -1,4 +1,4 @@
-// The fit_model stage of a plan: energy over the clock of one code configuration, from a few clocks.
+// The fit_model stage of a plan: fits the energy of one code configuration over the clock, from a few clocks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,10 +17,9 @@ struct ClockPoint {
   PowerSample sample;
 };
 
-/// Energy over the clock: the power model times a time of t0 + c/f, drawn through the measured energies by
-/// their ratio to it. The model gives the shape between the samples, the samples keep it honest where a
-/// kernel does not load the device as the model supposes (a memory-bound one need not slow down with the
-/// clock at all).
+/// Energy over the clock: the power model times a time of t0 + c/f, scaled by the interpolated ratio of measured to
+/// modelled energy. The model gives the shape between the samples; the samples correct it where a kernel does not load
+/// the device as the model assumes (a memory-bound kernel need not slow down with the clock).
 class EnergyCurve {
  public:
   EnergyCurve(const PowerModel& model, std::vector<ClockPoint> points) : model_(model), points_(std::move(points)) {
@@ -63,7 +62,7 @@ std::optional<ClockPoint> clock_point(const Measurement& m, double requested_mhz
   point.requested_mhz = requested_mhz;
   point.energy = *energy;
   point.time = *time;
-  // The clock that ran, where it was recorded: throttled samples then lie on the curve.
+  // The actual clock, if it was recorded: throttled samples then lie on the curve.
   point.sample.clock_mhz = m.value("core_clock") ? *m.value("core_clock") * 1e-6 : requested_mhz;
   if (point.sample.clock_mhz < 0.2 * requested_mhz || point.sample.clock_mhz > 1.2 * requested_mhz)
     point.sample.clock_mhz = requested_mhz;
@@ -75,15 +74,16 @@ std::optional<ClockPoint> clock_point(const Measurement& m, double requested_mhz
 }  // namespace
 
 std::optional<ConfigurationIndex> PlanRun::representative(const PlanStage& stage) {
-  // A twenty-fifth of the code configurations, from 5 (a quarter, where there are few) to 20 that work.
+  // Tries a twenty-fifth of the code configurations: at least 5 (a quarter of them, if there are few), at most 20 that
+  // work.
   double code = static_cast<double>(space_.size());
   for (std::size_t i = 0; i < kinds_.size(); ++i) {
     if (kinds_[i] != ParameterKind::code) code /= static_cast<double>(space_.parameters()[i].values.size());
   }
   const auto enough = static_cast<std::size_t>(std::clamp(code / 25, std::min(5.0, std::ceil(code / 4)), 20.0));
   const std::size_t tries = 10 * enough;
-  // The default code if it runs, else random ones; of those looked at the one with least energy is the most
-  // like what tuning will end with.
+  // The default code if it runs, and random ones. The one with the least energy is most similar to the code that tuning
+  // will find.
   std::vector<ConfigurationIndex> candidates;
   if (const auto index = space_.index_of(state_.current)) candidates.push_back(*index);
   Random random(options_.seed);
@@ -154,7 +154,7 @@ void PlanRun::use_model(std::size_t clock, const std::vector<ConfigurationIndex>
 
 void PlanRun::use_device_model() {
   const auto clock = core_clock();
-  if (!clock) return;  // nothing to steer: what is fixed at "model" keeps its default
+  if (!clock) return;  // no clock to vary: parameters fixed at "model" keep their default
   if (!options_.device_model || !options_.device_model->model.usable) {
     result_.why_not = "it fixes the clock at \"model\", and there is no model of this device: see \"ergotune model\"";
     return;
@@ -174,7 +174,7 @@ void PlanRun::fit_model(const PlanStage& stage) {
   const std::uint64_t before = requested_.size(), measured_before = result_.evaluated;
   const auto clock = core_clock();
   if (!clock) {
-    // No clock to steer: the rest of the plan goes on with what there is to vary.
+    // No clock to vary: the plan continues with the other parameters.
     result.strategy = "no core clock to fit over";
     result_.stages.push_back(std::move(result));
     return;

@@ -8,7 +8,7 @@
 namespace ergotune::plans {
 namespace {
 
-// Above this a space is not looked through; the part is built from the restrictions instead.
+// Larger spaces are not enumerated; the part is built from the restrictions instead.
 constexpr std::uint64_t kEnumerable = 4'000'000;
 
 bool all_numbers(const Parameter& parameter) {
@@ -36,7 +36,7 @@ std::uint32_t default_position(const Parameter& parameter, ParameterKind kind) {
     const auto it = std::find(parameter.values.begin(), parameter.values.end(), *parameter.default_value);
     if (it != parameter.values.end()) return static_cast<std::uint32_t>(it - parameter.values.begin());
   }
-  // Without a default, the middle of the values is the least extreme guess.
+  // Without a default, the middle value is the least extreme choice.
   return kind == ParameterKind::code ? static_cast<std::uint32_t>((parameter.values.size() - 1) / 2)
                                      : position_of_extreme(parameter, true);
 }
@@ -53,7 +53,7 @@ std::uint32_t fixed_position(const Parameter& parameter, ParameterKind kind, con
   if (all_numbers(parameter)) {
     if (word == "max" || word == "min") return position_of_extreme(parameter, word == "max");
     if (word == "model") {
-      // Without a model (no core clock to fit over) a plan goes on with the default.
+      // Without a model (no core clock to fit over) a plan continues with the default.
       if (kind == ParameterKind::core_clock_mhz && state.model_clock)
         return nearest_position(parameter, *state.model_clock);
       return default_position(parameter, kind);
@@ -143,7 +143,7 @@ std::optional<std::vector<ConfigurationIndex>> indices_of(const SearchSpace& spa
     return out;
   }
   if (product > static_cast<double>(kEnumerable)) return std::nullopt;
-  // Few are allowed: try each of them.
+  // Few positions are allowed: enumerate their combinations.
   std::vector<std::vector<std::uint32_t>> lists;
   for (const auto& set : allowed) lists.emplace_back(set.begin(), set.end());
   std::vector<std::size_t> at(allowed.size(), 0);
@@ -178,7 +178,7 @@ SearchSpace part_of(const Problem& problem, const SearchSpace& space, const Allo
     }
     return SearchSpace::from_configurations(std::move(parameters), list);
   }
-  // Too many to list: the same space under further restrictions.
+  // Too many to enumerate: add restrictions to the space.
   std::vector<Restriction> restrictions = problem.restrictions;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (allowed[i].size() == parameters[i].values.size()) continue;

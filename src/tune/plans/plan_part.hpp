@@ -1,4 +1,4 @@
-// The part of a space that a stage may choose from.
+// The part of a space from which a stage may choose.
 #pragma once
 
 #include <functional>
@@ -14,37 +14,37 @@
 
 namespace ergotune::plans {
 
-/// What is known when a stage begins.
+/// Input of a stage: results of earlier stages.
 struct StageState {
-  /// Value positions of every parameter: found by the stage before, else defaults.
+  /// The value positions of all parameters that the preceding stage found, else the defaults.
   std::vector<std::uint32_t> current;
-  /// The model's best clock for this kernel and the clocks around it, MHz.
+  /// The model's best clock for this kernel and the range of clocks around it, MHz.
   std::optional<double> model_clock;
   std::optional<ClockRange> model_range;
-  /// MHz; nullopt where unknown.
+  /// MHz; nullopt: unknown.
   std::optional<double> base_clock;
 };
 
-/// Positions, by parameter, that a stage allows.
+/// For each parameter, the value positions that a stage allows.
 using Allowed = std::vector<std::set<std::uint32_t>>;
 
-/// Where a name of a stage's lists means parameters: a parameter itself, "code", "clocks", "power", "all".
-/// Throws UserError for a name that is neither.
+/// The parameters that an entry of a stage's list refers to: one parameter by its name, or a group by "code", "clocks",
+/// "power" or "all". Throws UserError for any other name.
 std::vector<std::size_t> parameters_named(const std::string& name, const std::vector<Parameter>& parameters,
                                           const std::vector<ParameterKind>& kinds);
 
-/// The positions of a default configuration: each parameter's default, else the highest clock and limit and
-/// the first code value, moved to the nearest configuration of the space.
+/// The value positions of a default configuration: each parameter's default, else the highest clock and limit and the
+/// middle code value, moved to the nearest configuration of the space.
 std::vector<std::uint32_t> default_positions(const SearchSpace& space, const std::vector<ParameterKind>& kinds);
 
-/// Throws UserError for a value that a parameter does not take.
+/// The positions that a stage allows. Throws UserError for a value that a parameter does not have.
 Allowed allowed_positions(const PlanStage& stage, const SearchSpace& space, const std::vector<ParameterKind>& kinds,
                           const StageState& state);
 
-/// Indices into the whole space of what is allowed, up to spaces of some millions; nullopt beyond.
+/// The allowed configurations as indices into the whole space; nullopt if there are more than some millions.
 std::optional<std::vector<ConfigurationIndex>> indices_of(const SearchSpace& space, const Allowed& allowed);
 
-/// The part as a space of its own, for strategies.
+/// The allowed part as a separate space for strategies.
 SearchSpace part_of(const Problem& problem, const SearchSpace& space, const Allowed& allowed,
                     const std::optional<std::vector<ConfigurationIndex>>& indices, const Constants& constants);
 

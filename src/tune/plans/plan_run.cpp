@@ -97,14 +97,14 @@ void PlanRun::tell(const PlanStage& stage, ConfigurationIndex index, const Measu
 }
 
 std::optional<PlanPoint> PlanRun::best(std::span<const ConfigurationIndex> indices, Objective objective) const {
-  // Everything is passed on first: what is best may depend on best(time) and the like.
+  // First pass all results to the objective: which is best may depend on best(time) and similar terms.
   std::vector<ConfigurationIndex> usable_ones;
   for (const ConfigurationIndex index : indices) {
     const Measurement* measurement = find(index);
     if (measurement != nullptr && objective.outcome(*measurement).ok) usable_ones.push_back(index);
   }
   if (usable_ones.empty()) return std::nullopt;
-  // Of a constrained or lexicographic objective the value alone does not say which is better.
+  // A constrained or lexicographic objective cannot be judged by its value alone.
   const bool by_interval = result_.provenance == Provenance::measured && objective.kind() == Objective::Kind::single;
   const auto at_worst = [&](ConfigurationIndex index) {
     const Outcome outcome = objective.outcome(*find(index));
@@ -221,7 +221,7 @@ void PlanRun::tune(const PlanStage& stage) {
   std::size_t freed = 0;
   for (const std::string& name : stage.free) {
     const std::size_t some = parameters_named(name, space_.parameters(), kinds_).size();
-    // Code together with settings is another thing than code alone.
+    // Without settings to free, a stage for code and settings would be one for code alone: skip it.
     if (some == 0 && stage.free.front() == "code") {
       freed = 0;
       break;
@@ -233,8 +233,8 @@ void PlanRun::tune(const PlanStage& stage) {
                                   stage.free.empty() ? "nothing" : fmt::format("{}", fmt::join(stage.free, " and ")));
     return;
   }
-  // A clock found with code that wastes energy is the wrong one for code that does not: beside the default a
-  // few other configurations are looked at, and the best of them is what "default" stands for.
+  // A clock chosen with inefficient code would be wrong for efficient code: a few other configurations are measured
+  // beside the default, and "default" refers to the best of them.
   PlanStage following = stage;
   if (const auto fixed = stage.fixed.find("code"); fixed != stage.fixed.end() && fixed->second == Value("default")) {
     if (const auto stand_in = representative(stage)) {

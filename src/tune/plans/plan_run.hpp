@@ -1,4 +1,4 @@
-// One plan on its way: its stages share what was measured and what was found.
+// One run of a plan: its stages share their measurements and results.
 #pragma once
 
 #include <atomic>
@@ -24,53 +24,55 @@ class PlanRun {
 
   void tune(const PlanStage& stage);
   void fit_model(const PlanStage& stage);
-  /// Configurations that differ from `code` in the clock alone, at the clocks that a model is fitted to.
+  /// Configurations at spaced clocks, otherwise equal to `code`, to which a model is fitted.
   std::vector<ConfigurationIndex> at_spaced_clocks(std::size_t clock, ConfigurationIndex code) const;
-  /// The GPU's own model in the place of a fit of the plan's.
+  /// Uses the GPU's stored model instead of a fit of this plan.
   void use_device_model();
   void note_base_clock(const PlanStage& stage);
-  /// The best of what was seen, for each setting of clocks and limits; what was confirmed comes first, with its mean.
+  /// The best configuration seen for each setting of clocks and limits; empty for a single setting. Where a setting has
+  /// confirmed configurations, only these are considered, with their mean.
   std::vector<PlanPoint> by_setting(const PlanStage& stage, const std::vector<ConfigurationIndex>& seen) const;
-  /// What the last stage found, and its rivals, measured again side by side: the winner.
+  /// Measures the best configurations of the last stage again, interleaved, and returns the winner.
   std::optional<PlanPoint> confirmed(const PlanStage& stage, const std::vector<ConfigurationIndex>& seen);
-  /// The clock with least energy of a model fitted to these, and the range around it.
+  /// Fits a model to these configurations and sets the clock with the least energy and the range around it.
   void use_model(std::size_t clock, const std::vector<ConfigurationIndex>& indices);
-  /// Measures those of `indices` that are not known yet, and reports it as progress of the stage. `each`, when given,
-  /// sees every result as it comes and stops the rest by returning false.
+  /// Measures the configurations of `indices` that are not known yet and reports them as progress of the stage. `each`,
+  /// if given, receives every result and stops the evaluation by returning false.
   void evaluate(const PlanStage& stage, std::vector<ConfigurationIndex> indices, const Each& each = {});
   void tell(const PlanStage& stage, ConfigurationIndex index, const Measurement& measurement, bool fresh,
             SessionProgress& progress);
   /// Counts a configuration as requested, once.
   void note_requested(ConfigurationIndex index);
-  /// What it read when it was searched, whatever a confirmation has said since: a plan that goes on after a kill takes
-  /// the same way as before.
+  /// The search's measurement of a configuration, even if a later confirmation replaced it, so that a plan that
+  /// continues after a kill makes the same decisions. null: not measured.
   const Measurement* find(ConfigurationIndex index) const;
-  /// The best of what is known among `indices`; nullopt when none is usable. Of measured values the upper end of the
-  /// interval counts: the next stage must not be built on luck.
+  /// The best usable configuration among `indices`; nullopt if there is none. Measured values are compared by the upper
+  /// end of their intervals, so that the next stage is not built on a lucky measurement.
   std::optional<PlanPoint> best(std::span<const ConfigurationIndex> indices, Objective objective) const;
-  /// Why one of them failed when it was last measured.
+  /// Message and status of the first failed configuration of `seen`; a general reason if none failed.
   std::string failure_among(const std::vector<ConfigurationIndex>& seen) const;
   std::vector<ConfigurationIndex> whole_stage(const PlanStage& stage, std::vector<ConfigurationIndex> indices);
   std::vector<ConfigurationIndex> searched_stage(const PlanStage& stage, const SearchSpace& part,
                                                  const std::string& strategy, const Budget& budget,
                                                  StageResult& result);
-  /// Leaves those whose code was within the stage's keep_within of the best before.
+  /// Keeps only the configurations whose code was within the stage's keep_within of the preceding stage's best.
   void keep_near_best(const PlanStage& stage, std::vector<ConfigurationIndex>& indices) const;
-  /// The code of the best few of what was seen, best first.
+  /// The code values of the few best configurations seen, best first.
   std::vector<std::vector<std::uint32_t>> best_code(const PlanStage& stage,
                                                     const std::vector<ConfigurationIndex>& seen) const;
-  /// The next clock to try outside of the range; nullopt when there is none, or the best does not lie at its end.
-  std::optional<double> next_clock_out(double at, double edge, int direction) const;
-  /// Searches what a stage may choose from; fills in strategy and returns everything it knows of the part.
-  std::vector<ConfigurationIndex> search(const PlanStage& stage, const Allowed& allowed, StageResult& result);
-  /// Moves `best` to lower or higher clocks as long as that helps, when it lies at the end of the model's
+  /// The next clock to try outside of the range; nullopt if there is none, or the best clock is not at that end of the
   /// range.
+  std::optional<double> next_clock_out(double at, double edge, int direction) const;
+  /// Searches the allowed part of a stage, fills in `result`, and returns all known configurations of the part.
+  std::vector<ConfigurationIndex> search(const PlanStage& stage, const Allowed& allowed, StageResult& result);
+  /// If `best` lies at an end of the model's range, moves it to lower or higher clocks as long as that improves it.
   void leave_range(const PlanStage& stage, std::vector<ConfigurationIndex>& seen, PlanPoint& best);
-  /// A code configuration that works, at the current clocks; nullopt when none was found.
+  /// A code configuration that works at the current clocks; nullopt if none was found.
   std::optional<ConfigurationIndex> representative(const PlanStage& stage);
   std::optional<std::size_t> core_clock() const;
   Objective objective(const std::string& text) const;
-  /// The part of a key that is code: configurations with equal keys differ in execution parameters only.
+  /// The value positions of a configuration with those of execution parameters set to 0: equal for configurations that
+  /// differ in execution parameters only.
   std::vector<std::uint32_t> code_of(ConfigurationIndex index) const;
   bool interrupted() const { return options_.interrupted != nullptr && options_.interrupted->load(); }
 
@@ -83,11 +85,11 @@ class PlanRun {
   std::set<ConfigurationIndex> requested_;
   std::set<ConfigurationIndex> known_before_;
   StageState state_;
-  /// What the stage before looked at, and its objective: for PlanStage::keep_within.
+  /// The configurations that the preceding stage saw, and its objective, for PlanStage::keep_within.
   std::vector<ConfigurationIndex> seen_before_;
   std::string objective_before_;
   PlanResult result_;
-  double began_ = 0;  ///< what is measured now
+  double began_ = 0;  ///< host_seconds() when the current evaluation began
 };
 
 }  // namespace ergotune::plans

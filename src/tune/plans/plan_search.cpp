@@ -1,4 +1,4 @@
-// The search of a plan's stage, and the way out of the model's range of clocks.
+// The search of a plan's stage, and the extension of the model's range of clocks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 namespace ergotune::plans {
 namespace {
 
-// Code configurations that follow the best clock out of the model's range.
+// Number of best code configurations that are also measured at clocks beyond the model's range.
 constexpr std::size_t kFollowers = 3;
-// Nearer clocks are not told apart when leaving the model's range.
+// Smallest relative step between clocks beyond the model's range.
 constexpr double kClockStep = 0.02;
 
 }  // namespace
@@ -49,7 +49,7 @@ std::vector<ConfigurationIndex> PlanRun::searched_stage(const PlanStage& stage, 
   if (!bounded) session.budget.evaluations = std::clamp<std::uint64_t>(part.size() / 20, 100, 1000);
   session.seed = options_.seed;
   session.confirm = false;
-  session.early_stop = false;  // plans are compared by what they spend
+  session.early_stop = false;  // plans are compared by their cost
   std::set<ConfigurationIndex> seen;
   session.progress = [&](const SessionProgress& progress) {
     SessionProgress reported = progress;
@@ -66,7 +66,7 @@ std::vector<ConfigurationIndex> PlanRun::searched_stage(const PlanStage& stage, 
 
 std::vector<ConfigurationIndex> PlanRun::search(const PlanStage& stage, const Allowed& allowed, StageResult& result) {
   auto indices = indices_of(space_, allowed);
-  // The code configurations that were near the best before.
+  // Only code configurations near the best of the preceding stage.
   if (indices && stage.keep_within > 0 && !seen_before_.empty()) keep_near_best(stage, *indices);
   result.space = indices ? indices->size() : 0;
   if (indices && indices->empty()) return {};
@@ -110,7 +110,7 @@ std::optional<double> PlanRun::next_clock_out(double at, double edge, int direct
   std::vector<double> clocks;
   for (const Value& value : space_.parameters()[*core_clock()].values) clocks.push_back(value.as_real());
   std::sort(clocks.begin(), clocks.end());
-  // Only when the best clock is the outermost one tried so far.
+  // Only if the best clock is the outermost one tried so far.
   const bool outermost = std::none_of(clocks.begin(), clocks.end(), [&](double f) {
     return direction < 0 ? f < at - 1e-6 && f >= edge - 1e-6 : f > at + 1e-6 && f <= edge + 1e-6;
   });
@@ -120,7 +120,7 @@ std::optional<double> PlanRun::next_clock_out(double at, double edge, int direct
     if (direction < 0 && f < at * (1 - kClockStep)) next = f;
     if (direction > 0 && f > at * (1 + kClockStep) && !next) next = f;
   }
-  // Finer steps than that only at the very end of the clocks.
+  // A smaller step is allowed only to the first or last supported clock.
   if (!next) next = direction < 0 ? clocks.front() : clocks.back();
   if (std::abs(*next - at) < 1e-6) return std::nullopt;
   return next;
@@ -130,7 +130,7 @@ void PlanRun::leave_range(const PlanStage& stage, std::vector<ConfigurationIndex
   const auto clock = core_clock();
   if (!clock || !state_.model_range) return;
   const auto& values = space_.parameters()[*clock].values;
-  // The few best code configurations go along: what is best may change with the clock.
+  // The few best code configurations are measured as well: the best code may change with the clock.
   const auto followers = best_code(stage, seen);
   std::vector<std::uint32_t> positions(kinds_.size());
   for (const int direction : {-1, 1}) {

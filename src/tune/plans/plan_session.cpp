@@ -9,9 +9,9 @@
 namespace ergotune {
 namespace {
 
-// Measured for real, a stage of more configurations than this is searched rather than gone through.
+// In live measurements, stages with more configurations are searched instead of enumerated.
 constexpr std::uint64_t kExhaustiveLive = 200;
-// Up to here the true optimum of a simulation or recording is found by looking at every configuration.
+// Largest space whose true optimum in a simulation or recording is determined by enumeration.
 constexpr std::uint64_t kTruthLimit = 1'000'000;
 
 }  // namespace

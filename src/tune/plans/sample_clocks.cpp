@@ -14,18 +14,19 @@
 namespace ergotune {
 namespace {
 
-/// Of the clock that was requested: less than this share, and than half a usual step, is no throttling.
+/// A sample is throttled only if its clock is below the requested one by more than this share and by more than half of
+/// a usual step.
 constexpr double kSameClock = 0.01, kHalfStepMhz = 7.5;
-/// Clocks that turn out to be throttled cost as many further ones, up to so many.
+/// Throttled samples are replaced by further ones, up to this number.
 constexpr std::size_t kMostThrottled = 4;
 
-/// Clocks one after the other: first evenly spaced, then where the model is least sure.
+/// Requests clocks one after the other: first evenly spaced, then where the model is least certain.
 class ClockSource : public Source {
  public:
   ClockSource(std::map<double, ConfigurationIndex> by_clock, const SamplingOptions& options, PowerSampling& out)
       : by_clock_(std::move(by_clock)), options_(options), out_(out) {
     const std::size_t first = options.adaptive ? std::max<std::size_t>(5, options.count / 2 + 1) : options.count;
-    // Ascending, and taken from the back: highest first, as a warm card is what the rest is measured on.
+    // Ascending, and taken from the back: highest first, since the rest is measured on a warm GPU.
     spaced_ = spaced_clocks(out.supported_mhz, std::min(first, options.count));
   }
 
@@ -49,7 +50,7 @@ class ClockSource : public Source {
     if (!power && energy && time && *time > 0) power = *energy / *time;
     const bool reported = ran && *ran * 1e-6 > 0.2 * requested && *ran * 1e-6 < 1.1 * requested;
     const bool slower = reported && *ran * 1e-6 < requested - std::max(kHalfStepMhz, kSameClock * requested);
-    // One that ran slower than asked counts as failed, but says where the GPU throttles.
+    // A sample below the requested clock counts as failed but shows where the GPU throttles.
     if ((!usable(m.status) && !slower) || !power) {
       out_.notes.push_back(fmt::format("{:.0f} MHz: {}", requested, m.message.empty() ? "no power" : m.message));
       return;
@@ -62,7 +63,7 @@ class ClockSource : public Source {
     if (const auto memory = m.value("memory_clock")) sample.memory_clock_mhz = *memory * 1e-6;
     sample.temperature_c = m.value("temperature");
     if (slower) {
-      // Going Green fits up to the highest clock before throttling: what lies beyond is the limit, not the clock.
+      // Going Green fits up to the highest clock before throttling: beyond it the power limit determines the clock.
       out_.throttled.push_back(sample);
       out_.high_mhz = std::min(out_.high_mhz, sample.clock_mhz);
       out_.notes.push_back(
@@ -89,7 +90,7 @@ class ClockSource : public Source {
       if (clock < out_.high_mhz || out_.throttled.empty()) return clock;
     }
     if (requested_.size() >= std::min(wanted, out_.supported_mhz.size())) return std::nullopt;
-    // Clocks a step from one that is known teach little.
+    // Clocks within a step of a known one add little information.
     const double spacing = (out_.high_mhz - out_.low_mhz) / (2.5 * static_cast<double>(options_.count));
     std::vector<double> candidates;
     for (const double f : out_.supported_mhz) {
@@ -101,10 +102,10 @@ class ClockSource : public Source {
     return next_clock(fit_power_model(out_.samples), out_.samples, candidates);
   }
 
-  /// Where the GPU throttles, the highest spaced clocks are left out, and with them what shows how power rises above
-  /// the ridge: a clock just below takes their place. nullopt where there is one.
+  /// A throttling GPU drops the highest spaced clocks, and with them the rise of power above the ridge point. Returns a
+  /// clock just below the throttling one in their place; nullopt if the samples already contain one.
   std::optional<double> highest_unthrottled() const {
-    constexpr double kBelow = 0.97, kNear = 0.88;  // of the clock at which it throttles
+    constexpr double kBelow = 0.97, kNear = 0.88;  // relative to the clock at which it throttles
     if (out_.throttled.empty()) return std::nullopt;
     for (const PowerSample& sample : out_.samples)
       if (sample.clock_mhz > kNear * out_.high_mhz) return std::nullopt;
@@ -141,7 +142,7 @@ PowerSampling sample_clocks(Ledger& ledger, const SamplingOptions& options) {
   out.high_mhz = out.supported_mhz.back();
   ClockSource source(std::move(by_clock), options, out);
   ledger.drive(source);
-  // A GPU that throttles nearly everywhere: better these than none.
+  // If the GPU throttles at nearly every clock, throttled samples are used rather than none.
   if (out.samples.size() < 3) {
     for (const PowerSample& sample : out.throttled) {
       out.samples.push_back(sample);

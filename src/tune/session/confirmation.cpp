@@ -15,15 +15,16 @@ namespace {
 
 constexpr int kConfirmationRounds = 3;
 constexpr std::size_t kConfirmedCandidates = 3;
-// More where noise hides who is best: those whose intervals reach the best one's.
+// Number of candidates if noise hides which is best: those whose intervals reach that of the best.
 constexpr std::size_t kNoisyCandidates = 10;
-// As long as the choice among them is expected to lose more, those with a chance are measured again: so often at most.
+// While the expected loss of the choice exceeds kAcceptedLoss, candidates with a probability above kChance are
+// repeated, at most kRaces times.
 constexpr double kAcceptedLoss = 0.003;
 constexpr double kChance = 0.02;
 constexpr int kRaces = 4;
-// Where one that was measured once is expected to gain more than that, it is confirmed as well: so often at most.
+// Results measured once whose expected gain exceeds that loss are confirmed as well, in at most this many batches.
 constexpr int kConfirmationBatches = 3;
-// A GPU that is lost meanwhile takes its rounds with it: they begin again on another.
+// The repeats on a GPU that is lost meanwhile are repeated on another one, at most this many times.
 constexpr int kLostGpus = 3;
 // Rounds and candidates without which nothing is compared.
 constexpr int kFewestRounds = 2;
@@ -81,7 +82,7 @@ Confirmation::Confirmation(Ledger& ledger, Objective& objective, Leaderboard& st
                            std::optional<ConfigurationIndex> beside, Tell tell)
     : ledger_(ledger), objective_(objective), standing_(standing), beside_(beside), tell_(std::move(tell)) {}
 
-/// Who is confirmed next, with the leader and the default beside them.
+/// The candidates to confirm next, with the leader and the default configuration.
 std::vector<ConfigurationIndex> Confirmation::candidates() {
   const std::vector<ConfigurationIndex> ranking = standing_.candidates(), leading = standing_.ranking();
   if (leading.empty()) return {};
@@ -97,7 +98,7 @@ std::vector<ConfigurationIndex> Confirmation::candidates() {
   return list;
 }
 
-/// What an earlier run confirmed, under a load of its own, and stands before all that were confirmed in this one.
+/// Results that an earlier run confirmed, under another load, and that rank before all results confirmed in this run.
 std::vector<ConfigurationIndex> Confirmation::outdated(const std::vector<ConfigurationIndex>& ranking) const {
   std::vector<ConfigurationIndex> list;
   if (rounds_.empty()) return list;
@@ -123,8 +124,8 @@ std::vector<ConfigurationIndex> Confirmation::first_candidates(const std::vector
   return list;
 }
 
-/// Those that were measured once and may be better than what was confirmed, the most promising first. With them goes
-/// what an earlier run confirmed and is as close: it was not measured beside them.
+/// Results measured once that may be better than the confirmed ones, the most promising first, and results confirmed by
+/// an earlier run that are as close, since they were not interleaved with these.
 std::vector<ConfigurationIndex> Confirmation::rivals_of(ConfigurationIndex leader,
                                                         const std::vector<ConfigurationIndex>& ranking) const {
   const Outcome best = objective_.outcome(standing_.measurement(leader));
@@ -170,7 +171,7 @@ Repeats Confirmation::stored_repeats() const {
   return repeats_of(objective_, pairs);
 }
 
-/// Of several the first that is there; empty where there is one.
+/// Of several GPUs the first that is available; empty if there is only one.
 std::string Confirmation::choose_device() const {
   const std::vector<DeviceShare> gpus = ledger_.evaluator().gpus();
   if (std::any_of(gpus.begin(), gpus.end(), [&](const DeviceShare& b) { return b.gpu == gpu_ && !b.lost; }))
@@ -219,7 +220,7 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
     rounds_.clear();
     gpu_ = gpu;
   }
-  // What was confirmed on another GPU says nothing beside these: it is measured again.
+  // Results confirmed on another GPU are not comparable with these: confirm them again.
   for (const ConfigurationIndex index : standing_.order()) {
     const bool elsewhere = is_confirmed(index) && ledger_.find(index)->gpu != gpu_;
     if (elsewhere && std::find(candidates.begin(), candidates.end(), index) == candidates.end())
@@ -360,7 +361,7 @@ std::optional<Confirmation::Standings> Confirmation::standings() {
   return found;
 }
 
-/// Measures those again that may still be the best, until the choice among them is expected to lose next to nothing.
+/// Repeats the candidates that may still be the best until the expected loss of the choice is negligible.
 void Confirmation::race() {
   for (int turn = 0; turn < kRaces; ++turn) {
     const auto now = standings();

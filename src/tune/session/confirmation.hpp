@@ -57,11 +57,11 @@ class ConfirmationSource : public Source {
   Random random_{7};
 };
 
-/// The confirmation of whoever leads a standing, for searches and plans alike. Nothing is confirmed where values are
-/// not measured, or have no one best (Pareto).
+/// Confirms the leader of a leaderboard, for searches and plans. Nothing is confirmed if values are not measured, or if
+/// there is no single best (Pareto).
 class Confirmation {
  public:
-  /// How long it is expected to take (s), with the rounds that are likely to follow.
+  /// Receives the expected remaining time in s, including rounds that are likely to follow.
   using Tell = std::function<void(double seconds_left)>;
   /// How many more repeats the budget allows after these.
   using Room = std::function<std::size_t(const RepeatCost& so_far)>;
@@ -98,13 +98,13 @@ class Confirmation {
   /// comparison begins and there is too little for all.
   int fit(std::vector<ConfigurationIndex>& candidates);
   bool near_best(ConfigurationIndex index, ConfigurationIndex best) const;
-  /// What the search read of those that were confirmed, compared over devices and drift, and what the confirmation did.
+  /// How the search's values, corrected for devices and drift, changed in the confirmation.
   Repeats repeats() const;
-  /// The same of what is stored, as `show` has it.
+  /// The same from stored values, as `show` computes it.
   Repeats stored_repeats() const;
-  /// Every candidate's mean over its rounds, as the mean round would have it.
+  /// The mean of each candidate over its rounds, corrected to the mean round.
   std::map<ConfigurationIndex, Measurement> means() const;
-  /// What is known of those that were measured here, best first; nullopt for fewer than two.
+  /// Candidates measured here, best first, with their probabilities; standings(): nullopt for fewer than two.
   struct Standings {
     std::vector<ConfigurationIndex> indices;
     Chances chances;
@@ -117,7 +117,7 @@ class Confirmation {
   Leaderboard& standing_;
   std::optional<ConfigurationIndex> beside_;
   Tell tell_;
-  std::set<ConfigurationIndex> unconfirmable_;                           ///< none of their rounds worked
+  std::set<ConfigurationIndex> unconfirmable_;                           ///< none of their repeats worked
   std::map<ConfigurationIndex, std::vector<ConfirmationRound>> rounds_;  ///< of this confirmation
   std::map<ConfigurationIndex, Measurement> searched_;                   ///< what they were judged by before
   int next_round_ = 0;

@@ -1,4 +1,4 @@
-// One configuration, the same way a search measures it.
+// Measures one configuration in the same way as a search.
 #pragma once
 
 #include "tune/session/session_setup.hpp"
@@ -7,15 +7,15 @@ namespace ergotune {
 
 struct SingleMeasurement {
   Measurement measurement;
-  bool known = false;  ///< told from the store
+  bool known = false;  ///< the result is from the store
 };
 
-/// Measures it, or tells what the store knows. Where results are compared with the first correct configuration's, the
-/// default's is the one that is trusted. Throws what evaluator and store throw.
+/// Measures a configuration, or returns its stored result. If outputs are compared with those of the first correct
+/// configuration, the default's are used. Throws whatever evaluator and store throw.
 SingleMeasurement measure_one(PreparedSession& prepared, ConfigurationIndex index);
 
-/// Position of the configuration in which parameters have these values, and those left out their defaults. Throws
-/// UserError for a parameter that there is not; nullopt for a configuration that is not in the space.
+/// The configuration with these parameter values; omitted parameters take their defaults. Throws UserError for an
+/// unknown parameter; nullopt if the configuration is not in the space.
 std::optional<ConfigurationIndex> index_of_values(const PreparedSession& prepared,
                                                   const std::map<std::string, Value>& values);
 

@@ -1,4 +1,4 @@
-// Earlier results of the same problem, for a search to lean on.
+// Finds earlier results of the same problem as a prior for a search.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace ergotune {
 
-/// What `names` stand for: a recording or store (of a store every session of this problem), or "auto": the other
-/// sessions of this problem in the session's own store, whatever their device, size, driver or source. Throws UserError
-/// for a file that cannot be read or says nothing of this space and objective; "auto" may find nothing.
+/// `names`: recordings or stores (of a store, all sessions of this problem), or "auto": the other sessions of this
+/// problem in the session's own store, with any device, size, driver or source. Throws UserError for a file that cannot
+/// be read or has no result for this space and objective; "auto" may find nothing.
 std::vector<PriorResults> find_priors(const PreparedSession& prepared, const std::vector<std::string>& names);
 
 }  // namespace ergotune

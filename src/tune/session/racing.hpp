@@ -15,15 +15,15 @@ struct RaceBound {
   double above = 1e300;  ///< 1e300: nothing rules it out
 };
 
-/// What a configuration is measured against.
+/// The best result so far, against which a configuration races.
 struct RaceLeader {
   const Measurement* measurement = nullptr;
   double value = 0, half_width = 0;  ///< of the objective, turned so that smaller is better
 };
 
-/// Time and energy are compared as they stand. A metric or an expression over one of them is followed back: the
-/// quantity at which, with this configuration's parameters, the objective would be as bad as the upper end of the
-/// leader's interval. No bound where the objective needs several quantities, does not grow with the one, or is not a
+/// Time and energy are compared directly. For a metric or expression over one of them, the bound is the value of the
+/// quantity at which, with this configuration's parameters, the objective would equal the upper end of the leader's
+/// interval. No bound if the objective needs several quantities, does not increase with the quantity, or is not a
 /// single one.
 RaceBound race_bound(const Objective& objective, const Problem* problem, const Constants& constants,
                      const SearchSpace& space, ConfigurationIndex index, const RaceLeader& leader);

@@ -134,7 +134,8 @@ std::string Search::measure(std::vector<ConfigurationIndex> list) {
   return ledger_.drive(listed);
 }
 
-/// What is known already, the default, failures that are tried again. Why it must end here; empty to go on.
+/// Adds known results, the default configuration and retried failures. Returns why the search must end here; empty to
+/// continue.
 std::string Search::begin() {
   if (screens_) ledger_.screen();
   if (&space_ == &ledger_.space()) {
@@ -199,7 +200,7 @@ std::string Search::search() {
   return why.empty() ? source_.why_finished() : why;
 }
 
-/// The GPUs that measured, and how they compare.
+/// The GPUs that measured, and their factors.
 std::vector<DeviceResult> gpus_of(const Ledger& ledger) {
   std::vector<DeviceResult> list;
   for (const DeviceShare& gpu : ledger.evaluator().gpus()) {

@@ -40,25 +40,26 @@ struct SessionProgress {
   std::uint64_t evaluated = 0, resumed = 0, failed = 0, total = 0;
   double seconds = 0;
   std::optional<double> best;
-  /// What that is where it is not the problem's objective: a stage of a plan has its own.
+  /// Objective and unit of `best`, if it is not the problem's objective: a stage of a plan has its own.
   std::string objective, unit;
   std::optional<double> seconds_left;
-  /// What is going on besides searching: "confirming the best"; empty while searching.
+  /// What happens besides searching: "confirming the best"; empty while searching.
   std::string phase;
-  /// What was learnt last; null where nothing new came.
+  /// The latest result; null if there is none.
   const ConfigurationResult* last = nullptr;
-  /// Where several devices measure: looked at once a second.
+  /// If several devices measure; updated once a second.
   std::vector<DeviceShare> gpus;
 };
 
 /// One of several devices of a session.
 struct DeviceResult : DeviceShare {
-  /// How it compares with the mean of them, by quantity (DeviceFactors).
+  /// Comparison with the mean device, by quantity (DeviceFactors).
   std::map<std::string, DeviceFactors::Factor> factors;
 };
 
 struct SessionOptions {
-  /// What is set, the rest as below. Throws UserError for a budget that is none and an unknown strategy.
+  /// Takes the settings from `settings`, the rest as initialised below. Throws UserError for an invalid budget and an
+  /// unknown strategy.
   static SessionOptions from(const RunConfig& settings);
   std::string strategy = "auto";
   std::map<std::string, Value> strategy_options;
@@ -69,13 +70,13 @@ struct SessionOptions {
   bool confirm = true;
   /// s between baseline runs of the default at most (FairSource).
   double reference_every = 600;
-  /// Let strategies that say so (Strategy::ends_early) end when nothing better is likely.
+  /// Let strategies that support it (Strategy::ends_early) end when an improvement is unlikely.
   bool early_stop = true;
   /// Earlier results to start from: files, or "auto" (docs/strategies.md); looked up in a prepared session.
   std::vector<std::string> prior;
-  /// What they say of the space that is searched.
+  /// Their outcomes for the space that is searched.
   std::vector<PriorResults> priors;
-  /// Stored results of these statuses are not taken for known: they are measured again, before the search.
+  /// Stored results with these statuses do not count as known: they are measured again, before the search.
   std::set<Status> retry;
   const std::atomic<bool>* interrupted = nullptr;
   /// Its metrics are computed for every measurement.
@@ -92,11 +93,11 @@ struct SessionOptions {
 struct Confidence {
   /// Rounds in which it was measured again, for this objective; 0: it was not.
   int confirmation_repeats = 0;
-  /// That it is really the best of the confirmed candidates; nullopt when not confirmed.
+  /// Probability that it is the best of the confirmed candidates; nullopt: not confirmed.
   std::optional<double> probability_best;
-  /// What it is expected to be above the best of them, as a share of its value; nullopt likewise.
+  /// How far it is expected to be from the best of them, relative to its value; nullopt: not confirmed.
   std::optional<double> expected_loss;
-  /// How the search's values repeated.
+  /// How the search's values changed when they were measured again.
   Repeats search_repeats;
 };
 
@@ -104,21 +105,21 @@ struct SessionResult : Confidence {  // of best[0]
   /// Best first, by the one order of results (search/ranking.hpp): the best of those confirmed leads; for Pareto
   /// objectives the whole front. Indices are the ledger's.
   std::vector<ConfigurationResult> best;
-  /// Where several devices measured.
+  /// Empty for a single device.
   std::vector<DeviceResult> gpus;
-  /// How much the conditions changed while it searched, by quantity of the objective; empty where nothing drifted.
+  /// Range of the drift during the search, by quantity of the objective; empty if nothing drifted.
   std::map<std::string, Drift::Range> drift;
   std::uint64_t evaluated = 0;  ///< measured in this run
   std::uint64_t resumed = 0;    ///< taken from the store
   std::uint64_t disturbed =
-      0;  ///< without a result, because the device ran elsewhere each time (ConfigurationResult::disturbed)
-  std::uint64_t retried = 0;  ///< of the evaluated: those that were tried again (SessionOptions::retry)
+      0;  ///< no result, since the device was disturbed at every attempt (ConfigurationResult::disturbed)
+  std::uint64_t retried = 0;  ///< of `evaluated`: configurations that were retried (SessionOptions::retry)
   double seconds = 0;
-  double tuner_seconds = 0;  ///< our own time: not compiler, not kernel
+  double tuner_seconds = 0;  ///< own time of ergotune, without compilers and kernels
   std::string strategy, explanation, stopped_because;
 };
 
-/// That results were compared over drift, and how large it was; empty where nothing drifted.
+/// Note that results were corrected for drift, and its size; empty if nothing drifted.
 std::string note_of_drift(const SessionResult& result);
 
 /// Searches `space`, which is the ledger's or a part of it (a stage of a plan), to its end.

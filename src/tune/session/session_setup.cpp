@@ -28,7 +28,7 @@ std::string cpu_name() {
   return {};
 }
 
-/// Where there are several.
+/// Describes the GPUs if there are several.
 nlohmann::ordered_json gpus_of(const PreparedSession& prepared) {
   auto list = nlohmann::ordered_json::array();
   for (const DeviceShare& gpu : prepared.evaluator->gpus())
@@ -61,7 +61,7 @@ std::string environment(const PreparedSession& prepared, const std::string& comp
   return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-/// For those who look into a store: arrays given in memory are known there by their hash alone.
+/// Replaces arrays given in memory by their hash, for the problem stored for readers.
 Problem without_arrays(Problem problem) {
   for (Kernel& kernel : problem.kernels)
     for (Argument& argument : kernel.arguments) {
@@ -91,8 +91,8 @@ void open_store(PreparedSession& prepared, const SetupOptions& options, double b
                               serialise(without_arrays(prepared.problem)));
 }
 
-// Where outputs are compared with the first correct configuration's, a resumed session takes one that is
-// known to be right, the default if it can.
+// If outputs are compared with those of the first correct configuration, a resumed session uses one that is known to be
+// correct, the default if possible.
 void establish_reference(PreparedSession& prepared, const SetupOptions& options) {
   if (!prepared.store || !prepared.live || !options.run.verify ||
       prepared.original.verification.kind != Verification::Kind::first_correct)
@@ -113,7 +113,7 @@ void establish_reference(PreparedSession& prepared, const SetupOptions& options)
 }  // namespace
 
 SessionOptions SessionOptions::from(const RunConfig& settings) {
-  // Refused before anything is compiled, not after.
+  // Reported before anything is compiled.
   std::vector<std::string> names;
   for (const StrategyDescription& description : strategies()) names.push_back(description.name);
   if (std::find(names.begin(), names.end(), settings.strategy) == names.end())
@@ -187,7 +187,7 @@ std::unique_ptr<Ledger> PreparedSession::open_ledger(
   if (store && announce)
     for (const std::string& warning : store->warnings())
       announce(fmt::format("{}: {}", store->file().string(), warning));
-  // After the ledger has the session: another process that wants it is refused at once.
+  // After the ledger holds the session, so that another process requesting it fails at once.
   if (live && !device_lock) {
     const double began = host_seconds();
     device_lock = wait_for_locks(live->devices(), announce, interrupted, patience);

@@ -22,7 +22,7 @@
 namespace ergotune {
 namespace {
 
-/// Leaves out of the space what was not recorded: a search would run into it again and again.
+/// Removes configurations that were not recorded from the space: a search would request them again and again.
 void keep_recorded(Target& target, const Recording& recording) {
   const auto& parameters = target.space->parameters();
   std::vector<std::optional<std::size_t>> places;
@@ -59,7 +59,7 @@ void open_replay(Target& target, const std::string& file, const SetupOptions& op
   target.device.name = recording->device.empty() ? "recorded device" : recording->device;
   target.constants = target.problem.constants_for(target.device.name, {});
   model_of_recording(target, options, *recording);
-  // Execution parameters have the values that were recorded.
+  // Execution parameters take the recorded values.
   for (const Parameter& recorded : recording->parameters) {
     if (recorded.kind == ParameterKind::code) continue;
     const auto& known = target.problem.parameters;
@@ -68,8 +68,8 @@ void open_replay(Target& target, const std::string& file, const SetupOptions& op
     if (!there) target.problem.parameters.push_back(recorded);
   }
   target.problem.execution_parameters.clear();
-  // The recording is the device: what it holds is what can be "run". A problem whose restrictions need a
-  // device's properties is searched over the recorded configurations.
+  // The recording replaces the device: only recorded configurations can be "run". If the restrictions of a problem need
+  // properties of the device, the space consists of the recorded configurations.
   try {
     build_space(target, options);
     keep_recorded(target, *recording);
@@ -83,7 +83,7 @@ void open_replay(Target& target, const std::string& file, const SetupOptions& op
   for (const std::string& warning : recording->warnings) target.notes.push_back(warning);
 }
 
-/// The profile of "sim:a100" or "sim:a100,sim:a100", and how often it is named.
+/// The profile of "sim:a100" or "sim:a100,sim:a100", and how many times it is named.
 std::pair<std::string, int> simulated_devices(const std::string& text) {
   std::string name;
   int count = 0;
@@ -184,7 +184,7 @@ Target open_target(Problem problem, const SetupOptions& options) {
 
 std::vector<std::string> devices_by_kind(const RunConfig& run, const Problem& problem) {
   const std::string& devices = run.device;
-  const bool on_nodes = !run.node_commands.empty() || !run.nodes.empty();  // which know their own devices
+  const bool on_nodes = !run.node_commands.empty() || !run.nodes.empty();  // nodes list their devices themselves
   if (on_nodes || !names_several_devices(devices)) return {devices};
   std::vector<std::string> kinds;
   if (is_live(devices)) {
@@ -194,7 +194,7 @@ std::vector<std::string> devices_by_kind(const RunConfig& run, const Problem& pr
     }
     return kinds;
   }
-  // of simulations and recordings the same name is the same kind
+  // simulations and recordings of the same name are of the same kind
   for (const std::string& part : split(devices)) {
     const auto same = [&](const std::string& kind) { return kind == part || kind.starts_with(part + ","); };
     const auto known = std::find_if(kinds.begin(), kinds.end(), same);

@@ -1,5 +1,5 @@
-// What a problem is tuned on, opened from one string. The command, plans, the model and the Python package open it the
-// same way and differ in nothing.
+// The target of tuning, opened from a problem and one string that names devices. The command, plans, the model and the
+// Python package open it the same way.
 #pragma once
 
 #include <atomic>
@@ -16,81 +16,80 @@
 
 namespace ergotune {
 
-/// How a problem is opened and measured: the run settings, and what a command or an application adds to them.
+/// How a problem is opened and measured: the run settings, and additions of a command or an application.
 struct SetupOptions {
   RunConfig run;
-  /// Measure energy although neither the objective nor a sensor asks for it.
+  /// Measure energy even if neither the objective nor a sensor requires it.
   bool energy = false;
   /// LiveOptions::worker_command and compile_share.
   std::vector<std::string> worker_command;
   std::shared_ptr<CompileShare> compile_share;
-  /// False: begins a session of its own even where one with the same identity is stored.
+  /// False: begins a new session even if one with the same key is stored.
   bool resume = true;
-  /// Set clocks although another process's lock seems to be in force.
+  /// Set clocks even if a lock of another process seems to be in force.
   bool take_over = false;
-  /// Measures in this process instead of in workers (callables that cannot leave it).
+  /// Measure in this process instead of in workers, for callables that cannot be passed to another process.
   bool in_process = false;
-  /// In process: the application's own.
+  /// Observers and verifier of the application; in_process only.
   std::vector<std::shared_ptr<Observer>> observers;
   Verifier verifier;
-  /// Metrics that the application works out itself: their names may stand in the objective.
+  /// Metrics that the application computes; the objective may use their names.
   std::vector<std::string> further_metrics;
   /// Threads that build the space (0: one per core; 1 where restrictions call back into the application).
   int space_threads = 0;
-  /// Values for execution parameters that ask for the model's suggestion (tune/model).
+  /// Values for execution parameters that request the model's suggestion (tune/plans/device_model.hpp).
   std::map<ParameterKind, std::vector<double>> suggested;
-  /// A power-frequency model of the GPU is wanted although no execution parameter asks for it (a plan's
-  /// `fixed = "model"`).
+  /// A power-frequency model of the GPU is needed although no execution parameter requests it (a plan's `fixed =
+  /// "model"`).
   bool needs_model = false;
-  /// What takes its time while the target is opened (a model that is fitted first) is reported here line by line, and
-  /// ends when this is set.
+  /// Receives messages for the user while the target is opened, line by line, for example while a model is fitted.
   std::function<void(const std::string&)> tell;
   const std::atomic<bool>* interrupted = nullptr;
-  /// Changes the problem once the device's properties are known (a limit that Kernel Tuner implies).
+  /// Changes the problem once the device's properties are known, for example to add a limit that Kernel Tuner implies.
   std::function<void(Problem&, const Constants& properties)> adapt;
-  /// Reports to the user that this session waits for another on the same device. Without it that is a UserError.
+  /// Called when this session waits for another session on the same device. If empty, that case is a UserError.
   std::function<void(const std::string&)> announce;
 };
 
 struct DeviceModel;
 
-/// A quantity of a configuration without measuring it; nullopt where unknown.
+/// Returns the true quantities of a configuration without measuring it; nullopt: unknown.
 using Truth = std::function<std::optional<Measurement>(const Configuration&)>;
 
-/// Members are destroyed in reverse order: the evaluator goes before the space it refers to.
+/// An opened problem. Members are destroyed in reverse order: the evaluator before the space that it refers to.
 struct Target {
-  Problem original;   ///< as it was requested
+  Problem original;   ///< as requested
   Problem problem;    ///< with execution parameters resolved
-  DeviceInfo device;  ///< replay and simulated: id and name only
+  DeviceInfo device;  ///< replay and simulated: only id and name
   Constants constants;
   std::shared_ptr<const SearchSpace> space;
-  /// Held while this session may measure (tune/session/session_setup.hpp); given back when the evaluator has put all
-  /// things right.
+  /// Held while this session may measure (tune/session/session_setup.hpp). Released after the evaluator has restored
+  /// all settings.
   std::shared_ptr<void> device_lock;
   std::unique_ptr<Evaluator> evaluator;
-  LiveDevice* live = nullptr;  ///< the evaluator, where it really runs kernels
-  /// Replay and simulated: what is recorded, or what the model says without noise.
+  LiveDevice* live = nullptr;  ///< the evaluator, if it runs kernels on a device; else null
+  /// Replay and simulated: the recorded values, or the simulated values without noise.
   Truth truth;
   std::string gpu_key;  ///< Control::device_key() of the GPU whose clocks are set; empty where none are
-  /// MHz, where the maker or the driver says it.
+  /// The base clock according to vendor or driver, MHz; nullopt: unknown.
   std::optional<double> base_clock_mhz;
-  /// Where it was requested (tune/plans/device_model.hpp).
+  /// The power-frequency model, if requested (tune/plans/device_model.hpp); else null.
   std::shared_ptr<const DeviceModel> device_model;
-  std::string identity;            ///< uuid or name, driver version, compiler identity
-  std::string conditions;          ///< what is measured and how
+  std::string identity;            ///< device part of the session key: UUID or name, driver version, compiler
+  std::string conditions;          ///< measurement settings part of the session key
   std::vector<std::string> notes;  ///< for the user
 };
 
 /// The problem's objective, which may name its metrics and the application's. Throws UserError with its place.
 Objective objective_of(const Problem& problem, const std::vector<std::string>& further_metrics);
 
-/// Whether a device's text stands for what really runs kernels.
-/// The devices that a text names, as a text for each kind of them: results of one kind say nothing of another.
+/// Splits the list of devices into one list for each kind of device: results of one kind do not apply to another.
 std::vector<std::string> devices_by_kind(const RunConfig& run, const Problem& problem);
 
+/// Whether a device string names a device that runs kernels, not a recording or simulation.
 inline bool is_live(const std::string& device) { return !device.starts_with("replay:") && !device.starts_with("sim:"); }
 
-/// Throws UserError for everything that the user can mend, an empty space among it.
+/// Opens a problem's target. Throws UserError for every mistake that the user can correct, including an empty space.
 Target open_target(Problem problem, const SetupOptions& options);
 
 }  // namespace ergotune

@@ -13,7 +13,7 @@
 namespace ergotune {
 namespace {
 
-/// Names that stand in the objective itself.
+/// The names that the text of the objective itself contains.
 std::vector<std::string> names_in(const ObjectiveSpec& spec) {
   const search::ObjectiveText text = search::parse_objective_text(spec);
   std::vector<std::string> names;
@@ -30,8 +30,9 @@ std::vector<std::string> names_in(const ObjectiveSpec& spec) {
   return names;
 }
 
-/// A metric that names what nothing has is a value of no configuration. One that the objective does not rest on may
-/// name what is not measured this time (an observer that was not requested), but nothing unknown.
+/// Throws UserError for a metric that names an unknown quantity and hence never has a value. Metrics that the objective
+/// does not use may name quantities that are not measured this time (of an observer that was not requested), but no
+/// unknown ones.
 void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>& said,
                           const std::vector<std::string>& observed, const Recording* recording) {
   std::vector<std::string> known = said;
@@ -69,7 +70,7 @@ void refuse_empty_metrics(const Problem& problem, const std::vector<std::string>
       if (!quantity_info(name) && observer_of(name).empty() && !knows(observed, name)) refuse(metric, name);
 }
 
-/// Whether such quantities come without being requested.
+/// Whether these quantities are measured without being requested.
 bool says(const Problem& problem, const QuantityInfo& info) {
   if (problem.program && (info.name == "idle_subtracted_energy" || info.name == "corrected_energy")) return false;
   switch (info.producer) {
@@ -88,7 +89,7 @@ bool says(const Problem& problem, const QuantityInfo& info) {
 }  // namespace
 
 void validate_objective_quantities(const SetupOptions& options, const Problem& problem, const Recording* recording) {
-  if (!options.observers.empty()) return;  // the application's own bring names that only they know
+  if (!options.observers.empty()) return;  // the application's observers may add quantities that are unknown here
   std::vector<std::string> observed;
   for (const ObserverSpec& spec : problem.observers)
     for (std::string& name : quantities_of(spec)) observed.push_back(std::move(name));
@@ -133,8 +134,7 @@ void validate_objective_quantities(const SetupOptions& options, const Problem& p
 
 void refuse_unknown_properties(const Problem& problem, const Constants& constants) {
   const auto of_device = [](const auto& entry) { return entry.first.starts_with("device."); };
-  if (std::none_of(constants.begin(), constants.end(), of_device))
-    return;  // nothing is known of the device, as in a recording
+  if (std::none_of(constants.begin(), constants.end(), of_device)) return;  // the device is unknown, as in a recording
   std::vector<std::string> known;
   for (const auto& [name, value] : constants) known.push_back(name);
   for (const Metric& metric : problem.metrics)

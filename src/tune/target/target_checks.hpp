@@ -1,4 +1,4 @@
-// What is refused before a target is opened.
+// Checks before a target is opened.
 #pragma once
 
 #include "store/formats/recording.hpp"
@@ -6,9 +6,9 @@
 
 namespace ergotune {
 
-/// Throws UserError: an objective over an unknown quantity would spend the whole budget and find nothing. Names that
-/// the problem's metrics explain are not among Objective::quantities(). `recording`: what says it instead of a device;
-/// may be null.
+/// Throws UserError if the objective uses an unknown quantity: the session would spend its whole budget without a
+/// result. Objective::quantities() does not contain the names of the problem's metrics. `recording`: the recording that
+/// replaces the device; null for a device.
 void validate_objective_quantities(const SetupOptions& options, const Problem& problem, const Recording* recording);
 
 /// Throws UserError where a metric uses a property that the opened device does not have.

@@ -18,7 +18,7 @@ std::optional<double> from_profile(const std::string& name) {
     const auto base = profile.numbers.find("clock.base_mhz");
     return base == profile.numbers.end() ? std::nullopt : std::optional(base->second);
   } catch (const UserError&) {
-    return std::nullopt;  // this device has no profile
+    return std::nullopt;  // no profile for this device
   }
 }
 

@@ -1,4 +1,4 @@
-// The target that really runs kernels.
+// The target that runs kernels on devices.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 namespace ergotune {
 namespace {
 
-/// Quantities that only a sensor or the GPU's monitor can give.
+/// Whether the objective uses quantities that only a sensor or the GPU's monitor provides.
 bool needs_sensor(const Objective& objective) {
   const auto list = quantities();
   return std::any_of(list.begin(), list.end(), [&](const QuantityInfo& info) {
@@ -31,7 +31,8 @@ bool needs_sensor(const Objective& objective) {
   });
 }
 
-/// What determines results, of what is really used: the settings, and the observers whose quantities are in the rows.
+/// The measurement settings of a session: all settings in use that affect results, and the observers whose quantities
+/// the rows contain.
 std::string conditions_of(const SetupOptions& options, const LiveOptions& live, const Problem& problem) {
   RunConfig used;
   static_cast<MeasureSettings&>(used) = live.measure;
@@ -46,7 +47,7 @@ std::string conditions_of(const SetupOptions& options, const LiveOptions& live, 
   return text;
 }
 
-/// Of each of the devices; none where one of them has none that may be used.
+/// The controls of all devices; empty if one device has no usable control.
 std::vector<std::unique_ptr<Control>> find_controls(Target& target, const SetupOptions& options, bool named) {
   const std::vector<DeviceInfo> devices = target.live->devices();
   if (devices.size() > 1 && !options.run.controls.empty())
@@ -60,7 +61,7 @@ std::vector<std::unique_ptr<Control>> find_controls(Target& target, const SetupO
   return controls;
 }
 
-/// Several devices: all of one kind, and no sensor that sees but one of them, or all at once.
+/// Checks several devices: all must be of one kind, and no sensor may cover only one of them, or all at once.
 void check_several(const SetupOptions& options, const Problem& problem) {
   const auto devices = devices_named(options.run.device, &problem);
   if (by_kind(devices).size() > 1)
@@ -104,7 +105,7 @@ ControlledDevice& keep_evaluator(Target& target, std::unique_ptr<LiveKind> evalu
 }
 
 ControlledDevice& open_evaluator(Target& target, const SetupOptions& options, const LiveOptions& live) {
-  const bool here = !target.problem.device_of_foreign_memory().empty();  // its addresses mean nothing elsewhere
+  const bool here = !target.problem.device_of_foreign_memory().empty();  // its addresses are valid in this process only
   if (options.in_process || options.verifier || !options.observers.empty() || here) {
     if (names_several_devices(options.run.device))
       throw UserError(
@@ -154,7 +155,7 @@ void warn_if_outputs_unverified(Target& target, const SetupOptions& options) {
         "\"read_write\" of its outputs");
 }
 
-/// True where the objective, or a metric of the problem, names a quantity.
+/// Whether the objective, or a metric of the problem, names a quantity.
 bool names_quantity(const Problem& problem, const SetupOptions& options, const std::string& name) {
   const auto by = [&](const Metric& metric) {
     const auto names = metric.expression.names();
@@ -205,7 +206,7 @@ LiveOptions live_options(Problem& problem, const SetupOptions& options) {
   live.energy = live.energy || options.energy || !live.sensors.empty() ||
                 needs_sensor(objective_of(problem, options.further_metrics));
   for (ObserverSpec& spec :
-       problem.observers) {  // --sensor and --energy-budget hold for an observer with other options too
+       problem.observers) {  // --sensor and --energy-budget also apply to an observer with other options
     if (spec.name != "energy") continue;
     if (!live.sensors.empty()) spec.options.try_emplace("sensors", live.sensors.begin(), live.sensors.end());
     if (live.energy_seconds > 0) spec.options.try_emplace("seconds", std::vector<Value>{live.energy_seconds});
@@ -224,7 +225,7 @@ LiveOptions live_options(Problem& problem, const SetupOptions& options) {
 }
 
 void open_live(Target& target, const SetupOptions& options) {
-  // Clocks that a killed session left behind would spoil every measurement.
+  // Clocks left behind by a killed session would distort every measurement.
   for (const RestoreReport& report : replay_stale_journals()) target.notes.push_back(report.summary);
   const bool named = take_clock_parameters(target.problem);
   const LiveOptions live = live_options(target.problem, options);

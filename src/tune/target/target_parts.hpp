@@ -1,4 +1,4 @@
-// The parts that open_target() is made of.
+// The steps of open_target().
 #pragma once
 
 #include "power/controls/control.hpp"
@@ -6,20 +6,21 @@
 
 namespace ergotune {
 
-/// The target's space, from its problem and constants. Throws UserError for an empty one.
+/// Builds the target's space from its problem and constants. Throws UserError for an empty space.
 void build_space(Target& target, const SetupOptions& options);
-/// What live measurements of this problem need: energy where the objective rests on it, pauses for idle power.
+/// The options for live measurements of this problem: energy if the objective uses it, pauses for idle power.
 LiveOptions live_options(Problem& problem, const SetupOptions& options);
-/// What results depend on of who measures them (this very GPU, or GPUs of this kind), and how they are measured.
+/// Sets the parts of the session key: the device (this GPU, or GPUs of this type) and the measurement settings.
 void set_conditions(Target& target, const SetupOptions& options, const LiveOptions& live);
-/// The control that sets the execution parameters on a device; null when there is none that may be used: then they are
-/// left out. `named`: some are parameters by name already; a result would carry a clock that was not set, so that is
-/// refused.
+/// The control that sets the execution parameters on a device. null if none may be used; execution parameters are then
+/// removed from the problem. `named`: some parameters are execution parameters by their names already. These cannot be
+/// removed, since results would carry a clock that was not set, so that UserError is thrown instead. Throws UserError
+/// as well for a --control without execution parameters.
 std::unique_ptr<Control> find_control(Target& target, const DeviceInfo& device, const SetupOptions& options,
                                       bool named);
-/// A kind of target that an extension adds: tried before the targets of the core, in the order of registration.
+/// A kind of target that an extension adds. Registered kinds are tried before the core's, in the order of registration.
 struct TargetKind {
-  /// Whether it opens this problem with these options.
+  /// Whether this kind opens the problem with these options.
   bool (*applies)(const Problem& problem, const SetupOptions& options);
   void (*open)(Target& target, const SetupOptions& options);
 };
