@@ -11,8 +11,8 @@
 #include <sstream>
 
 #include "base/files.hpp"
-#include "fakes/control_trees/control_trees.hpp"
 #include "device/cuda/nvrtc_api.hpp"
+#include "fakes/control_trees/control_trees.hpp"
 #include "integration/support/command.hpp"
 
 namespace ergotune::test {
@@ -127,8 +127,8 @@ TEST_F(Capture, WhatCannotBeCapturedIsSaidByName) {
     EXPECT_THAT(result.out, HasSubstr(sum_without({how}))) << how;
     EXPECT_FALSE(exists("c"));
   }
-  const auto large = capture({"-o", "c", "--most-memory", "1"}, {"once", "1048576"});
-  EXPECT_THAT(large.err, HasSubstr("--most-memory"));
+  const auto large = capture({"-o", "c", "--max-memory", "1"}, {"once", "1048576"});
+  EXPECT_THAT(large.err, HasSubstr("--max-memory"));
 }
 
 TEST_F(Capture, TheProgramsEndIsPassedOn) {
@@ -438,7 +438,7 @@ TEST_F(RunCuda, WhatIsInDoubtRunsAsItIs) {
   EXPECT_EQ(addresses.out, run_process(program({"addresses"})).out);
   EXPECT_EQ(launches_of("8x4"), 0u) << addresses.err;
   // memory that may not be copied
-  EXPECT_THAT(run({}, {"--most-memory", "0"}).err, HasSubstr("--most-memory"));
+  EXPECT_THAT(run({}, {"--max-memory", "0"}).err, HasSubstr("--max-memory"));
   EXPECT_EQ(launches_of("8x4"), 0u);
 }
 

@@ -153,7 +153,7 @@ void CudaCapture::part_regions() {
     bytes += region.bytes;
   }
   if (bytes > Session::get().wishes().most_bytes)
-    throw std::runtime_error("its memory has " + size_text(bytes) + " (--most-memory)");
+    throw std::runtime_error("its memory has " + size_text(bytes) + " (--max-memory)");
 }
 
 std::vector<std::byte> CudaCapture::read(const Region& region) {

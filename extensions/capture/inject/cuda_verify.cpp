@@ -94,7 +94,7 @@ class BothLaunches {
     for (const Copy& copy : copies_) bytes += copy.original.bytes;
     if (bytes > Session::get().wishes().most_bytes)
       throw std::runtime_error("its memory has " + size_text(bytes) +
-                               ", too much to copy for verification (--most-memory)");
+                               ", too much to copy for verification (--max-memory)");
     for (Copy& copy : copies_) {
       check(driver_.cuMemAlloc_v2(&copy.copy, copy.original.bytes), "no memory for the copies of its data");
       check(driver_.cuMemcpyDtoDAsync_v2(copy.copy, copy.original.begin, copy.original.bytes, call_.stream),

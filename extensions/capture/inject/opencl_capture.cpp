@@ -205,7 +205,7 @@ void OpenclCapture::take_buffer(CapturedArgument& argument, const ArgumentValue&
   bytes_ += bytes;
   if (bytes_ > Session::get().wishes().most_bytes)
     throw Refused("its buffers have more than " + std::to_string(Session::get().wishes().most_bytes >> 20) +
-                      " MiB (--most-memory)",
+                      " MiB (--max-memory)",
                   false);
   argument.memory = reinterpret_cast<std::uintptr_t>(whole) ^ (offset * 0x9e3779b97f4a7c15u);
   buffers_.push_back({position, bytes, memory});

@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 
 struct CaptureArguments {
   std::string kernel, output = "captured", source;
-  std::uint64_t skip = 0, most_memory = 1024;
+  std::uint64_t skip = 0, max_memory = 1024;
   bool list = false, all = false, rounding = false, force = false, json = false;
 };
 
@@ -86,7 +86,7 @@ capture::Message answer(Seen& seen, const CaptureArguments& arguments, const std
             arguments.kernel,
             std::to_string(arguments.skip),
             folder,
-            std::to_string(arguments.most_memory << 20),
+            std::to_string(arguments.max_memory << 20),
             arguments.rounding ? "1" : "0",
             arguments.source.empty() ? "" : fs::absolute(arguments.source).string()};
   }
@@ -277,7 +277,7 @@ void run(const CaptureArguments& arguments, const std::vector<std::string>& rest
   if (!arguments.list && !arguments.force && fs::exists(output / "problem.toml"))
     throw UserError("there is a capture already; --force replaces it, -o names another folder",
                     {(output / "problem.toml").string(), 0, 0});
-  check_most_memory(arguments.most_memory);
+  check_max_memory(arguments.max_memory);
   if (!arguments.source.empty() && !fs::is_regular_file(arguments.source))
     throw UserError("--source: there is no such file", {arguments.source, 0, 0});
   const fs::path room = fs::absolute(output) / ".capture";
@@ -328,7 +328,7 @@ void add_capture_command(Verb app) {
                   "The kernel, or a pattern (\"gemm*\"); else the one with the most time on the device");
   verb.add_option("--skip", arguments->skip, "Launches of it to pass over");
   verb.add_option("-o,--output", arguments->output, "Folder for problem.toml, source and data").show_default();
-  verb.add_option("--most-memory", arguments->most_memory, "MiB of buffers of one launch at most").show_default();
+  verb.add_option("--max-memory", arguments->max_memory, "MiB of buffers of one launch at most").show_default();
   verb.add_option("--source", arguments->source,
                   "The kernel's source, where the program was compiled by nvcc: it is compiled anew by NVRTC");
   verb.add_flag("--list", arguments->list, "Only list the kernels that are launched, how often and for how long");

@@ -27,7 +27,7 @@ struct RunArguments {
   std::vector<std::string> problems;
   std::optional<std::string> control;
   bool clocks = environment_variable("ERGOTUNE_CLOCKS") == "1", quiet = false, json = false;
-  std::uint64_t most_memory = 1024;
+  std::uint64_t max_memory = 1024;
 };
 
 /// What became of a program's launches.
@@ -67,7 +67,7 @@ capture::Message answer(TunedProblems& problems, Reported& reported, const RunAr
                         const capture::Message& m) {
   if (m[0] == "hello" && m.size() > 2) {
     reported.interfaces.insert(m[2]);
-    return {"wishes", capture::kProtocol, "run", "", "0", "", std::to_string(arguments.most_memory << 20), "0", ""};
+    return {"wishes", capture::kProtocol, "run", "", "0", "", std::to_string(arguments.max_memory << 20), "0", ""};
   }
   if (m[0] == "launch" && m.size() == 14) return answer_launch(problems, reported, m);
   if (m[0] == "used" && m.size() == 5) {
@@ -119,7 +119,7 @@ std::unique_ptr<ControlSession> hold_clocks(const RunArguments& arguments, const
 
 void run(const RunArguments& arguments, const std::vector<std::string>& rest) {
   const std::vector<std::string> program = program_arguments(rest, "run");
-  check_most_memory(arguments.most_memory);
+  check_max_memory(arguments.max_memory);
   TunedProblems problems(arguments.wisdom, arguments.problems);
   std::vector<std::string> notes = problems.notes();
   const auto held = arguments.clocks ? hold_clocks(arguments, program, notes) : nullptr;
@@ -149,7 +149,7 @@ void add_run_command(Verb app) {
   verb.add_flag("--clocks", arguments->clocks,
                 "Put the clocks and limits of the wisdom into force while the program runs (ERGOTUNE_CLOCKS=1)");
   verb.add_option("--control", arguments->control, "Set them through this control (the only one there is)");
-  verb.add_option("--most-memory", arguments->most_memory,
+  verb.add_option("--max-memory", arguments->max_memory,
                   "MiB at most of a CUDA launch's memory that is copied to verify its replacement")
       .show_default();
   verb.add_flag("-q,--quiet", arguments->quiet, "Do not report which kernels were replaced");

@@ -223,9 +223,9 @@ std::map<std::string, std::string> layer_environment(bool replaces) {
   return environment;
 }
 
-void check_most_memory(std::uint64_t mebibytes) {
+void check_max_memory(std::uint64_t mebibytes) {
   if (mebibytes > UINT64_MAX >> 20)
-    throw UserError(fmt::format("--most-memory: {} MiB are more than a machine can have", mebibytes));
+    throw UserError(fmt::format("--max-memory: {} MiB are more than a machine can have", mebibytes));
 }
 
 std::string description_of(const ProgramEnd& end) {

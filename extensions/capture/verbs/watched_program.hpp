@@ -38,8 +38,8 @@ std::vector<std::string> program_arguments(std::vector<std::string> rest, const 
 /// Empty where there is none.
 std::filesystem::path layer_library(const std::string& interface);
 
-/// Throws UserError for more MiB (--most-memory) than bytes can be counted.
-void check_most_memory(std::uint64_t mebibytes);
+/// Throws UserError for more MiB (--max-memory) than bytes can be counted.
+void check_max_memory(std::uint64_t mebibytes);
 
 /// The variables that bring those libraries into a program. `replaces`: launches are replaced, not captured.
 /// Throws Error where there is none of them.
