@@ -29,7 +29,7 @@ class GuardedControl final : public Control {
   std::vector<double> core_clocks_at(double) override { return {400, 1500}; }
   bool permitted() override { return true; }
   std::vector<RestoreStep> snapshot() override { return {}; }
-  std::string foreign_setting() override { return {}; }
+  std::string external_lock_sign() override { return {}; }
   ControlResult set(ControlQuantity quantity, double value) override {
     if (leases != 1) std::abort();
     if (quantity == ControlQuantity::memory_clock_mhz) std::abort();  // not in the policy
@@ -38,7 +38,7 @@ class GuardedControl final : public Control {
   }
   ControlResult restore(const RestoreStep&) override { return {}; }
   // Guarded elsewhere: no lock, journal and guardian process per input.
-  bool guarded_elsewhere() const override { return true; }
+  bool has_remote_guardian() const override { return true; }
   ControlResult acquire(const std::string&, bool) override {
     if (++leases > 1) std::abort();
     return {};

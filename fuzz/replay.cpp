@@ -69,7 +69,7 @@ std::vector<std::string> agent_frames() {
   for (const agents::Message& message : std::vector<agents::Message>{
            Hello{"v", "n1"}, Open{"{}", {{"files/x", "00", 2}}, 30, false, false, {"metric"}}, List{}, Listed{"{}"},
            Need{{"00"}}, Piece{"00", "ab", true}, opened, Refused{true, "no"}, Note{"words"}, Ask{request},
-           Started{3, 1}, answer, Establish{{{Value(1.5)}}}, Cancel{1}, Cancelled{1}, Beat{}, Leaving{"SIGTERM"},
+           Started{3, 1}, answer, Establish{{{Value(1.5)}}}, Cancel{1}, Cancelled{1}, Heartbeat{}, Leaving{"SIGTERM"},
            Stop{}}) {
     frames.push_back(encode(message));
     frames.push_back("Welcome\n" + frames.back() + frames.back());  // behind a login shell

@@ -31,7 +31,7 @@ std::string node_name() {
 }
 
 /// All devices of the same kind as the best one, if that is a GPU.
-std::string all_of_the_best(const Problem& problem) {
+std::string tied_best_configurations(const Problem& problem) {
   const DeviceInfo best = devices_named("", &problem).front();
   if (best.is_cpu) return best.id;
   std::string ids;
@@ -98,7 +98,7 @@ void Agent::open(const Open& requested) {
   options.further_metrics = requested.further_metrics;
   options.interrupted = options_.interrupted;
   options.tell = [this](const std::string& text) { transport_.send(Note{text}); };
-  if (options.run.device.empty()) options.run.device = all_of_the_best(problem);
+  if (options.run.device.empty()) options.run.device = tied_best_configurations(problem);
   target_.emplace(open_target(std::move(problem), options));
   if (target_->live)
     target_->device_lock = wait_for_locks(target_->live->devices(), options.tell, options_.interrupted);

@@ -79,7 +79,7 @@ static auto fields(Cancelled& cancelled) {
   auto& [number] = cancelled;
   return std::tie(number);
 }
-static auto fields(Beat&) { return std::tie(); }
+static auto fields(Heartbeat&) { return std::tie(); }
 static auto fields(Leaving& leaving) {
   auto& [why] = leaving;
   return std::tie(why);

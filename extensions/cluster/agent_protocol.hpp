@@ -106,7 +106,7 @@ struct Cancelled {
   std::uint64_t number = 0;
 };
 /// Both: heartbeat.
-struct Beat {};
+struct Heartbeat {};
 /// Agent: it has to end (for example with its allocation); unanswered requests are handed back.
 struct Leaving {
   std::string why;
@@ -115,7 +115,7 @@ struct Leaving {
 struct Stop {};
 
 using Message = std::variant<Hello, Open, List, Listed, Need, Piece, Opened, Refused, Note, Ask, Started, Answer,
-                             Establish, Cancel, Cancelled, Beat, Leaving, Stop, Accompany, Ready, Begin>;
+                             Establish, Cancel, Cancelled, Heartbeat, Leaving, Stop, Accompany, Ready, Begin>;
 
 /// Returns the frame of a message. Throws FormatError if it would be too large.
 std::string encode(const Message& message);

@@ -234,7 +234,7 @@ void Cluster::take(Node& node, Message message) {
     tell(fmt::format("{}: {}", node.name(), note->text));
   } else if (const auto* leaving = std::get_if<Leaving>(&message)) {
     lose(node, leaving->why, false);
-  } else if (!std::holds_alternative<Beat>(message)) {
+  } else if (!std::holds_alternative<Heartbeat>(message)) {
     throw FormatError("a message that no agent sends");
   }
 }
@@ -282,7 +282,7 @@ void Cluster::take_answer(Node& node, Answer answer) {
     ++strays_;
     return;
   }
-  const std::string gpu = node.our_device(answer.gpu);
+  const std::string gpu = node.result_device_name(answer.gpu);
   node.count(gpu, answer.measurement);
   deliver({request->id, request->index, std::move(answer.measurement), gpu, answer.disturbed});
 }
@@ -317,7 +317,7 @@ void Cluster::hand_out() {
     EvaluationRequest& request = next->second;
     Node& node =
         **std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& n) { return n->ready() && n->life() == life; });
-    request.gpu = node.own_device(request.gpu);
+    request.gpu = node.node_device_name(request.gpu);
     node.stream().post(Ask{std::move(request)});
   }
 }

@@ -79,7 +79,7 @@ void ClusterNode::feed(const NodeInputs& inputs) {
 std::string ClusterNode::keep_alive(double silence) {
   const double now = host_seconds();
   stream().flush();
-  if (now - stream().sent_at() >= silence / 6) stream().post(Beat{});
+  if (now - stream().sent_at() >= silence / 6) stream().post(Heartbeat{});
   if (stream().ended()) return "its agent ended";
   if (phase_ == Phase::greeting && now - started_at_ > kStartSilences * silence)
     return fmt::format("its agent did not start within {:g} s", kStartSilences * silence);
@@ -118,20 +118,20 @@ void ClusterNode::restore() {
   phase_ = Phase::away;
 }
 
-std::string ClusterNode::our_device(const std::string& own) const {
+std::string ClusterNode::result_device_name(const std::string& own) const {
   const auto found = renamed_.find(own);
   return found == renamed_.end() ? std::string() : found->second;
 }
 
-std::string ClusterNode::own_device(const std::string& ours) const {
+std::string ClusterNode::node_device_name(const std::string& ours) const {
   for (const auto& [own, name] : renamed_)
     if (name == ours) return own;
   return ours;
 }
 
-void ClusterNode::count(const std::string& our_device, const Measurement& measurement) {
+void ClusterNode::count(const std::string& result_device_name, const Measurement& measurement) {
   for (Share& share : shares_) {
-    if (our_device.empty() || share.total.gpu != our_device) continue;
+    if (result_device_name.empty() || share.total.gpu != result_device_name) continue;
     ++share.total.results;
     share.total.busy_seconds += measurement.verify_seconds + measurement.measure_seconds;
   }

@@ -67,9 +67,9 @@ class ClusterNode {
   bool cancels(std::uint64_t number) const { return ready() && cancelled_ < number; }
 
   /// Converts between the name of a device in results (EvaluationResult::gpu) and its name on the node; empty: unknown.
-  std::string our_device(const std::string& own) const;
-  std::string own_device(const std::string& ours) const;
-  void count(const std::string& our_device, const Measurement& measurement);
+  std::string result_device_name(const std::string& own) const;
+  std::string node_device_name(const std::string& ours) const;
+  void count(const std::string& result_device_name, const Measurement& measurement);
   /// Statistics of its devices, including those that it no longer has.
   std::vector<DeviceShare> shares() const;
 

@@ -33,7 +33,8 @@ void Dispatch::add(EvaluationRequest request) {
 }
 
 /// The least full node that can hold more and run the requests of a queue.
-Dispatch::Place* Dispatch::roomy(const std::deque<std::uint64_t>& queue, const std::string& device, Node& chosen) {
+Dispatch::Place* Dispatch::least_loaded_node(const std::deque<std::uint64_t>& queue, const std::string& device,
+                                             Node& chosen) {
   Place* best = nullptr;
   double least = 1;
   if (queue.empty()) return nullptr;
@@ -52,7 +53,7 @@ Dispatch::Place* Dispatch::roomy(const std::deque<std::uint64_t>& queue, const s
 std::optional<std::pair<Dispatch::Node, EvaluationRequest>> Dispatch::next() {
   for (auto queue = queues_.rbegin(); queue != queues_.rend(); ++queue) {  // requests for a specific device first
     Node node = 0;
-    Place* place = roomy(queue->second, queue->first, node);
+    Place* place = least_loaded_node(queue->second, queue->first, node);
     if (!place) continue;
     const std::uint64_t id = queue->second.front();
     queue->second.pop_front();
@@ -93,7 +94,7 @@ std::vector<EvaluationRequest> Dispatch::remove_node(Node node, bool lost) {
     task.node.reset();
     task.losses += lost && task.begun;
     task.losses_waiting += lost && !task.begun;
-    if (task.losses >= kLosses || task.losses_waiting >= kLossesWaiting) {
+    if (task.losses >= kLosses || task.losses_waiting >= kMaxLosses) {
       given_up.push_back(std::move(task.request));
       tasks_.erase(*id);
     } else {

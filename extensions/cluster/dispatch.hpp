@@ -21,7 +21,7 @@ class Dispatch {
   using Node = std::size_t;
   /// Number of nodes lost while a request ran on them after which the request is given back as the cause; and number of
   /// losses of any kind after which it is given back.
-  static constexpr int kLosses = 2, kLossesWaiting = 20;
+  static constexpr int kLosses = 2, kMaxLosses = 20;
 
   /// Adds a node with its devices and the number of requests that it can hold.
   void add_node(Node node, std::vector<std::string> devices, std::size_t room);
@@ -56,7 +56,7 @@ class Dispatch {
   };
 
   void enqueue(std::uint64_t id, bool first);
-  Place* roomy(const std::deque<std::uint64_t>& queue, const std::string& device, Node& node);
+  Place* least_loaded_node(const std::deque<std::uint64_t>& queue, const std::string& device, Node& node);
 
   std::unordered_map<std::uint64_t, Task> tasks_;
   std::map<Node, Place> nodes_;

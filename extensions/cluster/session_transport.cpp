@@ -80,7 +80,7 @@ void SessionTransport::allow(double seconds) {
 void SessionTransport::beat() {
   const double now = host_seconds();
   if (silence_ <= 0) return;
-  if (now - stream_.sent_at() >= silence_ / 6 && now < patience_until_) stream_.post(Beat{});
+  if (now - stream_.sent_at() >= silence_ / 6 && now < patience_until_) stream_.post(Heartbeat{});
   if (now - stream_.heard_at() > kSessionsPatience * silence_) ended_ = true;
 }
 
@@ -89,7 +89,7 @@ void SessionTransport::loop() {
   while (!stop_) {
     try {
       while (auto message = stream_.next()) {
-        if (!std::holds_alternative<Beat>(*message)) received_.push_back(std::move(*message));
+        if (!std::holds_alternative<Heartbeat>(*message)) received_.push_back(std::move(*message));
       }
       stream_.flush();
       ended_ = ended_ || stream_.ended() || stream_.broken();

@@ -16,7 +16,7 @@ namespace {
 
 void validate_node_inputs(const SetupOptions& options, const Problem& problem) {
   if (options.in_process || options.verifier || !options.observers.empty() ||
-      !problem.device_of_foreign_memory().empty())
+      !problem.device_of_external_memory().empty())
     throw UserError(
         "nodes measure in processes of their own: callables and memory of this process cannot be used there");
   if (!is_live(options.run.device) && !options.run.device.starts_with("sim:"))
@@ -75,7 +75,7 @@ void open_nodes(Target& target, const SetupOptions& options) {
   const Problem resolved = deserialise(opened.problem);
   target.evaluator = std::move(cluster);
   target.device_lock = std::make_shared<bool>(true);  // the agents hold the device locks
-  take_clock_parameters(target.problem);
+  convert_clock_parameters(target.problem);
   const LiveOptions live = live_options(target.problem, options);
   target.problem.parameters = resolved.parameters;
   target.problem.execution_parameters = resolved.execution_parameters;

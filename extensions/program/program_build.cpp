@@ -71,12 +71,13 @@ std::string ProgramBuilds::key_of(const ProgramTemplates& texts) {
 }
 
 /// Throws UserError for failures that affect all configurations: a full disk, a missing compiler.
-void ProgramBuilds::throw_if_machines_fault(std::size_t step, const std::string& name, const std::string& words,
-                                            const SupervisedResult& result) const {
-  if (const std::string full = full_disk_in(words, "the build"); !full.empty()) throw UserError(full, program_.place);
+void ProgramBuilds::throw_machine_fault(std::size_t step, const std::string& name, const std::string& words,
+                                        const SupervisedResult& result) const {
+  if (const std::string full = full_disk_message(words, "the build"); !full.empty())
+    throw UserError(full, program_.place);
   if (result.not_started.empty()) return;
   // A name without a path refers to a program of the system; in the first step, nothing has been built yet.
-  const std::string fixed = known_text(program_.build[step].front(), beside_);
+  const std::string fixed = render_without_configuration(program_.build[step].front(), beside_);
   if (fixed.empty() || (step > 0 && fixed.find('/') != fixed.npos)) return;
   throw UserError(fmt::format("{} cannot be started: {}; install it, or name another", name, result.not_started),
                   program_.place);
@@ -97,7 +98,7 @@ BuildOutcome ProgramBuilds::make(const ProgramTemplates& texts, const fs::path& 
     if (result.ok()) continue;
     const std::string step = fmt::format("build step {} ({})", i + 1, fmt::join(run.arguments, " "));
     const std::string words = output_tail(result.out, result.err);
-    throw_if_machines_fault(i, step, words, result);
+    throw_machine_fault(i, step, words, result);
     outcome.status = Status::compile_error;
     if (!result.not_started.empty()) {
       outcome.message = fmt::format("{} cannot be started: {}", step, result.not_started);

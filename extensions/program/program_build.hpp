@@ -36,8 +36,8 @@ class ProgramBuilds {
  private:
   std::string key_of(const ProgramTemplates& texts);
   std::string contents(const std::filesystem::path& file);
-  void throw_if_machines_fault(std::size_t step, const std::string& name, const std::string& words,
-                               const SupervisedResult& result) const;
+  void throw_machine_fault(std::size_t step, const std::string& name, const std::string& words,
+                           const SupervisedResult& result) const;
   BuildOutcome make(const ProgramTemplates& texts, const std::filesystem::path& folder, Supervisor& supervisor) const;
 
   const Program& program_;

@@ -15,7 +15,7 @@ constexpr std::size_t kOutputTail = 1500;
 
 /// Calls `each` for the lines from the last one backwards until it returns true; returns whether it did.
 template <class F>
-bool any_line_from_the_end(std::string_view text, F&& each) {
+bool find_last_line(std::string_view text, F&& each) {
   while (!text.empty()) {
     if (text.back() == '\n') text.remove_suffix(1);
     const std::size_t begin = text.rfind('\n') + 1;  // npos + 1 is 0
@@ -114,7 +114,7 @@ std::string OutputPatterns::read(std::string_view out, std::string_view err,
     const auto look = [&, &regex = pattern.regex](std::string_view line) {
       return (text = last_match(line, regex)).has_value();
     };
-    if (!any_line_from_the_end(out, look)) any_line_from_the_end(err, look);
+    if (!find_last_line(out, look)) find_last_line(err, look);
     if (!text) return fmt::format("no line of the output matches '{}', the pattern of \"{}\"", pattern.text, name);
     const auto number = number_in(*text);
     if (!number)
@@ -128,7 +128,7 @@ std::string OutputPatterns::read(std::string_view out, std::string_view err,
 bool OutputPatterns::right(std::string_view out, std::string_view err) const {
   if (!check_) return true;
   const auto look = [&](std::string_view line) { return std::regex_search(line.begin(), line.end(), check_->regex); };
-  return any_line_from_the_end(out, look) || any_line_from_the_end(err, look);
+  return find_last_line(out, look) || find_last_line(err, look);
 }
 
 std::string difference(std::string_view actual, std::string_view expected, std::optional<double> absolute,

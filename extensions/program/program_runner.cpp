@@ -65,7 +65,7 @@ ProgramRunner::ProgramRunner(const Problem& problem, const Constants& constants,
       options_(options),
       precision_(or_default(options.measure.precision, MeasureSettings().precision, kProgramPrecision)),
       time_limit_(program_.time_limit > 0 ? program_.time_limit : options.time_limit),
-      beside_(home_of(problem.file)),
+      beside_(folder_of_problem(problem.file)),
       output_(temporary_.path() / "stdout"),
       patterns_(program_),
       supervisor_(std::move(supervisor)),
@@ -141,7 +141,7 @@ bool ProgramRunner::judge(const SupervisedResult& result, Here& here) const {
   if (result.exit_code == 0) return true;
   const auto said = program_.exit_status.find(result.exit_code);
   if (said == program_.exit_status.end()) {
-    const std::string full = full_disk_in(output_tail(result.out, result.err), "the program");
+    const std::string full = full_disk_message(output_tail(result.out, result.err), "the program");
     if (!full.empty()) throw UserError(full, program_.place);
   }
   const Status status = said == program_.exit_status.end() ? Status::runtime_error
@@ -301,7 +301,7 @@ void ProgramRunner::take_samples(double first_seconds, const RunOptions& options
   } while (!enough(options, here));
   watch_.end();
   recorder_.end();
-  if (here.spent > 0) here.disturbed = (recorder_.seconds_beside_program() + watch_.seconds_looking()) / here.spent;
+  if (here.spent > 0) here.disturbed = (recorder_.seconds_during_program() + watch_.seconds_reading()) / here.spent;
 }
 
 void ProgramRunner::note_times(Here& here) const {
@@ -363,13 +363,13 @@ Measurement ProgramRunner::run(const Configuration& configuration, const RunOpti
   try {
     if (options.resources_only || !prepare(here)) return finish();
     watch_.open(options.watched);
-    if (options.look_only) watch_.begin();
+    if (options.state_only) watch_.begin();
     const double begun = host_seconds();
-    const bool checked = options_.measure.verify && !options.look_only;
+    const bool checked = options_.measure.verify && !options.state_only;
     const SupervisedResult first = run_first(checked, here);
     watch_.end();
     if (!judge(first, here)) return finish();
-    if (options.look_only) {
+    if (options.state_only) {
       watch_.note(result, 0, options.clock_tolerance, true);
       return finish();
     }

@@ -190,7 +190,7 @@ SettingChoice choose_setting(PreparedSession& prepared, const SettingSearchOptio
   const std::uint64_t before = ledger->evaluated();
   SettingSource source(by_setting, choice.unchanged, parameter.kind == ParameterKind::core_clock_mhz, options,
                        [&](ConfigurationIndex index) {
-                         if (standing.see(index)) standing.judge_again();
+                         if (standing.see(index)) standing.recompute_outcomes();
                        });
   choice.stopped_because = ledger->drive(source);
   choice.model = source.model();

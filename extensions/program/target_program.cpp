@@ -31,16 +31,16 @@ std::vector<std::unique_ptr<Sensor>> sensors_of(const Target& target, const Live
   EnergySources sources = energy_sources(live.sensors, target.device.name, {}, {}, true);
   sensors = std::move(sources.sensors);
   if (live.sensors.empty()) sensors.resize(1);
-  refuse_overlapping(sensors);
+  require_disjoint(sensors);
   return sensors;
 }
 
 /// Throws UserError if the program is missing, as far as this is known before the build.
 void refuse_missing(const Problem& problem) {
   const Program& program = *problem.program;
-  const std::filesystem::path beside = home_of(problem.file);
-  const std::string name = known_text(program.command.front(), beside);
-  const std::string folder = program.folder ? known_text(*program.folder, beside) : ".";
+  const std::filesystem::path beside = folder_of_problem(problem.file);
+  const std::string name = render_without_configuration(program.command.front(), beside);
+  const std::string folder = program.folder ? render_without_configuration(*program.folder, beside) : ".";
   if (name.empty() || folder.empty()) return;
   if (name.find('/') != name.npos && !program.build.empty()) return;  // the build may create it
   if (!find_program(name, beside / folder).empty()) return;
@@ -98,7 +98,7 @@ ProgramEvaluator& open_evaluator(Target& target, const LiveOptions& live, Contro
 void open_program(Target& target, const SetupOptions& options) {
   // Clocks left behind by a killed session would distort every measurement.
   for (const RestoreReport& report : replay_stale_journals()) target.notes.push_back(report.summary);
-  const bool named = take_clock_parameters(target.problem);
+  const bool named = convert_clock_parameters(target.problem);
   const LiveOptions live = live_options(target.problem, options);
   target.device = device_of_program(target.problem, options);
   target.constants = target.problem.constants_for(target.device.name, target.device.properties);

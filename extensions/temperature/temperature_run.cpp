@@ -142,8 +142,8 @@ std::filesystem::path keep(const PreparedSession& prepared, const std::vector<st
   const DeviceInfo& device = prepared.device;
   const EnergySources sources = energy_sources(sensors, device.name, device.uuid, device.pci_address, device.is_cpu);
   const TemperatureSlope& power = study.slopes.at("power");
-  return keep_temperature_coefficient(sources.sensors.front()->info(),
-                                      {power.slope, power.standard_error, study.coolest, study.hottest});
+  return store_temperature_coefficient(sources.sensors.front()->info(),
+                                       {power.slope, power.standard_error, study.coolest, study.hottest});
 }
 
 PreparedSession prepare(Problem problem, SetupOptions setup, const TemperatureOptions& options) {

@@ -28,7 +28,7 @@ std::vector<double> values_of(const std::vector<Measurement>& runs, const std::s
   return values;
 }
 
-std::string why_not_these_devices(const TemperatureStudy& study) {
+std::string devices_error(const TemperatureStudy& study) {
   if (!study.slopes.contains("power")) return "too few runs with power and temperature";
   if (study.capped)
     return "the device was at its power limit, where power cannot show what the temperature does; take a kernel that "
@@ -104,7 +104,7 @@ TemperatureStudy study_temperature(const std::vector<Measurement>& runs) {
     if (values.size() != celsius.size()) continue;
     if (const auto slope = slope_over_temperature(celsius, values, kResolution)) study.slopes[name] = *slope;
   }
-  study.why_not = why_not_these_devices(study);
+  study.why_not = devices_error(study);
   return study;
 }
 

@@ -106,11 +106,11 @@ struct WatchServer::State {
   std::list<Pending> pending;
   std::list<Stream> streams;
   double fed_at = 0, silent_since = 0;
-  struct ServerTrouble {
+  struct ServerError {
     std::string words;
     double until = 0;
   };
-  std::map<std::string, ServerTrouble> troubles;  ///< by session
+  std::map<std::string, ServerError> troubles;  ///< by session
   /// Events made for one reader, by session and row; reused for readers at the same row.
   std::map<std::pair<std::string, std::int64_t>, std::pair<std::string, std::int64_t>> made;
 };
@@ -285,7 +285,7 @@ bool WatchServer::State::attempt(const std::string& session, const std::function
     return true;
   } catch (const std::exception& error) {
     // A store that cannot be read now (locked, damaged, disk unavailable) may be readable later.
-    ServerTrouble& trouble = troubles[session];
+    ServerError& trouble = troubles[session];
     if (trouble.words != error.what()) fmt::print(stderr, "note: session {}: {}\n", session, error.what());
     trouble = {error.what(), host_seconds() + 1};
     return false;

@@ -121,7 +121,7 @@ std::string SessionView::configuration(std::size_t row) {
   const Recording& recording = source_.recording;
   const Configuration configuration = recording.configuration(row);
   const std::vector<StoredRow> rows = scan_.whole(counted_[row].ids);
-  const std::vector<StoredRow> counting = counting_rows(rows, runs_);
+  const std::vector<StoredRow> counting = current_rows(rows, runs_);
   Object document{{"configuration", to_json(recording.parameters, configuration)}};
   if (!counting.empty()) document.update(to_json(counting.front().measurement));
   const auto value = counting.empty() ? std::nullopt : objective_->value(counting.front().measurement);

@@ -113,7 +113,7 @@ RecordedColumn& SessionView::column(std::string_view name, bool is_metric) {
   return source_.recording.columns[place->second];
 }
 
-std::size_t SessionView::row_of(const LeanRow& lean) {
+std::size_t SessionView::row_of(const RowSummary& lean) {
   if (const auto known = row_of_.find(lean.configuration); known != row_of_.end()) return known->second;
   const Configuration configuration = configuration_from(lean.configuration);
   const std::size_t row = size();
@@ -144,13 +144,13 @@ std::size_t SessionView::row_of(const LeanRow& lean) {
   return row;
 }
 
-void SessionView::set_cells(std::size_t row, const LeanRow& lean) {
+void SessionView::set_cells(std::size_t row, const RowSummary& lean) {
   Recording& recording = source_.recording;
   recording.statuses[row] = lean.status;
   recording.messages.erase(row);
   if (!lean.message.empty()) recording.messages[row] = lean.message;
   for (RecordedColumn& one : recording.columns) one.value[row] = NAN;
-  for (const LeanRow::Cell& cell : lean.cells) {
+  for (const RowSummary::Cell& cell : lean.cells) {
     RecordedColumn& one = column(cell.name, cell.is_metric);
     one.value[row] = cell.value;
     one.standard_error[row] = std::isfinite(cell.standard_error) ? cell.standard_error : 0;
@@ -163,7 +163,7 @@ void SessionView::set_cells(std::size_t row, const LeanRow& lean) {
   recording.framework_seconds[row] = static_cast<float>(lean.tuner_seconds);
 }
 
-void SessionView::take(const LeanRow& lean) {
+void SessionView::take(const RowSummary& lean) {
   const bool known = row_of_.contains(lean.configuration);
   // a row of a configuration without a measurement
   if (!known && lean.kind != RowKind::search && lean.kind != RowKind::confirmed) return;
@@ -177,7 +177,7 @@ void SessionView::take(const LeanRow& lean) {
   set_cells(row, lean);
   if (!usable(lean.status)) {
     note(lean.finished_at, "failure",
-         fmt::format("{}: {} ({})", to_string(lean.status), telling_line(lean.message),
+         fmt::format("{}: {} ({})", to_string(lean.status), most_informative_line(lean.message),
                      describe(source_.recording.parameters, source_.recording.configuration(row))));
     return;
   }
@@ -194,10 +194,10 @@ void SessionView::take(const LeanRow& lean) {
 
 /// Determines the row that counts for a configuration with several rows.
 void SessionView::recount(std::size_t row) {
-  const std::vector<StoredRow> counting = counting_rows(scan_.whole(counted_[row].ids), runs_);
+  const std::vector<StoredRow> counting = current_rows(scan_.whole(counted_[row].ids), runs_);
   if (counting.empty()) return;
   const StoredRow& counts = counting.front();
-  LeanRow lean;
+  RowSummary lean;
   lean.status = counts.measurement.status;
   lean.message = counts.measurement.message;
   for (const auto& [name, quantity] : counts.measurement.quantities)
@@ -223,7 +223,7 @@ void SessionView::recount(std::size_t row) {
 
 bool SessionView::update(std::size_t limit) {
   refresh_runs();
-  const std::size_t taken = scan_.after(scanned_, limit, [this](const LeanRow& row) {
+  const std::size_t taken = scan_.after(scanned_, limit, [this](const RowSummary& row) {
     scanned_ = row.id;
     try {
       if (row.damaged) throw Error("status or quantities");

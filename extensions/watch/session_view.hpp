@@ -68,9 +68,9 @@ class SessionView {
     std::int64_t last = -1;        ///< last row that it includes
     double cost = 0, done_at = 0;  ///< s
   };
-  void take(const LeanRow& row);
-  std::size_t row_of(const LeanRow& row);
-  void set_cells(std::size_t row, const LeanRow& lean);
+  void take(const RowSummary& row);
+  std::size_t row_of(const RowSummary& row);
+  void set_cells(std::size_t row, const RowSummary& lean);
   void recount(std::size_t row);
   RecordedColumn& column(std::string_view name, bool is_metric);
   void note(double time, const char* level, std::string text);

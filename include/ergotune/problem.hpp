@@ -38,7 +38,7 @@ std::size_t size_of(ElementType type);
 /// External memory of this process (such as a tensor on a GPU) that kernels use in place. Such kernels are measured in
 /// this process, and writes past the end of the memory are not detected. Its original contents are restored after a
 /// run.
-struct ForeignMemory {
+struct ExternalMemory {
   /// Device on which the memory resides, such as "cuda:0".
   std::string device;
   /// Address in the form that Device::wrap_buffer takes. The caller keeps ownership.
@@ -57,7 +57,7 @@ struct Fill {
   double value = 0;                                       ///< constant
   std::filesystem::path file;                             ///< file: raw little-endian elements
   std::shared_ptr<const std::vector<std::uint8_t>> data;  ///< data: raw elements given in memory (Python)
-  std::shared_ptr<const ForeignMemory> foreign;           ///< data: external memory used in place, instead of `data`
+  std::shared_ptr<const ExternalMemory> foreign;          ///< data: external memory used in place, instead of `data`
 };
 
 /// One member of a structure that is passed by value.
@@ -274,7 +274,7 @@ struct Problem {
   Kernel& kernel() { return kernels.front(); }
   const Kernel& kernel() const { return kernels.front(); }
   /// Device of the first argument in external memory; empty if no argument uses external memory.
-  std::string device_of_foreign_memory() const;
+  std::string device_of_external_memory() const;
   /// True if the kernels have names and thus parameters and quantities of their own.
   bool has_named_kernels() const { return !kernels.front().name.empty(); }
   /// All constants for a device: the problem's, those given for the device's name, and the device's properties.

@@ -65,7 +65,7 @@ py::dict measure_apart(const ProblemFile& given, const py::dict& settings, const
   const std::map<std::string, Value> values = to_values(configuration);
   std::optional<AttributionMethod> method;
   if (attributed) method = attribution_method(*attributed);
-  const std::vector<IterationVariant> rounds = rounds_apart(problem, method);
+  const std::vector<IterationVariant> rounds = iteration_variants(problem, method);
   std::vector<Measurement> measurements;
   {
     py::gil_scoped_release released;

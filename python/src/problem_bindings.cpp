@@ -73,7 +73,7 @@ Argument buffer_argument(const std::string& name, const py::object& object, cons
   }
   if (tensor->read_only && argument.access != Access::read)
     throw UserError("argument \"" + name + "\" is a read-only tensor, but its access is " + access);
-  argument.fill.foreign = foreign_memory(*tensor, static_cast<std::size_t>(count) * size_of(argument.type));
+  argument.fill.foreign = external_memory(*tensor, static_cast<std::size_t>(count) * size_of(argument.type));
   return argument;
 }
 

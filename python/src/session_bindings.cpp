@@ -95,7 +95,7 @@ SetupOptions setup_of(const ProblemFile& problem, const py::dict& settings, cons
     py::print("ergotune:", wording, py::arg("file") = py::module_::import("sys").attr("stderr"),
               py::arg("flush") = true);
   };
-  if (options.run.device.empty()) options.run.device = problem.device_of_foreign_memory();
+  if (options.run.device.empty()) options.run.device = problem.device_of_external_memory();
   take(settings, "worker_command", options.worker_command);
   take(settings, "energy", options.energy);
   take(settings, "metric_names", options.further_metrics);

@@ -159,8 +159,8 @@ py::array in_memory_order(const py::array& array) {
   return flat.attr("astype")(flat.dtype().attr("newbyteorder")("="));
 }
 
-std::shared_ptr<const ForeignMemory> foreign_memory(const DeviceTensor& tensor, std::size_t bytes) {
-  auto memory = std::make_shared<ForeignMemory>();
+std::shared_ptr<const ExternalMemory> external_memory(const DeviceTensor& tensor, std::size_t bytes) {
+  auto memory = std::make_shared<ExternalMemory>();
   memory->device = device_of_memory(tensor.address);
   if (memory->device.empty()) throw UserError("no CUDA device of this process knows the memory of this tensor");
   memory->address = tensor.address;
@@ -182,7 +182,7 @@ void fill_tensor(const py::object& object, const py::array& contents) {
   if (!tensor) throw py::type_error("not a tensor on a GPU");
   const py::array dense = in_memory_order(contents);
   const auto memory =
-      foreign_memory(*tensor, static_cast<std::size_t>(tensor->count * py::dtype(tensor->type).itemsize()));
+      external_memory(*tensor, static_cast<std::size_t>(tensor->count * py::dtype(tensor->type).itemsize()));
   if (memory->bytes != static_cast<std::size_t>(dense.nbytes()))
     throw UserError("the contents have another size than the tensor");
   const std::unique_ptr<Device> device = open_device(memory->device);
@@ -195,7 +195,7 @@ py::array tensor_contents(const py::object& object) {
   const auto tensor = device_tensor(object);
   if (!tensor) throw py::type_error("not a tensor on a GPU");
   py::array contents(py::dtype(tensor->type), tensor->count);
-  const auto memory = foreign_memory(*tensor, static_cast<std::size_t>(contents.nbytes()));
+  const auto memory = external_memory(*tensor, static_cast<std::size_t>(contents.nbytes()));
   memory->read({static_cast<std::uint8_t*>(contents.mutable_data()), memory->bytes}, 0);
   return contents;
 }

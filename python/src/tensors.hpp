@@ -34,7 +34,7 @@ py::array host_array(const py::object& object);
 py::array in_memory_order(const py::array& array);
 
 /// Lets kernels use a tensor in place. Before each run, its contents are those that it has when the measurement begins.
-std::shared_ptr<const ForeignMemory> foreign_memory(const DeviceTensor& tensor, std::size_t bytes);
+std::shared_ptr<const ExternalMemory> external_memory(const DeviceTensor& tensor, std::size_t bytes);
 
 void bind_tensors(py::module_& module);
 

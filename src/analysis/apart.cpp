@@ -92,7 +92,7 @@ std::vector<IterationPart> parts_of(const Problem& problem) {
   return parts;
 }
 
-std::vector<IterationVariant> rounds_apart(const Problem& problem, std::optional<AttributionMethod> method) {
+std::vector<IterationVariant> iteration_variants(const Problem& problem, std::optional<AttributionMethod> method) {
   if (!problem.has_named_kernels())
     throw UserError("a round is taken apart into its kernels; this problem has one kernel");
   const std::vector<IterationPart> parts = parts_of(problem);

@@ -54,8 +54,8 @@ struct IterationVariant {
 /// The iteration as given, the same launches in sequence, each kernel alone, and the iterations that `method` requires.
 /// Parts of an iteration are not verified, since their inputs would come from other parts. Throws UserError for a
 /// problem with one kernel, and for more parts than the method allows.
-std::vector<IterationVariant> rounds_apart(const Problem& problem,
-                                           std::optional<AttributionMethod> method = std::nullopt);
+std::vector<IterationVariant> iteration_variants(const Problem& problem,
+                                                 std::optional<AttributionMethod> method = std::nullopt);
 
 /// Time and energy of the iteration by part, if all required iterations have them.
 struct Attribution {
@@ -64,7 +64,7 @@ struct Attribution {
   std::map<std::string, std::vector<Quantity>> shares;  ///< by quantity, in the order of the parts
   std::map<std::string, Quantity> whole;
 };
-/// `measured`: results in the order of `rounds`, which rounds_apart() returned.
+/// `measured`: results in the order of `rounds`, which iteration_variants() returned.
 Attribution attribute(const Problem& problem, AttributionMethod method, const std::vector<IterationVariant>& rounds,
                       const std::vector<Measurement>& measured);
 

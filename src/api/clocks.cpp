@@ -51,7 +51,7 @@ ClockStatus look(const std::string& id, const std::vector<JournalStatus>& journa
     for (const auto quantity :
          {ControlQuantity::core_clock_mhz, ControlQuantity::memory_clock_mhz, ControlQuantity::power_limit_w})
       status.ranges[quantity] = control->range(quantity);
-    status.foreign = control->foreign_setting();
+    status.foreign = control->external_lock_sign();
     if (const auto monitor = monitor_for_control(control->reopen_id())) status.now = monitor->read();
     std::string why_not;
     status.permission = usable_control(id, &why_not) != nullptr;

@@ -230,7 +230,7 @@ std::string race_between(const Kernel& one, const Kernel& other) {
 
 }  // namespace
 
-IterationPlan walk_iteration(const Problem& problem, const Constants& constants, const Configuration& configuration,
+IterationPlan visit_launches(const Problem& problem, const Constants& constants, const Configuration& configuration,
                              const Visit& visit) {
   return IterationWalk(problem, constants, configuration, visit).walk();
 }
@@ -282,7 +282,7 @@ std::vector<std::string> race_notes(const Problem& problem) {
   return notes;
 }
 
-std::string about_kernel(const Kernel& kernel, const std::string& message) {
+std::string with_kernel_name(const Kernel& kernel, const std::string& message) {
   return kernel.name.empty() ? message : fmt::format("kernel \"{}\": {}", kernel.name, message);
 }
 

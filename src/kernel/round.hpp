@@ -36,7 +36,7 @@ struct IterationPlan {
 /// Visits the launches of an iteration in the order in which they are queued. `visit` receives each launch with the
 /// scope for its kernel's expressions and the buffers that its arguments' names refer to. Throws UserError if an
 /// expression cannot be evaluated or if the iteration does not end.
-IterationPlan walk_iteration(
+IterationPlan visit_launches(
     const Problem& problem, const Constants& constants, const Configuration& configuration,
     const std::function<void(const IterationLaunch&, const Scope&, const BufferNames&)>& visit);
 
@@ -51,6 +51,6 @@ std::vector<std::pair<std::string, std::string>> swapped_buffers(const Problem& 
 std::vector<std::string> race_notes(const Problem& problem);
 
 /// Returns `kernel "blur": ` followed by the message; for a kernel without a name, the message alone.
-std::string about_kernel(const Kernel& kernel, const std::string& message);
+std::string with_kernel_name(const Kernel& kernel, const std::string& message);
 
 }  // namespace ergotune

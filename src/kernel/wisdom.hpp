@@ -94,7 +94,7 @@ enum class WisdomMatch { exact, near_size, architecture, vendor, none };
 std::string to_string(WisdomMatch match);
 
 /// Number of doublings, over all dimensions, up to which a size counts as near: a factor of 256.
-inline constexpr double kWisdomReach = 8;
+inline constexpr double kMaxSizeDistance = 8;
 
 struct WisdomRequest {
   WisdomDevice device;
@@ -107,7 +107,7 @@ struct WisdomRequest {
   /// Returns why a record's configuration cannot be used ("block_size_x 7 is no value of it"); empty if it can. Null:
   /// all can be used.
   std::function<std::string(const WisdomRecord&)> refuse;
-  double reach = kWisdomReach;
+  double reach = kMaxSizeDistance;
 };
 
 struct WisdomChoice {

@@ -31,7 +31,7 @@ std::string reason_of(const ProcessResult& result) {
 
 }  // namespace
 
-std::string hold_clocks(const DeviceInfo& device, const std::vector<std::filesystem::path>& wisdom) {
+std::string apply_wisdom_clocks(const DeviceInfo& device, const std::vector<std::filesystem::path>& wisdom) {
   constexpr double kPatience = 30;  // s
   static std::mutex mutex;
   static std::set<std::pair<pid_t, std::string>> asked;  // forked processes start their own

@@ -61,7 +61,7 @@ class Native {
   virtual void enter(const Place& place) const = 0;
   virtual std::string error_text(int code) const = 0;
   /// True if the error code concerns the launch itself (too many threads, too much memory), not an earlier kernel.
-  virtual bool blames_launch(int code) const = 0;
+  virtual bool is_launch_error(int code) const = 0;
   /// True while the queue records a graph; then no code may be loaded.
   virtual bool records(void* queue) const = 0;
   /// Returns the contents of a buffer after all queued work; empty if the handle is null.
@@ -69,7 +69,7 @@ class Native {
 };
 
 /// Returns the access for "cuda", "hip" or "opencl". Throws UserError for other backends, and if the driver is missing.
-const Native& native_for(const std::string& backend);
+const Native& driver_access_for(const std::string& backend);
 
 // Implementations, each in its own file.
 const Native& native_cuda();

@@ -101,7 +101,7 @@ class CudaNative : public Native {
     api_.check(api_.cuCtxSetCurrent(static_cast<CUcontext>(place.context)), DeviceFault::runtime, "cuCtxSetCurrent");
   }
   std::string error_text(int code) const override { return api_.error_text(code); }
-  bool blames_launch(int code) const override {
+  bool is_launch_error(int code) const override {
     constexpr int kInvalidConfiguration = 9;
     return code == CUDA_ERROR_INVALID_VALUE || code == kInvalidConfiguration ||
            code == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
@@ -155,7 +155,7 @@ const Native& native_hip() {
   return native;
 }
 
-const Native& native_for(const std::string& backend) {
+const Native& driver_access_for(const std::string& backend) {
   if (backend == "cuda") return native_cuda();
   if (backend == "hip") return native_hip();
   if (backend == "opencl") return native_opencl();

@@ -111,7 +111,7 @@ class OpenclNative : public Native {
   }
   void enter(const Place&) const override {}
   std::string error_text(int code) const override { return error_name(code); }
-  bool blames_launch(int code) const override {
+  bool is_launch_error(int code) const override {
     constexpr cl_int kInvalidGlobalOffset = -56, kOutOfResources = CL_OUT_OF_RESOURCES;
     return (code <= CL_INVALID_WORK_DIMENSION && code >= kInvalidGlobalOffset) || code == CL_INVALID_GLOBAL_WORK_SIZE ||
            code == kOutOfResources || code == CL_INVALID_KERNEL_ARGS || code == CL_OUT_OF_HOST_MEMORY;

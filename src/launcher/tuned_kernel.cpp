@@ -20,7 +20,7 @@ namespace {
 /// Returns the requested backend, or else the only one for which the kernel has a source.
 std::string backend_of(const Kernel& kernel, const std::string& requested) {
   if (!requested.empty()) {
-    (void)native_for(requested);
+    (void)driver_access_for(requested);
     (void)source_for_device(kernel, requested);
     return requested;
   }
@@ -53,7 +53,7 @@ TunedKernel::TunedKernel(Problem problem, KernelSettings settings)
   kernel_ = &kernel_of(problem_, settings_.kernel);
   name_ = wisdom_name(problem_, *kernel_);
   settings_.backend = backend_of(*kernel_, settings_.backend);
-  native_ = &native_for(settings_.backend);
+  native_ = &driver_access_for(settings_.backend);
   for (const auto& [name, value] : settings_.constants) {
     std::vector<std::string> known;
     for (const auto& [constant, old] : problem_.constants) known.push_back(constant);
@@ -170,7 +170,7 @@ int TunedKernel::launch_captured(LaunchEntry& entry, const Decision& decision, v
 int TunedKernel::failed_launch(LaunchEntry& entry, const Decision& decision, int code, void* queue, Arguments arguments,
                                std::string& error) {
   error = fmt::format("{} ({}): {}", name_, values_text(decision.configuration), native_->error_text(code));
-  if (decision.is_default || !native_->blames_launch(code)) return code;
+  if (decision.is_default || !native_->is_launch_error(code)) return code;
   const Decision* otherwise = nullptr;
   {
     const std::lock_guard lock(entry.mutex);
@@ -202,7 +202,7 @@ const Decision& TunedKernel::decide(LaunchEntry& entry, bool wait) {
   const Constants constants = constants_at(site, entry.key);
   auto wanted = choose(site, constants);
   if (settings_.background && !wait) {
-    auto meanwhile = stopgap(site, entry.key, constants, *wanted);
+    auto meanwhile = interim_decision(site, entry.key, constants, *wanted);
     if (meanwhile && improve_later(entry)) {
       const Decision* kept = table_.keep(std::move(meanwhile));
       entry.decision.store(kept, std::memory_order_release);
@@ -212,8 +212,8 @@ const Decision& TunedKernel::decide(LaunchEntry& entry, bool wait) {
   return settle(entry, site, constants, std::move(wanted));
 }
 
-std::unique_ptr<Decision> TunedKernel::stopgap(Site& site, const LaunchKey& key, const Constants& constants,
-                                               const Decision& wanted) {
+std::unique_ptr<Decision> TunedKernel::interim_decision(Site& site, const LaunchKey& key, const Constants& constants,
+                                                        const Decision& wanted) {
   if (is_compiled(site, job_for(site, constants, wanted.configuration))) return nullptr;
   std::vector<Configuration> candidates;
   {
@@ -268,7 +268,7 @@ const Decision& TunedKernel::settle(LaunchEntry& entry, Site& site, const Consta
   const bool tuned_here =
       wanted->match == to_string(WisdomMatch::exact) || wanted->match == to_string(WisdomMatch::near_size);
   if (settings_.clocks && tuned_here && !wanted->execution.empty())
-    if (const std::string trouble = hold_clocks(site.info, settings_.wisdom); !trouble.empty())
+    if (const std::string trouble = apply_wisdom_clocks(site.info, settings_.wisdom); !trouble.empty())
       warn("runs at the clocks that are set: " + trouble);
   {
     const std::lock_guard lock(site.mutex);

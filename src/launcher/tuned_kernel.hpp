@@ -99,8 +99,8 @@ class TunedKernel {
   const Decision& decide(LaunchEntry& entry, bool wait);
   /// Returns a decision with compiled code that can run until `wanted` is ready; null if there is none or if none is
   /// needed.
-  std::unique_ptr<Decision> stopgap(Site& site, const LaunchKey& key, const Constants& constants,
-                                    const Decision& wanted);
+  std::unique_ptr<Decision> interim_decision(Site& site, const LaunchKey& key, const Constants& constants,
+                                             const Decision& wanted);
   /// Compiles and loads the wanted configuration; if that fails, replaces it by the default.
   void complete(std::unique_ptr<Decision>& wanted, Site& site, const Place& place, const Constants& constants);
   const Decision& settle(LaunchEntry& entry, Site& site, const Constants& constants, std::unique_ptr<Decision> wanted);

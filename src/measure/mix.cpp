@@ -44,7 +44,8 @@ Quantity quantity_of(const std::vector<double>& samples, const char* method) {
 
 }  // namespace
 
-void measure_mix(Device& device, LoadedIteration& round, const Problem& problem, double seconds, Measurement& result) {
+void measure_kernel_times(Device& device, LoadedIteration& round, const Problem& problem, double seconds,
+                          Measurement& result) {
   KernelWorkload& workload = round.kernels();
   const std::size_t steps = workload.steps().size();
   MarkerPool markers(device);  // begin and end of the iteration, then two per step

@@ -89,7 +89,7 @@ double Runner::State::first_round(LoadedIteration& round) {
     return timer.once(round.workload());
   } catch (const DeviceError& error) {
     if (error.fault() == DeviceFault::runtime || error.fault() == DeviceFault::timeout) throw;
-    throw DeviceError(error.fault(), about_kernel(round.last_kernel(), error.what()), error.native_code());
+    throw DeviceError(error.fault(), with_kernel_name(round.last_kernel(), error.what()), error.native_code());
   }
 }
 
@@ -100,7 +100,7 @@ constexpr int kConcurrentChecks = 3;
 /// in sequence.
 bool Runner::State::verify(LoadedIteration& round, bool reference_only, Measurement& result) {
   if (!round.concurrent()) return outputs.verify(result, reference_only);
-  if (!outputs.knows_all()) {
+  if (!outputs.has_all_references()) {
     buffers.restore();
     timer.once(round.in_sequence());
     if (!outputs.verify(result, reference_only)) return false;
@@ -280,7 +280,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   buffers.restore(inputs_suspect);
   inputs_suspect = false;
   watch.open(run.watched);
-  if (run.look_only) {
+  if (run.state_only) {
     watch.begin();
     run_watched(round.workload(), 5, 0.25, 1);  // some states of a GPU appear only under load
     watch.end();
@@ -305,7 +305,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
   if (!note_time(timing, result)) return;
   if (problem.has_named_kernels() && !timing.gave_up) {
     if (buffers.has_in_out()) buffers.restore();
-    measure_mix(device, round, problem, std::min(options.max_seconds, kMixSeconds), result);
+    measure_kernel_times(device, round, problem, std::min(options.max_seconds, kKernelTimesSeconds), result);
   }
   // A short kernel ends before the GPU's state was read.
   if (watch.watching()) run_watched(round.workload(), 4, 0, 0.15 - timing.estimate.value);

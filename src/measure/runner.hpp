@@ -49,7 +49,7 @@ struct RunOptions {
   /// Host time of a clock change whose effect has not been observed yet; 0: none.
   double set_at = 0;
   /// Only runs the configuration briefly and reports the state of the watched GPU; does not verify, time or observe.
-  bool look_only = false;
+  bool state_only = false;
 };
 
 /// An output, as passed to a verification callback.

@@ -131,7 +131,7 @@ void check_program(const Program& program, const Problem& problem, Names names) 
 
 void check_metrics(const Problem& problem, Names names) {
   for (const QuantityInfo& quantity : quantities()) names.add(std::string(quantity.name));
-  for (const std::string& name : mix_quantities(problem)) names.add(name);
+  for (const std::string& name : per_kernel_quantities(problem)) names.add(name);
   if (problem.program)
     for (const auto& [name, pattern] : problem.program->output) names.add(name);
   for (const Metric& metric : problem.metrics) {

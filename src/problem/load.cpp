@@ -29,7 +29,7 @@ ProblemFile load_problem(const std::filesystem::path& file) {
 namespace {
 
 /// Recognises files that are not problem files; returns what the file is and what to do, or an empty string.
-std::string something_else(std::string_view text) {
+std::string describe_other_file(std::string_view text) {
   if (text.starts_with("SQLite format 3"))
     return "this is a store of results; \"ergotune show\" and \"ergotune report\" read it, and to go on tuning name "
            "the "
@@ -49,7 +49,7 @@ ProblemFile parse_problem(const std::string& text, const std::filesystem::path& 
     throw UserError("the problem file is empty; \"ergotune init\" writes one from a kernel's source",
                     {file.string(), 0, 0});
   }
-  if (const std::string message = something_else(text); !message.empty())
+  if (const std::string message = describe_other_file(text); !message.empty())
     throw UserError(message, {file.string(), 0, 0});
   // A TOML file may begin with '[' (a table), but never with '{'.
   return text[first] == '{' ? load_json_problem(text, file) : load_toml_problem(text, file);

@@ -107,7 +107,7 @@ std::vector<std::uint8_t> contents_of(const Fill& fill) {
   return contents;
 }
 
-std::string Problem::device_of_foreign_memory() const {
+std::string Problem::device_of_external_memory() const {
   for (const Kernel& kernel : kernels)
     for (const Argument& argument : kernel.arguments)
       if (argument.fill.foreign) return argument.fill.foreign->device;

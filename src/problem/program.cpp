@@ -39,12 +39,12 @@ std::filesystem::path find_program(const std::string& name, const std::filesyste
   return {};
 }
 
-std::filesystem::path home_of(const std::filesystem::path& problem_file) {
+std::filesystem::path folder_of_problem(const std::filesystem::path& problem_file) {
   const std::filesystem::path folder = folder_of(problem_file);
   return folder.empty() ? std::filesystem::current_path() : std::filesystem::absolute(folder);
 }
 
-std::string known_text(const Template& text, const std::filesystem::path& folder) {
+std::string render_without_configuration(const Template& text, const std::filesystem::path& folder) {
   const std::vector<std::string> names = text.names();
   if (std::any_of(names.begin(), names.end(), [](const std::string& name) { return name != "folder"; })) return {};
   const Value value(folder.string());

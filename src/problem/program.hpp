@@ -62,10 +62,10 @@ Template literal_template(std::string_view text);
 std::filesystem::path find_program(const std::string& name, const std::filesystem::path& folder);
 
 /// Returns the absolute folder of a problem file, against which the program's relative paths are resolved.
-std::filesystem::path home_of(const std::filesystem::path& problem_file);
+std::filesystem::path folder_of_problem(const std::filesystem::path& problem_file);
 
 /// Renders a template that uses no name but {{folder}}; returns an empty string for other templates.
-std::string known_text(const Template& text, const std::filesystem::path& folder);
+std::string render_without_configuration(const Template& text, const std::filesystem::path& folder);
 
 /// Returns the names of statuses that exit_status accepts.
 const std::vector<std::string>& exit_status_names();

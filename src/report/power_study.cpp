@@ -54,7 +54,7 @@ Json power_document(const PowerStudy& study) {
                 {"suggested_range_mhz", model.usable ? Json::array({range.low_mhz, range.high_mhz}) : Json(nullptr)},
                 {"removed_share", model.usable ? Json(range.removed_share) : Json(nullptr)},
                 {"valid_for", model.usable ? Json{{"clock_mhz", {sampling.low_mhz, sampling.high_mhz}},
-                                                  {"power_w", greatest_load(sampling)}}
+                                                  {"power_w", max_power(sampling)}}
                                            : Json(nullptr)}};
   Json parameters = Json::object();
   if (model.usable) {

@@ -34,7 +34,7 @@ Confidence confidence_of(const RankedResults& ranked, const std::vector<std::siz
       pairs.emplace_back(&*twice.searched, &twice.measurement);
   const StoredRow& winner = ranked.results.rows[ranked.best.front()];
   out.confirmation_repeats = winner.rounds;
-  out.search_repeats = repeats_of(ranked.objective, pairs);
+  out.search_repeats = repeatability_of(ranked.objective, pairs);
   if (!winner.certainty) return out;
   out.probability_best = winner.certainty->probability_best;
   if (ranked.objective.kind() == Objective::Kind::single) out.expected_loss = winner.certainty->expected_loss;
@@ -125,7 +125,7 @@ std::string note_of_model_edge(const std::optional<ModelEdge>& edge) {
 }
 
 /// The remaining budget; nullopt if it is spent or unknown.
-std::optional<Budget> left_of(Budget budget, const SessionResult& run) {
+std::optional<Budget> remaining_budget(Budget budget, const SessionResult& run) {
   if (budget.joules > 0 || (budget.evaluations > 0 && run.evaluated >= budget.evaluations) ||
       (budget.seconds > 0 && run.seconds >= budget.seconds))
     return std::nullopt;
@@ -312,7 +312,7 @@ TunedSession tune_session(PreparedSession& prepared, const SessionOptions& optio
         prepared.open_ledger(own.retry, own.interrupted, own.further_metrics, own.budget.seconds);
     SessionResult run = run_session(prepared, *ledger, own);
     const bool interrupted = ledger->interrupted();
-    const std::optional<Budget> left = left_of(own.budget, run);
+    const std::optional<Budget> left = remaining_budget(own.budget, run);
     if (tuned) {
       run.evaluated += tuned->run.evaluated;
       run.resumed = tuned->run.resumed;

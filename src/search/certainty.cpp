@@ -182,10 +182,10 @@ class Sampler {
 
 }  // namespace
 
-std::optional<Chances> chances_of(const std::vector<std::vector<RoundValue>>& candidates) {
+std::optional<ChoiceProbabilities> choice_probabilities(const std::vector<std::vector<RoundValue>>& candidates) {
   if (candidates.size() < 2) return std::nullopt;
   Sampler sampler(candidates);
-  Chances chances;
+  ChoiceProbabilities chances;
   chances.of.assign(candidates.size(), 0.0);
   for (int draw = -kBurnIn; draw < kDraws; ++draw) {
     sampler.sweep();

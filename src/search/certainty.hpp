@@ -17,7 +17,7 @@ struct RoundValue {
 };
 
 /// Certainty with the probabilities of all candidates.
-struct Chances : Certainty {
+struct ChoiceProbabilities : Certainty {
   /// For each candidate, the probability that it is the best; the first equals probability_best.
   std::vector<double> of;
 };
@@ -32,6 +32,6 @@ struct Chances : Certainty {
 /// few rounds determine it poorly, all candidates' noises inform each other (marginally Student's t), and none is below
 /// the standard errors of the values. Candidates are distributed around their centre as Student's t: among many
 /// candidates that noise cannot distinguish, the one with the best value is assumed to have been lucky.
-std::optional<Chances> chances_of(const std::vector<std::vector<RoundValue>>& candidates);
+std::optional<ChoiceProbabilities> choice_probabilities(const std::vector<std::vector<RoundValue>>& candidates);
 
 }  // namespace ergotune

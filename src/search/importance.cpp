@@ -75,7 +75,7 @@ struct HeldBack {
 void predict(Sample& sample, const SearchSpace& space, const Known& known, std::optional<std::size_t> without,
              std::optional<search::GaussianProcess::Scales>& scales, HeldBack* held_back = nullptr) {
   search::GaussianProcess model(space);
-  if (scales) model.suppose(*scales, 1);
+  if (scales) model.set_hyperparameter_prior(*scales, 1);
   std::vector<double> values;
   for (std::size_t i = 0; i < known.size(); ++i) {
     if (without && i % kGroups == *without) continue;
@@ -228,9 +228,9 @@ void analyse(const SearchSpace& space, const Known& known, Importance& importanc
   std::ranges::stable_sort(list, std::greater(), &Importance::Share::share);
 }
 
-std::vector<Importance::RuledOut> ruled_out(const std::vector<Parameter>& parameters,
-                                            const std::vector<Judged>& results) {
-  std::vector<Importance::RuledOut> list;
+std::vector<Importance::NeverWorkedValue> ruled_out(const std::vector<Parameter>& parameters,
+                                                    const std::vector<Judged>& results) {
+  std::vector<Importance::NeverWorkedValue> list;
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     std::map<Value, std::pair<std::uint64_t, std::uint64_t>> counts;  // ok, failed
     for (const Judged& one : results) {

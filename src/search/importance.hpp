@@ -19,7 +19,7 @@ struct Importance {
     double share = 0, low = 0, high = 0;
   };
   /// A value that was tried often and always failed, while other values of the parameter worked.
-  struct RuledOut {
+  struct NeverWorkedValue {
     std::size_t parameter = 0;
     Value value;
     std::uint64_t tried = 0;
@@ -32,7 +32,7 @@ struct Importance {
   std::optional<double> explained;
   /// Whether there are enough results but no parameter has an effect that can be distinguished from noise.
   bool only_noise() const { return explained && shares.empty(); }
-  std::vector<RuledOut> ruled_out;
+  std::vector<NeverWorkedValue> ruled_out;
 };
 
 /// A configuration and its value by the objective; nullopt: it failed.

@@ -54,7 +54,7 @@ void settle_directions(ObjectiveText& text, const ObjectiveSpec& spec, const std
 }
 
 // A measurement evaluated by the objective.
-struct Look {
+struct EvaluatedMeasurement {
   bool ok = false;
   std::vector<double> turned;  // per term, smaller is better
   std::vector<double> errors, degrees;
@@ -131,8 +131,8 @@ struct Objective::State {
     return true;
   }
 
-  Look look(const Measurement& m) const {
-    Look result;
+  EvaluatedMeasurement look(const Measurement& m) const {
+    EvaluatedMeasurement result;
     if (!plausible(m)) return result;
     for (const auto& term : text.terms) {
       auto in = inputs(term.expression, m);
@@ -203,7 +203,7 @@ struct Objective::State {
   }
 
   /// Compares two evaluated measurements, both usable.
-  bool better(const Look& a, const Look& b) const {
+  bool better(const EvaluatedMeasurement& a, const EvaluatedMeasurement& b) const {
     if (a.violation > 0 || b.violation > 0) return a.violation < b.violation;
     if (kind == Kind::pareto) return dominates(a.turned, b.turned);
     if (kind == Kind::lexicographic) return lexicographically_better(a.turned, b.turned);
@@ -326,7 +326,7 @@ Outcome Objective::outcome(const Measurement& measurement) {
   if (!state.plausible(measurement)) return outcome;
   for (const std::string& name : state.names)
     if (const auto value = measurement.value(name)) state.note_best(name, *value);
-  const Look look = state.look(measurement);
+  const EvaluatedMeasurement look = state.look(measurement);
   if (!look.ok) return outcome;
   outcome.ok = true;
   if (state.kind == Kind::lexicographic && state.note_levels(look.turned)) ++state.revision;
@@ -351,13 +351,13 @@ Outcome Objective::outcome(const Measurement& measurement) {
 }
 
 bool Objective::better(const Measurement& a, const Measurement& b) const {
-  const Look left = state_->look(a), right = state_->look(b);
+  const EvaluatedMeasurement left = state_->look(a), right = state_->look(b);
   if (!left.ok || !right.ok) return left.ok && !right.ok;
   return state_->better(left, right);
 }
 
 std::vector<std::size_t> Objective::order(std::span<const Measurement* const> measurements) const {
-  std::vector<Look> looks;
+  std::vector<EvaluatedMeasurement> looks;
   std::vector<std::size_t> usable;
   for (std::size_t i = 0; i < measurements.size(); ++i) {
     looks.push_back(state_->look(*measurements[i]));
@@ -376,7 +376,7 @@ std::vector<std::size_t> Objective::order(std::span<const Measurement* const> me
 }
 
 std::optional<double> Objective::value(const Measurement& measurement) const {
-  const Look look = state_->look(measurement);
+  const EvaluatedMeasurement look = state_->look(measurement);
   if (!look.ok) return std::nullopt;
   return direction() == Direction::maximise ? -look.turned.front() : look.turned.front();
 }

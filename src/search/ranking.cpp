@@ -72,7 +72,7 @@ double half_width_of_difference(const Outcome& a, const Outcome& b) {
   return half_width_95(both.standard_error, both.degrees);
 }
 
-Repeats repeats_of(const Objective& objective, std::span<const MeasuredTwice> pairs) {
+Repeats repeatability_of(const Objective& objective, std::span<const MeasuredTwice> pairs) {
   std::vector<double> logarithms;
   for (const auto& [searched, confirmed] : pairs) {
     const auto before = objective.value(*searched), after = objective.value(*confirmed);

@@ -45,7 +45,7 @@ struct Repeats {
 };
 /// The search's measurement, and the confirmed one.
 using MeasuredTwice = std::pair<const Measurement*, const Measurement*>;
-Repeats repeats_of(const Objective& objective, std::span<const MeasuredTwice> pairs);
+Repeats repeatability_of(const Objective& objective, std::span<const MeasuredTwice> pairs);
 
 /// Expected improvement of a searched result over the confirmed one, as a share: its value is scaled by
 /// Repeats::factor, and the uncertainties of all three form a normal distribution. For outcomes with one value.

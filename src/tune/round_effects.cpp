@@ -6,7 +6,7 @@
 
 namespace ergotune {
 
-std::vector<double> factors_of_rounds(const std::vector<std::vector<RoundValue>>& candidates) {
+std::vector<double> repeat_bias_factors(const std::vector<std::vector<RoundValue>>& candidates) {
   constexpr int kSweeps = 100;
   constexpr double kLeast = 1e-20;
   struct Round {

@@ -53,9 +53,9 @@ TEST(Apart, KernelsOfABranchCountAsOne) {
 }
 
 TEST(Apart, RoundsAreThoseThatAreNeeded) {
-  EXPECT_THAT(names(rounds_apart(problem())),
+  EXPECT_THAT(names(iteration_variants(problem())),
               ElementsAre("as given", "in sequence", "a alone", "b alone", "c alone", "d alone"));
-  const auto rounds = rounds_apart(problem(), AttributionMethod::marginal);
+  const auto rounds = iteration_variants(problem(), AttributionMethod::marginal);
   EXPECT_THAT(names(rounds), ElementsAre("as given", "in sequence", "a alone", "b alone", "c alone", "d alone",
                                          "without both", "without c", "without d"));
   EXPECT_THAT(launched(rounds[6].problem.steps), ElementsAre(2u, 3u));
@@ -63,18 +63,18 @@ TEST(Apart, RoundsAreThoseThatAreNeeded) {
   EXPECT_EQ(rounds[7].problem.steps.front().kind, Step::Kind::group);  // nothing is side by side any more
   EXPECT_EQ(rounds[8].problem.steps.front().kind, Step::Kind::concurrent);
   EXPECT_EQ(rounds[8].problem.verification.kind, Verification::Kind::none);
-  EXPECT_THAT(names(rounds_apart(problem(), AttributionMethod::shapley)),
+  EXPECT_THAT(names(iteration_variants(problem(), AttributionMethod::shapley)),
               ElementsAre("as given", "in sequence", "a alone", "b alone", "c alone", "d alone", "without both",
                           "without c", "without d", "branch both alone"));
   Problem one = problem();
   one.kernels.resize(1);
   one.kernels.front().name.clear();
-  EXPECT_THROW(rounds_apart(one), UserError);
+  EXPECT_THROW(iteration_variants(one), UserError);
 }
 
 TEST(Apart, WhatIsNotMeasuredIsNotAttributed) {
   const Problem given = problem();
-  const auto rounds = rounds_apart(given, AttributionMethod::shapley);
+  const auto rounds = iteration_variants(given, AttributionMethod::shapley);
   std::vector<Measurement> measured(rounds.size());
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     measured[i].quantities["time"] = {1.0 + static_cast<double>(rounds[i].parts), 0.1, 3, "", "", Provenance::measured};

@@ -87,7 +87,7 @@ class ScriptedAgent final : public NodeTransport {
       while (auto message = session.next())
         if (!take(script, session, *message)) return;
       if (script.beats && std::chrono::steady_clock::now() - said > std::chrono::milliseconds(50)) {
-        session.post(agents::Beat{});
+        session.post(agents::Heartbeat{});
         said = std::chrono::steady_clock::now();
       }
     }

@@ -144,7 +144,7 @@ TEST_F(HelperClient, TheUsersControlIsTheDaemonsOrTheUsersOwn) {
                                                            {"ERGOTUNE_HELPER_SOCKET", environment.helper_socket}};
   for (const auto& [name, value] : variables) ::setenv(name, value.c_str(), 1);
   std::string why_not;
-  EXPECT_FALSE(usable_control("tegra", &why_not)->guarded_elsewhere());
+  EXPECT_FALSE(usable_control("tegra", &why_not)->has_remote_guardian());
   std::filesystem::permissions(tree.root(), std::filesystem::perms(0755));
   for (const char* file : {"/min_freq", "/max_freq"}) ::chmod(tree.real(std::string(kTegraGpu) + file).c_str(), 0444);
   {
@@ -155,7 +155,7 @@ TEST_F(HelperClient, TheUsersControlIsTheDaemonsOrTheUsersOwn) {
     EXPECT_EQ(usable_control("tegra"), nullptr);
   }
   serve();
-  EXPECT_TRUE(usable_control("tegra", &why_not)->guarded_elsewhere());
+  EXPECT_TRUE(usable_control("tegra", &why_not)->has_remote_guardian());
   EXPECT_EQ(control_for_device("GPU-1", "", true, &why_not), nullptr);
   EXPECT_THAT(why_not, HasSubstr("no clock or power control was found"));
   control_trees::add_cpufreq(tree);

@@ -114,7 +114,7 @@ TEST_F(Ergotuned, IsUsedWhenItIsThereAndPutsBackWhatItSet) {
   std::string why_not;
   auto control = usable_control("tegra", &why_not);
   ASSERT_NE(control, nullptr) << why_not;
-  EXPECT_TRUE(control->guarded_elsewhere());
+  EXPECT_TRUE(control->has_remote_guardian());
   EXPECT_EQ(control->range(kCore).high, 1020) << "narrowed to the policy";
   auto session = ControlSession::open(std::move(control));
   EXPECT_TRUE(session->apply({{kCore, 510}}).ok());
@@ -188,7 +188,7 @@ TEST_F(Ergotuned, AUserWhoIsNotInThePolicyIsReported) {
   // Without the helper there are direct calls, where they are permitted (root), or the reason why not.
   std::string why_not;
   const auto control = usable_control("tegra", &why_not);
-  EXPECT_TRUE(control ? !control->guarded_elsewhere() : why_not.find("policy") != std::string::npos);
+  EXPECT_TRUE(control ? !control->has_remote_guardian() : why_not.find("policy") != std::string::npos);
 }
 
 TEST_F(Ergotuned, SurvivesGarbageOversizedAndReplayedMessages) {
@@ -269,7 +269,7 @@ TEST_F(Ergotuned, HonoursNoEnvironmentVariable) {
   start();
   unsetenv("ERGOTUNE_FORBID_CONTROLS");
   auto session = ControlSession::open(usable_control("tegra"));
-  ASSERT_TRUE(session->control().guarded_elsewhere());
+  ASSERT_TRUE(session->control().has_remote_guardian());
   ASSERT_TRUE(session->set(kCore, 510).ok());
   EXPECT_EQ(clock(), "510000000") << "the root of its own command line";
   EXPECT_FALSE(std::filesystem::exists(place.root() / "elsewhere"));
@@ -311,7 +311,7 @@ TEST_F(Ergotuned, SilentConnectionsShutNobodyOut) {
   std::string why_not;
   const auto control = usable_control("tegra", &why_not);
   ASSERT_NE(control, nullptr);
-  EXPECT_TRUE(control->guarded_elsewhere()) << why_not;
+  EXPECT_TRUE(control->has_remote_guardian()) << why_not;
   for (const int fd : silent) close(fd);
   for (const pid_t pid : others) {
     kill(pid, SIGKILL);
@@ -358,7 +358,7 @@ TEST_F(Ergotuned, GoesOnServingWhateverFailsBelowIt) {
     for (const double end = host_seconds() + 20; begun && !ended && !set && host_seconds() < end; usleep(10'000)) {
       try {
         auto control = usable_control("tegra");
-        if (!control || !control->guarded_elsewhere()) continue;
+        if (!control || !control->has_remote_guardian()) continue;
         auto session = ControlSession::open(std::move(control));
         set = session->set(kCore, 510).ok();
         set = session->finish().complete && set;

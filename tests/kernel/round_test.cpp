@@ -52,7 +52,7 @@ steps = [{}, {{ for = "k", to = 0, steps = [{{ kernel = "a" }}] }}]
 /// "a*2 q1 s0 grid 1 y" for each launch: kernel, launches, queue, section, grid, what y stands for.
 std::vector<std::string> launches(const Problem& problem, IterationPlan* plan = nullptr) {
   std::vector<std::string> list;
-  const IterationPlan walked = walk_iteration(
+  const IterationPlan walked = visit_launches(
       problem, problem.constants, default_values(problem),
       [&](const IterationLaunch& launch, const Scope& scope, const BufferNames& names) {
         const Kernel& kernel = problem.kernels[launch.kernel];

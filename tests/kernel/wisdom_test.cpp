@@ -151,7 +151,7 @@ TEST(WisdomSelection, IsTheSameWhateverTheOrderAndNeverWorseThanAnyOther) {
     if (!choice.record) {
       for (const WisdomRecord& r : records)
         RC_ASSERT(r.source_hash == "older" || r.device.vendor != "nvidia" ||
-                  size_distance(size, r.problem_size) > kWisdomReach);
+                  size_distance(size, r.problem_size) > kMaxSizeDistance);
       return;
     }
     RC_ASSERT(*choice.record == *again.record);

@@ -28,7 +28,7 @@ struct Looks {
   }
   Measurement noted(double requested = 2100, bool all_reasons = false) const {
     Measurement measurement;
-    note_looks(all, measurement, requested, 0.01, all_reasons);
+    note_clock_states(all, measurement, requested, 0.01, all_reasons);
     return measurement;
   }
 };
@@ -152,7 +152,7 @@ TEST_F(WatchedRuns, ThatNeverReachTheirClockBeginAfterAWhile) {
 }
 
 TEST_F(WatchedRuns, ALookIsAMomentOfLoadAndNothingElse) {
-  run.look_only = true;
+  run.state_only = true;
   during_launch([](std::size_t) {}, 1e-3);
   const Measurement m = measured();
   EXPECT_EQ(m.status, Status::ok);

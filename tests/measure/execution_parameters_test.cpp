@@ -147,7 +147,7 @@ struct ClockControl : Control {
   std::vector<double> core_clocks_at(double) override { return {}; }
   bool permitted() override { return true; }
   std::vector<RestoreStep> snapshot() override { return {}; }
-  std::string foreign_setting() override { return {}; }
+  std::string external_lock_sign() override { return {}; }
   ControlResult set(ControlQuantity, double) override { return {}; }
   ControlResult restore(const RestoreStep&) override { return {}; }
 };

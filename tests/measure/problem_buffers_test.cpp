@@ -116,7 +116,7 @@ TEST_F(ProblemBuffersTest, OnlyAlikeBuffersSwap) {
 /// A buffer that is somebody else's: `memory`, on a device with this id.
 Argument foreign(const char* name, Access access, std::vector<float>& memory, const std::string& device = "opencl:0") {
   Argument argument = buffer(name, access);
-  auto given = std::make_shared<ForeignMemory>();
+  auto given = std::make_shared<ExternalMemory>();
   given->device = device;
   given->address = memory.data();
   given->bytes = memory.size() * sizeof(float);

@@ -13,7 +13,7 @@ namespace ergotune {
 namespace {
 
 /// A made-up GPU: its true curve, and the clocks it is sampled at.
-struct Truth {
+struct TrueMeasurement {
   const char* name;
   double low, high;
   int count;
@@ -21,7 +21,7 @@ struct Truth {
 };
 
 // Twelve ranges of real GPUs; two start high.
-std::vector<Truth> truths() {
+std::vector<TrueMeasurement> truths() {
   const auto curve = [](double idle, double dynamic, double slope, double ridge) {
     PowerCurve c;
     c.idle_w = idle;
@@ -46,7 +46,7 @@ std::vector<Truth> truths() {
   };
 }
 
-std::vector<double> clocks_of(const Truth& truth) {
+std::vector<double> clocks_of(const TrueMeasurement& truth) {
   std::vector<double> out;
   for (int i = 0; i < truth.count; ++i) out.push_back(truth.low + (truth.high - truth.low) * i / (truth.count - 1));
   return out;
@@ -219,7 +219,7 @@ TEST(PowerModelCampaign, FindsTheRidgeOfTwelveRangesAndItsIntervalsCover) {
   std::vector<double> errors;
   int fits = 0, found = 0, intervals = 0, ridge_covered = 0, optimum_covered = 0, parameters = 0,
       parameters_covered = 0;
-  for (const Truth& truth : truths()) {
+  for (const TrueMeasurement& truth : truths()) {
     for (const bool throttled : {false, true}) {
       PowerCurve curve = truth.curve;
       // Throttled: the upper eighth of the range asks for more power than there is.
@@ -278,7 +278,7 @@ TEST(PowerModelCampaign, FindsTheRidgeOfTwelveRangesAndItsIntervalsCover) {
 TEST(PowerModelCampaign, RecognisesDataWithoutARidge) {
   Random random(7);
   int fits = 0, recognised = 0;
-  for (const Truth& truth : truths()) {
+  for (const TrueMeasurement& truth : truths()) {
     for (const bool throttled : {false, true}) {
       PowerCurve curve = truth.curve;
       curve.voltage_slope_per_mhz = 0;

@@ -155,9 +155,9 @@ TEST_F(SysfsControls, AmdgpuSetsLevelsInManualModeAndTheCap) {
 
 TEST_F(SysfsControls, AmdgpuReportsLevelsChosenByHand) {
   control_trees::add_amdgpu(tree);
-  EXPECT_EQ(open_control("amdgpu", environment)->foreign_setting(), "");
+  EXPECT_EQ(open_control("amdgpu", environment)->external_lock_sign(), "");
   tree.put(std::string(kAmdCard) + "/power_dpm_force_performance_level", "manual");
-  EXPECT_THAT(open_control("amdgpu", environment)->foreign_setting(), HasSubstr("manual"));
+  EXPECT_THAT(open_control("amdgpu", environment)->external_lock_sign(), HasSubstr("manual"));
 }
 
 TEST_F(SysfsControls, InstinctTakesACeilingAndGivesItBack) {
@@ -211,7 +211,7 @@ TEST_F(SysfsControls, InstinctsOwnCeilingOfTheUsersComesBack) {
   tree.put(card + "/power_dpm_force_performance_level", "perf_determinism");
   tree.put(card + "/pp_od_clk_voltage", "OD_SCLK:\n0: 500Mhz\n1: 1350Mhz\nOD_MCLK:\n1: 1600Mhz");
   auto control = open_control("amdgpu:card1", environment);
-  EXPECT_EQ(control->foreign_setting(), "") << "it can be read, so it can be restored";
+  EXPECT_EQ(control->external_lock_sign(), "") << "it can be read, so it can be restored";
   EXPECT_EQ(control->range(ControlQuantity::core_clock_mhz).current, 1350);
   EXPECT_EQ(control->range(ControlQuantity::core_clock_mhz).high, 1700) << "not the ceiling";
   const auto steps = control->snapshot();

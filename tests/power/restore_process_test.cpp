@@ -45,10 +45,10 @@ struct RestoreApart : ::testing::Test {
   }
   void TearDown() override { nvml.clear_faults(); }
   RestoreReport restore() {
-    RestoreRound round;
+    RestoreOptions round;
     round.attempts = 2;
     round.patience = 1;
-    return restore_apart(StateFolder::open(environment.state_folder), file, environment, round);
+    return restore_in_process(StateFolder::open(environment.state_folder), file, environment, round);
   }
   static std::vector<RestoreOutcome> failed(const RestoreReport& report) {
     std::vector<RestoreOutcome> list;

@@ -38,7 +38,7 @@ TEST(SensorOverlap, TwoThatSeeTheSameAreRefused) {
   const auto open = [](const std::vector<std::string>& ids) {
     std::vector<std::unique_ptr<Sensor>> sensors;
     for (const std::string& id : ids) sensors.push_back(open_sensor(id));
-    refuse_overlapping(sensors);
+    require_disjoint(sensors);
   };
   EXPECT_THROW(open({"rapl:package-0", "rapl:package-0"}), UserError);
   EXPECT_THROW(open({"rapl:package-1", "rapl:packages"}), UserError);

@@ -170,7 +170,7 @@ TEST_F(IdentityTest, ForeignMemoryCountsByItsContents) {
   std::vector<std::uint8_t> memory(17'000'000, 7);  // more than is read at once
   given.kernel().arguments[0].fill = {.kind = Fill::Kind::data,
                                       .data = std::make_shared<std::vector<std::uint8_t>>(memory)};
-  auto there = std::make_shared<ForeignMemory>();
+  auto there = std::make_shared<ExternalMemory>();
   there->bytes = memory.size();
   there->read = [&](std::span<std::uint8_t> into, std::size_t offset) {
     std::copy_n(memory.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());

@@ -60,7 +60,7 @@ class Report : public ::testing::Test {
 std::filesystem::path stored(const std::filesystem::path& file, const std::string& objective,
                              const std::vector<std::pair<double, double>>& results) {
   Store store = Store::open(file);
-  const auto session = store.session(SessionIdentity{.problem = "p"}, {"x"}, objective, "{}", "{}");
+  const auto session = store.session(SessionKey{.problem = "p"}, {"x"}, objective, "{}", "{}");
   int x = 0;
   for (const auto& [time, energy] : results) {
     Measurement m;
@@ -96,7 +96,7 @@ TEST_F(Report, AModelledQuantityOfAMeasuredSessionIsNotCalledMeasured) {
     m.quantities["energy"].value = 2;
     m.quantities["corrected_energy"].value = 1.9;
     m.quantities["corrected_energy"].provenance = Provenance::modelled;
-    store.add(store.session(SessionIdentity{.problem = "p"}, {"x"}, "energy", "{}", "{}"), {1}, m);
+    store.add(store.session(SessionKey{.problem = "p"}, {"x"}, "energy", "{}", "{}"), {1}, m);
   }
   write_report(folder_ / "s.db", 0, folder_ / "report.html");
   const auto quantities = data()["best"]["quantities"];
@@ -108,8 +108,7 @@ TEST_F(Report, TellsFailuresInTheirWordsAndApart) {
   const auto file = folder_ / "failures.db";
   {
     Store store = Store::open(file);
-    const auto session =
-        store.session(SessionIdentity{.problem = "p"}, {"x"}, "time", R"({"configurations": 40})", "{}");
+    const auto session = store.session(SessionKey{.problem = "p"}, {"x"}, "time", R"({"configurations": 40})", "{}");
     const auto add = [&](int x, Status status, const std::string& description) {
       Measurement m;
       m.status = status;
@@ -261,7 +260,7 @@ TEST_F(Report, LocalMinimaAreCountedOnlyWhereTheWholeSpaceIsStored) {
     {
       Store store = Store::open(file);
       const auto session =
-          store.session(SessionIdentity{.problem = "p"}, {"x"}, "time",
+          store.session(SessionKey{.problem = "p"}, {"x"}, "time",
                         nlohmann::json({{"configurations", configurations}, {"driver", ""}}).dump(), "{}");
       for (int x = 1; x <= 12; ++x) {
         Measurement m;

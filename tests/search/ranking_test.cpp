@@ -130,7 +130,7 @@ TEST(Ranking, AnUnconfirmedResultIsExpectedUnderTheLoadOfTheConfirmation) {
   const std::vector<Measurement> after{measured(1.5, 1), measured(1.65, 1), measured(1.8, 1)};
   std::vector<MeasuredTwice> pairs;
   for (std::size_t i = 0; i < before.size(); ++i) pairs.emplace_back(&before[i], &after[i]);
-  const Repeats repeats = repeats_of(time, pairs);
+  const Repeats repeats = repeatability_of(time, pairs);
   EXPECT_NEAR(repeats.factor, 1.5, 1e-9);
   EXPECT_NEAR(repeats.deviation, 0, 1e-9);
   EXPECT_EQ(repeats.n, 3u);

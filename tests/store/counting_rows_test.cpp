@@ -37,7 +37,7 @@ RunInfo run_of(std::int64_t id, const std::string& objective, int rounds) {
 }
 
 TEST(CountingRows, AConfirmationsMeanCountsAndSaysWhatItIsTheMeanOf) {
-  const auto rows = counting_rows(
+  const auto rows = current_rows(
       {row_of(1, RowKind::search, "one searched"), row_of(2, RowKind::search, "two searched"),
        row_of(1, RowKind::confirmation, "a round", Status::ok, 5),
        row_of(1, RowKind::confirmed, "first mean", Status::ok, 4),
@@ -55,7 +55,7 @@ TEST(CountingRows, AConfirmationsMeanCountsAndSaysWhatItIsTheMeanOf) {
 }
 
 TEST(CountingRows, AMeanOfARunThatIsNotKnownCountsAsWell) {
-  const auto rows = counting_rows({row_of(1, RowKind::confirmed, "mean", Status::ok, 9)}, {run_of(4, "time", 3)});
+  const auto rows = current_rows({row_of(1, RowKind::confirmed, "mean", Status::ok, 9)}, {run_of(4, "time", 3)});
   ASSERT_THAT(names(rows), ElementsAre("mean"));
   EXPECT_EQ(rows[0].rounds, 0);
   EXPECT_FALSE(rows[0].confirmed_for);
@@ -67,17 +67,17 @@ TEST(CountingRows, AConfirmationThatFailedTakesNothingFromTheSearch) {
   for (const auto& [status, counts] :
        {std::pair{Status::launch_error, "searched"}, std::pair{Status::unsupported, "searched"},
         std::pair{Status::wrong_result, "mean"}, std::pair{Status::not_converged, "mean"}})
-    EXPECT_THAT(names(counting_rows(
+    EXPECT_THAT(names(current_rows(
                     {row_of(1, RowKind::search, "searched"), row_of(1, RowKind::confirmed, "mean", status)}, {})),
                 ElementsAre(counts));
 }
 
 TEST(CountingRows, WhatIsSearchedAnewIsNoLongerConfirmed) {
-  EXPECT_THAT(names(counting_rows(
+  EXPECT_THAT(names(current_rows(
                   {row_of(1, RowKind::confirmed, "mean"), row_of(1, RowKind::search, "anew", Status::timeout)}, {})),
               ElementsAre("anew"));
   EXPECT_THAT(
-      names(counting_rows({row_of(1, RowKind::confirmation, "round"), row_of(2, RowKind::reference, "default")}, {})),
+      names(current_rows({row_of(1, RowKind::confirmation, "round"), row_of(2, RowKind::reference, "default")}, {})),
       IsEmpty());
 }
 

@@ -241,7 +241,7 @@ TEST_F(Reading, T1BesideItIsUsedWhereItFits) {
 TEST(Sessions, AndTheirRunsSayAllOfIt) {
   const TemporaryFolder folder;
   Store store = Store::open(folder.path() / "s.db");
-  SessionIdentity identity{"gemm", "{}", "opencl:0:0", "driver 1", "cold", Provenance::modelled};
+  SessionKey identity{"gemm", "{}", "opencl:0:0", "driver 1", "cold", Provenance::modelled};
   const auto id = store.session(identity, {"x", "y"}, "time", R"({"cpu": "none"})", "{}");
   SessionInfo info = store.session_info(id).value();
   EXPECT_EQ(info.problem + " " + info.device + " " + info.conditions + " " + info.identity_hash,
@@ -295,8 +295,8 @@ TEST(Sessions, WhatEndedIsNotUnfinishedAndRowsSayWhereTheyAreFrom) {
   Store store = Store::open(folder.path() / "s.db");
   const auto id = store.session({"gemm", "{}", "d", "i", "c", Provenance::measured}, {"x"}, "time", "{}", "{}");
   const Configuration first{1}, second{2};
-  store.note_running(id, first);
-  store.note_running(id, second, &first);
+  store.record_start(id, first);
+  store.record_start(id, second, &first);
   EXPECT_THAT(store.unfinished(id), ElementsAre(second));
   store.withdraw(id, second);
   EXPECT_TRUE(store.unfinished(id).empty());

@@ -51,7 +51,7 @@ class StoredResults : public WrittenFiles {
   Problem problem_ = load_problem(std::filesystem::path(ERGOTUNE_TEST_DATA) / "problems" / "vector_add.toml");
   Store store_ = Store::open(folder_.path() / "s.db");
   std::int64_t session(const std::string& document) {
-    return store_.session(SessionIdentity{.problem = "p", .problem_document = document, .device = "D"},
+    return store_.session(SessionKey{.problem = "p", .problem_document = document, .device = "D"},
                           {"block_size", "extra"}, "energy", "{}", document);
   }
 };

@@ -35,15 +35,15 @@ TEST(FailureGroups, PoclsScratchFilesMakeNoKindOfTheirOwn) {
 }
 
 TEST(TellingLine, IsTheFirstThatSaysError) {
-  EXPECT_EQ(
-      telling_line("kernel.c: In function 'f':\nkernel.c:3:9: error: 'n' undeclared\n   3 | n\nkernel.c:4: error: b"),
-      "kernel.c:3:9: error: 'n' undeclared");
-  EXPECT_EQ(telling_line("k.F90:4:7:\n\n    4 | x = 1\nError: Symbol 'x' has no type"),
+  EXPECT_EQ(most_informative_line(
+                "kernel.c: In function 'f':\nkernel.c:3:9: error: 'n' undeclared\n   3 | n\nkernel.c:4: error: b"),
+            "kernel.c:3:9: error: 'n' undeclared");
+  EXPECT_EQ(most_informative_line("k.F90:4:7:\n\n    4 | x = 1\nError: Symbol 'x' has no type"),
             "Error: Symbol 'x' has no type");
-  EXPECT_EQ(telling_line("\n  signal 11\nmore"), "signal 11");
-  EXPECT_EQ(telling_line(" \t signal 11 \t"), "signal 11");
-  EXPECT_EQ(telling_line(""), "");
-  EXPECT_EQ(telling_line("\n \n"), "");
+  EXPECT_EQ(most_informative_line("\n  signal 11\nmore"), "signal 11");
+  EXPECT_EQ(most_informative_line(" \t signal 11 \t"), "signal 11");
+  EXPECT_EQ(most_informative_line(""), "");
+  EXPECT_EQ(most_informative_line("\n \n"), "");
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ TEST(StoresByName, MayHoldAnyLetter) {
   for (const char* name : {"a?b.db", "a#b.db", "a%41b.db", "a b.db", "\u00e4.db", "file:x.db"}) {
     const TemporaryFolder folder;
     const auto file = folder.path() / name;
-    { Store::open(file).session(SessionIdentity{.problem = "p"}, {"x"}, "time", "{}", "{}"); }
+    { Store::open(file).session(SessionKey{.problem = "p"}, {"x"}, "time", "{}", "{}"); }
     EXPECT_TRUE(is_store(file)) << name;
     EXPECT_EQ(Store::open(file, true).sessions().size(), 1u) << name;
   }
@@ -68,7 +68,7 @@ TEST(SessionsOfAStore, TheOneThatHasRowsIsMeant) {
   Store store = Store::open(file);
   EXPECT_EQ(complaint(store, 0), file.string() + ": this store has no sessions yet; \"ergotune tune\" makes one");
   const auto begin = [&](const char* problem) {
-    return store.session(SessionIdentity{.problem = problem, .device = problem}, {"x"}, "time", "{}", "{}");
+    return store.session(SessionKey{.problem = problem, .device = problem}, {"x"}, "time", "{}", "{}");
   };
   const auto full = begin("full"), older = begin("older");
   begin("empty");
@@ -83,10 +83,10 @@ TEST(SessionsOfAStore, TheOneThatHasRowsIsMeant) {
 TEST(SessionsOfAStore, SayHowTheProblemStandsNow) {
   const TemporaryFolder folder;
   Store store = Store::open(folder.path() / "s.db");
-  const auto session = [&](const SessionIdentity& identity, const char* environment, const char* document) {
+  const auto session = [&](const SessionKey& identity, const char* environment, const char* document) {
     return store.session(identity, {"x"}, "time", environment, document);
   };
-  const SessionIdentity identity{.problem = "p"};
+  const SessionKey identity{.problem = "p"};
   const auto other = session({.problem = "q", .device = "q"}, R"({"cpu":"old"})", R"({"n":1})");
   const auto first = session(identity, R"({"cpu":"old"})", R"({"n":1})");
   EXPECT_EQ(session(identity, R"({"cpu":"new"})", R"({"n":2})"), first);

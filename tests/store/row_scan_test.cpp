@@ -19,9 +19,9 @@ class Scan : public testing::Test {
  protected:
   void SetUp() override {
     Store store = Store::open(file_);
-    const auto other = store.session(SessionIdentity{.problem = "other"}, {"x"}, "time", "{}", "{}");
+    const auto other = store.session(SessionKey{.problem = "other"}, {"x"}, "time", "{}", "{}");
     store.add(other, {9}, {});
-    session_ = store.session(SessionIdentity{.problem = "p", .device = "d"}, {"x", "y"}, "time", "{}", "{}");
+    session_ = store.session(SessionKey{.problem = "p", .device = "d"}, {"x", "y"}, "time", "{}", "{}");
     StoredRow row;
     row.configuration = {1, "a"};
     row.kind = RowKind::confirmed;
@@ -42,7 +42,7 @@ class Scan : public testing::Test {
   std::vector<std::int64_t> ids(std::int64_t after, std::size_t limit) {
     std::vector<std::int64_t> list;
     RowScan scan(file_, session_);
-    const std::size_t count = scan.after(after, limit, [&](const LeanRow& row) { list.push_back(row.id); });
+    const std::size_t count = scan.after(after, limit, [&](const RowSummary& row) { list.push_back(row.id); });
     EXPECT_EQ(count, list.size());
     return list;
   }
@@ -54,7 +54,7 @@ class Scan : public testing::Test {
 TEST_F(Scan, ALeanRowSaysWhatTheWholeOneSays) {
   RowScan scan(file_, session_);
   int seen = 0;
-  scan.after(0, 1, [&](const LeanRow& row) {
+  scan.after(0, 1, [&](const RowSummary& row) {
     ++seen;
     EXPECT_EQ(row.configuration, R"([1,"a"])");
     EXPECT_EQ(row.status, Status::not_converged);
@@ -101,7 +101,7 @@ TEST_F(Scan, DamagedRowsAreMarked) {
       "5");
   RowScan scan(file_, session_);
   std::vector<std::int64_t> damaged;
-  scan.after(0, 100, [&](const LeanRow& row) {
+  scan.after(0, 100, [&](const RowSummary& row) {
     if (row.damaged) damaged.push_back(row.id);
   });
   EXPECT_THAT(damaged, ElementsAre(3, 5));

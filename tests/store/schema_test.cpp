@@ -72,7 +72,7 @@ TEST_F(Schema, WhatIsNoDatabaseIsSaidByItsFirstBytes) {
 TEST_F(Schema, AnyValueComesBackAndTheSameConfigurationIsTheSameText) {
   Store store = Store::open(file());
   const auto session =
-      store.session(SessionIdentity{.problem = "p"}, {"a", "b", "c", "d", "e", "f", "g"}, "time", "{}", "{}");
+      store.session(SessionKey{.problem = "p"}, {"a", "b", "c", "d", "e", "f", "g"}, "time", "{}", "{}");
   const Configuration odd{INFINITY, -INFINITY, 1.0, 1, "ä\n", false, -0.5};
   Measurement m;
   m.metrics = {{"high", INFINITY}, {"low", -INFINITY}, {"none", NAN}, {"some", -1.5}};
@@ -90,9 +90,9 @@ TEST_F(Schema, AnyValueComesBackAndTheSameConfigurationIsTheSameText) {
   RowScan scan(file(), session);
   std::vector<std::string> texts;
   std::map<std::string, double> metrics;
-  scan.after(0, 9, [&](const LeanRow& row) {
+  scan.after(0, 9, [&](const RowSummary& row) {
     texts.push_back(row.configuration);
-    for (const LeanRow::Cell& cell : row.cells) metrics[std::string(cell.name)] = cell.value;
+    for (const RowSummary::Cell& cell : row.cells) metrics[std::string(cell.name)] = cell.value;
   });
   EXPECT_THAT(texts, ElementsAre(R"([{"real":"inf"},{"real":"-inf"},1.0,1,"ä\n",false,-0.5])",
                                  R"([{"real":"nan"},0,0,0,0,0,0])"));

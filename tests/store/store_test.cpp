@@ -27,7 +27,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-SessionIdentity identity(const std::string& document = "{}") {
+SessionKey identity(const std::string& document = "{}") {
   return {"gemm", document, "opencl:0:0", "driver 1", "time", Provenance::measured};
 }
 
@@ -157,15 +157,15 @@ TEST(Store, SessionsAreFoundByWhatDeterminesTheirResults) {
   EXPECT_EQ(begin_session(store), first);
   EXPECT_NE(begin_session(store, "{changed kernel}"), first);
   const auto check = [&](auto change) {
-    SessionIdentity other = identity();
+    SessionKey other = identity();
     change(other);
     EXPECT_NE(other.hash(), identity().hash());
   };
-  check([](SessionIdentity& i) { i.device = "opencl:0:1"; });
-  check([](SessionIdentity& i) { i.device_identity = "driver 2"; });
-  check([](SessionIdentity& i) { i.conditions = "time, energy"; });
-  check([](SessionIdentity& i) { i.provenance = Provenance::simulated; });
-  check([](SessionIdentity& i) {
+  check([](SessionKey& i) { i.device = "opencl:0:1"; });
+  check([](SessionKey& i) { i.device_identity = "driver 2"; });
+  check([](SessionKey& i) { i.conditions = "time, energy"; });
+  check([](SessionKey& i) { i.provenance = Provenance::simulated; });
+  check([](SessionKey& i) {
     i.device = "opencl:0:0d";
     i.device_identity = "river 1";
   });
@@ -198,11 +198,11 @@ TEST(Store, NamesWhoWasRunning) {
   {
     Store store = Store::open(folder.path() / "s.ergotune");
     session = begin_session(store);
-    store.note_running(session, {1, 2});
-    store.note_running(session, {3, 4});
-    store.note_running(session, {3, 4});
+    store.record_start(session, {1, 2});
+    store.record_start(session, {3, 4});
+    store.record_start(session, {3, 4});
     store.add(session, {1, 2}, {});
-    store.note_running(session, {5, 6});
+    store.record_start(session, {5, 6});
     store.withdraw(session, {5, 6});
     store.withdraw(session, {7, 8});
   }
@@ -215,16 +215,16 @@ TEST(Store, WhoDiedTwiceIsACulprit) {
   const TemporaryFolder folder;
   Store store = Store::open(folder.path() / "s.ergotune");
   const std::int64_t session = begin_session(store);
-  store.note_running(session, {1, 2});
-  store.note_running(session, {3, 4});
+  store.record_start(session, {1, 2});
+  store.record_start(session, {3, 4});
   EXPECT_TRUE(store.note_deaths(session).empty());
   EXPECT_TRUE(store.unfinished(session).empty());
   EXPECT_TRUE(store.note_deaths(session).empty()) << "neither ran this time";
-  store.note_running(session, {3, 4});
+  store.record_start(session, {3, 4});
   EXPECT_EQ(store.note_deaths(session), (std::vector<Configuration>{{3, 4}}));
   EXPECT_EQ(store.note_deaths(session), (std::vector<Configuration>{{3, 4}})) << "until its row is there";
   store.add(session, {3, 4}, {});
-  store.note_running(session, {1, 2});
+  store.record_start(session, {1, 2});
   store.add(session, {1, 2}, {});
   EXPECT_TRUE(store.note_deaths(session).empty());
 }
@@ -232,7 +232,7 @@ TEST(Store, WhoDiedTwiceIsACulprit) {
 TEST(Store, OfSeveralRowsOneCounts) {
   const TemporaryFolder folder;
   Store store = Store::open(folder.path() / "s.db");
-  const auto session = store.session(SessionIdentity{.problem = "p"}, {"x"}, "time", "{}", "{}");
+  const auto session = store.session(SessionKey{.problem = "p"}, {"x"}, "time", "{}", "{}");
   const auto add = [&](int x, Status status, const std::string& message) {
     Measurement m;
     m.status = status;
@@ -315,7 +315,7 @@ TEST(Store, RefusesANewerSchema) {
   const auto session = begin_session(store);
   Measurement m = full_measurement();
   for (std::int64_t i = from;; ++i) {
-    store.note_running(session, {Value(i), Value(0)});
+    store.record_start(session, {Value(i), Value(0)});
     store.add(session, {Value(i), Value(0)}, m);
     if (::write(report, &i, sizeof i) != sizeof i) ::_exit(1);
   }

@@ -137,7 +137,7 @@ struct GpusSession : ::testing::Test {
   }
   ~GpusSession() override { std::filesystem::remove(file); }
   std::int64_t session(Store& store) {
-    SessionIdentity identity;
+    SessionKey identity;
     identity.problem = "boards";
     identity.problem_document = "p";
     return store.session(identity, {"x"}, "time", "{}", "{}");

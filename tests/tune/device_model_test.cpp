@@ -62,12 +62,12 @@ TEST_F(DeviceModels, SuggestsTheGpusClocksAroundItsOptimum) {
 }
 
 TEST_F(DeviceModels, ALoadThatRanElsewhereIsKnownByThePower) {
-  EXPECT_EQ(why_no_load(model.sampling, 900), "");
-  EXPECT_EQ(why_no_load(model.sampling, std::nullopt), "");
-  EXPECT_NE(why_no_load(model.sampling, 5000), "") << "far below the limit";
+  EXPECT_EQ(load_error(model.sampling, 900), "");
+  EXPECT_EQ(load_error(model.sampling, std::nullopt), "");
+  EXPECT_NE(load_error(model.sampling, 5000), "") << "far below the limit";
   for (PowerSample& sample : model.sampling.samples) sample.power_w = 50 + 1e-3 * sample.clock_mhz;
-  EXPECT_NE(why_no_load(model.sampling, std::nullopt), "") << "the same at every clock";
-  EXPECT_NE(why_no_load(model.sampling, 100), "");
+  EXPECT_NE(load_error(model.sampling, std::nullopt), "") << "the same at every clock";
+  EXPECT_NE(load_error(model.sampling, 100), "");
 }
 
 TEST_F(DeviceModels, AnotherDriverOrOtherClocksMakeItStale) {

@@ -157,7 +157,7 @@ TEST_F(PlanConfirmation, EveryPlaceTellsTheSameNumber) {
   std::filesystem::remove(file);
   {
     Store store = Store::open(file);
-    SessionIdentity identity;
+    SessionKey identity;
     identity.problem = problem.name;
     const std::int64_t session = store.session(identity, {"tile", "core_clock_mhz"}, "energy", "{}", "");
     const auto compare = [&] {

@@ -103,7 +103,7 @@ TEST_F(Screening, WhatWasScreenedHasItsEnergyMeasuredWhereAnotherSearchWantsIt) 
   std::filesystem::create_directories(folder);
   {
     Store store = Store::open(folder / "results.db");
-    SessionIdentity identity;
+    SessionKey identity;
     identity.problem = "p";
     const std::int64_t id = store.session(identity, {"x", "y"}, "energy", "{}", "{}");
     options.confirm = false;

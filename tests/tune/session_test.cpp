@@ -65,7 +65,7 @@ class SessionTest : public ::testing::Test {
   }
   Store open_store() { return Store::open(folder / "results.db"); }
   std::int64_t session_of(Store& store) {
-    SessionIdentity identity;
+    SessionKey identity;
     identity.problem = "p";
     return store.session(identity, {"x", "y"}, "time", "{}", "{}");
   }
@@ -213,7 +213,7 @@ TEST_F(SessionTest, TheCulpritOfADeadSessionIsNotMetTwice) {
     Store store = open_store();
     const std::int64_t id = session_of(store);
     EXPECT_TRUE(store.note_deaths(id).empty());
-    store.note_running(id, culprit);
+    store.record_start(id, culprit);
   }
   Store store = open_store();
   const std::int64_t id = session_of(store);
@@ -233,7 +233,7 @@ TEST_F(SessionTest, WhatRanWhenTheSessionWasKilledOnceHasASecondChance) {
   const Configuration unlucky = at(3, 1);
   {
     Store store = open_store();
-    store.note_running(session_of(store), unlucky);
+    store.record_start(session_of(store), unlucky);
   }
   Store store = open_store();
   const std::int64_t id = session_of(store);

@@ -32,7 +32,7 @@ class WatchedTest : public ::testing::Test {
     std::filesystem::create_directories(folder);
     evaluator.measure = [](const Configuration& c, int) { return test::timed(1e-3 * c[0].as_real(), 1e-6); };
     store = std::make_unique<Store>(Store::open(folder / "s.db"));
-    session = store->session(SessionIdentity{.problem = "p"}, {"x"}, "time", "{}", "{}");
+    session = store->session(SessionKey{.problem = "p"}, {"x"}, "time", "{}", "{}");
     live = std::make_shared<LiveSession>(folder / "s.db");
     reader = LiveFile::open(live_path());
     options.strategy = "random";

@@ -36,7 +36,7 @@ class SiteTest : public ::testing::Test {
                                                        ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::create_directories(folder);
     store = std::make_unique<Store>(Store::open(folder / "s.db"));
-    session = store->session(SessionIdentity{.problem = "p", .device = "d"}, {"x"}, "time", "{}", "{}");
+    session = store->session(SessionKey{.problem = "p", .device = "d"}, {"x"}, "time", "{}", "{}");
     run = store->begin_run(session, {.objective = {"time", Direction::minimise, {}}});
   }
   ~SiteTest() override {
@@ -97,7 +97,7 @@ TEST_F(SiteTest, AStoreThatIsDeletedIsGoneAndANewOneInItsPlaceIsSeen) {
   EXPECT_EQ(site.view("1"), nullptr);
   EXPECT_TRUE(ask(site, "/api/session/1").contains("error"));
   store = std::make_unique<Store>(Store::open(folder / "s.db"));
-  session = store->session(SessionIdentity{.problem = "another", .device = "d"}, {"x"}, "time", "{}", "{}");
+  session = store->session(SessionKey{.problem = "another", .device = "d"}, {"x"}, "time", "{}", "{}");
   EXPECT_EQ(ask(site, "/api/sessions")["sessions"][0]["problem"], "another");
   EXPECT_EQ(ask(site, "/api/session/1/results")["last"], 0) << "of the new one, not of the file that was";
 }
@@ -170,8 +170,8 @@ TEST_F(SiteTest, MacrosTraceAndCommandBelongToAConfiguration) {
   problem.parameters[1].kind = ParameterKind::core_clock_mhz;
   problem.parameters[1].values = {Value(900), Value(1200)};
   problem.observers.push_back({.name = "trace", .options = {{"folder", {Value("powers")}}}});
-  const auto id = store->session(SessionIdentity{.problem = "q", .device = "GPU (cuda:0)"}, {"x", "core_clock_mhz"},
-                                 "time", "{}", serialise(problem));
+  const auto id = store->session(SessionKey{.problem = "q", .device = "GPU (cuda:0)"}, {"x", "core_clock_mhz"}, "time",
+                                 "{}", serialise(problem));
   store->add(id, {7, 1200}, timed(0.5));
   PowerTrace trace;
   trace.power.push_back({"sensor", {0, 1}, {40, 50}});
@@ -189,7 +189,7 @@ TEST_F(SiteTest, AFolderShowsItsStores) {
   add(1, 0.5);
   {
     Store other = Store::open(folder / "t.db");
-    const auto id = other.session(SessionIdentity{.problem = "q"}, {"x"}, "time", "{}", "{}");
+    const auto id = other.session(SessionKey{.problem = "q"}, {"x"}, "time", "{}", "{}");
     other.add(id, {1}, timed(0.25));
     other.add(id, {2}, timed(0.75));
   }
@@ -224,7 +224,7 @@ TEST_F(SiteTest, OneBadStoreOfAFolderHidesNoOther) {
 TEST_F(SiteTest, ComparedSessionsHaveTheirRows) {
   for (int i = 0; i < 64; ++i) {
     const auto id =
-        store->session(SessionIdentity{.problem = "p", .device = "d" + std::to_string(i)}, {"x"}, "time", "{}", "{}");
+        store->session(SessionKey{.problem = "p", .device = "d" + std::to_string(i)}, {"x"}, "time", "{}", "{}");
     store->add(id, {1}, timed(0.25));
     store->add(id, {2}, timed(0.5));
   }

@@ -104,8 +104,9 @@ void tell(const Reported& reported) {
 }
 
 /// Clocks and limits of the wisdom in force while this lives; null, with a note, where they cannot be.
-std::unique_ptr<ControlSession> hold_clocks(const RunArguments& arguments, const std::vector<std::string>& program,
-                                            std::vector<std::string>& notes) {
+std::unique_ptr<ControlSession> apply_wisdom_clocks(const RunArguments& arguments,
+                                                    const std::vector<std::string>& program,
+                                                    std::vector<std::string>& notes) {
   try {
     require_controls_allowed();
     auto control = chosen_control(arguments.control);
@@ -122,7 +123,7 @@ void run(const RunArguments& arguments, const std::vector<std::string>& rest) {
   check_max_memory(arguments.max_memory);
   TunedProblems problems(arguments.wisdom, arguments.problems);
   std::vector<std::string> notes = problems.notes();
-  const auto held = arguments.clocks ? hold_clocks(arguments, program, notes) : nullptr;
+  const auto held = arguments.clocks ? apply_wisdom_clocks(arguments, program, notes) : nullptr;
   if (!arguments.quiet && !arguments.json)
     for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
   Reported reported;

@@ -181,7 +181,7 @@ void print_nothing_worked(const TunedSession& tuned) {
   if (const auto failures = tuned.ranked.failures(); !failures.empty()) {
     const FailureGroup& commonest = failures.front();
     fmt::print("; the commonest failure ({} of them) is\n  {}: {}", commonest.count, to_string(commonest.status),
-               telling_line(commonest.message));
+               most_informative_line(commonest.message));
     if (results.store.empty()) print_text(commonest.message);
   }
   fmt::print("\n");

@@ -65,18 +65,18 @@ Json to_json(const DeviceLine& line) {
 
 /// Sensors and controls of hardware that is no device here: a GPU that only the driver's management library reports, or
 /// a node's meter. They are used by their ids, with --sensor or --control.
-struct Others {
+struct UnattachedSensors {
   std::vector<SensorInfo> sensors;
   std::vector<std::string> controls;
 };
 
-Others others_than(const std::vector<DeviceLine>& lines) {
+UnattachedSensors others_than(const std::vector<DeviceLine>& lines) {
   const auto named = [&](const std::string& id, const std::vector<std::string> DeviceLine::*list) {
     return std::any_of(lines.begin(), lines.end(), [&](const DeviceLine& line) {
       return std::find((line.*list).begin(), (line.*list).end(), id) != (line.*list).end();
     });
   };
-  Others others;
+  UnattachedSensors others;
   for (SensorInfo& sensor : list_sensors())
     if (!named(sensor.id, &DeviceLine::sensors)) others.sensors.push_back(std::move(sensor));
   if (controls_forbidden()) return others;
@@ -92,7 +92,7 @@ Json to_json(const SensorInfo& sensor) {
       {"id", sensor.id}, {"name", sensor.name}, {"kind", to_string(sensor.kind)}, {"calibrated", sensor.calibrated}};
 }
 
-void print_others(const Others& others) {
+void print_others(const UnattachedSensors& others) {
   if (!others.sensors.empty()) fmt::print("\nsensors of none of these (--sensor ID):\n");
   for (const SensorInfo& sensor : others.sensors) fmt::print("  {}  {}\n", sensor.id, sensor.name);
   if (!others.controls.empty()) fmt::print("\ncontrols of none of these (--control ID):\n");
@@ -127,7 +127,8 @@ void print_details(const DeviceLine& line) {
   for (const auto& words : line.missing) fmt::print("  {}\n", words);
 }
 
-Json document_of(const std::vector<DeviceLine>& lines, const Others& others, const std::vector<std::string>& notes) {
+Json document_of(const std::vector<DeviceLine>& lines, const UnattachedSensors& others,
+                 const std::vector<std::string>& notes) {
   Json document;
   document["devices"] = Json::array();
   for (const auto& line : lines) document["devices"].push_back(to_json(line));
@@ -214,7 +215,7 @@ void add_devices_command(Verb app) {
     if (options->any()) return list_cluster(*options, options->json);
     std::vector<std::string> notes;
     const std::vector<DeviceLine> lines = all_devices(notes);
-    const Others others = others_than(lines);
+    const UnattachedSensors others = others_than(lines);
     if (options->json) return print_json(document_of(lines, others, notes));
     print_table(lines);
     print_others(others);

@@ -153,7 +153,7 @@ void measure_apart(const MeasureArguments& arguments) {
   const std::optional<AttributionMethod> method =
       arguments.attribute ? std::optional(attribution_method(*arguments.attribute)) : std::nullopt;
   const ProblemFile problem = load_with(arguments);
-  const std::vector<IterationVariant> rounds = rounds_apart(problem, method);
+  const std::vector<IterationVariant> rounds = iteration_variants(problem, method);
   std::vector<Measurement> measurements(rounds.size());
   std::vector<Json> entries(rounds.size());
   std::unique_ptr<Store> store;
@@ -231,7 +231,7 @@ LaunchesInOrder launches_in_order(Problem problem, const PreparedSession& prepar
                                   const Configuration& configuration) {
   problem.parameters = prepared.space->parameters();
   LaunchesInOrder order;
-  walk_iteration(problem, prepared.constants, configuration,
+  visit_launches(problem, prepared.constants, configuration,
                  [&](const IterationLaunch& launch, const Scope&, const BufferNames&) {
                    if (launch.branch != 0)
                      throw UserError("--kernel-clocks: kernels that run concurrently share one clock");
@@ -264,7 +264,7 @@ Json at_json(double seconds, double joules) { return {{"time", seconds}, {"energ
 /// Whether each kernel should have a clock of its own.
 void measure_kernel_clocks(const MeasureArguments& arguments) {
   const ProblemFile problem = load_with(arguments);
-  const std::vector<IterationVariant> rounds = rounds_apart(problem);
+  const std::vector<IterationVariant> rounds = iteration_variants(problem);
   constexpr std::size_t kFirstAlone = 2;  // after the round as given and in sequence
   LaunchesInOrder order;
   std::vector<KernelAtClocks> kernels;

@@ -108,7 +108,7 @@ void print_for_people(const PowerSampling& sampling, const PowerModel& model, co
   fmt::print("  suggested range  {:.0f}-{:.0f} MHz, {:.0f} % of the clocks left out\n", range.low_mhz, range.high_mhz,
              100 * range.removed_share);
   fmt::print("  valid for        {:.0f}-{:.0f} MHz, kernels of up to {:.0f} W\n", sampling.low_mhz, sampling.high_mhz,
-             greatest_load(sampling));
+             max_power(sampling));
   fmt::print("  idle power       {} W\n  dynamic power    {} mW/MHz\n", with_bounds(model.idle_w, "{:.1f}"),
              with_bounds({1e3 * model.dynamic_w_per_mhz.value, 1e3 * model.dynamic_w_per_mhz.low,
                           1e3 * model.dynamic_w_per_mhz.high},

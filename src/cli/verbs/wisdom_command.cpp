@@ -204,7 +204,7 @@ std::string fault_of(const Problem& problem, const Kernel& kernel, const Constan
 }
 
 /// The reason why a record is invalid for the current problem, on its device and for its size; empty: it is valid.
-std::string fault_at_home(const Problem& problem, const std::string& name, const WisdomRecord& record) {
+std::string error_on_tuned_device(const Problem& problem, const std::string& name, const WisdomRecord& record) {
   for (const Kernel& kernel : problem.kernels) {
     if (wisdom_name(problem, kernel) != name) continue;
     const std::string backend = source_backend(kernel, record.device.backend);
@@ -227,7 +227,7 @@ void check(const WisdomOptions& options) {
   for (const ReadFile& file : files) {
     std::vector<std::string> here = file.wisdom.warnings;
     for (const WisdomRecord& record : file.wisdom.records) {
-      const std::string fault = problem ? fault_at_home(*problem, file.wisdom.kernel, record) : std::string();
+      const std::string fault = problem ? error_on_tuned_device(*problem, file.wisdom.kernel, record) : std::string();
       if (!fault.empty())
         here.push_back(fmt::format("{}: {} on {}: {}", file.file.string(), values_text(record.configuration),
                                    record.device.name, fault));

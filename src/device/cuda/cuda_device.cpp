@@ -279,7 +279,7 @@ class CudaDevice : public Device, DriverObject {
 
   DeviceEntry entry_;
   PrimaryContext context_;
-  MultiprocessorParts parts_{entry_.device};
+  SmPartitions parts_{entry_.device};
   std::vector<CudaQueue*> queues_;
   CudaQueue main_;
   bool recording_ = false;

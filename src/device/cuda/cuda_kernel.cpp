@@ -106,11 +106,11 @@ void CudaKernel::bind(const LaunchGeometry& geometry, const std::vector<KernelAr
   pointers_.clear();
   for (auto& parameter : parameters_) pointers_.push_back(parameter.data());
 
-  if (shared > static_cast<std::size_t>(device_.shared_most))
+  if (shared > static_cast<std::size_t>(device_.shared_limit_optin))
     throw DeviceError(DeviceFault::launch, fmt::format("{} bytes of dynamic shared memory; a block may have {}", shared,
-                                                       device_.shared_most));
+                                                       device_.shared_limit_optin));
   shared_bytes_ = static_cast<unsigned>(shared);
-  if (shared > static_cast<std::size_t>(device_.shared_plain))
+  if (shared > static_cast<std::size_t>(device_.shared_limit))
     check(api().cuFuncSetAttribute(function_, FUNC_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(shared)),
           DeviceFault::launch, fmt::format("{} bytes of dynamic shared memory", shared).c_str());
 }

@@ -44,7 +44,7 @@ CUstream GreenContext::make_stream(int priority) const {
   return stream;
 }
 
-void MultiprocessorParts::take_apart() {
+void SmPartitions::split_sms() {
   if (unit_ > 0) return;
   const unsigned unit = multiprocessor_unit(device_);
   if (unit == 0)
@@ -63,8 +63,8 @@ void MultiprocessorParts::take_apart() {
   unit_ = unit;
 }
 
-std::shared_ptr<const GreenContext> MultiprocessorParts::part(std::uint32_t first, std::uint32_t count) {
-  take_apart();
+std::shared_ptr<const GreenContext> SmPartitions::part(std::uint32_t first, std::uint32_t count) {
+  split_sms();
   const std::uint32_t end = first + count, in_groups = static_cast<std::uint32_t>(groups_.size()) * unit_;
   const bool last = end == total_;
   if (first % unit_ != 0 || first > in_groups || (!last && (end % unit_ != 0 || end > in_groups)))

@@ -31,15 +31,15 @@ class GreenContext {
 };
 
 /// Partitions of the SMs of one device; the device is divided at the first request.
-class MultiprocessorParts {
+class SmPartitions {
  public:
-  explicit MultiprocessorParts(CUdevice device) : device_(device) {}
+  explicit SmPartitions(CUdevice device) : device_(device) {}
   /// Returns `count` SMs beginning with `first`; equal requests share a context. Throws DeviceError(launch) for a
   /// partition that the driver does not support, DeviceError(unsupported) if it supports none.
   std::shared_ptr<const GreenContext> part(std::uint32_t first, std::uint32_t count);
 
  private:
-  void take_apart();
+  void split_sms();
 
   CUdevice device_;
   std::vector<CUdevResource> groups_;  ///< of unit_ SMs each

@@ -48,17 +48,18 @@ DeviceEntry describe(CUdevice device, int number, int driver_version) {
     return Value(value > 0 ? value : device::kNoLimit);
   };
   entry.architecture = static_cast<int>(attribute(COMPUTE_CAPABILITY_MAJOR) * 10 + attribute(COMPUTE_CAPABILITY_MINOR));
-  entry.shared_plain = static_cast<int>(attribute(MAX_SHARED_MEMORY_PER_BLOCK));
-  entry.shared_most = std::max(entry.shared_plain, static_cast<int>(attribute(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)));
+  entry.shared_limit = static_cast<int>(attribute(MAX_SHARED_MEMORY_PER_BLOCK));
+  entry.shared_limit_optin =
+      std::max(entry.shared_limit, static_cast<int>(attribute(MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)));
   std::size_t memory = 0;
   api().cuDeviceTotalMem(&memory, device);
   Constants& p = info.properties;
   p["device.name"] = info.name;
   p["device.max_threads_per_block"] = limit(MAX_THREADS_PER_BLOCK);
-  // limit of static shared memory; dynamic shared memory is limited by shared_most
+  // limit of static shared memory; dynamic shared memory is limited by shared_limit_optin
   // (device.shared_memory_per_block_optin)
-  p["device.shared_memory_per_block"] = Value(std::int64_t{entry.shared_plain});
-  p["device.shared_memory_per_block_optin"] = Value(std::int64_t{entry.shared_most});
+  p["device.shared_memory_per_block"] = Value(std::int64_t{entry.shared_limit});
+  p["device.shared_memory_per_block_optin"] = Value(std::int64_t{entry.shared_limit_optin});
   p["device.shared_memory_per_multiprocessor"] = limit(MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
   p["device.multiprocessors"] = Value(attribute(MULTIPROCESSOR_COUNT));
   p["device.multiprocessor_unit"] = Value(std::int64_t{multiprocessor_unit(device)});

@@ -14,7 +14,7 @@ struct DeviceEntry {
   CUdevice device = 0;
   int architecture = 0;  ///< 90 for sm_90
   /// Limits of dynamic shared memory in bytes without opt-in (48 KiB) and with opt-in.
-  int shared_plain = 0, shared_most = 0;
+  int shared_limit = 0, shared_limit_optin = 0;
 };
 
 /// Opens a device of a driver with CUDA's interface.

@@ -94,7 +94,7 @@ DeviceEntry describe(int device, int number, int version) {
     return Value(value > 0 ? value : device::kNoLimit);
   };
   // Dynamic memory has the same limit as static memory, without opt-in.
-  entry.shared_plain = entry.shared_most = static_cast<int>(limit(MAX_SHARED_MEMORY_PER_BLOCK).as_integer());
+  entry.shared_limit = entry.shared_limit_optin = static_cast<int>(limit(MAX_SHARED_MEMORY_PER_BLOCK).as_integer());
   std::size_t memory = 0;
   api().cuDeviceTotalMem(&memory, device);
   Constants& p = info.properties;

@@ -150,7 +150,7 @@ bool contains(const std::string& text, std::string_view part) { return text.find
 
 }  // namespace
 
-std::string refusal_of_check(const CompileJob& job, const std::string& log) {
+std::string mismatch_in_check(const CompileJob& job, const std::string& log) {
   static const std::regex types(R"(passed [^;]* to ((?:REAL|INTEGER)\(\d+\)))");
   static const std::regex argument(R"(argument \W*([A-Za-z_]\w*))");
   const std::vector<std::string> remarks = remarks_on_check(log);
@@ -181,6 +181,6 @@ std::string refusal_of_check(const CompileJob& job, const std::string& log) {
   return {};
 }
 
-bool speaks_of_check(const std::string& log) { return contains(log, kCheckPlace); }
+bool mentions_check(const std::string& log) { return contains(log, kCheckPlace); }
 
 }  // namespace ergotune::host

@@ -48,8 +48,8 @@ std::string call_of_fortran(const CompileJob& job);
 std::string check_in_fortran(const CompileJob& job);
 /// Returns what is wrong with a declared argument, from the compiler's messages about that call (warnings of some
 /// compilers); empty if nothing is. Non-numeric types (derived, logical, complex, bytes) are passed unchanged.
-std::string refusal_of_check(const CompileJob& job, const std::string& log);
+std::string mismatch_in_check(const CompileJob& job, const std::string& log);
 /// True if the compiler's messages refer to that call.
-bool speaks_of_check(const std::string& log);
+bool mentions_check(const std::string& log);
 
 }  // namespace ergotune::host

@@ -142,11 +142,11 @@ class HostCompiler : public Compiler {
     } catch (const DeviceError& error) {
       log = error.what();
       code = error.native_code();
-      if (!speaks_of_check(log)) throw;
+      if (!mentions_check(log)) throw;
     }
-    if (const std::string words = refusal_of_check(job, log); !words.empty())
+    if (const std::string words = mismatch_in_check(job, log); !words.empty())
       throw DeviceError(DeviceFault::compile, fmt::format("error: {}\n{}", words, log), code);
-    if (binary && !speaks_of_check(log)) return std::move(*binary);
+    if (binary && !mentions_check(log)) return std::move(*binary);
     return compile(job, {});
   }
 

@@ -151,11 +151,11 @@ std::optional<CompileFarm::Failure> CompileFarm::take(WorkerHandle& handle, Comp
   return std::nullopt;
 }
 
-std::optional<CompileFarm::Failure> CompileFarm::take(WorkerHandle& handle, const Lost& lost) {
+std::optional<CompileFarm::Failure> CompileFarm::take(WorkerHandle& handle, const WorkerLoss& lost) {
   CompileWorker& worker = worker_of(handle);
   const JobPointer job = clear(worker);
   if (!job) return std::nullopt;
-  if (lost.why == Lost::Why::late)
+  if (lost.why == WorkerLoss::Why::late)
     return Failure{job, Status::timeout, fmt::format("the compiler was stopped after {:g} s", time_limit_)};
   if ((!worker.own || lost.killed()) && !std::exchange(job->compiled_again, true)) return std::nullopt;
   return Failure{job, Status::compile_error, lost.as_text("the compiler")};

@@ -54,7 +54,7 @@ class CompileFarm {
   /// Whether a worker is idle or could be started, so that hand_out() may have an effect.
   bool has_room() const;
   /// Whether a compilation waits because other sessions use all compile workers; the caller has to retry soon.
-  bool starved() const { return starved_; }
+  bool waits_for_share() const { return starved_; }
 
   /// Accepts compiled code and adds it to the jobs in `waiting` that need the same code. Returns the failure, if the
   /// compilation failed.
@@ -62,7 +62,7 @@ class CompileFarm {
                               const std::vector<JobPointer>& waiting);
   /// Handles a lost worker. Returns nullopt if it was not compiling, or if the job is compiled once more: a runner may
   /// have been damaged by a kernel that ran in it earlier, and a killed compiler says nothing about its job.
-  std::optional<Failure> take(WorkerHandle& handle, const Lost& lost);
+  std::optional<Failure> take(WorkerHandle& handle, const WorkerLoss& lost);
   /// Ends the workers that are compiling.
   void cancel();
 

@@ -32,7 +32,7 @@ void CompileStep::compile(const CompileJob& job, CompileOutcome& outcome) {
   } catch (const DeviceError& error) {
     outcome.status = compile_status(error);
     outcome.message = error.what();
-    throw_if_machines_fault(outcome.status, outcome.message, device_);
+    throw_machine_fault(outcome.status, outcome.message, device_);
   } catch (const std::bad_alloc&) {
     outcome.status = Status::compile_error;
     outcome.message = "out of memory while compiling";

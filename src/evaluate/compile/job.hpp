@@ -35,7 +35,7 @@ struct Job {
   /// Its runner was killed while it ran, and it is run a second time.
   bool killed = false;
   /// Number of later requests that ran before it.
-  int passed_by = 0;
+  int overtaken_count = 0;
   /// By kernel of the problem: the key of its code, and the code once it is compiled.
   std::vector<std::string> code_keys;
   std::vector<std::shared_ptr<const Binary>> code;

@@ -13,12 +13,12 @@ namespace ergotune {
 
 using namespace protocol;
 
-bool Lost::killed() const {
+bool WorkerLoss::killed() const {
   constexpr std::array kSent = {SIGKILL, SIGTERM, SIGHUP, SIGINT, SIGQUIT};
   return why == Why::ended && std::find(kSent.begin(), kSent.end(), ending.signal) != kSent.end();
 }
 
-std::string Lost::as_text(const std::string& who) const {
+std::string WorkerLoss::as_text(const std::string& who) const {
   if (why == Why::damaged) return "the worker was damaged: " + damage;
   if (ending.signal == SIGKILL)
     return ending.added_to("the system killed the process, most likely because memory ran out");
@@ -75,7 +75,7 @@ void WorkerHandle::send(Message request, double seconds) {
 
 double WorkerHandle::since_request() const { return host_seconds() - requested_at_; }
 
-std::optional<std::variant<Message, Lost>> WorkerHandle::next() {
+std::optional<std::variant<Message, WorkerLoss>> WorkerHandle::next() {
   if (!transport_) return std::nullopt;
   try {
     if (std::optional<Message> message = transport_->stream().receive(0)) {
@@ -83,12 +83,12 @@ std::optional<std::variant<Message, Lost>> WorkerHandle::next() {
       return std::move(*message);
     }
   } catch (const Disconnected&) {
-    return lose(Lost::Why::ended);
+    return lose(WorkerLoss::Why::ended);
   } catch (const FormatError& error) {
     // A kernel has overwritten the worker's memory: the worker is unusable.
-    return lose(Lost::Why::damaged, error.what());
+    return lose(WorkerLoss::Why::damaged, error.what());
   }
-  if (late()) return lose(Lost::Why::late);
+  if (late()) return lose(WorkerLoss::Why::late);
   return std::nullopt;
 }
 
@@ -106,8 +106,8 @@ void WorkerHandle::check(const Message& answer) {
   deadline_ = 0;
 }
 
-Lost WorkerHandle::lose(Lost::Why why, std::string damage) {
-  Lost lost{why, ready_, requested_, transport_->end(), std::move(damage)};
+WorkerLoss WorkerHandle::lose(WorkerLoss::Why why, std::string damage) {
+  WorkerLoss lost{why, ready_, requested_, transport_->end(), std::move(damage)};
   clear();
   return lost;
 }

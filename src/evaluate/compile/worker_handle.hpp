@@ -14,7 +14,7 @@
 namespace ergotune {
 
 /// How a worker process was lost.
-struct Lost {
+struct WorkerLoss {
   enum class Why { ended, late, damaged } why = Why::ended;
   bool served = false;     ///< it had been ready
   bool requested = false;  ///< it had an unanswered request
@@ -54,7 +54,7 @@ class WorkerHandle {
   /// Whether the expected answer is late.
   bool late() const { return deadline_ > 0 && host_seconds() >= deadline_; }
   /// Extends the deadline, after this process was suspended for some seconds.
-  void put_off(double seconds) {
+  void extend_deadline(double seconds) {
     if (deadline_ > 0) deadline_ += seconds;
   }
   int process() const { return transport_ ? transport_->process() : 0; }
@@ -68,14 +68,14 @@ class WorkerHandle {
   }
   /// Returns the next event: an answer (Ready, Failed, Compiled, Ran) or the loss of the worker; nullopt if there is
   /// none. Does not block.
-  std::optional<std::variant<protocol::Message, Lost>> next();
+  std::optional<std::variant<protocol::Message, WorkerLoss>> next();
   /// s since the last request was sent.
   double since_request() const;
 
  private:
   void send(protocol::Message request, double seconds);
   void check(const protocol::Message& answer);
-  Lost lose(Lost::Why why, std::string damage = {});
+  WorkerLoss lose(WorkerLoss::Why why, std::string damage = {});
 
   StartWorker start_;
   protocol::Setup setup_;

@@ -46,17 +46,17 @@ DeviceControls::DeviceControls(std::unique_ptr<ControlSession> session, std::vec
       parameters_(std::move(parameters)),
       monitor_(monitor_for_control(session_->control().reopen_id())),
       notes_seen_(session_->notes().size()) {
-  looked_ = !session_->control().may_hide_a_lock() || !monitor_;
+  looked_ = !session_->control().may_overlook_lock() || !monitor_;
 }
 
 std::optional<Measurement> DeviceControls::begin(const ControlSetting& setting, RunOptions& run) {
   disturbed_ = false;
-  run.look_only = !looked_;
+  run.state_only = !looked_;
   if (looked_)
     if (auto refusal = apply(setting)) return refusal;
   run.watched = session_->control().reopen_id();
   run.clock_tolerance = session_->control().clock_tolerance();
-  if (run.look_only) return std::nullopt;
+  if (run.state_only) return std::nullopt;
   run.set_at = set_at_;
   if (const auto requested = setting.find(kCore); requested != setting.end())
     run.requested_clock_mhz = requested->second;
@@ -66,7 +66,7 @@ std::optional<Measurement> DeviceControls::begin(const ControlSetting& setting, 
 bool DeviceControls::end(const ControlSetting& setting, const RunOptions& run, Measurement& measurement,
                          bool& repeated) {
   disturbed_ = false;
-  if (!run.look_only) return judge(setting, measurement, std::exchange(repeated, true));
+  if (!run.state_only) return judge(setting, measurement, std::exchange(repeated, true));
   if (!usable(measurement.status)) return false;
   look(measurement);
   return true;

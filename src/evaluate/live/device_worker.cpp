@@ -44,7 +44,7 @@ std::vector<JobPointer> DeviceWorker::in_order(const std::vector<JobPointer>& wa
   std::vector<ControlSetting> settings;
   for (const JobPointer& job : mine) settings.push_back(job->setting);
   const auto tired =
-      std::find_if(mine.begin(), mine.end(), [](const auto& job) { return job->passed_by >= kPatience; });
+      std::find_if(mine.begin(), mine.end(), [](const auto& job) { return job->overtaken_count >= kPatience; });
   const ControlSetting* first = tired == mine.end() ? nullptr : &(*tired)->setting;
   std::vector<JobPointer> ordered;
   for (const std::size_t i : controls_->order(settings, first)) ordered.push_back(mine[i]);
@@ -86,13 +86,13 @@ DeviceWorker::Finished DeviceWorker::take(Ran ran) {
   finished.job->ours += std::max(0.0, handle_.since_request() - ran.seconds);
   has_reference_ = ran.has_reference;
   if (sets_clocks(*finished.job)) {
-    finished.wanted_again = controls_->end(finished.job->setting, options_, finished.measurement, finished.job->again);
+    finished.must_rerun = controls_->end(finished.job->setting, options_, finished.measurement, finished.job->again);
     finished.disturbed = controls_->disturbed();
   }
   busy_ += handle_.since_request();
-  if (!finished.wanted_again && disturbed(finished.job->request, finished.measurement))
-    finished.wanted_again = !std::exchange(finished.job->disturbed, true);
-  results_ += !finished.wanted_again && !finished.job->reference_only;
+  if (!finished.must_rerun && disturbed(finished.job->request, finished.measurement))
+    finished.must_rerun = !std::exchange(finished.job->disturbed, true);
+  results_ += !finished.must_rerun && !finished.job->reference_only;
   if (!ran.healthy) handle_.clear();
   return finished;
 }
@@ -113,19 +113,19 @@ bool DeviceWorker::disturbed(const EvaluationRequest& request, Measurement& meas
   return true;
 }
 
-std::optional<DeviceWorker::Finished> DeviceWorker::take(const Lost& lost) {
+std::optional<DeviceWorker::Finished> DeviceWorker::take(const WorkerLoss& lost) {
   if (!job_) return std::nullopt;
   Measurement failed =
-      lost.why == Lost::Why::late
+      lost.why == WorkerLoss::Why::late
           ? failed_measurement(Status::timeout,
                                fmt::format("stopped after {:g} s on the device (--time-limit)", time_limit_))
           : failed_measurement(Status::runtime_error, lost.as_text("the kernel's process"));
   failed.measure_seconds = handle_.since_request();  // a hang costs its time limit
   busy_ += failed.measure_seconds;
   // The kernel itself may have caused the kill, or another process needed the memory.
-  const bool wanted_again = lost.killed() && !std::exchange(job_->killed, true);
-  results_ += !wanted_again && !job_->reference_only;
-  return Finished{std::exchange(job_, nullptr), std::move(failed), wanted_again};
+  const bool must_rerun = lost.killed() && !std::exchange(job_->killed, true);
+  results_ += !must_rerun && !job_->reference_only;
+  return Finished{std::exchange(job_, nullptr), std::move(failed), must_rerun};
 }
 
 void DeviceWorker::cancel() {

@@ -22,7 +22,7 @@ class DeviceWorker {
     Measurement measurement;
     /// It has to run (again): this run was the initial observation of the device, was killed, or had another setting or
     /// other conditions than it should.
-    bool wanted_again = false;
+    bool must_rerun = false;
     /// As in EvaluationResult.
     bool disturbed = false;
   };
@@ -67,10 +67,10 @@ class DeviceWorker {
   /// Number of later requests that may run before an older one to avoid a change of setting.
   static constexpr int kPatience = 16;
 
-  /// Handle the runner's answers. Finished::wanted_again is true if the job has to run again.
+  /// Handle the runner's answers. Finished::must_rerun is true if the job has to run again.
   void take(const protocol::Ready& ready) { has_reference_ = ready.has_reference; }
   Finished take(protocol::Ran ran);
-  std::optional<Finished> take(const Lost& lost);
+  std::optional<Finished> take(const WorkerLoss& lost);
   /// Ends the running job.
   void cancel();
 

@@ -28,7 +28,7 @@ CompileOutcome InProcessEvaluator::compile(const Configuration& configuration, s
   for (std::size_t kernel = 0; kernel < problem_.kernels.size() && outcome.status == Status::ok; ++kernel) {
     outcome = step_.run([&] { return runner_.compile_job(configuration, kernel); });
     seconds += outcome.seconds;
-    if (outcome.status != Status::ok) outcome.message = about_kernel(problem_.kernels[kernel], outcome.message);
+    if (outcome.status != Status::ok) outcome.message = with_kernel_name(problem_.kernels[kernel], outcome.message);
     binaries.push_back(std::move(outcome.binary));
   }
   outcome.seconds = seconds;
@@ -39,7 +39,7 @@ Measurement InProcessEvaluator::run(const EvaluationRequest& request, const std:
                                     const RunOptions& options) {
   if (journal_) journal_->about_to_run(request, 0);
   Measurement measurement = runner_.run(request.configuration, binaries, options);
-  throw_if_machines_fault(measurement.status, measurement.message, device());
+  throw_machine_fault(measurement.status, measurement.message, device());
   return measurement;
 }
 

@@ -242,7 +242,7 @@ void LiveEvaluator::start_next(DeviceWorker& worker) {
     }
     for (const JobPointer& other : waiting_) {
       if (other == job) break;
-      ++other->passed_by;
+      ++other->overtaken_count;
     }
     remove(job);
     if (!job->reference_only) note_run(job->request, worker.number());
@@ -276,7 +276,7 @@ double LiveEvaluator::watch(std::vector<pollfd>& polled) {
     polled.push_back({worker.descriptor(), POLLIN, 0});
     if (worker.deadline() > 0) until = std::min(until, worker.deadline());
   });
-  if (farm_->starved()) until = std::min(until, now + 0.02);
+  if (farm_->waits_for_share()) until = std::min(until, now + 0.02);
   return until < now + 1e5 ? std::clamp(until, now, now + kLook) : until;
 }
 
@@ -284,7 +284,7 @@ void LiveEvaluator::react(const std::vector<pollfd>& polled, double overslept) {
   std::size_t place = 1;
   for_each_worker([&](WorkerHandle& worker, DeviceWorker* device) {
     // If a batch system suspends the job or a container is paused, the workers were suspended as well and are not late.
-    if (overslept > kStood) worker.put_off(overslept);
+    if (overslept > kStood) worker.extend_deadline(overslept);
     // Read only the workers that have input: there may be many.
     const bool readable = polled[place++].revents != 0;
     if (!readable && !worker.late()) return;
@@ -294,8 +294,8 @@ void LiveEvaluator::react(const std::vector<pollfd>& polled, double overslept) {
 
 /// Throws if this event ends the session.
 void LiveEvaluator::check(const Event& event) {
-  if (const auto* lost = std::get_if<Lost>(&event)) {
-    if (const std::string full = full_disk_in(lost->ending.output_tail); !full.empty()) throw UserError(full);
+  if (const auto* lost = std::get_if<WorkerLoss>(&event)) {
+    if (const std::string full = full_disk_message(lost->ending.output_tail); !full.empty()) throw UserError(full);
     if (!lost->served && ++failures_in_a_row_ >= kMostFailuresInARow)
       throw Error(
           lost->ending.added_to(fmt::format("{} workers in a row ended before they could serve, the last with {}",
@@ -314,7 +314,7 @@ void LiveEvaluator::handle(DeviceWorker& worker, Event event) {
   if (farm_->compiles_at(worker.handle())) return handle(worker.handle(), std::move(event));
   check(event);
   std::optional<DeviceWorker::Finished> finished;
-  if (const auto* lost = std::get_if<Lost>(&event)) {
+  if (const auto* lost = std::get_if<WorkerLoss>(&event)) {
     finished = worker.take(*lost);
   } else if (auto& message = std::get<Message>(event); auto* ran = std::get_if<Ran>(&message)) {
     finished = worker.take(std::move(*ran));
@@ -322,7 +322,7 @@ void LiveEvaluator::handle(DeviceWorker& worker, Event event) {
     worker.take(std::get<Ready>(message));
   }
   if (!finished) return;
-  if (finished->wanted_again)
+  if (finished->must_rerun)
     waiting_.insert(waiting_.begin(), std::move(finished->job));
   else
     finish(*finished->job, std::move(finished->measurement), worker.gpu(), finished->disturbed);
@@ -331,7 +331,7 @@ void LiveEvaluator::handle(DeviceWorker& worker, Event event) {
 void LiveEvaluator::handle(WorkerHandle& compiler, Event event) {
   check(event);
   std::optional<CompileFarm::Failure> failure;
-  if (const auto* lost = std::get_if<Lost>(&event)) {
+  if (const auto* lost = std::get_if<WorkerLoss>(&event)) {
     failure = farm_->take(compiler, *lost);
   } else if (auto* compiled = std::get_if<Compiled>(&std::get<Message>(event))) {
     failure = farm_->take(compiler, std::move(*compiled), waiting_);

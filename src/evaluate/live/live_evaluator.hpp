@@ -53,7 +53,7 @@ class LiveEvaluator : public AsyncEvaluator, public LiveDevice, public Controlle
     int descriptor = -1;
     ~Memory();
   };
-  using Event = std::variant<protocol::Message, Lost>;
+  using Event = std::variant<protocol::Message, WorkerLoss>;
 
   void open_device_workers(const LiveOptions& options, const StartWorker& start, protocol::Setup setup);
   /// If only one CPU is available, the device worker compiles as well if it can.

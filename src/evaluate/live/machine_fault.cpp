@@ -51,7 +51,7 @@ fs::path pocl_folder() {
 
 }  // namespace
 
-std::string full_disk_in(const std::string& message, const char* whose) {
+std::string full_disk_message(const std::string& message, const char* whose) {
   for (const int error : {ENOSPC, EDQUOT}) {
     if (const char* sign = std::strerror(error); message.find(sign) != std::string::npos)
       return fmt::format(
@@ -62,9 +62,9 @@ std::string full_disk_in(const std::string& message, const char* whose) {
   return {};
 }
 
-void throw_if_machines_fault(Status status, const std::string& message, const DeviceInfo& device) {
+void throw_machine_fault(Status status, const std::string& message, const DeviceInfo& device) {
   if (usable(status) || status == Status::wrong_result || status == Status::timeout) return;
-  if (const std::string full = full_disk_in(message); !full.empty()) throw UserError(full);
+  if (const std::string full = full_disk_message(message); !full.empty()) throw UserError(full);
   if (message.find(nvml::kLostSuffix) != std::string::npos)
     throw UserError(fmt::format(
         "{}; a reset of the GPU or a restart of the machine brings it back, and the same command goes on from here",

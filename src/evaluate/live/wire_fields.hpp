@@ -32,9 +32,9 @@ inline auto fields(MeasureOptions& options) {
 }
 inline auto fields(RunOptions& options) {
   auto& [give_up_above, objective_quantity, energy_up_to, reference_only, resources_only, watched, requested_clock_mhz,
-         clock_tolerance, set_at, look_only] = options;
+         clock_tolerance, set_at, state_only] = options;
   return std::tie(give_up_above, objective_quantity, energy_up_to, reference_only, resources_only, watched,
-                  requested_clock_mhz, clock_tolerance, set_at, look_only);
+                  requested_clock_mhz, clock_tolerance, set_at, state_only);
 }
 inline auto fields(Quantity& quantity) {
   auto& [value, standard_error, n, method, sensor, provenance, degrees] = quantity;

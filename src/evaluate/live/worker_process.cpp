@@ -103,7 +103,7 @@ class CompileService {
     const Kernel& kernel = problem_.kernels.at(request.kernel);
     CompileOutcome outcome =
         step_.run([&] { return make_compile_job(problem_, kernel, device_, constants_, request.configuration); });
-    if (outcome.status != Status::ok) outcome.message = about_kernel(kernel, outcome.message);
+    if (outcome.status != Status::ok) outcome.message = with_kernel_name(kernel, outcome.message);
     return {request.id,      outcome.status,    std::move(outcome.message), std::move(outcome.binary),
             outcome.seconds, outcome.from_cache};
   }
@@ -161,7 +161,7 @@ class RunService {
     Ran answer;
     answer.id = request.id;
     answer.measurement = runner_.run(request.configuration, request.binaries, request.options);
-    throw_if_machines_fault(answer.measurement.status, answer.measurement.message, device_->info());
+    throw_machine_fault(answer.measurement.status, answer.measurement.message, device_->info());
     answer.healthy = runner_.healthy();
     has_run_ = true;
     answer.has_reference = runner_.has_reference();

@@ -10,7 +10,7 @@ namespace ergotune {
 
 ImportedSession import_recording(Store& store, const Recording& recording) {
   const std::string document = serialise(problem_of(recording)), file = recording.file.filename().string();
-  SessionIdentity identity;
+  SessionKey identity;
   identity.problem = recording.name;
   identity.problem_document = document;
   identity.device = recording.device;

@@ -116,7 +116,7 @@ class ProfileControl : public Control {
   std::string device_key() const override { return id(); }
   bool permitted() override { return true; }
   std::vector<RestoreStep> snapshot() override { return {}; }
-  std::string foreign_setting() override { return {}; }
+  std::string external_lock_sign() override { return {}; }
   std::vector<double> core_clocks_at(double) override { return core_clocks(profile_); }
   ControlResult set(ControlQuantity, double) override { return nothing_to_set(); }
   ControlResult restore(const RestoreStep&) override { return nothing_to_set(); }

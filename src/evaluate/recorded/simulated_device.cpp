@@ -236,7 +236,7 @@ std::vector<SimulatedLaunch> SimulatedDevice::State::launches_of(const Configura
     one.resident = resident_blocks(gpu, one.work);
     launches.push_back(one);
   };
-  const IterationPlan plan = walk_iteration(problem, constants, configuration, visit);
+  const IterationPlan plan = visit_launches(problem, constants, configuration, visit);
   for (SimulatedLaunch& launch : launches) {
     if (launch.launch.queue == 0) continue;
     const QueueOptions& queue = plan.queues[launch.launch.queue - 1];
@@ -252,17 +252,17 @@ std::string SimulatedDevice::State::refusal(const std::vector<SimulatedLaunch>& 
     const Work& work = launch.work;
     const Kernel& kernel = problem.kernels[launch.launch.kernel];
     if (work.threads > gpu.max_threads_per_block)
-      return about_kernel(
+      return with_kernel_name(
           kernel, fmt::format("{} threads per block, the device takes {}", work.threads, gpu.max_threads_per_block));
     if (launch.resident < 0)
-      return about_kernel(
+      return with_kernel_name(
           kernel, fmt::format("there are {} SMs to partition, and the branches request more", gpu.multiprocessors));
     // registers and shared memory are allocated in units, so that no block may fit although the plain sums allow one
     const auto occupancy = occupancy_of({work.threads, work.registers, work.shared_bytes}, profile.properties);
     if (launch.resident < 1 || work.shared_bytes > gpu.shared_per_block || (occupancy && occupancy->share <= 0))
-      return about_kernel(kernel, fmt::format("too many resources requested: {} registers per thread, {} bytes "
-                                              "of shared memory, {} threads per block",
-                                              work.registers, work.shared_bytes, work.threads));
+      return with_kernel_name(kernel, fmt::format("too many resources requested: {} registers per thread, {} bytes "
+                                                  "of shared memory, {} threads per block",
+                                                  work.registers, work.shared_bytes, work.threads));
   }
   return launches.empty() ? "a round of this configuration launches nothing" : "";
 }

@@ -81,7 +81,7 @@ void ProblemBuffers::add(const Argument& argument, std::size_t position, const C
   const bool given = like && like->contains(argument.name) && like->argument(argument.name).type == argument.type &&
                      like->bytes(argument.name) == count * size_of(argument.type);
   slot.bytes = count * size_of(argument.type);
-  const ForeignMemory* foreign = argument.fill.foreign.get();
+  const ExternalMemory* foreign = argument.fill.foreign.get();
   slot.foreign =
       foreign && !like && foreign->device.starts_with(device_.info().backend + ":") && foreign->bytes == slot.bytes;
   if (!slot.foreign)

@@ -42,7 +42,7 @@ std::vector<double> random_wave(double shortest, double longest, double seconds,
 
 /// Polls observe updates late by varying amounts; if updates are periodic, a line through them is more accurate than
 /// each of them.
-void straighten(std::vector<Reading>& updates, double period) {
+void fit_update_times(std::vector<Reading>& updates, double period) {
   if (updates.size() < 8) return;
   std::vector<double> number, time;
   double count = 0;
@@ -60,7 +60,7 @@ void straighten(std::vector<Reading>& updates, double period) {
 std::vector<Reading> as_power(const SensorInfo& info, const std::vector<Reading>& readings, double period) {
   if (info.kind != SensorKind::cumulative_energy) {
     auto updates = power_updates(readings, period);
-    straighten(updates, period);
+    fit_update_times(updates, period);
     return updates;
   }
   std::string trouble;
@@ -257,7 +257,7 @@ void note_window(const WindowFit& fit, Calibration& out) {
 }
 
 /// Sets the window and the kind that the estimators use.
-void name_kind(bool exponential, Calibration& out) {
+void set_sensor_kind(bool exponential, Calibration& out) {
   SensorInfo& info = out.sensor;
   const double period = info.update_period;
   info.lag = out.lag.value;
@@ -299,7 +299,7 @@ Calibration calibrate(CalibrationRig& rig) {
   const double period = info.update_period;
   const WindowFit fit = fit_window(powers_under_waves(rig, out, std::move(restless)), period);
   note_window(fit, out);
-  name_kind(fit.exponential, out);
+  set_sensor_kind(fit.exponential, out);
   find_idle_power(rig, fit.exponential, out);
   if (counter) find_counter_loss(rig, out);
   // Half a minute does not show all states of a GPU; the value known for its type is the minimum.

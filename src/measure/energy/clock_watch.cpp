@@ -80,7 +80,7 @@ void ClockWatch::loop(double period) {
 
 void ClockWatch::note(Measurement& measurement, double requested_mhz, double tolerance, bool all_reasons) const {
   const std::lock_guard lock(mutex_);
-  note_looks(states_, measurement, requested_mhz, tolerance, all_reasons);
+  note_clock_states(states_, measurement, requested_mhz, tolerance, all_reasons);
 }
 
 bool held_by_power_limit(const DeviceState& state) {
@@ -92,8 +92,8 @@ bool held_by_power_limit(const DeviceState& state) {
   return is_there("power_cap") && std::none_of(kOthers.begin(), kOthers.end(), is_there);
 }
 
-void note_looks(std::span<const DeviceState> looks, Measurement& measurement, double requested_mhz, double tolerance,
-                bool all_reasons) {
+void note_clock_states(std::span<const DeviceState> looks, Measurement& measurement, double requested_mhz,
+                       double tolerance, bool all_reasons) {
   std::vector<double> core, memory, temperature, throttled;
   std::set<std::string> reasons;
   RunningStatistics held_down;  ///< MHz, below the requested clock for another reason than the power limit

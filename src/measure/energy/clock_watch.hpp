@@ -34,10 +34,10 @@ class ClockWatch {
   /// Number of reads since begin().
   std::size_t looks() const { return looks_; }
   /// s spent on reading since begin().
-  double seconds_looking() const { return seconds_; }
+  double seconds_reading() const { return seconds_; }
   /// Discards the states read so far.
   void forget();
-  /// Applies note_looks() to the states read since begin().
+  /// Applies note_clock_states() to the states read since begin().
   void note(Measurement& measurement, double requested_mhz, double tolerance, bool all_reasons = false) const;
 
   /// Beginnings of the warnings about a clock that changed, and about one that was reduced by more than the power
@@ -64,7 +64,7 @@ bool held_by_power_limit(const DeviceState& state);
 /// its warnings. `requested_mhz` 0: no clock was requested; otherwise warns if the clock changed by more than
 /// `tolerance` (with both values) or, if the power limit was active, if another reason kept the clock below the
 /// requested one (with the share of the states).
-void note_looks(std::span<const DeviceState> looks, Measurement& measurement, double requested_mhz, double tolerance,
-                bool all_reasons);
+void note_clock_states(std::span<const DeviceState> looks, Measurement& measurement, double requested_mhz,
+                       double tolerance, bool all_reasons);
 
 }  // namespace ergotune

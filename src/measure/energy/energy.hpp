@@ -92,7 +92,7 @@ using EnergyAxis = std::function<double(double host_time)>;
 /// increment are its two limits. Windowed: mean of readings whose window [t - lag - window, t - lag] lies inside the
 /// span, with batch means, or the scatter of differences if windows overlap. Exponential: Guerreiro et al. (2015), eq.
 /// 6, is applied first. There is no value if a counter is zero, negative, stopped or wrapped, or if readings are
-/// impossible for such a GPU (SensorInfo::least_power, most_power, never_still). Readings that refer to a pause are
+/// impossible for such a GPU (SensorInfo::min_power, most_power, always_fluctuates). Readings that refer to a pause are
 /// left out.
 SlopeEstimate estimate_slope(const SensorTrace& trace, TimeSpan span, const EnergyAxis& axis,
                              const std::vector<TimeSpan>& pauses = {});
@@ -205,7 +205,7 @@ class EnergyMeter : public Observer {
   double budget() const { return budget_; }
 
  private:
-  bool cannot_win(const EnergyResult& so_far) const;
+  bool cannot_become_best(const EnergyResult& so_far) const;
   void measure_idle_power();
   std::vector<std::unique_ptr<Sensor>> sensors_;
   std::unique_ptr<DeviceMonitor> monitor_;
@@ -216,9 +216,9 @@ class EnergyMeter : public Observer {
   std::mutex mutex_;  ///< protects trace_, which during() and the measuring thread use
   EnergyTrace trace_;
   EnergyResult result_;
-  double next_look_ = 0, next_gpu_ = 0, next_pause_ = 0;
+  double next_evaluation_ = 0, next_gpu_ = 0, next_pause_ = 0;
   bool settled_ = false, gave_up_ = false;
-  int looks_good_ = 0;
+  int consecutive_precise_ = 0;
   std::uint64_t jitter_ = 0;
 };
 

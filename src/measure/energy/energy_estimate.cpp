@@ -202,8 +202,8 @@ EnergyAndPower slopes_over(const EnergyTrace& trace, TimeSpan span, const Launch
 }
 
 /// Replaces energy and power by their long-term values if a power limit holds the GPU down. Time remains as measured.
-void take_capped(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis, const EnergyOptions& options,
-                 EnergyAndPower& found) {
+void use_capped_estimate(const EnergyTrace& trace, TimeSpan span, const LaunchAxis& axis, const EnergyOptions& options,
+                         EnergyAndPower& found) {
   const auto limit = binding_power_limit(trace, span);
   if (!limit || options.whole_budget) return;
   std::optional<CappedEstimate> best;
@@ -333,7 +333,7 @@ EnergyResult estimate_energy(const EnergyTrace& trace, const EnergyOptions& opti
     result.message = "no energy: " + found.energy.why_not;
     return result;
   }
-  take_capped(trace, span, axis, options, found);
+  use_capped_estimate(trace, span, axis, options, found);
   note_energy(trace, options, found, per, result);
   note_gpu(trace, result);
   note_corrected(options, per, result);

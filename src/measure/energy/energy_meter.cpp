@@ -118,8 +118,8 @@ void EnergyMeter::before_start() {
   trace_ = EnergyTrace{};
   result_ = EnergyResult{};
   settled_ = gave_up_ = false;
-  looks_good_ = 0;
-  next_look_ = next_gpu_ = next_pause_ = 0;
+  consecutive_precise_ = 0;
+  next_evaluation_ = next_gpu_ = next_pause_ = 0;
   for (const auto& sensor : sensors_) {
     sensor->restart();
     trace_.sensors.push_back({sensor->info(), {}, {}});
@@ -151,7 +151,7 @@ void EnergyMeter::during() {
   time_.sleep(std::max(options_.sensor_period - used, std::min(used, 0.01)));
 }
 
-bool EnergyMeter::cannot_win(const EnergyResult& so_far) const {
+bool EnergyMeter::cannot_become_best(const EnergyResult& so_far) const {
   const auto found = so_far.quantities.find(configuration_.objective_quantity);
   if (found == so_far.quantities.end()) return false;
   // Wider than the reported interval, because the test is repeated.
@@ -160,8 +160,8 @@ bool EnergyMeter::cannot_win(const EnergyResult& so_far) const {
 
 bool EnergyMeter::wants_more(const LaunchStream& so_far) {
   const double now = time_.now();
-  if (now < next_look_) return true;
-  next_look_ = now + 0.02;
+  if (now < next_evaluation_) return true;
+  next_evaluation_ = now + 0.02;
   const double spent = now - so_far.queued_at;
   if (spent >= budget_) return false;
   EnergyTrace snapshot;
@@ -184,17 +184,17 @@ bool EnergyMeter::wants_more(const LaunchStream& so_far) {
     return true;
   }
   if (now - snapshot.settled_at < options_.window_at_least) return true;
-  next_look_ = now + 0.05;
+  next_evaluation_ = now + 0.05;
   const EnergyResult result = estimate_energy(snapshot, options_);
   if (result.status == Status::unsupported) return true;
   if (options_.whole_budget) return true;
-  if (cannot_win(result)) {
+  if (cannot_become_best(result)) {
     gave_up_ = true;
     return false;
   }
   // Required twice in a row, since a single sufficient result is often chance.
-  looks_good_ = precise_enough(result, options_) ? looks_good_ + 1 : 0;
-  return looks_good_ < 2;
+  consecutive_precise_ = precise_enough(result, options_) ? consecutive_precise_ + 1 : 0;
+  return consecutive_precise_ < 2;
 }
 
 double EnergyMeter::wanted_pause() {

@@ -11,7 +11,7 @@ std::string why_implausible(const SensorInfo& info, double watts) {
   if (!std::isfinite(watts)) return "it reads no number";
   if (info.most_power > 0 && watts > info.most_power)
     return fmt::format("it reads {:.4g} W, far above any limit of its device", watts);
-  if (info.least_power > 0 && watts < info.least_power)
+  if (info.min_power > 0 && watts < info.min_power)
     return fmt::format("it reads {:.3g} W, less than any device in operation draws", watts);
   return {};
 }

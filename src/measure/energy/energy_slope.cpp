@@ -268,7 +268,7 @@ SlopeEstimate power_slope(const SensorTrace& trace, TimeSpan span, const EnergyA
   if (n < 3)
     return invalid(trace, fmt::format("only {} readings whose window lies in the {:.2f} s measured", n, span.length()));
   if (!(watts > 0)) return invalid(trace, "it reads no power");
-  if (info.never_still && still.found(n))
+  if (info.always_fluctuates && still.found(n))
     return invalid(trace, fmt::format("it stood still at {:.6g} W", still.watts()));
   SlopeEstimate estimate;
   estimate.sensor = info.id;

@@ -20,7 +20,7 @@ std::vector<std::unique_ptr<Sensor>> open_sensors(std::vector<std::string> ids) 
     throw UserError("no sensor of energy or power can be read here; \"ergotune doctor\" lists what is missing");
   std::vector<std::unique_ptr<Sensor>> sensors;
   for (const std::string& id : ids) sensors.push_back(open_sensor(id));
-  refuse_overlapping(sensors);
+  require_disjoint(sensors);
   return sensors;
 }
 

@@ -66,7 +66,7 @@ class PowerOverTime {
 double edge_width(const SensorInfo& info) { return std::max(info.update_period, info.window); }
 
 /// Returns the time in s between readings of a sensor while the measured program runs.
-double period_beside_program(const SensorInfo& info) {
+double period_during_program(const SensorInfo& info) {
   return info.kind == SensorKind::cumulative_energy ? 1.0 : info.update_period;
 }
 
@@ -143,7 +143,7 @@ void SensorRecorder::loop(const std::vector<double>& periods) {
         read(i);
         // Readings are at least as far apart as a read takes, so that reading does not load the measured machine.
         const double end = host_seconds(), used = end - start;
-        const double beside_program = std::max(periods[i], period_beside_program(sensors_[i]->info()));
+        const double beside_program = std::max(periods[i], period_during_program(sensors_[i]->info()));
         const double wanted = beside ? beside_program : periods[i];
         due[i] = std::max(start + wanted, end + std::min(used, 0.01));
         if (beside) beside_ = beside_ + used;
@@ -157,7 +157,7 @@ void SensorRecorder::loop(const std::vector<double>& periods) {
     if (beside && !program_runs_) due.assign(due.size(), 0);
     if (!beside && program_runs_)
       for (std::size_t i = 0; i < due.size(); ++i)
-        due[i] = host_seconds() + std::max(periods[i], period_beside_program(sensors_[i]->info()));
+        due[i] = host_seconds() + std::max(periods[i], period_during_program(sensors_[i]->info()));
     beside = program_runs_;
     active = active_;
   }

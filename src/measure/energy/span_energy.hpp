@@ -51,7 +51,7 @@ class SensorRecorder {
   /// per update. Takes effect immediately.
   void set_program_runs(bool runs);
   /// s spent on reading while a program ran, since begin().
-  double seconds_beside_program() const { return beside_; }
+  double seconds_during_program() const { return beside_; }
   /// Waits until each sensor has delivered a value (two for counters, whose first reading is not a tick) and, if
   /// `after` is given, a value for a later time than `after`. Gives up after the sensor's margin plus `patience` s, on
   /// a machine that reads slowly.

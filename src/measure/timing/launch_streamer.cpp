@@ -22,7 +22,7 @@ void LaunchStreamer::record(std::size_t rounds) {
   device_.record(markers_[recorded_++ % kRing]);
 }
 
-bool LaunchStreamer::ran_empty() { return runs_beside_ && device_.passed(markers_[(recorded_ - 1) % kRing]); }
+bool LaunchStreamer::ran_empty() { return is_asynchronous_ && device_.passed(markers_[(recorded_ - 1) % kRing]); }
 
 void LaunchStreamer::launch_chunk() {
   // After a gap, one more mark is outstanding.
@@ -50,7 +50,7 @@ bool LaunchStreamer::next_mark() {
   if (drained()) return false;
   const Marker& marker = markers_[awaited_ % kRing];
   while (!device_.passed(marker)) {
-    runs_beside_ = true;
+    is_asynchronous_ = true;
     looked_ = host_seconds();
     // Short sleeps: the time of the mark must be precise, but a spinning host would add to the measured power.
     const double nap = std::clamp(mark_seconds_ / 50, 5e-6, 2e-4);

@@ -51,7 +51,7 @@ class LaunchStreamer {
   std::size_t recorded_ = 0, awaited_ = 0;
   double looked_ = 0;  ///< when the host last saw an outstanding mark
   /// True once the device was seen working while the host continued, so that its queue can run empty.
-  bool runs_beside_ = false;
+  bool is_asynchronous_ = false;
 };
 
 }  // namespace ergotune

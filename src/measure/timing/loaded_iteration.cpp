@@ -45,7 +45,7 @@ LoadedIteration::LoadedIteration(Device& device, const Problem& problem, const C
     : device_(device), problem_(problem), buffers_(buffers) {
   load(binaries);
   buffers.choose(passed_buffers(problem, constants, configuration));
-  plan_ = walk_iteration(problem, constants, configuration,
+  plan_ = visit_launches(problem, constants, configuration,
                          [&](const IterationLaunch& launch, const Scope& scope, const BufferNames& names) {
                            const std::size_t which = bound(binaries, launch, scope, names);
                            note_first(launch.kernel, which, scope, names);
@@ -70,7 +70,7 @@ void LoadedIteration::load(std::span<const Binary> binaries) {
     try {
       loaded_.push_back(device_.load(binaries[k]));
     } catch (const DeviceError& error) {
-      throw DeviceError(error.fault(), about_kernel(problem_.kernels[k], error.what()), error.native_code());
+      throw DeviceError(error.fault(), with_kernel_name(problem_.kernels[k], error.what()), error.native_code());
     }
   }
   for (const Binary& binary : binaries) {
@@ -108,9 +108,9 @@ std::size_t LoadedIteration::bound(std::span<const Binary> binaries, const Itera
     by_use_.emplace(std::move(use), which);
     return which;
   } catch (const DeviceError& error) {
-    throw DeviceError(error.fault(), about_kernel(kernel, error.what()), error.native_code());
+    throw DeviceError(error.fault(), with_kernel_name(kernel, error.what()), error.native_code());
   } catch (const UserError& error) {
-    throw UserError(about_kernel(kernel, error.message()), error.place());
+    throw UserError(with_kernel_name(kernel, error.message()), error.place());
   }
 }
 

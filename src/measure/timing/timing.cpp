@@ -62,7 +62,7 @@ void Timer::cold(Workload& workload, std::size_t samples, std::vector<double>& o
 void Timer::unobserved(Workload& workload, std::size_t samples, std::size_t launches, std::vector<double>& out) {
   // The first marker must not pass before the host has queued the following work, which the first launch of a graph
   // ensures. Of single launches, the first is only one of many samples.
-  if (leads_in_) workload.launch(launches);
+  if (untimed_first_sample_) workload.launch(launches);
   device_.record(markers_[0]);
   for (std::size_t i = 0; i < samples; ++i) {
     workload.launch(launches);
@@ -101,7 +101,7 @@ constexpr double kLongSample = 4e-3;
 
 /// Returns the time that a sample takes beyond the time of its iterations within a graph, determined from graphs of two
 /// lengths; NaN without graphs.
-double Timer::beyond_pitch(Workload& workload, double expected, std::size_t launches, bool watched) {
+double Timer::overhead_within_graph(Workload& workload, double expected, std::size_t launches, bool watched) {
   const auto seconds = [&](std::size_t rounds, bool by_itself) {
     std::vector<double> samples;
     if (by_itself)
@@ -127,12 +127,12 @@ const Timer::Overhead& Timer::overhead(Workload& workload, double expected, std:
   // A long kernel cannot resolve microseconds; the overhead is determined again for a much shorter one.
   if (sample > kLongSample || known.sample <= 4 * sample || !workload.prepare(launches)) return known;
   known = {0, 0, sample};
-  leads_in_ = true;
+  untimed_first_sample_ = true;
   constexpr int kPasses = 5;
   std::vector<double> found;
   for (int i = 0; i < kPasses; ++i) {
     if (between) between();
-    found.push_back(beyond_pitch(workload, expected, launches, watched));
+    found.push_back(overhead_within_graph(workload, expected, launches, watched));
   }
   const double value = median(found), error = std::sqrt(variance(found) / kPasses);
   // Larger values are implausible on any device, and are not used.
@@ -143,19 +143,19 @@ const Timer::Overhead& Timer::overhead(Workload& workload, double expected, std:
 TimingResult Timer::measure(Workload& workload, double expected, double give_up_above,
                             const std::function<void()>& between, const RepetitionHooks* hooks) {
   TimingResult result;
-  leads_in_ = false;
+  untimed_first_sample_ = false;
   if (!options_.cold_cache) {
     // Within a graph, launches follow each other without gaps. Iterations that read their own results change their
     // inputs with each launch, so there are no more of them than necessary.
     std::size_t& launches = result.launches_per_sample;
     launches = launches_in((between ? 1 : 3) * options_.min_sample_seconds, expected);
-    leads_in_ = launches > 1 && workload.prepare(launches);
-    if (!leads_in_) launches = launches_in(options_.min_sample_seconds, expected);
+    untimed_first_sample_ = launches > 1 && workload.prepare(launches);
+    if (!untimed_first_sample_) launches = launches_in(options_.min_sample_seconds, expected);
   }
   const double sample_seconds = std::max(expected * static_cast<double>(result.launches_per_sample), 1e-9);
-  const bool graph = leads_in_;
+  const bool graph = untimed_first_sample_;
   const Overhead beyond = overhead(workload, expected, result.launches_per_sample, hooks != nullptr, between);
-  leads_in_ = graph;
+  untimed_first_sample_ = graph;
   result.overhead = beyond.value;
   const double share = 1 / static_cast<double>(result.launches_per_sample);
   const auto most = static_cast<std::size_t>(std::max(options_.max_repeats, 2));

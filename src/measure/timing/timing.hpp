@@ -71,7 +71,7 @@ class Timer {
   };
   const Overhead& overhead(Workload& workload, double expected, std::size_t launches, bool watched,
                            const std::function<void()>& between);
-  double beyond_pitch(Workload& workload, double expected, std::size_t launches, bool watched);
+  double overhead_within_graph(Workload& workload, double expected, std::size_t launches, bool watched);
   void unobserved(Workload& workload, std::size_t samples, std::size_t launches, std::vector<double>& out);
   void cold(Workload& workload, std::size_t samples, std::vector<double>& out);
   void observed(Workload& workload, std::size_t samples, std::size_t launches, const RepetitionHooks& hooks,
@@ -83,7 +83,7 @@ class Timer {
   DeviceChecksum* sweeps_;
   /// Indices: samples queued behind others or (observed) by themselves; single launches or graphs.
   Overhead overheads_[2][2];
-  bool leads_in_ = false;  ///< each sample is preceded by an untimed one
+  bool untimed_first_sample_ = false;  ///< each sample is preceded by an untimed one
   std::unique_ptr<Buffer> flush_;
   unsigned char flush_byte_ = 0;
 };

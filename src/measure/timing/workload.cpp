@@ -76,12 +76,12 @@ void KernelWorkload::launch(std::size_t rounds) {
   if (queues_.empty())
     for (std::size_t i = 0; i < rounds; ++i) launch_round();
   else
-    launch_gated(rounds);
+    launch_held(rounds);
 }
 
 /// Holds the first iteration back until its last launch is queued; each later iteration waits for the previous one
 /// anyway.
-void KernelWorkload::launch_gated(std::size_t rounds) {
+void KernelWorkload::launch_held(std::size_t rounds) {
   struct Gate {
     Device& device;
     explicit Gate(Device& d) : device(d) { device.hold(); }

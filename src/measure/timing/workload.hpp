@@ -75,7 +75,7 @@ class KernelWorkload : public Workload {
   void arrange();
   void launch_round(const Mark* mark = nullptr);
   void launch_section(Section& section, const Mark* mark);
-  void launch_gated(std::size_t rounds);
+  void launch_held(std::size_t rounds);
   bool launch_graphs(std::size_t& rounds);
   void launch_long_graphs(std::size_t& rounds);
 

@@ -47,7 +47,7 @@ KernelChecks::KernelChecks(const Problem& problem, Device& device, ProblemBuffer
   for (std::size_t k = 0; k < problem.kernels.size(); ++k) {
     const Kernel& kernel = problem.kernels[k];
     if (!kernel.verification || kernel.verification->kind == Verification::Kind::none) continue;
-    if (!kernel.verification->reference) throw UserError(about_kernel(kernel, "its verification has no reference"));
+    if (!kernel.verification->reference) throw UserError(with_kernel_name(kernel, "its verification has no reference"));
     auto checked = std::make_unique<Checked>();
     checked->kernel = &kernel;
     const bool here = kernel.verification->kind == Verification::Kind::kernel &&
@@ -61,11 +61,11 @@ KernelChecks::KernelChecks(const Problem& problem, Device& device, ProblemBuffer
 KernelChecks::~KernelChecks() = default;
 
 bool KernelChecks::verify(LoadedIteration& round, const Configuration& configuration, Measurement& result) {
-  struct Awaited {
+  struct PendingComparison {
     Checked* checked;
     const LoadedIteration::FirstLaunch* first;
   };
-  std::map<std::size_t, Awaited> awaited;  // by index of the bound kernel
+  std::map<std::size_t, PendingComparison> awaited;  // by index of the bound kernel
   for (const auto& [k, checked] : kernels_)
     if (const auto* first = round.first_launch(k)) awaited[first->bound] = {checked.get(), first};
   double error = 0;
@@ -143,8 +143,8 @@ const ExpectedOutputs& KernelChecks::expected(Checked& checked, const LoadedIter
   try {
     checked.outputs = run_reference(checked, constants, inputs, configuration);
   } catch (const DeviceError& error) {
-    throw UserError(about_kernel(*checked.kernel, fmt::format("the reference \"{}\" does not run: {}",
-                                                              reference.function.text(), error.what())));
+    throw UserError(with_kernel_name(*checked.kernel, fmt::format("the reference \"{}\" does not run: {}",
+                                                                  reference.function.text(), error.what())));
   }
   checked.made_of = made_of;
   return checked.outputs;

@@ -54,12 +54,12 @@ bool OutputCheck::verify(Measurement& result, bool reference_only) {
     if (problem_.verification.kind == Verification::Kind::first_correct) keep_first(result);
   }
   if (reference_only) return true;
-  if (verifier_ ? right_for_user(result) : right(result)) return true;
+  if (verifier_ ? passes_user_verifier(result) : right(result)) return true;
   result.status = Status::wrong_result;
   return false;
 }
 
-bool OutputCheck::knows_all() const {
+bool OutputCheck::has_all_references() const {
   const auto& outputs = buffers_.outputs();
   return !compares() || (expected_ && std::all_of(outputs.begin(), outputs.end(),
                                                   [&](const std::string& name) { return expected_->contains(name); }));
@@ -68,7 +68,7 @@ bool OutputCheck::knows_all() const {
 /// Keeps the first outputs of each name as the expected ones. Arguments that depend on the configuration are added when
 /// they first occur, in this process or another.
 void OutputCheck::keep_first(Measurement& result) {
-  if (knows_all()) return;
+  if (has_all_references()) return;
   if (!expected_) expected_.emplace();
   if (!options_.reference_file.empty())
     if (auto known = load_outputs(options_.reference_file)) expected_->merge(*known);
@@ -85,7 +85,7 @@ void OutputCheck::keep_first(Measurement& result) {
   if (fresh && !options_.reference_file.empty()) save_outputs(*expected_, options_.reference_file);
 }
 
-bool OutputCheck::right_for_user(Measurement& result) {
+bool OutputCheck::passes_user_verifier(Measurement& result) {
   std::vector<OutputView> views;
   for (const std::string& name : buffers_.outputs()) {
     OutputView view;

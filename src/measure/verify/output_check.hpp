@@ -25,7 +25,7 @@ class OutputCheck {
   /// True if expected outputs are available, or none are needed.
   bool has_reference() const { return expected_.has_value() || !compares(); }
   /// True if expected outputs are available for each output that this configuration's kernels receive.
-  bool knows_all() const;
+  bool has_all_references() const;
   /// Verifies the outputs of an iteration. Returns false and sets status and message of `result` if they are wrong. If
   /// there are no expected outputs, the first correct outputs become the expected ones. `reference_only`: keeps the
   /// outputs as the expected ones without comparing.
@@ -44,7 +44,7 @@ class OutputCheck {
   bool compared(const std::string& name) const;
   void keep_first(Measurement& result);
   bool right(Measurement& result);
-  bool right_for_user(Measurement& result);
+  bool passes_user_verifier(Measurement& result);
 
   const Problem& problem_;
   Device& device_;

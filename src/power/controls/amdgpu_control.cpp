@@ -105,7 +105,7 @@ class AmdgpuControl final : public Control {
   std::vector<double> core_clocks_at(double) override { return range(ControlQuantity::core_clock_mhz).values; }
   bool permitted() override { return writable(sysfs_, level_file()); }
 
-  std::string foreign_setting() override {
+  std::string external_lock_sign() override {
     const auto level = sysfs_.read(level_file()).value_or("");
     if (level != "manual" && level != kCeilingLevel) return {};
     if (level == kCeilingLevel && ceiling_ && ceiling_now()) return {};

@@ -79,13 +79,13 @@ class Control {
   virtual std::vector<RestoreStep> snapshot() = 0;
   /// Returns a description of a sign that another process holds a lock, or has changed a setting that cannot be read
   /// and so cannot be restored; empty if there is none.
-  virtual std::string foreign_setting() = 0;
+  virtual std::string external_lock_sign() = 0;
   /// Does the same from what a GPU shows only under load, before this control has set anything: `reasons`
   /// (DeviceState::clock_reasons) and the clock at which it ran. Empty if these show nothing.
   virtual std::string foreign_under_load(const std::vector<std::string>& reasons, std::optional<double> ran_mhz) const;
-  /// True if foreign_setting() may overlook a lock while the GPU is idle. Then foreign_under_load() must be called
+  /// True if external_lock_sign() may overlook a lock while the GPU is idle. Then foreign_under_load() must be called
   /// before the first change.
-  virtual bool may_hide_a_lock() const { return false; }
+  virtual bool may_overlook_lock() const { return false; }
   /// Sets a quantity, after checking the value against range().
   virtual ControlResult set(ControlQuantity quantity, double value) = 0;
   /// Reads back a quantity: ok if `value` is still set or cannot be read (locked clocks); failed, with both values in
@@ -109,7 +109,7 @@ class Control {
   virtual ControlEnvironment environment() const { return {}; }
   /// True if another process (ergotuned) keeps lock, journal and guardian; then acquire() and release() take and return
   /// its lease.
-  virtual bool guarded_elsewhere() const { return false; }
+  virtual bool has_remote_guardian() const { return false; }
   virtual ControlResult acquire(const std::string& command, bool take_over);
   virtual ControlResult release();
 };

@@ -87,7 +87,7 @@ class CpufreqControl final : public Control {
     });
   }
 
-  std::string foreign_setting() override { return {}; }  // all settings can be read, and so restored
+  std::string external_lock_sign() override { return {}; }  // all settings can be read, and so restored
 
   std::vector<RestoreStep> snapshot() override {
     std::vector<RestoreStep> steps;

@@ -164,7 +164,7 @@ bool NvmlControl::application_clocks_set(unsigned& memory, unsigned& core) const
          (memory != usual_memory || core != usual_core);
 }
 
-bool NvmlControl::may_hide_a_lock() const { return static_cast<bool>(library_->functions().set_gpu_locked_clocks); }
+bool NvmlControl::may_overlook_lock() const { return static_cast<bool>(library_->functions().set_gpu_locked_clocks); }
 
 std::string NvmlControl::foreign_under_load(const std::vector<std::string>& reasons,
                                             std::optional<double> ran_mhz) const {
@@ -182,7 +182,7 @@ std::string NvmlControl::foreign_under_load(const std::vector<std::string>& reas
          "report which)";
 }
 
-std::string NvmlControl::foreign_setting() {
+std::string NvmlControl::external_lock_sign() {
   const auto& f = library_->functions();
   unsigned long long bits = 0;
   if (!f.event_reasons || f.event_reasons(gpu_.handle, &bits) != nvml::kOk) return {};
@@ -228,7 +228,7 @@ ControlResult NvmlControl::set(ControlQuantity quantity, double value) {
     if (unread) checked.status = status_of(list_failure_);
     return checked;
   }
-  keep_settings();
+  enable_persistence();
   if (quantity != ControlQuantity::power_limit_w) return set_clock(quantity, value);
   if (!power_limit_saved_)
     return {ControlStatus::not_supported, error_description(quantity, value, "the limit of now could not be read")};
@@ -268,7 +268,7 @@ std::string NvmlControl::lost() const {
 }
 
 // Enables persistence mode. A failure is ignored: settings may then be forgotten early.
-void NvmlControl::keep_settings() {
+void NvmlControl::enable_persistence() {
   const auto& f = library_->functions();
   if (persistence_on_ || !persistence_saved_ || !f.set_persistence_mode) return;
   int now = 0;

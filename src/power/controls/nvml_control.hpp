@@ -24,10 +24,10 @@ class NvmlControl final : public Control {
   ControlRange range(ControlQuantity quantity) override;
   std::vector<double> core_clocks_at(double memory_clock_mhz) override;
   bool permitted() override;
-  std::string foreign_setting() override;
+  std::string external_lock_sign() override;
   std::string foreign_under_load(const std::vector<std::string>& reasons, std::optional<double> ran_mhz) const override;
   /// True, because an idle GPU reports "idle" instead of the event reason of a lock.
-  bool may_hide_a_lock() const override;
+  bool may_overlook_lock() const override;
   ControlResult set(ControlQuantity quantity, double value) override;
   ControlResult check(ControlQuantity quantity, double value) override;
   std::string lost() const override;
@@ -49,7 +49,7 @@ class NvmlControl final : public Control {
                          unsigned& core) const;
   /// Returns whether application clocks are set (differ from their defaults), and which.
   bool application_clocks_set(unsigned& memory, unsigned& core) const;
-  void keep_settings();
+  void enable_persistence();
   unsigned paired_core(unsigned memory, unsigned core_now);
   ControlResult set_clock(ControlQuantity quantity, double value);
   ControlResult outcome(ControlQuantity quantity, double value, int code) const;

@@ -113,7 +113,7 @@ class TegraControl final : public Control {
 
   std::vector<double> core_clocks_at(double) override { return range(ControlQuantity::core_clock_mhz).values; }
   bool permitted() override { return writable(sysfs_, files().min) && writable(sysfs_, files().max); }
-  std::string foreign_setting() override { return {}; }  // all settings can be read, and so restored
+  std::string external_lock_sign() override { return {}; }  // all settings can be read, and so restored
 
   std::vector<RestoreStep> snapshot() override {
     std::vector<RestoreStep> steps;

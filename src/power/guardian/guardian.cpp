@@ -109,7 +109,7 @@ void log(const Task& task, const RestoreReport& report) {
 
 int run_guardian(const std::vector<std::string>& arguments) {
   ignore_signals();
-  if (!arguments.empty() && arguments.front() == kRestoreWord)
+  if (!arguments.empty() && arguments.front() == kRestoreArgument)
     return run_restorer({arguments.begin() + 1, arguments.end()});
   std::optional<Task> task;
   std::optional<StateFolder> folder;
@@ -132,13 +132,13 @@ int run_guardian(const std::vector<std::string>& arguments) {
   if (!requested) wait_until_gone(*task);
   const auto file = folder->journal_file(task->key);
   // There is no hurry: no process waits, and no other process will restore.
-  RestoreRound round;
+  RestoreOptions round;
   round.attempts = requested ? task->attempts : task->attempts + 3;
-  auto report = restore_apart(*folder, file, task->environment, round);
+  auto report = restore_in_process(*folder, file, task->environment, round);
   // A device that is lost when its session ends may return some seconds later.
   if (requested && device_lost(report)) {
     round.attempts += 3;
-    report = restore_apart(*folder, file, task->environment, round);
+    report = restore_in_process(*folder, file, task->environment, round);
   }
   if (requested)
     guardian::answer(session, report);

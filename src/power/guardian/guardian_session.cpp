@@ -133,9 +133,9 @@ struct ControlSession::State {
 
   // Restores as the guardian would.
   RestoreReport restore() {
-    RestoreRound round;
+    RestoreOptions round;
     round.attempts = options.restore_attempts;
-    return restore_apart(*folder, folder->journal_file(journal.device_key), control->environment(), round);
+    return restore_in_process(*folder, folder->journal_file(journal.device_key), control->environment(), round);
   }
 
   // Writes the steps of `quantity` to the journal on disk; to be called before a change.
@@ -180,10 +180,10 @@ struct ControlSession::State {
     }
     RestoreReport report;
     if (damage.empty()) {
-      RestoreRound round;
+      RestoreOptions round;
       round.replay_after_restart = false;
       round.attempts = options.restore_attempts;
-      report = restore_apart(*folder, file, control->environment(), round);
+      report = restore_in_process(*folder, file, control->environment(), round);
     } else {
       report.complete = false;
       report.summary = damage + reset_locks(*control) +
@@ -209,7 +209,7 @@ std::unique_ptr<ControlSession> ControlSession::open(std::unique_ptr<Control> co
   if (state->options.command.empty()) state->options.command = own_command_line();
   auto& device = *state->control;
 
-  if (device.guarded_elsewhere()) {
+  if (device.has_remote_guardian()) {
     if (auto result = device.acquire(state->options.command, options.take_over); !result.ok())
       throw UserError(result.message);
     return std::unique_ptr<ControlSession>(new ControlSession(std::move(state)));
@@ -220,7 +220,7 @@ std::unique_ptr<ControlSession> ControlSession::open(std::unique_ptr<Control> co
   const DeviceHolder self{.pid = ::getpid(), .command = state->options.command, .since = wall_seconds()};
   state->lock->name_holder(self);
   state->replay_left_over();
-  if (const auto foreign = device.foreign_setting(); !foreign.empty()) {
+  if (const auto foreign = device.external_lock_sign(); !foreign.empty()) {
     if (!options.take_over)
       throw UserError(
           fmt::format("{}: {}; it could not be restored afterwards. Use --take-over to go on and leave the "
@@ -274,7 +274,7 @@ ControlResult ControlSession::set(ControlQuantity quantity, double value) {
             error_description(quantity, value,
                               state.ended_because.empty() ? "the control session has ended" : state.ended_because)};
   if (const auto now = state.current.find(quantity); now != state.current.end() && now->second == value) return {};
-  if (!state.control->guarded_elsewhere()) {
+  if (!state.control->has_remote_guardian()) {
     if (!state.ensure_guardian())
       return {ControlStatus::failed, error_description(quantity, value, state.ended_because)};
     try {
@@ -299,7 +299,7 @@ ControlResult ControlSession::set(ControlQuantity quantity, double value) {
   ++state.changes;
   if (result.ok()) {
     state.current[quantity] = value;
-    if (!state.control->guarded_elsewhere()) state.confirm(quantity);
+    if (!state.control->has_remote_guardian()) state.confirm(quantity);
   } else {
     state.current.erase(quantity);  // may have been partly changed
   }
@@ -359,7 +359,7 @@ RestoreReport ControlSession::finish() {
   if (state.ended) return report;
   state.ended = true;
   state.current.clear();
-  if (state.control->guarded_elsewhere()) {
+  if (state.control->has_remote_guardian()) {
     if (auto result = state.control->release(); !result.ok()) {
       report.complete = false;
       report.summary = fmt::format("{}: {}", report.device, result.message);

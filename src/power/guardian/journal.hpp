@@ -91,7 +91,7 @@ bool process_alive(pid_t pid, std::uint64_t start_ticks);
 std::string reset_locks(Control& control);
 
 /// How a journal is restored.
-struct RestoreRound {
+struct RestoreOptions {
   /// See replay_stale_journals() in guardian.hpp.
   bool replay_after_restart = true;
   /// Number of attempts with growing pauses, about 0.05 * 2^attempts s in total.
@@ -100,17 +100,17 @@ struct RestoreRound {
   Control* control = nullptr;
   /// Steps to skip, by index, with the reason: they ended or blocked the process that tried before.
   std::map<std::size_t, std::string> left_out = {};
-  /// Time in s without progress after which a separate process (restore_apart) is given up; a quarter of it after the
-  /// first time.
+  /// Time in s without progress after which a separate process (restore_in_process) is given up; a quarter of it after
+  /// the first time.
   double patience = 8;
   /// Called before each step with its index, and before the device is opened (with kOpening).
-  std::function<void(std::size_t)> about_to = {};
+  std::function<void(std::size_t)> before_step = {};
   static constexpr std::size_t kOpening = static_cast<std::size_t>(-1);
 };
 
 /// Restores a device: carries out each step of a journal independently, verifies, retries failed steps, and deletes the
 /// journal when all have succeeded. Does not throw.
 RestoreReport restore_journal(const StateFolder& folder, const std::filesystem::path& file,
-                              const ControlEnvironment& environment, const RestoreRound& round = {});
+                              const ControlEnvironment& environment, const RestoreOptions& round = {});
 
 }  // namespace ergotune

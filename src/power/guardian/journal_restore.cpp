@@ -39,7 +39,7 @@ std::unique_ptr<Control> reopen(const Journal& journal, const ControlEnvironment
 /// A journal that is being restored.
 class Restoring {
  public:
-  Restoring(const Journal& journal, const ControlEnvironment& environment, const RestoreRound& round)
+  Restoring(const Journal& journal, const ControlEnvironment& environment, const RestoreOptions& round)
       : journal_(journal),
         environment_(environment),
         round_(round),
@@ -63,7 +63,7 @@ class Restoring {
       if (attempt > 0) std::this_thread::sleep_for(std::chrono::duration<double>(pause));
       // A handle may become invalid with the driver, so that each further attempt opens the device again.
       if (attempt > 0 || !control_) {
-        tell(RestoreRound::kOpening);
+        tell(RestoreOptions::kOpening);
         opened_ = reopen(journal_, environment_, reason_);
         control_ = opened_.get();
       }
@@ -84,7 +84,7 @@ class Restoring {
 
  private:
   void tell(std::size_t position) const {
-    if (round_.about_to) round_.about_to(position);
+    if (round_.before_step) round_.before_step(position);
   }
   void set(std::size_t position, ControlResult result) {
     auto& outcome = report.outcomes[position];
@@ -105,7 +105,7 @@ class Restoring {
 
   const Journal& journal_;
   const ControlEnvironment& environment_;
-  const RestoreRound& round_;
+  const RestoreOptions& round_;
   bool restarted_;
   Control* control_;
   std::unique_ptr<Control> opened_;
@@ -115,7 +115,7 @@ class Restoring {
 }  // namespace
 
 RestoreReport restore_journal(const StateFolder& folder, const std::filesystem::path& file,
-                              const ControlEnvironment& environment, const RestoreRound& round) {
+                              const ControlEnvironment& environment, const RestoreOptions& round) {
   std::optional<Journal> journal;
   try {
     journal = folder.read(file);
@@ -216,9 +216,9 @@ std::vector<RestoreReport> replay_stale_journals(const ControlEnvironment& envir
       }
       const auto lock = DeviceLock::try_take(*folder, key);
       if (!lock) continue;  // its session or guardian is running and will restore
-      RestoreRound round;
+      RestoreOptions round;
       round.replay_after_restart = replay_after_restart;
-      auto report = restore_apart(*folder, file, environment, round);
+      auto report = restore_in_process(*folder, file, environment, round);
       if (!report.summary.empty()) reports.push_back(std::move(report));
     } catch (const std::exception& error) {
       reports.push_back({"", {}, false, error.what()});

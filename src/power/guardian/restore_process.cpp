@@ -91,10 +91,10 @@ class Restorer {
 };
 
 std::vector<std::string> command_line_for(const std::string& verb, const std::filesystem::path& file,
-                                          const ControlEnvironment& environment, const RestoreRound& round) {
+                                          const ControlEnvironment& environment, const RestoreOptions& round) {
   std::vector<std::string> words = {"ergotune-guardian",
                                     verb,
-                                    kRestoreWord,
+                                    kRestoreArgument,
                                     file.string(),
                                     environment.state_folder.string(),
                                     environment.sysfs_root.string(),
@@ -110,9 +110,9 @@ std::vector<std::string> command_line_for(const std::string& verb, const std::fi
 
 }  // namespace
 
-RestoreReport restore_apart(const StateFolder& folder, const std::filesystem::path& file,
-                            const ControlEnvironment& environment, const RestoreRound& requested) {
-  RestoreRound round = requested;
+RestoreReport restore_in_process(const StateFolder& folder, const std::filesystem::path& file,
+                                 const ControlEnvironment& environment, const RestoreOptions& requested) {
+  RestoreOptions round = requested;
   round.control = nullptr;
   std::size_t steps{};
   try {
@@ -152,12 +152,12 @@ int run_restorer(const std::vector<std::string>& arguments) {
   environment.state_folder = arguments[1];
   environment.sysfs_root = arguments[2];
   environment.nvml_library = arguments[3];
-  RestoreRound round;
+  RestoreOptions round;
   round.replay_after_restart = arguments[4] == "1";
   round.attempts = std::atoi(arguments[5].c_str());
   for (std::size_t i = 6; i + 1 < arguments.size(); i += 2)
     round.left_out[std::strtoull(arguments[i].c_str(), nullptr, 10)] = arguments[i + 1];
-  round.about_to = [&](std::size_t position) { guardian::answer(parent, guardian::At{position}); };
+  round.before_step = [&](std::size_t position) { guardian::answer(parent, guardian::At{position}); };
   try {
     const auto folder = StateFolder::open(environment.state_folder);
     guardian::answer(parent, restore_journal(folder, arguments[0], environment, round));

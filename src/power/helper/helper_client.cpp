@@ -124,14 +124,14 @@ class HelperControl final : public Control {
   std::string device_key() const override { return device_.key; }
   ControlEnvironment environment() const override { return environment_; }
   bool permitted() override { return true; }
-  bool guarded_elsewhere() const override { return true; }
+  bool has_remote_guardian() const override { return true; }
   std::string reopen_id() const override { return direct_ ? direct_->reopen_id() : id(); }
   // Reading needs no privilege; the daemon changes, records and restores settings.
   std::string foreign_under_load(const std::vector<std::string>& reasons,
                                  std::optional<double> ran_mhz) const override {
     return direct_ ? direct_->foreign_under_load(reasons, ran_mhz) : std::string();
   }
-  bool may_hide_a_lock() const override { return direct_ && direct_->may_hide_a_lock(); }
+  bool may_overlook_lock() const override { return direct_ && direct_->may_overlook_lock(); }
   double clock_tolerance() const override { return direct_ ? direct_->clock_tolerance() : 0.01; }
   std::string lost() const override {
     if (connection_->lost()) return kGone;
@@ -142,7 +142,7 @@ class HelperControl final : public Control {
     return result_of(connection_->call(RenewRequest{device_.key}));
   }
   // The daemon checks the settings before it grants a lease.
-  std::string foreign_setting() override { return {}; }
+  std::string external_lock_sign() override { return {}; }
   std::vector<RestoreStep> snapshot() override { return {}; }
   ControlResult restore(const RestoreStep&) override {
     return {ControlStatus::not_supported, "ergotuned restores by itself"};

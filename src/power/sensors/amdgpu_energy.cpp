@@ -47,7 +47,7 @@ class AmdgpuEnergy final : public SysfsSensor {
     // The driver caches a table for a millisecond and reports its time. Some firmware reports implausible times, which
     // are ignored.
     if (metrics->taken)
-      if (const double taken = *metrics->taken - ahead_of_host(boot_seconds); taken > before - 0.05 && taken < after)
+      if (const double taken = *metrics->taken - offset_from_host(boot_seconds); taken > before - 0.05 && taken < after)
         time = taken;
     // a counter has a gain but no offset
     out.push_back({time, info_.gain * joules});

@@ -10,7 +10,7 @@ namespace ergotune {
 /// Returns the offset in s from the least disturbed of five comparisons. A process may be preempted between reading the
 /// two clocks, which would shift every reading by that time.
 template <class Clock>
-double ahead_of_host(Clock clock) {
+double offset_from_host(Clock clock) {
   double offset = 0, narrowest = INFINITY;
   for (int look = 0; look < 5; ++look) {
     const double before = host_seconds(), there = clock(), after = host_seconds();

@@ -85,14 +85,14 @@ SensorInfo known_semantics(const Library& library, const NvmlDevice& gpu, Role r
   // A GPU in operation draws more than the minimum, less than three times its highest limit, and never exactly the same
   // power to the milliwatt.
   unsigned low{}, high{};
-  info.least_power = 0.1;
+  info.min_power = 0.1;
   info.most_power = 5000;
   if (nvml::call(library.functions().power_limit_range, gpu.handle, &low, &high) == nvml::kOk && low > 1000 &&
       high > low && high < 5'000'000) {
-    info.least_power = std::max(info.least_power, 1e-5 * low);
+    info.min_power = std::max(info.min_power, 1e-5 * low);
     info.most_power = 3e-3 * high;
   }
-  info.never_still = true;
+  info.always_fluctuates = true;
   return info;
 }
 
@@ -125,7 +125,7 @@ class NvmlSensor : public Sensor {
       return false;
     }
     // NaN fails both comparisons.
-    if (watts >= info_.least_power && watts <= info_.most_power) return true;
+    if (watts >= info_.min_power && watts <= info_.most_power) return true;
     error_ = fmt::format("the GPU reads {:.3g} W, which {}", watts,
                          watts > info_.most_power ? "is far above any limit of its" : "no GPU in operation draws");
     return false;
@@ -133,7 +133,7 @@ class NvmlSensor : public Sensor {
 
   /// True if a call took much longer than others, because the thread was preempted: the time of its reading is unknown,
   /// and it is dropped. Calls that are always slow are accepted.
-  bool came_late(double seconds) {
+  bool was_preempted(double seconds) {
     quickest_ = std::min(quickest_, seconds);
     return seconds > 2e-3 + 5 * quickest_;
   }
@@ -158,7 +158,7 @@ class EnergyCounter : public NvmlSensor {
     const int code = (*library_)->total_energy(gpu_.handle, &millijoules);
     const double after = host_seconds();
     if (code != nvml::kOk) return failure((*library_)->total_energy.symbol(), code);
-    if (came_late(after - before)) return ReadStatus::no_new_data;
+    if (was_preempted(after - before)) return ReadStatus::no_new_data;
     // The offset of a power calibration (W) does not apply to a counter; only the gain does.
     const double time = 0.5 * (before + after);
     out.push_back({time, info_.gain * wrap_.continued(kUnit * static_cast<double>(millijoules), time)});
@@ -179,7 +179,7 @@ class SampleBuffer : public NvmlSensor {
     if (code == nvml::kNotFound) return ReadStatus::no_new_data;
     if (code == nvml::kFunctionNotFound) return missing((*library_)->samples.symbol());
     if (code != nvml::kOk) return failure((*library_)->samples.symbol(), code);
-    const double offset = ahead_of_host(wall_seconds);  // time stamps of the buffer are wall-clock times
+    const double offset = offset_from_host(wall_seconds);  // time stamps of the buffer are wall-clock times
     bool any = false, refused = false;
     for (const auto& sample : buffer_) {
       if (sample.time <= last_) continue;
@@ -249,7 +249,7 @@ class PowerValue : public NvmlSensor {
     }
     const double after = host_seconds();
     if (!plausible(watts, type)) return ReadStatus::failed;
-    if (came_late(after - before)) return ReadStatus::no_new_data;
+    if (was_preempted(after - before)) return ReadStatus::no_new_data;
     out.push_back({0.5 * (before + after), corrected(watts)});
     return ReadStatus::ok;
   }

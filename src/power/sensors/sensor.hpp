@@ -45,9 +45,9 @@ struct SensorInfo {
   /// gain and level are independent (the middle of the powers that were compared).
   double gain_error = 0, level = 0, level_error = 0;
   // Bounds of plausible readings; 0: unknown. A reading outside is a failure of the sensor.
-  double least_power = 0, most_power = 0;  ///< W
+  double min_power = 0, most_power = 0;  ///< W
   /// The last digits change under any load; a constant reading is a failure of the sensor.
-  bool never_still = false;
+  bool always_fluctuates = false;
   bool calibrated = false;
 };
 

@@ -49,7 +49,7 @@ bool sensors_overlap(const SensorInfo& a, const SensorInfo& b) {
   return same || covers(a, b) || covers(b, a);
 }
 
-void refuse_overlapping(const std::vector<std::unique_ptr<Sensor>>& sensors) {
+void require_disjoint(const std::vector<std::unique_ptr<Sensor>>& sensors) {
   for (std::size_t i = 0; i < sensors.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (sensors_overlap(sensors[i]->info(), sensors[j]->info()))

@@ -14,7 +14,7 @@ namespace ergotune {
 bool sensors_overlap(const SensorInfo& a, const SensorInfo& b);
 
 /// Throws UserError if two of the sensors overlap.
-void refuse_overlapping(const std::vector<std::unique_ptr<Sensor>>& sensors);
+void require_disjoint(const std::vector<std::unique_ptr<Sensor>>& sensors);
 
 /// Returns the ids of sensors that together cover this machine, each device once, by its best sensor.
 std::vector<std::string> sensors_of_machine();

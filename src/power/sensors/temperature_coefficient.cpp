@@ -36,7 +36,7 @@ std::optional<TemperatureCoefficient> kept_temperature_coefficient(const SensorI
   return std::nullopt;
 }
 
-std::filesystem::path keep_temperature_coefficient(const SensorInfo& info, const TemperatureCoefficient& found) {
+std::filesystem::path store_temperature_coefficient(const SensorInfo& info, const TemperatureCoefficient& found) {
   const auto file = temperature_coefficient_file(info);
   if (file.empty()) throw Error("nowhere to keep the coefficient: HOME is not set (or give ERGOTUNE_DATA_DIR)");
   std::error_code trouble;

@@ -20,6 +20,6 @@ std::filesystem::path temperature_coefficient_file(const SensorInfo& info);
 /// Returns nullopt if none is stored for this driver.
 std::optional<TemperatureCoefficient> kept_temperature_coefficient(const SensorInfo& info);
 /// Stores the coefficient and returns the path. Throws Error if the file cannot be written.
-std::filesystem::path keep_temperature_coefficient(const SensorInfo& info, const TemperatureCoefficient& found);
+std::filesystem::path store_temperature_coefficient(const SensorInfo& info, const TemperatureCoefficient& found);
 
 }  // namespace ergotune

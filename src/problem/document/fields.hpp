@@ -325,7 +325,7 @@ std::vector<Argument> read_arguments(const Table& parent, const Node& node);
 std::vector<Argument> read_buffers(const Table& table);
 /// Completes the arguments that use [buffers] once all kernels are known: a buffer that some kernel writes is filled
 /// with zeros unless the file gives a fill. Throws UserError for a buffer that no kernel uses.
-void settle_buffers(const Table& root, std::vector<Kernel>& kernels);
+void resolve_buffers(const Table& root, std::vector<Kernel>& kernels);
 Json buffers_type(Schema& schema);
 Kernel read_kernel(const Table& table);
 Node write(const Kernel& kernel, Form form);
@@ -366,6 +366,6 @@ std::vector<Field<Problem>> goal_fields();
 /// The field [tune].
 Field<ProblemFile> tune_field();
 /// If [tune] gives the objective, moves it to the problem.
-void settle_objective(const Table& root, ProblemFile& problem);
+void move_objective_from_tune(const Table& root, ProblemFile& problem);
 
 }  // namespace ergotune::document

@@ -190,7 +190,7 @@ Node write_tune(const RunConfig& settings) {
 Json type_of(const Setting& setting, Schema& schema) {
   const auto bounded = [&](const char* kind) {
     Json type{{"type", kind}};
-    type[setting.more_than_least ? "exclusiveMinimum" : "minimum"] = setting.least;
+    type[setting.exclusive_minimum ? "exclusiveMinimum" : "minimum"] = setting.least;
     return type;
   };
   if (setting.name == "budget") return budget_type();
@@ -307,7 +307,7 @@ Field<ProblemFile> tune_field() {
       [](const ProblemFile& from, Form) { return write_tune(from.run); }, {.incidental = true});
 }
 
-void settle_objective(const Table& root, ProblemFile& problem) {
+void move_objective_from_tune(const Table& root, ProblemFile& problem) {
   std::string& given = problem.run.objective;
   if (given.empty() || root.context().trusted) return;
   const Table tune = *root.optional_table("tune");

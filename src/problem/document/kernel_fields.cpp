@@ -644,7 +644,7 @@ Json buffers_type(Schema& schema) {
        {"additionalProperties", false}});
 }
 
-void settle_buffers(const Table& root, std::vector<Kernel>& kernels) {
+void resolve_buffers(const Table& root, std::vector<Kernel>& kernels) {
   const auto buffers = root.optional_table("buffers");
   if (!buffers) return;
   for (const Entry& entry : buffers->entries()) {

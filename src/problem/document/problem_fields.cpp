@@ -54,7 +54,7 @@ void read_kernels(const Table& root, Problem& problem) {
     kernel.function = literal_template(problem.name);
   } else if (const auto table = root.optional_table("kernel")) {
     kernel = read_kernel(*table);
-    settle_buffers(root, problem.kernels);
+    resolve_buffers(root, problem.kernels);
   } else if (root.context().modelled) {
     if (!root.context().trusted) kernel.function = Template::parse(problem.name);
   } else {
@@ -72,7 +72,7 @@ void read_problem(const Table& root, ProblemFile& problem) {
     if (node && field.read) field.read(root, *node, problem);
     if (field.name == "kernel") read_kernels(root, problem);  // reads [kernel], [kernels] or [program]
   }
-  settle_objective(root, problem);
+  move_objective_from_tune(root, problem);
   if (!trusted && problem.parameters.empty() && problem.execution_parameters.empty())
     throw UserError("[parameters] is empty: there is nothing to tune", root.key_place("parameters"));
 }
@@ -89,7 +89,7 @@ Node write_kernels(const Problem& problem, Form form) {
 }
 
 Node write_program(const Problem& problem, Form form) {
-  return problem.program ? write(*problem.program, home_of(problem.file), form) : Node();
+  return problem.program ? write(*problem.program, folder_of_problem(problem.file), form) : Node();
 }
 
 Json kernel_type(Schema& schema) { return schema.section<Kernel>("kernel", "[kernel] and [kernels.NAME]"); }

@@ -252,7 +252,7 @@ void add_contents(const std::filesystem::path& top, Node::List& list) {
 void add_named_files(const Command& strings, const std::filesystem::path& folder, Node::List& list) {
   std::error_code error;
   for (std::size_t i = 0; i < strings.size(); ++i) {
-    const std::string word = known_text(strings[i], folder);
+    const std::string word = render_without_configuration(strings[i], folder);
     if (word.empty()) continue;
     if (const auto program = i == 0 ? find_program(word, folder) : std::filesystem::path(); !program.empty()) {
       list.push_back(contents_of(program));

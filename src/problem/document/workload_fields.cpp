@@ -350,7 +350,7 @@ std::vector<Step> read_steps(const Table& table, const std::vector<Kernel>& kern
 void read_workload(const Table& root, Problem& problem) {
   root.require("kernels", "[workload] defines how the kernels of [kernels.NAME] run together");
   read_named_kernels(root, problem);
-  settle_buffers(root, problem.kernels);
+  resolve_buffers(root, problem.kernels);
   const auto table = root.optional_table("workload");
   if (!table) return;
   table->allow({"steps", "parameters"});

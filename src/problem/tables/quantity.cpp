@@ -123,7 +123,7 @@ const QuantityInfo* quantity_info(std::string_view name) {
   return found == std::end(kQuantities) ? info_of_counter(name) : &*found;
 }
 
-std::vector<std::string> mix_quantities(const Problem& problem) {
+std::vector<std::string> per_kernel_quantities(const Problem& problem) {
   std::vector<std::string> names;
   if (!problem.has_named_kernels()) return names;
   for (const char* quantity : {"time", "occupancy"})

@@ -49,7 +49,7 @@ std::span<const QuantityInfo> quantities();
 const QuantityInfo* quantity_info(std::string_view name);
 
 /// Returns the names of the quantities that each kernel of a workload has: "time.NAME", "occupancy.NAME".
-std::vector<std::string> mix_quantities(const Problem& problem);
+std::vector<std::string> per_kernel_quantities(const Problem& problem);
 
 /// Returns the unit of a metric or a quantity. For other names it is inferred from the ending ("ps_energy": J). Empty
 /// if there is none or it is unknown.

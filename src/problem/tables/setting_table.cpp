@@ -217,8 +217,8 @@ class Setter {
   template <class T>
   void check_bounds(double number, T shown) const {
     if (!std::isfinite(number)) complain(fmt::format("must be finite, not {}", shown));
-    if (setting_.more_than_least ? number <= setting_.least : number < setting_.least)
-      complain(fmt::format("must be {} {:g}, not {}", setting_.more_than_least ? "greater than" : "at least",
+    if (setting_.exclusive_minimum ? number <= setting_.least : number < setting_.least)
+      complain(fmt::format("must be {} {:g}, not {}", setting_.exclusive_minimum ? "greater than" : "at least",
                            setting_.least, shown));
   }
   [[noreturn]] void wrong_kind(const char* expected) const {

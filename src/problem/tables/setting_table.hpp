@@ -37,9 +37,9 @@ struct Setting {
   std::string_view help;
   /// Text of the default, for settings whose initial value does not show it.
   std::string_view otherwise = {};
-  /// Numbers: the minimum, inclusive unless more_than_least is set.
+  /// Numbers: the minimum, inclusive unless exclusive_minimum is set.
   double least = 0;
-  bool more_than_least = false;
+  bool exclusive_minimum = false;
   /// The setting decides which configurations are measured, not how; it does not apply to commands that do not search.
   bool only_searching = false;
 

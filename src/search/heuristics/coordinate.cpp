@@ -83,10 +83,10 @@ class Coordinate : public Strategy {
     Positions first;
     for (const auto& order : values_) first.push_back(order.front());
     if (space_.index_of(first)) return first;
-    constexpr ConfigurationIndex kLooked = 100'000;
+    constexpr ConfigurationIndex kTopCandidates = 100'000;
     Positions best, at(first.size());
     std::size_t nearest = SIZE_MAX;
-    for (ConfigurationIndex i = 0; i < std::min<ConfigurationIndex>(space_.size(), kLooked); ++i) {
+    for (ConfigurationIndex i = 0; i < std::min<ConfigurationIndex>(space_.size(), kTopCandidates); ++i) {
       space_.values_at(i, at);
       std::size_t distance = 0;
       for (std::size_t p = 0; p < at.size(); ++p)

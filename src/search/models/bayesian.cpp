@@ -108,9 +108,9 @@ class Bayesian : public StrategyBase {
   static constexpr double kWorthwhile = 0.0005;
   /// Number of best candidates among which the first is chosen that differs from every measured one in an active
   /// parameter.
-  static constexpr std::size_t kLooked = 300;
+  static constexpr std::size_t kTopCandidates = 300;
   /// Outcomes that the model includes in a step if it cannot afford all.
-  static constexpr std::size_t kTakenIn = 8;
+  static constexpr std::size_t kObservationsPerStep = 8;
   /// Length of the ranking around which candidates are drawn, and of the one that steps without the model use.
   static constexpr std::size_t kPromising = 6, kShortList = 32;
   /// Number of best configurations that are kept sorted.
@@ -173,11 +173,11 @@ class Bayesian : public StrategyBase {
   /// are worth the best and some of the others.
   void take_in() {
     const double each = static_cast<double>(observations_.size() * model_.pool().size());
-    if (overhead_.limited() && waiting_.size() > kTakenIn && each > overhead_.operations() / 2) {
+    if (overhead_.limited() && waiting_.size() > kObservationsPerStep && each > overhead_.operations() / 2) {
       std::sort(waiting_.begin(), waiting_.end());
-      for (std::size_t i = kTakenIn / 2; i < kTakenIn; ++i)
+      for (std::size_t i = kObservationsPerStep / 2; i < kObservationsPerStep; ++i)
         std::swap(waiting_[i], waiting_[i + random().below(waiting_.size() - i)]);
-      waiting_.resize(kTakenIn);
+      waiting_.resize(kObservationsPerStep);
     }
     for (const auto& [value, index] : waiting_) {
       if (observations_.size() >= model_limit()) break;
@@ -267,7 +267,7 @@ class Bayesian : public StrategyBase {
     return queued() > 0;
   }
 
-  /// Gathers the gains of `only`, or of all candidates: at least those of the kLooked best, in no order.
+  /// Gathers the gains of `only`, or of all candidates: at least those of the kTopCandidates best, in no order.
   void rank(double target, const std::unordered_set<ConfigurationIndex>* only) {
     const auto& pool = model_.pool();
     const auto gain = [&](std::size_t i) {
@@ -279,9 +279,10 @@ class Bayesian : public StrategyBase {
       gains_.clear();
       for (const std::size_t i : ahead_)
         if (i < pool.size() && memory().fresh(pool[i])) gains_.emplace_back(gain(i), i);
-      if (gains_.size() >= kLooked) {
-        std::nth_element(gains_.begin(), gains_.begin() + (kLooked - 1), gains_.end(), std::greater<>());
-        least = least_deviations(gains_[kLooked - 1].first, *std::max_element(deviation_.begin(), deviation_.end()));
+      if (gains_.size() >= kTopCandidates) {
+        std::nth_element(gains_.begin(), gains_.begin() + (kTopCandidates - 1), gains_.end(), std::greater<>());
+        least =
+            least_deviations(gains_[kTopCandidates - 1].first, *std::max_element(deviation_.begin(), deviation_.end()));
       }
     }
     gains_.clear();
@@ -301,13 +302,13 @@ class Bayesian : public StrategyBase {
       if (only == nullptr) exploit(1);
       return queued() > 0;
     }
-    const auto first = static_cast<std::ptrdiff_t>(std::min<std::size_t>(kLooked, gains_.size()));
+    const auto first = static_cast<std::ptrdiff_t>(std::min<std::size_t>(kTopCandidates, gains_.size()));
     std::partial_sort(gains_.begin(), gains_.begin() + first, gains_.end(), [](auto& a, auto& b) {
       return a.first > b.first || (a.first == b.first && a.second < b.second);
     });
     if (only == nullptr) {
       ahead_.clear();
-      for (std::size_t i = 0; i < std::min(2 * kLooked, gains_.size()); ++i) ahead_.push_back(gains_[i].second);
+      for (std::size_t i = 0; i < std::min(2 * kTopCandidates, gains_.size()); ++i) ahead_.push_back(gains_[i].second);
     }
     std::size_t pick = gains_.front().second;
     bool found = false;

@@ -286,7 +286,7 @@ void GaussianProcess::fit(double effort) {
 
 GaussianProcess::Scales GaussianProcess::scales() const { return state_->hyper; }
 
-void GaussianProcess::suppose(const Scales& scales, double spread) {
+void GaussianProcess::set_hyperparameter_prior(const Scales& scales, double spread) {
   State& s = *state_;
   static_cast<Scales&>(s.supposed) = scales;
   s.spread = spread;

@@ -47,7 +47,7 @@ class GaussianProcess {
   Scales scales() const;
   /// Sets priors for the hyperparameters: their logarithms (logits) with standard deviation `spread`. If something was
   /// observed, they take effect with the next set_pool() or refit_pool().
-  void suppose(const Scales& scales, double spread);
+  void set_hyperparameter_prior(const Scales& scales, double spread);
   /// Adds a feature, a number in [0, 1] for each configuration, with a prior for its length scale. Call it before the
   /// first observe().
   void add_feature(std::function<float(ConfigurationIndex)> value, double length);

@@ -93,7 +93,7 @@ void PriorFeatures::teach(GaussianProcess& model) const {
     mean.log_length[f] = average([f](const GaussianProcess::Scales& s) { return s.log_length[f]; });
   mean.log_noise = average([](const GaussianProcess::Scales& s) { return s.log_noise; });
   mean.share_logit = average([](const GaussianProcess::Scales& s) { return s.share_logit; });
-  model.suppose(mean, kSpread);
+  model.set_hyperparameter_prior(mean, kSpread);
   for (const Source& source : sources_)
     model.add_feature(
         [&source](ConfigurationIndex index) {

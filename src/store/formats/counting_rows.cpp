@@ -34,7 +34,7 @@ std::string to_string(RowKind kind) {
   return "search";
 }
 
-std::vector<StoredRow> counting_rows(std::vector<StoredRow> rows, const std::vector<RunInfo>& runs) {
+std::vector<StoredRow> current_rows(std::vector<StoredRow> rows, const std::vector<RunInfo>& runs) {
   std::map<std::int64_t, const RunInfo*> run_of;
   for (const RunInfo& run : runs) run_of[run.id] = &run;
   const auto before_in_order = [](const Configuration* a, const Configuration* b) { return *a < *b; };

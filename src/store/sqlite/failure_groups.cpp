@@ -55,7 +55,7 @@ std::vector<FailureGroup> FailureGroups::list() const {
   return list;
 }
 
-std::string telling_line(std::string_view description) {
+std::string most_informative_line(std::string_view description) {
   std::string_view first;
   while (!description.empty()) {
     const std::size_t end = std::min(description.find('\n'), description.size());

@@ -33,6 +33,6 @@ class FailureGroups {
 
 /// The most informative line of a compiler's or driver's output: the first that contains "error", else the first
 /// non-empty one. (gcc begins with "In function 'f':" and ends with notes.)
-std::string telling_line(std::string_view description);
+std::string most_informative_line(std::string_view description);
 
 }  // namespace ergotune

@@ -82,12 +82,12 @@ RowScan::RowScan(const std::filesystem::path& store, std::int64_t session) {
 }
 RowScan::~RowScan() = default;
 
-std::size_t RowScan::after(std::int64_t after, std::size_t limit, const std::function<void(const LeanRow&)>& each) {
+std::size_t RowScan::after(std::int64_t after, std::size_t limit, const std::function<void(const RowSummary&)>& each) {
   State& s = *state_;
   Statement& from = *s.rows;
   from.bind(1, s.session).bind(2, after).bind(3, static_cast<std::int64_t>(limit));
   std::size_t count = 0;
-  LeanRow row;
+  RowSummary row;
   for (; from.step(); ++count) {
     row.id = from.integer(0);
     row.configuration = from.text(1);
@@ -114,7 +114,7 @@ std::size_t RowScan::after(std::int64_t after, std::size_t limit, const std::fun
     const bool has_errors = s.errors.parse(from.text(6)).get_object().get(errors) == simdjson::SUCCESS;
     if (s.metrics.parse(from.text(5)).get_object().get(metrics) == simdjson::SUCCESS) {
       for (const auto [name, value] : metrics) {
-        LeanRow::Cell cell{name, number(value), 0, 1, true, 0};
+        RowSummary::Cell cell{name, number(value), 0, 1, true, 0};
         simdjson::dom::element error, first, degrees;
         if (has_errors && errors.at_key(name).get(error) == simdjson::SUCCESS) {
           const bool pair =

@@ -19,7 +19,7 @@ inline constexpr const char* kStoredRowColumns =
 StoredRow stored_row(const Statement& row);
 
 /// A row without the fields that only a detailed view needs.
-struct LeanRow {
+struct RowSummary {
   struct Cell {
     std::string_view name;  ///< valid during the call
     double value = 0;
@@ -49,7 +49,7 @@ class RowScan {
   RowScan& operator=(const RowScan&) = delete;
 
   /// Passes up to `limit` rows after row `after` to `each`, in order; returns their number.
-  std::size_t after(std::int64_t after, std::size_t limit, const std::function<void(const LeanRow&)>& each);
+  std::size_t after(std::int64_t after, std::size_t limit, const std::function<void(const RowSummary&)>& each);
   /// Returns these rows with all fields, in order; damaged rows are left out.
   std::vector<StoredRow> whole(const std::vector<std::int64_t>& ids);
 

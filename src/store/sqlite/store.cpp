@@ -120,7 +120,7 @@ SessionInfo session_row(const Statement& row) {
 
 }  // namespace
 
-std::string SessionIdentity::hash() const {
+std::string SessionKey::hash() const {
   // Lengths distinguish "ab" + "c" from "a" + "bc".
   std::string text = "identity 2:";
   for (const std::string& part : {problem_document, device, device_identity, conditions, to_string(provenance)})
@@ -158,7 +158,7 @@ Store Store::open(const std::filesystem::path& file, bool read_only) {
   return Store(std::move(state));
 }
 
-std::int64_t Store::session(const SessionIdentity& identity, const std::vector<std::string>& parameter_names,
+std::int64_t Store::session(const SessionKey& identity, const std::vector<std::string>& parameter_names,
                             const std::string& objective, const std::string& environment_json,
                             const std::string& document) {
   const std::string hash = identity.hash();
@@ -342,9 +342,7 @@ std::vector<std::filesystem::path> take_lost_stores() {
   return std::exchange(lost_stores, {});
 }
 
-std::vector<StoredRow> Store::results(std::int64_t session) const {
-  return counting_rows(rows(session), runs(session));
-}
+std::vector<StoredRow> Store::results(std::int64_t session) const { return current_rows(rows(session), runs(session)); }
 
 std::int64_t Store::begin_run(std::int64_t session, const RunInfo& info) {
   Statement insert(state_->database,
@@ -451,7 +449,7 @@ std::optional<Configuration> readable_configuration(const std::string& text) {
 
 }  // namespace
 
-void Store::note_running(std::int64_t session, const Configuration& configuration, const Configuration* ended) {
+void Store::record_start(std::int64_t session, const Configuration& configuration, const Configuration* ended) {
   Transaction transaction(state_->database);
   if (ended) {
     state_->delete_running->bind(1, session).bind(2, configuration_text(*ended));

@@ -20,7 +20,7 @@ class FileLock;
 
 /// The session key: what determines a session's results. Sessions with equal hashes share rows: a changed kernel never
 /// reuses old results, an unchanged one resumes.
-struct SessionIdentity {
+struct SessionKey {
   std::string problem;           ///< name for people; not part of the key
   std::string problem_document;  ///< identity_of(problem)
   std::string device;            ///< name and id
@@ -85,7 +85,7 @@ struct StoredRow {
 /// Selects the current row of each configuration from all rows of a session, in the order of their first rows:
 /// - the last `confirmed` row, unless a search row follows it (a failure that was retried);
 /// - else the best of the search rows: ok before not_converged before failures; the last of several failures.
-std::vector<StoredRow> counting_rows(std::vector<StoredRow> rows, const std::vector<RunInfo>& runs);
+std::vector<StoredRow> current_rows(std::vector<StoredRow> rows, const std::vector<RunInfo>& runs);
 
 /// Locks a stored session for this process: two processes would measure everything twice and would each attribute a
 /// crash to the configuration that the other runs. An advisory lock (flock) on a file beside the store. The system
@@ -112,7 +112,7 @@ class Store {
 
   /// Finds the session with this key, or creates it. `document`: the whole problem (serialise()), stored so that
   /// reports and exports need no other file.
-  std::int64_t session(const SessionIdentity& identity, const std::vector<std::string>& parameter_names,
+  std::int64_t session(const SessionKey& identity, const std::vector<std::string>& parameter_names,
                        const std::string& objective, const std::string& environment_json, const std::string& document);
   std::vector<SessionInfo> sessions() const;
   std::optional<SessionInfo> session_info(std::int64_t id) const;
@@ -124,16 +124,16 @@ class Store {
   /// Records that a configuration is about to run, so that unfinished() returns it after a crash of the session.
   /// `ended`, if given: the previous configuration on the same device, which has ended although its row is not stored
   /// yet; its record is removed in the same transaction.
-  void note_running(std::int64_t session, const Configuration& configuration, const Configuration* ended = nullptr);
+  void record_start(std::int64_t session, const Configuration& configuration, const Configuration* ended = nullptr);
   std::vector<Configuration> unfinished(std::int64_t session) const;
   /// Called when a session is resumed after its process died: counts a death for each unfinished configuration and
   /// marks it as not running. Returns the configurations with two or more deaths: one may have another cause (a kill, a
   /// power cut), two are attributed to the configuration.
   std::vector<Configuration> note_deaths(std::int64_t session);
-  /// Removes the record of note_running(): the configuration did not finish because the session ended cleanly (Ctrl-C,
+  /// Removes the record of record_start(): the configuration did not finish because the session ended cleanly (Ctrl-C,
   /// a spent budget). No effect if there is no record.
   void withdraw(std::int64_t session, const Configuration& configuration);
-  /// Adds a row and removes the record of note_running(). When this returns, the row survives the death of this
+  /// Adds a row and removes the record of record_start(). When this returns, the row survives the death of this
   /// process; within a tenth of a second it is on the disk and survives a crash of the machine.
   void add(std::int64_t session, const Configuration& configuration, const Measurement& measurement);
   /// Adds a row with all its fields, except its id and session-wide fields, which the store sets.
@@ -144,7 +144,7 @@ class Store {
   void add_all(std::int64_t session, const std::vector<StoredRow>& rows);
   /// All rows, in the order of their insertion.
   std::vector<StoredRow> rows(std::int64_t session) const;
-  /// counting_rows() of the session.
+  /// current_rows() of the session.
   std::vector<StoredRow> results(std::int64_t session) const;
 
   /// Begins a run and returns its id. Of `info`, objective, strategy, plan, seed and phase are used.

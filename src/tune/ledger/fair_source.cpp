@@ -20,21 +20,22 @@ double cost(const Measurement& measurement) { return measurement.verify_seconds 
 
 }  // namespace
 
-FairSource::FairSource(Source& search, const Ledger& ledger, std::optional<ConfigurationIndex> reference, double every)
+BaselineRunSource::BaselineRunSource(Source& search, const Ledger& ledger, std::optional<ConfigurationIndex> reference,
+                                     double every)
     : search_(search), ledger_(ledger), reference_(reference), every_(every) {
   const bool measured = ledger.evaluator().provenance() == Provenance::measured;
   if (!measured && ledger.evaluator().gpus().empty()) reference_.reset();
 }
 
-bool FairSource::is_due(const Device& device) const {
+bool BaselineRunSource::is_due(const Device& device) const {
   if (device.rows.empty()) return false;
   if (device.runs > 0 && runs_dry()) return true;
   const double run = device.runs > 0 ? device.spent : kTogether * cost(ledger_.find(*reference_)->measurement);
   return device.now - device.since >= std::min(every_, std::max(kShortest, run / kShare));
 }
 
-void FairSource::ask(std::vector<ConfigurationRequest>& list, const std::string& name, ConfigurationIndex index,
-                     int times) {
+void BaselineRunSource::ask(std::vector<ConfigurationRequest>& list, const std::string& name, ConfigurationIndex index,
+                            int times) {
   ConfigurationRequest wanted;
   wanted.index = index;
   wanted.kind = RowKind::reference;
@@ -45,7 +46,7 @@ void FairSource::ask(std::vector<ConfigurationRequest>& list, const std::string&
 
 /// The configuration searched between the last two runs whose drift is most uncertain; nullopt if all are certain
 /// enough.
-std::optional<ConfigurationIndex> FairSource::doubtful(Device& device) const {
+std::optional<ConfigurationIndex> BaselineRunSource::doubtful(Device& device) const {
   if (device.repeated == kRepeated) device.gap.clear();
   double most = kDoubt;
   auto found = device.gap.end();
@@ -65,7 +66,7 @@ std::optional<ConfigurationIndex> FairSource::doubtful(Device& device) const {
   return index;
 }
 
-void FairSource::ask_for_baselines(std::vector<ConfigurationRequest>& list) {
+void BaselineRunSource::ask_for_baselines(std::vector<ConfigurationRequest>& list) {
   if (const double now = host_seconds(); now - looked_at_ >= std::min(kLook, every_ / 4)) {
     looked_at_ = now;
     const std::vector<DeviceShare> shares = ledger_.evaluator().gpus();
@@ -92,7 +93,7 @@ void FairSource::ask_for_baselines(std::vector<ConfigurationRequest>& list) {
   }
 }
 
-std::vector<ConfigurationRequest> FairSource::next(std::size_t room) {
+std::vector<ConfigurationRequest> BaselineRunSource::next(std::size_t room) {
   std::vector<ConfigurationRequest> list;
   search_ended_ = false;
   if (reference_) ask_for_baselines(list);
@@ -105,7 +106,7 @@ std::vector<ConfigurationRequest> FairSource::next(std::size_t room) {
   return list;
 }
 
-void FairSource::take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) {
+void BaselineRunSource::take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) {
   const bool several = devices_.contains(wanted.gpu);
   Device& device = devices_[several ? wanted.gpu : std::string()];
   if (fresh) {

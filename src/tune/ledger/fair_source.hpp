@@ -16,11 +16,11 @@ namespace ergotune {
 /// noise. These runs take at most 5 % of the time and are at least 10 s apart, unless `every` is shorter; a session
 /// shorter than that has none. Where two runs differ, some configurations that the search measured between them are
 /// measured again, to locate the time of the change.
-class FairSource : public Source {
+class BaselineRunSource : public Source {
  public:
   /// `reference`: the configuration to measure, known to the ledger as usable; nullopt: no baseline runs. `every`:
   /// longest time between baseline runs, s.
-  FairSource(Source& search, const Ledger& ledger, std::optional<ConfigurationIndex> reference, double every);
+  BaselineRunSource(Source& search, const Ledger& ledger, std::optional<ConfigurationIndex> reference, double every);
 
   std::vector<ConfigurationRequest> next(std::size_t room) override;
   void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override;

@@ -7,18 +7,19 @@
 namespace ergotune {
 
 const Measurement& Leaderboard::judged(ConfigurationIndex index) const {
-  const auto levelled = levelled_.find(index);
-  return levelled == levelled_.end() ? measurement(index) : levelled->second;
+  const auto corrected_measurement = levelled_.find(index);
+  return corrected_measurement == levelled_.end() ? measurement(index) : corrected_measurement->second;
 }
 
 void Leaderboard::level(ConfigurationIndex index) {
   levelled_.erase(index);
-  if (auto level = ledger_.levelled(*ledger_.find(index))) levelled_[index] = std::move(*level);
+  if (auto level = ledger_.corrected_measurement(*ledger_.find(index))) levelled_[index] = std::move(*level);
 }
 
 bool Leaderboard::is_guess(ConfigurationIndex index) const {
-  const auto levelled = levelled_.find(index);
-  return levelled != levelled_.end() && lacks_energy(measurement(index)) && levelled->second.value("energy");
+  const auto corrected_measurement = levelled_.find(index);
+  return corrected_measurement != levelled_.end() && lacks_energy(measurement(index)) &&
+         corrected_measurement->second.value("energy");
 }
 
 bool Leaderboard::compare(ConfigurationIndex index) {
@@ -58,7 +59,7 @@ bool Leaderboard::see(ConfigurationIndex index) {
   return revised;
 }
 
-void Leaderboard::judge_again() {
+void Leaderboard::recompute_outcomes() {
   best_.reset();
   leader_.reset();
   for (const ConfigurationIndex index : order_) level(index);

@@ -18,10 +18,10 @@ class Leaderboard {
   Leaderboard(const Ledger& ledger, Objective& objective) : ledger_(ledger), objective_(objective) {}
 
   /// Adds a configuration that the ledger knows. Returns true if the outcomes of earlier configurations have changed as
-  /// well (Objective::revision, DeviceFactors::revision); the caller then calls judge_again().
+  /// well (Objective::revision, DeviceFactors::revision); the caller then calls recompute_outcomes().
   bool see(ConfigurationIndex index);
   /// Recomputes all outcomes with the current device factors and drift.
-  void judge_again();
+  void recompute_outcomes();
 
   bool seen(ConfigurationIndex index) const { return outcomes_.contains(index); }
   const Outcome& outcome(ConfigurationIndex index) const { return outcomes_.at(index); }

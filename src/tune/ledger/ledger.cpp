@@ -68,7 +68,7 @@ void Ledger::load() {
   std::vector<StoredRow> baselines;
   std::copy_if(rows.begin(), rows.end(), std::back_inserter(baselines),
                [](const StoredRow& row) { return row.kind == RowKind::reference; });
-  know(counting_rows(std::move(rows), options_.store->runs(options_.session)));
+  know(current_rows(std::move(rows), options_.store->runs(options_.session)));
   for (const StoredRow& row : baselines)
     if (const auto index = space_.index_of(row.configuration)) add_baseline(*index, row.gpu, row.measurement);
 }
@@ -122,7 +122,7 @@ void Ledger::compute_metrics(Measurement& measurement, const Configuration& conf
   if (options_.further_metrics) options_.further_metrics(measurement, configuration);
 }
 
-std::optional<Measurement> Ledger::levelled(const ConfigurationResult& entry) const {
+std::optional<Measurement> Ledger::corrected_measurement(const ConfigurationResult& entry) const {
   const bool guessed = screens_ && lacks_energy(entry.measurement) && energy_by_time_.at(1);
   if ((factors_.revision() == 0 && !guessed) || !usable(entry.measurement.status)) return std::nullopt;
   Measurement level = entry.measurement;
@@ -169,7 +169,7 @@ void Ledger::about_to_run(const EvaluationRequest& request, std::size_t device) 
     // that configuration is not the cause.
     const auto before = pending_.find(std::exchange(on_device_[device], request.id));
     const bool ended = before != pending_.end() && std::exchange(before->second.noted, false);
-    options_.store->note_running(options_.session, pending->second.configuration,
+    options_.store->record_start(options_.session, pending->second.configuration,
                                  ended ? &before->second.configuration : nullptr);
     pending->second.noted = true;
     pending->second.since = wall_seconds();
@@ -268,7 +268,7 @@ void Ledger::accept(EvaluationResult result, Source& source) {
   row.stage = stage_;
   row.gpu = requested.wanted.gpu = std::move(result.gpu);
   compute_metrics(row.measurement, row.configuration);
-  evaluators_own_ += row.measurement.tuner_seconds;
+  evaluator_overhead_seconds_ += row.measurement.tuner_seconds;
   if (options_.store && !result.disturbed) {
     const std::lock_guard lock(mutex_);
     options_.store->add(options_.session, row);

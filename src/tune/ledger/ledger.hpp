@@ -129,7 +129,7 @@ class Ledger : private RunJournal {
   /// What is known of it as the mean of the devices would have measured it in the mean of the conditions, metrics
   /// included: for comparing what was measured by several devices, or under another load, or screened. nullopt where
   /// that makes no difference.
-  std::optional<Measurement> levelled(const ConfigurationResult& entry) const;
+  std::optional<Measurement> corrected_measurement(const ConfigurationResult& entry) const;
   /// Known configurations, in the order in which their results arrived.
   const std::vector<ConfigurationIndex>& order() const { return order_; }
   const std::vector<ConfigurationIndex>& to_retry() const { return to_retry_; }
@@ -167,11 +167,11 @@ class Ledger : private RunJournal {
   /// Configurations known from the store.
   std::uint64_t resumed() const { return resumed_; }
   /// s spent waiting for the evaluator (waited), and s of overhead that the evaluator reports in
-  /// Measurement::tuner_seconds (evaluators_own).
+  /// Measurement::tuner_seconds (evaluator_overhead_seconds).
   double waited() const { return waited_; }
   /// s without new requests because a web page had paused the session.
   double paused() const { return paused_; }
-  double evaluators_own() const { return evaluators_own_; }
+  double evaluator_overhead_seconds() const { return evaluator_overhead_seconds_; }
 
  private:
   struct Pending {
@@ -218,7 +218,7 @@ class Ledger : private RunJournal {
   int confirmed_ = 0;  ///< confirmation repeats of this run in the store
   std::string stage_;
   std::uint64_t next_id_ = 1, evaluated_ = 0, resumed_ = 0;
-  double waited_ = 0, evaluators_own_ = 0, paused_ = 0;
+  double waited_ = 0, evaluator_overhead_seconds_ = 0, paused_ = 0;
   std::string phase_;
   bool stopped_ = false;
   std::optional<std::set<std::uint64_t>> last_;  ///< requests that ran when the stop was requested

@@ -35,7 +35,7 @@ void StrategySource::begin() {
   context.options = options_.strategy_options;
   if (measures()) context.clock = host_seconds;
   if (whole()) context.priors = options_.priors;
-  standing_.judge_again();
+  standing_.recompute_outcomes();
   for (const ConfigurationIndex index : standing_.order()) {
     if (const auto part = part_index(index)) context.known.emplace_back(*part, reported(index));
   }
@@ -126,7 +126,7 @@ void StrategySource::learn(const ConfigurationRequest& wanted, const Measurement
   const bool again = standing_.seen(wanted.index);
   if (standing_.see(wanted.index)) {
     // A constraint relative to best(quantity) has moved: configurations may have become allowed or disallowed.
-    standing_.judge_again();
+    standing_.recompute_outcomes();
     for (const ConfigurationIndex index : standing_.order()) {
       if (const auto part = strategy_ ? part_index(index) : std::nullopt) strategy_->tell(*part, reported(index));
     }

@@ -27,9 +27,9 @@ SetupOptions adapted(SetupOptions setup) {
 }
 
 /// Requests one unknown configuration from a strategy's search; known ones before it are answered on the way.
-class OneTrial : public Source {
+class SingleTrialSource : public Source {
  public:
-  explicit OneTrial(StrategySource& search) : search_(search) {}
+  explicit SingleTrialSource(StrategySource& search) : search_(search) {}
   std::vector<ConfigurationRequest> next(std::size_t room) override {
     if (tried_ || under_way_ || room == 0) return {};
     std::vector<ConfigurationRequest> wanted = search_.next(1);
@@ -303,7 +303,7 @@ double Session::State::gain() const {
 
 void Session::State::try_one(OnlineIteration& round) {
   const double began = host_seconds();
-  OneTrial trial(search);
+  SingleTrialSource trial(search);
   ledger->drive(trial);
   settled = trial.ended();
   if (settled) ledger->set_phase("settled");

@@ -63,14 +63,14 @@ PowerModel fit_samples(const PowerSampling& sampling) {
   return fit_power_model(sampling.samples, options);
 }
 
-double greatest_load(const PowerSampling& sampling) {
+double max_power(const PowerSampling& sampling) {
   double most = 0;
   for (const auto* list : {&sampling.samples, &sampling.throttled})
     for (const PowerSample& sample : *list) most = std::max(most, sample.power_w);
   return most;
 }
 
-std::string why_no_load(const PowerSampling& sampling, std::optional<double> limit_watts) {
+std::string load_error(const PowerSampling& sampling, std::optional<double> limit_watts) {
   constexpr double kLeastShare = 0.3;  // idle devices draw less; a kernel that loads the whole device draws half of the
                                        // limit or more
   constexpr double kLeastRise = 1.1, kWideRange = 1.5;  // least ratio of powers over the samples, and the ratio of
@@ -78,7 +78,7 @@ std::string why_no_load(const PowerSampling& sampling, std::optional<double> lim
   constexpr const char* kElsewhere =
       "the load ran on another device than the one whose clock was set (--device names where it runs, --control whose "
       "clock is set)";
-  const double most = greatest_load(sampling);
+  const double most = max_power(sampling);
   if (limit_watts && most < kLeastShare * *limit_watts)
     return fmt::format("the power is {:.0f} W of at most {:.0f} W: {}", most, *limit_watts, kElsewhere);
   if (sampling.samples.empty()) return {};
@@ -139,7 +139,7 @@ DeviceModel measure_device_model(const DeviceModelOptions& options) {
   model.of.gpu = prepared.gpu_key.empty() ? prepared.device.id : prepared.gpu_key;
   const auto limit = power_limit_of(model.of.gpu);
   const auto refuse = [&](const PowerSampling& sampling) {
-    if (const std::string why = why_no_load(sampling, limit); !why.empty())
+    if (const std::string why = load_error(sampling, limit); !why.empty())
       throw UserError(fmt::format("no power model of {} can be fitted: {}", prepared.device.name, why));
   };
   SamplingOptions sampling = options.sampling;
@@ -161,7 +161,7 @@ DeviceModel measure_device_model(const DeviceModelOptions& options) {
   model.made_at = last_measured(*ledger);
   model.model = fit_samples(model.sampling);
   constexpr double kFullLoad = 0.6;
-  if (const double most = greatest_load(model.sampling); limit && most < kFullLoad * *limit) {
+  if (const double most = max_power(model.sampling); limit && most < kFullLoad * *limit) {
     model.sampling.notes.push_back(fmt::format(
         "the load drew at most {:.0f} of {:.0f} W: of kernels that draw more the model knows nothing", most, *limit));
   }
@@ -174,7 +174,7 @@ DeviceModel model_of_gpu(const SetupOptions& options, const std::string& device,
   StoredDeviceModel stored = load_device_model(of, control.range(ControlQuantity::core_clock_mhz).values);
   if (!stored.note.empty()) notes.push_back(stored.note);
   if (stored.model) {
-    if (const std::string why = why_no_load(stored.model->sampling, power_limit_of(of.gpu)); !why.empty()) {
+    if (const std::string why = load_error(stored.model->sampling, power_limit_of(of.gpu)); !why.empty()) {
       notes.push_back("the model of this device is fitted again: " + why);
       stored.model.reset();
     }

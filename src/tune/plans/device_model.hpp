@@ -36,11 +36,11 @@ struct DeviceModel {
 PowerModel fit_samples(const PowerSampling& sampling);
 
 /// The largest power of the samples, W. The model is valid for kernels up to about this power.
-double greatest_load(const PowerSampling& sampling);
+double max_power(const PowerSampling& sampling);
 /// Checks that the samples come from a loaded device with this power limit (W; nullopt: unknown). If the load ran on
 /// another device or was too light, the power is far below the limit or the same at every clock. Returns the reason for
 /// rejecting the samples; empty if they are valid.
-std::string why_no_load(const PowerSampling& sampling, std::optional<double> limit_watts);
+std::string load_error(const PowerSampling& sampling, std::optional<double> limit_watts);
 
 /// The supported clock with the least modelled energy, MHz.
 double optimal_clock(const DeviceModel& model);

@@ -185,7 +185,7 @@ std::optional<PlanPoint> PlanRun::confirmed(const PlanStage& stage, const std::v
   Objective wanted = objective(stage.objective);
   Leaderboard standing(ledger_, wanted);
   for (const ConfigurationIndex index : seen) standing.see(index);
-  standing.judge_again();
+  standing.recompute_outcomes();
   const double before = host_seconds();
   Confirmation confirmation(ledger_, wanted, standing, std::nullopt, [&](double left) {
     SessionProgress progress;
@@ -249,7 +249,7 @@ void PlanRun::tune(const PlanStage& stage) {
   if (!best) {
     result_.why_not = fmt::format("no configuration of stage \"{}\" worked", stage.name);
   } else {
-    if (stage.in_model_range) leave_range(stage, seen, *best);
+    if (stage.in_model_range) extend_range(stage, seen, *best);
     const bool last = &stage == &plan_.stages.back();
     if (last && result_.provenance == Provenance::measured && !interrupted()) best = confirmed(stage, seen);
     if (best) {

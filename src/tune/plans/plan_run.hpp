@@ -66,7 +66,7 @@ class PlanRun {
   /// Searches the allowed part of a stage, fills in `result`, and returns all known configurations of the part.
   std::vector<ConfigurationIndex> search(const PlanStage& stage, const Allowed& allowed, StageResult& result);
   /// If `best` lies at an end of the model's range, moves it to lower or higher clocks as long as that improves it.
-  void leave_range(const PlanStage& stage, std::vector<ConfigurationIndex>& seen, PlanPoint& best);
+  void extend_range(const PlanStage& stage, std::vector<ConfigurationIndex>& seen, PlanPoint& best);
   /// A code configuration that works at the current clocks; nullopt if none was found.
   std::optional<ConfigurationIndex> representative(const PlanStage& stage);
   std::optional<std::size_t> core_clock() const;

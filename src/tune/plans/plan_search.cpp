@@ -126,7 +126,7 @@ std::optional<double> PlanRun::next_clock_out(double at, double edge, int direct
   return next;
 }
 
-void PlanRun::leave_range(const PlanStage& stage, std::vector<ConfigurationIndex>& seen, PlanPoint& best) {
+void PlanRun::extend_range(const PlanStage& stage, std::vector<ConfigurationIndex>& seen, PlanPoint& best) {
   const auto clock = core_clock();
   if (!clock || !state_.model_range) return;
   const auto& values = space_.parameters()[*clock].values;

@@ -159,7 +159,7 @@ Repeats Confirmation::repeats() const {
     else if (entry.searched && entry.gpu.empty())
       pairs.emplace_back(&*entry.searched, &entry.measurement);
   }
-  return repeats_of(objective_, pairs);
+  return repeatability_of(objective_, pairs);
 }
 
 Repeats Confirmation::stored_repeats() const {
@@ -168,7 +168,7 @@ Repeats Confirmation::stored_repeats() const {
     const ConfigurationResult& entry = *ledger_.find(index);
     if (is_confirmed(index) && entry.searched) pairs.emplace_back(&*entry.searched, &entry.measurement);
   }
-  return repeats_of(objective_, pairs);
+  return repeatability_of(objective_, pairs);
 }
 
 /// Of several GPUs the first that is available; empty if there is only one.
@@ -262,7 +262,7 @@ bool Confirmation::confirm(std::vector<ConfigurationIndex> candidates) {
     ledger_.confirm(index, std::move(mean), static_cast<int>(rounds_.at(index).size()), objective_.spec(), gpu_);
     standing_.see(index);
   }
-  standing_.judge_again();
+  standing_.recompute_outcomes();
   return true;
 }
 
@@ -320,7 +320,7 @@ std::map<ConfigurationIndex, Measurement> Confirmation::means() const {
       values.push_back(std::move(list));
       of.push_back(&mean);
     }
-    const std::vector<double> factors = factors_of_rounds(values);
+    const std::vector<double> factors = repeat_bias_factors(values);
     for (std::size_t i = 0; i < of.size(); ++i) {
       Quantity& q = of[i]->quantities.at(quantity);
       q.value /= factors[i];
@@ -355,7 +355,7 @@ std::optional<Confirmation::Standings> Confirmation::standings() {
     found.indices.push_back(index);
     values.push_back(std::move(list));
   }
-  auto chances = chances_of(values);
+  auto chances = choice_probabilities(values);
   if (!chances) return std::nullopt;
   found.chances = std::move(*chances);
   return found;

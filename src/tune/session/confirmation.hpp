@@ -107,7 +107,7 @@ class Confirmation {
   /// Candidates measured here, best first, with their probabilities; standings(): nullopt for fewer than two.
   struct Standings {
     std::vector<ConfigurationIndex> indices;
-    Chances chances;
+    ChoiceProbabilities chances;
   };
   std::optional<Standings> standings();
   void race();

@@ -37,7 +37,7 @@ class Search {
         options_(options),
         started_(host_seconds()),
         waited_before_(ledger.waited()),
-        own_before_(ledger.evaluators_own()),
+        own_before_(ledger.evaluator_overhead_seconds()),
         default_(default_of(space, ledger.space())),
         standing_(ledger, objective),
         source_(space, standing_, options, started_,
@@ -195,7 +195,8 @@ std::string Search::search() {
   std::optional<ConfigurationIndex> reference = default_;
   if (!reference || !standing_.seen(*reference) || !standing_.outcome(*reference).ok) reference = standing_.best();
   ScreeningSource screening(source_, standing_, ledger_);
-  FairSource fair(screens_ ? static_cast<Source&>(screening) : source_, ledger_, reference, options_.reference_every);
+  BaselineRunSource fair(screens_ ? static_cast<Source&>(screening) : source_, ledger_, reference,
+                         options_.reference_every);
   const std::string why = ledger_.drive(fair);
   return why.empty() ? source_.why_finished() : why;
 }
@@ -220,7 +221,7 @@ SessionResult Search::run() {
   if (why.empty()) why = search();
   // It came first, and what disturbed it may be over.
   if (default_ && standing_.seen(*default_) && ledger_.find(*default_)->disturbed) measure({*default_});
-  standing_.judge_again();  // what the last baseline runs showed
+  standing_.recompute_outcomes();  // what the last baseline runs showed
   static_cast<Confidence&>(result) = confirm();
   result.stopped_because =
       why +
@@ -237,7 +238,8 @@ SessionResult Search::run() {
   result.retried = retried_;
   result.seconds = host_seconds() - started_;
   const double waited = ledger_.waited() - waited_before_;
-  result.tuner_seconds = std::max(0.0, result.seconds - waited - confirming_) + ledger_.evaluators_own() - own_before_;
+  result.tuner_seconds =
+      std::max(0.0, result.seconds - waited - confirming_) + ledger_.evaluator_overhead_seconds() - own_before_;
   result.strategy = source_.strategy();
   result.explanation = source_.explanation();
   return result;

@@ -68,7 +68,7 @@ struct SessionOptions {
   std::uint64_t seed = 1;
   /// Re-measure the top candidates and the default side by side before the winner is reported.
   bool confirm = true;
-  /// s between baseline runs of the default at most (FairSource).
+  /// s between baseline runs of the default at most (BaselineRunSource).
   double reference_every = 600;
   /// Let strategies that support it (Strategy::ends_early) end when an improvement is unlikely.
   bool early_stop = true;

@@ -75,7 +75,7 @@ Problem without_arrays(Problem problem) {
 void open_store(PreparedSession& prepared, const SetupOptions& options, double begun) {
   if (options.run.store.empty()) return;
   prepared.store = std::make_unique<Store>(Store::open(options.run.store));
-  SessionIdentity identity;
+  SessionKey identity;
   identity.problem = prepared.original.name;
   identity.problem_document = identity_of(prepared.original);
   identity.device = fmt::format("{} ({})", prepared.device.name, prepared.device.id);

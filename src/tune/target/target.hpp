@@ -54,7 +54,7 @@ struct SetupOptions {
 struct DeviceModel;
 
 /// Returns the true quantities of a configuration without measuring it; nullopt: unknown.
-using Truth = std::function<std::optional<Measurement>(const Configuration&)>;
+using TrueMeasurement = std::function<std::optional<Measurement>(const Configuration&)>;
 
 /// An opened problem. Members are destroyed in reverse order: the evaluator before the space that it refers to.
 struct Target {
@@ -69,7 +69,7 @@ struct Target {
   std::unique_ptr<Evaluator> evaluator;
   LiveDevice* live = nullptr;  ///< the evaluator, if it runs kernels on a device; else null
   /// Replay and simulated: the recorded values, or the simulated values without noise.
-  Truth truth;
+  TrueMeasurement truth;
   std::string gpu_key;  ///< Control::device_key() of the GPU whose clocks are set; empty where none are
   /// The base clock according to vendor or driver, MHz; nullopt: unknown.
   std::optional<double> base_clock_mhz;

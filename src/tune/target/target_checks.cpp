@@ -97,7 +97,7 @@ void validate_objective_quantities(const SetupOptions& options, const Problem& p
   for (const QuantityInfo& info : quantities()) {
     if (says(problem, info)) said.emplace_back(info.name);
   }
-  for (std::string& name : mix_quantities(problem)) said.push_back(std::move(name));
+  for (std::string& name : per_kernel_quantities(problem)) said.push_back(std::move(name));
   if (problem.program)
     for (const auto& [name, pattern] : problem.program->output) said.push_back(name);
   if (recording) {

@@ -37,7 +37,7 @@ Suggested with(const Target& target, const SetupOptions& options) {
 
 }  // namespace
 
-bool take_clock_parameters(Problem& problem) {
+bool convert_clock_parameters(Problem& problem) {
   static const std::map<std::string, ParameterKind> kinds = {{"nvml_gr_clock", ParameterKind::core_clock_mhz},
                                                              {"nvml_mem_clock", ParameterKind::memory_clock_mhz},
                                                              {"nvml_pwr_limit", ParameterKind::power_limit_w},
@@ -95,7 +95,7 @@ void model_of_recording(Target& target, const SetupOptions& options, const Recor
   }
 }
 
-void ask_of_energy(Problem& problem, const LiveOptions& live, const std::string& option, double value) {
+void set_energy_option(Problem& problem, const LiveOptions& live, const std::string& option, double value) {
   const auto requested = std::find_if(problem.observers.begin(), problem.observers.end(),
                                       [](const ObserverSpec& spec) { return spec.name == "energy"; });
   if (requested != problem.observers.end()) {

@@ -19,11 +19,11 @@ std::optional<double> base_clock_of(const std::string& device_name, Control& con
 
 /// Converts parameters that Kernel Tuner applies through a driver (nvml_gr_clock, nvml_mem_clock: MHz; nvml_pwr_limit:
 /// W; tegra_gr_clock: Hz) to clocks and limits under the same names. Returns whether there were any.
-bool take_clock_parameters(Problem& problem);
+bool convert_clock_parameters(Problem& problem);
 
 /// Sets an option of the energy observer that an objective or a metric needs, unless the user has set it: the pause in
 /// which idle power is measured, the temperature to which energies are corrected.
-void ask_of_energy(Problem& problem, const LiveOptions& live, const std::string& option, double value);
+void set_energy_option(Problem& problem, const LiveOptions& live, const std::string& option, double value);
 
 /// If the problem uses a model (`core_clock_mhz = "model"`) or options.needs_model is set, sets target.device_model to
 /// the stored fit, else to a new one. Returns the values that replace "model".

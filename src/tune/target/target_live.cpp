@@ -105,7 +105,8 @@ ControlledDevice& keep_evaluator(Target& target, std::unique_ptr<LiveKind> evalu
 }
 
 ControlledDevice& open_evaluator(Target& target, const SetupOptions& options, const LiveOptions& live) {
-  const bool here = !target.problem.device_of_foreign_memory().empty();  // its addresses are valid in this process only
+  const bool here =
+      !target.problem.device_of_external_memory().empty();  // its addresses are valid in this process only
   if (options.in_process || options.verifier || !options.observers.empty() || here) {
     if (names_several_devices(options.run.device))
       throw UserError(
@@ -215,11 +216,11 @@ LiveOptions live_options(Problem& problem, const SetupOptions& options) {
   constexpr double kCelsius = 50;
   if (names_quantity(problem, options, "idle_subtracted_energy")) {
     live.energy = true;
-    ask_of_energy(problem, live, "idle", kIdlePause);
+    set_energy_option(problem, live, "idle", kIdlePause);
   }
   if (names_quantity(problem, options, "corrected_energy")) {
     live.energy = true;
-    ask_of_energy(problem, live, "temperature", kCelsius);
+    set_energy_option(problem, live, "temperature", kCelsius);
   }
   return live;
 }
@@ -227,7 +228,7 @@ LiveOptions live_options(Problem& problem, const SetupOptions& options) {
 void open_live(Target& target, const SetupOptions& options) {
   // Clocks left behind by a killed session would distort every measurement.
   for (const RestoreReport& report : replay_stale_journals()) target.notes.push_back(report.summary);
-  const bool named = take_clock_parameters(target.problem);
+  const bool named = convert_clock_parameters(target.problem);
   const LiveOptions live = live_options(target.problem, options);
   if (names_several_devices(options.run.device)) check_several(options, target.problem);
   ControlledDevice& controlled = open_evaluator(target, options, live);
