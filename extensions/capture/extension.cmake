@@ -3,7 +3,7 @@ ergotune_extension(capture VERBS capture run COLD USES base)
 # The libraries that are loaded into unmodified programs: small, with no exported symbols but the entry points.
 foreach(interface opencl cuda)
   set(inject ${PROJECT_SOURCE_DIR}/extensions/capture/inject)
-  file(GLOB injected CONFIGURE_DEPENDS ${inject}/${interface}_*.cpp ${inject}/session.cpp ${inject}/kernel_log.cpp)
+  file(GLOB injected CONFIGURE_DEPENDS ${inject}/${interface}/*.cpp ${inject}/session.cpp ${inject}/kernel_log.cpp)
   if(NOT interface STREQUAL opencl)
     list(APPEND injected ${inject}/interpose.cpp)
   endif()

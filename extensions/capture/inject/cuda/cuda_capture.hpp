@@ -7,7 +7,7 @@
 
 #include "base/kernel_source/signature.hpp"
 #include "capture/capture_folder.hpp"
-#include "capture/inject/cuda_call.hpp"
+#include "capture/inject/cuda/cuda_call.hpp"
 
 namespace ergotune::inject::cuda {
 

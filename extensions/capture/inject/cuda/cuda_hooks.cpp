@@ -8,9 +8,9 @@
 #include <cstring>
 #include <string>
 
-#include "capture/inject/cuda_code.hpp"
-#include "capture/inject/cuda_functions.hpp"
-#include "capture/inject/cuda_tuned.hpp"
+#include "capture/inject/cuda/cuda_code.hpp"
+#include "capture/inject/cuda/cuda_functions.hpp"
+#include "capture/inject/cuda/cuda_tuned.hpp"
 #include "capture/inject/interpose.hpp"
 #include "capture/inject/session.hpp"
 

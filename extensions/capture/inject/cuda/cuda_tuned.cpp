@@ -1,4 +1,4 @@
-#include "capture/inject/cuda_tuned.hpp"
+#include "capture/inject/cuda/cuda_tuned.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "base/kernel_source/signature.hpp"
-#include "capture/inject/cuda_functions.hpp"
+#include "capture/inject/cuda/cuda_functions.hpp"
 #include "capture/inject/session.hpp"
 
 namespace ergotune::inject::cuda {

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <string>
 
-#include "capture/inject/cuda_code.hpp"
+#include "capture/inject/cuda/cuda_code.hpp"
 #include "capture/inject/interpose.hpp"
 #include "capture/inject/session.hpp"
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "capture/inject/kernel_log.hpp"
-#include "capture/inject/opencl_table.hpp"
+#include "capture/inject/opencl/opencl_table.hpp"
 
 namespace ergotune::inject {
 

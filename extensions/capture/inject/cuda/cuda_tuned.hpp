@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "capture/inject/cuda_call.hpp"
-#include "capture/inject/cuda_verify.hpp"
+#include "capture/inject/cuda/cuda_call.hpp"
+#include "capture/inject/cuda/cuda_verify.hpp"
 
 namespace ergotune::inject::cuda {
 

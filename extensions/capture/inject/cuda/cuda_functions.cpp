@@ -1,11 +1,11 @@
-#include "capture/inject/cuda_functions.hpp"
+#include "capture/inject/cuda/cuda_functions.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <string_view>
 
 #include "capture/capture_folder.hpp"
-#include "capture/inject/cuda_call.hpp"
+#include "capture/inject/cuda/cuda_call.hpp"
 
 namespace ergotune::inject::cuda {
 namespace {

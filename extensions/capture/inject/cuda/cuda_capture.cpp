@@ -1,4 +1,4 @@
-#include "capture/inject/cuda_capture.hpp"
+#include "capture/inject/cuda/cuda_capture.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -7,8 +7,8 @@
 #include <optional>
 #include <stdexcept>
 
-#include "capture/inject/cuda_code.hpp"
-#include "capture/inject/cuda_functions.hpp"
+#include "capture/inject/cuda/cuda_code.hpp"
+#include "capture/inject/cuda/cuda_functions.hpp"
 #include "capture/inject/session.hpp"
 
 namespace ergotune::inject::cuda {

@@ -1,4 +1,4 @@
-#include "capture/inject/cuda_driver.hpp"
+#include "capture/inject/cuda/cuda_driver.hpp"
 
 #include <dlfcn.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/inject/cuda_driver.hpp"
+#include "capture/inject/cuda/cuda_driver.hpp"
 #include "capture/inject/kernel_log.hpp"
 
 namespace ergotune::inject::cuda {

@@ -1,4 +1,4 @@
-#include "capture/inject/opencl_tuned.hpp"
+#include "capture/inject/opencl/opencl_tuned.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "capture/inject/opencl_timing.hpp"
+#include "capture/inject/opencl/opencl_timing.hpp"
 
 #include <mutex>
 #include <vector>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/kernel_source/signature.hpp"
-#include "capture/inject/cuda_driver.hpp"
+#include "capture/inject/cuda/cuda_driver.hpp"
 
 namespace ergotune::inject::cuda {
 

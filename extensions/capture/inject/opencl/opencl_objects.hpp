@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "capture/inject/kernel_log.hpp"
-#include "capture/inject/opencl_table.hpp"
+#include "capture/inject/opencl/opencl_table.hpp"
 
 namespace ergotune::inject {
 

@@ -1,4 +1,4 @@
-#include "capture/inject/opencl_capture.hpp"
+#include "capture/inject/opencl/opencl_capture.hpp"
 
 #include <algorithm>
 #include <cstring>

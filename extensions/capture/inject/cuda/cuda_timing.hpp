@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "capture/inject/cuda_driver.hpp"
+#include "capture/inject/cuda/cuda_driver.hpp"
 #include "capture/inject/kernel_log.hpp"
 
 namespace ergotune::inject::cuda {

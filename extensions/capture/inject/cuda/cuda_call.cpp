@@ -1,4 +1,4 @@
-#include "capture/inject/cuda_call.hpp"
+#include "capture/inject/cuda/cuda_call.hpp"
 
 #include <cstdio>
 #include <cstring>

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/inject/opencl_objects.hpp"
+#include "capture/inject/opencl/opencl_objects.hpp"
 
 namespace ergotune::inject {
 

@@ -10,10 +10,10 @@
 #include <optional>
 #include <vector>
 
-#include "capture/inject/cuda_capture.hpp"
-#include "capture/inject/cuda_code.hpp"
-#include "capture/inject/cuda_functions.hpp"
-#include "capture/inject/cuda_timing.hpp"
+#include "capture/inject/cuda/cuda_capture.hpp"
+#include "capture/inject/cuda/cuda_code.hpp"
+#include "capture/inject/cuda/cuda_functions.hpp"
+#include "capture/inject/cuda/cuda_timing.hpp"
 #include "capture/inject/session.hpp"
 
 #define ERGOTUNE_EXPORT extern "C" __attribute__((visibility("default")))

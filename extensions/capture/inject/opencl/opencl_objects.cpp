@@ -1,6 +1,6 @@
-#include "capture/inject/opencl_objects.hpp"
+#include "capture/inject/opencl/opencl_objects.hpp"
 
-#include "capture/inject/opencl_tuned.hpp"
+#include "capture/inject/opencl/opencl_tuned.hpp"
 
 namespace ergotune::inject {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/inject/cuda_call.hpp"
+#include "capture/inject/cuda/cuda_call.hpp"
 
 namespace ergotune::inject::cuda {
 

@@ -1,4 +1,4 @@
-#include "capture/inject/cuda_verify.hpp"
+#include "capture/inject/cuda/cuda_verify.hpp"
 
 #include <algorithm>
 #include <cmath>

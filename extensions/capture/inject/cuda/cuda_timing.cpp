@@ -1,4 +1,4 @@
-#include "capture/inject/cuda_timing.hpp"
+#include "capture/inject/cuda/cuda_timing.hpp"
 
 #include <mutex>
 #include <vector>

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "capture/inject/opencl_table.hpp"
-#include "capture/inject/opencl_timing.hpp"
+#include "capture/inject/opencl/opencl_table.hpp"
+#include "capture/inject/opencl/opencl_timing.hpp"
 #include "capture/inject/session.hpp"
 
 namespace ergotune::inject {

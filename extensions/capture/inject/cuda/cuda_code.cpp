@@ -1,4 +1,4 @@
-#include "capture/inject/cuda_code.hpp"
+#include "capture/inject/cuda/cuda_code.hpp"
 
 #include <cstring>
 #include <mutex>

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "capture/capture_folder.hpp"
-#include "capture/inject/opencl_objects.hpp"
+#include "capture/inject/opencl/opencl_objects.hpp"
 
 namespace ergotune::inject {
 

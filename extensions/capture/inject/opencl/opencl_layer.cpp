@@ -3,10 +3,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "capture/inject/opencl_capture.hpp"
-#include "capture/inject/opencl_objects.hpp"
-#include "capture/inject/opencl_timing.hpp"
-#include "capture/inject/opencl_tuned.hpp"
+#include "capture/inject/opencl/opencl_capture.hpp"
+#include "capture/inject/opencl/opencl_objects.hpp"
+#include "capture/inject/opencl/opencl_timing.hpp"
+#include "capture/inject/opencl/opencl_tuned.hpp"
 #include "capture/inject/session.hpp"
 
 #define ERGOTUNE_EXPORT extern "C" __attribute__((visibility("default")))
