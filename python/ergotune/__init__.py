@@ -31,7 +31,7 @@ from ._online import Session, measure, measure_apart
 from ._problem_files import draft_problem, schema
 from ._power import calibrate, model, trace
 from ._session import compare_plans, devices, tune
-from ._stored import compare, doctor, export_results, import_results, show
+from ._stored import compare, doctor, export_results, import_results, predict, show
 from ._watch import Watch, watch
 from ._study import temperature
 from .observers import Observer
@@ -40,7 +40,7 @@ __all__ = [
     "EnergyCallback", "EnergyMonitor", "Error", "Observer", "Problem", "Recording", "RegionEnergy", "Result", "SearchSpace",
     "Session", "Strategy", "UserError", "Watch", "analyse", "calibrate", "clock_status", "clocks", "compare", "compare_plans",
     "devices", "doctor", "draft_problem", "energy", "export_results", "import_results", "load_problem", "load_recording", "measure",
-    "measure_apart", "model", "parse_problem", "quantities", "register_strategy", "restore_clocks", "schema", "show", "strategies",
+    "measure_apart", "model", "parse_problem", "predict", "quantities", "register_strategy", "restore_clocks", "schema", "show", "strategies",
     "temperature", "trace", "tune", "tune_callable", "watch", "write_report",
 ]
 

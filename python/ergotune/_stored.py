@@ -1,9 +1,10 @@
-"""Stored results and this machine: ``ergotune show``, ``compare``, ``export``, ``import`` and ``doctor``."""
+"""Stored results and this machine: ``ergotune show``, ``compare``, ``predict``, ``export``, ``import`` and ``doctor``."""
 
 from __future__ import annotations
 
+import json
 import os
-from typing import Any, Dict, Optional, Union
+from typing import Any, Dict, Optional, Sequence, Union
 
 from . import _command, _core
 
@@ -23,6 +24,26 @@ def show(source: Path = "ergotune.db", *, session: int = 0, objective: Optional[
         The document of ``ergotune show --json`` (``ergotune.schema("result")``).
     """
     return _core.show(os.fspath(source), session, objective, top)
+
+
+def predict(store: Path = "ergotune.db", *, session: int = 0, configurations: Sequence[Dict[str, Any]] = (), by: str = "",
+            top: int = 5) -> Dict[str, Any]:
+    """Predicts time and energy of configurations that were not measured (``ergotune predict``): modelled values.
+
+    Args:
+        store: a results database.
+        session: of the store (default: the one worked on last).
+        configurations: predict these; parameters left out take their defaults. Without: those with the least predicted value.
+        by: "time" or "energy": the quantity of the least values.
+        top: how many of them.
+
+    Returns:
+        The document of ``ergotune predict --json``.
+
+    Raises:
+        UserError: too few configurations worked to model them, or a configuration is not in the space.
+    """
+    return _core.predict(os.fspath(store), session, [json.dumps(one) for one in configurations], by, top)
 
 
 def compare(*sources: Path, objective: Optional[str] = None) -> Dict[str, Any]:

@@ -7,6 +7,7 @@
 #include "bindings.hpp"
 #include "problem/document/schema.hpp"
 #include "report/comparison_json.hpp"
+#include "report/prediction.hpp"
 #include "report/ranked_results.hpp"
 #include "report/recording_analysis.hpp"
 #include "report/report.hpp"
@@ -91,6 +92,20 @@ void bind_store(py::module_& module) {
         return from_json(document);
       },
       py::arg("source"), py::arg("session"), py::arg("objective"), py::arg("top"));
+  module.def(
+      "predict",
+      [](const std::filesystem::path& store, std::int64_t session, const std::vector<std::string>& configurations,
+         const std::string& quantity, std::size_t top) {
+        const auto document = [&] {
+          py::gil_scoped_release released;
+          const PredictedSession predicted = predicted_session(store, session);
+          const Predictor predictor(predicted.space, predicted.known);
+          return prediction_document(predicted, predictor,
+                                     chosen_predictions(predicted, predictor, {configurations, quantity, top}));
+        }();
+        return from_json(document);
+      },
+      py::arg("store"), py::arg("session"), py::arg("configurations"), py::arg("quantity"), py::arg("top"));
   module.def("schema", [](const std::string& document) {
     return from_json(
         nlohmann::ordered_json::parse(document == "result" ? std::string(result_schema()) : problem_schema()));

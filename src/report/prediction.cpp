@@ -1,5 +1,7 @@
 #include "report/prediction.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -9,12 +11,16 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "ergotune/random.hpp"
+#include "report/result_json.hpp"
 #include "search/models/gaussian_process.hpp"
 #include "store/formats/json_values.hpp"
 #include "store/sqlite/stored_session.hpp"
+#include "tune/session/named_configuration.hpp"
 
 namespace ergotune {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 /// Values without which nothing is modelled, and those that a model is made of at most.
 constexpr std::size_t kFewest = 10, kMost = 1000;
@@ -146,6 +152,44 @@ PredictedSession predicted_session(const std::filesystem::path& file, std::int64
       if (const auto value = row.measurement.value(name)) values[name] = *value;
   }
   return predicted;
+}
+
+std::vector<Prediction> chosen_predictions(const PredictedSession& session, const Predictor& predictor,
+                                           const PredictionRequest& request) {
+  if (predictor.models().empty()) throw UserError("too few configurations of this session worked to model them (10)");
+  std::vector<ConfigurationIndex> named;
+  for (const std::string& text : request.configurations) {
+    const auto index = session.space.index_of(configuration_of_json(text, session.space.parameters()));
+    if (!index) throw UserError(fmt::format("{}: it is not in the search space of {}", text, session.problem));
+    named.push_back(*index);
+  }
+  const std::string quantity = request.quantity.empty() ? predictor.models().rbegin()->first : request.quantity;
+  if (!predictor.models().contains(quantity))
+    throw UserError(fmt::format("too few values of \"{}\" are stored to model it", quantity));
+  return named.empty() ? predictor.best(quantity, request.top) : predictor.at(named);
+}
+
+Json prediction_document(const PredictedSession& session, const Predictor& predictor,
+                         const std::vector<Prediction>& list) {
+  Json document{{"problem", session.problem},
+                {"device_name", session.device},
+                {"provenance", "modelled"},
+                {"models", Json::object()},
+                {"predictions", Json::array()}};
+  for (const auto& [name, model] : predictor.models())
+    document["models"][name] = {{"configurations", model.measured},
+                                {"provenance", session.provenance},
+                                {"median_error", model.median_error},
+                                {"coverage", model.coverage}};
+  for (const Prediction& one : list) {
+    Json entry{{"configuration", to_json(session.space.parameters(), session.space.configuration(one.index))}};
+    for (const auto& [name, value] : one.values)
+      entry["modelled"][name] = {
+          {"value", value.value}, {"low", value.value / value.factor}, {"high", value.value * value.factor}};
+    for (const auto& [name, value] : one.measured) entry[session.provenance][name] = value;
+    document["predictions"].push_back(std::move(entry));
+  }
+  return document;
 }
 
 }  // namespace ergotune

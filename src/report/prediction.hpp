@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,8 +30,8 @@ struct Prediction {
   std::map<std::string, double> measured;  ///< where it was
 };
 
-/// Foretells `quantities` over a space from what is known: (configuration, value by quantity). A quantity of which
-/// fewer than ten values are known is left out.
+/// Predicts time and energy of a space's configurations from known values: (configuration, value by quantity). Omits a
+/// quantity with fewer than ten known values.
 class Predictor {
  public:
   using Known = std::vector<std::pair<ConfigurationIndex, std::map<std::string, double>>>;
@@ -57,5 +58,20 @@ struct PredictedSession {
 };
 /// Throws UserError for a store or session that there is not, or whose problem was not stored.
 PredictedSession predicted_session(const std::filesystem::path& store, std::int64_t session);
+
+/// What is predicted: the named configurations (JSON objects; parameters left out take their defaults), else those with
+/// the least predicted `quantity` ("time", "energy"; empty: the last of the modelled ones).
+struct PredictionRequest {
+  std::vector<std::string> configurations;
+  std::string quantity;
+  std::size_t top = 5;
+};
+/// Throws UserError if too few configurations worked to model the quantity, and for a configuration outside of the
+/// space.
+std::vector<Prediction> chosen_predictions(const PredictedSession& session, const Predictor& predictor,
+                                           const PredictionRequest& request);
+/// The document of `ergotune predict --json`.
+nlohmann::ordered_json prediction_document(const PredictedSession& session, const Predictor& predictor,
+                                           const std::vector<Prediction>& list);
 
 }  // namespace ergotune

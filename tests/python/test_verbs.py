@@ -133,6 +133,16 @@ def test_a_problem_is_drafted_and_described(command, tmp_path):
         ergotune.schema("nothing")
 
 
+def test_predictions_are_those_of_the_command(command, tmp_path):
+    store = tmp_path / "p.db"
+    ergotune.tune(GEMM, device="sim:a100", objective="energy", budget=40, store=store)
+    assert ergotune.predict(store, by="time", top=3) == command("predict", store, "--by", "time", "--top", 3, "--json")[1]
+    named = ergotune.predict(store, configurations=[{"block_size_x": 64}])
+    assert len(named["predictions"]) == 1 and named["provenance"] == "modelled"
+    with pytest.raises(ergotune.UserError):
+        ergotune.predict(store, configurations=[{"block_size_x": 7}])
+
+
 def test_each_verb_has_its_function_in_the_manual():
     program = os.environ.get("ERGOTUNE_COMMAND", str(ROOT / "build/release/ergotune"))
     offered = re.findall(r"^  ([a-z]+)", subprocess.run([program, "--help"], capture_output=True, text=True).stdout, re.MULTILINE)

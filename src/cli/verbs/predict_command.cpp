@@ -8,13 +8,9 @@
 #include "cli/output/progress.hpp"
 #include "ergotune/error.hpp"
 #include "report/prediction.hpp"
-#include "report/result_json.hpp"
-#include "tune/session/named_configuration.hpp"
 
 namespace ergotune::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct PredictArguments {
   std::string store = kDefaultStore, quantity;
@@ -47,45 +43,12 @@ void print(const PredictedSession& session, const Predictor& predictor, const st
   }
 }
 
-Json document_of(const PredictedSession& session, const Predictor& predictor, const std::vector<Prediction>& list) {
-  Json document{{"problem", session.problem},
-                {"device_name", session.device},
-                {"provenance", "modelled"},
-                {"models", Json::object()},
-                {"predictions", Json::array()}};
-  for (const auto& [name, model] : predictor.models())
-    document["models"][name] = {{"configurations", model.measured},
-                                {"provenance", session.provenance},
-                                {"median_error", model.median_error},
-                                {"coverage", model.coverage}};
-  for (const Prediction& one : list) {
-    Json entry{{"configuration", to_json(session.space.parameters(), session.space.configuration(one.index))}};
-    for (const auto& [name, value] : one.values)
-      entry["modelled"][name] = {
-          {"value", value.value}, {"low", value.value / value.factor}, {"high", value.value * value.factor}};
-    for (const auto& [name, value] : one.measured) entry[session.provenance][name] = value;
-    document["predictions"].push_back(std::move(entry));
-  }
-  return document;
-}
-
 void predict(const PredictArguments& arguments) {
   const PredictedSession session = predicted_session(arguments.store, arguments.session);
   const Predictor predictor(session.space, session.known);
-  if (predictor.models().empty())
-    throw UserError(
-        fmt::format("{}: too few configurations of this session worked to model them (10)", arguments.store));
-  std::vector<ConfigurationIndex> named;
-  for (const std::string& text : arguments.configurations) {
-    const auto index = session.space.index_of(configuration_of_json(text, session.space.parameters()));
-    if (!index) throw UserError(fmt::format("--config {}: it is not in the search space of {}", text, session.problem));
-    named.push_back(*index);
-  }
-  const std::string quantity = !arguments.quantity.empty() ? arguments.quantity : predictor.models().rbegin()->first;
-  if (!predictor.models().contains(quantity))
-    throw UserError(fmt::format("--by {}: too few of its values are stored to model it", quantity));
-  const std::vector<Prediction> list = named.empty() ? predictor.best(quantity, arguments.top) : predictor.at(named);
-  if (arguments.json) return print_json(document_of(session, predictor, list));
+  const std::vector<Prediction> list =
+      chosen_predictions(session, predictor, {arguments.configurations, arguments.quantity, arguments.top});
+  if (arguments.json) return print_json(prediction_document(session, predictor, list));
   print(session, predictor, list);
 }
 
