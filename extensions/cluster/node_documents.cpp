@@ -60,6 +60,15 @@ NodeCompanions::NodeCompanions(const std::vector<std::string>& commands, const s
     transports_.push_back(start_by_command(command, program)());
     transports_.back()->stream().post(agents::Accompany{what});
   }
+  try {
+    wait_until_ready(seconds);
+  } catch (const UserError&) {
+    end(seconds);  // waits until the nodes that were ready have restored their settings
+    throw;
+  }
+}
+
+void NodeCompanions::wait_until_ready(double seconds) {
   const double until = host_seconds() + seconds;
   std::set<std::string> names;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {

@@ -31,6 +31,7 @@ class NodeCompanions {
   std::vector<NodeDocument> end(double seconds);
 
  private:
+  void wait_until_ready(double seconds);
   std::vector<NodeDocument> nodes_;
   std::vector<std::unique_ptr<NodeTransport>> transports_;
 };
