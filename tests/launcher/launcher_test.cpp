@@ -345,7 +345,7 @@ TEST_F(Application, MistakesAreReportedInWords) {
   const cl_mem memory = nullptr;
   EXPECT_THAT(description_of([&] { kernel(queue, 1024, memory); }), HasSubstr("3 arguments"));
   EXPECT_THAT(description_of([&] { kernel(queue, 1024L, 0, memory); }), HasSubstr("argument 1"));
-  EXPECT_THAT(description_of([&] { kernel(nullptr, 1024, 0, memory); }), HasSubstr("no command queue"));
+  EXPECT_THAT(description_of([&] { kernel(nullptr, 1024, 0, memory); }), HasSubstr("command queue"));
   Options given = options();
   given.constants = "m=3";
   EXPECT_THAT(description_of([&] { Kernel(file(), given); }), HasSubstr("no constant \"m\""));
