@@ -368,6 +368,13 @@ TEST_F(SessionTest, TimeBudgetEnds) {
   EXPECT_EQ(result.stopped_because, "the time budget of 0.05 s is spent");
 }
 
+TEST_F(SessionTest, ATimeBudgetThatPreparingSpentLeavesOneAnswer) {
+  options.budget.seconds = 1e-6;
+  const SessionResult result = run();
+  EXPECT_FALSE(result.best.empty());
+  EXPECT_LT(result.evaluated, 30u);
+}
+
 TEST_F(SessionTest, EnergyBudgetCountsWhatWasSpent) {
   evaluator.measure = [](const Configuration&, int) {
     Measurement m = timed(1e-3);

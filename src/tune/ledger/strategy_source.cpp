@@ -155,7 +155,9 @@ std::string StrategySource::must_stop() {
     const double reserve = kFewestRepeats * one > most ? 0 : static_cast<double>(kept().repeats) * one;
     return so_far + std::min(most, reserve) >= whole;
   };
-  if (spent(seconds(), budget.seconds, &RepeatCost::seconds))
+  // preparing may take longer than a short budget: the first configuration is evaluated all the same
+  const bool answered = !standing_.order().empty();
+  if (answered && spent(seconds(), budget.seconds, &RepeatCost::seconds))
     return fmt::format("the time budget of {:g} s is spent", budget.seconds);
   if (spent(joules_, budget.joules, &RepeatCost::joules))
     return fmt::format("the energy budget of {:g} J is spent", budget.joules);
