@@ -2,6 +2,7 @@
 
 #include "base/files.hpp"
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "measure/observers/trace_observer.hpp"
 
 namespace ergotune::serve {

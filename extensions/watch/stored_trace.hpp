@@ -4,8 +4,12 @@
 #include <filesystem>
 #include <optional>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/space.hpp"
 #include "measure/energy/power_trace.hpp"
+
+namespace ergotune {
+struct Problem;
+}  // namespace ergotune
 
 namespace ergotune::serve {
 

@@ -61,6 +61,8 @@ std::string processor_name();
 
 namespace ergotune {
 
+struct Kernel;
+
 /// Returns the source that devices of a backend compile. Throws UserError that lists the existing languages.
 const KernelSource& source_for_device(const Kernel& kernel, std::string_view backend);
 /// Returns the language as which that source is compiled: CUDA C++ is compiled as HIP on AMD devices.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "device/backend.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune::device {
 

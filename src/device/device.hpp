@@ -11,9 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/argument.hpp"
 
 namespace ergotune {
+
+struct Problem;
 
 struct DeviceInfo {
   /// "cuda:0", "hip:0", "opencl:0:0", "host".

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "device/backend.hpp"
 #include "device/decorator.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune {
 namespace {

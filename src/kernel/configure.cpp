@@ -7,6 +7,7 @@
 
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "problem/address_field.hpp"
 #include "problem/checks.hpp"
 #include "problem/code_names.hpp"

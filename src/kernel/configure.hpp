@@ -10,9 +10,13 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "ergotune/problem.hpp"
 
 namespace ergotune {
+
+struct Argument;
+struct Kernel;
+struct Launch;
+struct Problem;
 
 /// Variables of a workload's loops at one place; 0 for variables of loops that do not enclose it.
 using LoopVariables = std::map<std::string, Value, std::less<>>;

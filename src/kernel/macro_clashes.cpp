@@ -8,6 +8,7 @@
 #include <set>
 #include <string_view>
 
+#include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
 
 namespace ergotune {

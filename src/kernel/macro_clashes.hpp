@@ -5,9 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/space.hpp"
 
 namespace ergotune {
+
+struct Kernel;
+struct KernelSource;
+struct Problem;
 
 struct MacroClash {
   std::string name;

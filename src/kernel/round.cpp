@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
 
 namespace ergotune {

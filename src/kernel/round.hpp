@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "ergotune/problem.hpp"
 
 namespace ergotune {
+
+struct Kernel;
+struct Problem;
 
 /// Maps names of buffers to the buffers that they refer to; a missing name refers to the buffer of the same name.
 using BufferNames = std::map<std::string, std::string>;

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
-
 namespace ergotune {
+
+struct Problem;
 
 /// Returns the code parameters whose names do not occur in any source, option, argument, launch or step of the problem.
 /// Returns none if a source includes a file that may use them.

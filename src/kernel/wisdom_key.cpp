@@ -10,6 +10,7 @@
 #include "base/hash.hpp"
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
 #include "problem/files/includes.hpp"
 #include "problem/files/source_text.hpp"

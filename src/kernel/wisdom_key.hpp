@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "ergotune/problem.hpp"
 #include "kernel/wisdom.hpp"
 
 namespace ergotune {
+
+struct Kernel;
+struct Problem;
 
 /// Returns the name by which applications refer to the kernel: its name in a problem of several kernels; else its
 /// function, or the problem's name if the function is an instance of a template.

@@ -13,6 +13,7 @@
 #include "base/toml.hpp"
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
 #include "launcher/scalar_bits.hpp"
 #include "problem/checks.hpp"

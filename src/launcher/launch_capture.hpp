@@ -5,8 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
 #include "launcher/native.hpp"
+
+namespace ergotune {
+struct Problem;
+}  // namespace ergotune
 
 namespace ergotune::launcher {
 

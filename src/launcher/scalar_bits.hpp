@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/argument.hpp"
 
 namespace ergotune::launcher {
 

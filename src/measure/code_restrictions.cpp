@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "ergotune/problem.hpp"
+#include "ergotune/space.hpp"
 #include "problem/code_names.hpp"
 
 namespace ergotune {

@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
 #include "ergotune/result.hpp"
+#include "ergotune/space.hpp"
 
 namespace ergotune {
+
+struct Problem;
 
 /// Returns a message about the first restriction on compiled code that a configuration violates: `restriction
 /// "registers <= 128": its registers are 168`. nullopt if it satisfies all, or if the properties are unknown (a CPU has

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune {
 namespace {

@@ -6,11 +6,13 @@
 #include <optional>
 #include <vector>
 
-#include "ergotune/problem.hpp"
 #include "ergotune/space.hpp"
 #include "power/controls/control.hpp"
 
 namespace ergotune {
+
+struct ExecutionParameterSpec;
+struct Problem;
 
 /// Returns the quantity that a parameter of this kind sets; nullopt for code parameters.
 std::optional<ControlQuantity> quantity_of(ParameterKind kind);

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/objective.hpp"
 #include "ergotune/result.hpp"
 
 namespace ergotune {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/statistics.hpp"
+#include "ergotune/problem.hpp"
 #include "measure/timing/estimate.hpp"
 #include "measure/timing/timing.hpp"
 

@@ -6,6 +6,8 @@
 
 namespace ergotune {
 
+struct Problem;
+
 /// Time in s for iterations with markers around each launch; a few iterations suffice.
 inline constexpr double kKernelTimesSeconds = 0.5;
 

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "device/decorator.hpp"
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
 #include "measure/buffers/problem_buffers.hpp"
 #include "measure/code_restrictions.hpp"

@@ -13,10 +13,12 @@
 
 #include "device/device.hpp"
 #include "ergotune/observer.hpp"
-#include "ergotune/problem_file.hpp"
 #include "ergotune/result.hpp"
+#include "ergotune/run_config.hpp"
 
 namespace ergotune {
+
+struct Problem;
 
 struct MeasureOptions : MeasureSettings {
   /// Minimum duration of a sample in s: shorter kernels are launched several times per sample.

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/argument.hpp"
 
 namespace ergotune {
 

@@ -1,4 +1,5 @@
 #include "problem/checks.hpp"
+#include "ergotune/problem.hpp"
 #include "problem/address_field.hpp"
 
 #include <fmt/format.h>

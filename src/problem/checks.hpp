@@ -4,9 +4,12 @@
 #include <string_view>
 #include <vector>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/space.hpp"
 
 namespace ergotune {
+
+struct Problem;
 
 /// Throws UserError, with its place and the nearest valid name, for the first name in an expression that is neither a
 /// constant nor a parameter visible there nor a device property.

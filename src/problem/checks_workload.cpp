@@ -5,6 +5,10 @@
 #include <map>
 #include <set>
 
+#include "ergotune/argument.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
+#include "ergotune/space.hpp"
 #include "problem/names.hpp"
 
 namespace ergotune {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "ergotune/problem.hpp"
 #include "problem/tables/quantity.hpp"
 
 namespace ergotune {

@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/space.hpp"
 
 namespace ergotune {
+
+struct Problem;
 
 /// Returns the properties of compiled code that a restriction uses, except names of the problem's own parameters and
 /// constants. Empty if the restriction can be applied when the space is built.

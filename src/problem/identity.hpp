@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "ergotune/problem.hpp"
-
 namespace ergotune {
+
+struct Problem;
 
 /// Returns a document that is equal for two problems exactly when the results of one are valid for the other, on the
 /// same device and with the same measurement settings. It covers kernels, arguments, launch, options, constants,

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "ergotune/error.hpp"
+#include "ergotune/space.hpp"
 #include "problem/checks.hpp"
 
 namespace ergotune {

@@ -5,9 +5,12 @@
 #include <string_view>
 #include <vector>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/space.hpp"
 
 namespace ergotune {
+
+struct Problem;
 
 class Names {
  public:

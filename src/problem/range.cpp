@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "ergotune/error.hpp"
+#include "ergotune/space.hpp"
 #include "problem/checks.hpp"
 
 namespace ergotune {

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
+#include "ergotune/space.hpp"
 
 namespace ergotune {
 

@@ -4,9 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
-
 namespace ergotune {
+
+struct Kernel;
+struct Problem;
+struct Step;
 
 /// Adds a kernel: uses the problem's first kernel if that is still empty, else appends one. The kernel's own parameters
 /// are named "NAME.BLOCK". Throws UserError for an invalid or duplicate name.

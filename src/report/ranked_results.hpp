@@ -12,7 +12,7 @@
 #include "search/importance.hpp"
 #include "search/objective.hpp"
 #include "search/ranking.hpp"
-#include "store/formats/export.hpp"
+#include "store/result_set.hpp"
 #include "store/sqlite/failure_groups.hpp"
 #include "tune/session/session_setup.hpp"
 

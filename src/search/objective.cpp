@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "ergotune/problem.hpp"
 #include "measure/propagate.hpp"
 #include "problem/program.hpp"
 #include "problem/tables/quantity.hpp"

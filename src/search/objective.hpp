@@ -8,12 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/objective.hpp"
 #include "ergotune/result.hpp"
 #include "ergotune/strategy.hpp"
 #include "store/formats/recording.hpp"
 
 namespace ergotune {
+
+struct Problem;
 
 /// An objective: single ("energy", "max gflops", any expression over quantities, metrics and best(quantity)), weighted
 /// (an expression), lexicographic, constrained ("energy subject to time <= 1.1 * best(time)") or Pareto. Its forms are

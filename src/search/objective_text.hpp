@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/objective.hpp"
 #include "ergotune/space.hpp"
 
 namespace ergotune::search {

@@ -10,6 +10,7 @@
 #include "counters/cupti_ranges.hpp"
 #include "device/cuda/cuda_platform.hpp"
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "measure/observers/cupti_api.hpp"
 #include "measure/runner.hpp"
 #include "problem/tables/counter_names.hpp"

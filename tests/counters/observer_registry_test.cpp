@@ -1,4 +1,5 @@
 #include "measure/observers/observer_registry.hpp"
+#include "ergotune/problem.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "device_fixtures.hpp"
+#include "ergotune/problem.hpp"
 
 using namespace ergotune;
 using testing::HasSubstr;

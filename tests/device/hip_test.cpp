@@ -13,6 +13,7 @@
 #include "device/hip/hip_api.hpp"
 #include "device/hip/hiprtc_api.hpp"
 #include "device_fixtures.hpp"
+#include "ergotune/problem.hpp"
 
 using namespace ergotune;
 using namespace ergotune::test;

@@ -1,5 +1,7 @@
 // Arrays given in memory reach workers as files.
 #include "evaluate/live/data_files.hpp"
+#include "ergotune/argument.hpp"
+#include "ergotune/problem.hpp"
 
 #include <gtest/gtest.h>
 

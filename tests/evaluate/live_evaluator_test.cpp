@@ -1,5 +1,6 @@
 // The live evaluator with scripted workers.
 #include "evaluate/live/live_evaluator.hpp"
+#include "ergotune/problem.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // Restrictions over what the compiler says: known before a configuration runs.
 #include "measure/code_restrictions.hpp"
+#include "ergotune/problem.hpp"
 
 #include "ergotune/error.hpp"
 #include "measure/runner_fixture.hpp"

@@ -1,4 +1,5 @@
 #include "measure/verify/compare.hpp"
+#include "ergotune/problem.hpp"
 #include "measure/buffers/arguments.hpp"
 
 #include <gtest/gtest.h>

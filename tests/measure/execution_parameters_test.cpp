@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "measure/execution_parameters.hpp"
 
 namespace ergotune {

@@ -1,5 +1,6 @@
 // What outputs are compared with, and what is said of them.
 #include "measure/verify/output_check.hpp"
+#include "ergotune/problem.hpp"
 
 #include <unistd.h>
 

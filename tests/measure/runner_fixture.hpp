@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ergotune/problem.hpp"
 #include "measure/fake_device.hpp"
 #include "measure/runner.hpp"
 

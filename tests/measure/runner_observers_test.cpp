@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "ergotune/random.hpp"
 #include "measure/runner_fixture.hpp"
 

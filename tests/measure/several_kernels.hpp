@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "measure/runner_fixture.hpp"
 
 namespace ergotune::test {

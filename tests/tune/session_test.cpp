@@ -1,4 +1,5 @@
 #include "tune/session/session.hpp"
+#include "ergotune/problem.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/wisdom_key.hpp"
 

@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "ergotune/problem.hpp"
+
+namespace ergotune {
+struct Problem;
+}  // namespace ergotune
 
 namespace ergotune::cli {
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
 
 namespace ergotune {

@@ -9,12 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
 #include "evaluate/compile/job.hpp"
 #include "evaluate/compile/worker_handle.hpp"
 #include "evaluate/live/live_device.hpp"
 
 namespace ergotune {
+
+struct Problem;
 
 class CompileFarm {
  public:

@@ -6,6 +6,9 @@
 
 #include <cerrno>
 
+#include "ergotune/argument.hpp"
+#include "ergotune/problem.hpp"
+
 namespace ergotune {
 namespace {
 

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "ergotune/problem.hpp"
-
 namespace ergotune {
+
+struct Problem;
 
 class DataFiles {
  public:

@@ -1,5 +1,6 @@
 #include "evaluate/live/energy_observers.hpp"
 
+#include "ergotune/problem.hpp"
 #include "measure/observers/observer_registry.hpp"
 
 namespace ergotune {

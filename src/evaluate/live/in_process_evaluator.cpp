@@ -1,5 +1,6 @@
 #include "evaluate/live/in_process_evaluator.hpp"
 
+#include "ergotune/problem.hpp"
 #include "evaluate/live/energy_observers.hpp"
 #include "evaluate/live/machine_fault.hpp"
 #include "kernel/compile_cache.hpp"

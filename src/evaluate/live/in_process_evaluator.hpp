@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ergotune/problem.hpp"
 #include "evaluate/compile/compile_step.hpp"
 #include "evaluate/live/live_device.hpp"
 #include "evaluate/live/serial_device.hpp"

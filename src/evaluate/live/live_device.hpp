@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "ergotune/problem_file.hpp"
+#include "ergotune/run_config.hpp"
 #include "evaluate/evaluator.hpp"
 #include "measure/runner.hpp"
 

@@ -16,6 +16,8 @@
 
 namespace ergotune {
 
+struct Problem;
+
 /// Uses one device worker per device (LiveOptions::device may name several devices of one kind) and compile workers
 /// that run ahead of them, each a child process. A crash, an endless kernel or a lost context ends the child and
 /// becomes the status of the configuration; the child is replaced. On a CPU device compiling and measuring never

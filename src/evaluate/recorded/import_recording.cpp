@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/clock.hpp"
+#include "ergotune/problem_file.hpp"
 #include "evaluate/recorded/replay.hpp"
 
 namespace ergotune {

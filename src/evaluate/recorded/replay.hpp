@@ -9,11 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "ergotune/problem_file.hpp"
 #include "evaluate/evaluator.hpp"
 #include "store/formats/recording.hpp"
 
 namespace ergotune {
+
+struct Problem;
+struct ProblemFile;
 
 /// A recording over a search space: the row of each configuration, and the cost of its evaluation.
 class ReplayTable {

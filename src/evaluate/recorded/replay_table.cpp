@@ -1,5 +1,7 @@
 #include <cmath>
 
+#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
 #include "evaluate/recorded/replay.hpp"
 
 namespace ergotune {

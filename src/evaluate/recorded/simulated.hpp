@@ -23,12 +23,13 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
 #include "evaluate/evaluator.hpp"
 #include "power/controls/control.hpp"
 #include "problem/tables/device_profile.hpp"
 
 namespace ergotune {
+
+struct Problem;
 
 struct SimulationOptions {
   std::uint64_t seed = 1;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/argument.hpp"
 
 namespace ergotune {
 

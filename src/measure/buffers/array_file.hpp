@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/argument.hpp"
 
 namespace ergotune {
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
 #include "measure/buffers/arguments.hpp"
 #include "problem/address_field.hpp"

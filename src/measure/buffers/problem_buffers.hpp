@@ -10,12 +10,14 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "ergotune/problem.hpp"
+#include "ergotune/argument.hpp"
 #include "kernel/round.hpp"
 #include "measure/buffers/guarded_buffer.hpp"
 #include "measure/device_checksum.hpp"
 
 namespace ergotune {
+
+struct Problem;
 
 /// The arguments of kernels that share buffers, in the order of the launches.
 using ArgumentLists = std::vector<const std::vector<Argument>*>;

@@ -12,6 +12,7 @@
 #include "base/clock.hpp"
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "measure/energy/energy.hpp"
 #include "measure/observers/observers.hpp"
 #include "measure/observers/trace_observer.hpp"

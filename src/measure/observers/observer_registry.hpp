@@ -9,10 +9,11 @@
 
 #include "device/device.hpp"
 #include "ergotune/observer.hpp"
-#include "ergotune/problem.hpp"
 #include "measure/runner.hpp"
 
 namespace ergotune {
+
+struct ObserverSpec;
 
 struct ObserverOption {
   enum class Type { boolean, integer, number, text };

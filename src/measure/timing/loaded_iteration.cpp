@@ -6,6 +6,7 @@
 
 #include "device/packed_code.hpp"
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/occupancy.hpp"
 
@@ -61,6 +62,8 @@ LoadedIteration::LoadedIteration(Device& device, const Problem& problem, const C
   buffers.set_final_names(plan_.names);
   workload_ = std::make_unique<KernelWorkload>(device, pointers_to(loaded_), steps_, plan_.queues);
 }
+
+const Kernel& LoadedIteration::last_kernel() const { return problem_.kernels[kernel_of_[workload_->last_step()]]; }
 
 void LoadedIteration::load(std::span<const Binary> binaries) {
   if (binaries.size() != problem_.kernels.size())

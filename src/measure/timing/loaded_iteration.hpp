@@ -14,6 +14,9 @@
 
 namespace ergotune {
 
+struct Kernel;
+struct Problem;
+
 class LoadedIteration {
  public:
   /// Takes one binary for each of the problem's kernels. All arguments except the binaries must outlive the object.
@@ -42,7 +45,7 @@ class LoadedIteration {
   /// Index in Problem::kernels of a step's kernel.
   std::size_t kernel_of(std::size_t step) const { return kernel_of_[step]; }
   /// The kernel that was queued last in the first iteration.
-  const Kernel& last_kernel() const { return problem_.kernels[kernel_of_[workload_->last_step()]]; }
+  const Kernel& last_kernel() const;
   /// Adds the resources of the compiled code (the maximum over several kernels) and the occupancy of each kernel.
   void note_resources(Measurement& result) const;
 

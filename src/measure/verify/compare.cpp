@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "ergotune/problem.hpp"
 #include "measure/buffers/arguments.hpp"
 
 namespace ergotune {

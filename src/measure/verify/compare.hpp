@@ -5,9 +5,11 @@
 #include <span>
 #include <string>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/argument.hpp"
 
 namespace ergotune {
+
+enum class Compare;
 
 struct BufferComparison {
   bool equal = true;

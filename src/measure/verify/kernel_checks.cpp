@@ -8,6 +8,7 @@
 #include "base/hash.hpp"
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
 #include "measure/buffers/arguments.hpp"
 #include "measure/verify/compare.hpp"

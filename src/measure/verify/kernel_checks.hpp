@@ -14,6 +14,9 @@
 
 namespace ergotune {
 
+struct Kernel;
+struct Problem;
+
 /// The outputs of an iteration show that something is wrong; this class finds the kernel at fault, and errors that
 /// later kernels hide. Runs an iteration in sequence. Around the first launch of each kernel with a verification of its
 /// own (Kernel::verification) it reads the kernel's buffers, and compares with the outputs of the reference for the

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ergotune/problem.hpp"
 #include "measure/verify/compare.hpp"
 
 namespace ergotune {
@@ -26,6 +27,8 @@ void OutputCheck::read(const std::string& name) {
   if (!pinned_.contains(name)) pinned_[name] = device_.pin(contents);
   buffers_.read(name, contents);
 }
+
+bool OutputCheck::verifies() const { return options_.verify && problem_.verification.kind != Verification::Kind::none; }
 
 bool OutputCheck::compared(const std::string& name) const {
   const auto& wanted = problem_.verification.outputs;

@@ -13,6 +13,8 @@
 
 namespace ergotune {
 
+struct Problem;
+
 class OutputCheck {
  public:
   /// Determines the expected outputs if the problem defines them; throws UserError if that fails. All arguments must
@@ -38,7 +40,7 @@ class OutputCheck {
   void expect(const Configuration& configuration);
 
  private:
-  bool verifies() const { return options_.verify && problem_.verification.kind != Verification::Kind::none; }
+  bool verifies() const;
   bool compares() const { return verifies() && !buffers_.outputs().empty(); }
   void read(const std::string& name);
   bool compared(const std::string& name) const;

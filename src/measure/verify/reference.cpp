@@ -13,6 +13,7 @@
 #include "base/hash.hpp"
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
 #include "measure/buffers/array_file.hpp"
 #include "problem/address_field.hpp"

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "ergotune/problem.hpp"
 #include "measure/buffers/problem_buffers.hpp"
 
 namespace ergotune {
+
+struct Problem;
 
 /// Contents by argument name.
 using ExpectedOutputs = std::map<std::string, std::vector<std::byte>>;

@@ -8,6 +8,7 @@
 
 #include "base/files.hpp"
 #include "base/hash.hpp"
+#include "ergotune/argument.hpp"
 
 namespace ergotune {
 namespace {

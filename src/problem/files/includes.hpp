@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
-
 namespace ergotune {
+
+struct KernelSource;
 
 /// Returns the folders searched for a source's includes: the source's folder, then the others; absolute, without
 /// duplicates.

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <map>
 
+#include "ergotune/problem.hpp"
 #include "problem/tables/counter_names.hpp"
 
 namespace ergotune {

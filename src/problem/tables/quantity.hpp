@@ -7,9 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/objective.hpp"
 
 namespace ergotune {
+
+struct Problem;
 
 /// What produces a quantity. A simulated device produces all of them.
 enum class Producer {

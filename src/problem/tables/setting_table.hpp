@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "ergotune/problem_file.hpp"
+#include "ergotune/run_config.hpp"
 
 namespace ergotune {
 

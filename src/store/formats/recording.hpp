@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/objective.hpp"
 #include "ergotune/result.hpp"
 #include "store/certainty.hpp"
 

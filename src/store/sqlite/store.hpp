@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/objective.hpp"
 #include "ergotune/result.hpp"
 #include "ergotune/space.hpp"
 #include "store/certainty.hpp"

@@ -1,3 +1,4 @@
+#include "ergotune/problem.hpp"
 #include "store/formats/recording_readers.hpp"
 
 #include <fmt/format.h>

@@ -4,10 +4,11 @@
 #include <optional>
 #include <vector>
 
-#include "ergotune/problem.hpp"
 #include "store/sqlite/store.hpp"
 
 namespace ergotune {
+
+struct Problem;
 
 /// The stored problem; nullopt if none was stored. Throws UserError if it cannot be read.
 std::optional<Problem> stored_problem(const Store& store, std::int64_t session);

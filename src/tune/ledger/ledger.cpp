@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "ergotune/problem.hpp"
 #include "measure/code_restrictions.hpp"
 #include "measure/metrics.hpp"
 

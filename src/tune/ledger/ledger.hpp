@@ -17,7 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ergotune/problem.hpp"
+#include "ergotune/objective.hpp"
 #include "evaluate/evaluator.hpp"
 #include "store/sqlite/store.hpp"
 #include "tune/ledger/device_factors.hpp"
@@ -25,6 +25,7 @@
 
 namespace ergotune {
 
+struct Problem;
 class LiveSession;
 struct SessionProgress;
 

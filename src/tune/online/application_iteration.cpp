@@ -1,5 +1,6 @@
 #include "tune/online/application_iteration.hpp"
 
+#include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
 
 namespace ergotune {

@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "device/device.hpp"
-#include "ergotune/problem.hpp"
 #include "kernel/compile_cache.hpp"
 #include "measure/buffers/problem_buffers.hpp"
 #include "measure/timing/loaded_iteration.hpp"
 
 namespace ergotune {
+
+struct Problem;
 
 class ApplicationIteration {
  public:

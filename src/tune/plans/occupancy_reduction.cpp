@@ -8,6 +8,7 @@
 #include <set>
 
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
 
 namespace ergotune {

@@ -4,11 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
 #include "ergotune/space.hpp"
 #include "tune/ledger/ledger.hpp"
 
 namespace ergotune {
+
+struct Problem;
 
 /// The configurations of `space` in which every kernel's occupancy is above `bound` (share of the threads that an SM or
 /// CU can hold). Each kernel is compiled once for each combination of its own parameters' values; nothing runs. The

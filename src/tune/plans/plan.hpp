@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
 #include "evaluate/evaluator.hpp"
 #include "model/execution_kind.hpp"
 #include "model/power_model.hpp"
@@ -20,6 +19,8 @@
 #include "tune/session/session_setup.hpp"
 
 namespace ergotune {
+
+struct Problem;
 
 struct PlanStage {
   enum class Kind {

@@ -8,9 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem.hpp"
 #include "model/power_model.hpp"
 #include "tune/plans/plan.hpp"
+
+namespace ergotune {
+struct Problem;
+}  // namespace ergotune
 
 namespace ergotune::plans {
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ergotune/problem.hpp"
 #include "measure/metrics.hpp"
 
 namespace ergotune {

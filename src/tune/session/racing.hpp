@@ -3,11 +3,12 @@
 
 #include <string>
 
-#include "ergotune/problem.hpp"
 #include "ergotune/space.hpp"
 #include "search/objective.hpp"
 
 namespace ergotune {
+
+struct Problem;
 
 /// Above this value of a quantity (time or energy) a configuration cannot win any more.
 struct RaceBound {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ergotune/problem_file.hpp"
+#include "ergotune/run_config.hpp"
 #include "ergotune/strategy.hpp"
 #include "evaluate/evaluator.hpp"
 #include "search/objective.hpp"
@@ -19,6 +19,8 @@
 #include "tune/ledger/ledger.hpp"
 
 namespace ergotune {
+
+struct Problem;
 
 /// When to stop. 0 or unset means no bound.
 struct Budget {

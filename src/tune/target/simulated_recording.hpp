@@ -5,6 +5,8 @@
 
 namespace ergotune {
 
+struct Problem;
+
 /// Every configuration of a problem on a simulated device ("sim:a100"). Throws UserError for other devices, and for
 /// what open_target() throws it for.
 Recording record_simulated(const Problem& problem, const std::string& device);

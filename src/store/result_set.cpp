@@ -3,7 +3,8 @@
 
 #include "base/json_depth.hpp"
 #include "ergotune/error.hpp"
-#include "store/formats/export.hpp"
+#include "ergotune/problem.hpp"
+#include "store/result_set.hpp"
 #include "store/sqlite/stored_session.hpp"
 
 namespace ergotune {
