@@ -1,12 +1,14 @@
 """What tuning a callable costs beyond compiling and running it: ergotune.tune_callable against a loop of events.
 
-    python3 bench/callables/overhead.py [--framework cupy|numba|triton] [--configurations 200]
+    python3 bench/callables/overhead.py [--framework cupy|numba|triton|numpy] [--configurations 200]
 
-Both run the same configurations in this process and launch each 13 times: once to compile, twice to warm up, and ten times between events.
-Verification, confirmation and store are off, and a launch takes long enough to be a sample by itself, so that both do the same work.
+Both run the same configurations in this process. The loop launches each 13 times: once to compile, twice to warm up, and ten times between
+events. ergotune launches as often, or more where a launch is shorter than 0.3 ms, since its samples last that long. What each needs beside its
+launches is therefore compared: its time less the number of launches times the time of a launch. Verification, confirmation and store are off.
 """
 
 import argparse
+import re
 import statistics
 import time
 
@@ -71,18 +73,34 @@ def triton_case():
         lambda: torch.cuda.Event(enable_timing=True), lambda one, other: 1e-3 * one.elapsed_time(other), torch.cuda.synchronize
 
 
+def numpy_case():
+    """On the CPU: a clock is read in the place of an event."""
+    import numpy as np
+
+    x = np.ones(SIZE // 8, dtype=np.float32)
+
+    class Event:
+        def record(self):
+            self.seconds = time.perf_counter()
+
+    def make(x, y, block, blocks):
+        return lambda: np.multiply(x, block, out=y)
+
+    return make, {"x": x, "y": np.zeros_like(x)}, Event, lambda one, other: other.seconds - one.seconds, lambda: None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--framework", choices=["cupy", "numba", "triton"], default="cupy")
+    parser.add_argument("--framework", choices=["cupy", "numba", "triton", "numpy"], default="cupy")
     parser.add_argument("--configurations", type=int, default=40)
     options = parser.parse_args()
-    make, arguments, event, elapsed, synchronise = {"cupy": cupy_case, "numba": numba_case, "triton": triton_case}[options.framework]()
+    make, arguments, event, elapsed, synchronise = {"cupy": cupy_case, "numba": numba_case, "triton": triton_case, "numpy": numpy_case}[options.framework]()
     blocks = [256 + 8 * i for i in range(options.configurations // 4)]
     space = {"block": [64, 128, 256, 512], "blocks": blocks}
     configurations = [{"block": block, "blocks": count} for block in space["block"] for count in blocks]
 
     def loop():
-        best = None
+        launched = 0.0  # s of all launches
         for configuration in configurations:
             launch = make(**arguments, **configuration)
             for _ in range(3):
@@ -95,27 +113,29 @@ def main():
                 mark.record()
             synchronise()
             seconds = statistics.median(elapsed(one, other) for one, other in zip(marks, marks[1:]))
-            best = min(best or (seconds, configuration), (seconds, configuration), key=lambda found: found[0])
-        return best
+            launched += (LAUNCHES + 3) * seconds
+        return launched
 
     def ours():
         import ergotune
 
-        return ergotune.tune_callable(make, space, arguments=arguments, in_process=True, verify=False, confirm=False, strategy="brute_force",
-                                      early_stop=False, min_repeats=LAUNCHES, max_repeats=LAUNCHES, warm_up=1, max_seconds=10, quiet=True)
+        result = ergotune.tune_callable(
+            make, space, arguments=arguments, in_process=True, verify=False, confirm=False, strategy="brute_force", early_stop=False,
+            device="host" if options.framework == "numpy" else None, min_repeats=LAUNCHES, max_repeats=LAUNCHES, warm_up=1, max_seconds=10, quiet=True)
+        times = [measurement["quantities"]["time"] for measurement in result.measurements]
+        each = [re.search(r"(\d+) launches each", time["method"]) for time in times]
+        return sum((3 + time["n"] * int(found.group(1) if found else 1)) * time["value"] for time, found in zip(times, each))
 
-    rows = []
-    for _ in range(2):
-        began = time.perf_counter()
-        loop()
-        middle = time.perf_counter()
-        result = ours()
-        rows.append((middle - began, time.perf_counter() - middle, result.tuner_seconds))
-    each = [1e3 * (mine - theirs) / len(configurations) for theirs, mine, _ in rows]
-    print(f"{options.framework}: {len(configurations)} configurations, {LAUNCHES} launches each; loop of events "
-          f"{[round(1e3 * row[0] / len(configurations), 3) for row in rows]} ms, ergotune {[round(1e3 * row[1] / len(configurations), 3) for row in rows]} ms "
-          f"a configuration, difference {[round(value, 3) for value in each]} ms, median {statistics.median(each):.3f} ms; ergotune's own share "
-          f"{[round(row[2], 3) for row in rows]} s; evaluated {result.evaluated}")
+    beside = []
+    for number in range(3):
+        for tool in (loop, ours):
+            began = time.perf_counter()
+            launched = tool()
+            beside.append(1e3 * (time.perf_counter() - began - launched) / len(configurations))
+        print(f"{options.framework}, round {number + 1}: beside its launches the loop needs {beside[-2]:.3f} ms a configuration, ergotune "
+              f"{beside[-1]:.3f} ms")
+    print(f"{options.framework}: {len(configurations)} configurations, median difference "
+          f"{statistics.median(mine - theirs for theirs, mine in zip(beside[::2], beside[1::2])):.3f} ms")
 
 
 if __name__ == "__main__":

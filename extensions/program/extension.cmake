@@ -1,1 +1,1 @@
-ergotune_extension(program VERBS program supervise REGISTER COLD USES model tune search evaluate store measure kernel device problem space power base)
+ergotune_extension(program VERBS program supervise REGISTER COLD USES api report model tune search evaluate store measure kernel device problem space power base)

@@ -22,26 +22,23 @@ from ._core import (
     strategies,
     write_report,
 )
-from ._analysis import analyse
 from ._callables import tune_callable
 from ._clocks import clock_status, clocks, restore_clocks
 from ._energy import EnergyCallback, EnergyMonitor, RegionEnergy, energy
 from ._results import Result
 from ._online import Session, measure, measure_apart
-from ._problem_files import draft_problem, schema
-from ._power import calibrate, model, trace
-from ._session import compare_plans, devices, tune
-from ._stored import compare, doctor, export_results, import_results, predict, show
+from ._measuring import calibrate, model, program, temperature, trace
+from ._session import compare_plans, devices, tune, tune_sizes
+from ._documents import analyse, compare, compile_check, doctor, draft_problem, export_results, import_results, predict, schema, show
 from ._watch import Watch, watch
-from ._study import temperature
 from .observers import Observer
 
 __all__ = [
     "EnergyCallback", "EnergyMonitor", "Error", "Observer", "Problem", "Recording", "RegionEnergy", "Result", "SearchSpace",
     "Session", "Strategy", "UserError", "Watch", "analyse", "calibrate", "clock_status", "clocks", "compare", "compare_plans",
-    "devices", "doctor", "draft_problem", "energy", "export_results", "import_results", "load_problem", "load_recording", "measure",
-    "measure_apart", "model", "parse_problem", "predict", "quantities", "register_strategy", "restore_clocks", "schema", "show", "strategies",
-    "temperature", "trace", "tune", "tune_callable", "watch", "write_report",
+    "compile_check", "devices", "doctor", "draft_problem", "energy", "export_results", "import_results", "load_problem", "load_recording", "measure",
+    "measure_apart", "model", "parse_problem", "predict", "program", "quantities", "register_strategy", "restore_clocks", "schema", "show", "strategies",
+    "temperature", "trace", "tune", "tune_callable", "tune_sizes", "watch", "write_report",
 ]
 
 __version__ = "0.1.0"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import difflib
 import inspect
+import itertools
 import os
 import re
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _command, _core
 from ._core import Problem
@@ -179,6 +180,35 @@ def compare_plans(
     plain = _plain_settings(settings, compare_plans.__kwdefaults__)
     plain.update(resume=resume, worker_command=_command.worker())
     return _core.run_plans(_loaded(problem, plain.get("device")), plain, plans or "", progress)
+
+
+def tune_sizes(
+    problem: ProblemOrFile, constants: Mapping[str, Sequence[Any]], *, leaves: int = 6, worst_case: bool = False,
+    tree: Union[str, "os.PathLike[str]", None] = None, resume: bool = True, progress: Optional[Progress] = None,
+    **settings: Unpack[AllSettings],
+) -> Row:
+    """Tunes a problem at several sizes, as ``ergotune tune --set SIZE=1024,2048`` does: each starts from what the others found, and
+    every winner is measured at every size.
+
+    Args:
+        constants: by name the values of a constant of the problem: {"SIZE": [1024, 2048]}. Of several constants all combinations are
+            tuned; names in a tuple have the same value: {("M", "N"): [1024, 2048]}.
+        leaves: configurations that the tree chooses from at most.
+        worst_case: over sizes, the least of the worst losses instead of the mean.
+        tree: a file .hpp or .py for the tree that chooses a configuration by size.
+        resume, progress, settings: those of :func:`tune`; ``store`` is needed.
+
+    Returns:
+        The document of ``ergotune tune --set ... --json``: ``sizes``, each with ``constants`` and its ``result``; ``one_for_all``, the
+        configuration that loses least, and ``tree``, both with ``mean_loss`` and ``worst_loss``, or None.
+    """
+    if not isinstance(constants, Mapping) or not constants or any(isinstance(v, str) or not isinstance(v, Iterable) for v in constants.values()):
+        raise TypeError(f"constants is a dict of names and their values, as in {{'SIZE': [1024, 2048]}}, not {constants!r}")
+    plain = _plain_settings(settings, tune_sizes.__kwdefaults__)
+    plain.update(resume=resume, worker_command=_command.worker())
+    groups = [names if isinstance(names, tuple) else (names,) for names in constants]
+    sizes = [{name: value for names, value in zip(groups, values) for name in names} for values in itertools.product(*constants.values())]
+    return _core.tune_sizes(_loaded(problem, plain.get("device")), plain, sizes, leaves, worst_case, os.fspath(tree or ""), progress)
 
 
 def _tell_settings() -> None:

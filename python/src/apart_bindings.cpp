@@ -1,4 +1,6 @@
 // Binds measuring parts of an iteration separately, and attribution of time and energy to kernels.
+#include <nlohmann/json.hpp>
+
 #include "analysis/apart.hpp"
 #include "bindings.hpp"
 #include "ergotune/error.hpp"
@@ -6,28 +8,6 @@
 
 namespace ergotune::python {
 namespace {
-
-py::dict attribution_dict(const Attribution& attribution) {
-  py::list kernels;
-  for (std::size_t p = 0; p < attribution.parts.size(); ++p) {
-    py::dict kernel;
-    kernel["name"] = attribution.parts[p].name;
-    for (const auto& [quantity, shares] : attribution.shares) {
-      py::dict share;
-      share["value"] = shares[p].value;
-      share["standard_error"] = shares[p].standard_error;
-      share["half_width"] = shares[p].half_width();
-      share["provenance"] = to_string(shares[p].provenance);
-      kernel[py::str(quantity)] = share;
-    }
-    kernels.append(kernel);
-  }
-  py::dict result;
-  result["method"] = to_string(attribution.method);
-  result["provenance"] = to_string(Provenance::modelled);
-  result["kernels"] = kernels;
-  return result;
-}
 
 Measurement measure(const Problem& problem, const SetupOptions& setup,
                     const std::map<std::string, Value>& configuration) {
@@ -79,7 +59,8 @@ py::dict measure_apart(const ProblemFile& given, const py::dict& settings, const
   }
   py::dict result;
   result["rounds"] = told;
-  if (method) result["attribution"] = attribution_dict(attribute(problem, *method, rounds, measurements));
+  if (method)
+    result["attribution"] = from_json(attribution_document(attribute(problem, *method, rounds, measurements)));
   return result;
 }
 

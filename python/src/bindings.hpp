@@ -29,6 +29,15 @@ py::dict named(const std::vector<Parameter>& parameters, const Configuration& co
 Configuration to_configuration(const std::vector<Parameter>& parameters, py::handle object);
 /// Converts a JSON document to dicts, lists and values.
 py::object from_json(const nlohmann::ordered_json& document);
+/// The JSON document that `work` returns, made without the GIL, as dicts, lists and values.
+template <class Work>
+py::object make_document(Work work) {
+  const auto document = [&] {
+    const py::gil_scoped_release released;
+    return work();
+  }();
+  return from_json(document);
+}
 /// A measurement as a dict: {"status", "message", "quantities": {name: {"value", ...}}, "metrics", ...}
 py::dict to_dict(const Measurement& measurement);
 

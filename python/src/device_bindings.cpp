@@ -67,20 +67,11 @@ void bind_devices(py::module_& module) {
   module.def(
       "clock_status",
       [](const std::string& control) {
-        const auto document = [&] {
-          py::gil_scoped_release released;
-          return clock_status_document(clock_status(control));
-        }();
-        return from_json(document);
+        return make_document([&] { return clock_status_document(clock_status(control)); });
       },
       py::arg("control"));
-  module.def("restore_clocks", [] {
-    const auto document = [&] {
-      py::gil_scoped_release released;
-      return restored_clocks_document(restore_clocks());
-    }();
-    return from_json(document);
-  });
+  module.def("restore_clocks",
+             [] { return make_document([&] { return restored_clocks_document(restore_clocks()); }); });
 }
 
 }  // namespace ergotune::python

@@ -16,8 +16,12 @@
 #include "report/power_over_time.hpp"
 #include "report/power_study.hpp"
 #include "report/result_document.hpp"
+#include "report/size_sweep.hpp"
 #include "tune/plans/device_model.hpp"
 #include "tune/plans/plan.hpp"
+#ifdef ERGOTUNE_EXTENSION_PROGRAM
+#include "program/program_search.hpp"
+#endif
 #ifdef ERGOTUNE_EXTENSION_TEMPERATURE
 #include "temperature/temperature_run.hpp"
 #endif
@@ -285,6 +289,16 @@ py::list sample_power(const std::string& control, const std::string& sensor, std
   return samples;
 }
 
+/// make_document() for work that Ctrl-C ends, and that may change clocks, which are restored before this returns.
+template <class Work>
+py::object document_of_run(Work work) {
+  const RestoreWarning put_back;  // destroyed last
+  const InterruptGuard guard;
+  const py::object document = make_document(std::move(work));
+  raise_interruption();
+  return document;
+}
+
 /// Wraps the callable that receives messages of lengthy steps.
 std::function<void(const std::string&)> python_tell(const py::object& tell) {
   if (tell.is_none()) return {};
@@ -294,12 +308,34 @@ std::function<void(const std::string&)> python_tell(const py::object& tell) {
   };
 }
 
+/// The document of `ergotune tune --set NAME=VALUE,VALUE --json`.
+py::object tune_sizes(const ProblemFile& problem, const py::dict& settings, const std::vector<py::dict>& sizes,
+                      std::size_t leaves, bool worst_case, const std::string& tree, const py::object& progress) {
+  std::vector<SizedProblem> all;
+  for (const py::dict& constants : sizes) {
+    SizedProblem& size = all.emplace_back(SizedProblem{to_constants(constants), problem, {}, {}});
+    set_constants(size.problem, size.size);
+    adapt_problem(size.problem, settings);
+    size.setup = setup_of(size.problem, settings, py::none(), py::list());
+    size.options = session_options(size.problem.run, settings);
+    size.options.interrupted = size.setup.interrupted = &interrupted;
+    size.options.progress = python_progress(progress);
+  }
+  return document_of_run([&] {
+    const SizeSweep sweep = sweep_sizes(std::move(all), [](const SizedProblem& size) {
+      PreparedSession prepared = prepare_session(size.problem, size.setup);
+      return tune_session(prepared, size.options);
+    });
+    if (!sweep.has_answer()) throw Error(sweep.why_no_answer());
+    if (!tree.empty()) write_tree(sweep, leaves, worst_case, tree);
+    return sweep_document(sweep, leaves, worst_case);
+  });
+}
+
 /// The document of `ergotune model --json`: from the recorded samples in `from`, or from a sweep on the device if it is
 /// empty.
 py::object model(const std::string& from, const py::dict& settings, double share, const std::string& figure,
                  const py::object& tell) {
-  const RestoreWarning put_back;
-  const InterruptGuard guard;
   DeviceModelOptions options;
   std::string store;
   take(settings, "device", options.setup.run.device);
@@ -315,9 +351,8 @@ py::object model(const std::string& from, const py::dict& settings, double share
   const bool kept = setting<bool>(settings, "keep", true) && !options.setup.run.device.starts_with("sim:");
   options.interrupted = options.setup.interrupted = &interrupted;
   options.tell = options.setup.tell = python_tell(tell);
-  PowerStudy study;
-  {
-    const py::gil_scoped_release released;
+  return document_of_run([&] {
+    PowerStudy study;
     if (!from.empty()) {
       study = study_power(load_power_samples(from), share);
     } else {
@@ -326,22 +361,19 @@ py::object model(const std::string& from, const py::dict& settings, double share
       study = study_power(std::move(measured.sampling), std::move(measured.model), share);
     }
     if (!figure.empty() && !study.sampling.samples.empty()) write_named_file(figure, to_svg({power_chart(study)}));
-  }
-  raise_interruption();
-  return from_json(power_document(study));
+    return power_document(study);
+  });
 }
 
 /// The document of `ergotune trace --json`.
 py::object trace(ProblemFile problem, const py::dict& settings, const py::list& observers,
                  const std::string& configuration, double before, double seconds, double after, const std::string& csv,
                  const std::string& figure, const py::object& tell) {
-  const RestoreWarning put_back;
   adapt_problem(problem, settings);
   (void)take_named(observers, problem);
   SetupOptions setup = setup_of(problem, settings, py::none(), py::list());
   setup.interrupted = &interrupted;
   setup.tell = python_tell(tell);
-  const InterruptGuard guard;
   TraceRequest request;
   request.configuration = configuration;
   request.problem_file = problem.name;
@@ -349,47 +381,57 @@ py::object trace(ProblemFile problem, const py::dict& settings, const py::list& 
   request.before = before;
   request.seconds = seconds;
   request.after = after;
-  const auto document = [&] {
-    const py::gil_scoped_release released;
+  return document_of_run([&] {
     const RecordedTrace recorded = record_trace(std::move(problem), std::move(setup), request);
     if (!recorded.trace)
       throw Error(std::string("no trace: ") + to_string(recorded.measurement.status) + ": " +
                   recorded.measurement.message);
     if (!figure.empty()) write_named_file(figure, to_svg({trace_chart(recorded)}));
     return trace_document(recorded);
-  }();
-  raise_interruption();
-  return from_json(document);
+  });
 }
 
 /// The document of `ergotune calibrate --json`.
 py::object calibrate(const std::string& sensor, const std::string& device, const std::string& meter, bool kept,
                      const py::object& tell) {
-  std::string document;
-  {
-    const auto reported = python_tell(tell);
-    const py::gil_scoped_release released;
+  const auto reported = python_tell(tell);
+  return make_document([&] {
     const Calibration found = calibrate_sensor(sensor, device, meter, reported);
     if (kept) store_calibration(found);
-    document = to_json(found);
-  }
-  return from_json(nlohmann::ordered_json::parse(document));
+    return nlohmann::ordered_json::parse(to_json(found));
+  });
 }
 
+#ifdef ERGOTUNE_EXTENSION_PROGRAM
+/// The document of `ergotune program --json`.
+py::object program(const std::vector<std::string>& command, const py::dict& settings, const py::object& tell) {
+  ProgramSearch search;
+  search.command = command;
+  take(settings, "control", search.control);
+  take(settings, "sensors", search.setup.run.sensors);
+  take(settings, "max_slowdown", search.options.max_slowdown);
+  take(settings, "settings", search.options.most);
+  take(settings, "precision", search.setup.run.precision);
+  take(settings, "max_seconds", search.setup.run.max_seconds);
+  take(settings, "time_limit", search.time_limit);
+  take(settings, "wisdom", search.wisdom);
+  search.setup.run.store = setting<std::string>(settings, "store", {});
+  search.setup.resume = setting<bool>(settings, "resume", true);
+  take(settings, "take_over", search.setup.take_over);
+  take(settings, "worker_command", search.setup.worker_command);
+  search.setup.interrupted = &interrupted;
+  search.setup.tell = search.setup.announce = python_tell(tell);
+  return document_of_run([&] { return program_document(search_program(std::move(search))); });
+}
+#endif
+
 #ifdef ERGOTUNE_EXTENSION_TEMPERATURE
-py::object temperature(ProblemFile problem, const py::dict& settings, const TemperatureOptions& given) {
-  const RestoreWarning put_back;
-  const InterruptGuard guard;
+py::object temperature(ProblemFile problem, const py::dict& settings, TemperatureOptions options) {
   adapt_problem(problem, settings);
   const SetupOptions setup = setup_of(problem, settings, py::none(), py::list());
-  TemperatureOptions options = given;
   options.interrupted = &interrupted;
-  const auto document = [&] {
-    const py::gil_scoped_release released;
-    return temperature_document(run_temperature(std::move(problem), setup, options), options);
-  }();
-  raise_interruption();
-  return from_json(document);
+  return document_of_run(
+      [&] { return temperature_document(run_temperature(std::move(problem), setup, options), options); });
 }
 #endif
 
@@ -421,6 +463,11 @@ void bind_tuning(py::module_& module) {
              py::arg("taken") = py::none());
   module.def("run_plans", &run_plans, py::arg("problem"), py::arg("settings"), py::arg("plans"),
              py::arg("progress") = py::none());
+  module.def("tune_sizes", &tune_sizes, py::arg("problem"), py::arg("settings"), py::arg("sizes"), py::arg("leaves"),
+             py::arg("worst_case"), py::arg("tree"), py::arg("progress"));
+#ifdef ERGOTUNE_EXTENSION_PROGRAM
+  module.def("program", &program, py::arg("command"), py::arg("settings"), py::arg("tell"));
+#endif
   module.def("model", &model, py::arg("from_file"), py::arg("settings"), py::arg("share"), py::arg("figure"),
              py::arg("tell"));
   module.def("trace", &trace, py::arg("problem"), py::arg("settings"), py::arg("observers"), py::arg("configuration"),

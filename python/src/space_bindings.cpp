@@ -1,4 +1,7 @@
 // Binds search spaces as sequences of configurations.
+#include <nlohmann/json.hpp>
+
+#include "api/compile_check.hpp"
 #include "bindings.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
@@ -23,8 +26,9 @@ std::uint64_t checked(const SearchSpace& space, std::int64_t index) {
 }
 
 std::shared_ptr<SearchSpace> build(const ProblemFile& problem, const py::dict& constants,
-                                   std::uint64_t materialise_limit) {
-  auto all = problem.constants;
+                                   std::uint64_t materialise_limit, const std::string& device) {
+  const DeviceLimits limits = device.empty() ? DeviceLimits{} : limits_of(problem, device);
+  auto all = limits.name.empty() ? problem.constants : problem.constants_for(limits.name, limits.properties);
   for (const auto& [name, value] : to_constants(constants)) all[name] = value;
   SpaceOptions options;
   options.materialise_limit = materialise_limit;
@@ -33,6 +37,21 @@ std::shared_ptr<SearchSpace> build(const ProblemFile& problem, const py::dict& c
     if (r.function) options.threads = 1;
   py::gil_scoped_release released;
   return std::make_shared<SearchSpace>(problem.build_space(all, options));
+}
+
+/// "device", "device_id" and "compiled" as in the document of `ergotune space --compile N --json`.
+py::object compile_check(const ProblemFile& problem, const std::string& device, std::uint64_t count,
+                         std::uint64_t seed) {
+  return make_document([&]() -> nlohmann::ordered_json {
+    const DeviceLimits limits = limits_of(problem, device);
+    const SearchSpace space = problem.build_space(problem.constants_for(limits.name, limits.properties));
+    if (space.empty()) throw UserError(space.why_empty());
+    const CompileCheck check = check_compiling(problem, space, device, limits, count, seed);
+    return {{"device", check.device.name},
+            {"device_id", check.device.id},
+            {"valid", space.size()},
+            {"compiled", compiled_document(space, check)}};
+  });
 }
 
 py::list effects_of(const SearchSpace& space) {
@@ -154,7 +173,9 @@ void bind_moves(SpaceClass& space) {
 void bind_space(py::module_& module) {
   SpaceClass space(module, "SearchSpace",
                    "All configurations that meet the restrictions, numbered in lexicographic order.");
-  space.def(py::init(&build), py::arg("problem"), py::arg("constants") = py::dict(), py::arg("materialise_limit") = 0)
+  space
+      .def(py::init(&build), py::arg("problem"), py::arg("constants") = py::dict(), py::arg("materialise_limit") = 0,
+           py::arg("device") = "")
       .def_property_readonly("parameter_names", [](const SearchSpace& s) { return names_of(s.parameters()); })
       .def_property_readonly("cartesian_size", &SearchSpace::cartesian_size)
       .def_property_readonly("materialised", &SearchSpace::materialised)
@@ -173,6 +194,7 @@ void bind_space(py::module_& module) {
       .def(py::pickle(&pickled, &unpickled))
       .def("why_empty", &SearchSpace::why_empty)
       .def("explain", &effects_of);
+  module.def("compile_check", &compile_check, py::arg("problem"), py::arg("device"), py::arg("count"), py::arg("seed"));
   bind_sequence(space);
   bind_moves(space);
 }

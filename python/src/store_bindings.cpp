@@ -13,6 +13,7 @@
 #include "report/report.hpp"
 #include "report/result_document.hpp"
 #include "store/formats/recording.hpp"
+#include "tune/target/simulated_recording.hpp"
 
 namespace ergotune::python {
 namespace {
@@ -71,39 +72,33 @@ void bind_store(py::module_& module) {
   module.def(
       "analyse",
       [](const std::filesystem::path& file, std::int64_t session, const std::vector<std::string>& peaks,
-         const std::filesystem::path& figure) {
-        const auto document = [&] {
-          py::gil_scoped_release released;
-          const RecordingAnalysis analysis = analyse_recording(load_recording(file, session), {.peaks = peaks});
+         const std::filesystem::path& figure, const std::string& device) {
+        return make_document([&] {
+          const RecordingAnalysis analysis = analyse_recording(
+              device.empty() ? load_recording(file, session) : record_simulated(load_problem(file), device),
+              {.peaks = peaks});
           if (!figure.empty()) write_named_file(figure, to_svg(analysis_charts(analysis)));
           return analysis_document(analysis);
-        }();
-        return from_json(document);
+        });
       },
-      py::arg("file"), py::arg("session"), py::arg("peaks"), py::arg("figure"));
+      py::arg("file"), py::arg("session"), py::arg("peaks"), py::arg("figure"), py::arg("device"));
   module.def(
       "show",
       [](const std::filesystem::path& source, std::int64_t session, const std::optional<std::string>& objective,
          std::size_t top) {
-        const auto document = [&] {
-          py::gil_scoped_release released;
-          return stored_document(load_ranked(source, session, objective), source, top);
-        }();
-        return from_json(document);
+        return make_document([&] { return stored_document(load_ranked(source, session, objective), source, top); });
       },
       py::arg("source"), py::arg("session"), py::arg("objective"), py::arg("top"));
   module.def(
       "predict",
       [](const std::filesystem::path& store, std::int64_t session, const std::vector<std::string>& configurations,
          const std::string& quantity, std::size_t top) {
-        const auto document = [&] {
-          py::gil_scoped_release released;
+        return make_document([&] {
           const PredictedSession predicted = predicted_session(store, session);
           const Predictor predictor(predicted.space, predicted.known);
           return prediction_document(predicted, predictor,
                                      chosen_predictions(predicted, predictor, {configurations, quantity, top}));
-        }();
-        return from_json(document);
+        });
       },
       py::arg("store"), py::arg("session"), py::arg("configurations"), py::arg("quantity"), py::arg("top"));
   module.def("schema", [](const std::string& document) {
@@ -113,56 +108,44 @@ void bind_store(py::module_& module) {
   module.def(
       "compare",
       [](const std::vector<std::string>& sources, const std::optional<std::string>& objective) {
-        const auto document = [&] {
-          py::gil_scoped_release released;
+        return make_document([&] {
           const ComparedFiles compared = compare_files(sources, objective);
           return comparison_json(sources, compared.sessions, compared.comparison);
-        }();
-        return from_json(document);
+        });
       },
       py::arg("sources"), py::arg("objective"));
   module.def(
       "export_results",
       [](const std::filesystem::path& source, const std::filesystem::path& output, const std::string& format,
          std::int64_t session, const std::optional<std::string>& objective) {
-        const auto document = [&] {
-          py::gil_scoped_release released;
+        return make_document([&] {
           std::vector<std::string> warnings;
           auto exported = export_results({source, format, session, objective}, output, warnings);
           exported["warnings"] = warnings;
           return exported;
-        }();
-        return from_json(document);
+        });
       },
       py::arg("source"), py::arg("output"), py::arg("format"), py::arg("session"), py::arg("objective"));
   module.def(
       "import_results",
       [](const std::filesystem::path& file, const std::filesystem::path& store, const std::string& name,
          const std::string& device) {
-        const auto document = [&] {
-          py::gil_scoped_release released;
-          return import_results(file, store, name, device);
-        }();
-        return from_json(document);
+        return make_document([&] { return import_results(file, store, name, device); });
       },
       py::arg("file"), py::arg("store"), py::arg("name"), py::arg("device"));
   module.def(
       "doctor",
-      [](const std::string& command) {
-        const auto document = [&] {
-          py::gil_scoped_release released;
-          return diagnosis_document(diagnose(command));
-        }();
-        return from_json(document);
-      },
+      [](const std::string& command) { return make_document([&] { return diagnosis_document(diagnose(command)); }); },
       py::arg("command"));
   module.def(
       "write_report",
-      [](const std::filesystem::path& source, const std::filesystem::path& output, std::int64_t session) {
+      [](const std::filesystem::path& source, const std::filesystem::path& output, std::int64_t session,
+         const std::optional<std::string>& objective) {
         py::gil_scoped_release released;
-        write_report(source, session, output);
+        write_report(source, session, output, objective);
       },
-      py::arg("source"), py::arg("output") = "report.html", py::arg("session") = 0);
+      py::arg("source"), py::arg("output") = "report.html", py::arg("session") = 0, py::arg("objective") = py::none(),
+      "Writes stored results as one self-contained page (ergotune report).");
 }
 
 }  // namespace ergotune::python

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
@@ -210,6 +211,21 @@ std::vector<Quantity> attribute(AttributionMethod method, std::size_t players,
     shares.push_back(std::move(share));
   }
   return shares;
+}
+
+nlohmann::ordered_json attribution_document(const Attribution& attribution) {
+  nlohmann::ordered_json parts = nlohmann::ordered_json::array();
+  for (std::size_t p = 0; p < attribution.parts.size(); ++p) {
+    nlohmann::ordered_json part{{"name", attribution.parts[p].name}};
+    for (const auto& [quantity, shares] : attribution.shares)
+      part[quantity] = {{"value", shares[p].value},
+                        {"standard_error", shares[p].standard_error},
+                        {"half_width", shares[p].half_width()},
+                        {"provenance", to_string(shares[p].provenance)}};
+    parts.push_back(std::move(part));
+  }
+  return {
+      {"method", to_string(attribution.method)}, {"provenance", to_string(Provenance::modelled)}, {"kernels", parts}};
 }
 
 }  // namespace ergotune

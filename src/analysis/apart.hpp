@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -67,5 +68,7 @@ struct Attribution {
 /// `measured`: results in the order of `rounds`, which iteration_variants() returned.
 Attribution attribute(const Problem& problem, AttributionMethod method, const std::vector<IterationVariant>& rounds,
                       const std::vector<Measurement>& measured);
+/// "attribution" in the document of `ergotune measure --apart --attribute METHOD --json`.
+nlohmann::ordered_json attribution_document(const Attribution& attribution);
 
 }  // namespace ergotune

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/json_depth.hpp"
+#include "device/device.hpp"
 #include "ergotune/error.hpp"
 #include "kernel/wisdom_key.hpp"
 #include "report/ranked_results.hpp"
@@ -140,6 +141,20 @@ std::vector<WrittenWisdom> write_wisdom(const std::filesystem::path& folder,
     written.push_back({wisdom_file(folder, kernel), kernel, records.size(), add_to_wisdom(folder, kernel, records),
                        records.empty() ? std::string() : records.back().provenance});
   return written;
+}
+
+std::vector<WisdomDevice> devices_of(const Control& control) {
+  const std::string key = control.device_key();
+  std::vector<WisdomDevice> found;
+  for (const DeviceInfo& device : list_devices()) {
+    const bool same = (!device.uuid.empty() && key.find(device.uuid) != std::string::npos) ||
+                      (!device.pci_address.empty() && key.find(device.pci_address) != std::string::npos) ||
+                      (device.is_cpu && control.id() == "cpufreq");
+    if (same) found.push_back(wisdom_device(device));
+  }
+  if (found.empty())
+    throw UserError(fmt::format("wisdom: no device of \"ergotune devices\" belongs to {}", control.id()));
+  return found;
 }
 
 }  // namespace ergotune

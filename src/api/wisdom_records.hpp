@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/wisdom.hpp"
+#include "power/controls/control.hpp"
 
 namespace ergotune {
 
@@ -29,5 +30,9 @@ struct WrittenWisdom {
 /// Adds all records to the files of a folder, one file per kernel.
 std::vector<WrittenWisdom> write_wisdom(const std::filesystem::path& folder,
                                         const std::map<std::string, std::vector<WisdomRecord>>& wisdom);
+
+/// The devices whose settings the control changes: a GPU may be one of CUDA and one of OpenCL. Throws UserError for
+/// none.
+std::vector<WisdomDevice> devices_of(const Control& control);
 
 }  // namespace ergotune

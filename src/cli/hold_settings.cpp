@@ -15,10 +15,10 @@
 #include <functional>
 #include <map>
 
+#include "api/wisdom_records.hpp"
 #include "base/files.hpp"
 #include "cli/command.hpp"
 #include "cli/run_here.hpp"
-#include "device/device.hpp"
 #include "ergotune/error.hpp"
 #include "kernel/wisdom_key.hpp"
 
@@ -46,20 +46,6 @@ std::string describe_process(pid_t process) {
 }
 
 }  // namespace
-
-std::vector<WisdomDevice> devices_of(const Control& control) {
-  const std::string key = control.device_key();
-  std::vector<WisdomDevice> found;
-  for (const DeviceInfo& device : list_devices()) {
-    const bool same = (!device.uuid.empty() && key.find(device.uuid) != std::string::npos) ||
-                      (!device.pci_address.empty() && key.find(device.pci_address) != std::string::npos) ||
-                      (device.is_cpu && control.id() == "cpufreq");
-    if (same) found.push_back(wisdom_device(device));
-  }
-  if (found.empty())
-    throw UserError(fmt::format("--wisdom: no device of \"ergotune devices\" belongs to {}", control.id()));
-  return found;
-}
 
 std::unique_ptr<ControlSession> put_into_force(std::unique_ptr<Control> control, const ControlSetting& setting,
                                                bool take_over, const std::string& purpose) {

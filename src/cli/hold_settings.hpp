@@ -13,10 +13,6 @@
 
 namespace ergotune::cli {
 
-/// The devices whose settings the control changes: a GPU may be one of CUDA and one of OpenCL. Throws UserError for
-/// none.
-std::vector<WisdomDevice> devices_of(const Control& control);
-
 /// What tuning found for the control's device: for this program, where `ergotune program` found a setting, else for
 /// each kernel; where kernels differ, the highest value of each quantity, so that none runs slower than it was tuned
 /// to. Throws UserError where no record of this device has a clock or limit.

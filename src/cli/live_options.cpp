@@ -10,6 +10,7 @@
 #include "ergotune/problem_file.hpp"
 #include "evaluate/recorded/replay.hpp"
 #include "measure/observers/observer_registry.hpp"
+#include "report/size_sweep.hpp"
 
 namespace ergotune::cli {
 
@@ -118,23 +119,6 @@ std::vector<Constants> sizes_of(const std::vector<std::string>& set) {
   }
   return sizes;
 }
-
-namespace {
-
-void set_constants(Problem& problem, const Constants& size) {
-  std::vector<std::string> known;
-  for (const auto& [name, value] : problem.constants) known.push_back(name);
-  for (const auto& [device, constants] : problem.constants_by_device)
-    for (const auto& [name, value] : constants) known.push_back(name);
-  for (const auto& [name, value] : size) {
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      throw UserError(fmt::format("--set {}: the problem has no such constant{}", name, suggestion(name, known)));
-    problem.constants[name] = value;
-    for (auto& [device, constants] : problem.constants_by_device) constants.erase(name);
-  }
-}
-
-}  // namespace
 
 ProblemFile load_with(const LiveArguments& a, const Constants* size) {
   ProblemFile problem = load_problem_or_recording(a.file, a.settings.text("device"));

@@ -98,6 +98,88 @@ def test_stored_results_are_compared_exported_and_imported(command, tmp_path):
         ergotune.import_results(store, copy)
 
 
+SIZED = """
+name = "sized"
+[constants]
+N = 256
+[parameters]
+tile = [1, 2, 3, 4, 5, 6, 7, 8]
+other = [1, 2]
+[kernel]
+function = "sized"
+source = "sized.cu"
+arguments = [{ name = "x", type = "float32", count = "N", access = "write" }]
+[kernel.launch]
+grid = ["N"]
+block = [64]
+[simulation]
+flops = "2 * N**3"
+bytes = "4 * N**2"
+efficiency = "0.9 / (1 + 0.2 * abs(tile - N / 256) + 0.3 * (other - 1))"
+"""
+
+
+@pytest.fixture
+def sized(tmp_path):
+    (tmp_path / "sized.toml").write_text(SIZED)
+    (tmp_path / "sized.cu").write_text('extern "C" __global__ void sized(float* x) { x[threadIdx.x] = tile; }')
+    return tmp_path / "sized.toml"
+
+
+def test_sizes_are_swept_as_by_the_command(command, sized, tmp_path):
+    found = ergotune.tune_sizes(sized, {"N": [512, 2048]}, device="sim:a100", store=tmp_path / "a.db", tree=tmp_path / "choose.py")
+    assert [(size["constants"], size["result"]["best"]["configuration"]["tile"]) for size in found["sizes"]] == [({"N": 512}, 2), ({"N": 2048}, 8)]
+    by_command = command("tune", sized, "--set", "N=512,2048", "--device", "sim:a100", "--store", tmp_path / "b.db", "--json")[1]
+    assert found["one_for_all"] == by_command["one_for_all"] and found["tree"] == by_command["tree"]
+    choose = {}
+    exec((tmp_path / "choose.py").read_text(), choose)
+    assert choose["choose_sized"](N=512)["tile"] == 2 and choose["choose_sized"](N=4096)["tile"] == 8
+    pairs = ergotune.tune_sizes(sized, {("N",): [256], "N": [512]}, device="sim:a100", store=tmp_path / "c.db")
+    assert [size["constants"] for size in pairs["sizes"]] == [{"N": 512}]
+
+
+def test_mistakes_in_sizes_are_refused(sized, tmp_path):
+    store = tmp_path / "a.db"
+    for wrong, error in (({"Q": [1, 2]}, ergotune.UserError), ({"N": 4}, TypeError), ({}, TypeError), ({"N": "12"}, TypeError)):
+        with pytest.raises(error):
+            ergotune.tune_sizes(sized, wrong, device="sim:a100", store=store)
+    with pytest.raises(ergotune.UserError, match="store"):
+        ergotune.tune_sizes(sized, {"N": [256, 512]}, device="sim:a100")
+    with pytest.raises(ergotune.Error, match="1024"):  # the size, and why
+        sized.write_text(SIZED.replace("[64]", '["N * 2"]'))
+        ergotune.tune_sizes(sized, {"N": [256, 1024]}, device="sim:a100", store=store)
+
+
+def test_a_program_is_measured_as_by_the_command(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("ERGOTUNE_FORBID_CONTROLS", "1")
+    lines = []
+    found = ergotune.program(["sh", "-c", "exit 0"], max_seconds=0.1, precision=0.9, progress=lines.append)
+    by_command = command("program", "--max-seconds", "0.1", "--precision", "0.9", "--no-store", "--json", "--", "sh", "-c", "exit 0")[1]
+    assert set(found) == set(by_command) and found["why_not"] == by_command["why_not"]
+    assert found["measured"]["quantities"]["time"]["value"] > 0 and found["best"] is None
+    for wrong in (lambda: ergotune.program(["no-such-program"]), lambda: ergotune.program(["true"], max_slowdown=5),
+                  lambda: ergotune.program(["true"], settings=1), lambda: ergotune.program(["true"], wisdom=tmp_path)):
+        with pytest.raises(ergotune.UserError):
+            wrong()
+    with pytest.raises(TypeError):
+        ergotune.program("true")
+
+
+def test_kernels_are_compiled_without_running(command, sized):
+    code, document = command("space", sized, "--compile", "3", "--device", "sim:h100", "--json")
+    if code == 2:  # NVRTC is not installed
+        with pytest.raises(ergotune.UserError):
+            ergotune.compile_check(sized, "sim:h100", count=3)
+    else:
+        found = ergotune.compile_check(sized, "sim:h100", count=3)
+        assert found["compiled"] == document["compiled"] and found["device"] == document["device"]
+    with pytest.raises(ergotune.UserError):
+        ergotune.compile_check(sized, "sim:nothing")
+    limited = ergotune.load_problem(sized)
+    limited.restrict("64 * other <= device.max_threads_per_block / 16")
+    assert len(ergotune.SearchSpace(limited, device="sim:a100")) == 8
+
+
 def test_doctor_finds_what_the_command_finds(command):
     code, document = command("doctor", "--json")
     ours = ergotune.doctor()
@@ -115,6 +197,11 @@ def test_stored_results_are_shown_as_the_command_shows_them(command, tmp_path):
     assert ergotune.show(store, objective="time")["objective"]["name"] == "time"
     with pytest.raises(ergotune.UserError):
         ergotune.show(tmp_path / "none.db")
+    for objective in ("time", "energy"):
+        ergotune.write_report(store, tmp_path / "ours.html", objective=objective)
+        command("report", store, "-o", tmp_path / "theirs.html", "--objective", objective)
+        assert (tmp_path / "ours.html").read_text() == (tmp_path / "theirs.html").read_text()
+    assert ergotune.analyse(GEMM, device="sim:a100") == command("analyse", GEMM, "--device", "sim:a100", "--json")[1]
 
 
 def test_a_problem_is_drafted_and_described(command, tmp_path):
@@ -151,3 +238,8 @@ def test_each_verb_has_its_function_in_the_manual():
     assert listed == set(offered)
     for name in re.findall(r"ergotune\.(\w+)", table):
         assert hasattr(ergotune, name) or name == "launcher", name
+
+
+def test_the_manual_has_every_name_of_the_package():
+    listed = re.findall(r"auto(?:function|class|exception):: (\w+)$", (ROOT / "docs/python-api.md").read_text(), re.MULTILINE)
+    assert set(listed) == set(ergotune.__all__)

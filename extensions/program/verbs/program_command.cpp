@@ -1,28 +1,19 @@
 // ergotune program: searches the clock or power limit at which any program needs the least energy.
-#include "program/verbs/program_command.hpp"
-
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "api/wisdom_records.hpp"
+#include "base/text.hpp"
 #include "cli/command.hpp"
-#include "cli/hold_settings.hpp"
 #include "cli/interruption.hpp"
 #include "cli/output/progress.hpp"
-#include "cli/run_here.hpp"
+#include "cli/output/table.hpp"
 #include "ergotune/error.hpp"
-#include "measure/execution_parameters.hpp"
-#include "power/controls/control.hpp"
-#include "power/sensors/sensor.hpp"
-#include "problem/program.hpp"
-#include "tune/session/measure_one.hpp"
+#include "program/program_search.hpp"
 
 namespace ergotune::cli {
 
@@ -30,12 +21,11 @@ void add_program_command(Verb app);
 namespace {
 
 struct ProgramArguments {
-  std::vector<std::string> command, sensors;
+  ProgramSearch search;
   std::string slowdown = "5%";
-  std::optional<std::string> control, store, wisdom;
-  double time_limit = 3600, precision = 0, seconds = 0;
+  std::optional<std::string> store;
   int most = 12;
-  bool no_store = false, no_resume = false, take_over = false, quiet = false, json = false;
+  bool no_store = false, no_resume = false, quiet = false, json = false;
 };
 
 /// Parses "5%" or "0.05".
@@ -52,207 +42,98 @@ double share_of(std::string text) {
   return percent ? number / 100 : number;
 }
 
-/// The part of a sensor's or control's id that identifies the GPU: "nvml:0" of "nvml:0/energy"; "processor" for all of
-/// the CPU's.
-std::string gpu_of(const std::string& id) {
-  return id.starts_with("rapl") || id == "cpufreq" ? "processor" : id.substr(0, id.find('/'));
+std::string unit_of_setting(const SettingChoice& choice) { return choice.name == "power_limit_w" ? "W" : "MHz"; }
+
+/// "12.3 % less", "1.2 % more".
+std::string change(const Ratio& ratio, const char* less, const char* more) {
+  const double percent = 100 * (ratio.value - 1);
+  return fmt::format("{:.1f} +-{:.1f} % {}", std::abs(percent), 100 * ratio.half_width, percent < 0 ? less : more);
 }
 
-/// The control to use: the named one, else the only usable one (of the GPU whose sensor was named); null with `why_not`
-/// if none is usable. Throws UserError if the named one is unusable or several remain.
-std::unique_ptr<Control> choose_control(const ProgramArguments& arguments, std::vector<std::string>& why_not) {
-  if (arguments.control) {
-    std::string why;
-    auto control = usable_control(*arguments.control, &why);
-    if (!control) throw UserError(why);
-    return control;
+void print_quantities(const Measurement& m) {
+  for (const char* name : {"time", "energy", "power", "cpu_time", "peak_memory"})
+    if (m.quantities.contains(name)) fmt::print("  {:<12} {}\n", name, with_interval(m, name, {}));
+  for (const std::string& warning : m.warnings) fmt::print("  note: {}\n", warning);
+}
+
+void print_tried(const SettingChoice& choice) {
+  Table table({unit_of_setting(choice), "time", "energy", "power", ""});
+  table.align_left(4);
+  for (const auto& [setting, entry] : choice.tried) {
+    const Measurement& m = entry.measurement;
+    const auto cell = [&](const char* name) { return usable(m.status) ? with_interval(m, name, {}) : std::string(); };
+    std::string remark = usable(m.status) ? "" : to_string(m.status) + ": " + m.message.substr(0, m.message.find('\n'));
+    if (setting == choice.unchanged) remark = "unchanged";
+    if (choice.best && setting == *choice.best) remark = remark.empty() ? "best" : "best, " + remark;
+    table.add({fmt::format("{:g}", setting), cell("time"), cell("energy"), cell("power"), remark});
   }
-  if (controls_forbidden()) {
-    why_not.push_back("controls are forbidden here (ERGOTUNE_FORBID_CONTROLS is set)");
-    return nullptr;
+  fmt::print("{}", table.to_string(2, terminal_width()));
+}
+
+void print_choice(const ProgramFinding& finding) {
+  const SettingChoice& choice = *finding.choice;
+  const std::string unit = unit_of_setting(choice);
+  print_tried(choice);
+  if (!choice.best) {
+    fmt::print("\nNo setting has an answer: {}\n",
+               choice.stopped_because.empty() ? "the program failed at each" : choice.stopped_because);
+    return;
   }
-  std::vector<std::unique_ptr<Control>> usable;
-  for (const std::string& id : list_controls()) {
-    std::string why;
-    try {
-      auto control = usable_control(id, &why);
-      const bool wanted =
-          arguments.sensors.empty() || std::any_of(arguments.sensors.begin(), arguments.sensors.end(),
-                                                   [&](const auto& s) { return gpu_of(s) == gpu_of(id); });
-      if (control && wanted) usable.push_back(std::move(control));
-    } catch (const UserError& error) {
-      why = error.what();
-    }
-    if (!why.empty()) why_not.push_back(why);
+  const Measurement& best = choice.tried.at(*choice.best).measurement;
+  fmt::print("\nLeast energy within {:g} % of the fastest: {} = {:g} {}\n", 100 * finding.max_slowdown, choice.name,
+             *choice.best, unit);
+  print_quantities(best);
+  if (choice.energy_ratio && *choice.best != choice.unchanged) {
+    fmt::print("  {} energy and {} than unchanged ({:g} {})\n", change(*choice.energy_ratio, "less", "more"),
+               change(*choice.time_ratio, "faster", "slower"), choice.unchanged, unit);
+    if (choice.energy_ratio->value + choice.energy_ratio->half_width >= 1)
+      fmt::print("  the intervals leave open whether it saves anything: leave the machine as it is\n");
+  } else if (*choice.best == choice.unchanged) {
+    fmt::print("  that is what the machine does when left alone: nothing is to be set\n");
+    return;
   }
-  if (usable.size() > 1) {
-    std::vector<std::string> ids;
-    for (const auto& control : usable) ids.push_back(control->id());
-    throw UserError(fmt::format("clocks can be set through {}: name with --control those that the program depends on",
-                                fmt::join(ids, " and ")));
+  fmt::print("\nRun with it:\n  {}\n", finding.run_with());
+  const auto commands = finding.set_with();
+  if (commands.empty()) return;
+  fmt::print("Or set it for all (as root), and back again:\n");
+  for (const std::string& command : commands) fmt::print("  {}\n", command);
+}
+
+void print_finding(const ProgramFinding& finding) {
+  fmt::print("{}\n", shell_command(finding.command));
+  if (finding.choice) return print_choice(finding);
+  const Measurement& m = *finding.measured;
+  if (!usable(m.status)) {
+    fmt::print("  {}: {}\n", to_string(m.status), m.message);
+    return;
   }
-  if (usable.empty() && why_not.empty())
-    why_not.push_back("there is no clock or power limit here that could be set (\"ergotune clocks status\")");
-  return usable.empty() ? nullptr : std::move(usable.front());
+  print_quantities(m);
+  if (!m.message.empty()) fmt::print("  note: {}\n", m.message);
+  fmt::print("No setting was tried:\n");
+  for (const std::string& why : finding.why_not) fmt::print("  {}\n", why);
 }
 
-/// The parameter to search: the core clock, else the power limit.
-std::optional<ExecutionParameterSpec> what_to_set(Control& control) {
-  ExecutionParameterSpec spec;
-  if (control.range(ControlQuantity::core_clock_mhz).supported) {
-    spec.kind = ParameterKind::core_clock_mhz;
-    spec.choice = ExecutionParameterSpec::Choice::all;
-    if (control.range(ControlQuantity::core_clock_mhz).values.empty()) {
-      spec.choice = ExecutionParameterSpec::Choice::equidistant;
-      spec.count = 33;
-    }
-    return spec;
-  }
-  if (!control.range(ControlQuantity::power_limit_w).supported) return std::nullopt;
-  spec.kind = ParameterKind::power_limit_w;
-  spec.choice = ExecutionParameterSpec::Choice::equidistant;
-  spec.count = 17;
-  return spec;
-}
-
-/// Whether a sensor measures this program's energy: that of the control's GPU, of the CPU, or of the only GPU, which is
-/// then added to the arguments.
-bool has_sensor(ProgramArguments& arguments, const Control* control, std::vector<std::string>& why_not) {
-  if (!arguments.sensors.empty() || (control && control->id() != "cpufreq")) return true;
-  std::vector<std::string> looked_for;
-  if (!sensors_for_device({}, {}, true, &looked_for).empty()) return true;
-  std::set<std::string> gpus;
-  for (const SensorInfo& sensor : list_sensors())
-    if (sensor.scope == SensorScope::gpu && !control) gpus.insert(gpu_of(sensor.id));
-  if (gpus.size() == 1) {
-    arguments.sensors.push_back(*gpus.begin());
-    return true;
-  }
-  if (!gpus.empty())
-    why_not.push_back(
-        fmt::format("energy can be read of {}: name with --sensor those that the program uses", fmt::join(gpus, ", ")));
-  else
-    why_not.push_back("no sensor of energy can be read here");
-  why_not.insert(why_not.end(), looked_for.begin(), looked_for.end());
-  return false;
-}
-
-Problem problem_of_command(const ProgramArguments& arguments) {
-  Problem problem;
-  problem.name = program_name(arguments.command);
-  problem.file = std::filesystem::current_path() / "program";  // its folder is where the command is given
-  auto program = std::make_shared<Program>();
-  for (const std::string& word : arguments.command) program->command.push_back(literal_template(word));
-  program->time_limit = arguments.time_limit;
-  problem.program = program;
-  problem.kernel().function = literal_template(problem.name);
-  problem.verification.kind = Verification::Kind::none;
-  // A space needs a parameter: use one that names the program.
-  Parameter what;
-  what.name = "program";
-  what.values = {Value(problem.name)};
-  problem.parameters.push_back(std::move(what));
-  return problem;
-}
-
-SetupOptions setup_of(const ProgramArguments& arguments) {
-  SetupOptions setup;
-  setup.run.sensors = arguments.sensors;
-  if (arguments.precision > 0) setup.run.precision = arguments.precision;
-  if (arguments.seconds > 0) setup.run.max_seconds = arguments.seconds;
-  setup.take_over = arguments.take_over;
-  setup.run.store = arguments.no_store ? std::string() : arguments.store.value_or(kDefaultStore);
-  setup.resume = !arguments.no_resume;
-  setup.interrupted = interruption();
-  setup.announce = [](const std::string& description) { fmt::print(stderr, "note: {}\n", description); };
-  return setup;
-}
-
-/// Measures time and, if there is a sensor, energy of the program without changing settings.
-void measure_only(const ProgramArguments& arguments, Problem problem, ProgramFinding finding, bool energy) {
-  SetupOptions setup = setup_of(arguments);
-  setup.energy = energy;
-  problem.objective.text = energy ? "energy" : "time";
-  PreparedSession prepared = prepare_session(std::move(problem), setup);
-  if (!arguments.quiet)
-    for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
-  finding.measured = measure_one(prepared, 0).measurement;
-  arguments.json ? print_json(document_of(finding)) : print_finding(finding);
-  if (!usable(finding.measured->status)) throw Exit{kNoAnswer};
-}
-
-/// Adds the setting to the wisdom, as one of the device that it is set on: a program's session is the machine's.
-void write_setting(const ProgramArguments& arguments, const PreparedSession& prepared, const Control& control) {
-  auto wisdom = wisdom_of(prepared.store->file(), prepared.store_session, std::nullopt);
-  for (auto& [program, records] : wisdom)
-    for (WisdomRecord& record : records) record.device = devices_of(control).front();
-  write_wisdom(*arguments.wisdom, wisdom);
-}
-
-void search(const ProgramArguments& arguments, Problem problem, ProgramFinding finding, const Control& control,
-            const ExecutionParameterSpec& spec) {
-  problem.execution_parameters = {spec};
-  problem.objective = setting_objective(finding.max_slowdown);
-  SetupOptions setup = setup_of(arguments);
-  setup.run.controls = {arguments.control.value_or(control.id())};
-  setup.energy = true;
-  PreparedSession prepared = prepare_session(std::move(problem), setup);
+void program(ProgramSearch search, const ProgramArguments& arguments) {
+  search.options.max_slowdown = share_of(arguments.slowdown);
+  search.options.most = static_cast<std::size_t>(std::max(arguments.most, 0));
+  search.setup.run.store = arguments.no_store ? std::string() : arguments.store.value_or(kDefaultStore);
+  search.setup.resume = !arguments.no_resume;
+  search.setup.interrupted = interruption();
+  search.setup.announce = [](const std::string& description) { fmt::print(stderr, "note: {}\n", description); };
   if (!arguments.quiet) {
-    fmt::print(stderr, "Running {} at up to {} settings through {}\n", fmt::join(arguments.command, " "),
-               arguments.most, finding.control);
-    for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
-  }
-  SettingSearchOptions options;
-  options.max_slowdown = finding.max_slowdown;
-  options.most = static_cast<std::size_t>(std::max(arguments.most, 2));
-  options.first = std::min<std::size_t>(options.first, options.most);
-  options.interrupted = interruption();
-  const std::string unit = spec.kind == ParameterKind::power_limit_w ? "W" : "MHz";
-  if (!arguments.quiet) {
-    options.progress = [&](double setting, const Measurement& m) {
-      if (usable(m.status))
-        fmt::print(stderr, "{:g} {}: {}, {}\n", setting, unit, with_interval(m, "time", {}),
-                   with_interval(m, "energy", {}));
-      else
-        fmt::print(stderr, "{:g} {}: {}: {}\n", setting, unit, to_string(m.status), m.message);
+    search.setup.tell = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+    search.options.progress = [](double setting, const Measurement& m) {
+      fmt::print(stderr, "{:g}: {}\n", setting,
+                 usable(m.status) ? with_interval(m, "time", {}) + ", " + with_interval(m, "energy", {})
+                                  : to_string(m.status) + ": " + m.message);
     };
-    options.confirming = [](double left) {
+    search.options.confirming = [](double left) {
       fmt::print(stderr, "confirming the best beside the unchanged, about {} left\n", human_duration(left));
     };
   }
-  finding.choice = choose_setting(prepared, options);
-  finding.notes = prepared.notes;
-  if (arguments.wisdom && finding.choice->best) {
-    write_setting(arguments, prepared, control);
-    finding.wisdom = *arguments.wisdom;
-  }
-  // Settings are restored before they are reported.
-  prepared.evaluator.reset();
-  arguments.json ? print_json(document_of(finding)) : print_finding(finding);
-  if (!finding.choice->best) throw Exit{kNoAnswer};
-}
-
-void program(ProgramArguments arguments) {
-  ProgramFinding finding;
-  finding.command = arguments.command;
-  finding.max_slowdown = share_of(arguments.slowdown);
-  if (arguments.wisdom && arguments.no_store)
-    throw UserError("--wisdom is written from what is stored; leave out --no-store");
-  if (arguments.most < 2) throw UserError("--settings: two are the least that can be compared");
-  std::vector<std::string> why_not;
-  std::unique_ptr<Control> control = choose_control(arguments, why_not);
-  Problem problem = problem_of_command(arguments);
-  const auto spec = control ? what_to_set(*control) : std::nullopt;
-  if (control && !spec) why_not.push_back(fmt::format("{} sets neither a core clock nor a power limit", control->id()));
-  const bool energy = has_sensor(arguments, control.get(), why_not);
-  finding.why_not = why_not;
-  if (arguments.wisdom && control) {
-    refuse_unwritable(*arguments.wisdom);
-    (void)devices_of(*control);  // refuses here what could not be written after hours
-  }
-  if (!spec || !energy) return measure_only(arguments, std::move(problem), std::move(finding), energy);
-  finding.control = control->id();
-  search(arguments, std::move(problem), std::move(finding), *control, *spec);
+  const ProgramFinding finding = search_program(std::move(search));
+  arguments.json ? print_json(program_document(finding)) : print_finding(finding);
+  if (!finding.has_answer()) throw Exit{kNoAnswer};
 }
 
 }  // namespace
@@ -260,31 +141,34 @@ void program(ProgramArguments arguments) {
 void add_program_command(Verb app) {
   auto arguments = std::make_shared<ProgramArguments>();
   Verb verb = app.add_verb("program", "Find the clock or power limit at which any program needs least energy");
-  verb.add_option("PROGRAM", arguments->command, "The program and its arguments, after --").required().take_all();
+  verb.add_option("PROGRAM", arguments->search.command, "The program and its arguments, after --")
+      .required()
+      .take_all();
   verb.add_option("--max-slowdown", arguments->slowdown, "How much longer it may take, as 5% or 0.05 (5%)");
-  verb.add_option("--sensor", arguments->sensors,
+  verb.add_option("--sensor", arguments->search.setup.run.sensors,
                   "Energy by this sensor; repeatable, energies are added (the control's device, else the CPU, "
                   "else the only device)");
-  verb.add_option("--control", arguments->control, "Set clocks or limits through this (the only one there is)");
+  verb.add_option("--control", arguments->search.control, "Set clocks or limits through this (the only one there is)");
   verb.add_option("--settings", arguments->most, "Settings to try at most, before the best are confirmed (12)")
       .kind("NUMBER");
-  verb.add_option("--precision", arguments->precision,
+  verb.add_option("--precision", arguments->search.setup.run.precision,
                   "Target half-width of the 95 % interval of time and energy (0.02)")
       .kind("NUMBER")
       .positive();
-  verb.add_option("--max-seconds", arguments->seconds,
+  verb.add_option("--max-seconds", arguments->search.setup.run.max_seconds,
                   "Runs at one setting take this long at most, s, where three runs do (10)")
       .kind("NUMBER")
       .positive();
-  verb.add_option("--time-limit", arguments->time_limit, "Seconds that one run may take (3600)")
+  verb.add_option("--time-limit", arguments->search.time_limit, "Seconds that one run may take (3600)")
       .kind("NUMBER")
       .positive();
-  verb.add_option("--wisdom", arguments->wisdom,
+  verb.add_option("--wisdom", arguments->search.wisdom,
                   "Folder: the setting is added to its wisdom, from which \"ergotune clocks set --wisdom\" takes it");
   verb.add_option("--store", arguments->store, "Where results are kept (ergotune.db)");
   verb.add_flag("--no-store", arguments->no_store, "Keep no results");
   verb.add_flag("--no-resume", arguments->no_resume, "Begin afresh even where results of this program are stored");
-  verb.add_flag("--take-over", arguments->take_over, "Set clocks although another process seems to have locked them");
+  verb.add_flag("--take-over", arguments->search.setup.take_over,
+                "Set clocks although another process seems to have locked them");
   verb.add_flag("-q,--quiet", arguments->quiet, "No progress and no notes");
   add_json_option(verb, arguments->json);
   verb.footer(
@@ -294,7 +178,7 @@ void add_program_command(Verb app) {
       "The program runs several times; what it writes it writes each time. Settings are restored however it ends. "
       "Without\n"
       "a clock or limit that can be set, time and energy of the program as it is are measured.");
-  verb.callback([arguments] { program(*arguments); });
+  verb.callback([arguments] { program(arguments->search, *arguments); });
 }
 
 }  // namespace ergotune::cli

@@ -193,18 +193,17 @@ def _torch_stream(queue: int, number: int) -> Any:
 
 
 @contextlib.contextmanager
-def stream(queue: Optional[int], number: int) -> Iterator[None]:
+def stream(queue: int, number: int) -> Iterator[None]:
     """Makes a stream the current one of PyTorch and CuPy, unless another framework runs on the default stream beside them."""
+    legacy = _needs_legacy()
+    torch, cupy = _torch(), sys.modules.get("cupy")
     with contextlib.ExitStack() as stack:
-        if queue is not None:
-            legacy = _needs_legacy()
-            torch, cupy = _torch(), sys.modules.get("cupy")
-            if torch is not None and torch.cuda.is_available():
-                stack.enter_context(torch.cuda.device(number) if legacy else torch.cuda.stream(_torch_stream(queue, number)))
-            if cupy is not None:
-                stack.enter_context(cupy.cuda.Device(number))
-                if not legacy:
-                    stack.enter_context(cupy.cuda.ExternalStream(queue, number))
+        if torch is not None and torch.cuda.is_available():
+            stack.enter_context(torch.cuda.device(number) if legacy else torch.cuda.stream(_torch_stream(queue, number)))
+        if cupy is not None:
+            stack.enter_context(cupy.cuda.Device(number))
+            if not legacy:
+                stack.enter_context(cupy.cuda.ExternalStream(queue, number))
         yield
 
 

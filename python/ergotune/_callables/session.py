@@ -7,7 +7,7 @@ import functools
 import inspect
 import json
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Callable, ContextManager, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import arrays
 from .faults import Fault, as_fault, describe
@@ -92,11 +92,9 @@ class Session:
         #: The arrays among the arguments, by position or name.
         self._arrays: Dict[Any, Any] = {key: value for key, value in given if arrays.is_array(value)}
 
-    @contextlib.contextmanager
-    def on_queue(self) -> Iterator[None]:
+    def on_queue(self) -> ContextManager[None]:
         """Frameworks launch on the queue that is timed."""
-        with arrays.stream(self._queue, self._number):
-            yield
+        return contextlib.nullcontext() if self._queue is None else arrays.stream(self._queue, self._number)
 
     def _synchronise(self) -> None:
         arrays.synchronise(list(self._arrays.values()))

@@ -25,7 +25,7 @@ class Searchspace:
         tune_params: names to lists of values. restrictions: as those of tune_kernel, or None.
         max_threads: the product of the block sizes is at most this.
         block_size_names: the parameters that are block sizes.
-        neighbor_method: what get_neighbors() takes where nothing is said; build_neighbors_index works them all out now.
+        neighbor_method: what get_neighbors() takes by default; build_neighbors_index works them all out now.
         from_cache: a cache (``util.read_cache``) instead of parameters and restrictions: its rows are the space.
         framework, solver_method: Kernel Tuner's ways of building; checked, and all the same here.
 

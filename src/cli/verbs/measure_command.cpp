@@ -86,24 +86,6 @@ Json document_of(const Measured& measured) {
   return document;
 }
 
-Json share_json(const Quantity& share) {
-  return {{"value", share.value},
-          {"standard_error", share.standard_error},
-          {"half_width", share.half_width()},
-          {"provenance", to_string(share.provenance)}};
-}
-
-Json document_of(const Attribution& attribution) {
-  Json parts = Json::array();
-  for (std::size_t p = 0; p < attribution.parts.size(); ++p) {
-    Json part{{"name", attribution.parts[p].name}};
-    for (const auto& [quantity, shares] : attribution.shares) part[quantity] = share_json(shares[p]);
-    parts.push_back(std::move(part));
-  }
-  return {
-      {"method", to_string(attribution.method)}, {"provenance", to_string(Provenance::modelled)}, {"kernels", parts}};
-}
-
 /// Prints the attribution as a table, with the remainder that the shares do not cover.
 void print_attribution(const Attribution& attribution) {
   if (attribution.shares.empty()) {
@@ -170,9 +152,10 @@ void measure_apart(const MeasureArguments& arguments) {
   std::optional<Attribution> attribution;
   if (method) attribution = attribute(problem, *method, rounds, measurements);
   if (attribution && store)
-    store->note(session, "attribution", document_of(*attribution).dump(-1, ' ', false, Json::error_handler_t::replace));
+    store->note(session, "attribution",
+                attribution_document(*attribution).dump(-1, ' ', false, Json::error_handler_t::replace));
   if (arguments.json)
-    return print_json(attribution ? Json{{"rounds", entries}, {"attribution", document_of(*attribution)}}
+    return print_json(attribution ? Json{{"rounds", entries}, {"attribution", attribution_document(*attribution)}}
                                   : Json(entries));
   print_rounds(rounds, measurements, problem.metrics);
   for (const char* quantity : {"time", "energy"}) {
@@ -357,10 +340,9 @@ void add_measure_command(Verb app) {
                   "With --kernel-clocks: how much slower the round may be than at its fastest, as 0.05 (any)")
       .kind("NUMBER")
       .positive();
-  verb.add_option(
-      "--attribute", arguments->attribute,
-      "Besides, how much of the round's energy and time each kernel owes, modelled: marginal (the round less the "
-      "round without it) or shapley (what it adds, over all orders; up to four)");
+  verb.add_option("--attribute", arguments->attribute,
+                  "Also attribute the round's energy and time to kernels, modelled: marginal (the round less the "
+                  "round without it) or shapley (what it adds, over all orders; up to four)");
   add_json_option(verb, arguments->json);
   verb.footer(
       "Examples:\n"

@@ -9,13 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/pruning_figure.hpp"
+#include "api/compile_check.hpp"
 #include "base/files.hpp"
 #include "cli/command.hpp"
-#include "cli/verbs/space_compile.hpp"
-#include "device/device.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
-#include "problem/tables/device_profile.hpp"
+#include "report/result_json.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -27,17 +26,6 @@ struct SpaceArguments {
   std::uint64_t samples = 0, compile = 0, seed = 1;
   bool json = false, list = false, explain = false;
 };
-
-Json to_json(const Value& value) {
-  return std::visit([](const auto& v) { return Json(v); }, value.data());
-}
-
-Json configuration_json(const SearchSpace& space, ConfigurationIndex index) {
-  Json object = Json::object();
-  const Configuration configuration = space.configuration(index);
-  for (std::size_t p = 0; p < configuration.size(); ++p) object[space.parameters()[p].name] = to_json(configuration[p]);
-  return object;
-}
 
 /// Prints configurations as JSON lines; the text of each value is formatted once.
 class LinePrinter {
@@ -139,49 +127,15 @@ void print_summary(const SearchSpace& space) {
       space.cartesian_size(), space.size(), space.build_seconds(), space.memory_bytes());
 }
 
-bool asks_the_device(const Expression& expression) {
-  const auto& names = expression.names();
-  return std::any_of(names.begin(), names.end(), [](const std::string& n) { return n.starts_with("device."); });
-}
-
-/// Whether restrictions or ranges use properties of the device (device.max_threads_per_block).
-bool asks_the_device(const Problem& problem) {
-  return std::any_of(problem.restrictions.begin(), problem.restrictions.end(),
-                     [](const Restriction& r) { return asks_the_device(r.expression); }) ||
-         std::any_of(problem.parameters.begin(), problem.parameters.end(), [](const Parameter& p) {
-           return p.range &&
-                  (asks_the_device(p.range->start) || asks_the_device(p.range->stop) || asks_the_device(p.range->step));
-         });
-}
-
-/// The default configuration and random ones.
-std::vector<ConfigurationIndex> some_configurations(const SearchSpace& space, std::uint64_t count, Random& random) {
-  std::vector<ConfigurationIndex> list;
-  if (const auto standard = space.default_configuration()) list.push_back(*standard);
-  for (const ConfigurationIndex index : space.sample_distinct(count, random))
-    if (list.size() < count && (list.empty() || index != list.front())) list.push_back(index);
-  return list;
-}
-
-Json compiled_json(const SearchSpace& space, const std::vector<CompiledConfiguration>& compiled) {
-  Json list = Json::array();
-  for (const CompiledConfiguration& one : compiled)
-    list.push_back({{"configuration", configuration_json(space, one.index)},
-                    {"compiles", one.message.empty()},
-                    {"message", one.message}});
-  return list;
-}
-
-void print_compiled(const SearchSpace& space, const std::vector<CompiledConfiguration>& compiled,
-                    const DeviceInfo& device) {
+void print_compiled(const SearchSpace& space, const CompileCheck& check) {
   std::size_t good = 0;
   std::map<std::string, std::vector<ConfigurationIndex>> failures;
-  for (const CompiledConfiguration& one : compiled) {
+  for (const CompiledConfiguration& one : check.configurations) {
     good += one.message.empty();
     if (!one.message.empty()) failures[one.message].push_back(one.index);
   }
-  fmt::print("\n{} of {} configurations compile for {} ({}); nothing was run\n", good, compiled.size(), device.name,
-             device.id);
+  fmt::print("\n{} of {} configurations compile for {} ({}); nothing was run\n", good, check.configurations.size(),
+             check.device.name, check.device.id);
   for (const auto& [message, configurations] : failures)
     fmt::print("\n{}{}:\n{}\n", describe(space.parameters(), space.configuration(configurations.front())),
                configurations.size() > 1 ? fmt::format(" and {} others", configurations.size() - 1) : "", message);
@@ -191,44 +145,22 @@ void run(SpaceArguments arguments) {
   if (!arguments.device.empty() && !arguments.profile.empty())
     throw UserError("give --device or --profile, not both: each defines the limits");
   // a device that is not in this machine, as `tune` names it
-  constexpr std::string_view kSimulated = "sim:";
-  if (arguments.device.starts_with(kSimulated)) arguments.profile = arguments.device.substr(kSimulated.size());
+  if (!arguments.profile.empty()) arguments.device = "sim:" + arguments.profile;
   const Problem problem = load_problem(arguments.file);
-  std::string device_name;
-  Constants properties;
-  if (!arguments.profile.empty()) {
-    const DeviceProfile profile = load_device_profile(arguments.profile);
-    device_name = profile.name;
-    properties = profile.properties;
-  } else if (!arguments.device.empty()) {
-    const auto device = open_device(arguments.device);
-    device_name = device->info().name;
-    properties = device->info().properties;
-  } else if (asks_the_device(problem)) {
-    // The device that tune would use; without a kernel, the best device of this machine.
-    const auto device = open_device("", problem.kernel().sources.empty() ? nullptr : &problem);
-    device_name = device->info().name;
-    properties = device->info().properties;
-    fmt::print(stderr, "note: with the limits of {}; --device or --profile names another\n", device_name);
-  }
-  const SearchSpace space = problem.build_space(problem.constants_for(device_name, properties));
+  const DeviceLimits limits = limits_of(problem, arguments.device);
+  if (arguments.device.empty() && !limits.name.empty())
+    fmt::print(stderr, "note: with the limits of {}; --device or --profile names another\n", limits.name);
+  const SearchSpace space = problem.build_space(problem.constants_for(limits.name, limits.properties));
   if (space.empty()) fmt::print(stderr, "ergotune: {}: {}\n", arguments.file, space.why_empty());
 
   std::vector<RestrictionEffect> effects;
   if (arguments.explain || !arguments.figure.empty()) effects = space.explain();
   if (!arguments.figure.empty()) write_named_file(arguments.figure, pruning_figure(space, effects));
 
-  std::vector<CompiledConfiguration> compiled;
-  CompileTarget target;
-  if (arguments.compile > 0 && !space.empty()) {
-    Random drawn(arguments.seed);
-    target = arguments.profile.empty() ? compile_target(problem, arguments.device)
-                                       : compile_target_of_profile(problem, device_name, properties);
-    compiled = compile_configurations(problem, space, problem.constants_for(device_name, properties), target,
-                                      some_configurations(space, arguments.compile, drawn));
-  }
-  const bool none_compiles = !compiled.empty() && std::all_of(compiled.begin(), compiled.end(),
-                                                              [](const auto& one) { return !one.message.empty(); });
+  CompileCheck compiled;
+  if (arguments.compile > 0 && !space.empty())
+    compiled = check_compiling(problem, space, arguments.device, limits, arguments.compile, arguments.seed);
+  const bool none_compiles = !compiled.configurations.empty() && !compiled.any();
   Random random(arguments.seed);
   std::vector<ConfigurationIndex> sample;
   if (arguments.samples > 0 && !space.empty()) sample = space.sample_distinct(arguments.samples, random);
@@ -246,7 +178,7 @@ void run(SpaceArguments arguments) {
     document["build_seconds"] = space.build_seconds();
     document["memory_bytes"] = space.memory_bytes();
     document["materialised"] = space.materialised();
-    if (!device_name.empty()) document["device"] = device_name;
+    if (!limits.name.empty()) document["device"] = limits.name;
     if (space.empty()) document["why_empty"] = space.why_empty();
     if (arguments.explain) {
       document["restrictions"] = Json::array();
@@ -254,14 +186,15 @@ void run(SpaceArguments arguments) {
     }
     if (arguments.samples > 0) {
       document["sample"] = Json::array();
-      for (const auto index : sample) document["sample"].push_back(configuration_json(space, index));
+      for (const auto index : sample)
+        document["sample"].push_back(to_json(space.parameters(), space.configuration(index)));
     }
     if (arguments.list) {
       document["configurations"] = Json::array();
       for (ConfigurationIndex i = 0; i < space.size(); ++i)
-        document["configurations"].push_back(configuration_json(space, i));
+        document["configurations"].push_back(to_json(space.parameters(), space.configuration(i)));
     }
-    if (arguments.compile > 0) document["compiled"] = compiled_json(space, compiled);
+    if (arguments.compile > 0) document["compiled"] = compiled_document(space, compiled);
     print_json(document);
     if (none_compiles) throw Exit{kNoAnswer};
     return;
@@ -273,7 +206,7 @@ void run(SpaceArguments arguments) {
   lines.flush();
   if (arguments.samples == 0 && !arguments.list) print_summary(space);
   if (arguments.explain) print_effects(effects);
-  if (!compiled.empty()) print_compiled(space, compiled, target.device);
+  if (!compiled.configurations.empty()) print_compiled(space, compiled);
   if (none_compiles) throw Exit{kNoAnswer};
 }
 

@@ -1,5 +1,6 @@
 // ergotune tune: finds the best configuration of a problem.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <malloc.h>
 
 #include <algorithm>
@@ -19,11 +20,11 @@
 #include "cli/output/figure.hpp"
 #include "cli/output/plan_output.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/output/table.hpp"
 #include "cli/output/tune_report.hpp"
-#include "cli/verbs/tune_sizes.hpp"
 #include "cli/watch_child.hpp"
 #include "ergotune/error.hpp"
-#include "tune/session/measure_one.hpp"
+#include "report/size_sweep.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -222,51 +223,63 @@ void report(const std::vector<TunedSession>& tuned, const TuneArguments& argumen
   if (arguments.json) print_json(tuned.size() == 1 ? documents.front() : Json{{"sessions", documents}});
 }
 
-/// Tunes each size with the ones before as its prior; then every winner is measured at every size.
-void tune_sizes(const TuneArguments& arguments, const std::vector<Constants>& sizes) {
-  if (arguments.no_store) throw UserError("--set with several values needs a store: leave --no-store away");
-  SizeSweep sweep;
-  std::vector<Requested> all;
-  for (const Constants& size : sizes) {
-    Requested& requested = all.emplace_back(read(arguments, size));
-    if (!requested.problem.run.plan.empty()) throw UserError("--set with several values and --plan: give one value");
-    if (!sweep.tuned.empty() && requested.options.prior.empty()) requested.options.prior = {"auto"};
-    std::vector<PreparedSession> sessions = prepare(requested, arguments.quiet);
-    if (sessions.size() > 1) throw UserError("--set with several values takes devices of one kind");
-    std::vector<TunedSession> tuned = search(sessions, requested.options, arguments.quiet);
-    if (tuned.front().ranked.best.empty() || tuned.front().ranked.objective.kind() == Objective::Kind::pareto) {
-      report(tuned, arguments);
-      throw Exit{kNoAnswer};
-    }
-    if (const auto unwritten = write_winners(arguments, {&tuned.front().ranked.results}))
-      std::rethrow_exception(unwritten);
-    const Constants winner = winner_of(tuned.front().ranked);
-    if (std::find(sweep.configurations.begin(), sweep.configurations.end(), winner) == sweep.configurations.end())
-      sweep.configurations.push_back(winner);
-    sweep.sizes.push_back(size);
-    sweep.tuned.push_back(std::move(tuned.front()));
-    if (requested.options.interrupted->load()) break;
-  }
-  SizedResults& results = sweep.results;
-  for (const auto& [name, value] : sweep.sizes.front()) results.names.push_back(name);
-  for (const Constants& size : sweep.sizes) {
-    std::vector<double>& values = results.sizes.emplace_back();
-    for (const auto& [name, value] : size) values.push_back(value.as_real());
-  }
-  results.value.assign(sweep.configurations.size(),
-                       std::vector<std::optional<double>>(sweep.sizes.size(), std::nullopt));
+std::string text_of(const Constants& constants) {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : constants) parts.push_back(fmt::format("{}={}", name, value.to_string()));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
+
+void print_sweep(const SizeSweep& sweep, std::size_t leaves, bool worst_case) {
+  const SizedResults& results = sweep.results;
+  const auto over = best_over_sizes(results, worst_case);
+  const auto tree = size_tree(results, leaves, worst_case);
+  const Objective& objective = sweep.tuned.front().ranked.objective;
+  Table table({"size", objective.name(), "one for all", "tree", "best configuration"});
+  for (const std::size_t left : {0, 4}) table.align_left(left);
+  const auto loss = [&](std::size_t configuration, std::size_t size) {
+    const auto share = sweep.loss_at(configuration, size);
+    return share ? "+" + percent(*share) : "fails";
+  };
   for (std::size_t s = 0; s < sweep.sizes.size(); ++s) {
     const RankedResults& ranked = sweep.tuned[s].ranked;
-    PreparedSession prepared = prepare_session(all[s].problem, all[s].setup);
-    for (std::size_t c = 0; c < sweep.configurations.size(); ++c) {
-      std::optional<double>& value = results.value[c][s];
-      if (sweep.configurations[c] == winner_of(ranked)) {
-        value = sized_value(ranked.objective, ranked.measurement(ranked.best.front()));
-      } else if (const auto index =
-                     index_of_values(prepared, {sweep.configurations[c].begin(), sweep.configurations[c].end()})) {
-        value = sized_value(*prepared.objective, measure_one(prepared, *index).measurement);
-      }
-    }
+    table.add({text_of(sweep.sizes[s]), human(*ranked.value(ranked.best.front()), objective.unit()),
+               over ? loss(over->configuration, s) : "-", tree ? loss(tree->choose(results.sizes[s]), s) : "-",
+               ranked.configuration_text(ranked.best.front())});
+  }
+  fmt::print("Best of each size ({}), and what one configuration for all of them and the tree lose\n{}",
+             sweep.provenance(), table.to_string(2, terminal_width()));
+  if (over)
+    fmt::print("\nOne for all sizes: {}\n  mean loss {}, worst {}\n",
+               text_of(sweep.configurations[over->configuration]), percent(over->mean), percent(over->worst));
+  else
+    fmt::print("\nNo configuration that was best at a size works at all of them.\n");
+  if (tree)
+    fmt::print("\nTree of {}: mean loss {}, worst {}\n", counted(tree->leaves, "configuration"), percent(tree->mean),
+               percent(tree->worst));
+}
+
+/// Tunes and compares the sizes that --set names.
+void tune_sizes(const TuneArguments& arguments, const std::vector<Constants>& sizes) {
+  std::vector<SizedProblem> all;
+  for (const Constants& size : sizes) {
+    Requested requested = read(arguments, size);
+    all.push_back({size, std::move(requested.problem), std::move(requested.setup), std::move(requested.options)});
+  }
+  SizeSweep sweep = sweep_sizes(std::move(all), [&](const SizedProblem& size) {
+    std::vector<PreparedSession> sessions = prepare({size.problem, size.setup, size.options}, arguments.quiet);
+    if (sessions.size() > 1) throw UserError("--set with several values takes devices of one kind");
+    std::vector<TunedSession> tuned = search(sessions, size.options, arguments.quiet);
+    if (!tuned.front().ranked.best.empty())
+      if (const auto unwritten = write_winners(arguments, {&tuned.front().ranked.results}))
+        std::rethrow_exception(unwritten);
+    return std::move(tuned.front());
+  });
+  if (!sweep.has_answer()) {
+    sweep.tuned.erase(sweep.tuned.begin(), sweep.tuned.end() - 1);
+    report(sweep.tuned, arguments);
+    throw Exit{kNoAnswer};
   }
   if (arguments.tree) write_tree(sweep, arguments.leaves, arguments.worst_case, *arguments.tree);
   if (arguments.json) return print_json(sweep_document(sweep, arguments.leaves, arguments.worst_case));

@@ -42,7 +42,7 @@ function failureTable(parent) {
   table(part, ['status', 'configurations', 'example', 'message'], model.head.failures.map(f =>
     [f.status, f.count, element('code', {}, describe(f.configuration)), element('pre', {}, f.message || '(no message was recorded)')]), [1]);
 }
-// What each kernel of a round owes: nobody measures that while they overlap.
+// The share of each kernel of a round: this cannot be measured while they overlap.
 function attribution(parent) {
   const a = model.head.attribution;
   if (!a || !a.kernels.length) return;

@@ -1,12 +1,14 @@
-"""Stored results and this machine: ``ergotune show``, ``compare``, ``predict``, ``export``, ``import`` and ``doctor``."""
+"""Verbs of the command that measure nothing, as functions that return the documents of ``--json``."""
 
 from __future__ import annotations
 
 import json
 import os
+import pathlib
 from typing import Any, Dict, Optional, Sequence, Union
 
 from . import _command, _core
+from ._session import ProblemOrFile, _loaded
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -96,3 +98,66 @@ def doctor() -> Dict[str, Any]:
         The document of ``ergotune doctor --json``: ``can_tune``, and ``findings`` with area, subject, state, message, remedy.
     """
     return _core.doctor(_command.existing())
+
+
+def analyse(file: Path, *, device: str = "", session: int = 0, peaks: Sequence[Path] = (), figure: Optional[Path] = None) -> Dict[str, Any]:
+    """Speed and energy efficiency of a recording, and how hard it is to search (``ergotune analyse``).
+
+    Args:
+        file: a store, a Kernel Tuner cache, a T4 file or CSV; with ``device`` a problem file.
+        device: a simulated one ("sim:a100"), on which every configuration of the problem is analysed.
+        session: of a store (default: the one worked on last).
+        peaks: recordings of kernels that reach the GPU's peaks, for the rooflines.
+        figure: an SVG file to write.
+
+    Returns:
+        The document of ``ergotune analyse --json``: Pareto front, hull, ``influences`` (what correlates with speed, efficiency and
+        their product, with intervals and p-values), ``occupancy_levels``, ``weighted``, ``roofline``, ``words``.
+    """
+    return _core.analyse(os.fspath(file), session, [os.fspath(peak) for peak in peaks], os.fspath(figure or ""), device)
+
+
+def compile_check(problem: ProblemOrFile, device: str = "", *, count: int = 10, seed: int = 1) -> Dict[str, Any]:
+    """Compiles configurations without running them (``ergotune space --compile``): the default one and random others.
+
+    Args:
+        problem: a :class:`Problem`, or the path of a problem file.
+        device: "sim:h100": for an NVIDIA GPU that needs not be here (CUDA C++, with NVRTC); else a device of this machine.
+        count: how many configurations.
+        seed: of the random choice.
+
+    Returns:
+        ``device``, ``valid`` (configurations of the space) and ``compiled``: of each its ``configuration``, whether it ``compiles``, and
+        the compiler's ``message``.
+    """
+    return _core.compile_check(_loaded(problem), device, count, seed)
+
+
+def draft_problem(source: Path, output: Optional[Path] = None, *, kernel: str = "",
+                  force: bool = False) -> Dict[str, Any]:
+    """Writes a first problem file for a kernel, from its source (``ergotune init``).
+
+    Args:
+        source: of the kernel: .cu, .hip, .cl, .c or .cpp.
+        output: the problem file (default: the source's name with .toml).
+        kernel: which one, where the source has several.
+        force: replaces the problem file where it exists.
+
+    Returns:
+        The document of ``ergotune init --json``: ``problem``, the file; ``kernel``; ``questions``, what had to be guessed.
+    """
+    file = pathlib.Path(output) if output is not None else pathlib.Path(source).with_suffix(".toml")
+    if file.exists() and not force:
+        raise _core.UserError(f"{file} exists: force=True replaces it, output= names another")
+    text, function, questions = _core.draft_problem(source, kernel, file.parent)
+    _core.parse_problem(text, file)  # what is written can be read
+    file.write_text(text)
+    return {"problem": str(file), "kernel": function, "questions": questions}
+
+
+def schema(document: str = "problem") -> Dict[str, Any]:
+    """The JSON Schema of a document (``ergotune schema``): "problem", a problem file; "result", what ``--json`` and ``Result.document``
+    hold."""
+    if document not in ("problem", "result"):
+        raise _core.UserError(f"no document {document!r} has a schema: \"problem\" and \"result\" have one")
+    return _core.schema(document)

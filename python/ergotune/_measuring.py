@@ -1,4 +1,4 @@
-"""Power, clocks and sensors of a device: ``ergotune model``, ``trace`` and ``calibrate``."""
+"""Verbs of the command that measure, as functions that return the documents of ``--json``."""
 
 from __future__ import annotations
 
@@ -106,5 +106,85 @@ def calibrate(sensor: str, *, device: Optional[str] = None, meter: Optional[str]
     return _core.calibrate(sensor, device or "", meter or "", keep, progress)
 
 
+def temperature(
+    problem: ProblemOrFile, configuration: Optional[Mapping[str, Any]] = None, *, runs: int = 300, seconds: Optional[float] = None,
+    rest: float = 0, every: int = 20, at: Optional[float] = None, csv: Optional[Path] = None, figure: Optional[Path] = None,
+    keep: bool = True, device: Optional[str] = None, sensor: Optional[str] = None, control: Optional[str] = None,
+) -> Dict[str, Any]:
+    """Measures one configuration again and again, over the temperature of the chip (``ergotune temperature``).
+
+    Args:
+        problem: a :class:`Problem`, or the path of a problem file.
+        configuration: values by parameter; those left out take their defaults.
+        runs: how often it is measured.
+        seconds: end after so many s, however often it was measured by then.
+        rest: s in which the GPU cools, after every ``every`` runs.
+        at: correct energies to this temperature in °C (modelled).
+        csv, figure: files for every run, and for energy over temperature as SVG.
+        keep: keep the GPU's change of power with temperature, for the objective "corrected_energy".
+        device, sensor, control: as for the command.
+
+    Returns:
+        A dict: runs, coolest_c, hottest_c (°C); ``over_temperature`` with mean, slope_per_degree, low, high (95 %) and
+        percent_per_degree of energy (J), power (W), time (s) and core_clock (Hz); ``coefficient`` (W per °C, or None with
+        why_not); ``corrected`` where ``at`` is given.
+
+    Raises:
+        UserError: for what the user can mend. Error: when there is no answer.
+    """
+    _require("temperature")
+    settings = {"device": device, "sensors": [sensor] if sensor else None, "controls": [control] if control else None,
+                "worker_command": _command.worker()}
+    return _core.temperature(_loaded(problem), settings, json.dumps(dict(configuration or {})), runs, seconds or 0, rest, every, at,
+                             os.fspath(csv or ""), os.fspath(figure or ""), keep)
+
+
+def program(
+    command: Sequence[Path], *, max_slowdown: float = 0.05, settings: int = 12, control: Optional[str] = None,
+    sensors: Optional[Sequence[str]] = None, precision: Optional[float] = None, max_seconds: Optional[float] = None,
+    time_limit: float = 3600, store: Optional[Path] = None, resume: bool = True, wisdom: Optional[Path] = None, take_over: bool = False,
+    progress: Optional[Tell] = None,
+) -> Dict[str, Any]:
+    """The clock or power limit at which any program needs least energy (``ergotune program``).
+
+    The program runs several times; what it writes it writes each time. Settings are restored however it ends. Without a clock or
+    limit that can be set, time and energy of the program as it is are measured.
+
+    Args:
+        command: the program and its arguments: ["./simulate", "input.nml"].
+        max_slowdown: share that it may take longer: 0.05 is 5 %.
+        settings: how many are tried at most, before the best are confirmed.
+        control, sensors: through which clocks are set, and whose energy counts (default: the only ones there are).
+        precision: target half-width of the 95 % interval of time and energy.
+        max_seconds: how long the runs at one setting take at most, where three runs do.
+        time_limit: s that one run may take.
+        store: where results are kept, and found again (``resume``).
+        wisdom: folder to whose wisdom the setting is added; needs ``store``.
+        take_over: sets clocks although another process seems to have locked them.
+        progress: function(line), called with notes.
+
+    Returns:
+        The document of ``ergotune program --json``: ``best`` with ``setting`` and quantities, ``unchanged``, ``energy_ratio``,
+        ``time_ratio``, ``tried``, ``run_with``; ``measured`` and ``why_not`` where nothing could be set.
+
+    Raises:
+        UserError: for what the user can mend.
+    """
+    _require("program")
+    if isinstance(command, str) or not command:
+        raise TypeError(f"command is a list of the program and its arguments, not {command!r}")
+    if not 0 <= max_slowdown < 1:
+        raise _core.UserError(f"max_slowdown is a share such as 0.05, not {max_slowdown}")
+    given = {"max_slowdown": max_slowdown, "settings": settings, "control": control, "sensors": _list(sensors), "precision": precision,
+             "max_seconds": max_seconds, "time_limit": time_limit, "store": os.fspath(store) if store else None, "resume": resume,
+             "wisdom": os.fspath(wisdom) if wisdom else None, "take_over": take_over, "worker_command": _command.worker()}
+    return _core.program([os.fspath(word) for word in command], given, progress)
+
+
 def _list(given: Optional[Sequence[str]]) -> Optional[Sequence[str]]:
     return [given] if isinstance(given, str) else given
+
+
+def _require(extension: str) -> None:
+    if not hasattr(_core, extension):
+        raise _core.UserError(f"this build is without the extension {extension} (ERGOTUNE_EXTENSION_{extension.upper()})")

@@ -1,0 +1,107 @@
+#include "api/compile_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "ergotune/error.hpp"
+#include "ergotune/random.hpp"
+#include "kernel/configure.hpp"
+#include "kernel/wisdom_key.hpp"
+#include "problem/tables/device_profile.hpp"
+#include "report/result_json.hpp"
+
+namespace ergotune {
+namespace {
+
+constexpr std::string_view kSimulated = "sim:";
+
+bool uses_device(const Expression& expression) {
+  const auto& names = expression.names();
+  return std::any_of(names.begin(), names.end(), [](const std::string& n) { return n.starts_with("device."); });
+}
+
+/// Whether restrictions or ranges use properties of the device (device.max_threads_per_block).
+bool uses_device(const Problem& problem) {
+  return std::any_of(problem.restrictions.begin(), problem.restrictions.end(),
+                     [](const Restriction& r) { return uses_device(r.expression); }) ||
+         std::any_of(problem.parameters.begin(), problem.parameters.end(), [](const Parameter& p) {
+           return p.range && (uses_device(p.range->start) || uses_device(p.range->stop) || uses_device(p.range->step));
+         });
+}
+
+DeviceInfo absent_gpu(const Problem& problem, const DeviceLimits& limits) {
+  DeviceInfo info;
+  const std::string architecture = wisdom_device(limits.name, "", limits.properties).architecture;
+  const bool nvidia = architecture.starts_with("sm_");
+  if (!nvidia || !problem.kernel().source_for(Language::cuda))
+    throw UserError(fmt::format(
+        "compiling for a GPU that is not here needs a source in CUDA C++ and an NVIDIA GPU; {}: name a device of "
+        "this machine instead",
+        nvidia ? fmt::format("the problem \"{}\" has none", problem.name) : limits.name + " is none"));
+  info.backend = "cuda";
+  info.id = "cuda:" + architecture;
+  info.name = limits.name;
+  info.properties = limits.properties;
+  return info;
+}
+
+}  // namespace
+
+DeviceLimits limits_of(const Problem& problem, const std::string& device) {
+  if (device.starts_with(kSimulated)) {
+    DeviceProfile profile = load_device_profile(device.substr(kSimulated.size()));
+    return {std::move(profile.name), std::move(profile.properties)};
+  }
+  if (device.empty() && !uses_device(problem)) return {};
+  const bool any = device.empty() && !problem.kernel().sources.empty();
+  const auto opened = open_device(device, any ? &problem : nullptr);
+  return {opened->info().name, opened->info().properties};
+}
+
+bool CompileCheck::any() const {
+  return std::any_of(configurations.begin(), configurations.end(), [](const auto& one) { return one.message.empty(); });
+}
+
+CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, const std::string& device,
+                             const DeviceLimits& limits, std::uint64_t count, std::uint64_t seed) {
+  CompileCheck check;
+  check.device = device.starts_with(kSimulated) ? absent_gpu(problem, limits) : open_device(device, &problem)->info();
+  const auto compiler = open_compiler(check.device.id);
+  const Constants constants = problem.constants_for(limits.name, limits.properties);
+  const auto compile = [&](const Kernel& kernel, const Configuration& configuration) {
+    compiler->compile(make_compile_job(problem, kernel, check.device, constants, configuration));
+  };
+  Random random(seed);
+  std::vector<ConfigurationIndex> chosen;
+  if (const auto standard = space.default_configuration()) chosen.push_back(*standard);
+  for (const ConfigurationIndex index : space.sample_distinct(count, random))
+    if (chosen.size() < count && (chosen.empty() || index != chosen.front())) chosen.push_back(index);
+  for (const ConfigurationIndex index : chosen) {
+    CompiledConfiguration& result = check.configurations.emplace_back();
+    result.index = index;
+    const Configuration configuration = space.configuration(index);
+    try {
+      for (const Kernel& kernel : problem.kernels) compile(kernel, configuration);
+      if (check.configurations.size() == 1 && problem.verification.reference)
+        compile(*problem.verification.reference, configuration);
+    } catch (const DeviceError& error) {
+      result.message = error.what();
+      if (result.message.empty()) result.message = "it does not compile";
+    }
+  }
+  return check;
+}
+
+nlohmann::ordered_json compiled_document(const SearchSpace& space, const CompileCheck& check) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const CompiledConfiguration& one : check.configurations)
+    list.push_back({{"configuration", to_json(space.parameters(), space.configuration(one.index))},
+                    {"compiles", one.message.empty()},
+                    {"message", one.message}});
+  return list;
+}
+
+}  // namespace ergotune

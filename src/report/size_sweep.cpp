@@ -1,0 +1,155 @@
+#include "report/size_sweep.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/files.hpp"
+#include "base/text.hpp"
+#include "ergotune/error.hpp"
+#include "report/result_document.hpp"
+#include "tune/session/measure_one.hpp"
+
+namespace ergotune {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const Constants& constants) {
+  Json document = Json::object();
+  for (const auto& [name, value] : constants)
+    std::visit([&, key = name](const auto& plain) { document[key] = plain; }, value.data());
+  return document;
+}
+
+Json choice_document(const SizeLoss& loss) { return {{"mean_loss", loss.mean}, {"worst_loss", loss.worst}}; }
+
+/// A winner's parameters by name.
+Constants winner_of(const RankedResults& ranked) {
+  Constants values;
+  for (std::size_t p = 0; p < ranked.results.parameters.size(); ++p)
+    values[ranked.results.parameters[p].name] = ranked.results.rows[ranked.best.front()].configuration[p];
+  return values;
+}
+
+/// What a measurement is worth in SizedResults; nullopt where it did not work.
+std::optional<double> sized_value(const Objective& objective, const Measurement& measurement) {
+  const auto value = objective.value(measurement);
+  if (!value || !(*value > 0)) return std::nullopt;
+  return objective.direction() == Direction::maximise ? 1 / *value : *value;
+}
+
+/// The objective of each configuration at one size; what is not known is measured.
+void measure_at(const SizedProblem& size, const RankedResults& ranked, SizeSweep& sweep) {
+  PreparedSession prepared = prepare_session(size.problem, size.setup);
+  for (std::size_t c = 0; c < sweep.configurations.size(); ++c) {
+    const Constants& configuration = sweep.configurations[c];
+    std::optional<double>& value = sweep.results.value[c].emplace_back();
+    if (configuration == winner_of(ranked)) {
+      value = sized_value(ranked.objective, ranked.measurement(ranked.best.front()));
+    } else if (const auto index = index_of_values(prepared, {configuration.begin(), configuration.end()})) {
+      value = sized_value(*prepared.objective, measure_one(prepared, *index).measurement);
+    }
+  }
+}
+
+}  // namespace
+
+void set_constants(Problem& problem, const Constants& size) {
+  std::vector<std::string> known;
+  for (const auto& [name, value] : problem.constants) known.push_back(name);
+  for (const auto& [device, constants] : problem.constants_by_device)
+    for (const auto& [name, value] : constants) known.push_back(name);
+  for (const auto& [name, value] : size) {
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw UserError(fmt::format("{}: the problem has no such constant{}", name, suggestion(name, known)));
+    problem.constants[name] = value;
+    for (auto& [device, constants] : problem.constants_by_device) constants.erase(name);
+  }
+}
+
+std::string SizeSweep::why_no_answer() const {
+  const RankedResults& ranked = tuned.back().ranked;
+  const std::string at = fmt::format("{}: ", nlohmann::json(json_of(sizes.back())).dump());
+  if (!ranked.best.empty()) return at + "an objective with a front has no single best; name one quantity";
+  if (ranked.results.rows.empty()) return at + "nothing was measured";
+  const Measurement& first = ranked.results.rows.front().measurement;
+  return at + fmt::format("no configuration worked; the first: {}: {}", to_string(first.status), first.message);
+}
+
+std::string SizeSweep::provenance() const { return to_string(tuned.front().ranked.results.provenance); }
+
+std::optional<double> SizeSweep::loss_at(std::size_t configuration, std::size_t size) const {
+  double best = INFINITY;
+  for (const auto& row : results.value)
+    if (row[size]) best = std::min(best, *row[size]);
+  const auto& value = results.value[configuration][size];
+  return value ? std::optional(*value / best - 1) : std::nullopt;
+}
+
+SizeSweep sweep_sizes(std::vector<SizedProblem> sizes, const std::function<TunedSession(const SizedProblem&)>& search) {
+  SizeSweep sweep;
+  for (SizedProblem& size : sizes) {
+    if (size.setup.run.store.empty())
+      throw UserError("several sizes need a store, from which each starts with the others");
+    if (!size.problem.run.plan.empty()) throw UserError("plans are compared at one size: give one value");
+    if (!sweep.tuned.empty() && size.options.prior.empty()) size.options.prior = {"auto"};
+    sweep.sizes.push_back(size.size);
+    const RankedResults& ranked = sweep.tuned.emplace_back(search(size)).ranked;
+    if (ranked.best.empty() || ranked.objective.kind() == Objective::Kind::pareto) return sweep;
+    const Constants winner = winner_of(ranked);
+    if (std::find(sweep.configurations.begin(), sweep.configurations.end(), winner) == sweep.configurations.end())
+      sweep.configurations.push_back(winner);
+    if (size.options.interrupted && size.options.interrupted->load()) break;
+  }
+  for (const auto& [name, value] : sweep.sizes.front()) sweep.results.names.push_back(name);
+  sweep.results.value.resize(sweep.configurations.size());
+  for (std::size_t s = 0; s < sweep.sizes.size(); ++s) {
+    std::vector<double>& values = sweep.results.sizes.emplace_back();
+    for (const auto& [name, value] : sweep.sizes[s]) values.push_back(value.as_real());
+    measure_at(sizes[s], sweep.tuned[s].ranked, sweep);
+  }
+  return sweep;
+}
+
+Json sweep_document(const SizeSweep& sweep, std::size_t leaves, bool worst_case) {
+  Json document{{"sizes", Json::array()}, {"one_for_all", nullptr}, {"tree", nullptr}};
+  for (std::size_t s = 0; s < sweep.sizes.size(); ++s)
+    document["sizes"].push_back({{"constants", json_of(sweep.sizes[s])}, {"result", result_document(sweep.tuned[s])}});
+  if (const auto over = best_over_sizes(sweep.results, worst_case)) {
+    document["one_for_all"] = choice_document(*over);
+    document["one_for_all"]["configuration"] = json_of(sweep.configurations[over->configuration]);
+  }
+  const auto tree = size_tree(sweep.results, leaves, worst_case);
+  if (!tree) return document;
+  document["tree"] = choice_document(*tree);
+  Json& nodes = document["tree"]["nodes"] = Json::array();
+  for (const SizeTree::Node& node : tree->nodes) {
+    if (node.constant)
+      nodes.push_back({{"constant", sweep.results.names[*node.constant]},
+                       {"at_most", node.at_most},
+                       {"below", node.below},
+                       {"above", node.above}});
+    else
+      nodes.push_back({{"configuration", json_of(sweep.configurations[node.configuration])}});
+  }
+  return document;
+}
+
+void write_tree(const SizeSweep& sweep, std::size_t leaves, bool worst_case, const std::filesystem::path& file) {
+  const auto tree = size_tree(sweep.results, leaves, worst_case);
+  if (!tree) throw UserError("tree: no configurations were found that work at every size");
+  const RankedResults& first = sweep.tuned.front().ranked;
+  const std::string about = fmt::format(
+      "Made by ergotune: {} of {} on {}; {} values, mean loss {:.2f} %, worst {:.2f} %", first.objective.title(),
+      first.results.problem, first.results.device_name, sweep.provenance(), 100 * tree->mean, 100 * tree->worst);
+  const auto write = file.extension() == ".py" ? tree_as_python : tree_as_cpp;
+  const std::string text = write(*tree, sweep.results, first.results.problem, sweep.configurations, about);
+  if (const int error = write_file(file, text); error != 0)
+    throw UserError(fmt::format("tree: {} cannot be written: {}", file.string(), std::strerror(error)));
+}
+
+}  // namespace ergotune

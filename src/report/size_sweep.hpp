@@ -1,0 +1,50 @@
+// Tunes a problem at several sizes: the best of each, each winner at every size, the best for all, a tree that chooses.
+// `ergotune tune --set`, and Python's tune_sizes().
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/size_choice.hpp"
+#include "ergotune/problem_file.hpp"
+#include "report/ranked_results.hpp"
+#include "tune/session/session_setup.hpp"
+
+namespace ergotune {
+
+/// A problem with the constants of one size in the place of its own.
+struct SizedProblem {
+  Constants size;
+  ProblemFile problem;
+  SetupOptions setup;
+  SessionOptions options;
+};
+/// Replaces constants, those of single devices too. Throws UserError for one that the problem does not have.
+void set_constants(Problem& problem, const Constants& size);
+
+struct SizeSweep {
+  std::vector<Constants> sizes;
+  std::vector<TunedSession> tuned;        ///< of each size
+  std::vector<Constants> configurations;  ///< the winners, each once
+  SizedResults results;  ///< the objective, turned so that less is better; empty where a size has no winner
+
+  bool has_answer() const { return !results.value.empty(); }
+  std::string why_no_answer() const;
+  std::string provenance() const;
+  /// Loss of a configuration at a size; nullopt where it does not work there.
+  std::optional<double> loss_at(std::size_t configuration, std::size_t size) const;
+};
+
+/// Tunes each size with the ones before as its prior, then measures every winner at every size. `search` prepares and
+/// tunes one. Ends early where it is interrupted, and at a size without a winner. Throws UserError without a store.
+SizeSweep sweep_sizes(std::vector<SizedProblem> sizes, const std::function<TunedSession(const SizedProblem&)>& search);
+/// The document of `ergotune tune --set N=1,2 --json`.
+nlohmann::ordered_json sweep_document(const SizeSweep& sweep, std::size_t leaves, bool worst_case);
+/// Writes the tree as code: Python where the file ends in .py, else C++. Throws UserError where there is no tree.
+void write_tree(const SizeSweep& sweep, std::size_t leaves, bool worst_case, const std::filesystem::path& file);
+
+}  // namespace ergotune
