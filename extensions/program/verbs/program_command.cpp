@@ -12,7 +12,10 @@
 #include <nlohmann/json.hpp>
 
 #include "api/wisdom_records.hpp"
+#include "base/process/process.hpp"
+#include "base/text.hpp"
 #include "cli/command.hpp"
+#include "cli/companions.hpp"
 #include "cli/hold_settings.hpp"
 #include "cli/interruption.hpp"
 #include "cli/output/progress.hpp"
@@ -29,7 +32,7 @@ namespace ergotune::cli {
 void add_program_command(Verb app);
 namespace {
 
-struct ProgramArguments {
+struct ProgramArguments : NodeOptions {
   std::vector<std::string> command, sensors;
   std::string slowdown = "5%";
   std::optional<std::string> control, store, wisdom;
@@ -181,6 +184,37 @@ void measure_only(const ProgramArguments& arguments, Problem problem, ProgramFin
   if (!usable(finding.measured->status)) throw Exit{kNoAnswer};
 }
 
+std::vector<std::string> node_options(const NodeOptions& nodes) {
+  std::vector<std::string> options;
+  for (const std::string& command : nodes.commands) options.insert(options.end(), {"--node-command", command});
+  if (!nodes.nodes.empty()) options.insert(options.end(), {"--nodes", nodes.nodes});
+  return options;
+}
+
+/// The program on all nodes: `ergotune clocks set` puts one setting into force on them, and `ergotune energy` adds up
+/// their energies while the tasks run. What both need to start their agents is not part of the time.
+void run_on_nodes(Problem& problem, const ProgramArguments& arguments, const Parameter& setting) {
+  const std::vector<std::string> nodes = node_options(arguments);
+  std::vector<std::string> energy{own_program(), "energy"}, clocks{own_program(), "clocks", "set"};
+  for (auto* words : {&energy, &clocks}) words->insert(words->end(), nodes.begin(), nodes.end());
+  for (const std::string& sensor : arguments.sensors) energy.insert(energy.end(), {"--sensor", sensor});
+  if (arguments.control) clocks.insert(clocks.end(), {"--control", *arguments.control});
+  if (arguments.take_over) clocks.push_back("--take-over");
+  const auto escaped = [](const std::vector<std::string>& words) {
+    return literal_template(shell_command(words)).text();
+  };
+  const std::string report = "\"{{run}}/energy.json\"";
+  auto program = std::make_shared<Program>(*problem.program);
+  program->command = {literal_template("sh"), literal_template("-c"),
+                      Template::parse(fmt::format("{} -o {} -- {} {} {{{{{}}}}} -- {} && cat {}", escaped(energy),
+                                                  report, escaped(clocks), option_of(setting.name), setting.name,
+                                                  escaped(arguments.command), report))};
+  // Of the sum, not of one node or sensor, whose lines are indented further.
+  program->output = {{"energy", R"re(^  "joules": ([0-9.e+-]+))re"}, {"time", R"re(^  "seconds": ([0-9.e+-]+))re"}};
+  problem.program = std::move(program);
+  problem.parameters.push_back(setting);
+}
+
 /// Adds the setting to the wisdom, as one of the device that it is set on: a program's session is the machine's.
 void write_setting(const ProgramArguments& arguments, const PreparedSession& prepared, const Control& control) {
   auto wisdom = wisdom_of(prepared.store->file(), prepared.store_session, std::nullopt);
@@ -189,12 +223,18 @@ void write_setting(const ProgramArguments& arguments, const PreparedSession& pre
   write_wisdom(*arguments.wisdom, wisdom);
 }
 
-void search(const ProgramArguments& arguments, Problem problem, ProgramFinding finding, const Control& control,
+void search(const ProgramArguments& arguments, Problem problem, ProgramFinding finding, Control& control,
             const ExecutionParameterSpec& spec) {
-  problem.execution_parameters = {spec};
+  if (arguments.any())
+    run_on_nodes(problem, arguments, make_execution_parameter(spec, control.range(*quantity_of(spec.kind))));
+  else
+    problem.execution_parameters = {spec};
   problem.objective = setting_objective(finding.max_slowdown);
   SetupOptions setup = setup_of(arguments);
-  setup.run.controls = {arguments.control.value_or(control.id())};
+  if (arguments.any())
+    setup.run.sensors.clear();  // those of the nodes are read there
+  else
+    setup.run.controls = {arguments.control.value_or(control.id())};
   setup.energy = true;
   PreparedSession prepared = prepare_session(std::move(problem), setup);
   if (!arguments.quiet) {
@@ -235,6 +275,7 @@ void search(const ProgramArguments& arguments, Problem problem, ProgramFinding f
 void program(ProgramArguments arguments) {
   ProgramFinding finding;
   finding.command = arguments.command;
+  finding.node_options = node_options(arguments);
   finding.max_slowdown = share_of(arguments.slowdown);
   if (arguments.wisdom && arguments.no_store)
     throw UserError("--wisdom is written from what is stored; leave out --no-store");
@@ -244,8 +285,13 @@ void program(ProgramArguments arguments) {
   Problem problem = problem_of_command(arguments);
   const auto spec = control ? what_to_set(*control) : std::nullopt;
   if (control && !spec) why_not.push_back(fmt::format("{} sets neither a core clock nor a power limit", control->id()));
-  const bool energy = has_sensor(arguments, control.get(), why_not);
+  const bool energy = arguments.any() || has_sensor(arguments, control.get(), why_not);
   finding.why_not = why_not;
+  if (arguments.any() && !spec)
+    throw UserError(
+        fmt::format("the settings of the nodes are those of this machine, which can set none; start this on "
+                    "one of them: {}",
+                    fmt::join(why_not, "; ")));
   if (arguments.wisdom && control) {
     refuse_unwritable(*arguments.wisdom);
     (void)devices_of(*control);  // refuses here what could not be written after hours
@@ -266,6 +312,7 @@ void add_program_command(Verb app) {
                   "Energy by this sensor; repeatable, energies are added (the control's device, else the CPU, "
                   "else the only device)");
   verb.add_option("--control", arguments->control, "Set clocks or limits through this (the only one there is)");
+  add_node_options(verb, *arguments, "One setting for, and the energy of,");
   verb.add_option("--settings", arguments->most, "Settings to try at most, before the best are confirmed (12)")
       .kind("NUMBER");
   verb.add_option("--precision", arguments->precision,
@@ -291,6 +338,7 @@ void add_program_command(Verb app) {
       "Examples:\n"
       "  ergotune program -- xz -k -c -9 big.tar\n"
       "  ergotune program --max-slowdown 10% --control nvml:0 -- ./simulate input.nml\n"
+      "  ergotune program --nodes slurm -- srun --overlap ./simulate input.nml\n"
       "The program runs several times; what it writes it writes each time. Settings are restored however it ends. "
       "Without\n"
       "a clock or limit that can be set, time and energy of the program as it is are measured.");

@@ -19,12 +19,19 @@ std::string unit_of_setting(const SettingChoice& choice) { return choice.name ==
 
 /// The command that runs the program at a setting.
 std::string run_with(const ProgramFinding& finding, double setting) {
+  std::vector<std::string> words{"ergotune", "clocks", "set", "--control", finding.control};
+  words.insert(words.end(), finding.node_options.begin(), finding.node_options.end());
   if (!finding.wisdom.empty())
-    return fmt::format("ergotune clocks set --control {} --wisdom {} -- {}", finding.control,
-                       shell_command({finding.wisdom}), shell_command(finding.command));
-  return fmt::format("ergotune clocks set --control {} {} {:g} -- {}", finding.control,
-                     finding.choice->name == "power_limit_w" ? "--power-limit" : "--core-clock", setting,
-                     shell_command(finding.command));
+    words.insert(words.end(), {"--wisdom", finding.wisdom});
+  else
+    words.insert(words.end(), {option_of(finding.choice->name), fmt::format("{:g}", setting)});
+  return shell_command(words) + " -- " + shell_command(finding.command);
+}
+
+/// Those of one device only.
+std::vector<std::string> set_with(const ProgramFinding& finding) {
+  if (!finding.choice->best || !finding.node_options.empty()) return {};
+  return setting_commands(finding.control, finding.choice->name, *finding.choice->best);
 }
 
 Json ratio_document(const std::optional<Ratio>& ratio) {
@@ -100,13 +107,17 @@ void print_choice(const ProgramFinding& finding) {
     return;
   }
   fmt::print("\nRun with it:\n  {}\n", run_with(finding, *choice.best));
-  const auto commands = setting_commands(finding.control, choice.name, *choice.best);
+  const auto commands = set_with(finding);
   if (commands.empty()) return;
   fmt::print("Or set it for all (as root), and back again:\n");
   for (const std::string& command : commands) fmt::print("  {}\n", command);
 }
 
 }  // namespace
+
+std::string option_of(const std::string& parameter) {
+  return parameter == "power_limit_w" ? "--power-limit" : "--core-clock";
+}
 
 std::vector<std::string> setting_commands(const std::string& control, const std::string& parameter, double setting) {
   if (control.starts_with("nvml:")) {
@@ -146,8 +157,7 @@ Json document_of(const ProgramFinding& finding) {
   for (const auto& [setting, tried] : choice.tried) document["tried"].push_back(entry_document(setting, tried));
   document["model"] = model_document(choice.model);
   document["run_with"] = choice.best ? Json(run_with(finding, *choice.best)) : Json(nullptr);
-  document["set_with"] =
-      choice.best ? Json(setting_commands(finding.control, choice.name, *choice.best)) : Json::array();
+  document["set_with"] = set_with(finding);
   document["notes"] = finding.notes;
   document["stopped_because"] = choice.stopped_because;
   return document;
