@@ -8,7 +8,7 @@ packages="g++ gcc gfortran cmake ninja-build ccache pkg-config ca-certificates l
   libboost-dev libgtest-dev libgmock-dev librapidcheck-dev libevent-dev pocl-opencl-icd ocl-icd-libopencl1"
 # hiprtc, for the tests that compile HIP without a GPU (5 MB to fetch); Slurm, for the test of a session over two nodes (9 MB);
 # a browser for those of the page (100 MB); doxygen, for the C++ part of the documentation site
-test_packages="libamdhip64-5 slurm-wlm munge chromium-headless-shell doxygen"
+test_packages="libamdhip64-5 slurm-wlm munge openmpi-bin chromium-headless-shell doxygen"
 python_packages="python3 python3-dev python3-venv pybind11-dev"
 
 # Installs the packages that are missing. Uses apt-get directly as root and through sudo otherwise (this script may:

@@ -132,9 +132,14 @@ std::vector<std::string> node_commands(const std::string& nodes) {
   if (!text)
     throw UserError(fmt::format("--nodes takes slurm, or a file with a command in each line, and {} cannot be read: {}",
                                 nodes, std::strerror(errno)));
-  for (const std::string& line : split(*text, '\n'))
-    if (const std::string command(trimmed(line)); !command.empty() && command.front() != '#')
+  for (const std::string& line : split(*text, '\n')) {
+    const std::string command(trimmed(line));
+    if (command.empty() || command.front() == '#') continue;
+    if (command.find(" slots=") == command.npos)
       commands.push_back(command);
+    else
+      commands.push_back(fmt::format("ssh {} {{}}", command.substr(0, command.find(' '))));
+  }
   return commands;
 }
 

@@ -23,7 +23,8 @@ StartNode start_by_command(const std::string& command, const std::string& progra
 std::string ended_with(NodeTransport& transport);
 
 /// The commands that --nodes stands for: "slurm" (all nodes of the allocation that this process is in), or a file with
-/// a command in each line, empty lines and those that begin with # left out. Throws UserError.
+/// a command in each line, or a hostfile of Open MPI ("n1 slots=4", reached by ssh); empty lines and those that begin
+/// with # are left out. Throws UserError.
 std::vector<std::string> node_commands(const std::string& nodes);
 /// Expands a list of hosts in Slurm's notation: "n[1-3,07],m5" -> n1, n2, n3, n07, m5. Throws UserError if it is
 /// malformed.

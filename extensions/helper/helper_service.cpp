@@ -20,6 +20,8 @@ std::string printable(const std::string& text) {
   return clean;
 }
 
+std::string describe(const Peer& peer) { return fmt::format("pid {}, user {}", peer.pid, peer.uid); }
+
 DoneAnswer refuse(ControlStatus status, std::string message) { return {status, std::move(message)}; }
 
 }  // namespace
@@ -146,8 +148,15 @@ std::string Service::handle(std::uint64_t number, std::string_view bytes, double
 Answer Service::answer(std::uint64_t, Client& client, const ListRequest&, double) {
   look_for_devices();
   DevicesAnswer list;
-  for (const auto& known : known_)
-    list.devices.push_back({known.id, known.key, policy_.rule_for(client.peer, known.id, known.key) != nullptr});
+  for (const auto& known : known_) {
+    Device device{known.id, known.key, policy_.rule_for(client.peer, known.id, known.key) != nullptr, {}};
+    if (const auto held = leases_.find(known.key); held != leases_.end()) {
+      device.holder = describe(clients_[held->second.client].peer);
+      for (const auto& [quantity, value] : held->second.session->current())
+        device.holder += fmt::format(", {} {:g}", to_string(quantity), value);
+    }
+    list.devices.push_back(std::move(device));
+  }
   return list;
 }
 
@@ -182,10 +191,9 @@ Answer Service::answer(std::uint64_t number, Client& client, const AcquireReques
     return refuse(ControlStatus::no_permission, "the helper's policy does not allow --take-over");
   }
   if (const auto held = leases_.find(known->key); held != leases_.end()) {
-    const auto& holder = clients_[held->second.client].peer;
-    audit_refusal(client, fmt::format("{} is leased to pid {}", known->id, holder.pid), now);
-    return refuse(ControlStatus::no_permission,
-                  fmt::format("{} is in use by another session (pid {}, user {})", known->id, holder.pid, holder.uid));
+    const std::string holder = describe(clients_[held->second.client].peer);
+    audit_refusal(client, fmt::format("{} is leased to {}", known->id, holder), now);
+    return refuse(ControlStatus::no_permission, fmt::format("{} is in use by another session ({})", known->id, holder));
   }
   UserLeases& mine = user_leases_[client.peer.uid];
   mine.allowance = std::min(kLeaseBurst, mine.allowance + std::max(0.0, now - mine.filled_at) * kLeasesPerSecond);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "api/wisdom_records.hpp"
+#include "base/process/process.hpp"
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "measure/execution_parameters.hpp"
@@ -109,6 +110,37 @@ bool has_sensor(ProgramSearch& search, const Control* control, std::vector<std::
   return false;
 }
 
+/// The option of `ergotune clocks set` for a quantity.
+std::string option_of(const std::string& parameter) {
+  return parameter == "power_limit_w" ? "--power-limit" : "--core-clock";
+}
+
+/// The program on all nodes: `ergotune clocks set` puts one setting into force on them, and `ergotune energy` adds up
+/// their energies while the tasks run. What both need to start their agents is not part of the time.
+void run_on_nodes(Problem& problem, const ProgramSearch& search, const Parameter& setting) {
+  const std::vector<std::string>& worker = search.setup.worker_command;  // ends with its verb
+  const std::string own = worker.empty() ? own_program() : worker.front();
+  std::vector<std::string> energy{own, "energy"}, clocks{own, "clocks", "set"};
+  for (auto* words : {&energy, &clocks})
+    words->insert(words->end(), search.node_options.begin(), search.node_options.end());
+  for (const std::string& sensor : search.setup.run.sensors) energy.insert(energy.end(), {"--sensor", sensor});
+  if (search.control) clocks.insert(clocks.end(), {"--control", *search.control});
+  if (search.setup.take_over) clocks.push_back("--take-over");
+  const auto escaped = [](const std::vector<std::string>& words) {
+    return literal_template(shell_command(words)).text();
+  };
+  const std::string report = "\"{{run}}/energy.json\"";
+  auto program = std::make_shared<Program>(*problem.program);
+  program->command = {literal_template("sh"), literal_template("-c"),
+                      Template::parse(fmt::format("{} -o {} -- {} {} {{{{{}}}}} -- {} && cat {}", escaped(energy),
+                                                  report, escaped(clocks), option_of(setting.name), setting.name,
+                                                  escaped(search.command), report))};
+  // Of the sum, not of one node or sensor, whose lines are indented further.
+  program->output = {{"energy", R"re(^  "joules": ([0-9.e+-]+))re"}, {"time", R"re(^  "seconds": ([0-9.e+-]+))re"}};
+  problem.program = std::move(program);
+  problem.parameters.push_back(setting);
+}
+
 Problem problem_of_command(const ProgramSearch& search) {
   Problem problem;
   problem.name = std::filesystem::path(search.command.front()).filename().string();
@@ -169,13 +201,20 @@ ProgramFinding search_program(ProgramSearch search) {
   if (search.options.most < 2) throw UserError("settings: two are the least that can be compared");
   ProgramFinding finding;
   finding.command = search.command;
+  finding.node_options = search.node_options;
   finding.max_slowdown = search.options.max_slowdown;
   std::unique_ptr<Control> control = choose_control(search, finding.why_not);
   Problem problem = problem_of_command(search);
   const auto spec = control ? what_to_set(*control) : std::nullopt;
   if (control && !spec)
     finding.why_not.push_back(fmt::format("{} sets neither a core clock nor a power limit", control->id()));
-  search.setup.energy = has_sensor(search, control.get(), finding.why_not);
+  const bool on_nodes = !search.node_options.empty();
+  search.setup.energy = on_nodes || has_sensor(search, control.get(), finding.why_not);
+  if (on_nodes && !spec)
+    throw UserError(
+        fmt::format("the settings of the nodes are those of this machine, which can set none; start this on "
+                    "one of them: {}",
+                    fmt::join(finding.why_not, "; ")));
   std::optional<WisdomDevice> device;
   if (!search.wisdom.empty() && control) {  // refuses here what could not be written after hours
     refuse_unwritable(search.wisdom);
@@ -188,9 +227,14 @@ ProgramFinding search_program(ProgramSearch search) {
     return finding;
   }
   finding.control = control->id();
-  problem.execution_parameters = {*spec};
   problem.objective = setting_objective(finding.max_slowdown);
-  search.setup.run.controls = {finding.control};
+  if (on_nodes) {
+    run_on_nodes(problem, search, make_execution_parameter(*spec, control->range(*quantity_of(spec->kind))));
+    search.setup.run.sensors.clear();  // those of the nodes are read there
+  } else {
+    problem.execution_parameters = {*spec};
+    search.setup.run.controls = {finding.control};
+  }
   PreparedSession prepared = prepared_for(
       search, std::move(problem),
       fmt::format("Running {} at up to {} {} through {}", fmt::join(search.command, " "), search.options.most,
@@ -212,15 +256,17 @@ ProgramFinding search_program(ProgramSearch search) {
 }
 
 std::string ProgramFinding::run_with() const {
+  std::vector<std::string> words{"ergotune", "clocks", "set", "--control", control};
+  words.insert(words.end(), node_options.begin(), node_options.end());
   if (!wisdom.empty())
-    return fmt::format("ergotune clocks set --control {} --wisdom {} -- {}", control, shell_command({wisdom}),
-                       shell_command(command));
-  return fmt::format("ergotune clocks set --control {} {} {:g} -- {}", control,
-                     choice->name == "power_limit_w" ? "--power-limit" : "--core-clock", *choice->best,
-                     shell_command(command));
+    words.insert(words.end(), {"--wisdom", wisdom});
+  else
+    words.insert(words.end(), {option_of(choice->name), fmt::format("{:g}", *choice->best)});
+  return shell_command(words) + " -- " + shell_command(command);
 }
 
 std::vector<std::string> ProgramFinding::set_with() const {
+  if (!node_options.empty()) return {};  // those below are for one machine
   const double setting = *choice->best;
   const bool clock = choice->name == "core_clock_mhz";
   if (control.starts_with("nvml:")) {

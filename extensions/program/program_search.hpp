@@ -15,6 +15,9 @@ struct ProgramSearch {
   std::optional<std::string> control;  ///< to set clocks or limits through; default: the only usable one
   double time_limit = 3600;            ///< s that one run may take
   std::string wisdom;                  ///< folder to whose wisdom the setting is added; empty: none
+  /// Options of `ergotune energy` and `ergotune clocks set` that name nodes, as "--nodes slurm": one setting is put
+  /// into force on all of them, and their energies are added. Empty: this machine.
+  std::vector<std::string> node_options;
   /// Of it are used sensors, precision, max_seconds, store; take_over, resume, interrupted, worker_command, announce
   /// (called when settings are changed); `tell`: called with notes, before anything runs.
   SetupOptions setup;
@@ -22,7 +25,7 @@ struct ProgramSearch {
 };
 
 struct ProgramFinding {
-  std::vector<std::string> command;
+  std::vector<std::string> command, node_options;
   double max_slowdown = 0.05;
   std::string control;                  ///< id; empty: nothing could be set
   std::vector<std::string> why_not;     ///< why nothing was set, and what is missing

@@ -11,7 +11,7 @@
 #include "base/files.hpp"
 #include "ergotune/error.hpp"
 #include "measure/energy/energy.hpp"
-#include "power/sensors/temperature_coefficient.hpp"
+#include "power/sensors/stored_calibration.hpp"
 #include "problem/tables/quantity.hpp"
 #include "report/result_json.hpp"
 #include "tune/session/named_configuration.hpp"

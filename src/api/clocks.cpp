@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
+#include "power/controls/control_backends.hpp"
 
 namespace ergotune {
 namespace {
@@ -48,20 +49,21 @@ ClockStatus look(const std::string& id, const std::vector<JournalStatus>& journa
   try {
     const auto control = open_control(id);
     status.key = control->device_key();
+    status.lease = helper_lease(status.key, ControlEnvironment::from_environment());
+    const auto usable = usable_control(id, &status.problem);
+    status.permission = usable != nullptr;
     for (const auto quantity :
          {ControlQuantity::core_clock_mhz, ControlQuantity::memory_clock_mhz, ControlQuantity::power_limit_w})
-      status.ranges[quantity] = control->range(quantity);
+      status.ranges[quantity] = (usable ? *usable : *control).range(quantity);
     status.foreign = control->external_lock_sign();
     if (const auto monitor = monitor_for_control(control->reopen_id())) status.now = monitor->read();
-    std::string why_not;
-    status.permission = usable_control(id, &why_not) != nullptr;
-    status.problem = why_not;
   } catch (const std::exception& error) {
     status.problem = error.what();
   }
   for (const auto& journal : journals)
     if (!status.key.empty() && journal.device_key == status.key) status.journal = journal;
   // A clock that a session of ours has changed is no foreign setting.
+  if (!status.lease.empty()) status.foreign.clear();
   if (status.journal && std::any_of(status.journal->steps.begin(), status.journal->steps.end(),
                                     [](const RestoreStep& step) { return step.quantity.has_value(); }))
     status.foreign.clear();
@@ -80,6 +82,7 @@ Json device_document(const ClockStatus& status) {
                      {"memory_clock_mhz", optional_number(status.now.memory_clock_mhz)},
                      {"clock_reasons", status.now.clock_reasons}};
   document["journal"] = status.journal ? journal_document(*status.journal) : Json(nullptr);
+  document["lease"] = status.lease.empty() ? Json(nullptr) : Json(status.lease);
   document["foreign_setting"] = status.foreign.empty() ? Json(nullptr) : Json(status.foreign);
   document["permission"] = status.permission;
   if (!status.problem.empty()) document["note"] = status.problem;

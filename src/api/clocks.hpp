@@ -14,7 +14,7 @@
 
 namespace ergotune {
 
-/// One control, and the device behind it.
+/// One control, and the device behind it. The ranges are those that this user may set, where there are any.
 struct ClockStatus {
   std::string id, key;
   std::map<ControlQuantity, ControlRange> ranges;
@@ -22,6 +22,7 @@ struct ClockStatus {
   DeviceState now;
   bool permission = false;
   std::string foreign, problem;
+  std::string lease;  ///< of ergotuned: who has it, and what is set; empty: no client
 };
 
 /// Of every control, or of the one that is named. Throws UserError where there is no such control, and where controls

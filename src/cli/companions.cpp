@@ -76,7 +76,8 @@ void add_node_options(Verb verb, NodeOptions& options, const std::string& what) 
   verb.add_option("--node-command", options.commands,
                   what + " the node that this command starts an agent on; repeatable")
       .kind("TEXT");
-  verb.add_option("--nodes", options.nodes, what + " these nodes: slurm, or a file with a node command in each line")
+  verb.add_option("--nodes", options.nodes,
+                  what + " these nodes: slurm, or a file: a node command in each line, or Open MPI's hostfile")
       .kind("TEXT");
 }
 

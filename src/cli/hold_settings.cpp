@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,9 +12,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "api/wisdom_records.hpp"
 #include "base/files.hpp"
@@ -43,6 +46,26 @@ std::string describe_process(pid_t process) {
   std::replace_if(
       words.begin(), words.end(), [](unsigned char c) { return c < ' '; }, ' ');
   return words.empty() ? fmt::format("process {}", process) : fmt::format("process {} ({})", process, words);
+}
+
+int open_requests(const std::string& path) {
+  // With a writer of its own it never reads an end of the FIFO.
+  const int fifo = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  struct stat kind = {};
+  if (fifo >= 0 && ::fstat(fifo, &kind) == 0 && S_ISFIFO(kind.st_mode)) return fifo;
+  throw UserError(fmt::format("--requests: {} is not a FIFO that can be read", path));
+}
+
+/// The last whole line that has come; `unread` keeps the rest.
+std::optional<double> latest_request(int fifo, std::string& unread) {
+  char bytes[4096];
+  for (ssize_t got = 0; (got = ::read(fifo, bytes, sizeof bytes)) > 0;) unread.append(bytes, static_cast<size_t>(got));
+  const std::size_t end = unread.rfind('\n');
+  if (end == std::string::npos) return std::nullopt;
+  const std::size_t begin = end == 0 ? std::string::npos : unread.rfind('\n', end - 1);
+  const double mhz = std::strtod(unread.c_str() + (begin == std::string::npos ? 0 : begin + 1), nullptr);
+  unread.erase(0, end + 1);
+  return mhz > 0 ? std::optional(mhz) : std::nullopt;
 }
 
 }  // namespace
@@ -142,16 +165,30 @@ int run_at(std::unique_ptr<Control> control, const ControlSetting& setting, cons
 }
 
 void hold_for(std::unique_ptr<Control> control, const ControlSetting& setting, pid_t process, bool take_over,
-              Background* background) {
+              const std::string& requests, Background* background) {
   const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
   if (descriptor < 0)
     throw UserError(fmt::format("--for: process {} cannot be waited for: {}", process, std::strerror(errno)));
+  const int fifo = requests.empty() ? -1 : open_requests(requests);
+  std::string unread;
   const auto session = put_into_force(std::move(control), setting, take_over, describe_process(process));
+  if (const auto core = setting.find(ControlQuantity::core_clock_mhz); fifo >= 0 && core != setting.end()) {
+    nlohmann::ordered_json in_force{{"core_clock_mhz", core->second}};
+    if (const auto monitor = monitor_for_control(session->control().reopen_id()))
+      if (const auto latency = seconds_until_core_clock(*monitor, core->second, session->control().clock_tolerance()))
+        in_force["clock_latency"] = *latency;
+    print_json(in_force);
+  }
   if (background) background->in_force();
-  pollfd ended{descriptor, POLLIN, 0};
-  while (::poll(&ended, 1, -1) < 0 && errno == EINTR) {
+  pollfd watched[] = {{descriptor, POLLIN, 0}, {fifo, POLLIN, 0}};
+  while (watched[0].revents == 0) {
+    if (::poll(watched, 2, -1) < 0 && errno != EINTR) break;
+    // A value that the control or a policy refuses leaves the clock as it is: the process runs in either case.
+    if (watched[1].revents != 0)
+      if (const auto mhz = latest_request(fifo, unread)) (void)session->set(ControlQuantity::core_clock_mhz, *mhz);
   }
   ::close(descriptor);
+  if (fifo >= 0) ::close(fifo);
   session->finish();
 }
 

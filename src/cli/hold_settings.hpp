@@ -44,9 +44,10 @@ class Background {
   int report_ = -1;
 };
 
-/// Holds the setting until the process ends or this one gets a signal. Throws UserError as put_into_force() does,
-/// and for a process that does not exist.
+/// Holds the setting until the process ends or this one gets a signal. `requests`, if not empty, is a FIFO with core
+/// clocks in MHz, one a line: each replaces the one before, and the first is printed, as JSON, with the time that it
+/// took to be in force. Throws UserError as put_into_force() does, and for a process or FIFO that does not exist.
 void hold_for(std::unique_ptr<Control> control, const ControlSetting& setting, pid_t process, bool take_over,
-              Background* background = nullptr);
+              const std::string& requests = {}, Background* background = nullptr);
 
 }  // namespace ergotune::cli

@@ -8,6 +8,16 @@
 #include "launcher/tuned_kernel.hpp"
 
 namespace ergotune::launcher {
+namespace {
+
+/// Returns 0 if the record has no such quantity.
+double quantity_of(const WisdomRecord& record, const std::string& name) {
+  const auto found = record.quantities.find(name);
+  return found == record.quantities.end() ? 0 : found->second.value;
+}
+
+}  // namespace
+
 std::shared_ptr<const std::vector<WisdomRecord>> TunedKernel::read_all_wisdom() const {
   auto records = std::make_shared<std::vector<WisdomRecord>>();
   for (const auto& folder : settings_.wisdom) {
@@ -82,6 +92,8 @@ std::unique_ptr<Decision> TunedKernel::choose(Site& site, const Constants& const
   auto decision = std::make_unique<Decision>();
   decision->configuration = wisdom_configuration(problem_, constants, *choice.record);
   decision->execution = choice.record->execution;
+  decision->clock_latency = quantity_of(*choice.record, "clock_latency");
+  if (choice.match == WisdomMatch::exact) decision->seconds = quantity_of(*choice.record, "time");
   decision->reason = choice.reason;
   decision->match = to_string(choice.match);
   decision->distance = choice.distance;

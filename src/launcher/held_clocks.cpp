@@ -1,11 +1,14 @@
 #include "launcher/held_clocks.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <mutex>
-#include <set>
+#include <algorithm>
+#include <nlohmann/json.hpp>
 
+#include "base/clock.hpp"
+#include "base/json_depth.hpp"
 #include "base/process/environment.hpp"
 #include "base/process/process.hpp"
 #include "base/text.hpp"
@@ -31,29 +34,96 @@ std::string reason_of(const ProcessResult& result) {
 
 }  // namespace
 
-std::string apply_wisdom_clocks(const DeviceInfo& device, const std::vector<std::filesystem::path>& wisdom) {
-  constexpr double kPatience = 30;  // s
+bool ClockSwitch::runs_long(double clock_mhz, double expected_seconds) const {
+  const auto seen = seconds_.find(clock_mhz);
+  return (seen == seconds_.end() ? expected_seconds : seen->second) >= kLeastLatencies * latency_;
+}
+
+bool ClockSwitch::follows(double clock_mhz, double expected_seconds, double now) {
+  const bool rarely = !runs_long(clock_mhz, expected_seconds) && now - followed_ < latency_;
+  if (clock_mhz == running_mhz_ || rarely) return false;
+  followed_ = now;
+  return true;
+}
+
+std::optional<double> ClockSwitch::begin(double clock_mhz, double expected_seconds, double now) {
+  if (clock_mhz == running_mhz_) return std::nullopt;
+  if (running_mhz_ >= 0) {
+    seconds_[running_mhz_] = now - began_;
+    if (runs_long(running_mhz_, 0)) own_until_ = now;
+  }
+  running_mhz_ = clock_mhz;
+  began_ = now;
+  const bool own = clock_mhz > 0 && runs_long(clock_mhz, expected_seconds);
+  const auto seen = seconds_.find(clock_mhz);
+  // What ends before a change is in force is no reason for one.
+  if (!own && seen != seconds_.end() && seen->second < latency_ && now - own_until_ < latency_) return std::nullopt;
+  const double wanted = own ? clock_mhz : common_mhz_;
+  if (wanted == requested_mhz_) return std::nullopt;
+  return requested_mhz_ = wanted;
+}
+
+HeldClocks& HeldClocks::of(const DeviceInfo& device) {
   static std::mutex mutex;
-  static std::set<std::pair<pid_t, std::string>> asked;  // forked processes start their own
+  // A forked process holds its own. Never destroyed: a queue may still reach a point that uses one.
+  static auto* const all = new std::map<std::pair<pid_t, std::string>, HeldClocks*>;
   const std::lock_guard lock(mutex);
-  if (!asked.emplace(::getpid(), device.id).second) return {};
+  HeldClocks*& one = (*all)[{::getpid(), device.id}];
+  if (!one) one = new HeldClocks(device);
+  return *one;
+}
+
+std::string HeldClocks::apply(const std::vector<std::filesystem::path>& wisdom, double latency) {
+  constexpr double kPatience = 30;  // s
+  const std::lock_guard lock(mutex_);
+  if (applied_) return {};
+  applied_ = true;
   std::string command = environment_variable("ERGOTUNE_COMMAND");
   if (command.empty()) command = "ergotune";
   std::vector<std::string> words{command, "clocks", "set", "--background", "--for", std::to_string(::getpid())};
-  if (const std::string control = control_of(device); !control.empty())
+  if (const std::string control = control_of(device_); !control.empty())
     words.insert(words.end(), {"--control", control});
   for (const auto& folder : wisdom)
     if (std::filesystem::exists(folder)) words.insert(words.end(), {"--wisdom", folder.string()});
+  int ends[2] = {-1, -1};  // both stay open, so that a request never meets a pipe without a reader
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0)
+    words.insert(words.end(), {"--requests", fmt::format("/proc/{}/fd/{}", ::getpid(), ends[0])});
   try {
     ProcessOptions options;
     options.timeout = kPatience;
     const ProcessResult result = run_process(words, options);
-    return result.ok()        ? std::string()
-           : result.timed_out ? "\"ergotune clocks set\" does not answer"
-                              : reason_of(result);
+    if (!result.ok()) return result.timed_out ? "\"ergotune clocks set\" does not answer" : reason_of(result);
+    const auto in_force = parse_json<nlohmann::json>(result.out, false);
+    if (!in_force.is_object()) return {};
+    const double common = in_force.value("core_clock_mhz", 0.0);
+    latency = std::max(latency, in_force.value("clock_latency", 0.0));
+    if (!(common > 0 && latency > 0)) return {};  // whether a change pays is not known
+    constexpr double kShortest = 0.01;            // s; a request has a way of its own to the driver
+    requests_ = ends[1];
+    switch_.emplace(common, std::max(latency, kShortest));
+    running_mhz_ = -1;
+    return {};
   } catch (const std::exception& error) {
     return error.what();
   }
+}
+
+void HeldClocks::begin(const Native& native, void* queue, double clock_mhz, double expected_seconds) {
+  if (native.records(queue)) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!switch_->follows(clock_mhz, expected_seconds, host_seconds())) return;
+  }
+  running_mhz_.store(clock_mhz, std::memory_order_relaxed);
+  native.when_reached(queue, [this, clock_mhz, expected_seconds] { request(clock_mhz, expected_seconds); });
+}
+
+void HeldClocks::request(double clock_mhz, double expected_seconds) {
+  const std::lock_guard lock(mutex_);
+  const auto wanted = switch_->begin(clock_mhz, expected_seconds, host_seconds());
+  if (!wanted) return;
+  const std::string line = fmt::format("{}\n", *wanted);
+  (void)!::write(requests_, line.data(), line.size());
 }
 
 }  // namespace ergotune::launcher

@@ -15,6 +15,8 @@
 
 namespace ergotune::launcher {
 
+class HeldClocks;
+
 inline constexpr std::size_t kMostBound = 16;
 
 /// A place, and the bits of the scalars that determine constants.
@@ -30,7 +32,11 @@ struct LaunchKey {
 struct Decision {
   LaunchPlan plan;
   Configuration configuration;
-  Constants execution;  ///< clocks and limits at which it was tuned
+  Constants execution;         ///< clocks and limits at which it was tuned
+  HeldClocks* held = nullptr;  ///< the device's, if clocks are applied
+  double clock_mhz = 0;        ///< the core clock to run at; 0: the common one of all kernels
+  double seconds = 0;          ///< how long a launch took when it was tuned; 0: not known
+  double clock_latency = 0;    ///< how long a change of clock took then, s; 0: not known
   std::string reason, match;
   double distance = 0;
   bool is_default = true;

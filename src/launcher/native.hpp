@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -64,6 +65,9 @@ class Native {
   virtual bool is_launch_error(int code) const = 0;
   /// True while the queue records a graph; then no code may be loaded.
   virtual bool records(void* queue) const = 0;
+  /// Calls the function, which must not use the driver, when the work before it on the queue is done; at once where the
+  /// driver offers no such call.
+  virtual void when_reached(void* queue, std::function<void()> call) const = 0;
   /// Returns the contents of a buffer after all queued work; empty if the handle is null.
   virtual std::vector<std::byte> contents(void* queue, const void* handle) const = 0;
 };

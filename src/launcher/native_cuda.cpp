@@ -111,6 +111,17 @@ class CudaNative : public Native {
     return api_.cuStreamIsCapturing &&
            api_.cuStreamIsCapturing(static_cast<CUstream>(queue), &status) == CUDA_SUCCESS && status != 0;
   }
+  void when_reached(void* queue, std::function<void()> call) const override {
+    auto kept = std::make_unique<std::function<void()>>(std::move(call));
+    const auto run = [](void* given) {
+      const std::unique_ptr<std::function<void()>> own(static_cast<std::function<void()>*>(given));
+      (*own)();
+    };
+    if (api_.cuLaunchHostFunc && api_.cuLaunchHostFunc(static_cast<CUstream>(queue), run, kept.get()) == CUDA_SUCCESS)
+      (void)kept.release();
+    else
+      (*kept)();
+  }
   std::vector<std::byte> contents(void* queue, const void* handle) const override {
     const CUdeviceptr address = *static_cast<const CUdeviceptr*>(handle);
     if (address == 0) return {};

@@ -117,6 +117,21 @@ class OpenclNative : public Native {
            code == kOutOfResources || code == CL_INVALID_KERNEL_ARGS || code == CL_OUT_OF_HOST_MEMORY;
   }
   bool records(void*) const override { return false; }
+  void when_reached(void* queue, std::function<void()> call) const override {
+    auto kept = std::make_unique<std::function<void()>>(std::move(call));
+    const auto run = [](cl_event event, cl_int, void* given) {
+      const std::unique_ptr<std::function<void()>> own(static_cast<std::function<void()>*>(given));
+      (*own)();
+      api().clReleaseEvent(event);
+    };
+    cl_event reached = nullptr;
+    if (!api().clEnqueueMarkerWithWaitList || !api().clSetEventCallback ||
+        api().clEnqueueMarkerWithWaitList(static_cast<cl_command_queue>(queue), 0, nullptr, &reached) != CL_SUCCESS)
+      return (*kept)();
+    if (api().clSetEventCallback(reached, CL_COMPLETE, run, kept.get()) == CL_SUCCESS) return (void)kept.release();
+    (*kept)();
+    api().clReleaseEvent(reached);
+  }
   std::vector<std::byte> contents(void* queue, const void* handle) const override {
     const auto memory = *static_cast<const cl_mem*>(handle);
     if (!memory) return {};

@@ -112,6 +112,7 @@ int TunedKernel::first_launch(const LaunchKey& key, std::uint64_t hash, void* qu
     throw UserError(name_ +
                     ": nothing can be compiled while the stream records a graph; prepare() such a launch before");
   const Decision& decision = known ? *known : decide(entry, false);
+  follow_clock(decision, queue);
   // recorded launches have not run when the call returns, and cannot be captured
   const bool captures = capturing_ && !records && passed_++ >= capture_.skip && !entry.captured;
   const int code = captures ? launch_captured(entry, decision, queue, arguments)
@@ -267,9 +268,15 @@ const Decision& TunedKernel::settle(LaunchEntry& entry, Site& site, const Consta
   // clocks and limits of another device's record are not applied
   const bool tuned_here =
       wanted->match == to_string(WisdomMatch::exact) || wanted->match == to_string(WisdomMatch::near_size);
-  if (settings_.clocks && tuned_here && !wanted->execution.empty())
-    if (const std::string trouble = apply_wisdom_clocks(site.info, settings_.wisdom); !trouble.empty())
-      warn("runs at the clocks that are set: " + trouble);
+  if (settings_.clocks) {
+    wanted->held = &HeldClocks::of(site.info);
+    if (tuned_here && !wanted->execution.empty()) {
+      if (const auto clock = wanted->execution.find("core_clock_mhz"); clock != wanted->execution.end())
+        wanted->clock_mhz = clock->second.as_real();
+      if (const std::string trouble = wanted->held->apply(settings_.wisdom, wanted->clock_latency); !trouble.empty())
+        warn("runs at the clocks that are set: " + trouble);
+    }
+  }
   {
     const std::lock_guard lock(site.mutex);
     site.latest = wanted->configuration;

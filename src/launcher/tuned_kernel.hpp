@@ -19,6 +19,7 @@
 #include "kernel/configure.hpp"
 #include "kernel/wisdom.hpp"
 #include "launcher/background.hpp"
+#include "launcher/held_clocks.hpp"
 #include "launcher/launch_capture.hpp"
 #include "launcher/launch_table.hpp"
 
@@ -51,6 +52,7 @@ class TunedKernel {
     LaunchEntry* entry = table_.find(key, hash);
     const Decision* decision = entry ? entry->decision.load(std::memory_order_acquire) : nullptr;
     if (!decision || capturing_) return first_launch(key, hash, queue, arguments, error);
+    follow_clock(*decision, queue);
     const int code = decision->plan.code->launch(decision->plan, queue, arguments.data());
     return code == 0 ? 0 : failed_launch(*entry, *decision, code, queue, arguments, error);
   }
@@ -89,6 +91,10 @@ class TunedKernel {
     std::string key;
   };
 
+  void follow_clock(const Decision& decision, void* queue) const {
+    if (decision.held && decision.held->differ(decision.clock_mhz))
+      decision.held->begin(*native_, queue, decision.clock_mhz, decision.seconds);
+  }
   LaunchKey key_of(void* queue, Arguments arguments) const;
   int first_launch(const LaunchKey& key, std::uint64_t hash, void* queue, Arguments arguments, std::string& error);
   int failed_launch(LaunchEntry& entry, const Decision& decision, int code, void* queue, Arguments arguments,

@@ -19,6 +19,12 @@ bool varies(std::span<const double> values) {
   return *high - *low > 1e-3 * std::abs(*high);
 }
 
+/// Whether the temperature varies by itself. What power alone has heated explains any curve of power, and no leakage.
+bool varies_beside(std::span<const double> power, std::span<const double> temperature) {
+  constexpr double kLeastDegrees = 2;
+  return temperature.size() >= 3 && fit_line(power, temperature).residual_deviation > kLeastDegrees;
+}
+
 }  // namespace
 
 PowerFit::PowerFit(std::span<const PowerSample> samples) {
@@ -50,7 +56,7 @@ PowerFit::PowerFit(std::span<const PowerSample> samples) {
     for (double& v : volts_) v /= volts_scale_;
   }
   memory_varies_ = varies(memory_);
-  temperature_varies_ = varies(temperature_);
+  temperature_varies_ = varies_beside(power_, temperature_);
   const double middle_memory = memory ? mean(memory_) : 0, middle_temperature = temperature ? mean(temperature_) : 0;
   for (double& m : memory_) m -= middle_memory;
   for (double& t : temperature_) t = (t - middle_temperature) / 100.0;

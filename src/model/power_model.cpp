@@ -275,7 +275,7 @@ class TermChoice {
 double relative_deviation(const PowerModel& model, const std::vector<PowerSample>& samples, double degrees) {
   double squares = 0;
   for (const PowerSample& sample : samples) {
-    const double difference = std::log(sample.power_w / model.curve.power(sample.clock_mhz));
+    const double difference = std::log(sample.power_w / model.power(sample));
     squares += difference * difference;
   }
   return std::sqrt(squares / degrees);
@@ -315,6 +315,13 @@ PowerModel fit_power_model(std::span<const PowerSample> samples, const PowerMode
   model.usable = true;
   model.low_mhz = options.low_mhz.value_or(*clocks.begin());
   model.high_mhz = std::max(model.low_mhz, options.high_mhz.value_or(*clocks.rbegin()));
+  const auto mean_of = [&](auto member) {
+    double sum = 0;
+    for (const PowerSample& s : kept) sum += (s.*member).value_or(std::numeric_limits<double>::quiet_NaN());
+    return std::isfinite(sum) ? sum / static_cast<double>(kept.size()) : 0;
+  };
+  model.memory_mhz = mean_of(&PowerSample::memory_clock_mhz);
+  model.temperature_c = mean_of(&PowerSample::temperature_c);
   const PowerFit fit(kept);
   TermChoice choice(fit, clocks.size());
   model.voltage_measured = choice.terms().voltage;
@@ -325,6 +332,16 @@ PowerModel fit_power_model(std::span<const PowerSample> samples, const PowerMode
   model.relative_deviation = relative_deviation(model, kept, fit.degrees(choice.terms()));
   judge(model, choice.terms().ridge, *clocks.begin(), *clocks.rbegin());
   return model;
+}
+
+double PowerModel::power(double clock_mhz, std::optional<double> memory_clock_mhz,
+                         std::optional<double> temperature) const {
+  double further = 0;
+  if (memory_w_per_mhz && memory_clock_mhz) further += memory_w_per_mhz->value * (*memory_clock_mhz - memory_mhz);
+  if (temperature_w_per_c && temperature) further += temperature_w_per_c->value * (*temperature - temperature_c);
+  PowerCurve uncapped = curve;
+  uncapped.max_power_w = std::numeric_limits<double>::infinity();
+  return std::min(curve.max_power_w, uncapped.power(clock_mhz) + further);
 }
 
 double PowerModel::relative_error(double clock_mhz) const {

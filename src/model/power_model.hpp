@@ -55,7 +55,9 @@ struct PowerModelOptions {
   double confidence = 0.95;
   /// Range of clocks that may be optimal; default: the samples' range.
   std::optional<double> low_mhz, high_mhz;
-  /// Level of the F-test that decides between a ridge and a straight line.
+  /// Significance level of the F-test that decides between a ridge and a straight line: the share of devices without a
+  /// ridge for which one is reported. Not from the papers, which fit a ridge always. A ridge that is overlooked costs
+  /// more than one that is not there, whose curve is nearly straight: therefore not 0.05.
   double ridge_level = 0.10;
 };
 
@@ -72,8 +74,10 @@ struct PowerModel {
   Estimate voltage_slope_per_mhz, ridge_mhz;
   /// Set if the data show a power cap.
   std::optional<Estimate> max_power_w;
-  /// W per MHz of memory clock and W per degree above the samples' mean; set if cross-validation favours the term.
+  /// W per MHz of memory clock and W per degree above `memory_mhz` and `temperature_c`, where the curve holds; set if
+  /// cross-validation favours the term.
   std::optional<Estimate> memory_w_per_mhz, temperature_w_per_c;
+  double memory_mhz = 0, temperature_c = 0;  ///< means of the samples; 0: not all of them have one
   /// The clock with the least energy per work within [low_mhz, high_mhz].
   Estimate optimal_clock_mhz;
   double low_mhz = 0, high_mhz = 0;
@@ -83,6 +87,11 @@ struct PowerModel {
   bool voltage_measured = false;
   std::vector<std::string> notes;
 
+  /// Modelled power in W at a core clock, and at the memory clock and temperature if they are given and have terms.
+  double power(double clock_mhz, std::optional<double> memory_clock_mhz = {},
+               std::optional<double> temperature = {}) const;
+  /// The same where a sample was taken.
+  double power(const PowerSample& s) const { return power(s.clock_mhz, s.memory_clock_mhz, s.temperature_c); }
   /// Relative standard error of the modelled power at a clock.
   double relative_error(double clock_mhz) const;
   /// Covariance of the parameters, by row: idle, dynamic, slope, ridge, cap.

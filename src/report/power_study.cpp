@@ -20,12 +20,28 @@ Json to_json(const Estimate& estimate) {
           {"high", number_or_null(estimate.high)}};
 }
 
+/// What a sample knows of its conditions, by its name in the document.
+const std::pair<const char*, std::optional<double> PowerSample::*> kConditions[] = {
+    {"memory_clock_mhz", &PowerSample::memory_clock_mhz}, {"temperature_c", &PowerSample::temperature_c}};
+
 Json ridges_document(const RidgeComparison& ridges) {
   return {{"from_voltage_mhz", ridges.from_voltage ? to_json(*ridges.from_voltage) : Json(nullptr)},
           {"from_power_mhz", ridges.from_power ? to_json(*ridges.from_power) : Json(nullptr)}};
 }
 
 }  // namespace
+
+std::optional<std::pair<double, double>> range_of(const PowerSampling& sampling,
+                                                  std::optional<double> PowerSample::*condition) {
+  std::optional<std::pair<double, double>> range;
+  for (const PowerSample& sample : sampling.samples) {
+    const auto value = sample.*condition;
+    if (!value) return std::nullopt;
+    if (!range) range = {*value, *value};
+    range = {std::min(range->first, *value), std::max(range->second, *value)};
+  }
+  return range;
+}
 
 PowerStudy study_power(PowerSampling sampling, PowerModel model, double share) {
   if (!(share > 0 && share < 1)) throw UserError("the suggested range is a share between 0 and 1, such as 0.1");
@@ -56,6 +72,9 @@ Json power_document(const PowerStudy& study) {
                 {"valid_for", model.usable ? Json{{"clock_mhz", {sampling.low_mhz, sampling.high_mhz}},
                                                   {"power_w", max_power(sampling)}}
                                            : Json(nullptr)}};
+  for (const auto& [name, member] : kConditions)
+    if (const auto range = range_of(sampling, member); range && model.usable)
+      document["valid_for"][name] = {range->first, range->second};
   Json parameters = Json::object();
   if (model.usable) {
     parameters["idle_w"] = to_json(model.idle_w);
@@ -65,6 +84,9 @@ Json power_document(const PowerStudy& study) {
     if (model.max_power_w) parameters["max_power_w"] = to_json(*model.max_power_w);
     if (model.memory_w_per_mhz) parameters["memory_w_per_mhz"] = to_json(*model.memory_w_per_mhz);
     if (model.temperature_w_per_c) parameters["temperature_w_per_c"] = to_json(*model.temperature_w_per_c);
+    // Where the curve of the core clock holds; a term adds to it.
+    if (model.memory_mhz > 0) parameters["memory_clock_mhz"] = model.memory_mhz;
+    if (model.temperature_c > 0) parameters["temperature_c"] = model.temperature_c;
   }
   document["parameters"] = std::move(parameters);
   document["ridges"] = ridges_document(ridges);
@@ -81,7 +103,9 @@ Json power_document(const PowerStudy& study) {
                        {"power_w", s.power_w},
                        {"time_s", number_or_null(sampling.time_s[i])},
                        {"voltage_v", s.voltage_v ? Json(*s.voltage_v) : Json(nullptr)},
-                       {"modelled_power_w", model.usable ? Json(model.curve.power(s.clock_mhz)) : Json(nullptr)}});
+                       {"memory_clock_mhz", s.memory_clock_mhz ? Json(*s.memory_clock_mhz) : Json(nullptr)},
+                       {"temperature_c", s.temperature_c ? Json(*s.temperature_c) : Json(nullptr)},
+                       {"modelled_power_w", model.usable ? Json(model.power(s)) : Json(nullptr)}});
   }
   document["samples"] = std::move(samples);
   document["throttled"] = Json::array();

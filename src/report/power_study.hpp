@@ -2,7 +2,9 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "analysis/svg_chart.hpp"
 #include "model/power_model.hpp"
@@ -23,6 +25,10 @@ PowerStudy study_power(PowerSampling sampling, PowerModel model, double share);
 /// Fits the model first.
 PowerStudy study_power(PowerSampling sampling, double share);
 
+/// The least and the largest value of a condition (memory clock, temperature) of the samples; nullopt where one of them
+/// has none.
+std::optional<std::pair<double, double>> range_of(const PowerSampling& sampling,
+                                                  std::optional<double> PowerSample::*condition);
 nlohmann::ordered_json power_document(const PowerStudy& study);
 /// Requires at least one sample.
 Chart power_chart(const PowerStudy& study);

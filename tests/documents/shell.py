@@ -20,6 +20,7 @@ NOT_RUN = {
     "watch": "serves until it is ended",
     "--reference": "a steady state of many seconds",
     "slurm": "needs an allocation",
+    "hostfile": "needs hosts",
 }
 # Verbs that read ergotune.db when nothing is named.
 READERS = {"show", "report", "export", "analyse"}

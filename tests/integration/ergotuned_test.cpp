@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/clock.hpp"
@@ -126,6 +127,23 @@ TEST_F(Ergotuned, IsUsedWhenItIsThereAndPutsBackWhatItSet) {
   EXPECT_TRUE(session->finish().complete);
   EXPECT_EQ(tree.contents(), before);
   EXPECT_THAT(audit(), HasSubstr("set core_clock_mhz of tegra to 510: ok"));
+}
+
+TEST_F(Ergotuned, ShowsWhatIsPermittedAndWhoHasTheLease) {
+  start();
+  const auto status = [&](const char* field) {
+    const ProcessResult result =
+        run_process({test::ergotune_program(), "clocks", "status", "--control", "tegra", "--json"});
+    return nlohmann::json::parse(result.out).at("devices").at(0).at(field);
+  };
+  EXPECT_EQ(status("core_clock_mhz").at("max"), 1020) << "by the policy";
+  EXPECT_TRUE(status("power_limit_w").is_null()) << "it is not in the policy";
+  EXPECT_TRUE(status("lease").is_null());
+  std::string why_not;
+  auto session = ControlSession::open(usable_control("tegra", &why_not));
+  session->set(kCore, 510);
+  EXPECT_THAT(status("lease").get<std::string>(), HasSubstr(fmt::format("pid {}", ::getpid())));
+  EXPECT_THAT(status("lease").get<std::string>(), HasSubstr("510"));
 }
 
 TEST_F(Ergotuned, PutsBackWhenItsClientIsKilled) {

@@ -19,6 +19,7 @@
 #include "ergotune/random.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "integration/support/command.hpp"
+#include "patience.hpp"
 #include "power/guardian/guardian.hpp"
 
 namespace ergotune::test {
@@ -79,8 +80,11 @@ struct LauncherClocks : ::testing::Test {
   void TearDown() override {
     for (const auto& [name, value] : environment) ::unsetenv(name.c_str());
   }
-  void wisdom(const std::string& execution) const {
+  void wisdom(const std::string& execution, const std::string& kernel = "add_one",
+              const json& quantities = json::object()) const {
     const json record{{"configuration", {{"block", 64}}},
+                      {"problem_size", {64}},
+                      {"quantities", quantities},
                       {"execution", json::parse(execution)},
                       {"objective", "energy"},
                       {"device", {{"name", "Fake GPU"}, {"backend", "cuda"}}}};
@@ -88,8 +92,8 @@ struct LauncherClocks : ::testing::Test {
     const json devices = json::parse(ergotune(folder, {"devices", "--json"}).out).at("devices");
     for (const json& device : devices)
       if (device.at("uuid") == nvml_uuid()) named["device"]["name"] = device.at("name");
-    folder.write("wisdom/add_one.wisdom",
-                 json{{"ergotune_wisdom", 2}, {"kernel", "add_one"}}.dump() + "\n" + named.dump() + "\n");
+    folder.write("wisdom/" + kernel + ".wisdom",
+                 json{{"ergotune_wisdom", 2}, {"kernel", kernel}}.dump() + "\n" + named.dump() + "\n");
   }
   static std::string nvml_uuid() { return "GPU-00102030-4050-6070-8090-a0b0c0d0e0f0"; }
   std::string own(int number) const { return (folder.path() / fmt::format("app{}", number)).string(); }
@@ -199,6 +203,89 @@ TEST_F(LauncherClocks, BeyondThePolicyOfErgotunedAreRefused) {
 }
 
 using QuietLauncherClocks = LauncherClocks;
+
+/// A kernel that the clock accelerates, and one that waits for memory: what they need at a clock by the physics of the
+/// fake GPU.
+struct TwoKernels {
+  const fake_nvml::Gpu& gpu;
+  double mega_cycles, seconds;
+  double heavy_joules(double mhz) const { return fake_nvml::power_at(gpu, 1, mhz, gpu.ambient) * mega_cycles / mhz; }
+  double light_joules(double mhz) const { return fake_nvml::power_at(gpu, 0.3, mhz, gpu.ambient) * seconds; }
+  template <class Joules>
+  double best_clock(Joules joules) const {
+    const auto* clocks = gpu.graphics_clocks;
+    return *std::min_element(clocks, clocks + gpu.graphics_clock_count,
+                             [&](double a, double b) { return joules(a) < joules(b); });
+  }
+};
+
+/// The energy of the rounds, and the clocks that were set in them.
+struct RoundsRun {
+  double joules = 0;
+  std::vector<std::uint32_t> clocks;
+};
+
+struct QuietClockForEachKernel : QuietLauncherClocks {
+  TwoKernels kernels{nvml.gpu(), 360, 0.6};
+  double heavy_mhz = kernels.best_clock([this](double mhz) { return kernels.heavy_joules(mhz); });
+  double light_mhz = kernels.best_clock([this](double mhz) { return kernels.light_joules(mhz); });
+  void SetUp() override {
+    LauncherClocks::SetUp();
+    std::string light = kProblem;
+    for (std::size_t at = 0; (at = light.find("add_one", at)) != std::string::npos;) light.replace(at, 7, "no_work");
+    folder.write("light.toml", light);
+  }
+  RoundsRun run(int rounds, double mega_cycles, double seconds) {
+    const auto described = [&](double mhz, double time) { return json{{"core_clock_mhz", mhz}, {"time", time}}; };
+    record("add_one", described(heavy_mhz, mega_cycles / heavy_mhz));
+    record("no_work", described(light_mhz, seconds));
+    ProcessOptions options;
+    const double before = nvml.true_energy();
+    const std::size_t calls = nvml.setter_calls().size();
+    const ProcessResult result =
+        run_process({ERGOTUNE_BINARY_DIR "/tests/launcher_application", folder.path().string(), own(++applications),
+                     std::to_string(rounds), std::to_string(mega_cycles), std::to_string(seconds)},
+                    options);
+    RoundsRun out{nvml.true_energy() - before, {}};
+    EXPECT_TRUE(result.ok()) << result.err;
+    EXPECT_EQ(warnings(applications), "");
+    EXPECT_TRUE(eventually([&] { return !set() && list_journals().empty(); }));
+    const auto all = nvml.setter_calls();
+    for (std::size_t i = calls; i < all.size(); ++i)
+      if (std::string(all[i].function) == "nvmlDeviceSetGpuLockedClocks") out.clocks.push_back(all[i].b);
+    return out;
+  }
+  void record(const std::string& kernel, json execution) {
+    json quantities{{"time", {{"value", execution["time"]}}}};
+    execution.erase("time");
+    wisdom(execution.dump(), kernel, quantities);
+  }
+};
+
+TEST_F(QuietClockForEachKernel, NeedsLessEnergyThanTheBestCommonClock) {
+  constexpr int kRounds = 4;
+  const auto both = [&](double mhz) { return kernels.heavy_joules(mhz) + kernels.light_joules(mhz); };
+  const double common = kRounds * both(kernels.best_clock(both));
+  const double apart = kRounds * (kernels.heavy_joules(heavy_mhz) + kernels.light_joules(light_mhz));
+  ASSERT_LT(apart, 0.9 * common) << "the physics of the fake GPU have changed: choose other kernels";
+  with_patience("the fake GPU idles while the host is late", [&] {
+    const RoundsRun separate = run(kRounds, kernels.mega_cycles, kernels.seconds);
+    std::vector<std::uint32_t> in_turn;
+    for (int i = 0; i < kRounds; ++i)
+      for (const double mhz : {heavy_mhz, light_mhz}) in_turn.push_back(static_cast<std::uint32_t>(mhz));
+    EXPECT_EQ(separate.clocks, in_turn);
+    EXPECT_LT(separate.joules, common) << "without the cost of switching " << apart;
+    std::printf("%.0f J, with the best common clock %.0f J, without the cost of switching %.0f J (simulated)\n",
+                separate.joules, common, apart);
+  });
+}
+
+TEST_F(QuietClockForEachKernel, IsLeftOutWhereKernelsAreShort) {
+  with_patience("a kernel runs for as long as the host is late", [&] {
+    const RoundsRun brief = run(100, 0.005 * heavy_mhz, 0.005);
+    EXPECT_EQ(brief.clocks, std::vector{static_cast<std::uint32_t>(heavy_mhz)});
+  });
+}
 
 TEST_F(QuietLauncherClocks, AreRestoredWhoeverIsKilled) {
   const char* text = std::getenv("ERGOTUNE_KILLS");

@@ -65,10 +65,28 @@ TEST(ModelCommand, SamplesASimulatedDeviceAdaptively) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json document = Json::parse(result.out);
   EXPECT_EQ(document["provenance"], "simulated");
-  EXPECT_EQ(document["samples"].size(), 10u);
+  EXPECT_EQ(document["samples"].size(), 13u) << "three of them at its other memory clock";
+  EXPECT_EQ(document["valid_for"]["memory_clock_mhz"], Json::array({1593, 2619}));
   ASSERT_EQ(document["found"], true);
   EXPECT_NEAR(document["ridge_mhz"]["value"].get<double>(), 1300, 100);  // the profile's
   EXPECT_GT(document["removed_share"].get<double>(), 0.7);
+}
+
+TEST(ModelCommand, FitsTheMemoryClockAndTheTemperature) {
+  std::string text = "clock_mhz,power_w,memory_clock_mhz,temperature_c\n";
+  for (int i = 0; i < 16; ++i) {
+    const int mhz = 300 + 90 * i, memory = i % 3 == 0 ? 1600 : 2600, degrees = i % 2 == 0 ? 40 : 65;
+    text += std::to_string(mhz) + "," + std::to_string(40 + 0.1 * mhz + 0.02 * memory + 0.4 * degrees) + "," +
+            std::to_string(memory) + "," + std::to_string(degrees) + "\n";
+  }
+  const ProcessResult result = command({"model", "--from", write("terms.csv", text), "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json document = Json::parse(result.out);
+  EXPECT_NEAR(document["parameters"]["memory_w_per_mhz"]["value"].get<double>(), 0.02, 0.002);
+  EXPECT_NEAR(document["parameters"]["temperature_w_per_c"]["value"].get<double>(), 0.4, 0.04);
+  EXPECT_EQ(document["valid_for"]["temperature_c"], Json::array({40, 65}));
+  for (const Json& sample : document["samples"])
+    EXPECT_NEAR(sample["modelled_power_w"].get<double>(), sample["power_w"].get<double>(), 0.5) << sample;
 }
 
 TEST(ModelCommand, AFileWithoutAClockIsAUsersMistake) {

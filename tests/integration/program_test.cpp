@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -404,6 +405,73 @@ TEST_F(ProgramOnABoard, FindsTheClockWithLeastEnergyWithinTheSlowdown) {
   EXPECT_EQ(set.out, "worked\n");
   EXPECT_EQ(last_lock(), document["best"]["setting"]) << set.err;
   EXPECT_TRUE(is_restored());
+}
+
+/// Two nodes, each with a GPU, and a program of two ranks that Open MPI starts, one on each.
+struct ParallelProgram : ProgramOnABoard {
+  fake_nvml::FakeNvml second{"generation=hopper devices=1"};
+  std::vector<std::string> nodes, ranks;
+  void SetUp() override {
+    if (run_process({"sh", "-c", "command -v mpirun"}).exit_code != 0)
+      GTEST_SKIP() << "mpirun is not installed (package openmpi-bin)";
+    ProgramOnABoard::SetUp();
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    const std::string there = fmt::format("ERGOTUNE_FAKE_NVML_STATE={}", second.path());
+    nodes = {"--node-command", "{} --node a", "--node-command",
+             fmt::format("env {} ERGOTUNE_STATE_DIR={} {{}} --node b", there, (folder.path() / "b").string())};
+    ranks = {"mpirun",
+             "--oversubscribe",
+             "-n",
+             "2",
+             "sh",
+             "-c",
+             fmt::format("[ $OMPI_COMM_WORLD_RANK = 0 ] || export {}; exec {} 300 0.02", there, app())};
+  }
+  std::vector<std::string> verb(std::vector<std::string> words) const {
+    words.insert(words.end(), nodes.begin(), nodes.end());
+    words.push_back("--");
+    words.insert(words.end(), ranks.begin(), ranks.end());
+    return words;
+  }
+};
+
+TEST_F(ParallelProgram, HasTheEnergyOfAllRanksAndOfEachNode) {
+  const ProcessResult result = ergotune(folder, verb({"energy", "--sensor", "nvml:0/samples", "-o", "e.json"}), 120);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto document = nlohmann::json::parse(read_file(folder.path() / "e.json").value_or("null"));
+  ASSERT_EQ(document["nodes"].size(), 2u) << document.dump(1);
+  double sum = 0;
+  for (const auto& node : document["nodes"]) sum += node["joules"].get<double>();
+  EXPECT_NEAR(document["joules"].get<double>(), sum, 1e-9 * sum);
+  EXPECT_GT(nvml.gpu().work_done, 0) << "rank 0";
+  EXPECT_GT(second.gpu().work_done, 0) << "rank 1";
+}
+
+TEST_F(ParallelProgram, HasOneSettingOnAllNodes) {
+  const std::vector<std::string> words =
+      verb({"program", "--control", "nvml:0", "--sensor", "nvml:0/samples", "--max-slowdown", "60%", "--settings", "3",
+            "--precision", "0.3", "--max-seconds", "0.4", "--no-store", "--json"});
+  const ProcessResult result = ergotune(folder, words, 400);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto document = json_of(result);
+  const double best = document["best"]["setting"];
+  EXPECT_LT(best, 1980) << document.dump(1);
+  const auto locked = [](fake_nvml::FakeNvml& one) {
+    std::set<std::uint32_t> clocks;
+    for (const auto& call : one.setter_calls())
+      if (std::string(call.function) == "nvmlDeviceSetGpuLockedClocks") clocks.insert(call.a);
+    return clocks;
+  };
+  EXPECT_THAT(locked(nvml), testing::Contains(static_cast<std::uint32_t>(best)));
+  EXPECT_EQ(locked(nvml), locked(second)) << "the same settings on each";
+  EXPECT_TRUE(is_restored());
+  EXPECT_EQ(second.gpu().locked, 0);
+  const auto& quantities = document["best"]["quantities"];
+  const double one = fake_nvml::power_at(nvml.gpu(), 1, best, nvml.gpu().ambient) * (300 / best + 0.02);
+  EXPECT_GT(quantities["energy"]["value"].get<double>(), 1.5 * one) << "of both GPUs, and their idle time";
+  EXPECT_THAT(document["run_with"].get<std::string>(), HasSubstr("--node b"));
+  EXPECT_TRUE(document["set_with"].empty()) << "commands for one machine";
 }
 
 // On a machine with one GPU, no meter of the processor and no right to set clocks, nothing was said of energy.

@@ -23,6 +23,7 @@
 #include "ergotune/problem_file.hpp"
 #include "kernel/wisdom_key.hpp"
 #include "launcher/background.hpp"
+#include "launcher/held_clocks.hpp"
 #include "launcher/launch_table.hpp"
 #include "launcher/scalar_bits.hpp"
 
@@ -427,6 +428,60 @@ TEST_F(Application, ALaunchIsCapturedAsAProblemWithItsData) {
   int value = 0;
   std::memcpy(&value, after.data() + after.size() - sizeof value, sizeof value);
   EXPECT_EQ(value, 21);
+}
+
+/// Kernels that run one after the other, as a queue reaches them, and the clock that is requested.
+struct SwitchedQueue {
+  ClockSwitch changes{1395, 0.02};
+  double now = 100, requested = 1395;
+  int requests = 0;
+  /// Clock and time of each kernel. `known`: the times are expected.
+  double run(const std::vector<std::pair<double, double>>& kernels, bool known = true) {
+    for (const auto& [clock, seconds] : kernels) {
+      if (changes.follows(clock, known ? seconds : 0, now))
+        if (const auto wanted = changes.begin(clock, known ? seconds : 0, now)) requested = *wanted, ++requests;
+      now += seconds;
+    }
+    return requested;
+  }
+};
+
+TEST(ClockSwitch, GivesLongKernelsTheirClock) {
+  SwitchedQueue queue;
+  EXPECT_EQ(queue.run({{1395, 0.5}, {705, 0.5}}), 705);
+  EXPECT_EQ(queue.run({{1395, 0.5}, {705, 0.5}, {1395, 0.5}}), 1395);
+  EXPECT_EQ(queue.requests, 4);
+}
+
+TEST(ClockSwitch, LearnsHowLongKernelsRun) {
+  SwitchedQueue queue;
+  EXPECT_EQ(queue.run({{1395, 0.5}, {705, 0.5}}, false), 1395) << "not known yet";
+  EXPECT_EQ(queue.run({{1395, 0.5}, {705, 0.5}}, false), 705);
+  ClockSwitch misled(1395, 0.02);
+  EXPECT_EQ(misled.begin(705, 0.5, 0), 705);
+  EXPECT_EQ(misled.begin(1395, 0.5, 0.001), 1395);
+  EXPECT_EQ(misled.begin(705, 0.5, 1), std::nullopt) << "it ran for a millisecond";
+}
+
+TEST(ClockSwitch, KeepsTheCommonClockForShortKernels) {
+  SwitchedQueue queue;
+  for (int i = 0; i < 1000; ++i) queue.run({{1395, 0.001}, {705, 0.002}, {900, 0.001}});
+  EXPECT_EQ(queue.requests, 0);
+}
+
+TEST(ClockSwitch, DoesNotChangeForWhatEndsBeforeTheChange) {
+  SwitchedQueue queue;
+  queue.run({{1395, 0.001}});
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(queue.run({{705, 0.5}, {1395, 0.001}}), 705);
+  EXPECT_EQ(queue.requests, 1);
+  for (int i = 0; i < 30; ++i) queue.run({{900, 0.001}, {1395, 0.001}});
+  EXPECT_EQ(queue.requested, 1395) << "short kernels, for longer than a change takes";
+}
+
+TEST(ClockSwitch, RunsKernelsWithoutAClockAtTheCommonOne) {
+  SwitchedQueue queue;
+  EXPECT_EQ(queue.run({{705, 0.5}, {0, 0.5}}), 1395);
+  EXPECT_EQ(queue.run({{705, 0.5}}), 705);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "energy_bench.hpp"
 #include "ergotune/error.hpp"
-#include "power/sensors/sensor_semantics.hpp"
+#include "power/sensors/stored_calibration.hpp"
 
 namespace ergotune {
 namespace {

@@ -173,6 +173,38 @@ TEST(PowerModel, AMemoryClockTermIsKeptOnlyWhereItIsReal) {
   EXPECT_LE(kept_invented, 2);
 }
 
+TEST(PowerModel, PredictsThePowerAtOtherMemoryClocksAndTemperatures) {
+  const auto watts = [](double mhz, double memory, double degrees) {
+    return 40 + 0.05 * mhz * std::pow(1 + 1e-3 * std::max(0.0, mhz - 1000), 2) + 0.02 * memory + 0.4 * degrees;
+  };
+  std::vector<PowerSample> samples;
+  for (int i = 0; i < 16; ++i) {
+    const double mhz = 300 + 90 * i, memory = i % 3 == 0 ? 1600 : 2600, degrees = i % 2 == 0 ? 40 : 65;
+    samples.push_back({mhz, watts(mhz, memory, degrees), 0, {}, memory, degrees});
+  }
+  const PowerModel model = fit_power_model(samples);
+  ASSERT_TRUE(model.memory_w_per_mhz && model.temperature_w_per_c);
+  EXPECT_LT(model.relative_deviation, 1e-3) << "of the samples from the curve with its terms";
+  EXPECT_NEAR(model.power(1200, 2100, 50), watts(1200, 2100, 50), 0.5);
+  EXPECT_NEAR(model.power(700, 1600, 65), watts(700, 1600, 65), 0.5);
+  EXPECT_DOUBLE_EQ(model.power(700), model.curve.power(700)) << "where neither is known";
+}
+
+TEST(PowerModel, ATemperatureThatFollowsFromThePowerHasNoTerm) {
+  Random random(14);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<PowerSample> samples;
+    for (int i = 0; i < 14; ++i) {
+      const double mhz = 300 + 110 * i, v = 1 + 1e-3 * std::max(0.0, mhz - 1000);
+      const double watts = (60 + 0.1 * mhz * v * v) * (1 + 0.01 * random.normal());
+      samples.push_back({mhz, watts, 0, {}, {}, 30 + 0.1 * watts + 0.3 * random.normal()});
+    }
+    const PowerModel model = fit_power_model(samples);
+    EXPECT_FALSE(model.temperature_w_per_c.has_value());
+    EXPECT_NEAR(model.ridge_mhz.value, 1000, 100) << round;
+  }
+}
+
 TEST(PowerModel, ScarceOrSenselessSamplesNeverThrow) {
   EXPECT_FALSE(fit_power_model({}).usable);
   EXPECT_FALSE(fit_power_model(std::vector<PowerSample>(5, {1000, 100, 0, {}, {}, {}})).usable);

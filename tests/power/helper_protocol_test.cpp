@@ -41,7 +41,7 @@ TEST(HelperProtocol, EveryAnswerSurvives) {
   range.high = 360;
   range.current = 345;
   for (const Answer& answer :
-       std::vector<Answer>{Hello{}, DevicesAnswer{{{"nvml:0", "GPU-1", true}}}, RangeAnswer{range},
+       std::vector<Answer>{Hello{}, DevicesAnswer{{{"nvml:0", "GPU-1", true, "pid 1, user 2"}}}, RangeAnswer{range},
                            ClocksAnswer{{1, 2, 3}}, DoneAnswer{ControlStatus::timeout, "slow", 12}}) {
     Header header;
     const auto bytes = encode(1, 2, answer);
@@ -70,7 +70,8 @@ TEST(HelperProtocol, CutLengthenedAndForeignMessagesAreNone) {
 TEST(HelperProtocol, HoweverMuchThereIsToSayItFitsAMessage) {
   Header header;
   DevicesAnswer devices;
-  devices.devices.assign(200, {std::string(3000, 'i'), std::string(3000, 'k'), true});
+  const std::string text(3000, 'i');
+  devices.devices.assign(200, {text, text, true, text});
   ControlRange range;
   range.values.assign(5000, 1410);
   for (const Answer& answer : std::vector<Answer>{devices, RangeAnswer{range}, ClocksAnswer{range.values},

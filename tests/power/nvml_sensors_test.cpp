@@ -12,7 +12,7 @@
 #include "fakes/nvml/fake_nvml.hpp"
 #include "power/nvml_library.hpp"
 #include "power/sensors/sensor.hpp"
-#include "power/sensors/sensor_semantics.hpp"
+#include "power/sensors/stored_calibration.hpp"
 #include "power/stranger.hpp"
 
 namespace ergotune {

@@ -9,7 +9,7 @@
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "power/sensors/sensor.hpp"
-#include "power/sensors/sensor_semantics.hpp"
+#include "power/sensors/stored_calibration.hpp"
 
 namespace ergotune {
 namespace {

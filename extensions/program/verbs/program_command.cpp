@@ -9,6 +9,7 @@
 
 #include "base/text.hpp"
 #include "cli/command.hpp"
+#include "cli/companions.hpp"
 #include "cli/interruption.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/table.hpp"
@@ -20,7 +21,7 @@ namespace ergotune::cli {
 void add_program_command(Verb app);
 namespace {
 
-struct ProgramArguments {
+struct ProgramArguments : NodeOptions {
   ProgramSearch search;
   std::string slowdown = "5%";
   std::optional<std::string> store;
@@ -115,6 +116,9 @@ void print_finding(const ProgramFinding& finding) {
 
 void program(ProgramSearch search, const ProgramArguments& arguments) {
   search.options.max_slowdown = share_of(arguments.slowdown);
+  for (const std::string& command : arguments.commands)
+    search.node_options.insert(search.node_options.end(), {"--node-command", command});
+  if (!arguments.nodes.empty()) search.node_options.insert(search.node_options.end(), {"--nodes", arguments.nodes});
   search.options.most = static_cast<std::size_t>(std::max(arguments.most, 0));
   search.setup.run.store = arguments.no_store ? std::string() : arguments.store.value_or(kDefaultStore);
   search.setup.resume = !arguments.no_resume;
@@ -149,6 +153,7 @@ void add_program_command(Verb app) {
                   "Energy by this sensor; repeatable, energies are added (the control's device, else the CPU, "
                   "else the only device)");
   verb.add_option("--control", arguments->search.control, "Set clocks or limits through this (the only one there is)");
+  add_node_options(verb, *arguments, "One setting for, and the energy of,");
   verb.add_option("--settings", arguments->most, "Settings to try at most, before the best are confirmed (12)")
       .kind("NUMBER");
   verb.add_option("--precision", arguments->search.setup.run.precision,
@@ -175,6 +180,7 @@ void add_program_command(Verb app) {
       "Examples:\n"
       "  ergotune program -- xz -k -c -9 big.tar\n"
       "  ergotune program --max-slowdown 10% --control nvml:0 -- ./simulate input.nml\n"
+      "  ergotune program --nodes slurm -- srun --overlap ./simulate input.nml\n"
       "The program runs several times; what it writes it writes each time. Settings are restored however it ends. "
       "Without\n"
       "a clock or limit that can be set, time and energy of the program as it is are measured.");

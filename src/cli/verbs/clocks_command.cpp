@@ -49,6 +49,7 @@ void print_status(const ClockStatus& status) {
   fmt::print("  {:<17} {}\n", "permission", status.permission ? "yes" : "no");
   if (!status.foreign.empty()) fmt::print("  {:<17} {}\n", "foreign setting", status.foreign);
   if (status.journal) fmt::print("  {:<17} {}\n", "journal", journal_text(*status.journal));
+  if (!status.lease.empty()) fmt::print("  {:<17} {}\n", "lease", status.lease);
   if (!status.problem.empty()) fmt::print("  {:<17} {}\n", "note", status.problem);
 }
 

@@ -24,6 +24,7 @@ struct Options : NodeOptions {
   std::optional<double> core_clock, memory_clock, power_limit;
   std::optional<int> process;
   std::vector<std::string> wisdom;
+  std::string requests;
   bool take_over = false, background = false;
 };
 
@@ -67,6 +68,7 @@ void set(const Options& options) {
   if (options.command.empty() == !options.process)
     throw UserError("name either a command, after --, or a process, with --for");
   if (options.background && !options.process) throw UserError("--background is for --for: a command is waited for");
+  if (!options.requests.empty() && !options.process) throw UserError("--requests is for --for");
   if (!options.core_clock && !options.memory_clock && !options.power_limit && options.wisdom.empty())
     throw UserError("nothing is to be set: give --core-clock, --memory-clock, --power-limit or --wisdom");
   if (options.any()) return set_on_nodes(options);
@@ -83,7 +85,7 @@ void set(const Options& options) {
   for (const auto& [quantity, value] : setting)
     fmt::print(stderr, "{}: {} {:g} {}\n", control->id(), to_string(quantity), value, quantity_unit(quantity));
   if (options.process)
-    return hold_for(std::move(control), setting, *options.process, options.take_over,
+    return hold_for(std::move(control), setting, *options.process, options.take_over, options.requests,
                     background ? &*background : nullptr);
   throw Exit{run_at(std::move(control), setting, options.command, options.take_over)};
 }
@@ -104,6 +106,10 @@ void add_clocks_set(Verb clocks) {
       .kind("PID")
       .positive();
   verb.add_flag("--background", options->background, "With --for: return as soon as the setting is in force");
+  verb.add_option("--requests", options->requests,
+                  "With --for: a FIFO from which core clocks (MHz, one a line) are read and set; the launcher's, for a "
+                  "clock for each kernel")
+      .existing_path();
   verb.add_option("--control", options->control, "Through this control (the only one there is)");
   add_node_options(verb, *options, "Set them on");
   verb.add_flag("--take-over", options->take_over, "Set clocks although another process seems to have locked them");

@@ -84,8 +84,8 @@ void print_plot(const PowerSampling& sampling, const PowerModel& model) {
     const auto bar = static_cast<std::size_t>(kColumns * s.power_w / most_power);
     const auto mark = static_cast<std::size_t>(
         most_energy > least_energy ? 24 * (energy - least_energy) / (most_energy - least_energy) : 0);
-    fmt::print("{:>6.0f} {:>7.1f} {:>7.1f}  {:<40}  {:>5.2f} {}*\n", s.clock_mhz, s.power_w,
-               model.curve.power(s.clock_mhz), std::string(bar, '#'), energy / least_energy, std::string(mark, ' '));
+    fmt::print("{:>6.0f} {:>7.1f} {:>7.1f}  {:<40}  {:>5.2f} {}*\n", s.clock_mhz, s.power_w, model.power(s),
+               std::string(bar, '#'), energy / least_energy, std::string(mark, ' '));
   }
 }
 
@@ -107,8 +107,13 @@ void print_for_people(const PowerSampling& sampling, const PowerModel& model, co
   if (const auto best = best_clock(model, sampling.supported_mhz)) fmt::print("  of its clocks    {:.0f} MHz\n", *best);
   fmt::print("  suggested range  {:.0f}-{:.0f} MHz, {:.0f} % of the clocks left out\n", range.low_mhz, range.high_mhz,
              100 * range.removed_share);
-  fmt::print("  valid for        {:.0f}-{:.0f} MHz, kernels of up to {:.0f} W\n", sampling.low_mhz, sampling.high_mhz,
-             max_power(sampling));
+  std::string conditions;
+  if (const auto memory = range_of(sampling, &PowerSample::memory_clock_mhz))
+    conditions += fmt::format(", memory at {:.0f}-{:.0f} MHz", memory->first, memory->second);
+  if (const auto temperature = range_of(sampling, &PowerSample::temperature_c))
+    conditions += fmt::format(", {:.0f}-{:.0f} degrees C", temperature->first, temperature->second);
+  fmt::print("  valid for        {:.0f}-{:.0f} MHz, kernels of up to {:.0f} W{}\n", sampling.low_mhz, sampling.high_mhz,
+             max_power(sampling), conditions);
   fmt::print("  idle power       {} W\n  dynamic power    {} mW/MHz\n", with_bounds(model.idle_w, "{:.1f}"),
              with_bounds({1e3 * model.dynamic_w_per_mhz.value, 1e3 * model.dynamic_w_per_mhz.low,
                           1e3 * model.dynamic_w_per_mhz.high},
@@ -119,6 +124,15 @@ void print_for_people(const PowerSampling& sampling, const PowerModel& model, co
                with_bounds({1e4 * b.value, 1e4 * b.low, 1e4 * b.high}, "{:.1f}"),
                model.voltage_measured ? ", from measured voltages" : "");
   }
+  const auto print_term = [](const char* name, const std::optional<Estimate>& e, double scale, const char* unit) {
+    if (e)
+      fmt::print("  {:<15}  {} {}\n", name, with_bounds({scale * e->value, scale * e->low, scale * e->high}, "{:.1f}"),
+                 unit);
+  };
+  print_term("memory clock", model.memory_w_per_mhz, 1e3,
+             fmt::format("mW/MHz from {:.0f} MHz", model.memory_mhz).c_str());
+  print_term("temperature", model.temperature_w_per_c, 1,
+             fmt::format("W per degree from {:.0f} degrees C", model.temperature_c).c_str());
   print_ridges(ridges);
   if (model.max_power_w) fmt::print("  power cap        {} W\n", with_bounds(*model.max_power_w, "{:.1f}"));
   fmt::print("  (95 % intervals; the curve fits the samples to {:.1f} %)\n\n", 100 * model.relative_deviation);

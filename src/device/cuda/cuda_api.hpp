@@ -152,6 +152,7 @@ struct Api : DriverTable {
   EntryPoint<CUresult(CUstream*, unsigned, int)> cuStreamCreateWithPriority{this, "cuStreamCreateWithPriority",
                                                                             Need::optional};
   EntryPoint<CUresult(CUstream, CUevent, unsigned)> cuStreamWaitEvent{this, "cuStreamWaitEvent"};
+  EntryPoint<CUresult(CUstream, void (*)(void*), void*)> cuLaunchHostFunc{this, "cuLaunchHostFunc", Need::optional};
   EntryPoint<CUresult(CUstream)> cuStreamDestroy{this, "cuStreamDestroy_v2"};
   EntryPoint<CUresult(CUstream)> cuStreamSynchronize{this, "cuStreamSynchronize"};
   EntryPoint<CUresult(CUevent*, unsigned)> cuEventCreate{this, "cuEventCreate"};

@@ -51,6 +51,7 @@ constexpr auto kDictionary = std::to_array<std::pair<std::string_view, const cha
     {"cuCtxGetStreamPriorityRange", "hipDeviceGetStreamPriorityRange"},
     {"cuStreamCreateWithPriority", "hipStreamCreateWithPriority"},
     {"cuStreamWaitEvent", "hipStreamWaitEvent"},
+    {"cuLaunchHostFunc", "hipLaunchHostFunc"},
     {"cuStreamDestroy_v2", "hipStreamDestroy"},
     {"cuStreamSynchronize", "hipStreamSynchronize"},
     {"cuEventCreate", "hipEventCreateWithFlags"},

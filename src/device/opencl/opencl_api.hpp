@@ -113,6 +113,7 @@ struct cl_buffer_region {
 
 using ContextCallback = void(const char*, const void*, std::size_t, void*);
 using ProgramCallback = void(cl_program, void*);
+using EventCallback = void(cl_event, cl_int, void*);
 
 struct Api : DriverTable {
   Api();
@@ -176,6 +177,10 @@ struct Api : DriverTable {
       clEnqueueFillBuffer{this, "clEnqueueFillBuffer"};
   EntryPoint<cl_int(cl_command_queue, cl_uint, const cl_event*, cl_event*)> clEnqueueBarrierWithWaitList{
       this, "clEnqueueBarrierWithWaitList"};
+  EntryPoint<cl_int(cl_command_queue, cl_uint, const cl_event*, cl_event*)> clEnqueueMarkerWithWaitList{
+      this, "clEnqueueMarkerWithWaitList", Need::optional};
+  EntryPoint<cl_int(cl_event, cl_int, EventCallback*, void*)> clSetEventCallback{this, "clSetEventCallback",
+                                                                                 Need::optional};
   EntryPoint<cl_int(cl_command_queue)> clFlush{this, "clFlush"};
   EntryPoint<cl_int(cl_command_queue)> clFinish{this, "clFinish"};
   EntryPoint<cl_int(cl_event, cl_uint, std::size_t, void*, std::size_t*)> clGetEventInfo{this, "clGetEventInfo"};

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <thread>
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
@@ -104,18 +102,9 @@ void DeviceControls::await(const ControlSetting& setting) {
   set_at_ = 0;
   const auto requested = setting.find(kCore);
   if (requested == setting.end() || !monitor_) return;
-  constexpr double kLongest = 0.1;  // s
   const double begin = host_seconds();
-  do {
-    const auto now = monitor_->read().core_clock_mhz;
-    if (!now) return;
-    if (same_clock(requested->second, *now, session_->control().clock_tolerance())) {
-      latency_ = host_seconds() - begin;
-      return;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  } while (host_seconds() - begin < kLongest);
-  set_at_ = begin;
+  latency_ = seconds_until_core_clock(*monitor_, requested->second, session_->control().clock_tolerance());
+  if (!latency_) set_at_ = begin;
 }
 
 void DeviceControls::look(const Measurement& under_load) {

@@ -13,7 +13,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
 #include "measure/energy/energy_series.hpp"
-#include "power/sensors/sensor_semantics.hpp"
+#include "power/sensors/stored_calibration.hpp"
 
 namespace ergotune {
 namespace {

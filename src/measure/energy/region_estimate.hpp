@@ -6,7 +6,7 @@
 
 #include "ergotune/energy_region.hpp"
 #include "measure/energy/span_energy.hpp"
-#include "power/sensors/idle_power.hpp"
+#include "power/sensors/stored_calibration.hpp"
 
 namespace ergotune {
 

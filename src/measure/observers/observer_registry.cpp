@@ -12,8 +12,7 @@
 #include "measure/energy/energy.hpp"
 #include "measure/observers/observers.hpp"
 #include "measure/observers/trace_observer.hpp"
-#include "power/sensors/idle_power.hpp"
-#include "power/sensors/temperature_coefficient.hpp"
+#include "power/sensors/stored_calibration.hpp"
 #include "problem/tables/quantity.hpp"
 
 namespace ergotune {

@@ -32,6 +32,8 @@ std::unique_ptr<Control> open_cpufreq_control(const ControlEnvironment& environm
 /// helper serves the device, the helper's control takes it over for reading.
 std::unique_ptr<Control> open_helper_control(const std::string& device_key, const ControlEnvironment& environment,
                                              std::string& reason, std::unique_ptr<Control>& direct);
+/// Which client of ergotuned has the lease of a device: "pid 4711, user 1000, core_clock_mhz 1395"; empty if none has.
+std::string helper_lease(const std::string& device_key, const ControlEnvironment& environment);
 
 std::vector<std::string> list_nvml_controls(const ControlEnvironment& environment);
 std::vector<std::string> list_tegra_controls(const ControlEnvironment& environment);

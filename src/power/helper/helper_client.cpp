@@ -7,6 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -212,26 +213,35 @@ class HelperControl final : public Control {
   std::thread renewer_;
 };
 
+/// The device as ergotuned lists it; nullopt, with the reason, if it does not.
+std::optional<Device> listed_device(Connection& connection, const std::string& key, std::string& reason) {
+  const auto answer = connection.call(ListRequest{});
+  const auto* list = std::get_if<DevicesAnswer>(&answer);
+  reason = list ? "ergotuned does not know this device" : result_of(answer).message;
+  if (!list) return std::nullopt;
+  const auto& all = list->devices;
+  const auto found = std::find_if(all.begin(), all.end(), [&](const Device& device) { return device.key == key; });
+  return found == all.end() ? std::nullopt : std::optional(*found);
+}
+
 }  // namespace
+
+std::string helper_lease(const std::string& device_key, const ControlEnvironment& environment) {
+  std::string reason;
+  const auto connection = Connection::open(environment.helper_socket, reason);
+  const auto device = connection ? listed_device(*connection, device_key, reason) : std::nullopt;
+  return device ? device->holder : std::string();
+}
 
 std::unique_ptr<Control> open_helper_control(const std::string& device_key, const ControlEnvironment& environment,
                                              std::string& reason, std::unique_ptr<Control>& direct) {
   auto connection = Connection::open(environment.helper_socket, reason);
   if (!connection) return nullptr;
-  const auto answer = connection->call(ListRequest{});
-  const auto* list = std::get_if<DevicesAnswer>(&answer);
-  if (!list) {
-    reason = result_of(answer).message;
-    return nullptr;
-  }
-  for (const auto& device : list->devices) {
-    if (device.key != device_key) continue;
-    if (device.allowed)
-      return std::make_unique<HelperControl>(std::move(connection), device, environment, std::move(direct));
-    reason = fmt::format("ergotuned's policy does not let you set clocks of {}", device.id);
-    return nullptr;
-  }
-  reason = "ergotuned does not know this device";
+  auto device = listed_device(*connection, device_key, reason);
+  if (!device) return nullptr;
+  if (device->allowed)
+    return std::make_unique<HelperControl>(std::move(connection), *std::move(device), environment, std::move(direct));
+  reason = fmt::format("ergotuned's policy does not let you set clocks of {}", device->id);
   return nullptr;
 }
 

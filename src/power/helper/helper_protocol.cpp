@@ -33,8 +33,8 @@ static auto fields(ReleaseRequest& request) { return std::tie(request.device); }
 
 static auto fields(Hello&) { return std::tie(); }
 static auto fields(Device& device) {
-  auto& [id, key, allowed] = device;
-  return std::tie(id, key, allowed);
+  auto& [id, key, allowed, holder] = device;
+  return std::tie(id, key, allowed, holder);
 }
 static auto fields(DevicesAnswer& answer) { return std::tie(answer.devices); }
 static auto fields(RangeAnswer& answer) { return std::tie(answer.range); }
@@ -50,7 +50,7 @@ constexpr SerialLimits kLimits{kMaxText, kMaxValues, true};
 constexpr FrameKind kRequests{"ETHR", kVersion, kMaxMessage - kFrameHeader, kLimits};
 constexpr FrameKind kAnswers{"ETHA", kVersion, kMaxMessage - kFrameHeader, kLimits};
 /// Bounds chosen so that a list of devices stays below kMaxMessage.
-constexpr FrameKind kDevices{"ETHA", kVersion, kMaxMessage - kFrameHeader, {128, 60, true}};
+constexpr FrameKind kDevices{"ETHA", kVersion, kMaxMessage - kFrameHeader, {128, 40, true}};
 
 /// Decodes a packet that consists of exactly one frame.
 template <class Message>

@@ -20,7 +20,7 @@
 
 namespace ergotune::helper {
 
-inline constexpr std::uint8_t kVersion = 4;
+inline constexpr std::uint8_t kVersion = 5;
 inline constexpr std::size_t kMaxMessage = 16384;
 inline constexpr std::size_t kMaxText = 1024;
 inline constexpr std::size_t kMaxValues = 1024;
@@ -66,6 +66,7 @@ struct Hello {};  ///< its header carries the nonce
 struct Device {
   std::string id, key;
   bool allowed = false;  ///< the policy permits its use by this client
+  std::string holder;    ///< who has the lease, and what is set; empty: no client
 };
 struct DevicesAnswer {
   std::vector<Device> devices;

@@ -22,42 +22,18 @@ struct Layout {
   bool averaged = false;
 };
 
+/// The first revisions, which differ in their length and in what they say of throttling.
+constexpr Layout early(int content, std::size_t bytes, std::size_t throttle_status = kNone) {
+  return {1, content, bytes, 24, 32, 22, 54, throttle_status, kNone, true};
+}
+
 constexpr auto kLayouts = std::to_array<Layout>({
-    {.format = 1,
-     .content = 1,
-     .bytes = 96,
-     .energy = 24,
-     .taken = 32,
-     .power = 22,
-     .core_clock = 54,
-     .averaged = true},
-    {.format = 1,
-     .content = 2,
-     .bytes = 104,
-     .energy = 24,
-     .taken = 32,
-     .power = 22,
-     .core_clock = 54,
-     .averaged = true},
-    {.format = 1,
-     .content = 3,
-     .bytes = 120,
-     .energy = 24,
-     .taken = 32,
-     .power = 22,
-     .core_clock = 54,
-     .throttle_status = 112,
-     .averaged = true},
-    {.format = 1, .content = 4, .bytes = 288, .energy = 24, .taken = 32, .power = 10, .core_clock = 240},
-    {.format = 1, .content = 5, .bytes = 360, .energy = 88, .taken = 96, .power = 10, .core_clock = 312},
-    {.format = 1,
-     .content = 6,
-     .bytes = 320,
-     .energy = 16,
-     .taken = 24,
-     .power = 10,
-     .core_clock = 264,
-     .residency = 32},
+    early(1, 96),
+    early(2, 104),
+    early(3, 120, 112),
+    {1, 4, 288, 24, 32, 10, 240},
+    {1, 5, 360, 88, 96, 10, 312},
+    {1, 6, 320, 16, 24, 10, 264, kNone, 32},
 });
 
 /// Returns a number of the table; nullopt if the GPU does not fill it.

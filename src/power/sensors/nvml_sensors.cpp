@@ -9,11 +9,31 @@
 #include "ergotune/error.hpp"
 #include "power/nvml_library.hpp"
 #include "power/sensors/clock_offset.hpp"
-#include "power/sensors/counter_wrap.hpp"
 #include "power/sensors/sensor_family.hpp"
 
 namespace ergotune {
 namespace {
+
+/// Continues a 32-bit energy counter, which wraps to 0, across wraps. A decrease is a wrap if the implied energy is
+/// possible in the time since the last reading; any other decrease (restart of the driver) is passed on.
+class CounterWrap {
+ public:
+  /// `unit`: J of one count.
+  explicit CounterWrap(double unit) : range_(unit * 4294967296.0) {}
+
+  double continued(double joules, double time) {
+    const double step = joules + range_ - last_;
+    if (joules < last_ && step <= kMostPower * (time - time_ + kLongestTick)) wrapped_ += range_;
+    last_ = joules;
+    time_ = time;
+    return joules + wrapped_;
+  }
+
+ private:
+  static constexpr double kMostPower = 1e4;  ///< W of one device
+  static constexpr double kLongestTick = 1;  ///< s between two updates of a counter
+  double range_, last_ = 0, time_ = 0, wrapped_ = 0;
+};
 
 using nvml::Library;
 using nvml::NvmlDevice;

@@ -106,5 +106,8 @@ std::vector<std::unique_ptr<Sensor>> sensors_for_device(const std::string& uuid,
 std::unique_ptr<DeviceMonitor> monitor_for_device(const std::string& uuid, const std::string& pci_address);
 /// Returns the monitor of the device of a control, by the control's reopen_id(); nullptr if there is none.
 std::unique_ptr<DeviceMonitor> monitor_for_control(const std::string& id);
+/// Waits until the monitor reports this core clock; returns the time in s that it took. nullopt if it does not without
+/// load, within 0.1 s.
+std::optional<double> seconds_until_core_clock(DeviceMonitor& monitor, double mhz, double tolerance);
 
 }  // namespace ergotune

@@ -2,10 +2,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <chrono>
+#include <thread>
+
+#include "base/clock.hpp"
 #include "ergotune/error.hpp"
+#include "power/controls/control.hpp"
 #include "power/sensors/sensor.hpp"
 #include "power/sensors/sensor_family.hpp"
-#include "power/sensors/sensor_semantics.hpp"
+#include "power/sensors/stored_calibration.hpp"
 #include "power/sensors/sysfs_sensor.hpp"
 
 namespace ergotune {
@@ -80,6 +85,50 @@ std::unique_ptr<DeviceMonitor> monitor_for_control(const std::string& id) {
   for (const auto& family : make_families())
     if (auto monitor = family->monitor_of(id)) return monitor;
   return id == "cpufreq" ? make_cpufreq_monitor() : nullptr;
+}
+
+std::optional<double> seconds_until_core_clock(DeviceMonitor& monitor, double mhz, double tolerance) {
+  constexpr double kLongest = 0.1;  // s
+  const double begin = host_seconds();
+  while (host_seconds() - begin < kLongest) {
+    const auto now = monitor.read().core_clock_mhz;
+    if (!now) break;
+    if (same_clock(mhz, *now, tolerance)) return host_seconds() - begin;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return std::nullopt;
+}
+
+std::string to_string(SensorKind kind) {
+  switch (kind) {
+    case SensorKind::cumulative_energy:
+      return "cumulative_energy";
+    case SensorKind::instantaneous_power:
+      return "instantaneous_power";
+    case SensorKind::windowed_power:
+      return "windowed_power";
+    case SensorKind::exponential_power:
+      return "exponential_power";
+  }
+  return "unknown";
+}
+
+std::string to_string(SensorScope scope) {
+  switch (scope) {
+    case SensorScope::chip:
+      return "chip";
+    case SensorScope::gpu:
+      return "board";
+    case SensorScope::module:
+      return "module";
+    case SensorScope::rail:
+      return "rail";
+    case SensorScope::package:
+      return "package";
+    case SensorScope::node:
+      return "node";
+  }
+  return "unknown";
 }
 
 }  // namespace ergotune

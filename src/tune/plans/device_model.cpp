@@ -121,6 +121,64 @@ std::string driver_of_device(const std::string& gpu, const std::vector<std::stri
   return {};
 }
 
+namespace {
+
+/// The control of a device that has been swept; null: its clocks cannot be set by that name.
+std::unique_ptr<Control> control_of(const std::string& gpu) {
+  if (gpu.starts_with("sim:")) return make_profile_control(load_device_profile(gpu.substr(4)));
+  std::string why_not;
+  try {
+    return usable_control(gpu.starts_with("GPU-") ? "nvml:" + gpu : gpu, &why_not);
+  } catch (const UserError&) {
+    return nullptr;
+  }
+}
+
+/// Three of the sampled core clocks at up to two memory clocks besides the default: those of at least half of the
+/// highest, at which the device takes the same core clocks. Empty where the memory clock cannot be set.
+std::vector<ExecutionParameterSpec> memory_sweep(const DeviceModel& model, Control& control) {
+  const ControlRange memory = control.range(ControlQuantity::memory_clock_mhz);
+  if (!memory.supported || memory.values.size() < 2 || model.sampling.samples.size() < 3) return {};
+  std::vector<double> sampled;
+  for (const PowerSample& sample : model.sampling.samples)
+    sampled.push_back(*std::min_element(
+        model.sampling.supported_mhz.begin(), model.sampling.supported_mhz.end(),
+        [&](double a, double b) { return std::abs(a - sample.clock_mhz) < std::abs(b - sample.clock_mhz); }));
+  const std::vector<double> cores = spaced_clocks(sampled, 3);
+  std::vector<double> others;
+  for (const double mhz : memory.values) {
+    const std::vector<double> taken = control.core_clocks_at(mhz);
+    const auto takes = [&](double core) { return std::find(taken.begin(), taken.end(), core) != taken.end(); };
+    if (mhz != memory.default_value.value_or(memory.values.back()) && mhz >= 0.5 * memory.values.back() &&
+        std::all_of(cores.begin(), cores.end(), takes))
+      others.push_back(mhz);
+  }
+  if (others.empty()) return {};
+  ExecutionParameterSpec core, other;
+  core.choice = other.choice = ExecutionParameterSpec::Choice::list;
+  other.kind = ParameterKind::memory_clock_mhz;
+  for (const double mhz : cores) core.values.emplace_back(mhz);
+  for (const double mhz : spaced_clocks(others, 2)) other.values.emplace_back(mhz);
+  return {core, other};
+}
+
+/// Samples at other memory clocks, for the memory's term of the model.
+void add_memory_samples(DeviceModel& model, const SetupOptions& setup, const DeviceModelOptions& options,
+                        const RunInfo& run) {
+  const auto control = control_of(model.of.gpu);
+  Problem problem = load_for(setup);
+  if (control) problem.execution_parameters = memory_sweep(model, *control);
+  if (!control || problem.execution_parameters.empty()) return;
+  PreparedSession prepared = prepare_session(std::move(problem), setup);
+  const auto ledger = prepared.open_ledger({}, options.interrupted);
+  ledger->begin_run(run);
+  sample_all(*ledger, options.sampling, model.sampling);
+  ledger->end_run(ledger->interrupted() ? "interrupted" : "finished");
+  if (ledger->interrupted()) throw Error("interrupted while the memory clock was varied");
+}
+
+}  // namespace
+
 DeviceModel measure_device_model(const DeviceModelOptions& options) {
   SetupOptions setup = options.setup;
   setup.energy = true;
@@ -129,7 +187,7 @@ DeviceModel measure_device_model(const DeviceModelOptions& options) {
     if (options.tell) options.tell("note: " + note);
   }
   if (prepared.space->size() < 3) refuse_one_clock(prepared);
-  const auto ledger = prepared.open_ledger({}, options.interrupted);
+  auto ledger = prepared.open_ledger({}, options.interrupted);
   RunInfo run;
   run.objective.text = "energy";
   run.plan = "model";
@@ -159,6 +217,9 @@ DeviceModel measure_device_model(const DeviceModelOptions& options) {
   refuse(model.sampling);
   model.of.driver = driver_of_device(model.of.gpu, setup.run.sensors);
   model.made_at = last_measured(*ledger);
+  ledger.reset();
+  prepared.close();
+  add_memory_samples(model, setup, options, run);
   model.model = fit_samples(model.sampling);
   constexpr double kFullLoad = 0.6;
   if (const double most = max_power(model.sampling); limit && most < kFullLoad * *limit) {

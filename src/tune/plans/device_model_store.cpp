@@ -10,7 +10,7 @@
 #include "base/files.hpp"
 #include "base/json_depth.hpp"
 #include "ergotune/error.hpp"
-#include "power/sensors/sensor_semantics.hpp"
+#include "power/sensors/stored_calibration.hpp"
 #include "tune/plans/device_model.hpp"
 
 namespace ergotune {

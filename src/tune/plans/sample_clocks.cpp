@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "ergotune/error.hpp"
@@ -19,6 +20,34 @@ namespace {
 constexpr double kSameClock = 0.01, kHalfStepMhz = 7.5;
 /// Throttled samples are replaced by further ones, up to this number.
 constexpr std::size_t kMostThrottled = 4;
+
+bool is_throttled(const PowerSample& sample, double requested) {
+  return sample.clock_mhz < requested - std::max(kHalfStepMhz, kSameClock * requested);
+}
+
+/// The sample at a requested clock; nullopt if the measurement failed. One that ran below the requested clock counts as
+/// failed but shows where the GPU throttles.
+std::optional<PowerSample> sample_of(const Measurement& m, double requested) {
+  const auto energy = m.value("energy"), time = m.value("time"), ran = m.value("core_clock");
+  auto power = m.value("power");
+  if (!power && energy && time && *time > 0) power = *energy / *time;
+  if (!power) return std::nullopt;
+  const bool reported = ran && *ran * 1e-6 > 0.2 * requested && *ran * 1e-6 < 1.1 * requested;
+  PowerSample sample;
+  sample.clock_mhz = reported ? *ran * 1e-6 : requested;
+  sample.power_w = *power;
+  sample.power_error_w = m.standard_error("power");
+  sample.voltage_v = m.value("core_voltage");
+  if (const auto memory = m.value("memory_clock")) sample.memory_clock_mhz = *memory * 1e-6;
+  sample.temperature_c = m.value("temperature");
+  if (!usable(m.status) && !is_throttled(sample, requested)) return std::nullopt;
+  return sample;
+}
+
+void add(PowerSampling& out, const PowerSample& sample, const Measurement& m) {
+  out.samples.push_back(sample);
+  out.time_s.push_back(m.value("time").value_or(std::numeric_limits<double>::quiet_NaN()));
+}
 
 /// Requests clocks one after the other: first evenly spaced, then where the model is least certain.
 class ClockSource : public Source {
@@ -45,38 +74,25 @@ class ClockSource : public Source {
   void take(const ConfigurationRequest&, const Measurement& m, bool) override {
     const double requested = *under_way_;
     under_way_.reset();
-    const auto energy = m.value("energy"), time = m.value("time"), ran = m.value("core_clock");
-    auto power = m.value("power");
-    if (!power && energy && time && *time > 0) power = *energy / *time;
-    const bool reported = ran && *ran * 1e-6 > 0.2 * requested && *ran * 1e-6 < 1.1 * requested;
-    const bool slower = reported && *ran * 1e-6 < requested - std::max(kHalfStepMhz, kSameClock * requested);
-    // A sample below the requested clock counts as failed but shows where the GPU throttles.
-    if ((!usable(m.status) && !slower) || !power) {
+    const auto sample = sample_of(m, requested);
+    if (!sample) {
       out_.notes.push_back(fmt::format("{:.0f} MHz: {}", requested, m.message.empty() ? "no power" : m.message));
       return;
     }
-    PowerSample sample;
-    sample.clock_mhz = reported ? *ran * 1e-6 : requested;
-    sample.power_w = *power;
-    sample.power_error_w = m.standard_error("power");
-    sample.voltage_v = m.value("core_voltage");
-    if (const auto memory = m.value("memory_clock")) sample.memory_clock_mhz = *memory * 1e-6;
-    sample.temperature_c = m.value("temperature");
-    if (slower) {
+    if (is_throttled(*sample, requested)) {
       // Going Green fits up to the highest clock before throttling: beyond it the power limit determines the clock.
-      out_.throttled.push_back(sample);
-      out_.high_mhz = std::min(out_.high_mhz, sample.clock_mhz);
+      out_.throttled.push_back(*sample);
+      out_.high_mhz = std::min(out_.high_mhz, sample->clock_mhz);
       out_.notes.push_back(
           fmt::format("{:.0f} MHz ran at {:.0f} MHz: left out of the fit, and no clock above that is asked", requested,
-                      sample.clock_mhz));
+                      sample->clock_mhz));
     } else {
-      out_.samples.push_back(sample);
-      out_.time_s.push_back(time.value_or(std::numeric_limits<double>::quiet_NaN()));
+      add(out_, *sample, m);
     }
     for (const std::string& warning : m.warnings) {
       if (std::find(out_.notes.begin(), out_.notes.end(), warning) == out_.notes.end()) out_.notes.push_back(warning);
     }
-    if (options_.progress) options_.progress(sample, requested_.size(), options_.count);
+    if (options_.progress) options_.progress(*sample, requested_.size(), options_.count);
   }
 
  private:
@@ -123,18 +139,39 @@ class ClockSource : public Source {
   std::optional<double> under_way_;
 };
 
+std::size_t core_clock_of(const SearchSpace& space) {
+  for (std::size_t i = 0; i < space.dimensions(); ++i)
+    if (execution_kind(space.parameters()[i]) == ParameterKind::core_clock_mhz) return i;
+  throw UserError("there is no core clock to vary");
+}
+
 }  // namespace
+
+void sample_all(Ledger& ledger, const SamplingOptions& options, PowerSampling& out) {
+  const SearchSpace& space = ledger.space();
+  const std::size_t clock = core_clock_of(space);
+  std::vector<ConfigurationIndex> list(space.size());
+  std::iota(list.begin(), list.end(), 0);
+  std::size_t done = 0;
+  ListSource source(list, [&](const ConfigurationRequest& wanted, const Measurement& m, bool) {
+    const double requested = space.configuration(wanted.index)[clock].as_real();
+    const auto sample = sample_of(m, requested);
+    if (sample && !is_throttled(*sample, requested)) {
+      add(out, *sample, m);
+      if (options.progress) options.progress(*sample, ++done, list.size());
+    }
+    return true;
+  });
+  source.set_objective_quantity("energy");
+  ledger.drive(source);
+}
 
 PowerSampling sample_clocks(Ledger& ledger, const SamplingOptions& options) {
   const SearchSpace& space = ledger.space();
   PowerSampling out;
   out.source = ledger.evaluator().description();
   out.provenance = ledger.evaluator().provenance();
-  std::size_t clock = space.dimensions();
-  for (std::size_t i = 0; i < space.dimensions(); ++i) {
-    if (execution_kind(space.parameters()[i]) == ParameterKind::core_clock_mhz) clock = i;
-  }
-  if (clock == space.dimensions()) throw UserError("there is no core clock to vary");
+  const std::size_t clock = core_clock_of(space);
   std::map<double, ConfigurationIndex> by_clock;
   for (ConfigurationIndex i = 0; i < space.size(); ++i) by_clock.emplace(space.configuration(i)[clock].as_real(), i);
   for (const auto& [f, index] : by_clock) out.supported_mhz.push_back(f);

@@ -20,5 +20,7 @@ struct SamplingOptions {
 /// clock. Failed configurations are left out, and known results are not measured again. Returns the samples so far when
 /// the user interrupts. Throws UserError if there is no core clock.
 PowerSampling sample_clocks(Ledger& ledger, const SamplingOptions& options = {});
+/// Adds the samples of all configurations of a space of core and memory clocks. Throttled ones are left out.
+void sample_all(Ledger& ledger, const SamplingOptions& options, PowerSampling& out);
 
 }  // namespace ergotune

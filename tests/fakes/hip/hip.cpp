@@ -151,6 +151,7 @@ SAME(hipMemsetD8Async, cuMemsetD8Async);
 SAME(hipStreamCreateWithFlags, cuStreamCreate);
 SAME(hipStreamCreateWithPriority, cuStreamCreateWithPriority);
 SAME(hipDeviceGetStreamPriorityRange, cuCtxGetStreamPriorityRange);
+SAME(hipLaunchHostFunc, cuLaunchHostFunc);
 SAME(hipStreamDestroy, cuStreamDestroy_v2);
 SAME(hipStreamSynchronize, cuStreamSynchronize);
 SAME(hipStreamWaitEvent, cuStreamWaitEvent);
