@@ -45,7 +45,7 @@ struct CapturedLaunch {
   std::string function;
   /// What the launch was seen in, for the file's first line.
   std::string program, device;
-  /// "opencl" or "cuda".
+  /// "opencl", "cuda" or "hip".
   std::string language = "opencl";
   /// The source's text, or a code object's bytes; and its file's name in the folder ("kernel.cl", "kernel.cubin").
   std::string source, source_file = "kernel.cl";
