@@ -120,7 +120,7 @@ void on_event(void*, int domain, std::uint32_t callback, const void* data) noexc
       const auto& resource = *static_cast<const ResourceData*>(data);
       if (callback == kModuleLoaded && resource.descriptor && Session::get().wants(CaptureRequest::Mode::capture))
         add_code_object(resource.descriptor->code, resource.descriptor->size);
-    } else if (domain == kDriverApi && !Busy::is()) {
+    } else if (domain == kDriverApi && !Busy::now) {
       const Busy guard;
       const auto& call = *static_cast<const CallbackData*>(data);
       if (call.site == 0)

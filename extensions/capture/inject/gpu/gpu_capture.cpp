@@ -103,19 +103,15 @@ void GpuCapture::take_arguments(const Call& call, const kernel_source::Demangled
       argument.constant = known[i].pointer && known[i].constant;
     }
     const bool may_point = values[i].size() == sizeof(Address) && (known.empty() || known[i].pointer);
-    const Address address = may_point ? address_in(values[i]) : 0;
-    const auto allocation = allocation_of(address).value_or(Allocation{});
-    const auto same =
-        std::find_if(regions_.begin(), regions_.end(), [&](const Region& one) { return one.address == address; });
-    if (allocation.bytes > 0 && same == regions_.end()) {
+    const auto allocation = may_point ? allocation_of(address_in(values[i])) : std::nullopt;
+    if (allocation) {
+      const Address address = address_in(values[i]);
       regions_.push_back(
-          {i, address, allocation.begin, static_cast<std::size_t>(allocation.begin + allocation.bytes - address)});
+          {i, address, allocation->begin, static_cast<std::size_t>(allocation->begin + allocation->bytes - address)});
     } else {
       argument.kind = CapturedArgument::Kind::scalar;
       argument.bytes = values[i];
       if (!known.empty() && known[i].pointer) argument.type.clear();  // a null pointer, or one of the host
-      // memory that another argument has: its address, as in a structure
-      if (same != regions_.end()) argument.addresses[0] = same->argument;
     }
     launch_.arguments.push_back(std::move(argument));
   }
@@ -172,7 +168,7 @@ std::vector<std::string> GpuCapture::finish(const std::string& folder) {
   if (launch_.compiled) launch_.source = code_object_of(function_, launch_.function);
   if (launch_.source.empty()) throw std::runtime_error("its code was not seen being loaded");
   for (const Region& region : regions_) launch_.arguments[region.argument].after = read(region);
-  return capture::write_capture(launch_, folder);
+  return capture::write_capture(std::move(launch_), folder);
 }
 
 }  // namespace ergotune::inject::gpu

@@ -38,7 +38,7 @@ int launch(Call& call, void** extra, LaunchKernel* driver, OwnLaunch own) {
   call.take_packed(extra);
   // HIP may call its own functions by their names; CUPTI reports the launches of CUDA
   constexpr bool kHip = ERGOTUNE_NAMED(false, true);
-  if (kHip && Busy::is()) return own();
+  if (kHip && Busy::now) return own();
   std::optional<Busy> guard;
   if (kHip) guard.emplace();
   if (Session::get().wants(CaptureRequest::Mode::run)) {

@@ -14,8 +14,6 @@
 namespace ergotune::inject::gpu {
 namespace {
 
-thread_local bool busy = false;
-
 /// A launch between its two callbacks.
 struct InFlight {
   std::shared_ptr<KernelLog::Entry> entry;
@@ -38,10 +36,6 @@ std::shared_ptr<KernelLog::Entry> entry_of(Handle function, const std::string& s
 }
 
 }  // namespace
-
-Busy::Busy() { busy = true; }
-Busy::~Busy() { busy = false; }
-bool Busy::is() { return busy; }
 
 void before_launch(const Call& call) {
   if (call.symbol.empty() || !call.function) return;

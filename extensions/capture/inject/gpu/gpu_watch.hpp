@@ -6,13 +6,10 @@
 namespace ergotune::inject::gpu {
 
 /// While one lives, calls of the thread are ours and not the program's.
-class Busy {
- public:
-  Busy();
-  ~Busy();
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
-  static bool is();
+struct Busy {
+  Busy() { now = true; }
+  ~Busy() { now = false; }
+  static inline constinit thread_local bool now = false;
 };
 
 /// Counted, timed, and taken down where its kernel is wanted. Between both the thread makes the program's launch, which

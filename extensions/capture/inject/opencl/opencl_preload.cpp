@@ -16,8 +16,8 @@ const Table& of_loader() {
       void* function = dlsym(RTLD_NEXT, name);
       found.entries[at] = function || !library ? function : dlsym(library, name);
     };
-#define ERGOTUNE_FIND(name, position) find(position, "cl" #name);
-    ERGOTUNE_OPENCL_FUNCTIONS(ERGOTUNE_FIND)
+#define ERGOTUNE_FIND(name, position) find(position, "cl" #name)
+    ERGOTUNE_OPENCL_FUNCTIONS(ERGOTUNE_FIND);
 #undef ERGOTUNE_FIND
     return found;
   }();

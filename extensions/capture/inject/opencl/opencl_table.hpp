@@ -26,22 +26,18 @@ using EnqueueKernel = cl_int(cl_command_queue, cl_kernel, cl_uint, const std::si
 using Query = cl_int(void*, cl_uint, std::size_t, void*, std::size_t*);
 
 /// Functions without "cl", and their positions in the table.
-#define ERGOTUNE_OPENCL_FUNCTIONS(X)                                                                                 \
-  X(GetDeviceInfo, 3)                                                                                                \
-  X(CreateCommandQueue, 9)                                                                                           \
-  X(ReleaseCommandQueue, 11)                                                                                         \
-  X(GetCommandQueueInfo, 12)                                                                                         \
-  X(CreateBuffer, 14) X(ReleaseMemObject, 18) X(GetMemObjectInfo, 20) X(CreateProgramWithSource, 26)                 \
-      X(CreateProgramWithBinary, 27) X(RetainProgram, 28) X(ReleaseProgram, 29) X(BuildProgram, 30)                  \
-          X(CreateKernel, 34) X(CreateKernelsInProgram, 35) X(RetainKernel, 36) X(ReleaseKernel, 37)                 \
-              X(SetKernelArg, 38) X(GetKernelInfo, 39) X(GetKernelWorkGroupInfo, 40) X(WaitForEvents, 41)            \
-                  X(GetEventInfo, 42) X(RetainEvent, 43) X(ReleaseEvent, 44) X(GetEventProfilingInfo, 45)            \
-                      X(Finish, 47) X(EnqueueReadBuffer, 48) X(EnqueueCopyBuffer, 50) X(EnqueueMapBuffer, 56)        \
-                          X(EnqueueNDRangeKernel, 59) X(EnqueueTask, 60) X(LinkProgram, 99) X(GetKernelArgInfo, 101) \
-                              X(CreateCommandQueueWithProperties, 123) X(SetKernelArgSVMPointer, 134)                \
-                                  X(SetKernelExecInfo, 135) X(CloneKernel, 137) X(CreateProgramWithIL, 138)
+#define ERGOTUNE_OPENCL_FUNCTIONS(X)                                                                              \
+  X(GetDeviceInfo, 3), X(CreateCommandQueue, 9), X(ReleaseCommandQueue, 11), X(GetCommandQueueInfo, 12),          \
+      X(CreateBuffer, 14), X(ReleaseMemObject, 18), X(GetMemObjectInfo, 20), X(CreateProgramWithSource, 26),      \
+      X(CreateProgramWithBinary, 27), X(RetainProgram, 28), X(ReleaseProgram, 29), X(BuildProgram, 30),           \
+      X(CreateKernel, 34), X(CreateKernelsInProgram, 35), X(RetainKernel, 36), X(ReleaseKernel, 37),              \
+      X(SetKernelArg, 38), X(GetKernelInfo, 39), X(GetKernelWorkGroupInfo, 40), X(WaitForEvents, 41),             \
+      X(GetEventInfo, 42), X(RetainEvent, 43), X(ReleaseEvent, 44), X(GetEventProfilingInfo, 45), X(Finish, 47),  \
+      X(EnqueueReadBuffer, 48), X(EnqueueCopyBuffer, 50), X(EnqueueMapBuffer, 56), X(EnqueueNDRangeKernel, 59),   \
+      X(EnqueueTask, 60), X(LinkProgram, 99), X(GetKernelArgInfo, 101), X(CreateCommandQueueWithProperties, 123), \
+      X(SetKernelArgSVMPointer, 134), X(SetKernelExecInfo, 135), X(CloneKernel, 137), X(CreateProgramWithIL, 138)
 enum class At : std::size_t {
-#define ERGOTUNE_AT(name, position) name = position,
+#define ERGOTUNE_AT(name, position) name = position
   ERGOTUNE_OPENCL_FUNCTIONS(ERGOTUNE_AT)
 #undef ERGOTUNE_AT
 };
