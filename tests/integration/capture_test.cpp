@@ -108,6 +108,15 @@ TEST_F(Capture, ALoaderThatKnowsNoLayersIsNoObstacle) {
   EXPECT_TRUE(exists("c/kernel.cl"));
 }
 
+// As transforms in place: x and y are one buffer.
+TEST_F(Capture, ABufferThatIsGivenTwiceIsCaptured) {
+  ASSERT_EQ(capture({"-o", "c"}, {"in-place"}).exit_code, 0);
+  EXPECT_THAT(*read_file(folder_.path() / "c/problem.toml"), HasSubstr("name = \"&y\""));
+  const auto measured =
+      json_of(ergotune(folder_, {"measure", "c", "--device", "opencl", "--store", "none.db", "--json"}));
+  EXPECT_TRUE(is_right(measured["status"])) << measured.dump();
+}
+
 TEST_F(Capture, SkippedLaunchesArePassedOver) {
   EXPECT_EQ(capture({"--kernel", "scale", "--skip", "19", "-o", "c"}, {"scale"}).exit_code, 0);
   const auto late = capture({"--kernel", "scale", "--skip", "20", "-o", "d"}, {"scale"});
