@@ -21,7 +21,7 @@ foreach(program ergotune_command ergotuned)
 endforeach()
 # man pages and shell completion, which the command writes when it is built
 install(DIRECTORY ${PROJECT_BINARY_DIR}/share/ DESTINATION ${CMAKE_INSTALL_DATADIR})
-foreach(interface opencl cuda)
+foreach(interface opencl cuda hip)
   if(TARGET ergotune_inject_${interface})
     install(TARGETS ergotune_inject_${interface} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/ergotune)
   endif()

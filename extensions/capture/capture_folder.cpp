@@ -93,36 +93,40 @@ std::string scalar_entry(const std::string& name, const CapturedArgument& argume
   return beginning(name, argument.type.empty() ? "bytes" : argument.type) + "fields = " + fields + " },";
 }
 
+/// Memory that a launch changes and is given as several arguments is one buffer; the others are its address.
+void share_memory(std::vector<CapturedArgument>& arguments) {
+  const auto is_shared = [](const CapturedArgument& argument) {
+    return argument.kind == Kind::buffer && argument.memory && argument.after != argument.bytes;
+  };
+  std::map<std::uint64_t, std::size_t> owners;  // one that may be written, if there is one
+  for (const bool constant : {false, true})
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (is_shared(arguments[i]) && arguments[i].constant == constant) owners.try_emplace(arguments[i].memory, i);
+  std::map<std::size_t, std::size_t> owner_of;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    CapturedArgument& argument = arguments[i];
+    if (!is_shared(argument) || owners[argument.memory] == i) continue;
+    owner_of[i] = owners[argument.memory];
+    argument = {.kind = Kind::scalar, .name = argument.name, .bytes = std::vector<std::byte>(sizeof(void*))};
+    argument.addresses[0] = owner_of[i];
+  }
+  for (CapturedArgument& argument : arguments)
+    for (auto& [at, buffer] : argument.addresses)
+      if (const auto other = owner_of.find(buffer); other != owner_of.end()) buffer = other->second;
+}
+
 /// What a launch leaves: which arguments are outputs, and whose contents differ.
 struct Outputs {
   std::set<std::size_t> written, changed;
 };
 
-Outputs outputs_of(const std::vector<CapturedArgument>& arguments, const std::vector<std::string>& names) {
+Outputs outputs_of(const std::vector<CapturedArgument>& arguments) {
   Outputs outputs;
-  std::map<std::uint64_t, std::vector<std::size_t>> shared;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const CapturedArgument& argument = arguments[i];
     if (argument.kind != Kind::buffer) continue;
     if (argument.after != argument.bytes) outputs.changed.insert(i);
     if (!argument.constant || outputs.changed.contains(i)) outputs.written.insert(i);
-    if (argument.memory) shared[argument.memory].push_back(i);
-  }
-  // The same memory twice: the file gives each argument memory of its own, so only one of them may be written.
-  for (const auto& [memory, same] : shared) {
-    if (same.size() < 2 || !outputs.changed.contains(same[0])) continue;
-    std::vector<std::size_t> writers;
-    for (const std::size_t i : same) {
-      outputs.changed.erase(i);
-      outputs.written.erase(i);
-      if (!arguments[i].constant) writers.push_back(i);
-    }
-    if (writers.size() != 1)
-      throw std::runtime_error(
-          "the arguments " + names[same[0]] + " and " + names[same[1]] +
-          " are the same memory, which the kernel writes; a problem file gives each memory of its own");
-    outputs.changed.insert(writers[0]);
-    outputs.written.insert(writers[0]);
   }
   return outputs;
 }
@@ -140,7 +144,7 @@ class Writer {
       : launch_(launch),
         folder_(folder),
         names_(argument_names(launch.arguments)),
-        outputs_(outputs_of(launch.arguments, names_)) {
+        outputs_(outputs_of(launch.arguments)) {
     if (!launch.compiled) words_ = kernel_source::identifiers_in(launch.source);
   }
 
@@ -363,7 +367,8 @@ std::vector<std::size_t> block_sizes(std::size_t global, std::size_t present, st
   return sizes;
 }
 
-std::vector<std::string> write_capture(const CapturedLaunch& launch, const std::filesystem::path& folder) {
+std::vector<std::string> write_capture(CapturedLaunch launch, const std::filesystem::path& folder) {
+  share_memory(launch.arguments);
   return Writer(launch, folder).write();
 }
 

@@ -45,7 +45,7 @@ struct CapturedLaunch {
   std::string function;
   /// What the launch was seen in, for the file's first line.
   std::string program, device;
-  /// "opencl" or "cuda".
+  /// "opencl", "cuda" or "hip".
   std::string language = "opencl";
   /// The source's text, or a code object's bytes; and its file's name in the folder ("kernel.cl", "kernel.cubin").
   std::string source, source_file = "kernel.cl";
@@ -85,7 +85,7 @@ std::vector<std::size_t> block_sizes(std::size_t global, std::size_t present, st
 /// Writes the folder, made where it is not. Returns what its user should know, a sentence each. Throws
 /// std::runtime_error with what cannot be said in a problem file, or cannot be written; then there is no problem.toml
 /// in it.
-std::vector<std::string> write_capture(const CapturedLaunch& launch, const std::filesystem::path& folder);
+std::vector<std::string> write_capture(CapturedLaunch launch, const std::filesystem::path& folder);
 
 /// Moves what write_capture() wrote to where another capture may lie: its files are replaced, others stay. problem.toml
 /// goes first and comes last, so that an end in between leaves no capture of two halves. Throws

@@ -1,15 +1,20 @@
 ergotune_extension(capture VERBS capture run COLD USES base)
 
 # The libraries that are loaded into unmodified programs: small, with no exported symbols but the entry points.
-foreach(interface opencl cuda)
+foreach(interface opencl cuda hip)
   set(inject ${PROJECT_SOURCE_DIR}/extensions/capture/inject)
   file(GLOB injected CONFIGURE_DEPENDS ${inject}/${interface}/*.cpp ${inject}/session.cpp ${inject}/kernel_log.cpp)
   if(NOT interface STREQUAL opencl)
-    list(APPEND injected ${inject}/interpose.cpp)
+    file(GLOB shared CONFIGURE_DEPENDS ${inject}/gpu/*.cpp)
+    list(APPEND injected ${inject}/interpose.cpp ${shared})
+  endif()
+  if(interface STREQUAL hip)
+    list(APPEND injected ${PROJECT_SOURCE_DIR}/src/device/code_object.cpp)
   endif()
   add_library(ergotune_inject_${interface} MODULE ${injected})
   set_target_properties(ergotune_inject_${interface} PROPERTIES OUTPUT_NAME ergotune-capture-${interface} DEFINE_SYMBOL ""
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_definitions(ergotune_inject_${interface} PRIVATE $<$<STREQUAL:${interface},hip>:ERGOTUNE_INJECT_HIP>)
   target_include_directories(ergotune_inject_${interface} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/extensions)
   target_link_libraries(ergotune_inject_${interface} PRIVATE ergotune_capture ergotune_warnings)
   target_link_options(ergotune_inject_${interface} PRIVATE -Wl,--as-needed -Wl,--gc-sections -Wl,--exclude-libs,ALL)

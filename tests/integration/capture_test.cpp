@@ -12,6 +12,7 @@
 
 #include "base/files.hpp"
 #include "device/cuda/nvrtc_api.hpp"
+#include "device/hip/hiprtc_api.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "integration/support/command.hpp"
 
@@ -107,6 +108,15 @@ TEST_F(Capture, ALoaderThatKnowsNoLayersIsNoObstacle) {
   EXPECT_TRUE(exists("c/kernel.cl"));
 }
 
+// As transforms in place: x and y are one buffer.
+TEST_F(Capture, ABufferThatIsGivenTwiceIsCaptured) {
+  ASSERT_EQ(capture({"-o", "c"}, {"in-place"}).exit_code, 0);
+  EXPECT_THAT(*read_file(folder_.path() / "c/problem.toml"), HasSubstr("name = \"&y\""));
+  const auto measured =
+      json_of(ergotune(folder_, {"measure", "c", "--device", "opencl", "--store", "none.db", "--json"}));
+  EXPECT_TRUE(is_right(measured["status"])) << measured.dump();
+}
+
 TEST_F(Capture, SkippedLaunchesArePassedOver) {
   EXPECT_EQ(capture({"--kernel", "scale", "--skip", "19", "-o", "c"}, {"scale"}).exit_code, 0);
   const auto late = capture({"--kernel", "scale", "--skip", "20", "-o", "d"}, {"scale"});
@@ -154,7 +164,7 @@ TEST_F(Capture, MistakesAreSaid) {
   EXPECT_EQ(ergotune(folder_, {"capture", "--", "/no/such/program"}).exit_code, 2);
   const auto other = ergotune(folder_, {"capture", "--", "true"});
   EXPECT_EQ(other.exit_code, 1);
-  EXPECT_THAT(other.err, HasSubstr("neither OpenCL nor CUDA"));
+  EXPECT_THAT(other.err, HasSubstr("OpenCL"));
   EXPECT_FALSE(exists("captured"));
   EXPECT_THAT(ergotune(folder_, {"tune", "."}).err, HasSubstr("problem.toml"));
 }
@@ -577,6 +587,126 @@ TEST_F(RunCuda, FaultsNeverReachTheProgram) {
     EXPECT_EQ(replaced.out, own.out) << fault << replaced.err;
     EXPECT_EQ(replaced.exit_code, own.exit_code) << fault << replaced.err;
   }
+}
+
+/// HIP, on the fake run time, whose kernel forgets a number in blocks of 64 and ends the process in blocks of 1024.
+class RunHip : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!hiprtc::api().usable()) GTEST_SKIP() << "no hiprtc: " << hiprtc::api().problem();
+    environment_ = {{"ERGOTUNE_HIP", ERGOTUNE_BINARY_DIR "/tests/fakes/hip/libamdhip64.so.5"},
+                    {"FAKE_HIP_KERNELS", ERGOTUNE_BINARY_DIR "/tests/fakes/hip/kernels.so"},
+                    {"FAKE_CUDA_LOG", (folder_.path() / "launches.txt").string()},
+                    {"HIPRTC", hiprtc::api().library_name()}};
+    for (const auto& [name, value] : environment_) ::setenv(name.c_str(), value.c_str(), 1);
+    code_ = (folder_.path() / "code.hsaco").string();
+    ASSERT_EQ(run_process(program({"compile", code_})).exit_code, 0);
+  }
+  void TearDown() override {
+    for (const auto& [name, value] : environment_) ::unsetenv(name.c_str());
+    ::unsetenv("FAKE_CUDA_FAIL");
+  }
+  std::vector<std::string> program(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), std::string(ERGOTUNE_BINARY_DIR) + "/tests/hip_program");
+    return arguments;
+  }
+  ProcessResult with(std::vector<std::string> verb, const std::vector<std::string>& arguments) {
+    verb.push_back("--");
+    for (const std::string& word : program(arguments)) verb.push_back(word);
+    std::filesystem::remove(folder_.path() / "launches.txt");
+    return ergotune(folder_, verb);
+  }
+  void write_wisdom(int block) {
+    const nlohmann::json record{{"configuration", {{"WORK_GROUP_X", block}}},
+                                {"problem_size", {1024}},
+                                {"objective", "time"},
+                                {"device", {{"name", "AMD Instinct MI250X"}, {"backend", "hip"}}}};
+    folder_.write("c/doubled.wisdom", "{\"ergotune_wisdom\":2,\"kernel\":\"doubled\"}\n" + record.dump() + "\n");
+  }
+  std::size_t launches_of(const std::string& geometry) const {
+    const std::string log = read_file(folder_.path() / "launches.txt").value_or(""),
+                      line = "doubled " + geometry + '\n';
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = log.find(line, at)) != std::string::npos; ++at) ++count;
+    return count;
+  }
+  TemporaryFolder folder_;
+  std::string code_;
+  std::map<std::string, std::string> environment_;
+};
+
+TEST_F(RunHip, KernelsAreListedWithTimes) {
+  const auto kernels = json_of(with({"capture", "--list", "--json"}, {"built", code_}))["kernels"];
+  ASSERT_EQ(kernels.size(), 1u) << kernels.dump();
+  EXPECT_EQ(kernels[0]["kernel"], "doubled");
+  EXPECT_EQ(kernels[0]["launches"], 3);
+  EXPECT_EQ(kernels[0]["geometry"], "1024 in blocks of 256");
+  EXPECT_GT(kernels[0]["seconds"], 0);
+}
+
+// A module's function, the function of the host that hipcc registers, and source for hiprtc.
+TEST_F(RunHip, LaunchesAreCapturedAndReplacedHoweverTheKernelWasMade) {
+  for (const std::string how : {"module", "built", "source"}) {
+    const auto captured = with({"capture", "-o", "c", "--force"}, {how, code_});
+    ASSERT_EQ(captured.exit_code, 0) << how << captured.err;
+    const bool source = how == "source";
+    EXPECT_THAT(*read_file(folder_.path() / "c/problem.toml"),
+                HasSubstr(source ? "hip = \"kernel.hip\"" : "hip = \"kernel.hsaco\""))
+        << how;
+    const auto measured =
+        json_of(ergotune(folder_, {"measure", "c", "--device", "hip:0", "--store", how + ".db", "--json"}));
+    EXPECT_TRUE(is_right(measured["status"])) << how << measured.dump();
+    write_wisdom(128);
+    const std::string alone = run_process(program({how, code_})).out;
+    const auto replaced = with({"run", "--wisdom", "c"}, {how, code_});
+    EXPECT_EQ(replaced.exit_code, 0) << how;
+    EXPECT_EQ(replaced.out, alone) << how;
+    EXPECT_EQ(launches_of("8x128"), 3u) << how << ", one of them on copies: " << replaced.err;
+    EXPECT_EQ(launches_of("4x256"), 1u) << how;
+  }
+}
+
+TEST_F(RunHip, WhatIsInDoubtRunsAsItIs) {
+  ASSERT_EQ(with({"capture", "-o", "c"}, {"built", code_}).exit_code, 0);
+  const std::string alone = run_process(program({"built", code_})).out;
+  write_wisdom(64);  // wrong results
+  EXPECT_EQ(with({"run", "--wisdom", "c"}, {"built", code_}).out, alone);
+  EXPECT_EQ(launches_of("16x64"), 1u) << "on copies";
+  EXPECT_EQ(launches_of("4x256"), 3u);
+  write_wisdom(128);
+  // another code object with a kernel of that name
+  std::string other = *read_file(code_);
+  other.back() = static_cast<char>(other.back() ^ 1);
+  folder_.write("other.hsaco", other);
+  EXPECT_EQ(with({"run", "--wisdom", "c"}, {"built", (folder_.path() / "other.hsaco").string()}).out, alone);
+  EXPECT_EQ(launches_of("8x128"), 0u);
+  for (const char* fault : {"cuMemAlloc_v2=2@3", "cuMemcpyDtoDAsync_v2=1", "cuMemcpyDtoHAsync_v2=719"}) {
+    ::setenv("FAKE_CUDA_FAIL", fault, 1);
+    const auto ended = with({"run", "--wisdom", "c"}, {"end", code_, "3"});
+    ::unsetenv("FAKE_CUDA_FAIL");
+    EXPECT_EQ(ended.out, alone) << fault << ended.err;
+    EXPECT_EQ(ended.exit_code, 3) << fault;
+  }
+}
+
+// FFTs and element-wise kernels are often given one buffer as their input and output.
+TEST_F(RunHip, AnArgumentMayBeAnothersMemory) {
+  ASSERT_EQ(with({"capture", "-o", "c"}, {"in-place", code_}).exit_code, 0);
+  const auto measured = json_of(ergotune(folder_, {"measure", "c", "--device", "hip:0", "--store", "c.db", "--json"}));
+  EXPECT_TRUE(is_right(measured["status"])) << measured.dump();
+  write_wisdom(128);
+  const std::string alone = run_process(program({"in-place", code_})).out;
+  EXPECT_EQ(with({"run", "--wisdom", "c"}, {"in-place", code_}).out, alone);
+  EXPECT_EQ(launches_of("8x128"), 3u);
+}
+
+TEST_F(RunHip, AGraphTakesTheVerifiedLaunch) {
+  ASSERT_EQ(with({"capture", "-o", "c"}, {"built", code_}).exit_code, 0);
+  write_wisdom(128);
+  const std::string alone = run_process(program({"graph", code_})).out;
+  const auto graph = with({"run", "--wisdom", "c"}, {"graph", code_});
+  EXPECT_EQ(graph.out, alone);
+  EXPECT_EQ(launches_of("8x128"), 3u) << "one on copies, two of the graph: " << graph.err;
 }
 
 }  // namespace

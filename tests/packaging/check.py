@@ -112,7 +112,7 @@ def wheel(build):
         if executable & 0o111 != 0o111:
             yield "the command in the wheel is no program"
         missing = {f"ergotune/{name}" for name in ("libergotune-launcher.so", "bin/libergotune-capture-opencl.so",
-                                                   "bin/libergotune-capture-cuda.so", "include/ergotune/launcher.h")} - set(names)
+                                                   "bin/libergotune-capture-cuda.so", "bin/libergotune-capture-hip.so", "include/ergotune/launcher.h")} - set(names)
         if missing:
             yield f"the wheel lacks what the command and applications need: {sorted(missing)}"
         if not any(name.endswith("/licenses/THIRD_PARTY.md") for name in names):

@@ -1,7 +1,5 @@
 #include "capture/inject/interpose.hpp"
 
-#include <dlfcn.h>
-
 namespace ergotune::inject {
 namespace {
 
@@ -12,20 +10,27 @@ Lookup* find_own() noexcept {
     if (void* own = dlvsym(RTLD_NEXT, "dlsym", version)) return reinterpret_cast<Lookup*>(own);
   return nullptr;
 }
-Lookup* own_lookup = nullptr;
+Lookup *own_lookup = nullptr, *next_lookup = nullptr;
 
-/// Null where the loader's own is to answer.
+/// Beside the loader's own, the one behind ours, which may be another of our libraries.
+void find_lookups() noexcept {
+  Lookup* const own = find_own();
+  if (own) next_lookup = reinterpret_cast<Lookup*>(own(RTLD_NEXT, "dlsym"));
+  if (!next_lookup) next_lookup = own;
+  own_lookup = own;
+}
+
+/// Null where another is to answer.
 void* in_front(void* library, const char* name) noexcept {
-  const std::string_view text(name);
-  if (!text.starts_with("cu") && !text.starts_with("nvrtc") && !text.starts_with("hip")) return nullptr;
+  if (!name || !is_hooked(name)) return nullptr;
   void* const own = own_lookup(library, name);
-  return own ? function_in_front(text, own) : nullptr;
+  return own ? function_in_front(name, own) : nullptr;
 }
 
 }  // namespace
 
 void* own_dlsym(void* library, const char* name) {
-  if (!own_lookup) own_lookup = find_own();
+  if (!own_lookup) find_lookups();
   return own_lookup ? own_lookup(library, name) : nullptr;
 }
 
@@ -45,9 +50,9 @@ extern "C" __attribute__((visibility("default")
                               )) void*
 dlsym(void* library, const char* name) noexcept {
   using namespace ergotune::inject;
-  if (!own_lookup) own_lookup = find_own();
+  if (!own_lookup) find_lookups();
   if (!own_lookup) return nullptr;
   if (library != RTLD_NEXT)
     if (void* function = in_front(library, name)) return function;
-  ERGOTUNE_JUMP return own_lookup(library, name);
+  ERGOTUNE_JUMP return next_lookup(library, name);
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <sstream>
 
 #include "capture/capture_folder.hpp"
 #include "capture/inject/session.hpp"
@@ -19,12 +21,29 @@ std::string description_of(const LaunchShape& shape) {
   return sizes(shape.global) + (shape.block_is_open ? ", work-group open" : " in blocks of " + sizes(shape.block));
 }
 
-void append_launch(capture::Message& question, const LaunchShape& shape, std::size_t shared_bytes) {
-  question.push_back(interface_name());
+std::optional<Answer> ask_for_launch(const std::string& kernel, const std::string& source, const std::string& options,
+                                     const std::string& device, const LaunchShape& shape, std::size_t shared_bytes) {
+  capture::Message question{"launch", kernel, source, options, device, interface_name()};
   question.push_back(std::to_string(shape.dimensions));
   for (const std::size_t extent : shape.global) question.push_back(std::to_string(extent));
   for (const std::size_t extent : shape.block) question.push_back(shape.block_is_open ? "0" : std::to_string(extent));
   question.push_back(std::to_string(shared_bytes));
+  // use, description, code, options, function, global, block, shared bytes, tolerances, types
+  const capture::Message m = Session::get().ask(question);
+  if (m.size() != 15 || m[0] != "use") return std::nullopt;
+  Answer answer{m[1], m[2], m[3], m[4], {shape.dimensions}};
+  for (std::size_t d = 0; d < 3; ++d) {
+    answer.shape.global[d] = std::strtoull(m[5 + d].c_str(), nullptr, 10);
+    answer.shape.block[d] = std::strtoull(m[8 + d].c_str(), nullptr, 10);
+    if (answer.shape.global[d] == 0 || answer.shape.block[d] == 0 || answer.shape.global[d] % answer.shape.block[d])
+      return std::nullopt;
+  }
+  answer.shared_bytes = std::strtoull(m[11].c_str(), nullptr, 10);
+  answer.absolute_tolerance = std::strtod(m[12].c_str(), nullptr);
+  answer.relative_tolerance = std::strtod(m[13].c_str(), nullptr);
+  std::istringstream types(m[14]);
+  for (std::string type; std::getline(types, type, ',');) answer.types.push_back(type);
+  return answer;
 }
 
 KernelLog& KernelLog::get() {
@@ -78,6 +97,22 @@ bool KernelLog::claims(Entry& entry, std::uint64_t launch) {
   return !entry.settled.exchange(true);
 }
 
+bool KernelLog::keep(Entry& entry, const std::function<std::vector<std::string>(const std::string&)>& finish) {
+  static std::atomic<int> captured{0};
+  const std::string folder =
+      Session::get().wishes().folder + "/" + std::to_string(::getpid()) + "-" + std::to_string(captured++);
+  std::string refusal;
+  try {
+    capture::Message message{"captured", entry.name, entry.hash, entry.options, folder, std::to_string(entry.number)};
+    for (std::string& note : finish(folder)) message.push_back(std::move(note));
+    Session::get().tell(message);
+  } catch (const std::exception& error) {
+    refusal = error.what();
+  }
+  refuse(entry, refusal);
+  return refusal.empty();
+}
+
 void KernelLog::unclaim(Entry& entry) {
   entry.settled = false;
   done_ = false;
@@ -104,11 +139,6 @@ void KernelLog::report(bool now) {
                          entry->hash, entry->options, std::to_string(launches), std::to_string(timed),
                          std::to_string(nanoseconds), entry->first_shape, entry->arguments, entry->refusal});
   }
-}
-
-std::string next_capture_folder() {
-  static std::atomic<int> captured{0};
-  return Session::get().wishes().folder + "/" + std::to_string(::getpid()) + "-" + std::to_string(captured++);
 }
 
 }  // namespace ergotune::inject

@@ -6,9 +6,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +26,19 @@ struct LaunchShape {
 /// "1024x768 in blocks of 16x16".
 std::string description_of(const LaunchShape& shape);
 
-/// What every question of a launch ends with: interface, dimensions, global size, block (0: open), shared memory.
-void append_launch(capture::Message& question, const LaunchShape& shape, std::size_t shared_bytes);
+/// What the command puts in place of a launch.
+struct Answer {
+  /// Source with its options (OpenCL), or compiled code.
+  std::string description, code, options, function;
+  LaunchShape shape;
+  std::size_t shared_bytes = 0;
+  double absolute_tolerance = 0, relative_tolerance = 0;
+  /// Element types of the arguments' buffers ("float32"); empty where none is known.
+  std::vector<std::string> types;
+};
+/// Nothing where the program's own launch stays.
+std::optional<Answer> ask_for_launch(const std::string& kernel, const std::string& source, const std::string& options,
+                                     const std::string& device, const LaunchShape& shape, std::size_t shared_bytes);
 
 class KernelLog {
  public:
@@ -55,6 +68,9 @@ class KernelLog {
   void refuse(Entry& entry, const std::string& why);
   /// Whether this launch is the one to capture; says yes once for a kernel, and once in all where the user names one.
   bool claims(Entry& entry, std::uint64_t launch);
+  /// The claimed launch has run: `finish` writes its capture into a folder, and returns what its user should know.
+  /// False, with a refusal, where it threw.
+  bool keep(Entry& entry, const std::function<std::vector<std::string>(const std::string&)>& finish);
   /// The claimed launch was not captured after all, through no fault of the kernel: the next one may be.
   void unclaim(Entry& entry);
   /// Another kernel that matches may be captured in its place.
@@ -69,8 +85,5 @@ class KernelLog {
   std::atomic<bool> done_{false};
   std::atomic<std::int64_t> next_report_{0};
 };
-
-/// A folder for the next capture of this process.
-std::string next_capture_folder();
 
 }  // namespace ergotune::inject

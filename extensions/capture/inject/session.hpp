@@ -11,7 +11,7 @@
 
 namespace ergotune::inject {
 
-/// "opencl" or "cuda": each library says which it is.
+/// "opencl", "cuda" or "hip": each library says which it is.
 const char* interface_name();
 
 /// What the command wants.
@@ -26,7 +26,7 @@ struct CaptureRequest {
   /// Of one capture's buffers.
   std::size_t most_bytes = std::size_t{1} << 30;
   bool tune_rounding = false;
-  /// The file that the user names as the source of CUDA kernels that were compiled before the program ran; may be
+  /// The file that the user names as the source of kernels that were compiled before the program ran; may be
   /// empty.
   std::string source;
 };
@@ -39,6 +39,10 @@ class Session {
   const CaptureRequest& wishes() const { return wishes_; }
   bool wants(CaptureRequest::Mode mode) const { return wishes_.mode == mode; }
   bool wants_kernel(const std::string& name) const;
+  /// How long each kernel takes: where they are listed, or the one with the most time is captured.
+  bool wants_times() const {
+    return wants(CaptureRequest::Mode::list) || (wants(CaptureRequest::Mode::capture) && wishes_.kernel.empty());
+  }
 
   void tell(const capture::Message& message);
   /// An empty answer when there is none.
@@ -58,6 +62,15 @@ class Session {
   int process_ = 0;
   CaptureRequest wishes_;
 };
+
+/// What must never reach the program: what it cannot do is left undone.
+template <class F>
+void quietly(F&& f) noexcept {
+  try {
+    f();
+  } catch (...) {
+  }
+}
 
 /// The program as the command's user knows it: its arguments, shortened.
 std::string program_command();

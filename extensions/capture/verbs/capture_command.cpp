@@ -213,8 +213,8 @@ Json document_of(Seen& seen, const std::vector<std::string>& program, const Prog
 /// Why there is nothing, and what to do.
 std::string nothing_message(Seen& seen, const CaptureArguments& arguments) {
   if (seen.interfaces.empty())
-    return "the program used neither OpenCL nor CUDA; a program that opens a vendor's library itself, or is setuid, "
-           "cannot be watched";
+    return "the program used neither OpenCL nor CUDA nor HIP; a program that opens a vendor's OpenCL itself, or is "
+           "setuid, cannot be watched";
   if (seen.kernels.empty() && !seen.interfaces.contains("opencl"))  // NVIDIA's loads the CUDA driver
     return "the program launched no kernel through CUDA; an OpenCL program that opens its loader with dlopen needs one "
            "that knows layers (Debian's ocl-icd from 2.3, the Khronos loader from 2020.12)";
@@ -252,22 +252,23 @@ void print_captured(const std::vector<SeenKernel*>& captured) {
   if (next) fmt::print("next: ergotune tune {}\n", next->folder);
 }
 
-/// A source that the user names may hold code of the host, which NVRTC does not compile.
+/// A source that the user names may hold code of the host, which is not for a compiler at run time.
 void note_compilation(SeenKernel& kernel) {
   const Problem problem = load_problem(kernel.folder);
-  const auto devices = device::backend_named("cuda").list(nullptr);
-  if (devices.empty() || is_compiled_code(problem.kernel().source_for(Language::cuda)->text)) return;
+  const KernelSource& source = problem.kernel().sources.front();
+  const device::Backend& backend = device::backend_named(to_string(source.language));
+  const auto devices = backend.list(nullptr);
+  if (devices.empty() || is_compiled_code(source.text)) return;
   const DeviceInfo& device = devices.front();
   try {
     const Constants constants = problem.constants_for(device.name, device.properties);
-    (void)device::backend_named("cuda").open_compiler(device.id)->compile(
+    (void)backend.open_compiler(device.id)->compile(
         make_compile_job(problem, problem.kernel(), device, constants, default_values(problem)));
   } catch (const Error& error) {
     kernel.notes.push_back(
-        fmt::format("NVRTC does not compile kernel.cu; put code of the host inside #ifndef __CUDACC_RTC__, and macros "
-                    "that nvcc was "
-                    "given into [kernel.options] of problem.toml: {}",
-                    error.what()));
+        fmt::format("this source does not compile at run time; put code of the host inside #ifndef {}, and macros that "
+                    "the program was compiled with into [kernel.options] of problem.toml: {}",
+                    source.language == Language::hip ? "__HIPCC_RTC__" : "__CUDACC_RTC__", error.what()));
   }
 }
 
@@ -330,7 +331,7 @@ void add_capture_command(Verb app) {
   verb.add_option("-o,--output", arguments->output, "Folder for problem.toml, source and data").show_default();
   verb.add_option("--max-memory", arguments->max_memory, "MiB of buffers of one launch at most").show_default();
   verb.add_option("--source", arguments->source,
-                  "The kernel's source, where the program was compiled by nvcc: it is compiled anew by NVRTC");
+                  "The kernel's source, where the program was compiled by nvcc or hipcc: it is compiled at run time");
   verb.add_flag("--list", arguments->list, "Only list the kernels that are launched, how often and for how long");
   verb.add_flag("--all", arguments->all, "Each kernel that can be captured, in a folder of its own");
   verb.add_flag("--fast-math", arguments->rounding,

@@ -96,9 +96,9 @@ void tell(const Reported& reported) {
                one.launches == 1 ? "once" : fmt::format("{} times", one.launches), one.configuration, one.geometry);
   for (const auto& [kernel, why] : reported.left) fmt::print(stderr, "ergotune: {} ran as it is: {}\n", kernel, why);
   if (reported.interfaces.empty())
-    fmt::print(
-        stderr,
-        "ergotune: the program ran as it is: it used neither CUDA nor OpenCL, or it opens a vendor's library itself\n");
+    fmt::print(stderr,
+               "ergotune: the program ran as it is: it used neither OpenCL nor CUDA nor HIP, or opens a vendor's "
+               "OpenCL itself\n");
   else if (reported.used.empty() && reported.left.empty())
     fmt::print(stderr, "ergotune: the program ran as it is: it launched none of the captured kernels\n");
 }
@@ -151,7 +151,7 @@ void add_run_command(Verb app) {
                 "Put the clocks and limits of the wisdom into force while the program runs (ERGOTUNE_CLOCKS=1)");
   verb.add_option("--control", arguments->control, "Set them through this control (the only one there is)");
   verb.add_option("--max-memory", arguments->max_memory,
-                  "MiB at most of a CUDA launch's memory that is copied to verify its replacement")
+                  "MiB at most of a CUDA or HIP launch's memory that is copied to verify its replacement")
       .show_default();
   verb.add_flag("-q,--quiet", arguments->quiet, "Do not report which kernels were replaced");
   add_json_option(verb, arguments->json);

@@ -20,7 +20,7 @@ namespace ergotune::cli {
 /// A launch as the program wants it.
 struct RequestedLaunch {
   std::string kernel, source, options, device;
-  std::string interface;  ///< "opencl" or "cuda": the kind of device
+  std::string interface;  ///< "opencl", "cuda" or "hip": the kind of device
   std::size_t dimensions = 1;
   std::array<std::uint64_t, 3> global{1, 1, 1};
   std::array<std::uint64_t, 3> block{0, 0, 0};  ///< 0: left to the driver
@@ -31,7 +31,7 @@ struct RequestedLaunch {
 struct ReplacementLaunch {
   bool use = false;
   std::string words;
-  /// OpenCL's source, which the program's own driver compiles; CUDA's code is compiled here.
+  /// OpenCL's source, which the program's own driver compiles; CUDA's and HIP's code is compiled here.
   std::string source, options, function;
   std::array<std::uint64_t, 3> global{1, 1, 1}, block{1, 1, 1};
   std::uint64_t shared_bytes = 0;

@@ -212,11 +212,11 @@ std::map<std::string, std::string> layer_environment(bool replaces) {
     if (!replaces && cuda::api().usable() && cupti::api().usable())
       environment["ERGOTUNE_LAYER_CUPTI"] = cupti::api().library_name();
   }
+  if (const auto library = layer_library("hip"); !library.empty()) put_before("LD_PRELOAD", library.string());
   if (environment.empty())
     throw Error(
         "the libraries that watch a program (libergotune-capture-*.so) are not beside the command; install it whole, "
-        "or name "
-        "their folder in ERGOTUNE_LAYER_DIR");
+        "or name their folder in ERGOTUNE_LAYER_DIR");
   // they keep binaries, which have no source
   environment["PYOPENCL_NO_CACHE"] = "1";
   if (!replaces) environment["CUPY_CACHE_IN_MEMORY"] = "1";

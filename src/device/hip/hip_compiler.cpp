@@ -12,6 +12,7 @@
 #include "device/hip/hip_platform.hpp"
 #include "device/hip/hiprtc_api.hpp"
 #include "device/rtc_program.hpp"
+#include "problem/compiled_code.hpp"
 
 namespace ergotune::hip {
 namespace {
@@ -129,22 +130,13 @@ class HipCompiler : public Compiler {
   Binary compile(const CompileJob& job) override {
     if (job.language != Language::hip)
       throw DeviceError(DeviceFault::unsupported, "a HIP device compiles HIP and CUDA C++ only");
-    for (const char* option : {"--offload-arch=", "--gpu-architecture="})
-      for (const std::string& text : job.options)
-        if (text.starts_with(option)) check_architecture(text.substr(text.find('=') + 1));
-    std::vector<std::string> options = nvrtc::options_of(job);
-    if (!nvrtc::names(job.options, "-arch")) options.insert(options.begin(), "--offload-arch=" + architecture_);
-    const std::string name = job.source_name.empty() ? "kernel.hip" : job.source_name;
-    nvrtc::Program program(api(), job.source, name);
     Binary result;
-    try {
-      program.compile(job.function, options, result.log);
-    } catch (const DeviceError& error) {
-      throw DeviceError(error.fault(), with_source_name(error.what(), name), error.native_code());
+    if (is_compiled_code(job.source)) {
+      result.bytes = job.source;
+      result.entry = job.function;
+    } else {
+      compile_source(job, result);
     }
-    result.log = with_source_name(std::move(result.log), name);
-    result.bytes = program.code(true);
-    result.entry = program.lowered_name(job.function);
     std::string reason;
     if (const auto code = read_code_object(result.bytes, &reason)) {
       const auto named = std::find_if(code->kernels.begin(), code->kernels.end(),
@@ -162,6 +154,24 @@ class HipCompiler : public Compiler {
   std::string identity() const override { return fmt::format("hip | {} | {}", hiprtc::version(), architecture_); }
 
  private:
+  void compile_source(const CompileJob& job, Binary& result) const {
+    for (const char* option : {"--offload-arch=", "--gpu-architecture="})
+      for (const std::string& text : job.options)
+        if (text.starts_with(option)) check_architecture(text.substr(text.find('=') + 1));
+    std::vector<std::string> options = nvrtc::options_of(job);
+    if (!nvrtc::names(job.options, "-arch")) options.insert(options.begin(), "--offload-arch=" + architecture_);
+    const std::string name = job.source_name.empty() ? "kernel.hip" : job.source_name;
+    nvrtc::Program program(api(), job.source, name);
+    try {
+      program.compile(job.function, options, result.log);
+    } catch (const DeviceError& error) {
+      throw DeviceError(error.fault(), with_source_name(error.what(), name), error.native_code());
+    }
+    result.log = with_source_name(std::move(result.log), name);
+    result.bytes = program.code(true);
+    result.entry = program.lowered_name(job.function);
+  }
+
   /// hiprtc may end the process if it is given an unknown architecture.
   static void check_architecture(const std::string& architecture) {
     const std::string name = architecture.substr(0, architecture.find(':'));

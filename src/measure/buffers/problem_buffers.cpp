@@ -196,7 +196,8 @@ void ProblemBuffers::put_addresses(const Argument& argument, const Scope& scope,
     at = (at + size - 1) / size * size;
     if (const std::string buffer(buffer_pointed_to(field)); !buffer.empty()) {
       if (device_.info().backend == "opencl")
-        throw UserError(fmt::format("argument \"{}\" holds the address of \"{}\"; buffers of OpenCL have no address",
+        throw UserError(fmt::format("argument \"{}\" holds the address of \"{}\"; buffers of OpenCL have no address "
+                                    "within a structure, or behind their beginning",
                                     argument.name, buffer),
                         argument.place);
       const std::uint64_t address = reinterpret_cast<std::uint64_t>(live(buffer, names).native_handle()) +
@@ -205,6 +206,12 @@ void ProblemBuffers::put_addresses(const Argument& argument, const Scope& scope,
     }
     at += size;
   }
+}
+
+/// An argument that is nothing but a buffer's address is that buffer.
+static bool is_address(const Argument& argument, const Scope& scope) {
+  return argument.fields.size() == 1 && !buffer_pointed_to(argument.fields[0]).empty() &&
+         argument.fields[0].value.evaluate(scope).as_integer() == 0;
 }
 
 std::vector<KernelArgument> ProblemBuffers::bind(const std::vector<Argument>& arguments, const Scope& scope,
@@ -218,8 +225,12 @@ std::vector<KernelArgument> ProblemBuffers::bind(const std::vector<Argument>& ar
         next.buffer = &live(argument.name, names);
         break;
       case Argument::Kind::scalar:
-        next.scalar = scalar_bytes(argument, scope);
-        put_addresses(argument, scope, names, next.scalar);
+        if (is_address(argument, scope)) {
+          next.buffer = &live(std::string(buffer_pointed_to(argument.fields[0])), names);
+        } else {
+          next.scalar = scalar_bytes(argument, scope);
+          put_addresses(argument, scope, names, next.scalar);
+        }
         break;
       case Argument::Kind::local_memory:
         next.local_bytes = local_bytes(argument, scope);

@@ -163,11 +163,11 @@ int surface() {
 double milliseconds() { return hooks.milliseconds ? hooks.milliseconds() : state.now_milliseconds; }
 
 void run(const Launch& launch) {
-  if (hooks.run && hooks.run(launch)) return;
-  state.now_milliseconds += 0.010;
   const std::string& name = launch.function->name;
   if (const char* log = std::getenv("FAKE_CUDA_LOG"))
     std::ofstream(log, std::ios::app) << name << ' ' << launch.grid[0] << 'x' << launch.block[0] << '\n';
+  if (hooks.run && hooks.run(launch)) return;
+  state.now_milliseconds += 0.010;
   if (name == "add_one" || name == "add_struct") {
     auto* x = reinterpret_cast<int*>(launch.arguments[0]);
     const int n = static_cast<int>(launch.arguments[1]);
@@ -230,7 +230,8 @@ void load_lazily() {
 EXPORT int cuInit(unsigned) {
   const bool first = !state.initialised;
   state.initialised = true;
-  if (const char* injected = first ? std::getenv("CUDA_INJECTION64_PATH") : nullptr)  // as the driver does
+  if (const char* injected =
+          first && !hooks.run ? std::getenv("CUDA_INJECTION64_PATH") : nullptr)  // as CUDA's driver does
     if (void* library = dlopen(injected, RTLD_NOW | RTLD_LOCAL))
       if (auto* begin = reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection"))) begin();
   if (const int code = enter("cuInit")) return code;

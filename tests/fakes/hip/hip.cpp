@@ -137,6 +137,10 @@ SAME(hipCtxSetCurrent, cuCtxSetCurrent);
 SAME(hipCtxGetCurrent, cuCtxGetCurrent);
 SAME(hipDeviceSynchronize, cuCtxSynchronize);
 SAME(hipPointerGetAttribute, cuPointerGetAttribute);
+SAME(hipMemGetAddressRange, cuMemGetAddressRange_v2);
+SAME(hipMemcpyDtoH, cuMemcpyDtoH_v2);
+SAME(hipCtxGetDevice, cuCtxGetDevice);
+SAME(hipStreamIsCapturing, cuStreamIsCapturing);
 SAME(hipModuleUnload, cuModuleUnload);
 SAME(hipModuleGetFunction, cuModuleGetFunction);
 SAME(hipFuncGetAttribute, cuFuncGetAttribute);
@@ -232,4 +236,48 @@ EXPORT int hipModuleLoadDataEx(void** module, const void* image, unsigned count,
   }
   if (!names.empty()) names.pop_back();
   return cuModuleLoadDataEx(module, names.c_str(), 0, nullptr, nullptr);
+}
+EXPORT int hipModuleLoadData(void** module, const void* image) {
+  return hipModuleLoadDataEx(module, image, 0, nullptr, nullptr);
+}
+
+// What hipcc builds into a program: a wrapper of its code, and functions of the host that stand for kernels. As in HIP,
+// a function of the host is no hipFunction_t: only hipLaunchKernel takes it.
+struct Registered {
+  const void* image;
+  std::map<const void*, std::string> names;
+  void* module = nullptr;
+};
+std::vector<Registered*> registered;
+EXPORT void** __hipRegisterFatBinary(const void* wrapper) {
+  const void* image = nullptr;
+  std::memcpy(&image, static_cast<const char*>(wrapper) + 8, sizeof image);
+  registered.push_back(new Registered{image, {}});
+  return reinterpret_cast<void**>(registered.back());
+}
+EXPORT void __hipRegisterFunction(void** modules, const void* function, char*, const char* name, unsigned, void*, void*,
+                                  void*, void*, int*) {
+  reinterpret_cast<Registered*>(modules)->names[function] = name;
+}
+EXPORT void __hipUnregisterFatBinary(void** modules) { std::erase(registered, reinterpret_cast<Registered*>(modules)); }
+struct Extents {
+  unsigned x, y, z;
+};
+EXPORT int hipLaunchKernel(const void* function, Extents grid, Extents block, void** parameters, std::size_t shared,
+                           void* stream) {
+  for (Registered* one : registered) {
+    const auto found = one->names.find(function);
+    if (found == one->names.end()) continue;
+    void* kernel = nullptr;
+    // a bundle's first entry
+    std::uint64_t offset = 0;
+    const char* image = static_cast<const char*>(one->image);
+    if (std::memcmp(image, "\177ELF", 4) != 0) std::memcpy(&offset, image + 32, sizeof offset);
+    if (!one->module)
+      if (const int code = hipModuleLoadDataEx(&one->module, image + offset, 0, nullptr, nullptr)) return code;
+    if (const int code = hipModuleGetFunction(&kernel, one->module, found->second.c_str())) return code;
+    return hipModuleLaunchKernel(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                                 static_cast<unsigned>(shared), stream, parameters, nullptr);
+  }
+  return 98;  // hipErrorInvalidDeviceFunction
 }

@@ -50,7 +50,7 @@ static const char* kGroup =
     "  int i = get_local_id(0);\n  room[i] = y[get_global_id(0)];\n  barrier(CLK_LOCAL_MEM_FENCE);\n"
     "  y[get_global_id(0)] = room[get_local_size(0) - 1 - i];\n}\n";
 
-static int n = 4096;
+static int n = 4096, in_place = 0;
 static Handle device;
 
 struct Work {
@@ -99,7 +99,7 @@ static Handle scale_kernel(struct Work w) {
   const Handle kernel = clCreateKernel(w.program, "scale", &code);
   check(code, "kernel");
   clSetKernelArg(kernel, 0, sizeof k, &k);
-  clSetKernelArg(kernel, 1, sizeof w.x, &w.x);
+  clSetKernelArg(kernel, 1, sizeof w.x, in_place ? &w.y : &w.x);
   clSetKernelArg(kernel, 2, sizeof w.y, &w.y);
   clSetKernelArg(kernel, 3, sizeof n, &n);
   return kernel;
@@ -196,6 +196,7 @@ int main(int argc, char** argv) {
   check(clGetDeviceIDs(platform, 0xFFFFFFFF, 1, &device, NULL), "device");
   double sum = 0;
   if (!strcmp(how, "scale")) sum = scale(kSource, 0, 20);
+  if (!strcmp(how, "in-place")) in_place = 1, sum = scale(kSource, 0, 3);
   if (!strcmp(how, "once")) sum = scale(kSource, 0, 1);
   if (!strcmp(how, "out-of-order")) sum = out_of_order();
   if (!strcmp(how, "binary")) sum = from_binary();

@@ -4,25 +4,17 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <map>
-#include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
-#include "capture/inject/cuda/cuda_capture.hpp"
-#include "capture/inject/cuda/cuda_code.hpp"
-#include "capture/inject/cuda/cuda_functions.hpp"
-#include "capture/inject/cuda/cuda_timing.hpp"
-#include "capture/inject/session.hpp"
-
-#define ERGOTUNE_EXPORT extern "C" __attribute__((visibility("default")))
+#include "capture/inject/gpu/gpu_hooks.hpp"
+#include "capture/inject/gpu/gpu_watch.hpp"
 
 namespace ergotune::inject {
 
 const char* interface_name() { return "cuda"; }
 
-namespace cuda {
+namespace gpu {
 namespace {
 
 // From CUPTI's headers (CUDA 12 and 13): cupti_callbacks.h, cupti_driver_cbid.h, generated_cuda_meta.h.
@@ -71,20 +63,26 @@ struct LaunchExParameters {
   void** extra;
 };
 
-/// What the thread is in the middle of: calls of our own are not the program's.
-thread_local bool busy = false;
-struct Busy {
-  Busy() { busy = true; }
-  ~Busy() { busy = false; }
-};
+constexpr std::size_t kMostKept = std::size_t{2} << 30;
 
-/// A launch between its two callbacks.
-struct InFlight {
-  std::shared_ptr<KernelLog::Entry> entry;
-  std::optional<CudaCapture> capture;
-  Handle started = nullptr, stream = nullptr;
+struct Kept {
+  std::mutex mutex;
+  std::vector<std::string> objects;
+  std::size_t bytes = 0;
 };
-thread_local std::optional<InFlight> in_flight;
+Kept& kept() {
+  static Kept* const all = new Kept;
+  return *all;
+}
+
+void add_code_object(const void* bytes, std::size_t size) {
+  if (!bytes || size == 0) return;
+  Kept& all = kept();
+  const std::lock_guard lock(all.mutex);
+  if (all.bytes + size > kMostKept) return;
+  all.bytes += size;
+  all.objects.emplace_back(static_cast<const char*>(bytes), size);
+}
 
 Call call_of(std::uint32_t callback, const CallbackData& data) {
   Call call;
@@ -110,69 +108,8 @@ Call call_of(std::uint32_t callback, const CallbackData& data) {
         callback == kLaunchCooperative || callback == kLaunchCooperativePerThread;  // has no `extra`
     if (!cooperative) call.take_packed(given.extra);
   }
-  if (per_thread && !call.stream) call.stream = reinterpret_cast<Handle>(2);  // CU_STREAM_PER_THREAD
+  call.stream = stream_of(call.stream, per_thread);
   return call;
-}
-
-std::shared_ptr<KernelLog::Entry> entry_of(Handle function, const std::string& symbol) {
-  static std::mutex mutex;
-  static auto* const known = new std::map<std::pair<Handle, std::string>, std::shared_ptr<KernelLog::Entry>>;
-  const std::lock_guard lock(mutex);
-  auto& entry = (*known)[{function, symbol}];
-  if (!entry) {
-    const kernel_source::Demangled name = kernel_source::demangled(symbol);
-    entry = KernelLog::get().entry(display_name(name), Functions::get().identity_of(function, symbol), "");
-    entry->also = {name.name, symbol};
-  }
-  return entry;
-}
-
-void before_launch(std::uint32_t callback, const CallbackData& data) {
-  const Call call = call_of(callback, data);
-  if (call.symbol.empty() || !call.function) return;
-  in_flight.emplace();
-  in_flight->entry = entry_of(call.function, call.symbol);
-  in_flight->stream = call.stream;
-  KernelLog& log = KernelLog::get();
-  const bool first = in_flight->entry->launches == 0;
-  const std::uint64_t launch =
-      log.count(*in_flight->entry, call.shape, first ? description_of(arguments_of(call)) : std::string());
-  if (log.claims(*in_flight->entry, launch)) {
-    try {
-      in_flight->capture.emplace(call);
-    } catch (const std::exception& error) {
-      log.refuse(*in_flight->entry, error.what());
-      log.unclaim_all();
-    }
-  }
-  in_flight->started = start_timing(call.stream);
-}
-
-void after_launch(const CallbackData& data) {
-  if (!in_flight) return;
-  InFlight launch = std::move(*in_flight);
-  in_flight.reset();
-  KernelLog& log = KernelLog::get();
-  stop_timing(launch.entry, launch.started, launch.stream);
-  const int code = data.result ? *static_cast<const int*>(data.result) : 0;
-  if (launch.capture && code == 0) {
-    const std::string folder = next_capture_folder();
-    try {
-      capture::Message message{"captured",
-                               launch.entry->name,
-                               launch.entry->hash,
-                               launch.entry->options,
-                               folder,
-                               std::to_string(launch.entry->number)};
-      for (std::string& note : launch.capture->finish(folder)) message.push_back(std::move(note));
-      Session::get().tell(message);
-      log.refuse(*launch.entry, "");
-    } catch (const std::exception& error) {
-      log.refuse(*launch.entry, error.what());
-      log.unclaim_all();
-    }
-  }
-  log.report(false);
 }
 
 void on_event(void*, int domain, std::uint32_t callback, const void* data) noexcept {
@@ -182,24 +119,15 @@ void on_event(void*, int domain, std::uint32_t callback, const void* data) noexc
       // also while we ask: the driver loads a kernel's code at the first query of its arguments
       const auto& resource = *static_cast<const ResourceData*>(data);
       if (callback == kModuleLoaded && resource.descriptor && Session::get().wants(CaptureRequest::Mode::capture))
-        Code::get().add_code_object(resource.descriptor->code, resource.descriptor->size);
-    } else if (domain == kDriverApi && !busy) {
+        add_code_object(resource.descriptor->code, resource.descriptor->size);
+    } else if (domain == kDriverApi && !Busy::now) {
       const Busy guard;
       const auto& call = *static_cast<const CallbackData*>(data);
       if (call.site == 0)
-        before_launch(callback, call);
+        before_launch(call_of(callback, call));
       else
-        after_launch(call);
+        after_launch(call.result ? *static_cast<const int*>(call.result) : 0);
     }
-  } catch (...) {
-  }
-}
-
-void at_exit() {
-  const Busy guard;
-  try {
-    collect_times();
-    KernelLog::get().report(true);
   } catch (...) {
   }
 }
@@ -235,17 +163,48 @@ void begin() {
                                        kLaunchCooperativePerThread, kLaunchKernelEx, kLaunchKernelExPerThread})
     (void)enable(1, subscriber, kDriverApi, callback);
   (void)Driver::get();
-  std::atexit(at_exit);
+  std::atexit(end_watch);
 }
 
 }  // namespace
-}  // namespace cuda
+
+std::string code_object_of(Handle, const std::string& symbol) {
+  Kept& all = kept();
+  const std::lock_guard lock(all.mutex);
+  // the section that every kernel has; its name ends with a zero
+  const std::string section = ".text." + symbol + '\0';
+  for (auto object = all.objects.rbegin(); object != all.objects.rend(); ++object)
+    if (::memmem(object->data(), object->size(), section.data(), section.size())) return *object;
+  return {};
+}
+
+int attribute_of(Handle function, int attribute) {
+  int value = 0;
+  const auto query = Driver::get().cuFuncGetAttribute;
+  return query && query(&value, attribute, function) == 0 ? value : 0;
+}
+
+std::vector<ParameterPlace> parameters_of(Handle function) {
+  const Driver& driver = Driver::get();
+  std::vector<ParameterPlace> places;
+  for (std::size_t i = 0; i < 4096; ++i) {
+    ParameterPlace place;
+    const bool known =
+        (driver.cuFuncGetParamInfo && driver.cuFuncGetParamInfo(function, i, &place.offset, &place.size) == 0) ||
+        (driver.cuKernelGetParamInfo && driver.cuKernelGetParamInfo(function, i, &place.offset, &place.size) == 0);
+    if (!known) break;
+    places.push_back(place);
+  }
+  return places;
+}
+
+}  // namespace gpu
 }  // namespace ergotune::inject
 
 ERGOTUNE_EXPORT int InitializeInjection() {
   static std::once_flag once;
   try {
-    std::call_once(once, ergotune::inject::cuda::begin);
+    std::call_once(once, ergotune::inject::gpu::begin);
   } catch (...) {
   }
   return 1;

@@ -240,7 +240,7 @@ std::vector<std::byte> OpenclCapture::read(const Buffer& buffer) {
 std::vector<std::string> OpenclCapture::finish(const std::string& folder) {
   finish_queue(queue_);
   for (const Buffer& buffer : buffers_) launch_.arguments[buffer.argument].after = read(buffer);
-  return capture::write_capture(launch_, folder);
+  return capture::write_capture(std::move(launch_), folder);
 }
 
 }  // namespace ergotune::inject

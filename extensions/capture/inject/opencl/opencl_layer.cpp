@@ -20,15 +20,6 @@ namespace {
 
 using Mode = CaptureRequest::Mode;
 
-/// Bookkeeping must never reach the program: what it cannot do is left undone.
-template <class F>
-void quietly(F&& f) noexcept {
-  try {
-    f();
-  } catch (...) {
-  }
-}
-
 cl_program create_from_source(cl_context context, cl_uint count, const char** texts, const std::size_t* lengths,
                               cl_int* code) noexcept {
   const cl_program program = next.get<cl_program(cl_context, cl_uint, const char**, const std::size_t*, cl_int*)>(
@@ -222,17 +213,7 @@ struct Capturing {
     }
   }
   void end() {
-    if (!capture) return;
-    const std::string folder = next_capture_folder();
-    try {
-      capture::Message message{"captured", entry.name, entry.hash, entry.options, folder, std::to_string(entry.number)};
-      for (std::string& note : capture->finish(folder)) message.push_back(std::move(note));
-      Session::get().tell(message);
-      KernelLog::get().refuse(entry, "");
-    } catch (const std::exception& error) {
-      KernelLog::get().refuse(entry, error.what());
-    }
-    capture.reset();
+    if (capture) KernelLog::get().keep(entry, [&](const std::string& folder) { return capture->finish(folder); });
   }
 };
 

@@ -1,12 +1,6 @@
 // The layer where the ICD loader knows no layers: OpenCL's functions in front of those of the loader that the program
 // is linked with (LD_PRELOAD). Where the loader calls the layer itself, they pass on.
-#include <dlfcn.h>
-#include <link.h>
-
-#include <cstring>
-#include <string>
-#include <utility>
-
+#include "capture/inject/interpose.hpp"
 #include "capture/inject/opencl/opencl_table.hpp"
 #include "capture/inject/opencl/opencl_timing.hpp"
 #include "capture/inject/session.hpp"
@@ -14,63 +8,17 @@
 namespace ergotune::inject {
 namespace {
 
-constexpr std::pair<At, const char*> kNames[] = {
-    {At::GetDeviceInfo, "clGetDeviceInfo"},
-    {At::CreateCommandQueue, "clCreateCommandQueue"},
-    {At::ReleaseCommandQueue, "clReleaseCommandQueue"},
-    {At::GetCommandQueueInfo, "clGetCommandQueueInfo"},
-    {At::CreateBuffer, "clCreateBuffer"},
-    {At::ReleaseMemObject, "clReleaseMemObject"},
-    {At::GetMemObjectInfo, "clGetMemObjectInfo"},
-    {At::CreateProgramWithSource, "clCreateProgramWithSource"},
-    {At::CreateProgramWithBinary, "clCreateProgramWithBinary"},
-    {At::RetainProgram, "clRetainProgram"},
-    {At::ReleaseProgram, "clReleaseProgram"},
-    {At::BuildProgram, "clBuildProgram"},
-    {At::CreateKernel, "clCreateKernel"},
-    {At::CreateKernelsInProgram, "clCreateKernelsInProgram"},
-    {At::RetainKernel, "clRetainKernel"},
-    {At::ReleaseKernel, "clReleaseKernel"},
-    {At::SetKernelArg, "clSetKernelArg"},
-    {At::GetKernelInfo, "clGetKernelInfo"},
-    {At::GetKernelWorkGroupInfo, "clGetKernelWorkGroupInfo"},
-    {At::WaitForEvents, "clWaitForEvents"},
-    {At::GetEventInfo, "clGetEventInfo"},
-    {At::RetainEvent, "clRetainEvent"},
-    {At::ReleaseEvent, "clReleaseEvent"},
-    {At::GetEventProfilingInfo, "clGetEventProfilingInfo"},
-    {At::Finish, "clFinish"},
-    {At::EnqueueReadBuffer, "clEnqueueReadBuffer"},
-    {At::EnqueueCopyBuffer, "clEnqueueCopyBuffer"},
-    {At::EnqueueMapBuffer, "clEnqueueMapBuffer"},
-    {At::EnqueueNDRangeKernel, "clEnqueueNDRangeKernel"},
-    {At::EnqueueTask, "clEnqueueTask"},
-    {At::LinkProgram, "clLinkProgram"},
-    {At::GetKernelArgInfo, "clGetKernelArgInfo"},
-    {At::CreateCommandQueueWithProperties, "clCreateCommandQueueWithProperties"},
-    {At::SetKernelArgSVMPointer, "clSetKernelArgSVMPointer"},
-    {At::SetKernelExecInfo, "clSetKernelExecInfo"},
-    {At::CloneKernel, "clCloneKernel"},
-    {At::CreateProgramWithIL, "clCreateProgramWithIL"}};
-
-/// A package may bring a loader of its own, under a name of its own.
-int find_loader(dl_phdr_info* info, std::size_t, void* found) {
-  const char* name = std::strrchr(info->dlpi_name, '/');
-  if (!name || std::strncmp(name, "/libOpenCL", 10) != 0) return 0;
-  *static_cast<std::string*>(found) = info->dlpi_name;
-  return 1;
-}
-
 const Table& of_loader() {
   static const Table table = [] {
     Table found;
-    std::string file;
-    dl_iterate_phdr(find_loader, &file);
-    void* const library = file.empty() ? nullptr : dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-    for (const auto& [at, name] : kNames) {
+    void* const library = loaded_library("libOpenCL");  // a package may bring a loader of its own
+    const auto find = [&](std::size_t at, const char* name) {
       void* function = dlsym(RTLD_NEXT, name);
-      found.entries[static_cast<std::size_t>(at)] = function || !library ? function : dlsym(library, name);
-    }
+      found.entries[at] = function || !library ? function : dlsym(library, name);
+    };
+#define ERGOTUNE_FIND(name, position) find(position, "cl" #name)
+    ERGOTUNE_OPENCL_FUNCTIONS(ERGOTUNE_FIND);
+#undef ERGOTUNE_FIND
     return found;
   }();
   return table;

@@ -25,45 +25,21 @@ using EnqueueKernel = cl_int(cl_command_queue, cl_kernel, cl_uint, const std::si
                              const std::size_t*, cl_uint, const cl_event*, cl_event*);
 using Query = cl_int(void*, cl_uint, std::size_t, void*, std::size_t*);
 
-/// Positions in the table, with the functions' types.
+/// Functions without "cl", and their positions in the table.
+#define ERGOTUNE_OPENCL_FUNCTIONS(X)                                                                              \
+  X(GetDeviceInfo, 3), X(CreateCommandQueue, 9), X(ReleaseCommandQueue, 11), X(GetCommandQueueInfo, 12),          \
+      X(CreateBuffer, 14), X(ReleaseMemObject, 18), X(GetMemObjectInfo, 20), X(CreateProgramWithSource, 26),      \
+      X(CreateProgramWithBinary, 27), X(RetainProgram, 28), X(ReleaseProgram, 29), X(BuildProgram, 30),           \
+      X(CreateKernel, 34), X(CreateKernelsInProgram, 35), X(RetainKernel, 36), X(ReleaseKernel, 37),              \
+      X(SetKernelArg, 38), X(GetKernelInfo, 39), X(GetKernelWorkGroupInfo, 40), X(WaitForEvents, 41),             \
+      X(GetEventInfo, 42), X(RetainEvent, 43), X(ReleaseEvent, 44), X(GetEventProfilingInfo, 45), X(Finish, 47),  \
+      X(EnqueueReadBuffer, 48), X(EnqueueCopyBuffer, 50), X(EnqueueMapBuffer, 56), X(EnqueueNDRangeKernel, 59),   \
+      X(EnqueueTask, 60), X(LinkProgram, 99), X(GetKernelArgInfo, 101), X(CreateCommandQueueWithProperties, 123), \
+      X(SetKernelArgSVMPointer, 134), X(SetKernelExecInfo, 135), X(CloneKernel, 137), X(CreateProgramWithIL, 138)
 enum class At : std::size_t {
-  GetDeviceInfo = 3,
-  CreateCommandQueue = 9,
-  ReleaseCommandQueue = 11,
-  GetCommandQueueInfo = 12,
-  CreateBuffer = 14,
-  ReleaseMemObject = 18,
-  GetMemObjectInfo = 20,
-  CreateProgramWithSource = 26,
-  CreateProgramWithBinary = 27,
-  RetainProgram = 28,
-  ReleaseProgram = 29,
-  BuildProgram = 30,
-  CreateKernel = 34,
-  CreateKernelsInProgram = 35,
-  RetainKernel = 36,
-  ReleaseKernel = 37,
-  SetKernelArg = 38,
-  GetKernelInfo = 39,
-  GetKernelWorkGroupInfo = 40,
-  WaitForEvents = 41,
-  GetEventInfo = 42,
-  RetainEvent = 43,
-  ReleaseEvent = 44,
-  GetEventProfilingInfo = 45,
-  Finish = 47,
-  EnqueueReadBuffer = 48,
-  EnqueueCopyBuffer = 50,
-  EnqueueMapBuffer = 56,
-  EnqueueNDRangeKernel = 59,
-  EnqueueTask = 60,
-  LinkProgram = 99,
-  GetKernelArgInfo = 101,
-  CreateCommandQueueWithProperties = 123,
-  SetKernelArgSVMPointer = 134,
-  SetKernelExecInfo = 135,
-  CloneKernel = 137,
-  CreateProgramWithIL = 138,
+#define ERGOTUNE_AT(name, position) name = position
+  ERGOTUNE_OPENCL_FUNCTIONS(ERGOTUNE_AT)
+#undef ERGOTUNE_AT
 };
 
 /// The functions of the next layer, or of the loader.

@@ -1,8 +1,6 @@
 #include "capture/inject/opencl/opencl_timing.hpp"
 
-#include <mutex>
-#include <vector>
-
+#include "capture/inject/pending_times.hpp"
 #include "capture/inject/session.hpp"
 
 namespace ergotune::inject {
@@ -11,49 +9,22 @@ Table layered;
 
 namespace {
 
-struct Pending {
-  cl_event event;
-  std::shared_ptr<KernelLog::Entry> entry;
-};
-struct Waiting {
-  std::mutex mutex;
-  std::vector<Pending> events;
-};
-Waiting& waiting() {
-  static Waiting* const list = new Waiting;
-  return *list;
+PendingTimes<cl_event>& pending() {
+  static auto* const all = new PendingTimes<cl_event>;
+  return *all;
 }
 
-bool wants_times() {
-  const Session& session = Session::get();
-  return session.wants(CaptureRequest::Mode::list) ||
-         (session.wants(CaptureRequest::Mode::capture) && session.wishes().kernel.empty());
-}
-
-/// Takes the times of launches that have ended.
 void collect() noexcept {
-  try {
-    std::vector<Pending> ended;
-    {
-      const std::lock_guard lock(waiting().mutex);
-      std::vector<Pending> left;
-      for (Pending& one : waiting().events) {
-        const auto status = info_of<cl_int>(At::GetEventInfo, one.event, CL_EVENT_COMMAND_EXECUTION_STATUS);
-        (status <= CL_COMPLETE ? ended : left).push_back(std::move(one));
-      }
-      waiting().events = std::move(left);
-    }
-    for (const Pending& one : ended) {
-      cl_ulong start = 0, end = 0;
-      auto* query = next.get<Query>(At::GetEventProfilingInfo);
-      const bool known = query(one.event, CL_PROFILING_COMMAND_START, sizeof start, &start, nullptr) == CL_SUCCESS &&
-                         query(one.event, CL_PROFILING_COMMAND_END, sizeof end, &end, nullptr) == CL_SUCCESS;
-      if (known && end > start) KernelLog::get().add_time(*one.entry, end - start);
-      (void)next.get<cl_int(cl_event)>(At::ReleaseEvent)(one.event);
-    }
-    if (!ended.empty()) KernelLog::get().report(false);
-  } catch (...) {
-  }
+  const auto has_ended = [](cl_event event) {
+    return info_of<cl_int>(At::GetEventInfo, event, CL_EVENT_COMMAND_EXECUTION_STATUS) <= CL_COMPLETE;
+  };
+  const auto take = [](cl_event event) {
+    const auto start = info_of<cl_ulong>(At::GetEventProfilingInfo, event, CL_PROFILING_COMMAND_START);
+    const auto end = info_of<cl_ulong>(At::GetEventProfilingInfo, event, CL_PROFILING_COMMAND_END);
+    (void)next.get<cl_int(cl_event)>(At::ReleaseEvent)(event);
+    return start && end > start ? end - start : 0;
+  };
+  quietly([&] { pending().collect(has_ended, take); });
 }
 
 cl_command_queue create_queue(cl_context context, cl_device_id device, cl_bitfield properties, cl_int* code) noexcept {
@@ -123,24 +94,18 @@ void put(At at, F* function) {
 }  // namespace
 
 TimedEvent::TimedEvent(std::shared_ptr<KernelLog::Entry> entry, cl_event* wanted)
-    : entry_(std::move(entry)), wanted_(wanted), timing_(wants_times()) {}
+    : entry_(std::move(entry)), wanted_(wanted), timing_(Session::get().wants_times()) {}
 
 void TimedEvent::queued(cl_int code) {
   if (!timing_ || code != CL_SUCCESS) return;
   const cl_event event = wanted_ ? *wanted_ : own_;
   if (!event) return;
   if (wanted_) (void)next.get<cl_int(cl_event)>(At::RetainEvent)(event);
-  std::size_t many = 0;
-  {
-    const std::lock_guard lock(waiting().mutex);
-    waiting().events.push_back({event, entry_});
-    many = waiting().events.size();
-  }
-  if (many % 256 == 0) collect();
+  if (pending().add(event, entry_) % 256 == 0) collect();
 }
 
 void put_timing() {
-  if (!wants_times()) return;
+  if (!Session::get().wants_times()) return;
   put(At::CreateCommandQueue, create_queue);
   put(At::CreateCommandQueueWithProperties, create_queue_with_properties);
   put(At::ReleaseCommandQueue, release_queue);

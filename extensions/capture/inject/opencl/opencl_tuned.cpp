@@ -1,7 +1,6 @@
 #include "capture/inject/opencl/opencl_tuned.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "capture/inject/session.hpp"
 
@@ -20,34 +19,24 @@ std::string device_text(cl_device_id device, cl_uint name) {
 }
 
 /// Compiles what the answer says; the words of what failed, or nothing.
-std::string build(TunedLaunch& tuned, cl_context context, cl_device_id device, const std::string& source,
-                  const std::string& options, const std::string& name, std::size_t arguments) {
-  const char* text = source.c_str();
-  const std::size_t length = source.size();
+std::string build(TunedLaunch& tuned, cl_context context, cl_device_id device, const Answer& answer,
+                  std::size_t arguments) {
+  const char* text = answer.code.c_str();
+  const std::size_t length = answer.code.size();
   cl_int code = CL_SUCCESS;
   tuned.program = next.get<cl_program(cl_context, cl_uint, const char**, const std::size_t*, cl_int*)>(
       At::CreateProgramWithSource)(context, 1, &text, &length, &code);
   if (tuned.program)
     code = next.get<cl_int(cl_program, cl_uint, const cl_device_id*, const char*, ProgramCallback*, void*)>(
-        At::BuildProgram)(tuned.program, 1, &device, options.c_str(), nullptr, nullptr);
+        At::BuildProgram)(tuned.program, 1, &device, answer.options.c_str(), nullptr, nullptr);
   if (code != CL_SUCCESS) return "it does not compile (" + std::to_string(code) + ")";
-  tuned.kernel =
-      next.get<cl_kernel(cl_program, const char*, cl_int*)>(At::CreateKernel)(tuned.program, name.c_str(), &code);
+  tuned.kernel = next.get<cl_kernel(cl_program, const char*, cl_int*)>(At::CreateKernel)(
+      tuned.program, answer.function.c_str(), &code);
   if (!tuned.kernel) return "it has no kernel of that name (" + std::to_string(code) + ")";
   if (info_of<cl_uint>(At::GetKernelInfo, tuned.kernel, CL_KERNEL_NUM_ARGS) != arguments)
     return "it has other arguments";
   tuned.versions.assign(arguments, 0);
   return {};
-}
-
-/// Numbers of an answer, from `at` on; false where one is none.
-bool read_shape(const capture::Message& answer, std::size_t at, LaunchShape& shape) {
-  for (std::size_t d = 0; d < 3; ++d) {
-    shape.global[d] = std::strtoull(answer[at + d].c_str(), nullptr, 10);
-    shape.block[d] = std::strtoull(answer[at + 3 + d].c_str(), nullptr, 10);
-    if (shape.global[d] == 0 || shape.block[d] == 0 || shape.global[d] % shape.block[d]) return false;
-  }
-  return true;
 }
 
 std::shared_ptr<TunedLaunch> ask(cl_command_queue queue, cl_device_id device, const KernelState& kernel,
@@ -56,18 +45,13 @@ std::shared_ptr<TunedLaunch> ask(cl_command_queue queue, cl_device_id device, co
   tuned->device = device;
   tuned->requested = shape;
   if (!kernel.program->without_source.empty()) return tuned;
-  capture::Message question{"launch", kernel.name, kernel.program->source, kernel.program->options,
-                            device_text(device, CL_DEVICE_NAME)};
-  append_launch(question, shape, 0);
-  const capture::Message answer = Session::get().ask(question);
-  // use, words, source, options, function, global, block, and what is for CUDA
-  if (answer.size() < 11 || answer[0] != "use") return tuned;
-  tuned->words = answer[1];
-  tuned->shape.dimensions = shape.dimensions;
-  std::string failure = "its geometry makes no sense";
-  if (read_shape(answer, 5, tuned->shape))
-    failure = build(*tuned, info_of<cl_context>(At::GetCommandQueueInfo, queue, CL_QUEUE_CONTEXT), device, answer[2],
-                    answer[3], answer[4], kernel.arguments.size());
+  const auto answer = ask_for_launch(kernel.name, kernel.program->source, kernel.program->options,
+                                     device_text(device, CL_DEVICE_NAME), shape, 0);
+  if (!answer) return tuned;
+  tuned->words = answer->description;
+  tuned->shape = answer->shape;
+  const std::string failure = build(*tuned, info_of<cl_context>(At::GetCommandQueueInfo, queue, CL_QUEUE_CONTEXT),
+                                    device, *answer, kernel.arguments.size());
   tuned->use = failure.empty();
   if (!tuned->use) Session::get().tell({"failed", kernel.name, tuned->words, failure});
   return tuned;

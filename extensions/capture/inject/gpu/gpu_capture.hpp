@@ -1,4 +1,4 @@
-// Taking a CUDA launch down: geometry, arguments, the memory that they point to, code.
+// Taking a launch of CUDA or HIP down: geometry, arguments, the memory that they point to, code.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,14 @@
 
 #include "base/kernel_source/signature.hpp"
 #include "capture/capture_folder.hpp"
-#include "capture/inject/cuda/cuda_call.hpp"
+#include "capture/inject/gpu/gpu_call.hpp"
 
-namespace ergotune::inject::cuda {
+namespace ergotune::inject::gpu {
 
-class CudaCapture {
+class GpuCapture {
  public:
   /// Waits for the device, and reads what the arguments point to. Throws std::runtime_error with why it cannot.
-  explicit CudaCapture(const Call& call);
+  explicit GpuCapture(const Call& call);
   /// The launch is queued: waits, reads again, writes the folder. Returns what its user should know.
   std::vector<std::string> finish(const std::string& folder);
 
@@ -30,8 +30,9 @@ class CudaCapture {
   void part_regions();
   static std::vector<std::byte> read(const Region& region);
 
+  Handle function_;
   capture::CapturedLaunch launch_;
   std::vector<Region> regions_;
 };
 
-}  // namespace ergotune::inject::cuda
+}  // namespace ergotune::inject::gpu

@@ -1,16 +1,15 @@
-#include "capture/inject/cuda/cuda_tuned.hpp"
+#include "capture/inject/gpu/gpu_tuned.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <shared_mutex>
-#include <sstream>
 
 #include "base/kernel_source/signature.hpp"
-#include "capture/inject/cuda/cuda_functions.hpp"
+#include "capture/inject/gpu/gpu_functions.hpp"
 #include "capture/inject/session.hpp"
 
-namespace ergotune::inject::cuda {
+namespace ergotune::inject::gpu {
 namespace {
 
 using State = TunedLaunch::State;
@@ -67,6 +66,8 @@ std::string load(TunedLaunch& tuned, const std::string& code, const std::string&
   Handle& found = tuned.replacement.function;
   if (const int failed = driver.cuModuleGetFunction(&found, module, function.c_str()); failed != 0)
     return "it has no kernel of that name (" + std::to_string(failed) + ")";
+  Functions::get().loaded(module, std::string_view(code));
+  Functions::get().found(module, found, function.c_str());
   if (parameters_of(found) != parameters_of(own)) return "it has other arguments";
   constexpr unsigned kAlwaysAllowed = 48 << 10;
   constexpr int kDynamicShared = 8;
@@ -74,26 +75,6 @@ std::string load(TunedLaunch& tuned, const std::string& code, const std::string&
       driver.cuFuncSetAttribute(found, kDynamicShared, static_cast<int>(tuned.replacement.shared_bytes)) != 0)
     return "it needs more shared memory than there is";
   return {};
-}
-
-/// use, description, code, options, function, global, block, shared bytes, tolerances, types
-constexpr std::size_t kAnswer = 15;
-
-std::string read_answer(const capture::Message& answer, TunedLaunch& tuned, Handle own) {
-  tuned.description = answer[1];
-  for (std::size_t d = 0; d < 3; ++d) {
-    const std::uint64_t global = std::strtoull(answer[5 + d].c_str(), nullptr, 10);
-    const std::uint64_t block = std::strtoull(answer[8 + d].c_str(), nullptr, 10);
-    if (global == 0 || block == 0 || global % block || block > 1024) return "its geometry makes no sense";
-    tuned.replacement.grid[d] = static_cast<unsigned>(global / block);
-    tuned.replacement.block[d] = static_cast<unsigned>(block);
-  }
-  tuned.replacement.shared_bytes = static_cast<unsigned>(std::strtoull(answer[11].c_str(), nullptr, 10));
-  tuned.tolerances.absolute = std::strtod(answer[12].c_str(), nullptr);
-  tuned.tolerances.relative = std::strtod(answer[13].c_str(), nullptr);
-  std::istringstream types(answer[14]);
-  for (std::string type; std::getline(types, type, ',');) tuned.tolerances.types.push_back(type);
-  return load(tuned, answer[2], answer[4], own);
 }
 
 void ask(TunedLaunch& tuned, const Call& call) {
@@ -107,12 +88,17 @@ void ask(TunedLaunch& tuned, const Call& call) {
   const std::string symbol = Functions::get().symbol_of(call.function);
   if (symbol.empty()) return;
   tuned.kernel = display_name(kernel_source::demangled(symbol));
-  capture::Message question{"launch", tuned.kernel, Functions::get().identity_of(call.function, symbol), "",
-                            device_name()};
-  append_launch(question, call.shape, call.shared_bytes);
-  const capture::Message answer = Session::get().ask(question);
-  if (answer.size() != kAnswer || answer[0] != "use") return;
-  const std::string failure = read_answer(answer, tuned, call.function);
+  const auto answer = ask_for_launch(tuned.kernel, Functions::get().identity_of(call.function, symbol), "",
+                                     device_name(), call.shape, call.shared_bytes);
+  if (!answer) return;
+  tuned.description = answer->description;
+  for (std::size_t d = 0; d < 3; ++d) {
+    tuned.replacement.grid[d] = static_cast<unsigned>(answer->shape.global[d] / answer->shape.block[d]);
+    tuned.replacement.block[d] = static_cast<unsigned>(answer->shape.block[d]);
+  }
+  tuned.replacement.shared_bytes = static_cast<unsigned>(answer->shared_bytes);
+  tuned.tolerances = {answer->absolute_tolerance, answer->relative_tolerance, answer->types};
+  const std::string failure = load(tuned, answer->code, answer->function, call.function);
   if (failure.empty())
     tuned.state = State::unverified;
   else
@@ -147,12 +133,12 @@ std::shared_ptr<TunedLaunch> add(const Call& call, Handle context) {
 }
 
 /// The program's own launch's code, or nullopt where it was not launched.
-std::optional<int> launch_both(const Call& call, TunedLaunch& tuned, LaunchKernel* own) {
+std::optional<int> launch_both(const Call& call, TunedLaunch& tuned, LaunchKernel* driver, OwnLaunch own) {
   using Verdict = Verification::Verdict;
   const std::unique_lock lock(tuned.verifying, std::try_to_lock);
   if (!lock || tuned.state != State::unverified) return std::nullopt;
   const Relaxed relaxed;
-  Verification verification = verify(call, tuned.replacement, tuned.tolerances, own);
+  Verification verification = verify(call, tuned.replacement, tuned.tolerances, driver, own);
   if (verification.verdict == Verdict::unchanged && ++tuned.attempts < kMostAttempts) return verification.own;
   if (verification.verdict == Verdict::unchanged)
     verification.reason = "its launches changed no memory, so that it cannot be verified";
@@ -179,7 +165,7 @@ bool is_able(const Driver& driver) {
 
 }  // namespace
 
-std::optional<int> launch_tuned(const Call& call, LaunchKernel* own) {
+std::optional<int> launch_tuned(const Call& call, LaunchKernel* driver, OwnLaunch own) {
   static const bool able = is_able(Driver::get());
   Handle context = nullptr;
   if (!able || Driver::get().cuCtxGetCurrent(&context) != 0 || !context) return std::nullopt;
@@ -192,11 +178,11 @@ std::optional<int> launch_tuned(const Call& call, LaunchKernel* own) {
     const Relaxed relaxed;
     ask(*tuned, call);
   }
-  if (tuned->state == State::unverified && !is_recording(call.stream)) return launch_both(call, *tuned, own);
+  if (tuned->state == State::unverified && !is_recording(call.stream)) return launch_both(call, *tuned, driver, own);
   if (tuned->state != State::used) return std::nullopt;
   void* packed[] = {reinterpret_cast<void*>(1), const_cast<std::byte*>(call.packed), reinterpret_cast<void*>(2),
                     const_cast<std::size_t*>(&call.packed_bytes), nullptr};
-  const int code = tuned->replacement.launch(own, call.stream, call.parameters, call.packed ? packed : nullptr);
+  const int code = tuned->replacement.launch(driver, call.stream, call.parameters, call.packed ? packed : nullptr);
   if (code == 0) {
     ++tuned->launches;
     return code;
@@ -231,4 +217,4 @@ void report_tuned() {
     for (const auto& tuned : of_function) report(*tuned);
 }
 
-}  // namespace ergotune::inject::cuda
+}  // namespace ergotune::inject::gpu

@@ -6,13 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "capture/inject/cuda/cuda_call.hpp"
+#include "capture/inject/gpu/gpu_call.hpp"
 
-namespace ergotune::inject::cuda {
-
-/// cuLaunchKernel.
-using LaunchKernel = int(Handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Handle, void**,
-                         void**);
+namespace ergotune::inject::gpu {
 
 /// What is launched instead.
 struct Replacement {
@@ -45,6 +41,7 @@ struct Verification {
 };
 
 /// Everything is queued on the launch's stream and waited for.
-Verification verify(const Call& call, const Replacement& tuned, const Tolerances& tolerances, LaunchKernel* launch);
+Verification verify(const Call& call, const Replacement& tuned, const Tolerances& tolerances, LaunchKernel* launch,
+                    OwnLaunch own);
 
-}  // namespace ergotune::inject::cuda
+}  // namespace ergotune::inject::gpu

@@ -1,4 +1,4 @@
-#include "capture/inject/cuda/cuda_verify.hpp"
+#include "capture/inject/gpu/gpu_verify.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "capture/inject/session.hpp"
 #include "capture/scalar_type.hpp"
 
-namespace ergotune::inject::cuda {
+namespace ergotune::inject::gpu {
 namespace {
 
 /// A word of an argument, or of what it points to, may be an address only within so much of the launch's memory.
@@ -36,20 +36,15 @@ class BothLaunches {
   BothLaunches(const BothLaunches&) = delete;
   BothLaunches& operator=(const BothLaunches&) = delete;
 
-  Verification run(const Replacement& tuned, LaunchKernel* launch) {
+  Verification run(const Replacement& tuned, LaunchKernel* launch, OwnLaunch own) {
     Verification verification;
     copy_memory();
-    Replacement as_it_is{call_.function, {}, {}, static_cast<unsigned>(call_.shared_bytes)};
-    for (std::size_t d = 0; d < 3; ++d) {
-      as_it_is.block[d] = static_cast<unsigned>(call_.shape.block[d]);
-      as_it_is.grid[d] = static_cast<unsigned>(call_.shape.global[d] / call_.shape.block[d]);
-    }
-    std::vector<void*> own = pointers_to(arguments_);
-    verification.own = as_it_is.launch(launch, call_.stream, own.data(), nullptr);
+    verification.own = own();
     try {
       check(*verification.own, "the program's own launch failed");
       std::vector<ArgumentBytes> moved = relocated();
-      std::vector<void*> others = pointers_to(moved);
+      std::vector<void*> others;
+      for (ArgumentBytes& bytes : moved) others.push_back(bytes.data());
       check(tuned.launch(launch, call_.stream, others.data(), nullptr), "it could not be launched");
       check(driver_.cuStreamSynchronize(call_.stream), "it failed");
       compare(verification);
@@ -60,12 +55,6 @@ class BothLaunches {
   }
 
  private:
-  static std::vector<void*> pointers_to(std::vector<ArgumentBytes>& arguments) {
-    std::vector<void*> pointers;
-    for (ArgumentBytes& bytes : arguments) pointers.push_back(bytes.data());
-    return pointers;
-  }
-
   template <class F>
   void for_each_address(F&& visit) const {
     for (std::size_t i = 0; i < arguments_.size(); ++i)
@@ -197,12 +186,13 @@ class BothLaunches {
 
 }  // namespace
 
-Verification verify(const Call& call, const Replacement& tuned, const Tolerances& tolerances, LaunchKernel* launch) {
+Verification verify(const Call& call, const Replacement& tuned, const Tolerances& tolerances, LaunchKernel* launch,
+                    OwnLaunch own) {
   try {
-    return BothLaunches(call, tolerances).run(tuned, launch);
+    return BothLaunches(call, tolerances).run(tuned, launch, own);
   } catch (const std::exception& error) {
     return {Verification::Verdict::impossible, error.what(), std::nullopt};
   }
 }
 
-}  // namespace ergotune::inject::cuda
+}  // namespace ergotune::inject::gpu

@@ -1,13 +1,14 @@
-#include "capture/inject/cuda/cuda_functions.hpp"
+#include "capture/inject/gpu/gpu_functions.hpp"
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <string_view>
 
 #include "capture/capture_folder.hpp"
-#include "capture/inject/cuda/cuda_call.hpp"
 
-namespace ergotune::inject::cuda {
+namespace ergotune::inject::gpu {
 namespace {
 
 template <class T>
@@ -15,24 +16,6 @@ T value_at(const char* bytes, std::size_t offset) {
   T value;
   std::memcpy(&value, bytes + offset, sizeof value);
   return value;
-}
-
-/// A code object as the driver is given it, without a size.
-std::string_view image_at(const void* image) {
-  const auto* bytes = static_cast<const char*>(image);
-  constexpr std::uint32_t kWrapper = 0x466243b1, kFatBinary = 0xba55ed50;
-  if (std::memcmp(bytes, "\177ELF", 4) == 0) {
-    // it ends with the table of its sections or with that of its segments
-    const auto segments = value_at<std::uint64_t>(bytes, 32) +
-                          std::size_t{value_at<std::uint16_t>(bytes, 54)} * value_at<std::uint16_t>(bytes, 56);
-    const auto sections = value_at<std::uint64_t>(bytes, 40) +
-                          std::size_t{value_at<std::uint16_t>(bytes, 58)} * value_at<std::uint16_t>(bytes, 60);
-    return {bytes, std::max<std::size_t>({64, segments, sections})};
-  }
-  const auto magic = value_at<std::uint32_t>(bytes, 0);
-  if (magic == kWrapper) return image_at(value_at<const void*>(bytes, 8));
-  if (magic == kFatBinary) return {bytes, value_at<std::uint16_t>(bytes, 6) + value_at<std::uint64_t>(bytes, 8)};
-  return bytes;
 }
 
 /// Of its beginning, its end and its size: a library's code has hundreds of MB, and verification is what decides.
@@ -46,6 +29,40 @@ std::string hash_of(std::string_view image) {
 
 }  // namespace
 
+std::string_view image_at(const void* image) {
+  const auto* bytes = static_cast<const char*>(image);
+  constexpr std::uint32_t kWrapper = 0x466243b1, kFatBinary = 0xba55ed50, kHipWrapper = 0x48495046;
+  if (std::memcmp(bytes, "\177ELF", 4) == 0) {
+    // it ends with the table of its sections or with that of its segments
+    const auto segments = value_at<std::uint64_t>(bytes, 32) +
+                          std::size_t{value_at<std::uint16_t>(bytes, 54)} * value_at<std::uint16_t>(bytes, 56);
+    const auto sections = value_at<std::uint64_t>(bytes, 40) +
+                          std::size_t{value_at<std::uint16_t>(bytes, 58)} * value_at<std::uint16_t>(bytes, 60);
+    return {bytes, std::max<std::size_t>({64, segments, sections})};
+  }
+  const auto magic = value_at<std::uint32_t>(bytes, 0);
+  if (magic == kWrapper || magic == kHipWrapper) return image_at(value_at<const void*>(bytes, 8));
+  if (constexpr std::string_view kBundle = "__CLANG_OFFLOAD_BUNDLE__";
+      std::strncmp(bytes, kBundle.data(), kBundle.size()) == 0) {
+    // of HIP: entries of an offset, a size, the length of a name, and the name
+    std::size_t end = 32, at = 32;
+    for (auto left = value_at<std::uint64_t>(bytes, 24); left > 0; --left) {
+      end = std::max<std::size_t>(end, value_at<std::uint64_t>(bytes, at) + value_at<std::uint64_t>(bytes, at + 8));
+      at += 24 + value_at<std::uint64_t>(bytes, at + 16);
+    }
+    return {bytes, end};
+  }
+  // of HIP, compressed: from its version 2 on its size is known
+  if (std::memcmp(bytes, "CCOB", 4) == 0) {
+    const auto version = value_at<std::uint16_t>(bytes, 4);
+    return {bytes, version == 2  ? value_at<std::uint32_t>(bytes, 8)
+                   : version > 2 ? value_at<std::uint64_t>(bytes, 8)
+                                 : std::size_t{8}};
+  }
+  if (magic == kFatBinary) return {bytes, value_at<std::uint16_t>(bytes, 6) + value_at<std::uint64_t>(bytes, 8)};
+  return bytes;
+}
+
 std::string display_name(const kernel_source::Demangled& name) {
   std::string text = name.whole;
   if (!name.list.empty()) text = text.substr(0, text.rfind('(' + name.list));
@@ -58,16 +75,35 @@ Functions& Functions::get() {
   return *functions;
 }
 
-void Functions::loaded(Handle code, const void* image) {
-  std::string hash = image ? hash_of(image_at(image)) : std::string();
+void Functions::loaded(Handle code, std::string_view image) {
+  Image loaded;
+  if (!image.empty()) loaded.hash = hash_of(image);
+  if (ERGOTUNE_NAMED(false, true)) loaded.bytes = std::make_shared<const std::string>(image);
   const std::lock_guard lock(mutex_);
-  images_[code] = std::move(hash);
+  images_[code] = std::move(loaded);
+}
+
+void Functions::loaded_file(Handle code, const char* file) {
+  std::ifstream in(file ? file : "", std::ios::binary);
+  loaded(code, std::string_view(std::string(std::istreambuf_iterator<char>(in), {})));
+}
+
+const Functions::Image* Functions::image(Handle function) const {
+  const auto known = functions_.find(function);
+  const auto image = known == functions_.end() ? images_.end() : images_.find(known->second.code);
+  return image == images_.end() ? nullptr : &image->second;
+}
+
+std::shared_ptr<const std::string> Functions::image_of(Handle function) const {
+  const std::lock_guard lock(mutex_);
+  const Image* loaded = image(function);
+  return loaded ? loaded->bytes : nullptr;
 }
 
 void Functions::same_code(Handle code, Handle other) {
   const std::lock_guard lock(mutex_);
   const auto image = images_.find(code);
-  if (image != images_.end()) images_[other] = std::string(image->second);
+  if (image != images_.end()) images_[other] = Image(image->second);
 }
 
 void Functions::found(Handle code, Handle function, const char* symbol) {
@@ -106,18 +142,13 @@ std::string Functions::identity_of(Handle function, const std::string& symbol) c
   std::string identity = symbol + '\n';
   {
     const std::lock_guard lock(mutex_);
-    const auto known = functions_.find(function);
-    const auto image = known == functions_.end() ? images_.end() : images_.find(known->second.code);
-    if (image != images_.end()) identity += image->second;
+    if (const Image* loaded = image(function)) identity += loaded->hash;
   }
   // threads of the largest block, shared, constant and local memory, registers, versions of PTX and of the code
-  for (int attribute = 0; attribute < 7; ++attribute) {
-    int value = 0;
-    const auto query = Driver::get().cuFuncGetAttribute;
-    if (query && query(&value, attribute, function) == 0) identity += ' ' + std::to_string(value);
-  }
+  for (int attribute = 0; attribute < 7; ++attribute)
+    identity += ' ' + std::to_string(attribute_of(function, attribute));
   for (const auto& [offset, size] : parameters_of(function)) identity += ',' + std::to_string(size);
   return identity;
 }
 
-}  // namespace ergotune::inject::cuda
+}  // namespace ergotune::inject::gpu

@@ -1,4 +1,4 @@
-#include "capture/inject/cuda/cuda_capture.hpp"
+#include "capture/inject/gpu/gpu_capture.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -7,15 +7,15 @@
 #include <optional>
 #include <stdexcept>
 
-#include "capture/inject/cuda/cuda_code.hpp"
-#include "capture/inject/cuda/cuda_functions.hpp"
+#include "capture/inject/gpu/gpu_functions.hpp"
+#include "capture/inject/gpu/gpu_rtc.hpp"
 #include "capture/inject/session.hpp"
 
-namespace ergotune::inject::cuda {
+namespace ergotune::inject::gpu {
 
 using capture::CapturedArgument;
 
-CudaCapture::CudaCapture(const Call& call) {
+GpuCapture::GpuCapture(const Call& call) : function_(call.function) {
   const Driver& driver = Driver::get();
   int capturing = 0;
   if (driver.cuStreamIsCapturing && driver.cuStreamIsCapturing(call.stream, &capturing) == 0 && capturing != 0)
@@ -23,24 +23,20 @@ CudaCapture::CudaCapture(const Call& call) {
   if (!driver.cuMemcpyDtoH_v2 || !driver.cuCtxSynchronize || driver.cuCtxSynchronize() != 0)
     throw std::runtime_error("the device cannot be waited for");
   const kernel_source::Demangled name = kernel_source::demangled(call.symbol);
-  launch_.language = "cuda";
+  launch_.language = interface_name();
   launch_.kernel = name.name;
   launch_.program = program_command();
   launch_.dimensions = call.shape.dimensions;
   launch_.global = call.shape.global;
   launch_.block = call.shape.block;
   launch_.shared_bytes = call.shared_bytes;
-  char device_name[256] = "a CUDA device";
+  char device_name[256] = "a GPU";
   int device = 0;
   if (driver.cuCtxGetDevice && driver.cuDeviceGetName && driver.cuCtxGetDevice(&device) == 0)
     (void)driver.cuDeviceGetName(device_name, sizeof device_name, device);
   launch_.device = device_name;
-  int most = 0;
-  if (driver.cuFuncGetAttribute && driver.cuFuncGetAttribute(&most, 0, call.function) == 0 && most > 0)
-    launch_.most_threads = static_cast<std::size_t>(most);
-  int shared = 0;
-  if (driver.cuFuncGetAttribute && driver.cuFuncGetAttribute(&shared, 1, call.function) == 0)
-    launch_.static_shared_bytes = static_cast<std::size_t>(shared);
+  launch_.most_threads = static_cast<std::size_t>(attribute_of(call.function, 0));
+  launch_.static_shared_bytes = static_cast<std::size_t>(attribute_of(call.function, 1));
   take_code(call, name);
   take_arguments(call, name);
   follow_addresses();
@@ -48,13 +44,14 @@ CudaCapture::CudaCapture(const Call& call) {
   for (const Region& region : regions_) launch_.arguments[region.argument].bytes = read(region);
 }
 
-void CudaCapture::take_code(const Call& call, const kernel_source::Demangled& name) {
-  const auto [source, function] = Code::get().source_of(call.symbol, name.name);
+void GpuCapture::take_code(const Call& call, const kernel_source::Demangled& name) {
+  constexpr const char* kSourceFile = ERGOTUNE_NAMED("kernel.cu", "kernel.hip");
+  const auto [source, function] = source_of(call.symbol, name.name);
   if (const std::filesystem::path file = Session::get().wishes().source; !source && !file.empty()) {
     std::ifstream in(file, std::ios::binary);
     launch_.source.assign(std::istreambuf_iterator<char>(in), {});
     if (!in || launch_.source.empty()) throw std::runtime_error("its source " + file.string() + " cannot be read");
-    launch_.source_file = "kernel.cu";
+    launch_.source_file = kSourceFile;
     launch_.function = display_name(name);
     launch_.include_folders.push_back(file.parent_path().string());
     return;
@@ -62,17 +59,18 @@ void CudaCapture::take_code(const Call& call, const kernel_source::Demangled& na
   if (!source) {
     launch_.compiled = true;
     launch_.function = call.symbol;
-    launch_.source_file = "kernel.cubin";
+    launch_.source_file = ERGOTUNE_NAMED("kernel.cubin", "kernel.hsaco");
     return;  // the launch itself may be what loads it
   }
   launch_.function = function;
-  launch_.source_file = "kernel.cu";
+  launch_.source_file = kSourceFile;
   launch_.source = source->text;
   launch_.headers = source->headers;
   for (std::size_t i = 0; i < source->options.size(); ++i) {
     const std::string& option = source->options[i];
     // ergotune names the architecture of the device at hand
-    if (option.starts_with("--gpu-architecture") || option.starts_with("-arch")) {
+    if (option.starts_with("--gpu-architecture") || option.starts_with("--offload-arch") ||
+        option.starts_with("-arch")) {
       if (option.find('=') == std::string::npos) ++i;
       continue;
     }
@@ -85,7 +83,7 @@ void CudaCapture::take_code(const Call& call, const kernel_source::Demangled& na
   }
 }
 
-void CudaCapture::take_arguments(const Call& call, const kernel_source::Demangled& name) {
+void GpuCapture::take_arguments(const Call& call, const kernel_source::Demangled& name) {
   const std::vector<ArgumentBytes> values = arguments_of(call);
   // the source names and types them; a mangled name has types alone
   std::vector<kernel_source::Parameter> known;
@@ -95,7 +93,8 @@ void CudaCapture::take_arguments(const Call& call, const kernel_source::Demangle
   else if (auto mangled = kernel_source::parameters_of(name.list, false); mangled.size() == values.size())
     known = std::move(mangled);
   if (values.empty() && !name.list.empty() && name.list != "void")
-    throw std::runtime_error("this driver does not report a kernel's arguments (CUDA 12.4 does)");
+    throw std::runtime_error(ERGOTUNE_NAMED("this driver does not report a kernel's arguments (CUDA 12.4 does)",
+                                            "its arguments are not known: its code was not seen, or is compressed"));
   for (std::size_t i = 0; i < values.size(); ++i) {
     CapturedArgument argument;
     if (!known.empty()) {
@@ -119,7 +118,7 @@ void CudaCapture::take_arguments(const Call& call, const kernel_source::Demangle
 }
 
 /// Structures that hold addresses: what these point to are buffers beside the arguments.
-void CudaCapture::follow_addresses() {
+void GpuCapture::follow_addresses() {
   const std::size_t count = launch_.arguments.size();
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t at = 0; at + sizeof(Address) <= launch_.arguments[i].bytes.size(); at += sizeof(Address)) {
@@ -143,7 +142,7 @@ void CudaCapture::follow_addresses() {
 }
 
 /// Frameworks take many arrays out of one allocation: each reaches as far as the next that the kernel is given.
-void CudaCapture::part_regions() {
+void GpuCapture::part_regions() {
   std::size_t bytes = 0;
   for (Region& region : regions_) {
     for (const Region& other : regions_)
@@ -156,20 +155,20 @@ void CudaCapture::part_regions() {
     throw std::runtime_error("its memory has " + size_text(bytes) + " (--max-memory)");
 }
 
-std::vector<std::byte> CudaCapture::read(const Region& region) {
+std::vector<std::byte> GpuCapture::read(const Region& region) {
   std::vector<std::byte> contents(region.bytes);
   if (const int code = Driver::get().cuMemcpyDtoH_v2(contents.data(), region.address, region.bytes); code != 0)
     throw std::runtime_error("its memory cannot be read (" + std::to_string(code) + ")");
   return contents;
 }
 
-std::vector<std::string> CudaCapture::finish(const std::string& folder) {
+std::vector<std::string> GpuCapture::finish(const std::string& folder) {
   if (const int code = Driver::get().cuCtxSynchronize(); code != 0)
     throw std::runtime_error("the launch failed (" + std::to_string(code) + ")");
-  if (launch_.compiled) launch_.source = Code::get().code_object_with(launch_.function);
+  if (launch_.compiled) launch_.source = code_object_of(function_, launch_.function);
   if (launch_.source.empty()) throw std::runtime_error("its code was not seen being loaded");
   for (const Region& region : regions_) launch_.arguments[region.argument].after = read(region);
-  return capture::write_capture(launch_, folder);
+  return capture::write_capture(std::move(launch_), folder);
 }
 
-}  // namespace ergotune::inject::cuda
+}  // namespace ergotune::inject::gpu

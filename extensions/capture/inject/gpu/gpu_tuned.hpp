@@ -1,4 +1,4 @@
-// Launching tuned code in place of a program's own CUDA kernel.
+// Launching tuned code in place of a program's own kernel.
 #pragma once
 
 #include <atomic>
@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "capture/inject/cuda/cuda_call.hpp"
-#include "capture/inject/cuda/cuda_verify.hpp"
+#include "capture/inject/gpu/gpu_call.hpp"
+#include "capture/inject/gpu/gpu_verify.hpp"
 
-namespace ergotune::inject::cuda {
+namespace ergotune::inject::gpu {
 
 /// What the command answered for one kind of launch of one kernel in one context: leave it, or this instead.
 struct TunedLaunch {
@@ -31,7 +31,7 @@ struct TunedLaunch {
 
 /// Queues the tuned kernel, or both on copies where it was not verified yet; nullopt: the program's own is to be
 /// queued.
-std::optional<int> launch_tuned(const Call& call, LaunchKernel* own);
+std::optional<int> launch_tuned(const Call& call, LaunchKernel* driver, OwnLaunch own);
 
 /// What is launched instead, where that was verified before: for a node of a graph. It counts as a launch.
 std::optional<Replacement> verified_for(const Call& call);
@@ -42,4 +42,4 @@ void forget_tuned(Handle function = nullptr);
 /// Reports to the command how often each was launched since the last report.
 void report_tuned();
 
-}  // namespace ergotune::inject::cuda
+}  // namespace ergotune::inject::gpu

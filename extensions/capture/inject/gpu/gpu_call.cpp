@@ -1,9 +1,9 @@
-#include "capture/inject/cuda/cuda_call.hpp"
+#include "capture/inject/gpu/gpu_call.hpp"
 
 #include <cstdio>
 #include <cstring>
 
-namespace ergotune::inject::cuda {
+namespace ergotune::inject::gpu {
 namespace {
 
 std::string hexadecimal(Address value) {
@@ -30,20 +30,6 @@ LaunchShape shape_of(const unsigned (&grid)[3], const unsigned (&block)[3]) {
     if (shape.global[d] > 1) shape.dimensions = d + 1;
   }
   return shape;
-}
-
-std::vector<ParameterPlace> parameters_of(Handle function) {
-  const Driver& driver = Driver::get();
-  std::vector<ParameterPlace> places;
-  for (std::size_t i = 0; i < 4096; ++i) {
-    ParameterPlace place;
-    const bool known =
-        (driver.cuFuncGetParamInfo && driver.cuFuncGetParamInfo(function, i, &place.offset, &place.size) == 0) ||
-        (driver.cuKernelGetParamInfo && driver.cuKernelGetParamInfo(function, i, &place.offset, &place.size) == 0);
-    if (!known) break;
-    places.push_back(place);
-  }
-  return places;
 }
 
 std::vector<ArgumentBytes> arguments_of(const Call& call) {
@@ -99,4 +85,4 @@ std::string size_text(std::size_t bytes) {
   return bytes >= 1024 ? std::to_string(bytes >> 10) + " KiB" : std::to_string(bytes) + " bytes";
 }
 
-}  // namespace ergotune::inject::cuda
+}  // namespace ergotune::inject::gpu

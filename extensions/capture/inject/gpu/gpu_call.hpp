@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "capture/inject/cuda/cuda_driver.hpp"
+#include "capture/inject/gpu/gpu_driver.hpp"
 #include "capture/inject/kernel_log.hpp"
 
-namespace ergotune::inject::cuda {
+namespace ergotune::inject::gpu {
 
 struct Call {
   Handle function = nullptr, stream = nullptr;
@@ -24,6 +24,24 @@ struct Call {
   /// `extra` as cuLaunchKernel takes it.
   void take_packed(void** extra);
 };
+
+/// The program's own launch: a function of the caller's, which outlives this.
+class OwnLaunch {
+ public:
+  template <class F>
+  explicit OwnLaunch(F& function)
+      : function_(&function), call_([](const void* f) { return (*static_cast<const F*>(f))(); }) {}
+  int operator()() const { return call_(function_); }
+
+ private:
+  const void* function_;
+  int (*call_)(const void*);
+};
+
+/// 0 is each thread's own stream in programs that are compiled so.
+inline Handle stream_of(Handle stream, bool per_thread) {
+  return per_thread && !stream ? reinterpret_cast<Handle>(2) : stream;
+}
 
 LaunchShape shape_of(const unsigned (&grid)[3], const unsigned (&block)[3]);
 
@@ -43,7 +61,7 @@ struct ParameterPlace {
   std::size_t offset = 0, size = 0;
   friend bool operator==(const ParameterPlace&, const ParameterPlace&) = default;
 };
-/// Empty where this driver does not report them (before CUDA 12.4).
+/// Empty where they are not known: before CUDA 12.4; of HIP code that was not seen, or is compressed.
 std::vector<ParameterPlace> parameters_of(Handle function);
 
 /// All arguments; empty where the driver does not report their sizes.
@@ -61,4 +79,4 @@ std::optional<Allocation> allocation_of(Address address);
 Address address_in(const ArgumentBytes& bytes, std::size_t at = 0);
 std::string size_text(std::size_t bytes);
 
-}  // namespace ergotune::inject::cuda
+}  // namespace ergotune::inject::gpu

@@ -3,10 +3,10 @@
 
 #include <memory>
 
-#include "capture/inject/cuda/cuda_driver.hpp"
+#include "capture/inject/gpu/gpu_driver.hpp"
 #include "capture/inject/kernel_log.hpp"
 
-namespace ergotune::inject::cuda {
+namespace ergotune::inject::gpu {
 
 /// An event before the launch; null where none is taken.
 Handle start_timing(Handle stream);
@@ -15,4 +15,4 @@ void stop_timing(const std::shared_ptr<KernelLog::Entry>& entry, Handle started,
 /// Takes the times of launches that have ended.
 void collect_times();
 
-}  // namespace ergotune::inject::cuda
+}  // namespace ergotune::inject::gpu
