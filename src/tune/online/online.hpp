@@ -19,9 +19,9 @@ struct OnlineOptions {
   /// spent in addition.
   double bound = 0.05;
   /// Trials are the application's own rounds, a few with each configuration (for energy, those of some seconds), in
-  /// this process, for which code is compiled beside the rounds: they cost what a worse configuration takes more. Clocks and limits of the problem
-  /// are set with each configuration, and restored when the session ends. Outputs are not compared: for configurations
-  /// that are known to be right.
+  /// this process, for which code is compiled beside the rounds: they cost what a worse configuration takes more.
+  /// Clocks and limits of the problem are set with each configuration, and restored when the session ends. Outputs are
+  /// not compared: for configurations that are known to be right.
   bool own_rounds = false;
   /// How configurations are chosen, and how many are tried at most (budget).
   SessionOptions session;
