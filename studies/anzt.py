@@ -113,7 +113,8 @@ def whole_space(study):
                greener_share=100 * mean([row["energy"] < fastest["energy"] for row in rows]),
                energy_saved=-percent_above(greenest["energy"], fastest["energy"]),
                speed_lost=100 * (1 - greenest["speed"] / fastest["speed"]), best_gflops=fastest["speed"],
-               spread_at_equal_speed=analysis["spread"]["energy_at_equal_speed"], mean_gflops=mean(list(map(speed, rows))),
+               spread_at_equal_speed=analysis["spread"]["energy_at_equal_speed"],
+               spread_at_equal_efficiency=analysis["spread"]["time_at_equal_efficiency"], mean_gflops=mean(list(map(speed, rows))),
                mean_gflops_per_watt=mean(list(map(efficiency, rows))), best_gflops_per_watt=greenest["efficiency"])
     study.table("table2", [dict(zip(NAMES, entry[:9])) | {
         "paper_gflops": entry[9], "paper_gflops_per_watt": entry[10], "gflops": speed(by_shape[entry[:9]]),
@@ -306,6 +307,7 @@ def cloud_of(study, source):
                cloud_speed_lost=100 * quadrants["speed_lost"], cloud_best_gflops=quadrants["fastest"]["speed"],
                cloud_mean_gflops=mean(list(map(speed, rows))), cloud_best_gflops_per_watt=quadrants["most_efficient"]["efficiency"],
                cloud_mean_gflops_per_watt=mean(list(map(efficiency, rows))), cloud_spread_at_equal_speed=analysis["spread"]["energy_at_equal_speed"],
+               cloud_spread_at_equal_efficiency=analysis["spread"]["time_at_equal_efficiency"],
                occupancy_levels=len(levels), occupancy_least=100 * levels[0]["occupancy"], occupancy_most=100 * levels[-1]["occupancy"],
                occupancy_of_fastest=100 * min(rows, key=lambda r: r["time"])["occupancy"],
                efficiency_at_least_occupancy=levels[0]["efficiency"], efficiency_at_most_occupancy=levels[-1]["efficiency"],

@@ -90,6 +90,8 @@ def kernels(study):
         kernel_figures(study, name, found)
         if name == "matmul":
             three_clocks(study, found)
+        if name == "rgb2gray":
+            three_ranges(study, found)
     study.table("strategies", rows)
     study.bars("figure14", "Energy of what each way of tuning finds, of the least", "of the least", list(SHAPES), energies)
     two_stage = [row[f"{plan}_above_percent"] for row in rows for plan in ("block_to_freq", "freq_to_block")]
@@ -115,6 +117,15 @@ def three_clocks(study, found):
                    {what: [value(rows[name]) for name in chosen]})
         study.note(**{f"lowest_of_middle_{what}": value(rows["lowest"]) / value(rows["middle"]),
                       f"highest_of_middle_{what}": value(rows["highest"]) / value(rows["middle"])})
+
+
+def three_ranges(study, found):
+    """What the thesis states of rgb2gray: the first, third and fifth of the clocks that its figures show, best block each."""
+    shown = sorted({r["core_clock_mhz"] for r in found})[::3]
+    lower, middle, upper = (min((r for r in found if r["core_clock_mhz"] == clock), key=lambda r: r["energy"]) for clock in shown[::2])
+    power = lambda row: row["energy"] / row["time"]
+    study.note(upper_of_middle_power=percent_above(power(upper), power(middle)), upper_of_middle_speed=percent_above(middle["time"], upper["time"]),
+               lower_of_middle_power=percent_above(power(lower), power(middle)), lower_of_middle_time=lower["time"] / middle["time"])
 
 
 def specifications(study):

@@ -1,6 +1,6 @@
 """Online tuning held against its promises, on a loop of short rounds (examples/several/lud.toml).
 
-    online.py [--rounds 2000] [--budget 5] [--device opencl]
+    online.py [--rounds 2000] [--budget 5] [--device opencl] [--own-rounds]
 
 Two sessions in one process run their rounds in turns: one stays with the default configuration, the other tunes. What else the
 machine does meets both. Prints as JSON: the whole time of the tuned loop over that of the default's at the end and at its worst
@@ -28,9 +28,9 @@ def timed(function):
     return time.perf_counter() - begin, result
 
 
-def side_by_side(rounds, settings):
-    opened_default, default = timed(lambda: ergotune.Session(PROBLEM, bound=1e-9, **settings))
-    opened_tuned, tuned = timed(lambda: ergotune.Session(PROBLEM, bound=0.05, **settings))
+def side_by_side(rounds, settings, own_rounds):
+    opened_default, default = timed(lambda: ergotune.Session(PROBLEM, bound=1e-9, own_rounds=own_rounds, **settings))
+    opened_tuned, tuned = timed(lambda: ergotune.Session(PROBLEM, bound=0.05, own_rounds=own_rounds, **settings))
     spent = plain = worst = 0.0
     trials = []
     for number in range(1, rounds + 1):
@@ -104,14 +104,16 @@ def main():
     parser.add_argument("--rounds", type=int, default=2000)
     parser.add_argument("--budget", type=int, default=5)
     parser.add_argument("--device", default="opencl")
+    parser.add_argument("--own-rounds", action="store_true", help="trials are the loop's own rounds; compares nothing else")
     arguments = parser.parse_args()
     settings = {"device": arguments.device, "budget": arguments.budget, "strategy": "random", "precision": 0.2,
                 "max_seconds": 0.1}
-    tuned, document = side_by_side(arguments.rounds, settings)
-    end = tuned.best
+    tuned, document = side_by_side(arguments.rounds, settings, arguments.own_rounds)
+    document["end"] = end = tuned.best
     del tuned
-    document |= beside_offline(end, settings, arguments.budget)
-    document["killed"] = killed(settings, arguments.rounds)
+    if not arguments.own_rounds:
+        document |= beside_offline(end, settings, arguments.budget)
+        document["killed"] = killed(settings, arguments.rounds)
     print(json.dumps(document, indent=1))
 
 

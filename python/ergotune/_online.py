@@ -65,13 +65,15 @@ class Session(_core.Session):
     Rounds begin with the default configuration and go over to the best that was found; each runs with one whose outputs are
     right. Trials run in worker processes on data of their own. What they cost stays below ``bound``, a share of what the rounds so
     far would have taken with the default configuration; what faster ones save may be spent too. With a ``store`` the next process
-    goes on where this one ended. Clocks are left alone.
+    goes on where this one ended.
 
     Args:
         problem: a :class:`Problem`, or the path of a problem file.
         bound: 0.05 is 5 %.
-        own_rounds: trials are the loop's own rounds, five with each configuration, in this process. They cost a compilation and what
-            a slower configuration takes longer, but outputs are not compared: for configurations that are known to be right.
+        own_rounds: trials are the loop's own rounds in this process: five with each configuration, for an objective of energy those
+            of about two seconds. Code is compiled beside the rounds, so that a trial costs what a worse configuration takes more, and ``bound`` is a share of the
+            energy where that is the objective. Clocks and limits of the problem are set with each configuration, and put back
+            with the end of the session. Outputs are not compared: for configurations that are known to be right.
         settings: what a problem file may say under [tune] (budget, strategy, store, device ...).
     """
 

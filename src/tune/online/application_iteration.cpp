@@ -15,11 +15,15 @@ ApplicationIteration::ApplicationIteration(const std::string& device, const Prob
       begin_(device_->make_marker()),
       end_(device_->make_marker()) {}
 
-void ApplicationIteration::use(const Configuration& configuration) {
+std::vector<Binary> ApplicationIteration::compile(const Configuration& configuration) {
   std::vector<Binary> binaries;
   for (const Kernel& kernel : problem_.kernels)
     binaries.push_back(
         compiler_.compile(make_compile_job(problem_, kernel, device_->info(), constants_, configuration)).binary);
+  return binaries;
+}
+
+void ApplicationIteration::load(const Configuration& configuration, const std::vector<Binary>& binaries) {
   auto fresh = std::make_unique<LoadedIteration>(*device_, problem_, constants_, buffers_, configuration, binaries);
   round_ = std::move(fresh);
 }

@@ -19,9 +19,10 @@ class ApplicationIteration {
  public:
   /// Opens the device and fills the buffers; `problem` must outlive this object.
   ApplicationIteration(const std::string& device, const Problem& problem, std::filesystem::path cache_folder);
-  /// Compiles and loads a configuration. If this throws DeviceError or UserError, the previous configuration stays
-  /// loaded.
-  void use(const Configuration& configuration);
+  /// Compiles a configuration; another thread may do so while iterations run. Throws DeviceError or UserError.
+  std::vector<Binary> compile(const Configuration& configuration);
+  /// Loads what compile() returned. If this throws DeviceError or UserError, the previous configuration stays loaded.
+  void load(const Configuration& configuration, const std::vector<Binary>& binaries);
   /// Runs one iteration and returns its device time in s.
   double run();
 

@@ -3,16 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <future>
 #include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/statistics.hpp"
 #include "ergotune/error.hpp"
+#include "measure/energy/region_monitor.hpp"
+#include "measure/execution_parameters.hpp"
+#include "power/guardian/guardian.hpp"
 #include "tune/ledger/leaderboard.hpp"
 #include "tune/ledger/strategy_source.hpp"
 #include "tune/online/application_iteration.hpp"
+#include "tune/target/target_parts.hpp"
 
 namespace ergotune {
 namespace {
@@ -20,56 +26,41 @@ namespace {
 /// A trial is expected to take at most this many times as long as the longest so far.
 constexpr double kCaution = 2;
 
-SetupOptions adapted(SetupOptions setup) {
-  if (setup.run.device.starts_with("replay:") || setup.run.device.starts_with("sim:"))
+SetupOptions adapted(SetupOptions setup, bool own_rounds) {
+  if (!is_live(setup.run.device))
     throw UserError("an application's rounds run on a device, not on " + setup.run.device);
+  if (own_rounds) setup.key += ", in the application's rounds";
   return setup;
 }
 
-/// Requests one unknown configuration from a strategy's search; known ones before it are answered on the way.
-class SingleTrialSource : public Source {
+/// The next configuration of a strategy's search that is not known yet; known ones before it are answered on the way.
+class NextTrial : public Source {
  public:
-  explicit SingleTrialSource(StrategySource& search) : search_(search) {}
+  /// `measured`: the evaluator measures it; otherwise it is only found.
+  NextTrial(StrategySource& search, const Ledger& ledger, bool measured)
+      : search_(search), ledger_(ledger), measured_(measured) {}
   std::vector<ConfigurationRequest> next(std::size_t room) override {
-    if (tried_ || under_way_ || room == 0) return {};
+    // one at a time, although the evaluator has capacity for more
+    if (found || under_way_ || room == 0 || !search_.stop().empty()) return {};
     std::vector<ConfigurationRequest> wanted = search_.next(1);
-    ended_ = wanted.empty();
-    under_way_ = !ended_;  // one at a time, although the evaluator has capacity for more
+    if (!wanted.empty() && !measured_ && !ledger_.find(wanted.front().index)) {
+      found = wanted.front();
+      return {};
+    }
+    under_way_ = !wanted.empty();
     return wanted;
   }
   void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override {
     under_way_ = false;
     search_.take(wanted, measurement, fresh);
-    if (fresh) tried_ = wanted.index;
-  }
-  bool ended() const { return ended_ && !tried_; }
-  std::optional<ConfigurationIndex> tried() const { return tried_; }
-
- private:
-  StrategySource& search_;
-  std::optional<ConfigurationIndex> tried_;
-  bool ended_ = false, under_way_ = false;
-};
-
-/// The next configuration that is not known yet; what is known is given back to the search on the way.
-class NextUnknown : public Source {
- public:
-  NextUnknown(StrategySource& search, const Ledger& ledger) : search_(search), ledger_(ledger) {}
-  std::vector<ConfigurationRequest> next(std::size_t) override {
-    if (!search_.stop().empty()) return {};
-    std::vector<ConfigurationRequest> wanted = search_.next(1);
-    if (wanted.empty() || ledger_.find(wanted.front().index)) return wanted;
-    found = wanted.front();
-    return {};
-  }
-  void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override {
-    search_.take(wanted, measurement, fresh);
+    if (fresh) found = wanted;
   }
   std::optional<ConfigurationRequest> found;
 
  private:
   StrategySource& search_;
   const Ledger& ledger_;
+  bool measured_, under_way_ = false;
 };
 
 /// Passes the application's own rounds on to the ledger as the measurement of a configuration.
@@ -94,25 +85,58 @@ class OwnRounds : public Evaluator {
 
 /// Rounds with a configuration, at least where it is not far slower than the default.
 constexpr std::size_t kOwnRounds = 5;
+// s in which clocks and sensors settle; of rounds whose energy is measured: the s at least and at most, the s by which
+// sensors are behind, and the half-width that is precise enough, as a share.
+constexpr double kSettling = 0.5, kLeastSpan = 1, kMostSpan = 8, kBehind = 0.3, kPrecise = 0.02;
 
 /// A configuration on trial in the application's own rounds.
 struct OwnTrial {
   ConfigurationRequest wanted;
-  std::vector<double> seconds = {};  ///< of the device
-  double compile_seconds = 0;
+  double compile_seconds = 0, load_seconds = 0;
+  double began = host_seconds();                ///< when the first round could begin
+  double settling = 0;                          ///< s whose rounds are not measured
+  std::vector<double> seconds = {}, ends = {};  ///< of each round: device time; host time of its end
+  std::optional<Quantity> energy = {};          ///< of a round
+  double span = kLeastSpan;
 
   Measurement measurement() const {
     Measurement m;
-    m.times = seconds;
+    m.times.assign(seconds.begin() + (settled() - ends.begin()), seconds.end());
     m.compile_seconds = compile_seconds;
     for (const double one : seconds) m.measure_seconds += one;
-    const double middle = mean(seconds);
     Quantity& time = m.quantities["time"];
-    time.value = middle;
-    time.n = static_cast<std::int64_t>(seconds.size());
-    time.standard_error = seconds.size() > 1 ? std::sqrt(variance(seconds) / static_cast<double>(seconds.size())) : 0;
+    time.value = mean(m.times);
+    time.n = static_cast<std::int64_t>(m.times.size());
+    time.standard_error = m.times.size() > 1 ? std::sqrt(variance(m.times) / static_cast<double>(m.times.size())) : 0;
     time.method = "mean of the application's own rounds";
+    if (energy) m.quantities["energy"] = *energy;
     return m;
+  }
+  /// The first round that is measured: the one after the first that ends when clocks and sensors have settled. A
+  /// driver may complete the code in the first round.
+  std::vector<double>::const_iterator settled() const {
+    const auto warm = std::lower_bound(ends.begin(), ends.end(), began + settling);
+    return warm == ends.end() ? warm : std::next(warm);
+  }
+  /// Measures the energy of the rounds after that. Returns false where more rounds are needed.
+  bool measure_energy(const RegionMonitor& monitor) {
+    const auto first = std::lower_bound(ends.cbegin(), ends.cend(), began + settling);
+    const auto last =
+        std::lower_bound(first, ends.cend(), ends.back() - kBehind);  // so that no round waits for sensors
+    if (last == ends.cend() || *last - *first < span) return false;
+    const RegionEnergy found = monitor.energy("rounds", {{*first, *last}});
+    if (!found.joules || found.half_width > kPrecise * *found.joules) {
+      span *= 2;
+      if (span <= kMostSpan) return false;
+    }
+    if (!found.joules) return true;
+    const auto rounds = static_cast<double>(last - first);
+    energy = Quantity{.value = *found.joules / rounds,
+                      .standard_error = found.half_width / (1.96 * rounds),
+                      .n = last - first,
+                      .method = "energy of the application's own rounds",
+                      .sensor = found.sensors.front().sensor};
+    return true;
   }
 };
 
@@ -129,45 +153,63 @@ struct Session::State {
   ConfigurationIndex running = 0;
   bool settled = false;
   std::uint64_t rounds = 0, tried = 0;
-  /// s of iterations and trials so far, and the estimated s of the iterations alone with the default configuration. The
-  /// estimate is the time that an iteration took, multiplied by the measured speed-up of its configuration, so that a
-  /// temporary slowdown of the machine is not attributed to trials.
+  /// Cost (s; J in own rounds for an objective of energy) of iterations and trials so far, and the estimated cost of
+  /// the iterations alone with the default configuration. The estimated time is what an iteration took, multiplied by
+  /// the measured speed-up of its configuration, so that a temporary slowdown of the machine is not attributed to
+  /// trials.
   double spent = 0, with_default = 0;
   double longest_trial = 0, worst = 0;
   ConfigurationIndex start = 0;
   std::optional<OwnTrial> trial;
+  /// Code of the next trial and the s of its compilation, beside which the rounds go on.
+  struct CompiledTrial {
+    std::vector<Binary> code;
+    double seconds = 0;
+  };
+  std::optional<ConfigurationRequest> upcoming;
+  std::future<CompiledTrial> compiled;
+  std::unique_ptr<ControlSession> controls;  ///< of own rounds whose configurations include clocks or limits
+  std::unique_ptr<RegionMonitor> monitor;    ///< of own rounds for an objective of energy
 
   State(Problem problem, SetupOptions setup, OnlineOptions o)
       : options(std::move(o)),
-        prepared(prepare_session(std::move(problem), adapted(setup))),
+        prepared(prepare_session(std::move(problem), adapted(setup, options.own_rounds))),
         own(options.own_rounds ? take_over() : nullptr),
         ledger(prepared.open_ledger()),
         standing(*ledger, *prepared.objective),
         search(*prepared.space, standing, options.session, host_seconds(), {}),
-        application(prepared.device.id, prepared.original,
+        application(prepared.device.id, prepared.problem,
                     !setup.run.use_cache             ? std::filesystem::path()
                     : setup.run.cache_folder.empty() ? CompileCache::default_folder()
                                                      : setup.run.cache_folder) {
+    if (own) open_own(setup);
     begin();
   }
   ~State() { ledger->end_run(settled ? "settled" : "the application has ended"); }
 
   OwnRounds* take_over();
+  void open_own(const SetupOptions& setup);
   void begin();
+  void use(ConfigurationIndex index, const std::vector<Binary>& code);
+  void use(ConfigurationIndex index) { use(index, application.compile(prepared.space->configuration(index))); }
+  double settling() const { return controls || monitor ? kSettling : 0; }
   void try_one(OnlineIteration& round);
   void begin_own_trial();
-  bool goes_on(double device_seconds);
+  bool goes_on();
   void end_own_trial(Measurement measurement);
   void own_round(OnlineIteration& round);
   void use_best();
   double allowance() const;
   double gain() const;
+  double of_default(const std::string& quantity) const;
+  double cost_of_seconds(double seconds) const;
+  double cost_of_trial(const Measurement& measurement) const;
 };
 
-/// s spent on trying a configuration, from its measurement.
-double cost_of(const Measurement& measurement) {
-  return measurement.compile_seconds + measurement.verify_seconds + measurement.measure_seconds +
-         measurement.tuner_seconds;
+/// What it cost to try a configuration, from its measurement. Own rounds go on while code is compiled.
+double Session::State::cost_of_trial(const Measurement& measurement) const {
+  return cost_of_seconds((own ? 0 : measurement.compile_seconds) + measurement.verify_seconds +
+                         measurement.measure_seconds + measurement.tuner_seconds);
 }
 
 /// Loads results from the store and measures the default configuration; its cost is the first estimate of a trial's
@@ -184,11 +226,9 @@ void Session::State::begin() {
   if (!known) throw UserError("the default configuration is not in the search space: rounds cannot begin with it");
   start = *known;
   if (own && !standing.seen(start)) {
-    const double began = host_seconds();
-    application.use(prepared.space->configuration(start));
-    longest_trial = host_seconds() - began;
-    running = start;
-    trial = OwnTrial{{.index = start}, {}, longest_trial};
+    use(start);
+    trial = OwnTrial{{.index = start}};
+    trial->settling = settling();
     return;
   }
   if (!standing.seen(start)) {
@@ -202,9 +242,8 @@ void Session::State::begin() {
   if (!usable(measurement.status))
     throw UserError(fmt::format("the default configuration does not work: {}", measurement.message));
   for (const ConfigurationIndex index : ledger->order())
-    longest_trial = std::max(longest_trial, cost_of(ledger->find(index)->measurement));
-  application.use(prepared.space->configuration(start));
-  running = start;
+    longest_trial = std::max(longest_trial, cost_of_trial(ledger->find(index)->measurement));
+  use(start);
   search.begin();
   use_best();
 }
@@ -217,39 +256,98 @@ OwnRounds* Session::State::take_over() {
   return evaluator;
 }
 
-/// The next configuration is compiled and runs from this round on, where that fits into what the bound leaves.
-void Session::State::begin_own_trial() {
-  NextUnknown next(search, *ledger);
-  ledger->drive(next);
-  settled = !next.found;
-  if (settled) return ledger->set_phase("settled");
-  trial = OwnTrial{*next.found};
-  const double began = host_seconds();
-  try {
-    application.use(prepared.space->configuration(next.found->index));
-    running = next.found->index;
-    trial->compile_seconds = host_seconds() - began;
-  } catch (const Error& error) {
-    Measurement failed;
-    failed.status = Status::compile_error;
-    failed.message = error.what();
-    failed.compile_seconds = host_seconds() - began;
-    end_own_trial(std::move(failed));
+/// Sensors and clocks belong to the application's process, where its own rounds are the trials.
+void Session::State::open_own(const SetupOptions& setup) {
+  const DeviceInfo& device = prepared.device;
+  if (prepared.objective->needs("energy")) {
+    std::vector<std::string> sensors = setup.run.sensors;
+    if (sensors.empty())
+      for (const auto& sensor : sensors_for_device(device.uuid, device.pci_address, device.is_cpu))
+        if (sensors.empty()) sensors.push_back(sensor->info().id);  // the best
+    monitor = std::make_unique<RegionMonitor>(sensors);
   }
-  longest_trial = std::max(longest_trial, host_seconds() - began);
+  const auto is_setting = [](const Parameter& parameter) { return quantity_of(parameter.kind).has_value(); };
+  if (std::ranges::any_of(prepared.space->parameters(), is_setting))
+    controls = ControlSession::open(find_control(prepared, device, setup, true), {.take_over = setup.take_over});
 }
 
-/// Whether the configuration on trial needs further rounds: one that takes far longer than the default is known to
-/// lose.
-bool Session::State::goes_on(double device_seconds) {
-  trial->seconds.push_back(device_seconds);
+/// Loads a configuration, and brings its clocks and limits into force. Throws DeviceError or UserError.
+void Session::State::use(ConfigurationIndex index, const std::vector<Binary>& code) {
+  const Configuration configuration = prepared.space->configuration(index);
+  application.load(configuration, code);
+  running = index;
+  if (!controls) return;
+  const ControlResult result = controls->apply(setting_of(prepared.space->parameters(), configuration));
+  if (!result.ok()) throw DeviceError(DeviceFault::launch, result.message);
+}
+
+/// The next configuration is compiled where trying it fits into what the bound leaves, and runs from the round on at
+/// which its code is ready.
+void Session::State::begin_own_trial() {
+  if (!upcoming) {
+    if (allowance() <= kCaution * longest_trial) return;
+    NextTrial next(search, *ledger, false);
+    ledger->drive(next);
+    settled = !next.found;
+    if (settled) return ledger->set_phase("settled");
+    upcoming = next.found;
+    compiled = std::async(std::launch::async, [this, configuration = prepared.space->configuration(upcoming->index)] {
+      const double began = host_seconds();
+      std::vector<Binary> code = application.compile(configuration);
+      return CompiledTrial{std::move(code), host_seconds() - began};
+    });
+  }
+  if (compiled.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+  trial = OwnTrial{*std::exchange(upcoming, std::nullopt)};
+  try {
+    const CompiledTrial ready = compiled.get();
+    trial->compile_seconds = ready.seconds;
+    use(trial->wanted.index, ready.code);
+    trial->load_seconds = host_seconds() - trial->began;
+    trial->began += trial->load_seconds;
+    trial->settling = settling();
+  } catch (const Error& error) {
+    Measurement failed;  // if it is loaded, its clocks or limits are what failed
+    failed.status = running == trial->wanted.index ? Status::unsupported : Status::compile_error;
+    failed.message = error.what();
+    failed.compile_seconds = trial->compile_seconds;
+    end_own_trial(std::move(failed));
+  }
+}
+
+/// A quantity of a round with the default configuration; 0 until it is known.
+double Session::State::of_default(const std::string& quantity) const {
   const ConfigurationResult* known = ledger->find(start);
-  const bool loses = known && device_seconds > kCaution * known->measurement.value("time").value_or(device_seconds);
-  return !loses && trial->seconds.size() < kOwnRounds;
+  return known ? known->measurement.value(quantity).value_or(0) : 0;
+}
+
+/// What time without rounds costs: where energy counts, as much as the default draws.
+double Session::State::cost_of_seconds(double seconds) const {
+  const double time = of_default("time");
+  return !monitor ? seconds : time > 0 ? seconds * of_default("energy") / time : 0;
+}
+
+/// Whether the configuration on trial needs further rounds: one that takes far longer than the default is known to be
+/// slower.
+bool Session::State::goes_on() {
+  if (monitor) return !trial->measure_energy(*monitor);
+  const double before = of_default("time");
+  const auto measured = static_cast<std::size_t>(trial->ends.end() - trial->settled());
+  const bool loses = before > 0 && trial->seconds.back() > kCaution * before;
+  return measured == 0 || (measured < kOwnRounds && !loses);
 }
 
 void Session::State::end_own_trial(Measurement measurement) {
-  const ConfigurationRequest wanted = std::exchange(trial, std::nullopt)->wanted;
+  const ConfigurationRequest wanted = trial->wanted;
+  const auto rounds = static_cast<double>(trial->seconds.size());
+  const double loading = trial->load_seconds;
+  trial.reset();
+  if (monitor && rounds > 0 && !measurement.quantities.contains("energy")) {
+    measurement.status = Status::runtime_error;
+    measurement.message = fmt::format("the sensor does not resolve the energy of the rounds of {:g} s", kMostSpan);
+  }
+  const std::string unit = monitor ? "energy" : "time";
+  const double each = measurement.value(unit).value_or(of_default(unit));
   own->measurement = std::move(measurement);
   ListSource one({wanted.index}, [&](const ConfigurationRequest&, const Measurement& taken, bool fresh) {
     if (wanted.index == start)
@@ -259,35 +357,51 @@ void Session::State::end_own_trial(Measurement measurement) {
     return true;
   });
   ledger->drive(one);
+  double longest = cost_of_seconds(loading);
+  if (monitor) {
+    spent += longest + rounds * each;
+    with_default += rounds * of_default(unit);
+  }
   if (wanted.index == start) {
     if (!standing.best())
-      throw UserError("the objective \"" + standing.objective().name() +
-                      "\" needs more than the time of rounds, which is what own rounds measure");
+      throw UserError(fmt::format("own rounds measure time{}, which does not give the objective \"{}\": {}",
+                                  monitor ? " and energy" : "", standing.objective().name(), own->measurement.message));
+    longest += rounds * each;
     search.begin();
+  } else {
+    longest += rounds * (each - of_default(unit));
   }
+  longest_trial = std::max(tried > 0 ? longest_trial : 0, longest);
   tried += wanted.index != start;
   use_best();
 }
 
 void Session::State::own_round(OnlineIteration& round) {
   const double began = host_seconds();
-  if (!settled && !trial && allowance() > kCaution * longest_trial) begin_own_trial();
+  if (!settled && !trial) begin_own_trial();
   const double ready = host_seconds();
   round.configuration = running;
   round.device_seconds = application.run();
-  const double device_seconds = round.device_seconds, ran = host_seconds() - ready;
-  const ConfigurationResult* known = ledger->find(start);
-  const double before = known ? known->measurement.value("time").value_or(device_seconds) : device_seconds;
-  with_default += trial ? ran - device_seconds + before : ran * gain();
-  if (trial && !goes_on(device_seconds)) {
-    if (trial->wanted.index != start) round.tried = trial->wanted.index;
-    end_own_trial(trial->measurement());
+  const double ended = host_seconds(), ran = ended - ready, before = of_default("time");
+  if (!monitor) {
+    with_default += trial ? ran - round.device_seconds + (before > 0 ? before : round.device_seconds) : ran * gain();
+  } else if (!trial) {
+    spent += ledger->find(running)->measurement.value("energy").value_or(of_default("energy"));
+    with_default += of_default("energy");
+  }
+  if (trial) {
+    trial->seconds.push_back(round.device_seconds);
+    trial->ends.push_back(ended);
+    if (!goes_on()) {
+      if (trial->wanted.index != start) round.tried = trial->wanted.index;
+      end_own_trial(trial->measurement());
+    }
   }
   round.seconds = host_seconds() - began;
-  spent += round.seconds;
+  if (!monitor) spent += round.seconds;
 }
 
-/// s that may still be spent.
+/// What may still be spent.
 double Session::State::allowance() const { return (1 + options.bound) * with_default - spent; }
 
 /// How much faster than the default the rounds are now, as measured, at the cautious ends of both intervals; those of a
@@ -303,13 +417,12 @@ double Session::State::gain() const {
 
 void Session::State::try_one(OnlineIteration& round) {
   const double began = host_seconds();
-  SingleTrialSource trial(search);
-  ledger->drive(trial);
-  settled = trial.ended();
-  if (settled) ledger->set_phase("settled");
-  if (!trial.tried()) return;
+  NextTrial next(search, *ledger, true);
+  ledger->drive(next);
+  settled = !next.found;
+  if (settled) return ledger->set_phase("settled");
   ++tried;
-  round.tried = trial.tried();
+  round.tried = next.found->index;
   use_best();
   longest_trial = std::max(longest_trial, host_seconds() - began);
 }
@@ -318,15 +431,14 @@ void Session::State::use_best() {
   const auto best = standing.best();
   if (!best || *best == running) return;
   try {
-    application.use(prepared.space->configuration(*best));
-    running = *best;
+    use(*best);
   } catch (const DeviceError&) {
     // It works in a worker but not here: the iterations keep the current configuration.
   }
 }
 
 Session::Session(Problem problem, SetupOptions setup, OnlineOptions options) {
-  problem.execution_parameters.clear();  // the application sets its own clocks
+  if (!options.own_rounds) problem.execution_parameters.clear();  // trials must not change the clocks of the rounds
   state_ = std::make_unique<State>(std::move(problem), std::move(setup), std::move(options));
 }
 Session::~Session() = default;

@@ -14,12 +14,14 @@
 namespace ergotune {
 
 struct OnlineOptions {
-  /// Bound on the cost of all trials, as a share of the time that the iterations so far would have taken with the
-  /// default configuration. Time saved by faster configurations may be spent in addition.
+  /// Bound on the cost of all trials, as a share of the time (with own_rounds and an objective of energy: the energy)
+  /// that the iterations so far would have taken with the default configuration. What better configurations save may be
+  /// spent in addition.
   double bound = 0.05;
-  /// Trials are the application's own rounds, a few with each configuration, in this process: they cost a compilation
-  /// and what a slower configuration takes longer. Outputs are not compared: for configurations that are known to be
-  /// right.
+  /// Trials are the application's own rounds, a few with each configuration (for energy, those of some seconds), in
+  /// this process, for which code is compiled beside the rounds: they cost what a worse configuration takes more.
+  /// Clocks and limits of the problem are set with each configuration, and restored when the session ends. Outputs are
+  /// not compared: for configurations that are known to be right.
   bool own_rounds = false;
   /// How configurations are chosen, and how many are tried at most (budget).
   SessionOptions session;
@@ -69,8 +71,9 @@ class Session {
   std::uint64_t rounds() const;
   std::uint64_t tried() const;    ///< configurations tried in this process
   std::uint64_t resumed() const;  ///< configurations known from the store
-  /// Time of all iterations and trials so far, relative to the estimated time of the iterations alone with the default
-  /// configuration; 0 before the first iteration. `worst_ratio`: the highest value so far.
+  /// Cost of all iterations and trials so far (time; with own rounds for energy, energy), relative to the estimated
+  /// cost of the iterations alone with the default configuration; 0 before it is known. `worst_ratio`: the highest
+  /// value so far.
   double ratio() const;
   double worst_ratio() const;
 

@@ -26,6 +26,8 @@ struct SetupOptions {
   std::shared_ptr<CompileShare> compile_share;
   /// False: begins a new session even if one with the same key is stored.
   bool resume = true;
+  /// Added to the measurement settings in the session key, for values that are measured in another way.
+  std::string key;
   /// Set clocks even if a lock of another process seems to be in force.
   bool take_over = false;
   /// Measure in this process instead of in workers, for callables that cannot be passed to another process.

@@ -197,7 +197,7 @@ std::unique_ptr<Control> find_control(Target& target, const DeviceInfo& device, 
 
 void set_conditions(Target& target, const SetupOptions& options, const LiveOptions& live) {
   target.identity = measured_identity(target);
-  target.conditions = conditions_of(options, live, target.original);
+  target.conditions = conditions_of(options, live, target.original) + options.key;
 }
 
 LiveOptions live_options(Problem& problem, const SetupOptions& options) {
