@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "api/wisdom_records.hpp"
 #include "base/files.hpp"
@@ -24,11 +25,13 @@ void add(std::vector<std::string>& to, const std::vector<std::string>& more) {
 ExportedText header_text(const ExportRequest& request) {
   ExportedText exported;
   std::vector<BestResult> best;
-  // The latest session first: for a device that was tuned twice, its result is used.
-  auto all = load_all_ranked(request.source, request.session, request.objective);
-  for (auto ranked = all.rbegin(); ranked != all.rend(); ++ranked) {
-    add(exported.warnings, ranked->results.warnings);
-    if (auto entry = ranked->winner()) best.push_back(std::move(*entry));
+  // Of each device, the session that was worked on last, which `show` chooses too.
+  std::set<std::string> devices;
+  for (const RankedResults& ranked : load_all_ranked(request.source, request.session, request.objective)) {
+    add(exported.warnings, ranked.results.warnings);
+    auto entry = ranked.winner();
+    if (entry && (best.empty() || entry->problem == best.front().problem) && devices.insert(entry->device).second)
+      best.push_back(std::move(*entry));
   }
   if (best.empty())
     throw UserError("nothing has worked in these results, so there is no best to export",

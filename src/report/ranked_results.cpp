@@ -243,7 +243,10 @@ std::vector<RankedResults> load_all_ranked(const std::filesystem::path& file, st
   std::vector<RankedResults> all;
   if (session == 0 && is_store(file)) {
     const Store store = Store::open(file, true);
-    for (const SessionInfo& info : store.sessions()) all.push_back(rank_results(result_set(store, info.id), objective));
+    std::vector<SessionInfo> sessions = store.sessions();
+    std::stable_sort(sessions.begin(), sessions.end(),
+                     [](const SessionInfo& a, const SessionInfo& b) { return a.worked_at > b.worked_at; });
+    for (const SessionInfo& info : sessions) all.push_back(rank_results(result_set(store, info.id), objective));
   }
   if (all.empty()) all.push_back(load_ranked(file, session, objective));
   return all;

@@ -12,6 +12,7 @@
 #include "search/importance.hpp"
 #include "search/objective.hpp"
 #include "search/ranking.hpp"
+#include "store/formats/export.hpp"
 #include "store/result_set.hpp"
 #include "store/sqlite/failure_groups.hpp"
 #include "tune/session/session_setup.hpp"
@@ -64,7 +65,8 @@ ResultSet load_results(const std::filesystem::path& file, std::int64_t session);
 /// The same, ranked. Throws UserError also for an objective that no result has a value of.
 RankedResults load_ranked(const std::filesystem::path& file, std::int64_t session,
                           const std::optional<std::string>& objective);
-/// All sessions of a store, each ranked by its own objective; a recording counts as one session.
+/// All sessions of a store, the one worked on last first, each ranked by its own objective; a recording counts as one
+/// session.
 std::vector<RankedResults> load_all_ranked(const std::filesystem::path& file, std::int64_t session,
                                            const std::optional<std::string>& objective);
 

@@ -10,15 +10,10 @@
 
 namespace ergotune::cli {
 
-std::string unconfirmed_text(const Unconfirmed& result, const Repeats& repeats, const std::string& unit) {
-  std::string text =
-      fmt::format("not confirmed: {} expected, as others read {:.3g} times their search's value when measured again",
-                  human(result.expected, unit), repeats.factor);
+std::string unconfirmed_text(const Unconfirmed& result, const std::string& unit) {
   constexpr double kWorthConfirming = 0.003;
-  if (result.expected_gain >= kWorthConfirming)
-    text += fmt::format("; may be better, confirmation ended before it (expected gain {:.2g} %)",
-                        100 * result.expected_gain);
-  return text;
+  return fmt::format("not confirmed, {} expected{}", human(result.expected, unit),
+                     result.expected_gain >= kWorthConfirming ? ", may be better" : "");
 }
 
 void print_confidence(const Confidence& confidence) {
@@ -31,15 +26,15 @@ void print_confidence(const Confidence& confidence) {
     if (*confidence.probability_best < kSure)
       fmt::print(
           "  below {:.0f} %: the rivals are as good within the noise; any of them will do where the expected loss is "
-          "small, else measure longer, on a quiet machine (--max-seconds 1)\n",
+          "small, else give a larger --budget, on a quiet machine\n",
           100 * kSure);
   }
   constexpr double kRepeats = 0.05;
   const Repeats& repeats = confidence.search_repeats;
   if (repeats.n < 2 || (std::abs(std::log(repeats.factor)) < kRepeats && repeats.deviation < kRepeats)) return;
   fmt::print(
-      "  note: the confirmed values of {} configurations are {:.3g} times those of the search (a single one differs by "
-      "+-{:.2g} %); values that are not confirmed are as uncertain\n",
+      "  note: measured again, {} configurations had {:.3g} times the value of the search (a single one differs by "
+      "+-{:.2g} %): values that are not confirmed are as uncertain\n",
       repeats.n, repeats.factor, 100 * repeats.deviation);
 }
 

@@ -14,8 +14,8 @@ namespace ergotune::cli {
 /// Prints how many times the winner was confirmed, how certain it is, and whether values changed between search and
 /// confirmation.
 void print_confidence(const Confidence& confidence);
-/// Text that explains why a result with a better value is ranked behind the confirmed winner.
-std::string unconfirmed_text(const Unconfirmed& result, const Repeats& repeats, const std::string& unit);
+/// Mark of a result that was not confirmed: the value that is expected when it is measured again.
+std::string unconfirmed_text(const Unconfirmed& result, const std::string& unit);
 
 /// How many configurations have a time alone; nothing where none.
 void print_screened(std::uint64_t screened);

@@ -33,8 +33,10 @@ std::string with_interval(const Measurement& measurement, const std::string& nam
   if (!value) return "-";
   std::string text = human(*value, unit_of(name, metrics));
   const double half_width = measurement.half_width(name);
-  if (half_width > 0 && std::isfinite(half_width) && *value != 0)
-    text += fmt::format(" ±{:.1f} %", 100 * half_width / std::abs(*value));
+  if (half_width > 0 && std::isfinite(half_width) && *value != 0) {
+    const double share = half_width / std::abs(*value);
+    text += share < 1 ? fmt::format(" ±{:.1f} %", 100 * share) : " (too few samples for an interval)";
+  }
   return text;
 }
 

@@ -22,14 +22,18 @@ std::optional<double> gain(double best, double other, Direction direction) {
   return std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;
 }
 
+/// " (simulated)"; empty for measured values.
+std::string mark_of(Provenance provenance) {
+  return provenance == Provenance::measured ? "" : fmt::format(" ({})", to_string(provenance));
+}
+
 /// with_interval(), with the provenance of values that were not measured.
-std::string reported(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics) {
-  std::string text = with_interval(measurement, name, metrics);
+std::string reported(const Measurement& measurement, const std::string& name, const ResultSet& results) {
   const auto quantity = measurement.quantities.find(name);
-  if (quantity != measurement.quantities.end() && quantity->second.provenance != Provenance::measured) {
-    text += fmt::format(" ({})", to_string(quantity->second.provenance));
-  }
-  return text;
+  Provenance provenance = results.provenance;  // of metrics
+  if (quantity != measurement.quantities.end() && quantity->second.provenance != Provenance::measured)
+    provenance = quantity->second.provenance;
+  return with_interval(measurement, name, results.metrics) + mark_of(provenance);
 }
 
 std::string statuses_line(const RankedResults& ranked) {
@@ -101,7 +105,7 @@ void print_best(const RankedResults& ranked) {
   if (value && ranked.objective.quantity().empty())
     fmt::print("  {:<12} {}\n", ranked.objective.name(), human(*value, ranked.objective.unit()));
   for (const std::string& name : shown_names(ranked, best, {"time", "energy", "power", "core_clock", "temperature"})) {
-    if (best.value(name)) fmt::print("  {:<12} {}\n", name, reported(best, name, ranked.results.metrics));
+    if (best.value(name)) fmt::print("  {:<12} {}\n", name, reported(best, name, ranked.results));
   }
   if (const auto error = best.value("error"))
     fmt::print("  {:<12} outputs agree, largest relative error {:.2g}\n", "verified", *error);
@@ -113,14 +117,13 @@ void print_best(const RankedResults& ranked) {
 void print_next_best(const RankedResults& ranked, std::size_t top) {
   const std::string unit = ranked.objective.unit();
   const std::size_t shown = std::min(top, ranked.best.size());
-  if (shown > 1) fmt::print("\n{}\n", styled("Next best:", Style::heading));
+  if (shown > 1) fmt::print("\n{}\n", styled("Next best" + mark_of(ranked.results.provenance) + ":", Style::heading));
   for (std::size_t i = 1; i < shown; ++i) {
     const StoredRow& row = ranked.results.rows[ranked.best[i]];
     const auto value = ranked.value(ranked.best[i]);
     // Unconfirmed results are marked: their values may be low by chance.
     const auto behind = ranked.unconfirmed(ranked.best[i]);
-    const std::string why =
-        behind ? unconfirmed_text(*behind, ranked.confidence.search_repeats, unit) : "not confirmed";
+    const std::string why = behind ? unconfirmed_text(*behind, unit) : "not confirmed";
     fmt::print("  {}  {}{}\n", value ? human(*value, unit) : "none", ranked.configuration_text(ranked.best[i]),
                ranked.confidence.confirmation_repeats > 0 && row.rounds == 0 ? "  (" + why + ")" : "");
   }
@@ -133,8 +136,7 @@ void print_front(const RankedResults& ranked) {
     std::string values;
     for (const std::string& name : shown_names(ranked, measurement, {})) {
       if (!measurement.value(name)) continue;
-      values +=
-          fmt::format("{}{} {}", values.empty() ? "" : ", ", name, reported(measurement, name, ranked.results.metrics));
+      values += fmt::format("{}{} {}", values.empty() ? "" : ", ", name, reported(measurement, name, ranked.results));
     }
     fmt::print("  {}  {}\n", values, ranked.configuration_text(row));
   }

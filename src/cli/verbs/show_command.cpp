@@ -160,11 +160,11 @@ void print_failures(const RankedResults& ranked) {
 }
 
 void print_sessions(const Store& store) {
-  Table table({"session", "problem", "device", "objective", "rows", "begun", "what"});
-  for (const std::size_t column : {1, 2, 3, 5, 6}) table.align_left(column);
+  Table table({"session", "problem", "device", "objective", "rows", "begun", "what", "settings"});
+  for (const std::size_t column : {1, 2, 3, 5, 6, 7}) table.align_left(column);
   for (const SessionInfo& info : store.sessions()) {
     table.add({std::to_string(info.id), info.problem, info.device, info.objective.text, std::to_string(info.rows),
-               iso_time(info.created_at), to_string(info.provenance)});
+               iso_time(info.created_at), to_string(info.provenance), info.conditions});
   }
   fmt::print("{}", table.to_string(0, std::max<std::size_t>(terminal_width(), 120)));
   print_warnings(store.file(), store.warnings());

@@ -23,6 +23,8 @@
 namespace ergotune {
 namespace {
 
+constexpr const char* kTemplateParameter = "values of a template parameter: where they change the result, leave one";
+
 using kernel_source::Function;
 using kernel_source::Macro;
 using kernel_source::Outline;
@@ -273,11 +275,11 @@ class Draft {
                         parameter.name));
       } else if (parameter.type == "bool") {
         values.push_back(
-            add_template_parameter(parameter.name, "[false, true]" + check("a template parameter", parameter.name)));
+            add_template_parameter(parameter.name, "[false, true]" + check(kTemplateParameter, parameter.name)));
       } else {
         values.push_back(
             add_template_parameter(parameter.name, fmt::format("[{}]", fmt::join(values_of(parameter.name, 16), ", ")) +
-                                                       check("a template parameter", parameter.name)));
+                                                       check(kTemplateParameter, parameter.name)));
       }
     }
     return fmt::format("{}<{}>", kernel_.name, fmt::join(values, ", "));
@@ -612,15 +614,16 @@ class Draft {
     if (count.empty() || (use.indices.empty() && use.passed_on)) {
       count = product_of_sizes(std::min<std::size_t>(sizes_.size() > 1 ? 2 : 1, sizes_.size())) +
               (sizes_.size() == 1 && (dimensions_ > 1 || two_dimensional()) ? " * " + size(0) : "");
-      guesses = "number of elements";
+      guesses = "the source does not show the number of elements";
     }
     if (element && element->width > 1) count = fmt::format("{} * ({})", element->width, count);
     const bool read_only = parameter.constant || (use.read && !use.written) || contains(parameter.type, {"constant"});
     const char* access = read_only ? "" : use.read ? ", access = \"read_write\"" : ", access = \"write\"";
-    if (!read_only && use.read) guesses += guesses.empty() ? "read_write" : ", read_write";
+    if (!read_only && use.read)
+      guesses += (guesses.empty() ? "" : "; ") + std::string("read and written: add fill if it must begin with zeros");
     if (!read_only && by_block) {
       sums_.push_back(parameter.name);
-      guesses += guesses.empty() ? "one element for each block" : ", one element for each block";
+      guesses += guesses.empty() ? "one element for each block" : "; one element for each block";
     }
     return line(fmt::format("count = \"{}\"{}", count, access), guesses.empty() ? "" : check(guesses, parameter.name));
   }

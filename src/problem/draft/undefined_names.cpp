@@ -128,6 +128,7 @@ class Scan {
       return;
     }
     if (directive == "pragma") {
+      name.declared = name.declared || word_at_end(previous) == directive;  // GCC, omp: a compiler's own word
       name.unrolls += word_at_end(previous) == "unroll" || word_at_end(before(previous)) == "unroll";
       name.schedules += left == '(' && word_at_end(before(previous)) == "schedule";
       return;

@@ -77,6 +77,8 @@ class Confirmation {
   RepeatCost expected() const;
   /// Whether it ended, or did not begin, for want of room.
   bool cut_short() const { return cut_short_; }
+  /// Measurements so far.
+  std::size_t measured() const { return done_; }
   /// Of the first of the standing's ranking.
   Confidence confidence();
   /// s that it took, without waiting for the evaluator.

@@ -1,6 +1,7 @@
 #include "tune/session/session_setup.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "problem/identity.hpp"
@@ -71,6 +73,32 @@ Problem without_arrays(Problem problem) {
   return problem;
 }
 
+/// Which results of this problem on this device a new session does not use, and why; empty if there are none.
+std::string note_of_other_results(const std::vector<SessionInfo>& sessions, const SessionKey& key) {
+  const SessionInfo* last = nullptr;
+  for (const SessionInfo& info : sessions)
+    if (info.problem == key.problem && info.device == key.device && info.rows > 0 &&
+        (!last || info.worked_at > last->worked_at))
+      last = &info;
+  if (!last) return {};
+  const auto only_in = [](const std::string& one, const std::string& other) {
+    const std::vector<std::string> others = split(other);
+    std::vector<std::string_view> parts;
+    const std::vector<std::string> own = split(one);
+    for (const std::string& part : own)
+      if (std::find(others.begin(), others.end(), part) == others.end()) parts.push_back(trimmed(part));
+    return fmt::format("{}", fmt::join(parts, ", "));
+  };
+  const std::string theirs = only_in(last->conditions, key.conditions),
+                    ours = only_in(key.conditions, last->conditions);
+  const bool same = theirs.empty() && ours.empty();
+  return fmt::format("a new session begins, and the {} results of session {} are not used: {}", last->rows, last->id,
+                     same
+                         ? std::string("the problem, the driver or the compiler has changed since")
+                         : fmt::format("it was measured with other settings ({}; now {})",
+                                       theirs.empty() ? "the defaults" : theirs, ours.empty() ? "the defaults" : ours));
+}
+
 /// `begun`: when the session was, s since the epoch.
 void open_store(PreparedSession& prepared, const SetupOptions& options, double begun) {
   if (options.run.store.empty()) return;
@@ -86,9 +114,15 @@ void open_store(PreparedSession& prepared, const SetupOptions& options, double b
   std::vector<std::string> names;
   for (const Parameter& parameter : prepared.space->parameters()) names.push_back(parameter.name);
   const std::string compiler = prepared.live ? prepared.live->compiler_identity() : std::string();
+  const std::vector<SessionInfo> before = prepared.store->sessions();
   prepared.store_session =
       prepared.store->session(identity, names, prepared.objective->name(), environment(prepared, compiler),
                               serialise(without_arrays(prepared.problem)));
+  const bool resumed = std::any_of(before.begin(), before.end(),
+                                   [&](const SessionInfo& info) { return info.id == prepared.store_session; });
+  if (resumed || !options.resume) return;
+  if (std::string note = note_of_other_results(before, identity); !note.empty())
+    prepared.notes.push_back(std::move(note));
 }
 
 // If outputs are compared with those of the first correct configuration, a resumed session uses one that is known to be
