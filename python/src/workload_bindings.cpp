@@ -129,7 +129,7 @@ void bind_session(py::module_& module) {
       .def_property_readonly("tried", &Session::tried, "Configurations tried by this process.")
       .def_property_readonly("resumed", &Session::resumed, "Configurations known from the store.")
       .def_property_readonly("ratio", &Session::ratio,
-                             "Time of all rounds so far over what the default would have taken.")
+                             "Time (or energy) of all rounds so far over what the default would have taken.")
       .def_property_readonly("worst_ratio", &Session::worst_ratio, "The highest that ratio has been.");
 }
 
