@@ -132,6 +132,25 @@ TEST(Tried, TheSessionWorkedOnLastIsShownAndAnEmptyOneHidesNone) {
   EXPECT_EQ(json_of(ergotune(folder, {"show", "--json"}))["problem"], "a");
 }
 
+TEST(Tried, OtherSettingsBeginASessionThatNamesTheResultsItLeaves) {
+  TemporaryFolder folder;
+  folder.write("p.toml", counting_problem(2));
+  const std::vector<std::string> first{"tune", "p.toml", "--device", "host", "--no-confirm", "--budget", "3"};
+  std::vector<std::string> second = first;
+  second.insert(second.end(), {"--precision", "0.2"});
+  ASSERT_EQ(ergotune(folder, first).exit_code, 0);
+  const ProcessResult other = ergotune(folder, second);
+  EXPECT_THAT(other.err, AllOf(HasSubstr("session 1"), HasSubstr("precision 0.2")));
+  const ProcessResult again = ergotune(folder, first);
+  EXPECT_THAT(again.err, Not(HasSubstr("precision"))) << "the first session goes on";
+  // what is exported is what is shown: the session that was worked on last
+  const auto shown = json_of(ergotune(folder, {"show", "ergotune.db", "--json"}));
+  EXPECT_EQ(shown["session"], 1);
+  const ProcessResult header = ergotune(folder, {"export", "ergotune.db", "--format", "header"});
+  for (const auto& [name, value] : shown["best"]["configuration"].items())
+    EXPECT_THAT(header.out, HasSubstr("#define " + name + " " + value.dump()));
+}
+
 TEST(Tried, ALinkedProblemFindsWhatStandsBesideIt) {
   TemporaryFolder folder;
   std::filesystem::create_directory(folder.path() / "real");
