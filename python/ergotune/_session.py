@@ -63,7 +63,7 @@ def _loaded(problem: ProblemOrFile, device: object = None) -> Problem:
         return problem
     if not isinstance(problem, (str, os.PathLike)):
         raise TypeError(f"a problem is an ergotune.Problem or the path of a problem file, not {type(problem).__name__}"
-                        + "; ergotune.Strategy(...).run calls a function of your own" * callable(problem))
+                        + "; ergotune.tune_callable(function, space) tunes a function of your own" * callable(problem))
     return _core.load_problem(os.fspath(problem), device if isinstance(device, str) else "")
 
 

@@ -69,8 +69,6 @@ void bind_quantities(py::module_& module);
 void bind_devices(py::module_& module);
 void bind_energy(py::module_& module);
 void bind_search(py::module_& module);
-/// Binds the rows of ergotune.kernel_tuner.
-void bind_rows(py::module_& module);
 void bind_store(py::module_& module);
 void bind_tuning(py::module_& module);
 

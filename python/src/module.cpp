@@ -50,7 +50,6 @@ PYBIND11_MODULE(_core, module) {
   python::bind_devices(module);
   python::bind_energy(module);
   python::bind_search(module);
-  python::bind_rows(module);
   python::bind_store(module);
   python::bind_tuning(module);
   python::bind_apart(module);

@@ -109,34 +109,30 @@ class Driver:
     def take_known(self, index, row):
         """A row of the cache counts as evaluated, but no time was spent on it."""
         row = {**self.configuration(index), **row, "compile_time": 0, "verification_time": 0, "benchmark_time": 0}
-        self._finish(index, row, new=False)
+        self._add(index, row)
+        self._tell_strategy(index, row)
 
     def take(self, index, row):
         """A row that was measured (or simulated) now."""
-        self._finish(index, row, new=True)
+        self.keep(index, row)
+        if self.cache is not None:
+            self.cache.add(key_of(self.configuration(index).values()), dict(row))
+        self._tell_strategy(index, row)
 
     def keep(self, index, row):
-        """A new row: with its metrics, among the results."""
-        if self.metrics and "__error__" not in row:
-            process_metrics(row, self.metrics)
+        """A new row, with its time and shown."""
+        self._add(index, row)
         if "timestamp" not in row:
             row["timestamp"] = str(datetime.now(timezone.utc))
         if not self.quiet:
             print_config_output(self.tune_params, row, self.quiet, self.metrics, UNITS)
+
+    def _add(self, index, row):
+        """With its metrics, among the results."""
+        if self.metrics and "__error__" not in row:
+            process_metrics(row, self.metrics)
         self.results.append(row)
         self.rows[index] = row
-
-    def _finish(self, index, row, new):
-        if new:
-            self.keep(index, row)
-            if self.cache is not None:
-                self.cache.add(key_of(self.configuration(index).values()), dict(row))
-        else:
-            if self.metrics and "__error__" not in row:
-                process_metrics(row, self.metrics)
-            self.results.append(row)
-            self.rows[index] = row
-        self._tell_strategy(index, row)
 
     def run(self, evaluate, known=None):
         """Lets the strategy ask by itself: ``evaluate(index, values)`` gives what it minimises, or None to end. Of what
@@ -157,26 +153,19 @@ class Driver:
 
     def amortise(self, total_seconds, simulated):
         """Spreads the strategy's and the tuner's own time (ms) over the rows, as Kernel Tuner does. Gives the sums of the
-        rows' times by kind; a simulation's rows are many, and each is touched once."""
-        compiled = verified = benchmarked = framework = 0.0
+        rows' times by kind."""
         spent = 0 if simulated else sum(row.get(kind, 0) for row in self.results for kind in _SPENT) / 1e3
         count = max(len(self.results), 1)
         strategy = 1e3 * self.strategy_seconds / count
         own = 1e3 * max(total_seconds - self.strategy_seconds - spent, 0.0) / count
-        if simulated:
-            compiled, verified, benchmarked = _core.share_times(self.results, strategy, own)
-            return {"framework_time": own * len(self.results), "strategy_time": strategy * len(self.results),
-                    "compile_time": compiled, "verification_time": verified, "benchmark_time": benchmarked}
+        totals = dict.fromkeys(("framework_time", "strategy_time", *_SPENT), 0.0)
         for row in self.results:
             row["strategy_time"] = strategy
-            if not row.get("framework_time"):
+            if simulated or not row.get("framework_time"):
                 row["framework_time"] = own
-            framework += row["framework_time"]
-            compiled += row.get("compile_time", 0)
-            verified += row.get("verification_time", 0)
-            benchmarked += row.get("benchmark_time", 0)
-        return {"framework_time": framework, "strategy_time": strategy * len(self.results), "compile_time": compiled,
-                "verification_time": verified, "benchmark_time": benchmarked}
+            for kind in totals:
+                totals[kind] += row.get(kind) or 0
+        return totals
 
 
 class _SessionStrategy:

@@ -9,7 +9,6 @@ from datetime import timedelta
 
 import numpy as np
 
-from .. import _core
 from ._cache import close_cache, read_cache, store_cache  # noqa: F401
 from ._encoding import NpEncoder  # noqa: F401
 from ._errors import (  # noqa: F401
@@ -69,8 +68,11 @@ def get_result_cost(result, objectives, objective_higher_is_better):
 
 def get_best_config(results, objective, objective_higher_is_better=False):
     """The best row; rows that failed come last."""
-    best = _core.best_row(list(results), objective, bool(objective_higher_is_better))
-    return results[0] if best is None else best
+    def cost(row):
+        value = row.get(objective)
+        works = isinstance(value, (int, float)) and value == value and "__error__" not in row
+        return (-value if objective_higher_is_better else value) if works else float("inf")
+    return min(results, key=cost)
 
 
 def get_pareto_results(results, objectives, objective_higher_is_better, mark_optima=True):
