@@ -635,7 +635,7 @@ TEST_F(RunHip, KernelsAreListedWithTimes) {
 
 // A module's function, the function of the host that hipcc registers, and source for hiprtc.
 TEST_F(RunHip, LaunchesAreCapturedAndReplacedHoweverTheKernelWasMade) {
-  for (const std::string how : {"module", "built", "source"}) {
+  for (const std::string how : {"module", "built", "source", "proc-address", "extended"}) {
     const auto captured = with({"capture", "-o", "c", "--force"}, {how, code_});
     ASSERT_EQ(captured.exit_code, 0) << how << captured.err;
     const bool source = how == "source";
