@@ -1,5 +1,15 @@
 #include "capture/inject/interpose.hpp"
 
+#include <link.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
 namespace ergotune::inject {
 namespace {
 
@@ -20,11 +30,24 @@ void find_lookups() noexcept {
   own_lookup = own;
 }
 
+/// Our own function of that name; null where we have none.
+void* exported(const char* name) noexcept {
+  static Dl_info ours{};
+  static void* const self =
+      dladdr(reinterpret_cast<void*>(find_lookups), &ours) ? dlopen(ours.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : nullptr;
+  void* const found = self ? own_dlsym(self, name) : nullptr;
+  Dl_info info{};
+  return found && dladdr(found, &info) && info.dli_fbase == ours.dli_fbase ? found : nullptr;
+}
+
 /// Null where another is to answer.
 void* in_front(void* library, const char* name) noexcept {
-  if (!name || !is_hooked(name)) return nullptr;
+  constexpr std::string_view kPrefixes[] = {"cu", "cl", "nvrtc", "hip", "__hip"};
+  const auto begins = [&](std::string_view prefix) { return std::string_view(name).starts_with(prefix); };
+  if (!name || std::none_of(std::begin(kPrefixes), std::end(kPrefixes), begins)) return nullptr;
   void* const own = own_lookup(library, name);
-  return own ? function_in_front(name, own) : nullptr;
+  void* const function = own ? function_in_front(name, own) : nullptr;
+  return function == own ? nullptr : function;
 }
 
 }  // namespace
@@ -32,6 +55,44 @@ void* in_front(void* library, const char* name) noexcept {
 void* own_dlsym(void* library, const char* name) {
   if (!own_lookup) find_lookups();
   return own_lookup ? own_lookup(library, name) : nullptr;
+}
+
+void* function_in_front(const char* name, void* own) noexcept {
+  try {
+    void* const ours = exported(name);
+    return ours && own != ours && stands_in_front(name) && own_function(name).is(own) ? ours : own;
+  } catch (...) {
+    return own;
+  }
+}
+
+void* loaded_library(std::string_view name) {
+  std::pair<std::string_view, std::string> search{name, ""};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        auto& [wanted, file] = *static_cast<std::pair<std::string_view, std::string>*>(data);
+        const char* slash = std::strrchr(info->dlpi_name, '/');
+        if (!slash || !std::string_view(slash + 1).starts_with(wanted)) return 0;
+        file = info->dlpi_name;
+        return 1;
+      },
+      &search);
+  return search.second.empty() ? nullptr : dlopen(search.second.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+}
+
+void* OwnFunction::address() {
+  void* found = address_;
+  if (!found) address_ = found = find_function(name_.c_str());
+  return found;
+}
+
+OwnFunction& own_function(const char* name) {
+  static std::mutex mutex;
+  static auto* const all = new std::map<std::string, std::unique_ptr<OwnFunction>, std::less<>>;
+  const std::lock_guard lock(mutex);
+  auto found = all->find(name);
+  if (found == all->end()) found = all->emplace(name, std::make_unique<OwnFunction>(name)).first;
+  return *found->second;
 }
 
 }  // namespace ergotune::inject

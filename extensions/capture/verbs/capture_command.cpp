@@ -215,9 +215,6 @@ std::string nothing_message(Seen& seen, const CaptureArguments& arguments) {
   if (seen.interfaces.empty())
     return "the program used neither OpenCL nor CUDA nor HIP; a program that opens a vendor's OpenCL itself, or is "
            "setuid, cannot be watched";
-  if (seen.kernels.empty() && !seen.interfaces.contains("opencl"))  // NVIDIA's loads the CUDA driver
-    return "the program launched no kernel through CUDA; an OpenCL program that opens its loader with dlopen needs one "
-           "that knows layers (Debian's ocl-icd from 2.3, the Khronos loader from 2020.12)";
   if (seen.kernels.empty()) return "the program launched no kernel";
   std::set<std::string> names;
   bool matched = false;

@@ -201,18 +201,14 @@ std::map<std::string, std::string> layer_environment(bool replaces) {
     const char* present = environment.contains(name) ? environment[name].c_str() : std::getenv(name);
     environment[name] = present && *present ? ours + ":" + present : ours;
   };
-  if (const auto library = layer_library("opencl"); !library.empty()) {
-    put_before("OPENCL_LAYERS", library.string());
-    put_before("LD_PRELOAD", library.string());  // for loaders that know no layers
-  }
-  if (const auto library = layer_library("cuda"); !library.empty()) {
-    put_before("LD_PRELOAD", library.string());
-    // CUPTI reports launches and what is loaded; it lies where the program's loader may not look
-    if (!replaces) environment["CUDA_INJECTION64_PATH"] = library.string();
-    if (!replaces && cuda::api().usable() && cupti::api().usable())
+  for (const char* interface : {"opencl", "cuda", "hip"})
+    if (const auto library = layer_library(interface); !library.empty()) put_before("LD_PRELOAD", library.string());
+  // CUPTI reports launches and what is loaded; it lies where the program's loader may not look
+  if (const auto library = layer_library("cuda"); !replaces && !library.empty()) {
+    environment["CUDA_INJECTION64_PATH"] = library.string();
+    if (cuda::api().usable() && cupti::api().usable())
       environment["ERGOTUNE_LAYER_CUPTI"] = cupti::api().library_name();
   }
-  if (const auto library = layer_library("hip"); !library.empty()) put_before("LD_PRELOAD", library.string());
   if (environment.empty())
     throw Error(
         "the libraries that watch a program (libergotune-capture-*.so) are not beside the command; install it whole, "

@@ -281,3 +281,15 @@ EXPORT int hipLaunchKernel(const void* function, Extents grid, Extents block, vo
   }
   return 98;  // hipErrorInvalidDeviceFunction
 }
+/// Takes threads in place of blocks.
+EXPORT int hipExtModuleLaunchKernel(void* function, unsigned tx, unsigned ty, unsigned tz, unsigned bx, unsigned by,
+                                    unsigned bz, std::size_t shared, void* stream, void** parameters, void** extra,
+                                    void* start, void* stop, unsigned) {
+  if (start || stop || tx % bx || ty % by || tz % bz) return 1;
+  return hipModuleLaunchKernel(function, tx / bx, ty / by, tz / bz, bx, by, bz, static_cast<unsigned>(shared), stream,
+                               parameters, extra);
+}
+EXPORT int hipGetProcAddress(const char* symbol, void** function, int, std::uint64_t, int*) {
+  *function = std::string(symbol) == "hipLaunchKernel" ? reinterpret_cast<void*>(hipLaunchKernel) : nullptr;
+  return *function ? 0 : 500;
+}

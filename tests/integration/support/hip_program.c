@@ -5,6 +5,8 @@
      module FILE      loads the code object and launches a module's function
      built FILE       registers the code object in a bundle, as hipcc does, and launches the host's function
      graph FILE       the same; the second launch is recorded into a graph, which is launched twice
+     proc-address FILE the same, with hipGetProcAddress
+     extended FILE    the same as module, with hipExtModuleLaunchKernel
      in-place FILE    the same as built, with y = x
      end FILE N       the same as built, and ends with N */
 #define _GNU_SOURCE
@@ -91,8 +93,8 @@ int main(int argc, char** argv) {
   }
   library = dlopen(getenv("ERGOTUNE_HIP"), RTLD_NOW);
   if (!library) return 9;
-  const int graph = strcmp(how, "graph") == 0,
-            built = graph || strcmp(how, "built") == 0 || strcmp(how, "end") == 0 || strcmp(how, "in-place") == 0;
+  const int graph = strcmp(how, "graph") == 0, built = graph || strcmp(how, "built") == 0 || strcmp(how, "end") == 0 ||
+                                                       strcmp(how, "in-place") == 0 || strcmp(how, "proc-address") == 0;
   int (*init)(unsigned) = entry("hipInit"), (*retain)(void**, int) = entry("hipDevicePrimaryCtxRetain");
   int (*current)(void*) = entry("hipCtxSetCurrent"),
       (*make_stream)(void**, unsigned) = entry("hipStreamCreateWithFlags");
@@ -105,6 +107,11 @@ int main(int argc, char** argv) {
   int (*run)(void*, void*) = entry("hipGraphLaunch");
   launch_module = entry("hipModuleLaunchKernel");
   launch_host = entry("hipLaunchKernel");
+  int (*proc_address)(const char*, void**, int, uint64_t, int*) = entry("hipGetProcAddress");
+  int (*launch_threads)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, size_t, void*, void**,
+                        void**, void*, void*, unsigned) = entry("hipExtModuleLaunchKernel");
+  if (strcmp(how, "proc-address") == 0 && proc_address("hipLaunchKernel", (void**)&launch_host, 60200000, 0, NULL))
+    return 8;
   void *context = NULL, *stream = NULL, *module = NULL, *function = NULL, *recorded = NULL, *executable = NULL;
   void** modules = built ? register_code(code, size) : NULL;
   if (init(0) || retain(&context, 0) || current(context) || make_stream(&stream, 1)) return 8;
@@ -123,8 +130,10 @@ int main(int argc, char** argv) {
       if (run(executable, stream) || run(executable, stream)) return 7;
     } else {
       if (recording && begin(stream, 0)) return 7;
-      if (built ? launch_host((const void*)doubled, grid, block, arguments, 0, stream)
-                : launch_module(function, 4, 1, 1, 256, 1, 1, 0, stream, arguments, NULL))
+      if (strcmp(how, "extended") == 0
+              ? launch_threads(function, 1024, 1, 1, 256, 1, 1, 0, stream, arguments, NULL, NULL, NULL, 0)
+          : built ? launch_host((const void*)doubled, grid, block, arguments, 0, stream)
+                  : launch_module(function, 4, 1, 1, 256, 1, 1, 0, stream, arguments, NULL))
         return 7;
       if (recording && (end(stream, &recorded) || instantiate(&executable, recorded, 0))) return 7;
     }

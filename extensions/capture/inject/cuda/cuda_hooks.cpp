@@ -9,9 +9,9 @@ namespace ergotune::inject::gpu {
 namespace {
 
 /// cuLaunchKernel and its variant whose stream 0 is the thread's.
-int launch_kernel(Hook& hook, bool per_thread, Handle function, const unsigned (&grid)[3], const unsigned (&block)[3],
-                  unsigned shared, Handle stream, void** parameters, void** extra) {
-  auto* const driver = own<LaunchKernel>(hook);
+int launch_kernel(OwnFunction& hook, bool per_thread, Handle function, const unsigned (&grid)[3],
+                  const unsigned (&block)[3], unsigned shared, Handle stream, void** parameters, void** extra) {
+  auto* const driver = hook.get<LaunchKernel>();
   const auto launch_own = [&] {
     return driver ? driver(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream,
                            parameters, extra)
@@ -21,15 +21,15 @@ int launch_kernel(Hook& hook, bool per_thread, Handle function, const unsigned (
   return launch(call, extra, driver, OwnLaunch(launch_own));
 }
 
-int launch_kernel_ex(Hook& hook, Hook& plain, bool per_thread, const LaunchConfiguration* configuration,
+int launch_kernel_ex(OwnFunction& hook, OwnFunction& plain, bool per_thread, const LaunchConfiguration* configuration,
                      Handle function, void** parameters, void** extra) {
-  auto* const driver = own<int(const LaunchConfiguration*, Handle, void**, void**)>(hook);
+  auto* const driver = hook.get<int(const LaunchConfiguration*, Handle, void**, void**)>();
   const auto launch_own = [&] { return driver ? driver(configuration, function, parameters, extra) : kNotInitialised; };
   // clusters, dependent launches and the like are not for another geometry
   if (!configuration || configuration->attribute_count > 0) return launch_own();
   Call call{function, stream_of(configuration->stream, per_thread), shape_of(configuration->grid, configuration->block),
             configuration->shared_bytes, parameters};
-  return launch(call, extra, own<LaunchKernel>(plain), OwnLaunch(launch_own));
+  return launch(call, extra, plain.get<LaunchKernel>(), OwnLaunch(launch_own));
 }
 
 /// CUDA_KERNEL_NODE_PARAMS, as CUDA 12 has it; before, it ended at `kernel`.
@@ -68,7 +68,7 @@ void put_found_in_front(const char* symbol, void** function, int version, std::u
   std::string name = symbol;
   if ((name == "cuGetProcAddress" || name == "cuGraphAddKernelNode") && version >= 12000) name += "_v2";
   if ((flags & kPerThread) && name.starts_with("cuLaunchKernel") && !name.ends_with("_ptsz")) name += "_ptsz";
-  *function = function_in_front(name, *function);
+  *function = function_in_front(name.c_str(), *function);
 }
 
 }  // namespace
@@ -131,44 +131,22 @@ ERGOTUNE_EXPORT int cuGraphAddKernelNode_v2(Handle* node, Handle graph, const Ha
 
 ERGOTUNE_EXPORT int cuLaunchKernel(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                                    unsigned bz, unsigned shared, Handle stream, void** parameters, void** extra) {
-  static Hook& hook = *hook_named("cuLaunchKernel");
+  static OwnFunction& hook = own_function("cuLaunchKernel");
   return launch_kernel(hook, false, function, {gx, gy, gz}, {bx, by, bz}, shared, stream, parameters, extra);
 }
 ERGOTUNE_EXPORT int cuLaunchKernel_ptsz(Handle function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                                         unsigned by, unsigned bz, unsigned shared, Handle stream, void** parameters,
                                         void** extra) {
-  static Hook& hook = *hook_named("cuLaunchKernel_ptsz");
+  static OwnFunction& hook = own_function("cuLaunchKernel_ptsz");
   return launch_kernel(hook, true, function, {gx, gy, gz}, {bx, by, bz}, shared, stream, parameters, extra);
 }
 ERGOTUNE_EXPORT int cuLaunchKernelEx(const LaunchConfiguration* configuration, Handle function, void** parameters,
                                      void** extra) {
-  static Hook &hook = *hook_named("cuLaunchKernelEx"), &plain = *hook_named("cuLaunchKernel");
+  static OwnFunction &hook = own_function("cuLaunchKernelEx"), &plain = own_function("cuLaunchKernel");
   return launch_kernel_ex(hook, plain, false, configuration, function, parameters, extra);
 }
 ERGOTUNE_EXPORT int cuLaunchKernelEx_ptsz(const LaunchConfiguration* configuration, Handle function, void** parameters,
                                           void** extra) {
-  static Hook &hook = *hook_named("cuLaunchKernelEx_ptsz"), &plain = *hook_named("cuLaunchKernel_ptsz");
+  static OwnFunction &hook = own_function("cuLaunchKernelEx_ptsz"), &plain = own_function("cuLaunchKernel_ptsz");
   return launch_kernel_ex(hook, plain, true, configuration, function, parameters, extra);
-}
-
-void ergotune::inject::gpu::add_own_hooks(std::deque<Hook>& hooks) {
-#define ADD(name, ...) add_hook(hooks, #name, name, __VA_ARGS__)
-  ADD(cuGetProcAddress, false);
-  ADD(cuGetProcAddress_v2, false);
-  ADD(cuModuleLoadFatBinary, false);
-  ADD(cuLibraryLoadData, false);
-  ADD(cuLibraryGetKernel, false);
-  ADD(cuLibraryGetModule, false);
-  ADD(cuLibraryUnload, false);
-  ADD(cuKernelGetFunction, false);
-  ADD(cuCtxDestroy_v2, false);
-  ADD(cuDevicePrimaryCtxReset_v2, false);
-  ADD(cuDevicePrimaryCtxRelease_v2, false);
-  ADD(cuGraphAddKernelNode, true);
-  ADD(cuGraphAddKernelNode_v2, true);
-  ADD(cuLaunchKernel, true);
-  ADD(cuLaunchKernel_ptsz, true);
-  ADD(cuLaunchKernelEx, true);
-  ADD(cuLaunchKernelEx_ptsz, true);
-#undef ADD
 }

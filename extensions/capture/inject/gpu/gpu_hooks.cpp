@@ -19,12 +19,6 @@ int release_context(const char* name, int device) {
   return call_and_note<int(int)>(name, note, device);
 }
 
-Hook* hook_named(std::string_view name) {
-  for (Hook& one : hooks())
-    if (name == one.name) return &one;
-  return nullptr;
-}
-
 int unload(const char* name, Handle code) {
   quietly([&] {
     for (const Handle function : Functions::get().unloaded(code)) forget_tuned(function);
@@ -49,25 +43,15 @@ int launch(Call& call, void** extra, LaunchKernel* driver, OwnLaunch own) {
   return code ? *code : own();
 }
 
-void put_in_front(const std::string& name, void** function) { *function = function_in_front(name, *function); }
-
 }  // namespace gpu
 
-bool is_hooked(std::string_view name) noexcept { return gpu::hook_named(name) != nullptr; }
+void* find_function(const char* name) { return gpu::Driver::find(name); }
 
-void* function_in_front(std::string_view name, void* own) noexcept {
-  try {
-    gpu::Hook* const hook = gpu::hook_named(name);
-    if (!hook || own == hook->ours) return own;
-    const CaptureRequest::Mode mode = Session::get().wishes().mode;
-    if (mode == CaptureRequest::Mode::nothing || (hook->in_run_only && mode != CaptureRequest::Mode::run)) return own;
-    // of the first driver that is looked into; another's is left alone
-    void* none = nullptr;
-    if (!hook->own.compare_exchange_strong(none, own) && none != own) return own;
-    return hook->ours;
-  } catch (...) {
-  }
-  return own;
+bool stands_in_front(std::string_view name) {
+  const CaptureRequest::Mode mode = Session::get().wishes().mode;
+  // CUPTI reports the launches that are captured
+  const bool launches = name.starts_with("cuLaunch") || name.starts_with("cuGraph");
+  return launches ? mode == CaptureRequest::Mode::run : mode != CaptureRequest::Mode::nothing;
 }
 
 }  // namespace ergotune::inject
@@ -98,24 +82,4 @@ ERGOTUNE_EXPORT int OURS(DevicePrimaryCtxReset)(int device) {
 }
 ERGOTUNE_EXPORT int OURS(DevicePrimaryCtxRelease)(int device) {
   return release_context(NAME(DevicePrimaryCtxRelease), device);
-}
-
-std::deque<Hook>& ergotune::inject::gpu::hooks() {
-  static std::deque<Hook>* const all = [] {
-    auto* made = new std::deque<Hook>;
-#define ADD(name) add_hook(*made, NAME(name), OURS(name))
-    ADD(ModuleLoad);
-    ADD(ModuleLoadData);
-    ADD(ModuleLoadDataEx);
-    ADD(ModuleGetFunction);
-    ADD(ModuleUnload);
-    ADD(CtxDestroy);
-    ADD(DevicePrimaryCtxReset);
-    ADD(DevicePrimaryCtxRelease);
-#undef ADD
-    add_own_hooks(*made);
-    add_compiler_hooks(*made);
-    return made;
-  }();
-  return *all;
 }

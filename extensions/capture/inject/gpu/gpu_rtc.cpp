@@ -104,10 +104,3 @@ ERGOTUNE_EXPORT int RTC(DestroyProgram)(Program* program) {
   return call_and_note<int(Program*)>(
       RTC_NAME("DestroyProgram"), kInternalError, [] {}, program);
 }
-
-void ergotune::inject::gpu::add_compiler_hooks(std::deque<Hook>& hooks) {
-  add_hook(hooks, RTC_NAME("CreateProgram"), RTC(CreateProgram));
-  add_hook(hooks, RTC_NAME("AddNameExpression"), RTC(AddNameExpression));
-  add_hook(hooks, RTC_NAME("CompileProgram"), RTC(CompileProgram));
-  add_hook(hooks, RTC_NAME("DestroyProgram"), RTC(DestroyProgram));
-}

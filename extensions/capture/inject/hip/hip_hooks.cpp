@@ -18,8 +18,8 @@ using LaunchThreads = int(Handle, unsigned, unsigned, unsigned, unsigned, unsign
                           void**, void**, Handle, Handle, unsigned);
 
 LaunchKernel* module_launch() {
-  static Hook& hook = *hook_named("hipModuleLaunchKernel");
-  return own<LaunchKernel>(hook);
+  static OwnFunction& hook = own_function("hipModuleLaunchKernel");
+  return hook.get<LaunchKernel>();
 }
 
 /// A kernel that hipcc built in is launched by the address of a function of the host.
@@ -29,9 +29,9 @@ int launch_host(const void* function, Extents grid, Extents block, void** parame
             shared, parameters};
   return launch(call, nullptr, module_launch(), OwnLaunch(launch_own));
 }
-int launch_host(Hook& hook, bool per_thread, const void* function, Extents grid, Extents block, void** parameters,
-                std::size_t shared, Handle stream) {
-  auto* const driver = own<LaunchHost>(hook);
+int launch_host(OwnFunction& hook, bool per_thread, const void* function, Extents grid, Extents block,
+                void** parameters, std::size_t shared, Handle stream) {
+  auto* const driver = hook.get<LaunchHost>();
   return launch_host(function, grid, block, parameters, shared, stream_of(stream, per_thread), [&] {
     return driver ? driver(function, grid, block, parameters, shared, stream) : kNotInitialised;
   });
@@ -47,10 +47,9 @@ ERGOTUNE_EXPORT int hipGetProcAddress(const char* symbol, void** function, int v
                                       int* status) {
   const auto note = [&] {
     constexpr std::uint64_t kPerThread = 2;
-    if (symbol && function && *function)
-      *function = ergotune::inject::function_in_front(
-          std::string(symbol) + ((flags & kPerThread) && std::string_view(symbol) == "hipLaunchKernel" ? "_spt" : ""),
-          *function);
+    if (!symbol || !function || !*function) return;
+    const bool own_stream = (flags & kPerThread) && std::string(symbol) == "hipLaunchKernel";
+    *function = function_in_front(own_stream ? "hipLaunchKernel_spt" : symbol, *function);
   };
   return call_and_note<int(const char*, void**, int, std::uint64_t, int*)>("hipGetProcAddress", note, symbol, function,
                                                                            version, flags, status);
@@ -58,7 +57,7 @@ ERGOTUNE_EXPORT int hipGetProcAddress(const char* symbol, void** function, int v
 ERGOTUNE_EXPORT int hipDeviceReset() { return end_context<int()>("hipDeviceReset"); }
 
 ERGOTUNE_EXPORT void** __hipRegisterFatBinary(const void* image) {
-  auto* const driver = own<void**(const void*)>("__hipRegisterFatBinary");
+  auto* const driver = own_function("__hipRegisterFatBinary").get<void**(const void*)>();
   void** const modules = driver ? driver(image) : nullptr;
   if (modules && image) quietly([&] { Functions::get().loaded(modules, image); });
   return modules;
@@ -66,13 +65,14 @@ ERGOTUNE_EXPORT void** __hipRegisterFatBinary(const void* image) {
 ERGOTUNE_EXPORT void __hipRegisterFunction(void** modules, const void* function, char* symbol, const char* name,
                                            unsigned threads, void* thread, void* index, void* block, void* grid,
                                            int* size) {
-  auto* const driver = own<void(void**, const void*, char*, const char*, unsigned, void*, void*, void*, void*, int*)>(
-      "__hipRegisterFunction");
+  auto* const driver =
+      own_function("__hipRegisterFunction")
+          .get<void(void**, const void*, char*, const char*, unsigned, void*, void*, void*, void*, int*)>();
   if (driver) driver(modules, function, symbol, name, threads, thread, index, block, grid, size);
   if (name) quietly([&] { Functions::get().found(modules, const_cast<void*>(function), name); });
 }
 ERGOTUNE_EXPORT void __hipUnregisterFatBinary(void** modules) {
-  auto* const driver = own<void(void**)>("__hipUnregisterFatBinary");
+  auto* const driver = own_function("__hipUnregisterFatBinary").get<void(void**)>();
   quietly([&] {
     for (const Handle function : Functions::get().unloaded(modules)) forget_tuned(function);
   });
@@ -94,8 +94,8 @@ ERGOTUNE_EXPORT int hipExtModuleLaunchKernel(Handle function, unsigned tx, unsig
                                              unsigned by, unsigned bz, std::size_t shared, Handle stream,
                                              void** parameters, void** extra, Handle start, Handle stop,
                                              unsigned flags) {
-  static Hook& hook = *hook_named("hipExtModuleLaunchKernel");
-  auto* const driver = own<LaunchThreads>(hook);
+  static OwnFunction& hook = own_function("hipExtModuleLaunchKernel");
+  auto* const driver = hook.get<LaunchThreads>();
   const auto launch_own = [&] {
     return driver ? driver(function, tx, ty, tz, bx, by, bz, shared, stream, parameters, extra, start, stop, flags)
                   : kNotInitialised;
@@ -107,36 +107,21 @@ ERGOTUNE_EXPORT int hipExtModuleLaunchKernel(Handle function, unsigned tx, unsig
 }
 ERGOTUNE_EXPORT int hipLaunchKernel(const void* function, Extents grid, Extents block, void** parameters,
                                     std::size_t shared, Handle stream) {
-  static Hook& hook = *hook_named("hipLaunchKernel");
+  static OwnFunction& hook = own_function("hipLaunchKernel");
   return launch_host(hook, false, function, grid, block, parameters, shared, stream);
 }
 ERGOTUNE_EXPORT int hipLaunchKernel_spt(const void* function, Extents grid, Extents block, void** parameters,
                                         std::size_t shared, Handle stream) {
-  static Hook& hook = *hook_named("hipLaunchKernel_spt");
+  static OwnFunction& hook = own_function("hipLaunchKernel_spt");
   return launch_host(hook, true, function, grid, block, parameters, shared, stream);
 }
 ERGOTUNE_EXPORT int hipExtLaunchKernel(const void* function, Extents grid, Extents block, void** parameters,
                                        std::size_t shared, Handle stream, Handle start, Handle stop, int flags) {
-  static Hook& hook = *hook_named("hipExtLaunchKernel");
-  auto* const driver = own<LaunchHostEvents>(hook);
+  static OwnFunction& hook = own_function("hipExtLaunchKernel");
+  auto* const driver = hook.get<LaunchHostEvents>();
   const auto launch_own = [&] {
     return driver ? driver(function, grid, block, parameters, shared, stream, start, stop, flags) : kNotInitialised;
   };
   if (start || stop) return launch_own();
   return launch_host(function, grid, block, parameters, shared, stream, launch_own);
-}
-
-void ergotune::inject::gpu::add_own_hooks(std::deque<Hook>& hooks) {
-#define ADD(name) add_hook(hooks, #name, name)
-  ADD(hipGetProcAddress);
-  ADD(hipDeviceReset);
-  ADD(__hipRegisterFatBinary);
-  ADD(__hipRegisterFunction);
-  ADD(__hipUnregisterFatBinary);
-  ADD(hipModuleLaunchKernel);
-  ADD(hipExtModuleLaunchKernel);
-  ADD(hipLaunchKernel);
-  ADD(hipLaunchKernel_spt);
-  ADD(hipExtLaunchKernel);
-#undef ADD
 }

@@ -117,7 +117,7 @@ OpenclCapture::OpenclCapture(cl_command_queue queue, cl_kernel handle, const Ker
   const auto count = info_of<cl_uint>(At::GetKernelInfo, handle, CL_KERNEL_NUM_ARGS);
   for (cl_uint i = 0; i < count; ++i) {
     if (i >= kernel.arguments.size() || !kernel.arguments[i].set)
-      throw Refused("its argument " + std::to_string(i) + " was set in a way that this layer does not see", true);
+      throw Refused("its argument " + std::to_string(i) + " was set in a way that is not seen", true);
     take_argument(informed.get(), i, kernel.arguments[i]);
   }
   for (const Buffer& buffer : buffers_) launch_.arguments[buffer.argument].bytes = read(buffer);

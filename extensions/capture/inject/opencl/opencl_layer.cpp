@@ -1,5 +1,4 @@
-// The OpenCL layer: what the ICD loader calls (clGetLayerInfo, clInitLayer), and the functions that it puts in the way
-// of a program's own calls. OPENCL_LAYERS names this library; `ergotune capture` and `ergotune run` set it.
+// The functions of OpenCL in front of those of the loader that the program uses (LD_PRELOAD).
 #include <cstdlib>
 #include <cstring>
 
@@ -9,19 +8,14 @@
 #include "capture/inject/opencl/opencl_tuned.hpp"
 #include "capture/inject/session.hpp"
 
-#define ERGOTUNE_EXPORT extern "C" __attribute__((visibility("default")))
-
 namespace ergotune::inject {
 
-Table next;
 const char* interface_name() { return "opencl"; }
-
-namespace {
 
 using Mode = CaptureRequest::Mode;
 
-cl_program create_from_source(cl_context context, cl_uint count, const char** texts, const std::size_t* lengths,
-                              cl_int* code) noexcept {
+ERGOTUNE_EXPORT cl_program clCreateProgramWithSource(cl_context context, cl_uint count, const char** texts,
+                                                     const std::size_t* lengths, cl_int* code) noexcept {
   const cl_program program = next.get<cl_program(cl_context, cl_uint, const char**, const std::size_t*, cl_int*)>(
       At::CreateProgramWithSource)(context, count, texts, lengths, code);
   if (program)
@@ -34,7 +28,7 @@ cl_program create_from_source(cl_context context, cl_uint count, const char** te
   return program;
 }
 
-void add_without_source(cl_program program, const char* why) noexcept {
+static void add_without_source(cl_program program, const char* why) noexcept {
   if (program)
     quietly([&] {
       ProgramState state;
@@ -43,9 +37,9 @@ void add_without_source(cl_program program, const char* why) noexcept {
     });
 }
 
-cl_program create_from_binary(cl_context context, cl_uint count, const cl_device_id* devices,
-                              const std::size_t* lengths, const unsigned char** binaries, cl_int* status,
-                              cl_int* code) noexcept {
+ERGOTUNE_EXPORT cl_program clCreateProgramWithBinary(cl_context context, cl_uint count, const cl_device_id* devices,
+                                                     const std::size_t* lengths, const unsigned char** binaries,
+                                                     cl_int* status, cl_int* code) noexcept {
   const cl_program program = next.get<cl_program(cl_context, cl_uint, const cl_device_id*, const std::size_t*,
                                                  const unsigned char**, cl_int*, cl_int*)>(At::CreateProgramWithBinary)(
       context, count, devices, lengths, binaries, status, code);
@@ -54,16 +48,17 @@ cl_program create_from_binary(cl_context context, cl_uint count, const cl_device
   return program;
 }
 
-cl_program create_from_il(cl_context context, const void* code, std::size_t length, cl_int* error) noexcept {
+ERGOTUNE_EXPORT cl_program clCreateProgramWithIL(cl_context context, const void* code, std::size_t length,
+                                                 cl_int* error) noexcept {
   const cl_program program = next.get<cl_program(cl_context, const void*, std::size_t, cl_int*)>(
       At::CreateProgramWithIL)(context, code, length, error);
   add_without_source(program, "made from intermediate code (SPIR-V), without source");
   return program;
 }
 
-cl_program link_program(cl_context context, cl_uint devices, const cl_device_id* list, const char* options,
-                        cl_uint count, const cl_program* inputs, ProgramCallback* done, void* data,
-                        cl_int* code) noexcept {
+ERGOTUNE_EXPORT cl_program clLinkProgram(cl_context context, cl_uint devices, const cl_device_id* list,
+                                         const char* options, cl_uint count, const cl_program* inputs,
+                                         ProgramCallback* done, void* data, cl_int* code) noexcept {
   const cl_program program = next.get<cl_program(cl_context, cl_uint, const cl_device_id*, const char*, cl_uint,
                                                  const cl_program*, ProgramCallback*, void*, cl_int*)>(At::LinkProgram)(
       context, devices, list, options, count, inputs, done, data, code);
@@ -71,29 +66,45 @@ cl_program link_program(cl_context context, cl_uint devices, const cl_device_id*
   return program;
 }
 
-cl_int retain_program(cl_program program) noexcept {
+ERGOTUNE_EXPORT cl_int clRetainProgram(cl_program program) noexcept {
   quietly([&] { Objects::get().refer(program, 1); });
   return next.get<cl_int(cl_program)>(At::RetainProgram)(program);
 }
-cl_int release_program(cl_program program) noexcept {
+ERGOTUNE_EXPORT cl_int clReleaseProgram(cl_program program) noexcept {
   quietly([&] { Objects::get().refer(program, -1); });
   return next.get<cl_int(cl_program)>(At::ReleaseProgram)(program);
 }
 
-cl_int build_program(cl_program program, cl_uint count, const cl_device_id* devices, const char* options,
-                     ProgramCallback* done, void* data) noexcept {
+ERGOTUNE_EXPORT cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id* devices,
+                                      const char* options, ProgramCallback* done, void* data) noexcept {
   quietly([&] { Objects::get().built(program, options); });
   return next.get<cl_int(cl_program, cl_uint, const cl_device_id*, const char*, ProgramCallback*, void*)>(
       At::BuildProgram)(program, count, devices, options, done, data);
 }
 
-cl_kernel create_kernel(cl_program program, const char* name, cl_int* code) noexcept {
+static void at_exit() {
+  quietly([] {
+    if (Session::get().wants(Mode::run))
+      report_tuned();
+    else
+      KernelLog::get().report(true);
+  });
+}
+
+static void add_kernel(cl_kernel kernel, const char* name, cl_program program) {
+  static const int registered = std::atexit(at_exit);
+  (void)registered;
+  Objects::get().add(kernel, name, Objects::get().find(program));
+}
+
+ERGOTUNE_EXPORT cl_kernel clCreateKernel(cl_program program, const char* name, cl_int* code) noexcept {
   const cl_kernel kernel = next.get<cl_kernel(cl_program, const char*, cl_int*)>(At::CreateKernel)(program, name, code);
-  if (kernel) quietly([&] { Objects::get().add(kernel, name, Objects::get().find(program)); });
+  if (kernel) quietly([&] { add_kernel(kernel, name, program); });
   return kernel;
 }
 
-cl_int create_kernels(cl_program program, cl_uint room, cl_kernel* kernels, cl_uint* count) noexcept {
+ERGOTUNE_EXPORT cl_int clCreateKernelsInProgram(cl_program program, cl_uint room, cl_kernel* kernels,
+                                                cl_uint* count) noexcept {
   cl_uint made = 0;
   const cl_int result = next.get<cl_int(cl_program, cl_uint, cl_kernel*, cl_uint*)>(At::CreateKernelsInProgram)(
       program, room, kernels, &made);
@@ -103,28 +114,28 @@ cl_int create_kernels(cl_program program, cl_uint room, cl_kernel* kernels, cl_u
       for (cl_uint i = 0; i < made && i < room; ++i) {
         char name[512] = {};
         (void)next.get<Query>(At::GetKernelInfo)(kernels[i], kKernelFunctionName, sizeof name - 1, name, nullptr);
-        Objects::get().add(kernels[i], name, Objects::get().find(program));
+        add_kernel(kernels[i], name, program);
       }
     });
   return result;
 }
 
-cl_int retain_kernel(cl_kernel kernel) noexcept {
+ERGOTUNE_EXPORT cl_int clRetainKernel(cl_kernel kernel) noexcept {
   quietly([&] { Objects::get().refer(kernel, 1); });
   return next.get<cl_int(cl_kernel)>(At::RetainKernel)(kernel);
 }
-cl_int release_kernel(cl_kernel kernel) noexcept {
+ERGOTUNE_EXPORT cl_int clReleaseKernel(cl_kernel kernel) noexcept {
   quietly([&] { Objects::get().refer(kernel, -1); });
   return next.get<cl_int(cl_kernel)>(At::ReleaseKernel)(kernel);
 }
-cl_kernel clone_kernel(cl_kernel kernel, cl_int* code) noexcept {
+ERGOTUNE_EXPORT cl_kernel clCloneKernel(cl_kernel kernel, cl_int* code) noexcept {
   const cl_kernel clone = next.get<cl_kernel(cl_kernel, cl_int*)>(At::CloneKernel)(kernel, code);
   if (clone) quietly([&] { Objects::get().clone(kernel, clone); });
   return clone;
 }
 
 /// The place of an argument that was just set.
-ArgumentValue* argument_of(cl_kernel handle, cl_uint position) {
+static ArgumentValue* argument_of(cl_kernel handle, cl_uint position) {
   KernelState* kernel = Objects::get().find(handle);
   if (!kernel || position > 1023) return nullptr;
   if (kernel->arguments.size() <= position) kernel->arguments.resize(position + 1);
@@ -134,7 +145,8 @@ ArgumentValue* argument_of(cl_kernel handle, cl_uint position) {
   return &value;
 }
 
-cl_int set_argument(cl_kernel handle, cl_uint position, std::size_t size, const void* bytes) noexcept {
+ERGOTUNE_EXPORT cl_int clSetKernelArg(cl_kernel handle, cl_uint position, std::size_t size,
+                                      const void* bytes) noexcept {
   const cl_int code =
       next.get<cl_int(cl_kernel, cl_uint, std::size_t, const void*)>(At::SetKernelArg)(handle, position, size, bytes);
   if (code == CL_SUCCESS)
@@ -154,7 +166,7 @@ cl_int set_argument(cl_kernel handle, cl_uint position, std::size_t size, const 
   return code;
 }
 
-cl_int set_argument_svm(cl_kernel handle, cl_uint position, const void* pointer) noexcept {
+ERGOTUNE_EXPORT cl_int clSetKernelArgSVMPointer(cl_kernel handle, cl_uint position, const void* pointer) noexcept {
   const cl_int code =
       next.get<cl_int(cl_kernel, cl_uint, const void*)>(At::SetKernelArgSVMPointer)(handle, position, pointer);
   if (code == CL_SUCCESS)
@@ -164,7 +176,8 @@ cl_int set_argument_svm(cl_kernel handle, cl_uint position, const void* pointer)
   return code;
 }
 
-cl_int set_execution_info(cl_kernel handle, cl_uint name, std::size_t size, const void* value) noexcept {
+ERGOTUNE_EXPORT cl_int clSetKernelExecInfo(cl_kernel handle, cl_uint name, std::size_t size,
+                                           const void* value) noexcept {
   quietly([&] {
     if (KernelState* kernel = Objects::get().find(handle)) kernel->has_execution_info = true;
   });
@@ -172,7 +185,7 @@ cl_int set_execution_info(cl_kernel handle, cl_uint name, std::size_t size, cons
                                                                                                value);
 }
 
-LaunchShape shape_of(cl_uint dimensions, const std::size_t* global, const std::size_t* local) {
+static LaunchShape shape_of(cl_uint dimensions, const std::size_t* global, const std::size_t* local) {
   LaunchShape shape;
   shape.dimensions = dimensions;
   shape.block_is_open = !local;
@@ -184,7 +197,7 @@ LaunchShape shape_of(cl_uint dimensions, const std::size_t* global, const std::s
 }
 
 /// What is wrong with a launch for a problem file.
-std::string unusual(const LaunchShape& shape, const std::size_t* offset) {
+static std::string unusual(const LaunchShape& shape, const std::size_t* offset) {
   for (std::size_t d = 0; d < shape.dimensions; ++d) {
     if (offset && offset[d]) return "it is launched with a global offset";
     if (shape.block[d] == 0 || shape.global[d] == 0 || shape.global[d] % shape.block[d])
@@ -217,9 +230,9 @@ struct Capturing {
   }
 };
 
-cl_int enqueue_watched(cl_command_queue queue, cl_kernel handle, KernelState& kernel, const LaunchShape& shape,
-                       const std::size_t* offset, const std::size_t* global, const std::size_t* local, cl_uint waits,
-                       const cl_event* waits_for, cl_event* event) {
+static cl_int enqueue_watched(cl_command_queue queue, cl_kernel handle, KernelState& kernel, const LaunchShape& shape,
+                              const std::size_t* offset, const std::size_t* global, const std::size_t* local,
+                              cl_uint waits, const cl_event* waits_for, cl_event* event) {
   KernelLog& log = KernelLog::get();
   std::optional<Capturing> capturing;
   quietly([&] {
@@ -240,9 +253,10 @@ cl_int enqueue_watched(cl_command_queue queue, cl_kernel handle, KernelState& ke
   return code;
 }
 
-cl_int enqueue_kernel(cl_command_queue queue, cl_kernel handle, cl_uint dimensions, const std::size_t* offset,
-                      const std::size_t* global, const std::size_t* local, cl_uint waits, const cl_event* waits_for,
-                      cl_event* event) noexcept {
+ERGOTUNE_EXPORT cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel handle, cl_uint dimensions,
+                                              const std::size_t* offset, const std::size_t* global,
+                                              const std::size_t* local, cl_uint waits, const cl_event* waits_for,
+                                              cl_event* event) noexcept {
   KernelState* kernel = Objects::get().find(handle);
   if (kernel && global && dimensions >= 1 && dimensions <= 3) {
     const LaunchShape shape = shape_of(dimensions, global, local);
@@ -256,89 +270,10 @@ cl_int enqueue_kernel(cl_command_queue queue, cl_kernel handle, cl_uint dimensio
                                                            waits_for, event);
 }
 
-cl_int enqueue_task(cl_command_queue queue, cl_kernel handle, cl_uint waits, const cl_event* waits_for,
-                    cl_event* event) noexcept {
+ERGOTUNE_EXPORT cl_int clEnqueueTask(cl_command_queue queue, cl_kernel handle, cl_uint waits, const cl_event* waits_for,
+                                     cl_event* event) noexcept {
   const std::size_t one = 1;  // what the specification says it is
-  return enqueue_kernel(queue, handle, 1, nullptr, &one, &one, waits, waits_for, event);
-}
-
-void at_exit() {
-  quietly([] {
-    if (Session::get().wants(Mode::run))
-      report_tuned();
-    else
-      KernelLog::get().report(true);
-  });
-}
-
-template <class F>
-void put(At at, F* function) {
-  if (next.entries[static_cast<std::size_t>(at)])
-    layered.entries[static_cast<std::size_t>(at)] = reinterpret_cast<void*>(function);
-}
-
-void put_functions() {
-  put(At::CreateProgramWithSource, create_from_source);
-  put(At::CreateProgramWithBinary, create_from_binary);
-  put(At::CreateProgramWithIL, create_from_il);
-  put(At::LinkProgram, link_program);
-  put(At::RetainProgram, retain_program);
-  put(At::ReleaseProgram, release_program);
-  put(At::BuildProgram, build_program);
-  put(At::CreateKernel, create_kernel);
-  put(At::CreateKernelsInProgram, create_kernels);
-  put(At::RetainKernel, retain_kernel);
-  put(At::ReleaseKernel, release_kernel);
-  put(At::CloneKernel, clone_kernel);
-  put(At::SetKernelArg, set_argument);
-  put(At::SetKernelArgSVMPointer, set_argument_svm);
-  put(At::SetKernelExecInfo, set_execution_info);
-  put(At::EnqueueNDRangeKernel, enqueue_kernel);
-  put(At::EnqueueTask, enqueue_task);
-}
-
-}  // namespace
-
-bool called_by_loader = false;
-
-bool begin_layer(const Table& loader) noexcept {
-  bool begun = false;
-  quietly([&] {
-    if (Session::get().wants(CaptureRequest::Mode::nothing)) return;
-    layered = next = loader;
-    put_functions();
-    put_timing();
-    std::atexit(at_exit);
-    begun = true;
-  });
-  return begun;
+  return clEnqueueNDRangeKernel(queue, handle, 1, nullptr, &one, &one, waits, waits_for, event);
 }
 
 }  // namespace ergotune::inject
-
-ERGOTUNE_EXPORT std::int32_t clGetLayerInfo(std::uint32_t name, std::size_t size, void* value, std::size_t* got) {
-  constexpr std::uint32_t kApiVersion = 0x4240, kLayerName = 0x4241, kVersion100 = 100;
-  constexpr char kName[] = "ergotune";
-  const void* answer = name == kApiVersion ? static_cast<const void*>(&kVersion100) : kName;
-  const std::size_t bytes = name == kApiVersion ? sizeof kVersion100 : sizeof kName;
-  if (name != kApiVersion && name != kLayerName) return ergotune::opencl::CL_INVALID_VALUE;
-  if (value && size < bytes) return ergotune::opencl::CL_INVALID_VALUE;
-  if (value) std::memcpy(value, answer, bytes);
-  if (got) *got = bytes;
-  return ergotune::opencl::CL_SUCCESS;
-}
-
-ERGOTUNE_EXPORT std::int32_t clInitLayer(std::uint32_t count, const void* target, std::uint32_t* count_out,
-                                         const void** out) {
-  using namespace ergotune::inject;
-  if (!target || !count_out || !out) return ergotune::opencl::CL_INVALID_VALUE;
-  *count_out = count;
-  *out = target;
-  // in a program that no command watches (or that is too old to have what is needed) nothing is in the way
-  if (count <= static_cast<std::uint32_t>(At::LinkProgram) || count > kTableSize) return ergotune::opencl::CL_SUCCESS;
-  called_by_loader = true;
-  Table loader;
-  std::memcpy(loader.entries, target, count * sizeof(void*));
-  if (begin_layer(loader)) *out = layered.entries;
-  return ergotune::opencl::CL_SUCCESS;
-}

@@ -1,4 +1,4 @@
-// What the layer knows of a program's OpenCL programs and kernels, from their making to their end.
+// A program's OpenCL programs and kernels, from their making to their end.
 #pragma once
 
 #include <cstddef>

@@ -1,17 +1,15 @@
-// The driver's functions as an OpenCL layer is given them: a table of pointers whose order the ICD loader fixes (the
-// dispatch table of the Khronos ICD loader, OpenCL 3.0). Only those that the layer uses are named.
+// The functions of OpenCL that the library for its programs calls.
 #pragma once
 
 #include <cstddef>
 #include <cstring>
 
+#include "capture/inject/interpose.hpp"
 #include "device/opencl/opencl_api.hpp"
 
 namespace ergotune::inject {
 
 using namespace ergotune::opencl;
-
-inline constexpr std::size_t kTableSize = 256;  // 149 in OpenCL 3.0; a later loader may have more
 
 inline constexpr cl_uint kMemType = 0x1100, kMemAssociated = 0x1107, kMemOffset = 0x1108, kMemObjectBuffer = 0x10F0;
 inline constexpr cl_uint kQueueDevice = 0x1091, kKernelFunctionName = 0x1190, kKernelProgram = 0x1194;
@@ -25,34 +23,31 @@ using EnqueueKernel = cl_int(cl_command_queue, cl_kernel, cl_uint, const std::si
                              const std::size_t*, cl_uint, const cl_event*, cl_event*);
 using Query = cl_int(void*, cl_uint, std::size_t, void*, std::size_t*);
 
-/// Functions without "cl", and their positions in the table.
-#define ERGOTUNE_OPENCL_FUNCTIONS(X)                                                                              \
-  X(GetDeviceInfo, 3), X(CreateCommandQueue, 9), X(ReleaseCommandQueue, 11), X(GetCommandQueueInfo, 12),          \
-      X(CreateBuffer, 14), X(ReleaseMemObject, 18), X(GetMemObjectInfo, 20), X(CreateProgramWithSource, 26),      \
-      X(CreateProgramWithBinary, 27), X(RetainProgram, 28), X(ReleaseProgram, 29), X(BuildProgram, 30),           \
-      X(CreateKernel, 34), X(CreateKernelsInProgram, 35), X(RetainKernel, 36), X(ReleaseKernel, 37),              \
-      X(SetKernelArg, 38), X(GetKernelInfo, 39), X(GetKernelWorkGroupInfo, 40), X(WaitForEvents, 41),             \
-      X(GetEventInfo, 42), X(RetainEvent, 43), X(ReleaseEvent, 44), X(GetEventProfilingInfo, 45), X(Finish, 47),  \
-      X(EnqueueReadBuffer, 48), X(EnqueueCopyBuffer, 50), X(EnqueueMapBuffer, 56), X(EnqueueNDRangeKernel, 59),   \
-      X(EnqueueTask, 60), X(LinkProgram, 99), X(GetKernelArgInfo, 101), X(CreateCommandQueueWithProperties, 123), \
-      X(SetKernelArgSVMPointer, 134), X(SetKernelExecInfo, 135), X(CloneKernel, 137), X(CreateProgramWithIL, 138)
+/// Without "cl".
+#define ERGOTUNE_OPENCL_FUNCTIONS(X)                                                                            \
+  X(GetDeviceInfo), X(CreateCommandQueue), X(ReleaseCommandQueue), X(GetCommandQueueInfo), X(CreateBuffer),     \
+      X(ReleaseMemObject), X(GetMemObjectInfo), X(CreateProgramWithSource), X(CreateProgramWithBinary),         \
+      X(RetainProgram), X(ReleaseProgram), X(BuildProgram), X(CreateKernel), X(CreateKernelsInProgram),         \
+      X(RetainKernel), X(ReleaseKernel), X(SetKernelArg), X(GetKernelInfo), X(GetKernelWorkGroupInfo),          \
+      X(WaitForEvents), X(GetEventInfo), X(RetainEvent), X(ReleaseEvent), X(GetEventProfilingInfo), X(Finish),  \
+      X(EnqueueReadBuffer), X(EnqueueCopyBuffer), X(EnqueueMapBuffer), X(EnqueueNDRangeKernel), X(EnqueueTask), \
+      X(LinkProgram), X(GetKernelArgInfo), X(CreateCommandQueueWithProperties), X(SetKernelArgSVMPointer),      \
+      X(SetKernelExecInfo), X(CloneKernel), X(CreateProgramWithIL)
 enum class At : std::size_t {
-#define ERGOTUNE_AT(name, position) name = position
+#define ERGOTUNE_AT(name) name
   ERGOTUNE_OPENCL_FUNCTIONS(ERGOTUNE_AT)
 #undef ERGOTUNE_AT
 };
 
-/// The functions of the next layer, or of the loader.
+/// The functions of the program's loader.
 struct Table {
-  void* entries[kTableSize] = {};
   template <class F>
   F* get(At at) const {
-    return reinterpret_cast<F*>(entries[static_cast<std::size_t>(at)]);
+    return find(at).get<F>();
   }
+  static OwnFunction& find(At at);
 };
-
-/// What this layer calls; filled by clInitLayer.
-extern Table next;
+inline constexpr Table next;
 
 /// clGet...Info of any kind of object: the value, or zeros where the driver does not tell.
 template <class T>

@@ -5,8 +5,6 @@
 
 namespace ergotune::inject {
 
-Table layered;
-
 namespace {
 
 PendingTimes<cl_event>& pending() {
@@ -27,14 +25,19 @@ void collect() noexcept {
   quietly([&] { pending().collect(has_ended, take); });
 }
 
-cl_command_queue create_queue(cl_context context, cl_device_id device, cl_bitfield properties, cl_int* code) noexcept {
+}  // namespace
+
+ERGOTUNE_EXPORT cl_command_queue clCreateCommandQueue(cl_context context, cl_device_id device, cl_bitfield properties,
+                                                      cl_int* code) noexcept {
   auto* create = next.get<cl_command_queue(cl_context, cl_device_id, cl_bitfield, cl_int*)>(At::CreateCommandQueue);
-  const cl_command_queue queue = create(context, device, properties | CL_QUEUE_PROFILING_ENABLE, code);
+  const bool timed = Session::get().wants_times();
+  const cl_command_queue queue =
+      timed ? create(context, device, properties | CL_QUEUE_PROFILING_ENABLE, code) : nullptr;
   return queue ? queue : create(context, device, properties, code);
 }
 
-cl_command_queue create_queue_with_properties(cl_context context, cl_device_id device, const cl_properties* given,
-                                              cl_int* code) noexcept {
+ERGOTUNE_EXPORT cl_command_queue clCreateCommandQueueWithProperties(cl_context context, cl_device_id device,
+                                                                    const cl_properties* given, cl_int* code) noexcept {
   auto* create = next.get<cl_command_queue(cl_context, cl_device_id, const cl_properties*, cl_int*)>(
       At::CreateCommandQueueWithProperties);
   cl_properties properties[32] = {};
@@ -50,48 +53,42 @@ cl_command_queue create_queue_with_properties(cl_context context, cl_device_id d
     properties[used++] = CL_QUEUE_PROPERTIES;
     properties[used++] = CL_QUEUE_PROFILING_ENABLE;
   }
-  const cl_command_queue queue = create(context, device, properties, code);
+  const cl_command_queue queue = Session::get().wants_times() ? create(context, device, properties, code) : nullptr;
   return queue ? queue : create(context, device, given, code);
 }
 
-cl_int release_queue(cl_command_queue queue) noexcept {
+ERGOTUNE_EXPORT cl_int clReleaseCommandQueue(cl_command_queue queue) noexcept {
   collect();
   return next.get<cl_int(cl_command_queue)>(At::ReleaseCommandQueue)(queue);
 }
-cl_int finish(cl_command_queue queue) noexcept {
+ERGOTUNE_EXPORT cl_int clFinish(cl_command_queue queue) noexcept {
   const cl_int code = next.get<cl_int(cl_command_queue)>(At::Finish)(queue);
   collect();
   return code;
 }
-cl_int wait_for_events(cl_uint count, const cl_event* events) noexcept {
+ERGOTUNE_EXPORT cl_int clWaitForEvents(cl_uint count, const cl_event* events) noexcept {
   const cl_int code = next.get<cl_int(cl_uint, const cl_event*)>(At::WaitForEvents)(count, events);
   collect();
   return code;
 }
-cl_int read_buffer(cl_command_queue queue, cl_mem memory, cl_bool blocking, std::size_t offset, std::size_t bytes,
-                   void* to, cl_uint waits, const cl_event* waits_for, cl_event* event) noexcept {
+ERGOTUNE_EXPORT cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem memory, cl_bool blocking, std::size_t offset,
+                                           std::size_t bytes, void* to, cl_uint waits, const cl_event* waits_for,
+                                           cl_event* event) noexcept {
   const cl_int code = next.get<cl_int(cl_command_queue, cl_mem, cl_bool, std::size_t, std::size_t, void*, cl_uint,
                                       const cl_event*, cl_event*)>(At::EnqueueReadBuffer)(
       queue, memory, blocking, offset, bytes, to, waits, waits_for, event);
   if (blocking) collect();
   return code;
 }
-void* map_buffer(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_bitfield flags, std::size_t offset,
-                 std::size_t bytes, cl_uint waits, const cl_event* waits_for, cl_event* event, cl_int* code) noexcept {
+ERGOTUNE_EXPORT void* clEnqueueMapBuffer(cl_command_queue queue, cl_mem memory, cl_bool blocking, cl_bitfield flags,
+                                         std::size_t offset, std::size_t bytes, cl_uint waits,
+                                         const cl_event* waits_for, cl_event* event, cl_int* code) noexcept {
   void* mapped = next.get<void*(cl_command_queue, cl_mem, cl_bool, cl_bitfield, std::size_t, std::size_t, cl_uint,
                                 const cl_event*, cl_event*, cl_int*)>(At::EnqueueMapBuffer)(
       queue, memory, blocking, flags, offset, bytes, waits, waits_for, event, code);
   if (blocking) collect();
   return mapped;
 }
-
-template <class F>
-void put(At at, F* function) {
-  if (next.entries[static_cast<std::size_t>(at)])
-    layered.entries[static_cast<std::size_t>(at)] = reinterpret_cast<void*>(function);
-}
-
-}  // namespace
 
 TimedEvent::TimedEvent(std::shared_ptr<KernelLog::Entry> entry, cl_event* wanted)
     : entry_(std::move(entry)), wanted_(wanted), timing_(Session::get().wants_times()) {}
@@ -102,17 +99,6 @@ void TimedEvent::queued(cl_int code) {
   if (!event) return;
   if (wanted_) (void)next.get<cl_int(cl_event)>(At::RetainEvent)(event);
   if (pending().add(event, entry_) % 256 == 0) collect();
-}
-
-void put_timing() {
-  if (!Session::get().wants_times()) return;
-  put(At::CreateCommandQueue, create_queue);
-  put(At::CreateCommandQueueWithProperties, create_queue_with_properties);
-  put(At::ReleaseCommandQueue, release_queue);
-  put(At::Finish, finish);
-  put(At::WaitForEvents, wait_for_events);
-  put(At::EnqueueReadBuffer, read_buffer);
-  put(At::EnqueueMapBuffer, map_buffer);
 }
 
 }  // namespace ergotune::inject

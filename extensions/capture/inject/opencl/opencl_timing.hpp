@@ -9,7 +9,7 @@
 
 namespace ergotune::inject {
 
-/// The event of one launch: the program's where it asks for one, else one that the layer keeps until it has its time.
+/// The event of one launch: the program's where it asks for one, else one that is kept until it has its time.
 class TimedEvent {
  public:
   TimedEvent(std::shared_ptr<KernelLog::Entry> entry, cl_event* wanted);
@@ -23,16 +23,5 @@ class TimedEvent {
   cl_event own_ = nullptr;
   bool timing_;
 };
-
-/// The functions in the program's way that make queues with profiling and collect times; only where times are wanted.
-void put_timing();
-
-/// What the loader is given.
-extern Table layered;
-
-/// Puts the layer in front of these functions, which become `next`; false where no command watches.
-bool begin_layer(const Table& loader) noexcept;
-/// The ICD loader has called the layer.
-extern bool called_by_loader;
 
 }  // namespace ergotune::inject
