@@ -55,7 +55,7 @@ def measure_apart(problem: ProblemOrFile, configuration: Optional[Mapping[str, A
     return _core.measure_apart(_loaded(problem, plain.get("device")), plain, dict(configuration or {}), attribute)
 
 
-class Session:
+class Session(_core.Session):
     """An application's loop asks for its rounds one by one; trials of other configurations come between them.
 
     >>> session = ergotune.Session("four.toml", store="four.db")   # doctest: +SKIP
@@ -71,75 +71,29 @@ class Session:
         problem: a :class:`Problem`, or the path of a problem file.
         bound: 0.05 is 5 %.
         own_rounds: trials are the loop's own rounds in this process: five with each configuration, for an objective of energy those
-            of about two seconds. Code is compiled beside the rounds, so that a trial costs what a worse configuration takes more, and ``bound`` is a share of the
-            energy where that is the objective. Clocks and limits of the problem are set with each configuration, and put back
-            with the end of the session. Outputs are not compared: for configurations that are known to be right.
+            of about two seconds. Code is compiled beside the rounds, so that a trial costs what a worse configuration takes more;
+            ``bound`` is a share of the energy where that is the objective. Clocks and limits of the problem are set with each
+            configuration, and put back with the end of the session. Outputs are not compared: for configurations that are known
+            to be right.
         settings: what a problem file may say under [tune] (budget, strategy, store, device ...).
     """
 
     def __init__(self, problem: ProblemOrFile, *, bound: float = 0.05, own_rounds: bool = False, **settings: Unpack[AllSettings]) -> None:
         plain = _plain_settings(settings, ("bound", "own_rounds"))
         plain["worker_command"] = _command.worker()
-        loaded = _loaded(problem, plain.get("device"))
-        self._core = _core.Session(loaded, plain, bound, own_rounds)
+        super().__init__(_loaded(problem, plain.get("device")), plain, bound, own_rounds)
         self._store: str = plain.get("store") or ""
-
-    def next_round(self) -> Row:
-        """Runs a round and waits for it: a dict with number, seconds, device_seconds, configuration, tried, settled."""
-        return self._core.next_round()
 
     def read(self, buffer: str, dtype: DTypeLike = np.float32) -> NDArray[Any]:
         """An argument's contents as the last round left them, in one dimension, as they lie in memory."""
-        return np.frombuffer(self._core.read_bytes(buffer), dtype=dtype).copy()
+        return np.frombuffer(self.read_bytes(buffer), dtype=dtype).copy()
 
     def write(self, buffer: str, contents: ArrayLike) -> None:
         """New contents of an argument, for the next round; an array of its type, size and order in memory."""
-        self._core.write_bytes(buffer, _core.in_memory_order(np.asarray(contents)).tobytes())
+        self.write_bytes(buffer, _core.in_memory_order(np.asarray(contents)).tobytes())
 
     def watch(self, *, page: Optional[bool] = None, height: int = 760) -> Watch:
         """The page on this session (:func:`ergotune.watch`), which needs a ``store=``."""
         if not self._store:
             raise _core.UserError("this session keeps nothing that a page could show: give it store=\"results.db\"")
         return watch(self._store, page=page, height=height, wait=True)
-
-    def restore(self) -> None:
-        """Puts all buffers back to what the problem fills them with."""
-        self._core.restore()
-
-    @property
-    def best(self) -> Row:
-        """The best configuration so far."""
-        return dict(self._core.best)
-
-    @property
-    def measurement(self) -> Row:
-        """What is known of it."""
-        return self._core.measurement
-
-    @property
-    def settled(self) -> bool:
-        """Nothing is left to try."""
-        return self._core.settled
-
-    @property
-    def rounds(self) -> int:
-        return self._core.rounds
-
-    @property
-    def tried(self) -> int:
-        """Configurations tried by this process."""
-        return self._core.tried
-
-    @property
-    def resumed(self) -> int:
-        """Configurations known from the store."""
-        return self._core.resumed
-
-    @property
-    def ratio(self) -> float:
-        """Time (or energy) of all rounds so far over what the default would have taken; ``worst_ratio`` is the highest it has been."""
-        return self._core.ratio
-
-    @property
-    def worst_ratio(self) -> float:
-        return self._core.worst_ratio

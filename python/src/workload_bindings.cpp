@@ -93,15 +93,17 @@ void bind_session(py::module_& module) {
              return std::make_unique<Session>(std::move(adapted), std::move(setup), std::move(options));
            }),
            py::arg("problem"), py::arg("settings"), py::arg("bound"), py::arg("own_rounds") = false)
-      .def("next_round",
-           [](Session& session) {
-             OnlineIteration round;
-             {
-               py::gil_scoped_release released;
-               round = session.next_round();
-             }
-             return round_dict(session, round);
-           })
+      .def(
+          "next_round",
+          [](Session& session) {
+            OnlineIteration round;
+            {
+              py::gil_scoped_release released;
+              round = session.next_round();
+            }
+            return round_dict(session, round);
+          },
+          "Runs a round and waits for it: a dict with number, seconds, device_seconds, configuration, tried, settled.")
       .def(
           "read_bytes",
           [](const Session& session, const std::string& name) {
@@ -116,16 +118,20 @@ void bind_session(py::module_& module) {
             session.write(name, std::as_bytes(std::span(bytes)));
           },
           py::arg("buffer"), py::arg("contents"))
-      .def("restore", &Session::restore)
-      .def_property_readonly("best",
-                             [](const Session& session) { return named(session.space().parameters(), session.best()); })
-      .def_property_readonly("measurement", [](const Session& session) { return to_dict(session.measurement()); })
-      .def_property_readonly("settled", &Session::settled)
-      .def_property_readonly("rounds", &Session::rounds)
-      .def_property_readonly("tried", &Session::tried)
-      .def_property_readonly("resumed", &Session::resumed)
-      .def_property_readonly("ratio", &Session::ratio)
-      .def_property_readonly("worst_ratio", &Session::worst_ratio);
+      .def("restore", &Session::restore, "Puts all buffers back to what the problem fills them with.")
+      .def_property_readonly(
+          "best", [](const Session& session) { return named(session.space().parameters(), session.best()); },
+          "The best configuration so far.")
+      .def_property_readonly(
+          "measurement", [](const Session& session) { return to_dict(session.measurement()); },
+          "The measurement of the best configuration.")
+      .def_property_readonly("settled", &Session::settled, "Nothing is left to try.")
+      .def_property_readonly("rounds", &Session::rounds, "Number of rounds so far.")
+      .def_property_readonly("tried", &Session::tried, "Configurations tried by this process.")
+      .def_property_readonly("resumed", &Session::resumed, "Configurations known from the store.")
+      .def_property_readonly("ratio", &Session::ratio,
+                             "Time (or energy) of all rounds so far over what the default would have taken.")
+      .def_property_readonly("worst_ratio", &Session::worst_ratio, "The highest that the ratio has been.");
 }
 
 }  // namespace
