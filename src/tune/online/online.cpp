@@ -267,7 +267,8 @@ void Session::State::open_own(const SetupOptions& setup) {
     monitor = std::make_unique<RegionMonitor>(sensors);
   }
   const auto is_setting = [](const Parameter& parameter) { return quantity_of(parameter.kind).has_value(); };
-  if (std::ranges::any_of(prepared.space->parameters(), is_setting))
+  // the target leaves clocks out, with a note, where none can be set; then find_control() throws
+  if (!prepared.original.execution_parameters.empty() || std::ranges::any_of(prepared.space->parameters(), is_setting))
     controls = ControlSession::open(find_control(prepared, device, setup, true), {.take_over = setup.take_over});
 }
 
@@ -364,8 +365,9 @@ void Session::State::end_own_trial(Measurement measurement) {
   }
   if (wanted.index == start) {
     if (!standing.best())
-      throw UserError(fmt::format("own rounds measure time{}, which does not give the objective \"{}\": {}",
-                                  monitor ? " and energy" : "", standing.objective().name(), own->measurement.message));
+      throw UserError(fmt::format("own rounds measure time{}, which does not give the objective \"{}\"{}{}",
+                                  monitor ? " and energy" : "", standing.objective().name(),
+                                  own->measurement.message.empty() ? "" : ": ", own->measurement.message));
     longest += rounds * each;
     search.begin();
   } else {
