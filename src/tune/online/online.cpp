@@ -23,7 +23,7 @@
 namespace ergotune {
 namespace {
 
-/// A trial is expected to take at most this many times as long as the longest so far.
+/// A trial is expected to cost at most this many times as much as the dearest so far.
 constexpr double kCaution = 2;
 
 SetupOptions adapted(SetupOptions setup, bool own_rounds) {
@@ -198,6 +198,7 @@ struct Session::State {
   bool goes_on();
   void end_own_trial(Measurement measurement);
   void own_round(OnlineIteration& round);
+  void round_beside_trials(OnlineIteration& round);
   void use_best();
   double allowance() const;
   double gain() const;
@@ -417,6 +418,18 @@ double Session::State::gain() const {
   return one > 0 && other > 0 ? one / other : 1;
 }
 
+void Session::State::round_beside_trials(OnlineIteration& round) {
+  const double began = host_seconds();
+  if (!settled && allowance() > kCaution * longest_trial) try_one(round);
+  const double ready = host_seconds();
+  round.configuration = running;
+  round.device_seconds = application.run();
+  const double ended = host_seconds();
+  round.seconds = ended - began;
+  spent += round.seconds;
+  with_default += (ended - ready) * gain();
+}
+
 void Session::State::try_one(OnlineIteration& round) {
   const double began = host_seconds();
   NextTrial next(search, *ledger, true);
@@ -448,24 +461,9 @@ Session::~Session() = default;
 OnlineIteration Session::next_round() {
   State& state = *state_;
   OnlineIteration round;
-  if (state.own) {
-    state.own_round(round);
-    round.number = ++state.rounds;
-    round.settled = state.settled;
-    state.worst = std::max(state.worst, ratio());
-    return round;
-  }
-  const double began = host_seconds();
-  if (!state.settled && state.allowance() > kCaution * state.longest_trial) state.try_one(round);
-  const double ready = host_seconds();
-  round.device_seconds = state.application.run();
-  const double ended = host_seconds();
-  round.seconds = ended - began;
+  state.own ? state.own_round(round) : state.round_beside_trials(round);
   round.number = ++state.rounds;
-  round.configuration = state.running;
   round.settled = state.settled;
-  state.spent += round.seconds;
-  state.with_default += (ended - ready) * state.gain();
   state.worst = std::max(state.worst, ratio());
   return round;
 }
