@@ -1,5 +1,5 @@
 """Anzt, Haugen, Kurzak, Luszczek, Dongarra (2015): DGEMM on a K20X: the space, Figures 3 to 9, Table II and the quadrants, simulated.
-On a real board: Table II, size scaling, repeatability, a random part of the cloud, and counters where they may be read."""
+On a real GPU: Table II, size scaling, repeatability, a random part of the cloud, and counters where they may be read."""
 
 import csv
 import gzip
@@ -8,9 +8,9 @@ import json
 from study import ROOT, Mistake, correlation, mean, percent_above, spread_percent
 from vendor import dgemm_figures
 
-MEASURES = True  # a part of it runs on real boards
+MEASURES = True  # a part of it runs on real GPUs
 
-# Table II: dim_m, dim_n, blk_m, blk_n, blk_k, shapes of A and B; GFLOP/s and GFLOPs/W on the paper's board.
+# Table II: dim_m, dim_n, blk_m, blk_n, blk_k, shapes of A and B; GFLOP/s and GFLOPs/W on the paper's GPU.
 TABLE_TWO = [
     (16, 16, 64, 96, 16, 64, 4, 16, 16, 904, 4.4867),
     (32, 16, 128, 128, 16, 32, 16, 8, 64, 782, 4.5849),
@@ -68,7 +68,7 @@ def problem(size=4096, printed=False, pairs=False):
 
 SIZES = (512, 1024, 2048, 4096, 8192)
 REPEATED = 10  # launches of the same kernel, as in the paper
-CLOUD = 60     # random configurations on a real board, beside Table II's
+CLOUD = 60     # random configurations on a real GPU, beside Table II's
 # What the paper names of its counters, as ergotune does.
 COUNTERS = ["occupancy", "ipc", "issued_ipc", "inst_executed", "inst_issued", "ldst_executed", "shared_load_transactions", "shared_load_throughput",
             "l2_tex_read_hit_rate", "stall_inst_fetch", "dram_read_throughput", "dram_utilization"]
@@ -235,8 +235,8 @@ def sized(size):
     return text
 
 
-def table_on_board(study):
-    """Table II's kernels on a board: speed, efficiency, the order of both."""
+def table_on_gpu(study):
+    """Table II's kernels on a GPU: speed, efficiency, the order of both."""
     rows = []
     for entry in TABLE_TWO:
         found = study.measure(DGEMM, dict(zip(NAMES, entry[:9])))
@@ -274,8 +274,8 @@ def vendor_beside(study):
             study.note(vendor_gflops_per_watt=WORK / found["energy"])
 
 
-def cloud_on_board(study):
-    """Figures 5 to 9 on a board: a random part of the space, for energy, with counters where they may be read."""
+def cloud_on_gpu(study):
+    """Figures 5 to 9 on a GPU: a random part of the space, for energy, with counters where they may be read."""
     store = study.output / "cloud.db"
     options = (DGEMM, "--device", study.device, "--objective", "energy", "--strategy", "random", "--budget", CLOUD, "--no-confirm", "-q",
                "--store", store)
@@ -330,8 +330,8 @@ def run(study):
         study.go_through([("Figures 5 to 9 of a store", lambda s: cloud_of(s, s.store))])
     elif study.device:
         shapes = [dict(zip(NAMES, entry[:9])) for entry in TABLE_TWO[:3]]
-        study.go_through([("Table II", table_on_board), ("size scaling (Figure 4)", lambda s: scaling(s, shapes)),
-                          ("the vendor's library", vendor_beside), ("ten launches and half a minute", repeatability), ("a part of the cloud (Figures 5 to 9)", cloud_on_board)])
+        study.go_through([("Table II", table_on_gpu), ("size scaling (Figure 4)", lambda s: scaling(s, shapes)),
+                          ("the vendor's library", vendor_beside), ("ten launches and half a minute", repeatability), ("a part of the cloud (Figures 5 to 9)", cloud_on_gpu)])
     else:
         study.go_through([("Figure 3, the space", iterators), ("Figures 4 to 9, Table II", whole_space),
                           ("Figures 4 to 9 as measured on an H100", counters_of_h100)])

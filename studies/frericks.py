@@ -1,5 +1,5 @@
 """Frericks (thesis, 2024): energy of five kernels on a Jetson Xavier NX, its Figures 3 to 14 and their like for each kernel, and
-51 to 53, simulated. On a real board: the temperature study and what the block's size does, at the clocks as they are."""
+51 to 53, simulated. On a real GPU: the temperature study and what the block's size does, at the clocks as they are."""
 
 import csv
 import sys
@@ -7,9 +7,9 @@ import tomllib
 
 from study import ROOT, correlation, mean, percent_above, simulated_problem, spread_percent
 
-MEASURES = True  # a part of it runs on real boards
+MEASURES = True  # a part of it runs on real GPUs
 
-BOARD = "jetson_xavier_nx"
+GPU = "jetson_xavier_nx"
 PLANS = ["race_to_idle", "block_to_freq", "freq_to_block", "global_energy"]
 
 # The thesis's block shapes (4, 48, 6, 21 and 4 of them). How efficiency and traffic depend on them is assumed: a parallel
@@ -73,12 +73,12 @@ def kernels(study):
     rows, energies = [], {plan: [] for plan in PLANS}
     for name in SHAPES:
         file = problem(study, name)
-        compared = study.ergotune("tune", file, "--device", f"sim:{BOARD}", "--plan", ",".join(PLANS), "--no-store", "-q")
+        compared = study.ergotune("tune", file, "--device", f"sim:{GPU}", "--plan", ",".join(PLANS), "--no-store", "-q")
         above = {plan["plan"]: plan["above_optimum_percent"] for plan in compared["plans"]}
         evaluated = {plan["plan"]: plan["asked"] for plan in compared["plans"]}
         for plan in compared["plans"]:
             energies[plan["plan"]].append(plan["best"]["quantities"]["energy"]["value"] / compared["optimum_energy"])
-        _, found = study.everything(file, BOARD)
+        _, found = study.everything(file, GPU)
         fastest, greenest = (min(found, key=lambda r: r[what]) for what in ("time", "energy"))
         row = {"kernel": name, "configurations": compared["space"], **{f"{plan}_above_percent": above[plan] for plan in PLANS},
                "left_out_percent": 100 * (1 - evaluated["block_to_freq"] / compared["space"]),
@@ -129,8 +129,8 @@ def three_ranges(study, found):
 
 
 def specifications(study):
-    """Figure 4: the board, as its profile has it."""
-    profile = tomllib.loads((ROOT / f"profiles/{BOARD}.toml").read_text())
+    """Figure 4: the GPU, as its profile has it."""
+    profile = tomllib.loads((ROOT / f"profiles/{GPU}.toml").read_text())
     study.table("figure4", [{"what": f"{table}.{name}", "value": value} for table, values in profile.items() if isinstance(values, dict)
                             for name, value in values.items() if isinstance(value, (int, float))])
 
@@ -140,7 +140,7 @@ WORK = 2 * 4096**3 / 1e9
 
 
 def temperature(study):
-    """Figure 5 on a board: the same configuration again and again; the thesis has 500 iterations."""
+    """Figure 5 on a GPU: the same configuration again and again; the thesis has 500 iterations."""
     try:
         study.ergotune("temperature", MATMUL, "--device", study.device, "--config", '{"block_size": 32}', "--runs", 100, "--seconds", 40,
                        "--dry-run", "--csv", study.output / "figure5.csv", "--figure", study.output / "figure5.svg")
@@ -158,7 +158,7 @@ def temperature(study):
 
 
 def block_sizes(study):
-    """Figures 7, 9 and 11 on a board, at the clocks as they are: what the block's size does to power, speed and efficiency."""
+    """Figures 7, 9 and 11 on a GPU, at the clocks as they are: what the block's size does to power, speed and efficiency."""
     rows = []
     for size in (8, 16, 24, 32):
         found = study.measure(MATMUL, {"block_size": size})
@@ -172,7 +172,7 @@ def block_sizes(study):
 
 
 def settling(study):
-    """Figure 3 on a board: how long power takes to settle."""
+    """Figure 3 on a GPU: how long power takes to settle."""
     found = study.ergotune("trace", MATMUL, "--device", study.device, "--config", '{"block_size": 32}', "--seconds", 4, "--before", 1,
                            "--after", 1, "--csv", study.output / "figure3.csv", "--figure", study.output / "figure3.svg")
     for series in found["power"]:
@@ -184,4 +184,4 @@ def run(study):
         study.go_through([("temperature (Figure 5)", temperature), ("block sizes (Figures 7, 9, 11)", block_sizes),
                           ("settling of power (Figure 3)", settling)])
     else:
-        study.go_through([("the board (Figure 4)", specifications), ("five kernels (Figures 6 to 14, 51 to 53)", kernels)])
+        study.go_through([("the GPU (Figure 4)", specifications), ("five kernels (Figures 6 to 14, 51 to 53)", kernels)])

@@ -1,4 +1,4 @@
-"""Going Green (Schoonhoven et al., PMBS 2022): its Figures 2 to 10 and Table II, on simulated boards and recorded powers."""
+"""Going Green (Schoonhoven et al., PMBS 2022): its Figures 2 to 10 and Table II, on simulated GPUs and recorded powers."""
 
 import concurrent.futures
 import csv
@@ -9,14 +9,14 @@ import tomllib
 
 from study import ROOT, correlation, mean, mean_and_deviation, percent_above, simulated_problem
 
-MEASURES = True  # a part of it runs on real boards
+MEASURES = True  # a part of it runs on real GPUs
 
-BOARDS = ["a100", "rtx_a4000", "rtx_a6000", "titan_rtx"]
+GPUS = ["a100", "rtx_a4000", "rtx_a6000", "titan_rtx"]
 MODELLED = ["a100", "rtx_a4000", "titan_rtx", "v100"]
 PLANS = ["race_to_idle", "energy_at_max_clock", "race_to_idle_then_clocks", "energy_then_clocks", "global_energy", "model_steered"]
 
 # Table II: TOP/s before and after, GOPs/W before and after, tuned clock. What is before in TOP/s says how much of its peak a kernel
-# reaches on each board, and is put in; the rest is what the study's figures stand beside.
+# reaches on each GPU, and is put in; the rest is what the study's figures stand beside.
 KERNELS = ["gridder", "degridder", "fdd", "tdd", "tcc", "lofar"]
 TABLE_TWO = {
     "a100": [(16.3, 12.0, 64.7, 102.6, 1035), (14.5, 10.7, 59.8, 97.5, 1035), (9.7, 7.3, 62.2, 92.8, 1035),
@@ -30,9 +30,9 @@ TABLE_TWO = {
 }
 
 
-# How hard GEMM and the full load work a board, relative to the profile's stream of multiply-adds: such that the full load meets the
+# How hard GEMM and the full load work a GPU, relative to the profile's stream of multiply-adds: such that the full load meets the
 # default limit at 1410 MHz on the A100, 1500 on the A4000 and 1650 on the others. In the paper's Figure 6 every limit binds on all
-# three boards, the A100 sustains its highest clock and the others do not sustain their turbo.
+# three GPUs, the A100 sustains its highest clock and the others do not sustain their turbo.
 FULL_AT = {"a100": 1410, "rtx_a4000": 1500, "rtx_a6000": 1650, "titan_rtx": 1650}
 
 # What CLBlast's GEMM costs, assumed: a tile's stripes are read once from memory, without shared memory also by neighbours; narrow
@@ -47,18 +47,18 @@ efficiency = "0.95 / (1 + 0.5 * (MDIMC / MWG + NDIMC / NWG)) / (1 + 0.06 / VWM +
 """
 
 
-def profile(board):
-    return tomllib.loads((ROOT / f"profiles/{board}.toml").read_text())
+def profile(gpu):
+    return tomllib.loads((ROOT / f"profiles/{gpu}.toml").read_text())
 
 
-def load_factor(board):
+def load_factor(gpu):
     """`power` of a simulated kernel that keeps all multiprocessors busy and meets the default limit at FULL_AT."""
-    power, full = profile(board)["power"], FULL_AT[board]
+    power, full = profile(gpu)["power"], FULL_AT[gpu]
     volts = 1 + power["voltage_slope_per_mhz"] * max(0, full - power["ridge_mhz"])
     return (power["limit_max_w"] - power["idle_w"]) / (power["dynamic_w_per_mhz"] * full * volts**2)
 
 
-def gemm(study, board, execution):
+def gemm(study, gpu, execution):
     """The 17,472 configurations of examples/gemm/gemm_going_green.toml as a simulated kernel, with execution parameters."""
     text = (ROOT / "examples/gemm/gemm_going_green.toml").read_text()
     restrictions = text[text.index("restrictions = ["):text.index("[constants]")]
@@ -79,108 +79,108 @@ SIZE_K = 4096
 function = "gemm"
 [kernel.source.opencl]
 text = "kernel void gemm() {{}}"
-{launch}{metrics}{GEMM_SIMULATION}power = {load_factor(board):.4f}
+{launch}{metrics}{GEMM_SIMULATION}power = {load_factor(gpu):.4f}
 """
 
 
-def clocks_and_limits(study, board):
+def clocks_and_limits(study, gpu):
     """GEMM's problems at 7 clocks and under 7 power limits; on the Titan RTX in the paper's steps of 75 MHz and 25 W."""
-    clocks, limits = ("{ from = 300, to = 2100, step = 75 }", "{ from = 100, to = 300, step = 25 }") if board == "titan_rtx" else (7, 7)
-    return (study.problem(f"gemm-clocks-{board}", gemm(study, board, f"core_clock_mhz = {clocks}")),
-            study.problem(f"gemm-limits-{board}", gemm(study, board, f"power_limit_w = {limits}")))
+    clocks, limits = ("{ from = 300, to = 2100, step = 75 }", "{ from = 100, to = 300, step = 25 }") if gpu == "titan_rtx" else (7, 7)
+    return (study.problem(f"gemm-clocks-{gpu}", gemm(study, gpu, f"core_clock_mhz = {clocks}")),
+            study.problem(f"gemm-limits-{gpu}", gemm(study, gpu, f"power_limit_w = {limits}")))
 
 
 def ridges(study):
     """Figures 8 and 9: the clock from which voltage rises, what +-10 % of it leaves out, power and energy over the clock."""
     rows, speeds = [], {}
-    sources = [(board, "simulated", ("--device", f"sim:{board}", "--no-store")) for board in MODELLED]
-    for board, name in (("a100", "NVIDIA_A100-PCIE-40GB"), ("rtx_a4000", "NVIDIA_RTX_A4000")):
-        sources.append((board, "recorded", ("--from", study.recorded("power", f"synthetic_fp32_cache_{name}.json"))))
-    for board, kind, options in sources:
+    sources = [(gpu, "simulated", ("--device", f"sim:{gpu}", "--no-store")) for gpu in MODELLED]
+    for gpu, name in (("a100", "NVIDIA_A100-PCIE-40GB"), ("rtx_a4000", "NVIDIA_RTX_A4000")):
+        sources.append((gpu, "recorded", ("--from", study.recorded("power", f"synthetic_fp32_cache_{name}.json"))))
+    for gpu, kind, options in sources:
         model = study.ergotune("model", *options)
         ridge, best, left_out = model["ridge_mhz"], model["optimal_clock_mhz"]["value"], 100 * model["removed_share"]
         points = sorted((s["clock_mhz"], s["power_w"], s["modelled_power_w"]) for s in model["samples"])
-        highest, base = points[-1][0], profile(board)["clock"]["base_mhz"]
-        rows.append({"board": board, "provenance": kind, "ridge_mhz": ridge["value"], "low_mhz": ridge["low"],
+        highest, base = points[-1][0], profile(gpu)["clock"]["base_mhz"]
+        rows.append({"gpu": gpu, "provenance": kind, "ridge_mhz": ridge["value"], "low_mhz": ridge["low"],
                      "high_mhz": ridge["high"], "optimal_mhz": best, "base_mhz": base, "highest_mhz": highest,
                      "clocks_left_out_percent": left_out})
-        # of a simulated board the clocks of the fit are chosen while it goes on
+        # of a simulated GPU the clocks of the fit are chosen while it goes on
         note = study.note if kind == "recorded" else study.note_searched
-        note(**{f"ridge__{kind}__{board}": ridge["value"], f"left_out__{kind}__{board}": left_out,
-                f"optimal_clock__{kind}__{board}": best, f"ridge_of_highest__{kind}__{board}": 100 * ridge["value"] / highest,
-                f"ridge_of_base__{kind}__{board}": ridge["value"] / base})
+        note(**{f"ridge__{kind}__{gpu}": ridge["value"], f"left_out__{kind}__{gpu}": left_out,
+                f"optimal_clock__{kind}__{gpu}": best, f"ridge_of_highest__{kind}__{gpu}": 100 * ridge["value"] / highest,
+                f"ridge_of_base__{kind}__{gpu}": ridge["value"] / base})
         if kind == "recorded":
-            study.note(**{f"ridge_low__{kind}__{board}": ridge["low"], f"ridge_high__{kind}__{board}": ridge["high"]})
+            study.note(**{f"ridge_low__{kind}__{gpu}": ridge["low"], f"ridge_high__{kind}__{gpu}": ridge["high"]})
         marks = {"base": base, "ridge": ridge["value"], "peak": highest}
         idle = model["parameters"]["idle_w"]["value"]
-        study.figure(f"figure9-{kind}-{board}", f"{board}: power over clock, {kind}", "MHz", "W", {
+        study.figure(f"figure9-{kind}-{gpu}", f"{gpu}: power over clock, {kind}", "MHz", "W", {
             "power": ([(f, p) for f, p, _ in points], "points"), "model": ([(f, m) for f, _, m in points], "line")}, [idle], marks)
         energies = [(f, m / f) for f, _, m in points]
         least = min(e for _, e in energies)
-        study.figure(f"figure9-energy-{kind}-{board}", f"{board}: modelled energy over clock, {kind}", "MHz", "of the least",
+        study.figure(f"figure9-energy-{kind}-{gpu}", f"{gpu}: modelled energy over clock, {kind}", "MHz", "of the least",
                      {"P / f": ([(f, e / least) for f, e in energies], "line")}, marks=marks)
         slope = model["parameters"]["voltage_slope_per_mhz"]["value"]
-        study.figure(f"figure8-voltage-{kind}-{board}", f"{board}: core voltage over clock, from the fit, {kind}", "MHz", "of that below the ridge",
+        study.figure(f"figure8-voltage-{kind}-{gpu}", f"{gpu}: core voltage over clock, from the fit, {kind}", "MHz", "of that below the ridge",
                      {"voltage": ([(f, 1 + slope * max(0, f - ridge["value"])) for f in sorted({p[0] for p in points} | {ridge["value"]})], "line")},
                      marks=marks)
-        speeds[f"{board}, {kind}"] = ([(f, f / highest) for f, _, _ in points], "line")
+        speeds[f"{gpu}, {kind}"] = ([(f, f / highest) for f, _, _ in points], "line")
     study.figure("figure8-speed", "Speed in proportion to the clock", "MHz", "of the highest", speeds)
     study.table("figure9", rows)
 
 
-def gemm_on(study, board):
-    """Figures 3, 4, 5 and 7 of one board, every configuration at every clock and under every limit: rows of 3 and of 7. Figure 3 has
+def gemm_on(study, gpu):
+    """Figures 3, 4, 5 and 7 of one GPU, every configuration at every clock and under every limit: rows of 3 and of 7. Figure 3 has
     seven clocks."""
-    study.say(f"going-green: GEMM on {board}")
-    device = ("--device", f"sim:{board}")
-    clocks, limits = clocks_and_limits(study, board)
-    seven = study.problem(f"gemm-seven-{board}", gemm(study, board, "core_clock_mhz = 7"))
+    study.say(f"going-green: GEMM on {gpu}")
+    device = ("--device", f"sim:{gpu}")
+    clocks, limits = clocks_and_limits(study, gpu)
+    seven = study.problem(f"gemm-seven-{gpu}", gemm(study, gpu, "core_clock_mhz = 7"))
     result = study.ergotune("tune", seven, *device, "--plan", ",".join(PLANS), "--no-store", "-q")
     ways, figure3 = {}, []
     for plan in result["plans"]:
         above, name, best = plan["above_optimum_percent"], plan["plan"], plan["best"]
         ways[name] = best["configuration"]
-        figure3.append({"board": board, "plan": name, "energy_j": best["quantities"]["energy"]["value"], "above_optimum_percent": above,
+        figure3.append({"gpu": gpu, "plan": name, "energy_j": best["quantities"]["energy"]["value"], "above_optimum_percent": above,
                         "evaluated": plan["asked"], "space": result["space"]} | best["configuration"])
         note = study.note_searched if name == "model_steered" else study.note
-        note(**{f"plan__{name}__{board}": above, f"plan_evaluated__{name}__{board}": plan["asked"]})
+        note(**{f"plan__{name}__{gpu}": above, f"plan_evaluated__{name}__{gpu}": plan["asked"]})
     papers = {tuple(ways[name].items()) for name in PLANS if name != "model_steered"}
     study.note(plan_space=result["space"], **{
-        f"different_configurations__{board}": len(papers),
-        f"two_stage_as_global__{board}": sum(ways[name] == ways["global_energy"] for name in ("race_to_idle_then_clocks", "energy_then_clocks"))})
+        f"different_configurations__{gpu}": len(papers),
+        f"two_stage_as_global__{gpu}": sum(ways[name] == ways["global_energy"] for name in ("race_to_idle_then_clocks", "energy_then_clocks"))})
 
     whole = study.ergotune("analyse", seven, *device)
-    curves = difficulty(study, board, "clocks", whole)
-    if board in ("a100", "rtx_a4000"):
-        figure_four(study, board, seven, whole)
-    if board == "titan_rtx":  # in Figure 7 alone, with more clocks
+    curves = difficulty(study, gpu, "clocks", whole)
+    if gpu in ("a100", "rtx_a4000"):
+        figure_four(study, gpu, seven, whole)
+    if gpu == "titan_rtx":  # in Figure 7 alone, with more clocks
         analyses = [study.ergotune("analyse", problem, *device, "--no-centrality") for problem in (clocks, limits)]
     else:
         analyses = [whole, study.ergotune("analyse", limits, *device)]
-        curves |= difficulty(study, board, "limits", analyses[1])
-        study.figure(f"figure5-{board}", f"{board}: share of local searches that end within p", "p", "share", curves)
-        of_time = [study.numbers[f"{study.name}.centrality_110.{which}.{board}"] for which in ("time", "energy_clocks", "energy_limits")]
-        study.note(**{f"centrality_time_over_clocks__{board}": of_time[0] / of_time[1], f"centrality_time_over_limits__{board}": of_time[0] / of_time[2]})
+        curves |= difficulty(study, gpu, "limits", analyses[1])
+        study.figure(f"figure5-{gpu}", f"{gpu}: share of local searches that end within p", "p", "share", curves)
+        of_time = [study.numbers[f"{study.name}.centrality_110.{which}.{gpu}"] for which in ("time", "energy_clocks", "energy_limits")]
+        study.note(**{f"centrality_time_over_clocks__{gpu}": of_time[0] / of_time[1], f"centrality_time_over_limits__{gpu}": of_time[0] / of_time[2]})
     least_clocks, least_limits = (analysis["quadrants"]["most_efficient"]["energy"] for analysis in analyses)
     excess = percent_above(least_limits, least_clocks)
-    study.note(**{f"limits_above_clocks__{board}": excess})
-    return figure3, {"board": board, "least_energy_clocks_j": least_clocks, "least_energy_limits_j": least_limits, "limits_above_clocks_percent": excess}
+    study.note(**{f"limits_above_clocks__{gpu}": excess})
+    return figure3, {"gpu": gpu, "least_energy_clocks_j": least_clocks, "least_energy_limits_j": least_limits, "limits_above_clocks_percent": excess}
 
 
 def gemm_figures(study):
-    """Figures 3, 4, 5 and 7, two boards at a time."""
+    """Figures 3, 4, 5 and 7, two GPUs at a time."""
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        figure3, figure7 = zip(*pool.map(lambda board: gemm_on(study, board), BOARDS))
+        figure3, figure7 = zip(*pool.map(lambda gpu: gemm_on(study, gpu), GPUS))
     figure3 = [row for rows in figure3 for row in rows]
     study.table("figure3", figure3)
     study.table("figure7", figure7)
-    study.bars("figure3", "Least energy found by each way of tuning GEMM", "J", BOARDS,
+    study.bars("figure3", "Least energy found by each way of tuning GEMM", "J", GPUS,
                {plan: [row["energy_j"] for row in figure3 if row["plan"] == plan] for plan in PLANS})
-    study.bars("figure7", "Least energy of GEMM under clocks and under power limits", "J", BOARDS,
+    study.bars("figure7", "Least energy of GEMM under clocks and under power limits", "J", GPUS,
                {what: [row[f"least_energy_{what}_j"] for row in figure7] for what in ("clocks", "limits")})
 
 
-def difficulty(study, board, what, analysis):
+def difficulty(study, gpu, what, analysis):
     """Curves of Figure 5: of time once, of energy over clocks and over limits."""
     curves = {}
     for name, objective in analysis["centrality"]["objectives"].items():
@@ -189,50 +189,50 @@ def difficulty(study, board, what, analysis):
         label = "time" if name == "time" else f"energy_{what}"
         curves[label] = ([(c["p"], c["share"]) for c in objective["curve"] if c["p"] <= 2], "line")
         within = [c["share"] for c in objective["curve"] if c["p"] <= 1.1 + 1e-9][-1]
-        study.note(**{f"centrality_110__{label}__{board}": 100 * within})
+        study.note(**{f"centrality_110__{label}__{gpu}": 100 * within})
     return curves
 
 
-def figure_four(study, board, problem, analysis):
+def figure_four(study, gpu, problem, analysis):
     """Figure 4, of random configurations and the Pareto front, and how many codes the simulated noise cannot tell from the best."""
-    store = study.output / f"figure4-{board}.db"
+    store = study.output / f"figure4-{gpu}.db"
     store.unlink(missing_ok=True)
-    study.ergotune("tune", problem, "--device", f"sim:{board}", "--strategy", "random", "--budget", 2400, "--no-early-stop", "--no-confirm", "-q", "--store", store)
+    study.ergotune("tune", problem, "--device", f"sim:{gpu}", "--strategy", "random", "--budget", 2400, "--no-early-stop", "--no-confirm", "-q", "--store", store)
     found = study.rows(store)
     fastest, greenest = (analysis["quadrants"][which] for which in ("fastest", "most_efficient"))
     clock = greenest["configuration"]["core_clock_mhz"]
-    _, codes = study.everything(study.problem(f"gemm-codes-{board}", gemm(study, board, f"core_clock_mhz = [{clock}]")), board)
-    study.note(**{f"pareto_speed_lost__{board}": 100 * (1 - greenest["speed"] / fastest["speed"]),
-                  f"pareto_efficiency_gained__{board}": percent_above(greenest["efficiency"], fastest["efficiency"]),
-                  f"codes_within_noise__{board}": sum(r["energy"] < 1.02 * greenest["energy"] for r in codes)})
+    _, codes = study.everything(study.problem(f"gemm-codes-{gpu}", gemm(study, gpu, f"core_clock_mhz = [{clock}]")), gpu)
+    study.note(**{f"pareto_speed_lost__{gpu}": 100 * (1 - greenest["speed"] / fastest["speed"]),
+                  f"pareto_efficiency_gained__{gpu}": percent_above(greenest["efficiency"], fastest["efficiency"]),
+                  f"codes_within_noise__{gpu}": sum(r["energy"] < 1.02 * greenest["energy"] for r in codes)})
     work = 2 * 4096**3 / 1e9
     series = {f"{clock:.0f} MHz": ([(work / r["time"], work / r["energy"]) for r in found if r["core_clock_mhz"] == clock], "points")
               for clock in sorted({r["core_clock_mhz"] for r in found})}
     series["Pareto front"] = (sorted((p["speed"], p["efficiency"]) for p in analysis["pareto"]), "line")
-    study.figure(f"figure4-{board}", f"{board}: GEMM", "GFLOP/s", "GFLOP/s per W", series)
+    study.figure(f"figure4-{gpu}", f"{gpu}: GEMM", "GFLOP/s", "GFLOP/s per W", series)
 
 
 def full_load(study):
-    """Figure 6: power over the clock that ran, of a load that fills the board, under clocks and under power limits."""
+    """Figure 6: power over the clock that ran, of a load that fills the GPU, under clocks and under power limits."""
     source = (ROOT / "examples/clocks/full_load.toml").read_text().replace('"full_load.', f'"{ROOT}/examples/clocks/full_load.')
     rows = []
-    for board in ("titan_rtx", "a100", "rtx_a4000"):
+    for gpu in ("titan_rtx", "a100", "rtx_a4000"):
         ran = {}
         for name, execution in (("clocks", 'core_clock_mhz = "all"'), ("limits", "power_limit_w = 9")):
-            text = source.replace('core_clock_mhz = "all"', execution) + f"power = {load_factor(board):.4f}\n"
-            _, found = study.everything(study.problem(f"full-load-{name}-{board}", text), board)
+            text = source.replace('core_clock_mhz = "all"', execution) + f"power = {load_factor(gpu):.4f}\n"
+            _, found = study.everything(study.problem(f"full-load-{name}-{gpu}", text), gpu)
             ran[name] = sorted((r["core_clock"] / 1e6, r["power"], r.get("power_limit_w")) for r in found)
-            rows += [{"board": board, "set": name, "ran_mhz": f, "power_w": p, "limit_w": limit} for f, p, limit in ran[name]]
-        clock = profile(board)["clock"]
-        study.figure(f"figure6-{board}", f"{board}: full load under clocks and under power limits (dashed)", "MHz", "W", {
+            rows += [{"gpu": gpu, "set": name, "ran_mhz": f, "power_w": p, "limit_w": limit} for f, p, limit in ran[name]]
+        clock = profile(gpu)["clock"]
+        study.figure(f"figure6-{gpu}", f"{gpu}: full load under clocks and under power limits (dashed)", "MHz", "W", {
             "clocks": ([(f, p) for f, p, _ in ran["clocks"]], "points"), "limits": ([(f, p) for f, p, _ in ran["limits"]], "triangles")},
             sorted({limit for _, _, limit in ran["limits"]}), {"base": clock["base_mhz"], "boost": clock["boost_mhz"]})
         held = [p / limit for f, p, limit in ran["limits"] if p > 0.95 * limit]  # the limit binds
-        study.note(**{f"capped_lowest_clock__{board}": ran["limits"][0][0], f"lowest_clock__{board}": ran["clocks"][0][0],
-                      f"highest_sustained__{board}": ran["clocks"][-1][0], f"limits__{board}": len(ran["limits"]),
-                      f"limits_that_bind__{board}": len(held), f"fixed_above_capped__{board}": fixed_above_capped(ran)})
+        study.note(**{f"capped_lowest_clock__{gpu}": ran["limits"][0][0], f"lowest_clock__{gpu}": ran["clocks"][0][0],
+                      f"highest_sustained__{gpu}": ran["clocks"][-1][0], f"limits__{gpu}": len(ran["limits"]),
+                      f"limits_that_bind__{gpu}": len(held), f"fixed_above_capped__{gpu}": fixed_above_capped(ran)})
         if held:
-            study.note(**{f"capped_power_of_limit_least__{board}": 100 * min(held), f"capped_power_of_limit_most__{board}": 100 * max(held)})
+            study.note(**{f"capped_power_of_limit_least__{gpu}": 100 * min(held), f"capped_power_of_limit_most__{gpu}": 100 * max(held)})
     study.table("figure6", rows)
 
 
@@ -256,13 +256,13 @@ def recorded_gemm(study):
                recorded_gemm_throttled=100 * mean([row["core_freq"] < 0.99 * 1410 for row in rows]))
 
 
-def radio_kernel(study, name, board):
+def radio_kernel(study, name, gpu):
     """A problem of one configuration at every clock that has the paper's TOP/s and power at the highest: both of Table II's "before".
     Time-domain dedispersion is bound by memory, everything else by arithmetic; tensor-core operations are put in as so many of the
     ordinary ones."""
-    compute = profile(board)["compute"]
+    compute = profile(gpu)["compute"]
     peak, bandwidth = compute["peak_sp_flops"], compute["bandwidth"]
-    tops, _, gops_per_watt, _, _ = TABLE_TWO[board][KERNELS.index(name)]
+    tops, _, gops_per_watt, _, _ = TABLE_TWO[gpu][KERNELS.index(name)]
     share = min(0.95, tops * 1e12 / peak)
     memory = name == "tdd"
     flops = f"{0.02 * peak * (0.95 if name == 'tcc' else share):.6g}"
@@ -272,11 +272,11 @@ efficiency = "{0.95 if memory or name == 'tcc' else share:.4g}\""""
     watts = 1000 * tops / gops_per_watt
 
     def problem(power):
-        return study.problem(f"{name}-{board}", simulated_problem(name, "block = [256]", "block", f"{simulation}\npower = {power:.4f}", work=10000000))
+        return study.problem(f"{name}-{gpu}", simulated_problem(name, "block = [256]", "block", f"{simulation}\npower = {power:.4f}", work=10000000))
 
     def drawn(power):
-        highest = max(profile(board)["clock"].get("core_mhz", [profile(board)["clock"].get("core_max_mhz")]))
-        found = study.ergotune("measure", problem(power), "--device", f"sim:{board}", "--config", json.dumps({"block": 256, "core_clock_mhz": highest}))
+        highest = max(profile(gpu)["clock"].get("core_mhz", [profile(gpu)["clock"].get("core_max_mhz")]))
+        found = study.ergotune("measure", problem(power), "--device", f"sim:{gpu}", "--config", json.dumps({"block": 256, "core_clock_mhz": highest}))
         return found["quantities"]["power"]["value"]
 
     low, high = drawn(0.2), drawn(0.6)  # below any limit, where power is a straight line
@@ -286,26 +286,26 @@ efficiency = "{0.95 if memory or name == 'tcc' else share:.4g}\""""
 def table_two(study):
     """Figure 10 and Table II: six kernels at the highest clock, and at the best within 10 % of the profile's ridge."""
     rows = []
-    for board in MODELLED:
-        ridge = profile(board)["power"]["ridge_mhz"]
+    for gpu in MODELLED:
+        ridge = profile(gpu)["power"]["ridge_mhz"]
         curves = {}
-        for kernel, (tops, tops_after, gops, gops_after, clock) in zip(KERNELS, TABLE_TWO[board]):
-            _, found = study.everything(radio_kernel(study, kernel, board), board)
+        for kernel, (tops, tops_after, gops, gops_after, clock) in zip(KERNELS, TABLE_TWO[gpu]):
+            _, found = study.everything(radio_kernel(study, kernel, gpu), gpu)
             before = max(found, key=lambda r: r["core_clock_mhz"])
             after = min((r for r in found if 0.9 * ridge <= r["core_clock_mhz"] <= 1.1 * ridge), key=lambda r: r["energy"])
-            rows.append({"board": board, "kernel": kernel, "gained_percent": percent_above(before["energy"], after["energy"]),
+            rows.append({"gpu": gpu, "kernel": kernel, "gained_percent": percent_above(before["energy"], after["energy"]),
                          "paper_gained_percent": percent_above(gops_after, gops),
                          "speed_percent": 100 * (before["time"] / after["time"] - 1), "paper_speed_percent": percent_above(tops_after, tops),
                          "tuned_mhz": after["core_clock_mhz"], "paper_tuned_mhz": clock, "watts_before": before["power"],
                          "paper_watts_before": 1000 * tops / gops})
             least = min(r["energy"] for r in found)
             curves[kernel] = ([(r["core_clock_mhz"], r["energy"] / least) for r in sorted(found, key=lambda r: r["core_clock_mhz"])], "line")
-            study.note(**{f"table2_gained__{board}__{kernel}": rows[-1]["gained_percent"], f"table2_speed__{board}__{kernel}": rows[-1]["speed_percent"],
-                          f"table2_mhz__{board}__{kernel}": rows[-1]["tuned_mhz"]})
-        own = [r for r in rows if r["board"] == board]
+            study.note(**{f"table2_gained__{gpu}__{kernel}": rows[-1]["gained_percent"], f"table2_speed__{gpu}__{kernel}": rows[-1]["speed_percent"],
+                          f"table2_mhz__{gpu}__{kernel}": rows[-1]["tuned_mhz"]})
+        own = [r for r in rows if r["gpu"] == gpu]
         for what in ("gained_percent", "speed_percent"):
-            study.note(**{f"table2_{what}_mean__{board}": mean([r[what] for r in own])})
-        study.figure(f"figure10-{board}", f"{board}: modelled energy of six kernels", "MHz", "of the least", curves)
+            study.note(**{f"table2_{what}_mean__{gpu}": mean([r[what] for r in own])})
+        study.figure(f"figure10-{gpu}", f"{gpu}: modelled energy of six kernels", "MHz", "of the least", curves)
     study.table("table2", rows)
     for name, what in (("gain", "gained_percent"), ("loss", "speed_percent")):
         values, papers = [r[what] for r in rows], [r[f"paper_{what}"] for r in rows]
@@ -316,7 +316,7 @@ def table_two(study):
 
 
 def readings(study):
-    """Figure 2 on a board: power over time as its sensors tell it, around a matrix product that begins at 0."""
+    """Figure 2 on a GPU: power over time as its sensors tell it, around a matrix product that begins at 0."""
     found = study.ergotune("trace", ROOT / "examples/sgemm/sgemm.toml", "--device", study.device, "--seconds", 3, "--before", 1,
                            "--after", 1, "--csv", study.output / "figure2.csv", "--figure", study.output / "figure2.svg")
     for series in found["power"]:
@@ -332,7 +332,7 @@ RADIO = {"gridder": ("idg/gridder.toml", "gops", 1), "degridder": ("idg/degridde
 
 
 def before_clocks(study):
-    """Table II's "before" on a board: the six kernels tuned for time, at the clocks as they are."""
+    """Table II's "before" on a GPU: the six kernels tuned for time, at the clocks as they are."""
     rows = []
     for kernel, (file, metric, unit) in RADIO.items():
         problem = ROOT / "examples" / file

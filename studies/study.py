@@ -22,7 +22,7 @@ class Mistake(Exception):
 class Study:
     """One paper's study: runs the command in a folder of its own and keeps what comes out of it.
 
-    `numbers` maps "paper.what.board" to a value; docs/reproduction.md is written from them. Without a device everything that the
+    `numbers` maps "paper.what.GPU" to a value; docs/reproduction.md is written from them. Without a device everything that the
     command says is simulated or comes from recorded data (`recorded`). With one (`device`, for example "cuda:0") the study runs
     what needs no clocks on it, and its numbers are "paper.measured.what"; so they are of a `store` that was measured elsewhere.
     """
@@ -54,7 +54,7 @@ class Study:
             except RuntimeError as error:
                 if not self.measured:
                     raise
-                self.say(f"{self.name}: {title} failed: {error}")  # what a board cannot do leaves the rest
+                self.say(f"{self.name}: {title} failed: {error}")  # what a GPU cannot do leaves the rest
 
     def ergotune(self, *arguments):
         """A verb's JSON document. Raises RuntimeError with the command's words when it fails, Mistake where its user can mend that."""
@@ -79,11 +79,11 @@ class Study:
         file.write_text(text)
         return file
 
-    def everything(self, problem, board):
-        """Every configuration of a problem on a simulated board: the store, and rows of parameters, time (s), energy (J) ..."""
-        store = self.output / f"{pathlib.Path(problem).stem}-{board}.db"
+    def everything(self, problem, gpu):
+        """Every configuration of a problem on a simulated GPU: the store, and rows of parameters, time (s), energy (J) ..."""
+        store = self.output / f"{pathlib.Path(problem).stem}-{gpu}.db"
         store.unlink(missing_ok=True)
-        self.ergotune("tune", problem, "--device", f"sim:{board}", "--strategy", "brute_force", "--no-confirm", "-q", "--store", store)
+        self.ergotune("tune", problem, "--device", f"sim:{gpu}", "--strategy", "brute_force", "--no-confirm", "-q", "--store", store)
         return store, self.rows(store)
 
     def recorded(self, *parts):
@@ -134,7 +134,7 @@ class Study:
 
 
 def simulated_problem(name, parameters, threads, simulation, restrictions=(), work=1000000):
-    """A kernel that only simulated boards run, at every clock: what it costs stands in `simulation`."""
+    """A kernel that only simulated GPUs run, at every clock: what it costs stands in `simulation`."""
     return f"""name = "{name}"
 objective = "energy"
 restrictions = {json.dumps(list(restrictions))}

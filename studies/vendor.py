@@ -1,7 +1,7 @@
-"""What the vendor's libraries and PyTorch do on the board: what they are called with, and one stopwatch for all.
+"""What the vendor's libraries and PyTorch do on the GPU: what they are called with, and one stopwatch for all.
 
-Time is that of CUDA events, energy that of the board's counter (NVML), both over a stream of launches that begins and ends when the
-counter changes, after the board has come to its steady state.
+Time is that of CUDA events, energy that of the GPU's counter (NVML), both over a stream of launches that begins and ends when the
+counter changes, after the GPU has come to its steady state.
 """
 
 import ctypes
@@ -9,16 +9,16 @@ import time
 
 
 class Board:
-    """The first board's energy counter (J), power limit (W) and name, through NVML; None where there is no NVML."""
+    """The first GPU's energy counter (J), power limit (W) and name, through NVML; None where there is no NVML."""
 
     def __init__(self):
-        self._nvml, self._board = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p()
-        if self._nvml.nvmlInit_v2() or self._nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(self._board)):
-            raise OSError("NVML knows no board")
+        self._nvml, self._gpu = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p()
+        if self._nvml.nvmlInit_v2() or self._nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(self._gpu)):
+            raise OSError("NVML knows no GPU")
 
     def _number(self, function, type):
         value = type()
-        return value.value if getattr(self._nvml, function)(self._board, ctypes.byref(value)) == 0 else None
+        return value.value if getattr(self._nvml, function)(self._gpu, ctypes.byref(value)) == 0 else None
 
     def energy(self):
         return self._number("nvmlDeviceGetTotalEnergyConsumption", ctypes.c_ulonglong) / 1e3
@@ -27,8 +27,8 @@ class Board:
         return self._number("nvmlDeviceGetEnforcedPowerLimit", ctypes.c_uint) / 1e3
 
 
-def sustained(torch, board, call, seconds=0.5, warm_up=0.3):
-    """Time (s), energy (J) and power (W) of a call in a steady state; energy and power are None without a board."""
+def sustained(torch, gpu, call, seconds=0.5, warm_up=0.3):
+    """Time (s), energy (J) and power (W) of a call in a steady state; energy and power are None without a GPU."""
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     call()
     start.record()
@@ -39,7 +39,7 @@ def sustained(torch, board, call, seconds=0.5, warm_up=0.3):
     batch, events = max(1, int(0.005 / each)), []
 
     def feed():
-        """Keeps two batches in the queue, so that the board never waits and the counter is read close to what runs."""
+        """Keeps two batches in the queue, so that the GPU never waits and the counter is read close to what runs."""
         for _ in range(batch):
             call()
         events.append(torch.cuda.Event(enable_timing=True))
@@ -49,12 +49,12 @@ def sustained(torch, board, call, seconds=0.5, warm_up=0.3):
 
     def edge():
         """When the counter changes: the moment, its value, and the batches that were queued."""
-        if board is None:
+        if gpu is None:
             return time.perf_counter(), 0.0, len(events)
-        before = board.energy()
+        before = gpu.energy()
         while True:
             feed()
-            now = board.energy()
+            now = gpu.energy()
             if now != before:
                 return time.perf_counter(), now, len(events)
 
@@ -67,11 +67,11 @@ def sustained(torch, board, call, seconds=0.5, warm_up=0.3):
     ended, energy_then, last = edge()
     torch.cuda.synchronize()
     per_call = events[first - 1].elapsed_time(events[last - 1]) * 1e-3 / ((last - first) * batch)
-    watts = (energy_then - energy) / (ended - begun) if board else None
-    return {"time": per_call, "energy": watts * per_call if board else None, "power": watts}
+    watts = (energy_then - energy) / (ended - begun) if gpu else None
+    return {"time": per_call, "energy": watts * per_call if gpu else None, "power": watts}
 
 
-def this_board():
+def this_gpu():
     try:
         return Board()
     except OSError:
@@ -85,7 +85,7 @@ def dgemm_figures():
     except ImportError:
         return None
     a, b = (torch.rand(4096, 4096, device="cuda", dtype=torch.float64) for _ in range(2))
-    return sustained(torch, this_board(), lambda: torch.mm(a, b.t()), 2.0, 0.7)
+    return sustained(torch, this_gpu(), lambda: torch.mm(a, b.t()), 2.0, 0.7)
 
 
 def cublas_transposition(torch, x, y):

@@ -71,9 +71,10 @@ class Session(_core.Session):
         problem: a :class:`Problem`, or the path of a problem file.
         bound: 0.05 is 5 %.
         own_rounds: trials are the loop's own rounds in this process: five with each configuration, for an objective of energy those
-            of about two seconds. Code is compiled beside the rounds, so that a trial costs what a worse configuration takes more, and ``bound`` is a share of the
-            energy where that is the objective. Clocks and limits of the problem are set with each configuration, and put back
-            with the end of the session. Outputs are not compared: for configurations that are known to be right.
+            of about two seconds. Code is compiled beside the rounds, so that a trial costs what a worse configuration takes more;
+            ``bound`` is a share of the energy where that is the objective. Clocks and limits of the problem are set with each
+            configuration, and put back with the end of the session. Outputs are not compared: for configurations that are known
+            to be right.
         settings: what a problem file may say under [tune] (budget, strategy, store, device ...).
     """
 

@@ -123,14 +123,15 @@ void bind_session(py::module_& module) {
           "best", [](const Session& session) { return named(session.space().parameters(), session.best()); },
           "The best configuration so far.")
       .def_property_readonly(
-          "measurement", [](const Session& session) { return to_dict(session.measurement()); }, "What is known of it.")
+          "measurement", [](const Session& session) { return to_dict(session.measurement()); },
+          "The measurement of the best configuration.")
       .def_property_readonly("settled", &Session::settled, "Nothing is left to try.")
-      .def_property_readonly("rounds", &Session::rounds)
+      .def_property_readonly("rounds", &Session::rounds, "Number of rounds so far.")
       .def_property_readonly("tried", &Session::tried, "Configurations tried by this process.")
       .def_property_readonly("resumed", &Session::resumed, "Configurations known from the store.")
       .def_property_readonly("ratio", &Session::ratio,
                              "Time (or energy) of all rounds so far over what the default would have taken.")
-      .def_property_readonly("worst_ratio", &Session::worst_ratio, "The highest that ratio has been.");
+      .def_property_readonly("worst_ratio", &Session::worst_ratio, "The highest that the ratio has been.");
 }
 
 }  // namespace

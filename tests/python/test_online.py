@@ -1,6 +1,7 @@
 """Rounds of an application on a fake GPU whose clocks are tuned while the application runs."""
 
 import numpy as np
+import pytest
 
 import ergotune
 from test_kernel_tuner_energy import board  # noqa: F401  (a fixture)
@@ -13,13 +14,13 @@ def loop(source, clocks, **settings):
     problem.add_parameter("tile", [1, 2])
     problem.add_execution_parameter("core_clock_mhz", clocks)
     problem.add_buffer("b", np.zeros(16, np.float32), access="write")
-    return ergotune.Session(problem, device="host", controls="nvml:0", sensors=["nvml:0/energy"], own_rounds=True,
+    return ergotune.Session(problem, device="host", sensors=["nvml:0/energy"], own_rounds=True,
                             strategy="brute_force", **settings)
 
 
 def test_a_loop_needs_less_energy_at_its_end(board, tmp_path):  # noqa: F811
     before = board()
-    session = loop(board.source, [1410, 810], objective="energy", bound=1, store=str(tmp_path / "s.db"))
+    session = loop(board.source, [1410, 810], controls="nvml:0", objective="energy", bound=1, store=str(tmp_path / "s.db"))
     rows, highest = [], 0.0
     while not session.settled or session.ratio > 1:
         rows.append(session.next_round())
@@ -34,6 +35,17 @@ def test_a_loop_needs_less_energy_at_its_end(board, tmp_path):  # noqa: F811
     assert locked != before and locked[0] == 1, "the best clock is in force while the loop runs"
     del session
     assert board() == before, "and is taken back"
-    again = loop(board.source, [1410, 810], objective="energy", bound=1, store=str(tmp_path / "s.db"))
+    again = loop(board.source, [1410, 810], controls="nvml:0", objective="energy", bound=1, store=str(tmp_path / "s.db"))
     assert again.settled or again.next_round()["configuration"]["core_clock_mhz"] == 810
     assert again.resumed == 4
+
+
+def test_what_own_rounds_cannot_do_is_refused(board, monkeypatch):  # noqa: F811
+    session = loop(board.source, [1410, 810], controls="nvml:0", objective="min temperature", bound=1)
+    with pytest.raises(ergotune.UserError, match="temperature"):
+        for _ in range(1000):
+            session.next_round()
+    del session
+    monkeypatch.setenv("ERGOTUNE_SYSFS_ROOT", "/nonexistent")  # the host has no clocks to set
+    with pytest.raises(ergotune.UserError, match="clocks"):
+        loop(board.source, [1410, 810], objective="energy")

@@ -112,6 +112,7 @@ def test_trials_can_be_the_loops_own_rounds(tmp_path):
     assert session.measurement["quantities"]["time"]["provenance"] == "measured"
     del session
     assert ergotune.Session(pipeline(), bound=1e5, **settings).resumed == 4
+    assert ergotune.Session(pipeline(), bound=1e5, **(settings | {"own_rounds": False})).resumed == 0, "measured in another way"
 
 
 def test_own_rounds_pass_over_what_does_not_compile_and_keep_the_bound():

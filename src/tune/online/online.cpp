@@ -23,7 +23,7 @@
 namespace ergotune {
 namespace {
 
-/// A trial is expected to take at most this many times as long as the longest so far.
+/// A trial is expected to cost at most this many times as much as the dearest so far.
 constexpr double kCaution = 2;
 
 SetupOptions adapted(SetupOptions setup, bool own_rounds) {
@@ -198,6 +198,7 @@ struct Session::State {
   bool goes_on();
   void end_own_trial(Measurement measurement);
   void own_round(OnlineIteration& round);
+  void round_beside_trials(OnlineIteration& round);
   void use_best();
   double allowance() const;
   double gain() const;
@@ -267,7 +268,8 @@ void Session::State::open_own(const SetupOptions& setup) {
     monitor = std::make_unique<RegionMonitor>(sensors);
   }
   const auto is_setting = [](const Parameter& parameter) { return quantity_of(parameter.kind).has_value(); };
-  if (std::ranges::any_of(prepared.space->parameters(), is_setting))
+  // the target leaves clocks out, with a note, where none can be set; then find_control() throws
+  if (!prepared.original.execution_parameters.empty() || std::ranges::any_of(prepared.space->parameters(), is_setting))
     controls = ControlSession::open(find_control(prepared, device, setup, true), {.take_over = setup.take_over});
 }
 
@@ -364,8 +366,9 @@ void Session::State::end_own_trial(Measurement measurement) {
   }
   if (wanted.index == start) {
     if (!standing.best())
-      throw UserError(fmt::format("own rounds measure time{}, which does not give the objective \"{}\": {}",
-                                  monitor ? " and energy" : "", standing.objective().name(), own->measurement.message));
+      throw UserError(fmt::format("own rounds measure time{}, which does not give the objective \"{}\"{}{}",
+                                  monitor ? " and energy" : "", standing.objective().name(),
+                                  own->measurement.message.empty() ? "" : ": ", own->measurement.message));
     longest += rounds * each;
     search.begin();
   } else {
@@ -415,6 +418,18 @@ double Session::State::gain() const {
   return one > 0 && other > 0 ? one / other : 1;
 }
 
+void Session::State::round_beside_trials(OnlineIteration& round) {
+  const double began = host_seconds();
+  if (!settled && allowance() > kCaution * longest_trial) try_one(round);
+  const double ready = host_seconds();
+  round.configuration = running;
+  round.device_seconds = application.run();
+  const double ended = host_seconds();
+  round.seconds = ended - began;
+  spent += round.seconds;
+  with_default += (ended - ready) * gain();
+}
+
 void Session::State::try_one(OnlineIteration& round) {
   const double began = host_seconds();
   NextTrial next(search, *ledger, true);
@@ -446,24 +461,9 @@ Session::~Session() = default;
 OnlineIteration Session::next_round() {
   State& state = *state_;
   OnlineIteration round;
-  if (state.own) {
-    state.own_round(round);
-    round.number = ++state.rounds;
-    round.settled = state.settled;
-    state.worst = std::max(state.worst, ratio());
-    return round;
-  }
-  const double began = host_seconds();
-  if (!state.settled && state.allowance() > kCaution * state.longest_trial) state.try_one(round);
-  const double ready = host_seconds();
-  round.device_seconds = state.application.run();
-  const double ended = host_seconds();
-  round.seconds = ended - began;
+  state.own ? state.own_round(round) : state.round_beside_trials(round);
   round.number = ++state.rounds;
-  round.configuration = state.running;
   round.settled = state.settled;
-  state.spent += round.seconds;
-  state.with_default += (ended - ready) * state.gain();
   state.worst = std::max(state.worst, ratio());
   return round;
 }
