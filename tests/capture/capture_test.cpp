@@ -267,6 +267,7 @@ TEST(Signatures, OfTheSourceAndOfMangledNames) {
   EXPECT_TRUE(mangled[1].pointer && mangled[1].constant && !mangled[2].constant);
   EXPECT_EQ(kernel_source::demangled("_Z4busyILi500EEvPfi").name, "busy");
   EXPECT_EQ(kernel_source::demangled("plain").name, "plain");
+  EXPECT_EQ(kernel_source::demangled("f").whole, "f") << "no type";
   EXPECT_TRUE(kernel_source::demangled("plain").list.empty());
 }
 

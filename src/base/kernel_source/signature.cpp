@@ -100,6 +100,7 @@ std::optional<std::vector<Parameter>> parameters_in_source(std::string_view sour
 }
 
 Demangled demangled(const std::string& symbol) {
+  if (!symbol.starts_with("_Z")) return {symbol, symbol, {}};  // "f" alone would be demangled as the type float
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
                                                     std::free);
@@ -132,6 +133,13 @@ Demangled demangled(const std::string& symbol) {
   while (begin > 0 && in_identifier(plain[begin - 1])) --begin;
   result.name = plain.substr(begin);
   return result;
+}
+
+std::string display_name(const Demangled& name) {
+  std::string text = name.whole;
+  if (!name.list.empty()) text = text.substr(0, text.rfind('(' + name.list));
+  if (text.starts_with("void ")) text = text.substr(5);
+  return text;
 }
 
 }  // namespace ergotune::kernel_source

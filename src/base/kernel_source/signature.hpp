@@ -28,5 +28,7 @@ struct Demangled {
   std::string whole, name, list;
 };
 Demangled demangled(const std::string& symbol);
+/// The whole name without the return type and the list of arguments: "n::f<4>".
+std::string display_name(const Demangled& name);
 
 }  // namespace ergotune::kernel_source

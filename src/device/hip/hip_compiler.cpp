@@ -1,12 +1,11 @@
 // Compiles HIP C++, and CUDA C++ as HIP, to device code with hiprtc.
-#include <cxxabi.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 
+#include "base/kernel_source/signature.hpp"
 #include "device/backend.hpp"
 #include "device/code_object.hpp"
 #include "device/hip/hip_platform.hpp"
@@ -35,40 +34,21 @@ std::string with_source_name(std::string log, const std::string& name) {
   return log;
 }
 
-/// Normalises "void n::f<4, float>(float*)" and "&n::f<4,float>" to "n::f<4,float>".
-std::string plain(std::string text, bool demangled) {
-  if (demangled) {
-    int depth = 0;
-    std::size_t begin = 0, end = text.size();
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      depth += (text[i] == '<') - (text[i] == '>');
-      if (depth == 0 && text[i] == ' ' && begin == 0) begin = i + 1;  // after the return type
-      if (depth == 0 && text[i] == '(') {
-        end = i;
-        break;
-      }
-    }
-    if (begin > end) begin = 0;
-    text = text.substr(begin, end - begin);
-  }
+/// "n::f<4,float>" for "&n::f<4, float>".
+std::string plain(std::string text) {
   std::erase_if(text, [](unsigned char c) { return std::isspace(c); });
   text.erase(0, text.find_first_not_of("&:"));
   return text;
 }
 
 std::string demangled(const std::string& name) {
-  if (!name.starts_with("_Z")) return name;  // "f" alone would be demangled as the type float
-  int status = 0;
-  char* text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
-  const std::string result = status == 0 && text ? plain(text, true) : name;
-  std::free(text);
-  return result;
+  return plain(kernel_source::display_name(kernel_source::demangled(name)));
 }
 
 /// Returns the kernel that `function` names, for versions of hiprtc (5.2) that do not report the lowered name of a name
 /// expression.
 const KernelMetadata& kernel_named(const CodeObject& code, const std::string& function) {
-  const std::string wanted = plain(function, false);
+  const std::string wanted = plain(function);
   std::vector<const KernelMetadata*> same, of_template;
   std::vector<std::string> all;
   for (const KernelMetadata& kernel : code.kernels) {

@@ -52,7 +52,7 @@ void GpuCapture::take_code(const Call& call, const kernel_source::Demangled& nam
     launch_.source.assign(std::istreambuf_iterator<char>(in), {});
     if (!in || launch_.source.empty()) throw std::runtime_error("its source " + file.string() + " cannot be read");
     launch_.source_file = kSourceFile;
-    launch_.function = display_name(name);
+    launch_.function = kernel_source::display_name(name);
     launch_.include_folders.push_back(file.parent_path().string());
     return;
   }

@@ -63,13 +63,6 @@ std::string_view image_at(const void* image) {
   return bytes;
 }
 
-std::string display_name(const kernel_source::Demangled& name) {
-  std::string text = name.whole;
-  if (!name.list.empty()) text = text.substr(0, text.rfind('(' + name.list));
-  if (text.starts_with("void ")) text = text.substr(5);
-  return text;
-}
-
 Functions& Functions::get() {
   static Functions* const functions = new Functions;
   return *functions;

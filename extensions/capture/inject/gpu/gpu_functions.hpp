@@ -13,9 +13,6 @@
 
 namespace ergotune::inject::gpu {
 
-/// A kernel's name as people know it: without the list of arguments.
-std::string display_name(const kernel_source::Demangled& name);
-
 /// A code object as the driver is given it, without a size: ELF, a fat binary or a bundle, or PTX's text.
 std::string_view image_at(const void* image);
 

@@ -87,7 +87,7 @@ void ask(TunedLaunch& tuned, const Call& call) {
   (void)registered;
   const std::string symbol = Functions::get().symbol_of(call.function);
   if (symbol.empty()) return;
-  tuned.kernel = display_name(kernel_source::demangled(symbol));
+  tuned.kernel = kernel_source::display_name(kernel_source::demangled(symbol));
   const auto answer = ask_for_launch(tuned.kernel, Functions::get().identity_of(call.function, symbol), "",
                                      device_name(), call.shape, call.shared_bytes);
   if (!answer) return;

@@ -29,7 +29,8 @@ std::shared_ptr<KernelLog::Entry> entry_of(Handle function, const std::string& s
   auto& entry = (*known)[{function, symbol}];
   if (!entry) {
     const kernel_source::Demangled name = kernel_source::demangled(symbol);
-    entry = KernelLog::get().entry(display_name(name), Functions::get().identity_of(function, symbol), "");
+    entry =
+        KernelLog::get().entry(kernel_source::display_name(name), Functions::get().identity_of(function, symbol), "");
     entry->also = {name.name, symbol};
   }
   return entry;
