@@ -1,20 +1,21 @@
-"""A result as a notebook shows it: the best configuration, its values with intervals, the gain, and where the values come from."""
+"""A result as a notebook and print() show it: the best configuration, its values with intervals, the gain, how sure it is, and where the
+values come from."""
 
 from __future__ import annotations
 
 import html
+import math
 import re
-from typing import TYPE_CHECKING, Any, Dict
+from typing import TYPE_CHECKING, List, Tuple
 
 from ._core import unit_of
+from ._results import value_of
 
 if TYPE_CHECKING:
     from ._results import Result
 
-
-def _value(measurement: Dict[str, Any], name: str) -> Dict[str, Any]:
-    quantity: Dict[str, Any] = measurement["quantities"].get(name) or {"value": measurement["metrics"].get(name)}
-    return quantity
+#: Below this probability the rivals of the winner are as good within the noise.
+_SURE = 0.6
 
 
 def _gain(result: Result) -> str:
@@ -30,23 +31,55 @@ def _gain(result: Result) -> str:
     return ", ".join(f"{max(ratio, 1 / ratio):.2f}x {better if ratio >= 1 else worse} than the {name}" for name, ratio in ratios.items())
 
 
-def result_html(result: Result) -> str:
-    title = f"<b>{html.escape(result.problem)}</b> on {html.escape(result.device)}: "
+def _certainty(result: Result) -> str:
+    """How sure the winner is. Simulated and replayed values, fronts, and spaces of one configuration are not confirmed."""
+    document = result.document
+    if document["provenance"] != "measured" or document["objective"]["pareto"] or document["space"] == 1:
+        return ""
+    if result.probability_best is None:
+        return "no: the best of the search may read better than it is; a larger budget leaves evaluations to measure it again"
+    text = f"in {result.confirmation_repeats} paired repeats with its rivals: the best of them with {100 * result.probability_best:.0f} % probability"
+    if result.expected_loss is not None:
+        text += f", expected loss {100 * result.expected_loss:.2g} %"
+    return text + f"; below {100 * _SURE:.0f} %: the rivals are as good within the noise" * (result.probability_best < _SURE)
+
+
+def _title(result: Result) -> str:
+    if result.best is None:
+        return f"none of {len(result)} configurations worked{result.commonest_failure()}"
+    return f"best of {len(result)} configurations"
+
+
+def _rows(result: Result) -> List[Tuple[str, str]]:
     measurement = result.best_measurement
     if result.best is None or measurement is None:
-        return title + f"none of {len(result)} configurations worked"
+        return []
     rows = [(name, str(value)) for name, value in result.best.items()]
     # "time", "gflops", "pareto(time, energy)"
-    names = [n for n in dict.fromkeys(re.findall(r"[A-Za-z_]\w*", result.objective)) if _value(measurement, n)["value"] is not None]
-    for name in names:
-        quantity = _value(measurement, name)
-        half = quantity.get("half_width")
-        interval = f" ± {half:.2g} (95 % interval)" if half else ""
-        unit = unit_of(name)
-        rows.append((f"{name} ({unit})" if unit else name, f"{quantity['value']:.5g}{interval}"))
-    if gain := _gain(result):
-        rows.append(("gain", gain))
-    provenance = sorted({q["provenance"] for q in measurement["quantities"].values()})
-    rows.append(("values are", ", ".join(provenance)))
-    table = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
-    return f"{title}best of {len(result)} configurations<table>{table}</table>"
+    for name in dict.fromkeys([*re.findall(r"[A-Za-z_]\w*", result.objective), *measurement["metrics"]]):
+        found = value_of(measurement, name)
+        value, half = found["value"], found["half_width"]
+        if math.isnan(value):
+            continue
+        unit = unit_of(name) or result.metric_units.get(name, "")
+        interval = ""
+        if half > 0:
+            interval = f" ± {half:.2g} (95 % interval)" if half < abs(value) else " (too few samples for an interval)"
+        rows.append((f"{name} ({unit})" if unit else name, f"{value:.5g}{interval}"))
+    if measurement["status"] != "ok":
+        rows.append(("status", f"{measurement['status']}: {measurement['message']}"))
+    rows += [(name, text) for name, text in (("gain", _gain(result)), ("confirmed", _certainty(result))) if text]
+    rows.append(("values are", ", ".join(sorted({q["provenance"] for q in measurement["quantities"].values()}))))
+    return rows
+
+
+def result_html(result: Result) -> str:
+    title = f"<b>{html.escape(result.problem)}</b> on {html.escape(result.device)}: {html.escape(_title(result))}"
+    rows = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in _rows(result))
+    return f"{title}<table>{rows}</table>" if rows else title
+
+
+def result_text(result: Result) -> str:
+    rows = _rows(result)
+    width = max((len(name) for name, _ in rows), default=0)
+    return "\n".join([f"{result.problem} on {result.device}: {_title(result)}", *(f"  {name:<{width}}  {text}" for name, text in rows)])

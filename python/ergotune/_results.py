@@ -12,7 +12,8 @@ class Result:
 
     Attributes:
         best: configuration of the winner (dict), or None when nothing worked.
-        best_measurement: its measurement (dict with ``status``, ``quantities``, ``metrics``).
+        best_measurement: its measurement: ``status``, ``message``, ``quantities`` (each with ``value``, ``half_width`` of the 95 %
+            interval, ``n``, ``method``, ``provenance``), ``metrics`` (values by name) and ``metric_half_widths``.
         document: the document of ``ergotune tune --json`` (``ergotune schema result``).
         front: its ``top``: for Pareto objectives all of the front, else the ten best, best first.
         configurations, measurements: every configuration measured or taken from the store, in order.
@@ -25,6 +26,11 @@ class Result:
         devices: where several measured: dicts with ``device``, ``id``, ``measured``, ``idle_seconds`` and ``factors``, what each
             takes of a quantity where their mean takes 1.
         seconds: wall time of the run; tuner_seconds: ergotune's own share of it.
+        strategy, explanation: the strategy, and why it chose as it did.
+        stopped_because: why the run ended; interrupted: whether by Ctrl-C.
+        notes: what ergotune noticed, as the command prints it.
+        store, session: where the results are kept, the file and the number in it; None without ``store=``.
+        problem, device, objective, direction: names, and "minimise" or "maximise".
     """
 
     def __init__(self, raw: Dict[str, Any]) -> None:
@@ -32,6 +38,8 @@ class Result:
         self.parameter_names: List[str] = raw.pop("parameter_names")
         self.configurations: List[Dict[str, Any]] = raw.pop("configurations")
         self.measurements: List[Dict[str, Any]] = raw.pop("measurements")
+        self.metric_units: Dict[str, str] = raw.pop("metric_units")
+        self._confirmed: List[int] = raw.pop("confirmed")
         self._best_row: Optional[int] = raw.pop("best_row")
         self.evaluator: str = raw.pop("evaluator")
         self.interrupted: bool = raw.pop("interrupted")
@@ -75,10 +83,15 @@ class Result:
         return len(self.configurations)
 
     def __repr__(self) -> str:
-        found = f"best {self.best}" if self.front else f"nothing worked{self._commonest_failure()}"
+        found = f"best {self.best}" if self.front else f"nothing worked{self.commonest_failure()}"
         return f"<ergotune.Result of {self.problem} on {self.device}: {len(self)} configurations, {found}>"
 
-    def _commonest_failure(self) -> str:
+    def __str__(self) -> str:
+        from ._html import result_text
+
+        return result_text(self)
+
+    def commonest_failure(self) -> str:
         """", most of all STATUS: the line that says why"."""
         failures = Counter((m["status"], m.get("message") or "") for m in self.measurements)
         if not failures:
@@ -102,36 +115,37 @@ class Result:
         Shape (number of configurations,). Quantities are in SI units. One that has the name of a parameter gets a field with a
         ``_`` behind its name.
         """
-        fields: List[Any] = []
-        columns: List[NDArray[Any]] = []
-        for name in self.parameter_names:
-            column = np.array([c[name] for c in self.configurations])
-            fields.append((name, column.dtype))
-            columns.append(column)
-        taken = set(self.parameter_names)
-
-        def free(name: str) -> str:
-            while name in taken:
-                name += "_"
-            taken.add(name)
-            return name
-
-        status = np.array([m["status"] for m in self.measurements])
-        fields.append((free("status"), status.dtype if len(status) else "U1"))
-        columns.append(status)
-        for name in self.quantities():
-            fields.append((free(name), float))
-            columns.append(np.array([_value(m, name) for m in self.measurements]))
-        table = np.empty(len(self.configurations), dtype=fields)
-        for (name, _), column in zip(fields, columns):
+        columns = self._columns(intervals=False)
+        table = np.empty(len(self), dtype=[(name, column.dtype) for name, column in columns.items()])
+        for name, column in columns.items():
             table[name] = column
         return table
 
     def to_pandas(self) -> Any:
-        """The same as a pandas.DataFrame."""
+        """A pandas.DataFrame of the same, with the half-width of each 95 % interval (``time_half_width``), the ``message`` of
+        failures, and ``confirmed``, how often a configuration was measured again."""
         import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
-        return pandas.DataFrame.from_records(self.to_numpy())
+        return pandas.DataFrame(self._columns(intervals=True))
+
+    def _columns(self, intervals: bool) -> Dict[str, NDArray[Any]]:
+        columns = {name: np.array([c[name] for c in self.configurations]) for name in self.parameter_names}
+
+        def add(name: str, values: List[Any], kind: Any) -> None:
+            while name in columns:
+                name += "_"
+            columns[name] = np.array(values, dtype=kind)
+
+        add("status", [m["status"] for m in self.measurements], str)
+        for name in self.quantities():
+            values = [value_of(m, name) for m in self.measurements]
+            add(name, [value["value"] for value in values], float)
+            if intervals:
+                add(f"{name}_half_width", [value["half_width"] for value in values], float)
+        if intervals:
+            add("message", [m.get("message") or "" for m in self.measurements], str)
+            add("confirmed", self._confirmed, int)
+        return columns
 
     def watch(self, *, page: Optional[bool] = None, height: int = 760) -> Any:
         """The page on its session (:func:`ergotune.watch`): what was found, to be explored. Needs a ``store=``."""
@@ -154,8 +168,8 @@ class Result:
         return result_html(self)
 
 
-def _value(measurement: Dict[str, Any], name: str) -> float:
-    quantity = measurement["quantities"].get(name)
-    if quantity is not None:
-        return float(quantity["value"])
-    return float(measurement["metrics"].get(name, float("nan")))
+def value_of(measurement: Dict[str, Any], name: str) -> Dict[str, Any]:
+    """``value`` and ``half_width`` of a quantity or a metric; NaN where it has none."""
+    quantity: Optional[Dict[str, Any]] = measurement["quantities"].get(name)
+    nan = float("nan")
+    return quantity or {"value": measurement["metrics"].get(name, nan), "half_width": measurement["metric_half_widths"].get(name, nan)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import hashlib
 import inspect
 import itertools
 import os
@@ -70,7 +71,7 @@ def _loaded(problem: ProblemOrFile, device: object = None) -> Problem:
 def tune(
     problem: ProblemOrFile, *, seconds: Optional[float] = None,
     verify: Union[Callable[[Row, Row], bool], bool, None] = None, observers: Sequence[Any] = (),
-    metrics: Optional[Mapping[str, Callable[[Row], float]]] = None, resume: bool = True, take_over: bool = False,
+    metrics: Optional[Mapping[str, Union[str, Callable[[Row], float]]]] = None, resume: bool = True, take_over: bool = False,
     in_process: bool = False, progress: Optional[Progress] = None, quiet: Optional[bool] = None, devices: Sequence[str] = (),
     watch: bool = False, executor: Optional[Executor] = None, workers: Optional[int] = None, **settings: Unpack[Settings],
 ) -> Result:
@@ -81,9 +82,10 @@ def tune(
         seconds: budget of wall time in s, beside ``budget``; waiting for another session on the device counts.
         verify: function(actual, expected) of dicts of arrays by argument name, those that are written, in the shape and order in
             memory that add_buffer was given; True when the outputs are right. False: outputs are not checked.
+            Stored results of another function, by its source and what it closes over, are not used.
         observers: names, as ``--observe`` takes them ("host_time:passes=5"), and objects with the hooks of
             :class:`Observer`.
-        metrics: dict of name to function(row) where row holds the parameters and quantities (SI units).
+        metrics: by name an expression ("2 * n / time / 1e9"), or function(row) where row holds the parameters and quantities (SI units).
         resume: what the store knows is not measured again.
         take_over: sets clocks although another process seems to have locked them.
         progress: function(evaluated, total, best, seconds_left, phase).
@@ -108,7 +110,7 @@ def tune(
         if not (value is None or callable(value) or name == "verify" and isinstance(value, bool)):
             raise TypeError(f"{name} is a function, not {value!r}")
     if metrics is not None and not isinstance(metrics, Mapping):
-        raise TypeError(f"metrics is a dict of names to functions, not {metrics!r}")
+        raise TypeError(f"metrics is a dict of names to expressions or functions, not {metrics!r}")
     if isinstance(observers, str):
         observers = [observers]
     if devices is not None and not isinstance(devices, (str, Sequence)):
@@ -128,6 +130,15 @@ def tune(
     callback = None if isinstance(verify, bool) else verify
     if isinstance(verify, bool):
         plain["verify"] = verify
+    if callback is not None:
+        from ._callables.identity import identity
+
+        plain["verify_identity"] = hashlib.sha256(identity((callback,), (), "").encode()).hexdigest()[:16]
+    plain["metric_expressions"] = {name: text for name, text in (metrics or {}).items() if isinstance(text, str)}
+    functions = {name: function for name, function in (metrics or {}).items() if not isinstance(function, str)}
+    for name, function in functions.items():
+        if not callable(function):
+            raise TypeError(f"the metric {name} is an expression or a function, not {function!r}")
     if quiet is None:
         quiet = not (sys.stderr.isatty() or in_notebook())
     plain.update(seconds=seconds, resume=resume, take_over=take_over, in_process=in_process, quiet=quiet)
@@ -140,8 +151,8 @@ def tune(
             from .engines import Workers
 
             plain["node_commands"] = nodes.enter_context(Workers(executor, workers))
-        raw = run_problem(problem, plain, verify=callback, observers=observers, metrics=_si_metrics(metrics) if metrics else None,
-                          metric_names=list(metrics or ()), progress=progress,
+        raw = run_problem(problem, plain, verify=callback, observers=observers, metrics=_si_metrics(functions) if functions else None,
+                          metric_names=list(functions), progress=progress,
                           taken=_objective_check(settings.get("objective")))
     result = Result(raw)
     result.page = page
@@ -238,7 +249,8 @@ def run_problem(
     settings["metric_names"] = list(metric_names)
     line = progress is None and not settings.get("quiet", True)
     if line:
-        progress = _line_progress()
+        objective = str(settings.get("objective") or problem.objective)
+        progress = _line_progress(_core.unit_of(re.sub(r"^(max|min)\w* ", "", objective)))
     try:
         raw = _core.tune(problem, settings, verify, list(observers), metrics, progress, taken)
     finally:
@@ -262,7 +274,7 @@ def _si_metrics(metrics: Mapping[str, Callable[[Row], float]]) -> Callable[[Row,
     return evaluate
 
 
-def _line_progress() -> Progress:
+def _line_progress(unit: str) -> Progress:
     """One line that is rewritten in terminals and notebooks, at most ten times a second."""
     started = last = time.monotonic()
 
@@ -273,7 +285,7 @@ def _line_progress() -> Progress:
             return
         last = now
         left = f", {seconds_left:.0f} s left" if seconds_left is not None else ""
-        best_text = f", best {best:.6g}" if best is not None else ""
+        best_text = f", best {best:.6g} {unit}".rstrip() if best is not None else ""
         rate = evaluated / max(now - started, 1e-9)
         sys.stderr.write(f"\r{evaluated}/{total} configurations, {rate:.1f}/s{best_text}{left} {phase}   ")
         sys.stderr.flush()

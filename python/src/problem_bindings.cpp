@@ -220,7 +220,10 @@ void bind_kernel(ProblemClass& problem) {
             p.kernels.back().function = Template::parse(function);
           },
           py::arg("language"), py::arg("text"), py::arg("function"), py::arg("file") = "",
-          py::arg("include_folders") = std::vector<std::filesystem::path>{})
+          py::arg("include_folders") = std::vector<std::filesystem::path>{},
+          "The kernel's source, one per language (\"cuda\", \"hip\", \"opencl\", \"c\", \"c++\", \"fortran\"): the "
+          "device chooses. "
+          "`function`: its name,\nwith {{NAME}} for values. `file`: where the text is from, for messages and includes.")
       .def(
           "set_launch",
           [](ProblemFile& p, py::object grid, py::object global, py::object block, py::object shared_memory_bytes) {
@@ -228,14 +231,20 @@ void bind_kernel(ProblemClass& problem) {
                                        expression(shared_memory_bytes)};
           },
           py::arg("grid") = py::none(), py::arg("global_size") = py::none(), py::arg("block") = py::none(),
-          py::arg("shared_memory_bytes") = 0)
+          py::arg("shared_memory_bytes") = 0,
+          "The launch, by numbers or expressions, one per dimension: `block` is the size of a block (work-group); "
+          "`grid` counts "
+          "blocks\n(CUDA's <<<grid, block>>>), `global_size` work items (OpenCL's), which is rounded up to whole "
+          "blocks: give one of "
+          "them.\n`shared_memory_bytes`: dynamic shared memory per block.")
       .def(
           "add_options",
           [](ProblemFile& p, const std::vector<std::string>& options, const std::string& language) {
             const std::string key = language.empty() ? language : to_string(language_from(language));
             for (const auto& option : options) p.kernels.back().options[key].push_back(Template::parse(option));
           },
-          py::arg("options"), py::arg("language") = "");
+          py::arg("options"), py::arg("language") = "",
+          "Options of the compiler, with {{NAME}} for values of parameters; of one language, or of all.");
 }
 
 /// Binds the kernel's arguments.
@@ -278,7 +287,8 @@ void bind_arguments(ProblemClass& problem) {
             argument.count = expression(count);
             p.kernels.back().arguments.push_back(std::move(argument));
           },
-          py::arg("name"), py::arg("count"), py::arg("type") = "float32");
+          py::arg("name"), py::arg("count"), py::arg("type") = "float32",
+          "An argument of OpenCL's __local memory: `count` elements, a number or an expression.");
 }
 
 constexpr const char* kAddParameter =
@@ -291,7 +301,7 @@ void bind_parameters(ProblemClass& problem) {
   problem
       .def(
           "observe", [](ProblemFile& p, const std::string& text) { ask_for_observer(p.observers, text); },
-          py::arg("observer"))
+          py::arg("observer"), "An observer by name and options, as --observe takes it: \"energy:seconds=2\".")
       .def(
           "add_parameter",
           [](ProblemFile& p, const std::string& name, const py::iterable& values, py::object default_value) {
@@ -313,7 +323,9 @@ void bind_parameters(ProblemClass& problem) {
             parameter.range = DependentRange{expression(start), expression(stop), expression(step)};
             p.parameters.push_back(std::move(parameter));
           },
-          py::arg("name"), py::arg("start"), py::arg("stop"), py::arg("step") = 1)
+          py::arg("name"), py::arg("start"), py::arg("stop"), py::arg("step") = 1,
+          "A parameter with the values of Python's range(start, stop, step); each may be an expression of earlier "
+          "parameters.")
       .def(
           "add_generator",
           [](ProblemFile& p, const std::string& name, const py::function& function) {
@@ -328,7 +340,8 @@ void bind_parameters(ProblemClass& problem) {
             };
             p.parameters.push_back(std::move(parameter));
           },
-          py::arg("name"), py::arg("function"))
+          py::arg("name"), py::arg("function"),
+          "A parameter whose values `function` returns, from a dict of the parameters declared before it.")
       .def(
           "restrict",
           [](ProblemFile& p, const py::object& condition, const std::string& name, const std::string& kind) {
@@ -347,8 +360,12 @@ void bind_goal(ProblemClass& problem) {
           [](ProblemFile& p, const std::string& name, const std::string& text, const std::string& unit) {
             p.metrics.push_back({name, Expression::parse(text), unit});
           },
-          py::arg("name"), py::arg("expression"), py::arg("unit") = "")
-      .def("set_constants", [](ProblemFile& p, const py::dict& constants) { p.constants = to_constants(constants); })
+          py::arg("name"), py::arg("expression"), py::arg("unit") = "",
+          "A value computed from quantities, parameters and constants, for reports and objectives: "
+          "add_metric(\"gflops\", \"2 * n / time / 1e9\", \"GFLOP/s\").")
+      .def(
+          "set_constants", [](ProblemFile& p, const py::dict& constants) { p.constants = to_constants(constants); },
+          py::arg("constants"), "Names with one value, such as sizes: macros in the source, and names in expressions.")
       .def(
           "set_verification",
           [](ProblemFile& p, const std::string& kind, double absolute, double relative,
@@ -367,7 +384,12 @@ void bind_goal(ProblemClass& problem) {
             p.verification.files = files;
           },
           py::arg("kind"), py::arg("absolute_tolerance") = 1e-6, py::arg("relative_tolerance") = 1e-4,
-          py::arg("files") = std::map<std::string, std::filesystem::path>{});
+          py::arg("files") = std::map<std::string, std::filesystem::path>{},
+          "What outputs are compared with: \"first_correct\", those of the first configuration that runs, the default "
+          "if it does; "
+          "\"files\",\n`files` by argument, raw elements as numpy's tofile writes them; \"none\". Right is |x - "
+          "expected| <= absolute + "
+          "relative * |expected|.\nA function that judges: ergotune.tune(verify=...).");
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "hooks.hpp"
 #include "measure/calibration/calibration.hpp"
 #include "measure/observers/observer_registry.hpp"
+#include "measure/verify/identified_verifier.hpp"
 #include "power/guardian/guardian.hpp"
 #include "problem/check.hpp"
 #include "problem/tables/setting_table.hpp"
@@ -113,6 +114,8 @@ SetupOptions setup_of(const ProblemFile& problem, const py::dict& settings, cons
     };
   }
   if (!verify.is_none()) options.verifier = python_verifier(verify.cast<py::function>());
+  if (options.verifier && settings.contains("verify_identity"))
+    options.verifier = IdentifiedVerifier{options.verifier, settings["verify_identity"].cast<std::string>()};
   for (const auto& observer : observers) options.observers.push_back(python_observer(observer.cast<py::object>()));
   return options;
 }
@@ -192,13 +195,18 @@ PreparedSession prepare(Problem problem, const SetupOptions& setup) {
 py::dict result_dict(const PreparedSession& prepared, const TunedSession& tuned) {
   py::dict out = from_json(result_document(tuned));
   const ResultSet& results = tuned.ranked.results;
-  py::list configurations, measurements;
+  py::list configurations, measurements, confirmed;
   for (const StoredRow& row : results.rows) {
+    confirmed.append(row.rounds);
     configurations.append(named(results.parameters, row.configuration));
     measurements.append(to_dict(row.measurement));
   }
   out["configurations"] = configurations;
   out["measurements"] = measurements;
+  out["confirmed"] = confirmed;
+  py::dict metric_units;
+  for (const Metric& metric : results.metrics) metric_units[py::str(metric.name)] = metric.unit;
+  out["metric_units"] = metric_units;
   out["best_row"] = tuned.ranked.best.empty() ? py::object(py::none()) : py::int_(tuned.ranked.best.front());
   out["parameter_names"] = names_of(results.parameters);
   out["evaluator"] = prepared.evaluator->description();
@@ -217,6 +225,10 @@ struct RestoreWarning {
 py::dict tune(ProblemFile problem, const py::dict& settings, const py::object& verify, const py::list& observers,
               const py::object& metrics, const py::object& progress, const py::object& taken) {
   const RestoreWarning put_back;  // destroyed after the session
+  for (const auto& [name, text] : setting<std::map<std::string, std::string>>(settings, "metric_expressions", {})) {
+    std::erase_if(problem.metrics, [&, &name = name](const Metric& metric) { return metric.name == name; });
+    problem.metrics.push_back({name, Expression::parse(text), {}});
+  }
   adapt_problem(problem, settings);
   const py::list objects = take_named(observers, problem);
   SetupOptions setup = setup_of(problem, settings, verify, objects);

@@ -157,7 +157,8 @@ void bind_moves(SpaceClass& space) {
             Random random(seed);
             return s.latin_hypercube(count, random);
           },
-          py::arg("count"), py::arg("seed") = 1)
+          py::arg("count"), py::arg("seed") = 1,
+          "Indices of configurations that cover the values of every parameter evenly.")
       .def(
           "neighbours",
           [](const SearchSpace& s, std::int64_t index, const std::string& kind) {
@@ -165,7 +166,10 @@ void bind_moves(SpaceClass& space) {
             s.neighbours(checked(s, index), neighbourhood_from(kind), out);
             return out;
           },
-          py::arg("index"), py::arg("kind") = "hamming");
+          py::arg("index"), py::arg("kind") = "hamming",
+          "Indices of configurations close to one: \"hamming\", one parameter has another value; \"adjacent\", each "
+          "has its "
+          "value or one next to it;\n\"strictly_adjacent\", one has a value next to its own.");
 }
 
 }  // namespace
@@ -192,8 +196,10 @@ void bind_space(py::module_& module) {
           },
           py::arg("name"), "Every value a parameter takes.")
       .def(py::pickle(&pickled, &unpickled))
-      .def("why_empty", &SearchSpace::why_empty)
-      .def("explain", &effects_of);
+      .def("why_empty", &SearchSpace::why_empty, "Which restrictions leave no configuration.")
+      .def("explain", &effects_of,
+           "What each restriction removes: dicts with label, removed_alone (configurations of the whole product), "
+           "removed_only_by_it,\nand redundant.");
   module.def("compile_check", &compile_check, py::arg("problem"), py::arg("device"), py::arg("count"), py::arg("seed"));
   bind_sequence(space);
   bind_moves(space);

@@ -99,7 +99,7 @@ py::object from_json(const nlohmann::ordered_json& document) {
 }
 
 py::dict to_dict(const Measurement& m) {
-  py::dict quantities, metrics, out;
+  py::dict quantities, metrics, half_widths, out;
   for (const auto& [name, q] : m.quantities) {
     py::dict quantity;
     quantity["value"] = q.value;
@@ -111,11 +111,15 @@ py::dict to_dict(const Measurement& m) {
     quantity["provenance"] = to_string(q.provenance);
     quantities[py::str(name)] = quantity;
   }
-  for (const auto& [name, value] : m.metrics) metrics[py::str(name)] = value;
+  for (const auto& [name, value] : m.metrics) {
+    metrics[py::str(name)] = value;
+    half_widths[py::str(name)] = m.half_width(name);
+  }
   out["status"] = to_string(m.status);
   out["message"] = decoded(m.message);
   out["quantities"] = quantities;
   out["metrics"] = metrics;
+  out["metric_half_widths"] = half_widths;
   py::list warnings;
   for (const std::string& warning : m.warnings) warnings.append(decoded(warning));
   out["warnings"] = warnings;

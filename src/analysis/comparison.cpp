@@ -73,20 +73,23 @@ Judged judge(const ComparedSession& session, const std::vector<std::string>& nam
   std::vector<const Measurement*> pointers;
   for (const Measurement& m : measurements) pointers.push_back(&m);
   std::vector<std::size_t> at;
+  std::vector<Parameter> parameters;
   for (const std::string& name : names)
     for (std::size_t p = 0; p < recording.parameters.size(); ++p)
-      if (recording.parameters[p].name == name) at.push_back(p);
+      if (recording.parameters[p].name == name) {
+        at.push_back(p);
+        parameters.push_back(recording.parameters[p]);
+      }
   Judged judged;
   for (const Ranked& ranked : rank(objective, pointers, [&](std::size_t row) {
          const auto confirmed = recording.confirmed.find(row);
          return confirmed != recording.confirmed.end() && confirmed->second == objective.spec();
        })) {
     if (!ranked.value) continue;
-    const auto position = recording.position(ranked.position);
-    std::string key;
-    for (std::size_t i = 0; i < at.size(); ++i)
-      key += fmt::format("{}{}={}", i ? ", " : "", names[i],
-                         recording.parameters[at[i]].values[position[at[i]]].to_string());
+    const Configuration configuration = recording.configuration(ranked.position);
+    Configuration compared;
+    for (const std::size_t p : at) compared.push_back(configuration[p]);
+    std::string key = describe(parameters, compared);
     if (!judged.place_of.emplace(key, judged.order.size()).second)
       continue;  // the better one of two equal
                  // configurations

@@ -172,9 +172,8 @@ bool Runner::State::note_time(const TimingResult& timing, Measurement& result) c
   time.standard_error = timing.estimate.standard_error;
   time.n = static_cast<std::int64_t>(timing.estimate.count);
   time.degrees = timing.estimate.degrees;
-  time.method = timing.launches_per_sample > 1
-                    ? fmt::format("trimmed mean of device events, {} launches each", timing.launches_per_sample)
-                    : "trimmed mean of device events";
+  time.method = device.info().backend == "host" ? "trimmed mean by the host clock" : "trimmed mean of device events";
+  if (timing.launches_per_sample > 1) time.method += fmt::format(", {} launches each", timing.launches_per_sample);
   if (options.cold_cache) time.method += ", cold cache";
   if (timing.overhead > 0)
     time.method += fmt::format(", less {:.1f} us of each sample for the events", 1e6 * timing.overhead);
@@ -184,7 +183,7 @@ bool Runner::State::note_time(const TimingResult& timing, Measurement& result) c
   } else if (!timing.converged) {
     result.status = Status::not_converged;
     result.message =
-        fmt::format("the 95 % interval of the time is +-{:.2g} % after {} samples; {:.2g} % was asked",
+        fmt::format("the 95 % interval of the time is +-{:.3g} % after {} samples; {:.3g} % was asked",
                     100 * timing.estimate.relative_half_width, timing.samples.size(), 100 * options.precision);
   }
   if (timing.estimate.value > 0) return true;

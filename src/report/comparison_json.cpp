@@ -1,5 +1,7 @@
 #include "report/comparison_json.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -52,14 +54,15 @@ Json comparison_json(const std::vector<std::string>& names, const std::vector<Co
   for (std::size_t i = 0; i < sessions.size(); ++i)
     json["sessions"].push_back(side_json(names[i], sessions[i], comparison.sides[i]));
   for (const Comparison::Pair& pair : comparison.pairs) {
-    json["pairs"].push_back({{"a", pair.a},
-                             {"b", pair.b},
-                             {"common", pair.common},
-                             {"rank_correlation", or_null(pair.rank_correlation)},
-                             {"loss_of_a_in_b", or_null(pair.loss_of_a_in_b)},
-                             {"loss_of_a_in_b_error", pair.loss_error_a_in_b},
-                             {"loss_of_b_in_a", or_null(pair.loss_of_b_in_a)},
-                             {"loss_of_b_in_a_error", pair.loss_error_b_in_a}});
+    json["pairs"].push_back(
+        {{"a", pair.a},
+         {"b", pair.b},
+         {"common", pair.common},
+         {"rank_correlation", or_null(pair.rank_correlation)},
+         {"loss_of_a_in_b", or_null(pair.loss_of_a_in_b)},
+         {"loss_of_a_in_b_error", pair.loss_of_a_in_b ? Json(pair.loss_error_a_in_b) : Json(nullptr)},
+         {"loss_of_b_in_a", or_null(pair.loss_of_b_in_a)},
+         {"loss_of_b_in_a_error", pair.loss_of_b_in_a ? Json(pair.loss_error_b_in_a) : Json(nullptr)}});
   }
   for (const Comparison::Row& row : comparison.rows) {
     Json values = Json::array(), places = Json::array();
@@ -81,6 +84,10 @@ ComparedFiles compare_files(const std::vector<std::string>& names, const std::op
     const Recording& recording = compared.sources.back().recording;
     compared.warnings.emplace_back(file, recording.warnings);
     compared.objectives.push_back(report_objective(recording, objective));
+    if (compared.objectives.back().title() != compared.objectives.front().title())
+      throw UserError(fmt::format("{} was tuned for {} and {} for {}: name one objective for all (--objective time)",
+                                  names.front(), compared.objectives.front().title(), text,
+                                  compared.objectives.back().title()));
     compared.sessions.push_back({&recording, &compared.objectives.back()});
   }
   compared.comparison = compare_sessions(compared.sessions);

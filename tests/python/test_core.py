@@ -207,3 +207,27 @@ def test_observers_by_name():
     assert result.best_measurement["quantities"]["host_time"]["n"] == 4
     with pytest.raises(ergotune.UserError, match="did you mean \"host_time\""):
         ergotune.tune(make_problem(), device="opencl", observers=["host_tiem"])
+
+
+def test_another_verify_begins_a_new_session(tmp_path):
+    def right(limit):
+        return lambda actual, expected: actual["y"].max() < limit
+
+    def evaluated(verify):
+        return ergotune.tune(make_problem(), device="opencl", strategy="brute_force", confirm=False, store=tmp_path / "r.db", verify=verify).evaluated
+
+    every = evaluated(right(1e9))
+    assert every > 0 and evaluated(right(1e9)) == 0, "the same function, made again"
+    assert evaluated(right(2e9)) == every, "it closes over another value"
+    assert evaluated(None) == every
+
+
+def test_metrics_are_expressions_or_functions():
+    result = ergotune.tune(make_problem(), device="opencl", strategy="brute_force", confirm=False, objective="max rate",
+                           metrics={"rate": "10 / time", "double": lambda row: 2 * row["rate"]})
+    metrics = result.best_measurement["metrics"]
+    assert metrics["double"] == 2 * metrics["rate"] == max(2 * m["metrics"]["rate"] for m in result.measurements if m["metrics"])
+    with pytest.raises(ergotune.UserError):
+        ergotune.tune(make_problem(), device="opencl", metrics={"rate": "10 / "})
+    with pytest.raises(TypeError, match="rate"):
+        ergotune.tune(make_problem(), device="opencl", metrics={"rate": 3})

@@ -1,5 +1,6 @@
 """The notebooks of the documentation, what a notebook shows of a result, and when progress is printed."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,78 @@ def test_a_result_shows_a_quantity_of_the_objective_once():
     assert shown.count("<th>time (s)</th>") == 1
 
 
+SUM = """
+name = "sum"
+[parameters]
+STEP = [1, 2, 4]
+[kernel]
+function = "sum"
+[kernel.source.c]
+text = '''
+void sum(float* x) { for (int i = 0; i < 20000; i += STEP) for (int j = 0; j < STEP; ++j) x[i + j] = 1.0f / (i + j + 1); }
+'''
+[[kernel.arguments]]
+name = "x"
+type = "float32"
+count = 20000
+access = "write"
+"""
+
+
+@pytest.fixture(scope="module")
+def measured():
+    problem = ergotune.parse_problem(SUM)
+    problem.add_metric("rate", "20000 / time", "1/s")
+    return ergotune.tune(problem, device="host", min_repeats=3, precision=0.9)
+
+
+def row(shown, name):
+    return shown.partition(f"<th>{name}</th><td>")[2].partition("</td>")[0]
+
+
+def test_a_result_shows_whether_its_best_is_confirmed(measured):
+    assert f"{100 * measured.probability_best:.0f} %" in row(measured._repr_html_(), "confirmed")
+    assert row(measured._repr_html_(), "confirmed") in str(measured).replace("&lt;", "<")
+    once = ergotune.tune(ergotune.parse_problem(SUM), device="host", confirm=False)
+    assert once.probability_best is None and row(once._repr_html_(), "confirmed")
+    assert not row(ergotune.tune(GEMM, device="sim:a100", budget=4)._repr_html_(), "confirmed"), "simulated values are not confirmed"
+
+
+def test_a_result_warns_where_rivals_are_as_good(measured, monkeypatch):
+    short = {p: [monkeypatch.setattr(measured, "probability_best", p), row(measured._repr_html_(), "confirmed")][1] for p in (0.59, 0.61)}
+    assert len(short[0.59]) > len(short[0.61])
+
+
+def test_a_metric_has_its_unit_and_interval(measured):
+    rate = measured.best_measurement["metrics"]["rate"], measured.best_measurement["metric_half_widths"]["rate"]
+    assert row(measured._repr_html_(), "rate (1/s)").startswith(f"{rate[0]:.5g} ± {rate[1]:.2g}")
+
+
+def test_an_interval_wider_than_its_value_is_no_interval(measured, monkeypatch):
+    monkeypatch.setitem(measured.best_measurement["quantities"]["time"], "half_width", 2 * measured.best_measurement["quantities"]["time"]["value"])
+    assert "±" not in row(measured._repr_html_(), "time (s)") and "few samples" in row(measured._repr_html_(), "time (s)")
+
+
+def test_a_result_shows_a_status_that_is_not_ok(measured, monkeypatch):
+    monkeypatch.setitem(measured.best_measurement, "status", "not_converged")
+    assert row(measured._repr_html_(), "status").startswith("not_converged")
+
+
+def test_a_result_without_a_best_shows_the_commonest_failure():
+    failed = ergotune.tune(ergotune.parse_problem(SUM.replace("float* x", "flaot* x")), device="host")
+    for shown in (failed._repr_html_(), str(failed), repr(failed)):
+        assert "compile_error" in shown and "flaot" in shown
+
+
+def test_a_table_has_intervals_messages_and_confirmations(measured):
+    frame = measured.to_pandas()
+    best = frame.loc[frame.STEP == measured.best["STEP"]].iloc[0]
+    assert best.time_half_width == measured.best_measurement["quantities"]["time"]["half_width"]
+    assert best.rate_half_width == measured.best_measurement["metric_half_widths"]["rate"] and best.message == ""
+    assert best.confirmed == measured.confirmation_repeats > 0
+    assert not any(name.endswith("_half_width") for name in measured.to_numpy().dtype.names)
+
+
 def test_a_result_escapes_names():
     problem = ergotune.load_problem(GEMM)
     problem.name = "<script>"
@@ -59,6 +132,7 @@ def test_progress_is_printed_on_a_terminal_alone(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     ergotune.tune(GEMM, device="sim:a100", budget=3)
-    assert "/" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "/" in shown and re.search(r"best [0-9.e-]+ s\b", shown)
     ergotune.tune(GEMM, device="sim:a100", budget=3, quiet=True)
     assert capsys.readouterr().err == ""

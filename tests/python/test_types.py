@@ -61,3 +61,12 @@ def test_the_stubs_have_what_the_module_has():
 @pytest.mark.parametrize("name", ergotune.__all__)
 def test_every_public_name_is_documented(name):
     assert inspect.getdoc(getattr(ergotune, name)), name
+
+
+@pytest.mark.parametrize("kind", [ergotune.Problem, ergotune.SearchSpace, ergotune.Strategy, ergotune.Result])
+def test_every_method_is_documented(kind):
+    for name, member in vars(kind).items():
+        if name.startswith("_") or not callable(member):
+            continue
+        text = [line for line in (inspect.getdoc(member) or "").splitlines() if not line.startswith(f"{name}(")]
+        assert any(line.strip() for line in text), f"{kind.__name__}.{name}"

@@ -3,7 +3,10 @@
 import json
 import os
 import re
+import signal
+import sqlite3
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -80,6 +83,14 @@ def test_stored_results_are_compared_exported_and_imported(command, tmp_path):
     assert ergotune.compare(*sessions, objective="time") == by_time
     with pytest.raises(ergotune.UserError):
         ergotune.compare(store)
+    ergotune.tune(GEMM, device="sim:a100", budget=10, store=tmp_path / "e.db", objective="time", seed=3, strategy="random")
+    unlike = f"{store}:1", f"{tmp_path / 'e.db'}:1"
+    assert command("compare", *unlike)[0] == 2
+    with pytest.raises(ergotune.UserError, match="objective"):
+        ergotune.compare(*unlike)
+    for pair in ergotune.compare(*unlike, objective="time")["pairs"]:
+        for side in ("loss_of_a_in_b", "loss_of_b_in_a"):
+            assert (pair[side] is None) == (pair[f"{side}_error"] is None)
     for format in ("kt", "t4", "csv", "header"):
         ours, theirs = tmp_path / f"ours.{format}", tmp_path / f"theirs.{format}"
         said = ergotune.export_results(store, ours, format=format)
@@ -243,3 +254,31 @@ def test_each_verb_has_its_function_in_the_manual():
 def test_the_manual_has_every_name_of_the_package():
     listed = re.findall(r"auto(?:function|class|exception):: (\w+)$", (ROOT / "docs/python-api.md").read_text(), re.MULTILINE)
     assert set(listed) == set(ergotune.__all__)
+
+
+def test_wisdom_gets_no_winner_that_an_interruption_left_unconfirmed(command, tmp_path):
+    (tmp_path / "slow.toml").write_text("""
+name = "slow"
+objective = "time"
+parameters = { X = "range(1, 200)" }
+[kernel]
+function = "slow"
+source.c = "#include <unistd.h>\\nvoid slow(int* x) { usleep(2000); x[0] = 1; }"
+arguments = [{ name = "x", type = "int32", count = 1, access = "write" }]
+""")
+    program = os.environ.get("ERGOTUNE_COMMAND", str(ROOT / "build/release/ergotune"))
+    run = subprocess.Popen([program, "tune", "slow.toml", "--device", "host", "--store", "s.db", "--wisdom", "wisdom", "-q"], cwd=tmp_path,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    rows = 0
+    while rows == 0 and run.poll() is None:
+        time.sleep(0.1)
+        try:
+            with sqlite3.connect(f"file:{tmp_path / 's.db'}?mode=ro", uri=True) as store:
+                rows = store.execute("SELECT count(*) FROM measurements").fetchone()[0]
+        except sqlite3.OperationalError:
+            pass  # not made yet
+    run.send_signal(signal.SIGINT)
+    said = run.communicate(timeout=60)[1]
+    assert run.returncode == 0 and rows > 0, said
+    assert not list((tmp_path / "wisdom").glob("*")) and "--format wisdom" in said
+    assert command("export", "s.db", "--format", "wisdom", "-o", "wisdom")[0] == 0 and list((tmp_path / "wisdom").glob("*"))

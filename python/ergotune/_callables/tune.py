@@ -13,7 +13,7 @@ import numpy as np
 from .. import _core
 from .._core import Problem
 from .._results import Result
-from .._session import Progress, Row, tune
+from .._session import Progress, Row, _plain_settings, tune
 from .._watch import in_notebook
 from . import workers
 from .identity import identity
@@ -44,7 +44,7 @@ def kept(value: Any) -> Any:
 
 
 def _problem(name: str, space: Mapping[str, Values], default: Mapping[str, Any], restrictions: Sequence[Any],
-             metrics: Mapping[str, Any], work: Work, depends_on: str) -> Problem:
+             work: Work, depends_on: str) -> Problem:
     problem = Problem(name)
     function = "callable_" + hashlib.sha256(depends_on.encode()).hexdigest()[:12]
     text = _core.callable_source("".join(f"// {line}\n" for line in depends_on.splitlines()))
@@ -66,9 +66,6 @@ def _problem(name: str, space: Mapping[str, Values], default: Mapping[str, Any],
         problem.add_parameter(parameter, plain, default=kept(default[parameter]) if parameter in default else None)
     for restriction in restrictions:
         problem.restrict(restriction)
-    for metric, expression in metrics.items():
-        if isinstance(expression, str):
-            problem.add_metric(metric, expression)
     return problem
 
 
@@ -137,6 +134,7 @@ def tune_callable(
         raise TypeError(f"space is a dict of parameters and their values, not {space!r}")
     if setup is not None and (not isinstance(arguments, tuple) or arguments):
         raise TypeError("arguments and setup both make the arguments: give one of them")
+    _plain_settings(settings, tune_callable.__kwdefaults__)
     default = default or {}
     if unknown := [parameter for parameter in default if parameter not in space]:
         raise TypeError(f"default names {unknown[0]!r}, which is not a parameter of the space")
@@ -149,14 +147,13 @@ def tune_callable(
     depends_on = identity((function, setup, verify), arguments, version)
     depends_on += f"\nverified: {verify if verify is None or verify is False else 'by a function'} {absolute_tolerance} {relative_tolerance}"
     name = name or getattr(function, "__name__", None) or type(function).__name__
-    problem = _problem(name, space, default, restrictions, metrics or {}, work, depends_on)
+    problem = _problem(name, space, default, restrictions, work, depends_on)
     if verify is None:
         work.references = _references(problem, default)
     for parameter, clocks in (execution or {}).items():
         problem.add_execution_parameter(parameter, clocks)
     if compile is None:
         settings.setdefault("jobs", 1)  # there is nothing to do beforehand
-    functions = {metric: made for metric, made in (metrics or {}).items() if callable(made)}
     with tempfile.TemporaryDirectory(prefix="ergotune-callable-") as folder, contextlib.ExitStack() as stack:
         why_not = "observers are objects of this process" if any(not isinstance(observer, str) for observer in observers) else None
         why_not = None if in_process else why_not or workers.send(work, folder)
@@ -164,7 +161,7 @@ def tune_callable(
             raise _core.UserError(f"the callable runs in this process only: {why_not}")
         here = bool(in_process or why_not)
         stack.enter_context(workers.in_this_process(work) if here else workers.in_workers(folder))
-        result = tune(problem, seconds=seconds, observers=observers, metrics=functions or None, progress=progress, resume=resume,
+        result = tune(problem, seconds=seconds, observers=observers, metrics=metrics, progress=progress, resume=resume,
                       take_over=take_over, quiet=quiet, devices=devices, watch=watch, in_process=here,
                       **settings)
     if why_not:

@@ -86,7 +86,8 @@ def send(work: Work, folder: str) -> Optional[str]:
 
             data = cloudpickle.dumps(work)
     except ImportError:
-        return "without the package cloudpickle, functions of a notebook, lambdas and local functions do not go to another process"
+        return ("functions of a notebook, lambdas and local functions go to another process with the package cloudpickle only "
+                "(pip install cloudpickle)")
     except Exception as error:
         return f"it cannot be pickled ({type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''})"
     (Path(folder) / "work.pickle").write_bytes(data)

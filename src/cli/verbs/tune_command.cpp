@@ -81,6 +81,18 @@ std::exception_ptr write_winners(const TuneArguments& arguments, const std::vect
   return nullptr;
 }
 
+/// Whether the session has a winner for applications: not one that an interruption left unconfirmed.
+bool has_winner(const TunedSession& tuned, const TuneArguments& arguments, const SessionOptions& options) {
+  if (tuned.ranked.best.empty()) return false;
+  if (!options.interrupted->load() || tuned.ranked.confidence.confirmation_repeats > 0) return true;
+  if (arguments.wisdom)
+    fmt::print(stderr,
+               "Wisdom: nothing is written, because the run was interrupted before its best was confirmed; the same "
+               "command goes on, and `ergotune export {} --format wisdom -o {}` writes it as it is\n",
+               tuned.ranked.results.store.string(), *arguments.wisdom);
+  return false;
+}
+
 /// The problem, setup and options of the command line, after its checks.
 struct Requested {
   ProblemFile problem;
@@ -271,7 +283,7 @@ void tune_sizes(const TuneArguments& arguments, const std::vector<Constants>& si
     std::vector<PreparedSession> sessions = prepare({size.problem, size.setup, size.options}, arguments.quiet);
     if (sessions.size() > 1) throw UserError("--set with several values takes devices of one kind");
     std::vector<TunedSession> tuned = search(sessions, size.options, arguments.quiet);
-    if (!tuned.front().ranked.best.empty())
+    if (has_winner(tuned.front(), arguments, size.options))
       if (const auto unwritten = write_winners(arguments, {&tuned.front().ranked.results}))
         std::rethrow_exception(unwritten);
     return std::move(tuned.front());
@@ -310,13 +322,14 @@ void tune(const TuneArguments& arguments) {
     return;
   }
   const std::vector<TunedSession> tuned = search(sessions, requested.options, arguments.quiet);
-  std::vector<const ResultSet*> answered;
+  std::vector<const ResultSet*> winners;
   for (const TunedSession& one : tuned)
-    if (!one.ranked.best.empty()) answered.push_back(&one.ranked.results);
-  const std::exception_ptr unwritten = write_winners(arguments, answered);
+    if (has_winner(one, arguments, requested.options)) winners.push_back(&one.ranked.results);
+  const std::exception_ptr unwritten = write_winners(arguments, winners);
   report(tuned, arguments);
   if (unwritten) std::rethrow_exception(unwritten);
-  if (answered.size() < tuned.size()) throw Exit{kNoAnswer};
+  for (const TunedSession& one : tuned)
+    if (one.ranked.best.empty()) throw Exit{kNoAnswer};
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ const std::vector<Field<ObjectiveSpec>>& fields<ObjectiveSpec>() {
   static const std::vector<Field<T>> table{
       field<T>("expression", &T::text, "What to optimise, such as \"energy\"", {.required = true}),
       field<T>("direction", &T::direction, "Whether less or more is better",
-               {.otherwise = "the quantity's own, else min"})};
+               {.otherwise = "what the quantity or its unit determines, else an error asks"})};
   return table;
 }
 

@@ -13,6 +13,7 @@
 #include "kernel/unused_parameters.hpp"
 #include "measure/execution_parameters.hpp"
 #include "measure/observers/observer_registry.hpp"
+#include "measure/verify/identified_verifier.hpp"
 #include "power/guardian/guardian.hpp"
 #include "power/sensors/sensor.hpp"
 #include "problem/tables/quantity.hpp"
@@ -39,6 +40,8 @@ std::string conditions_of(const SetupOptions& options, const LiveOptions& live, 
   static_cast<LiveSettings&>(used) = live;
   used.controls = options.run.controls;
   std::string text = conditions_of(used, live.energy);
+  if (const auto* verifier = options.verifier.target<IdentifiedVerifier>())
+    text += ", verified by function " + verifier->identity;
   for (const ObserverSpec& observer : problem.observers) {
     text += ", observed by " + observer.name;
     for (const auto& [name, values] : observer.options)
