@@ -176,6 +176,18 @@ TEST(Plans, PowerCappingVariesTheLimit) {
   EXPECT_TRUE(steered.best) << steered.why_not;
 }
 
+// The best tile leaves an occupancy far below the bound: only block shapes are chosen by occupancy.
+TEST(Plans, OccupancyChoosesBlockShapesAndLeavesOtherParametersFree) {
+  Bench bench("a100", {705, 1005, 1410});
+  PlanOptions options;
+  options.budget.evaluations = bench.space.size();
+  const auto plans = bench.run("guerreiro,global_energy", options);
+  const PlanResult &walk = plans.at("guerreiro"), &all = plans.at("global_energy");
+  ASSERT_TRUE(walk.best && all.best) << walk.why_not;
+  EXPECT_EQ(walk.best->index, all.best->index);
+  EXPECT_LT(walk.stages.front().space, bench.space.size());  // shapes of more than 1024 threads
+}
+
 // Going Green V-C: limits and code against clocks and code, and what ran under each.
 TEST(Plans, CappingIsComparedWithClocks) {
   Bench bench("rtx_a4000", {900, 1200, 1500, 1800, 2100});

@@ -25,6 +25,7 @@ using Part = std::vector<std::uint32_t>;
 struct Candidates {
   std::string name;
   std::vector<std::size_t> parameters;
+  std::vector<std::size_t> shape;  ///< those of `parameters`, by place, that determine the block: all if it has one
   std::vector<Part> parts;
   std::vector<std::optional<double>> occupancy;  ///< nullopt: unknown; 0: it does not compile or load
 
@@ -40,7 +41,8 @@ Part part_at(const Candidates& kernel, std::span<const std::uint32_t> positions)
   return part;
 }
 
-std::vector<Candidates> candidates_in(const Problem& problem, const SearchSpace& space) {
+/// Every kernel that has code parameters, with these.
+std::vector<Candidates> kernels_in(const Problem& problem, const SearchSpace& space) {
   std::vector<Candidates> kernels;
   const auto& parameters = space.parameters();
   for (const Kernel& kernel : problem.kernels) {
@@ -50,8 +52,21 @@ std::vector<Candidates> candidates_in(const Problem& problem, const SearchSpace&
       const bool own = kernel.name.empty() || parameters[p].name.starts_with(kernel.name + ".");
       if (own && parameters[p].kind == ParameterKind::code) candidates.parameters.push_back(p);
     }
+    std::set<std::string> block;
+    for (const Expression& size : kernel.launch.block)
+      for (const std::string& name : size.names()) block.insert(kernel.name.empty() ? name : kernel.name + "." + name);
+    for (std::size_t i = 0; i < candidates.parameters.size(); ++i)
+      if (const std::string& name = parameters[candidates.parameters[i]].name;
+          candidates.parameters.size() == 1 || block.contains(name) ||
+          (block.empty() && name.starts_with("block_size")))
+        candidates.shape.push_back(i);
     if (!candidates.parameters.empty()) kernels.push_back(std::move(candidates));
   }
+  return kernels;
+}
+
+std::vector<Candidates> candidates_in(const Problem& problem, const SearchSpace& space) {
+  std::vector<Candidates> kernels = kernels_in(problem, space);
   std::vector<std::set<Part>> seen(kernels.size());
   std::vector<std::uint32_t> positions(space.dimensions());
   for (ConfigurationIndex i = 0; i < space.size(); ++i) {
@@ -161,6 +176,21 @@ void measure_occupancy(std::vector<Candidates>& kernels, const SearchSpace& spac
     if (!kernels[k].occupancy[candidate]) kernels[k].occupancy[candidate] = 0;
 }
 
+/// Gives each candidate the highest occupancy of its block shape.
+void share_by_shape(Candidates& kernel) {
+  const auto shape_of = [&](std::size_t i) {
+    Part shape;
+    for (const std::size_t p : kernel.shape) shape.push_back(kernel.parts[i][p]);
+    return shape;
+  };
+  std::map<Part, std::optional<double>> highest;
+  for (std::size_t i = 0; i < kernel.parts.size(); ++i) {
+    auto& so_far = highest[shape_of(i)];
+    so_far = std::max(so_far, kernel.occupancy[i]);
+  }
+  for (std::size_t i = 0; i < kernel.parts.size(); ++i) kernel.occupancy[i] = highest[shape_of(i)];
+}
+
 /// The candidates that are kept, the most promising first.
 std::vector<std::size_t> promising(const Candidates& kernel, double bound) {
   double highest = 0;
@@ -188,14 +218,22 @@ std::vector<Value> ordered_values(const Candidates& kernel, std::vector<std::siz
 
 }  // namespace
 
+bool tunes_only_block_shapes(const Problem& problem, const SearchSpace& space) {
+  const std::vector<Candidates> kernels = kernels_in(problem, space);
+  return std::all_of(kernels.begin(), kernels.end(),
+                     [](const Candidates& kernel) { return kernel.shape.size() == kernel.parameters.size(); });
+}
+
 SearchSpace reduce_by_occupancy(const Problem& problem, const SearchSpace& space, Ledger& ledger, double bound,
-                                std::vector<std::string>& notes) {
+                                std::vector<std::string>& notes, bool by_shape) {
   if (!(bound > 0 && bound < 1))
     throw UserError(fmt::format("occupancy {} is not a bound: it is a share above 0 and below 1, such as 0.8", bound));
   if (space.size() > kEnumerable)
     throw UserError(fmt::format("a space of {} configurations is too large to be reduced by occupancy", space.size()));
   std::vector<Candidates> kernels = candidates_in(problem, space);
   measure_occupancy(kernels, space, ledger);
+  if (by_shape)
+    for (Candidates& kernel : kernels) share_by_shape(kernel);
   std::vector<Parameter> parameters = space.parameters();
   std::vector<std::set<Part>> kept(kernels.size());
   std::string message;

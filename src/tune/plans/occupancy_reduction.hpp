@@ -16,8 +16,13 @@ struct Problem;
 /// values of a kernel's only parameter are sorted by occupancy, then by size, largest first. A kernel of unknown
 /// occupancy (on a CPU) is not restricted; a kernel that never exceeds the bound keeps the values with its highest
 /// occupancy. `ledger` compiles through its evaluator. `notes` receives a summary. Throws UserError if the bound is not
-/// a share, and for spaces too large to enumerate.
+/// a share, and for spaces too large to enumerate. `by_shape`: a configuration counts with the highest occupancy of its
+/// block shapes, so that tiles and unrolling, which trade occupancy for work per thread, are not restricted.
 SearchSpace reduce_by_occupancy(const Problem& problem, const SearchSpace& space, Ledger& ledger, double bound,
-                                std::vector<std::string>& notes);
+                                std::vector<std::string>& notes, bool by_shape = false);
+
+/// True if the code parameters of each kernel are those of its block shape, as in the paper; also for a kernel with one
+/// parameter.
+bool tunes_only_block_shapes(const Problem& problem, const SearchSpace& space);
 
 }  // namespace ergotune

@@ -71,7 +71,7 @@ std::vector<ConfigurationIndex> PlanRun::search(const PlanStage& stage, const Al
   result.space = indices ? indices->size() : 0;
   if (indices && indices->empty()) return {};
 
-  const std::string strategy = !stage.strategy.empty() ? stage.strategy : options_.strategy;
+  std::string strategy = !stage.strategy.empty() ? stage.strategy : options_.strategy;
   const Budget budget = stage.budget.empty() ? options_.budget : Budget::parse(stage.budget);
   const bool bounded = budget.evaluations > 0 || budget.seconds > 0 || budget.joules > 0;
   if (strategy.empty() && !bounded && indices && indices->size() <= options_.exhaustive) {
@@ -79,13 +79,19 @@ std::vector<ConfigurationIndex> PlanRun::search(const PlanStage& stage, const Al
     return whole_stage(stage, std::move(*indices));
   }
   SearchSpace part = part_of(problem_, space_, allowed, indices, options_.constants);
+  std::vector<std::string> notes;
   if (stage.occupancy_above > 0 && !part.empty()) {
-    std::vector<std::string> notes;
-    part = reduce_by_occupancy(problem_, part, ledger_, stage.occupancy_above, notes);
+    // The walk follows block shapes by their occupancy. It would end at the first values of other parameters, which
+    // therefore are searched for each shape.
+    const bool walks = tunes_only_block_shapes(problem_, part);
+    part = reduce_by_occupancy(problem_, part, ledger_, stage.occupancy_above, notes, !walks);
+    if (!walks) strategy = "auto";
   }
   result.space = part.size();
   if (part.empty()) return {};
-  return searched_stage(stage, part, strategy, budget, result);
+  auto seen = searched_stage(stage, part, strategy, budget, result);
+  for (const std::string& note : notes) result.strategy += "; " + note;
+  return seen;
 }
 
 std::vector<std::vector<std::uint32_t>> PlanRun::best_code(const PlanStage& stage,
