@@ -53,10 +53,13 @@ def compare(*sources: Path, objective: Optional[str] = None) -> Dict[str, Any]:
 
     Args:
         sources: two or more: a store (its latest session), "results.db:2" (session 2), or any recording.
-        objective: compare by this instead of what was tuned for.
+        objective: compare by this instead of what was tuned for; needed where that differs.
 
     Returns:
         The document of ``ergotune compare --json``.
+
+    Raises:
+        UserError: the sessions were tuned for different objectives, and ``objective`` is not given.
     """
     return _core.compare([os.fspath(source) for source in sources], objective)
 

@@ -263,8 +263,12 @@ objective = "time"
 parameters = { X = "range(1, 200)" }
 [kernel]
 function = "slow"
-source.c = "#include <unistd.h>\\nvoid slow(int* x) { usleep(2000); x[0] = 1; }"
 arguments = [{ name = "x", type = "int32", count = 1, access = "write" }]
+[kernel.source.c]
+text = '''
+#include <unistd.h>
+void slow(int* x) { usleep(2000); x[0] = 1; }
+'''
 """)
     program = os.environ.get("ERGOTUNE_COMMAND", str(ROOT / "build/release/ergotune"))
     run = subprocess.Popen([program, "tune", "slow.toml", "--device", "host", "--store", "s.db", "--wisdom", "wisdom", "-q"], cwd=tmp_path,

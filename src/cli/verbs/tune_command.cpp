@@ -83,13 +83,14 @@ std::exception_ptr write_winners(const TuneArguments& arguments, const std::vect
 
 /// Whether the session has a winner for applications: not one that an interruption left unconfirmed.
 bool has_winner(const TunedSession& tuned, const TuneArguments& arguments, const SessionOptions& options) {
-  if (tuned.ranked.best.empty()) return false;
-  if (!options.interrupted->load() || tuned.ranked.confidence.confirmation_repeats > 0) return true;
+  const RankedResults& ranked = tuned.ranked;
+  if (ranked.best.empty()) return false;
+  if (!options.interrupted->load() || ranked.results.rows[ranked.best.front()].rounds > 0) return true;
   if (arguments.wisdom)
     fmt::print(stderr,
                "Wisdom: nothing is written, because the run was interrupted before its best was confirmed; the same "
                "command goes on, and `ergotune export {} --format wisdom -o {}` writes it as it is\n",
-               tuned.ranked.results.store.string(), *arguments.wisdom);
+               ranked.results.store.string(), *arguments.wisdom);
   return false;
 }
 
