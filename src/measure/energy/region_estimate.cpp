@@ -90,7 +90,8 @@ std::optional<double> windows_touched(const SensorTrace& trace, const std::vecto
   for (const TimeSpan& span : layer) {
     covered = std::max(covered, span.from);
     while (covered < span.to) {
-      const auto next = reading_from(updates, covered + info.lag + info.window - open + 1e-12) - updates.begin();
+      constexpr double kBeyond = 1e-6;  // s; less is lost in the host's time after some hours, and the loop never ends
+      const auto next = reading_from(updates, covered + info.lag + info.window - open + kBeyond) - updates.begin();
       if (next == 0) return std::nullopt;
       const auto i = static_cast<std::size_t>(next - 1);
       count(i);
