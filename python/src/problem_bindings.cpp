@@ -387,9 +387,9 @@ void bind_goal(ProblemClass& problem) {
           py::arg("files") = std::map<std::string, std::filesystem::path>{},
           "What outputs are compared with: \"first_correct\", those of the first configuration that runs, the default "
           "if it does; "
-          "\"files\",\n`files` by argument, raw elements as numpy's tofile writes them; \"none\". Right is |x - "
-          "expected| <= absolute + "
-          "relative * |expected|.\nA function that judges: ergotune.tune(verify=...).");
+          "\"files\",\n`files` by argument, raw elements as numpy's tofile writes them; \"none\". Right is "
+          "abs(x - expected) <= absolute + relative * abs(expected).\nA function that judges: "
+          "ergotune.tune(verify=...).");
 }
 
 }  // namespace
