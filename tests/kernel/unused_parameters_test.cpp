@@ -34,8 +34,9 @@ TEST(UnusedParameters, AreThoseThatNothingDependsOn) {
 TEST(UnusedParameters, TheExamplesHaveNone) {
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(std::filesystem::path(ERGOTUNE_SOURCE_DIR) / "examples"))
-    if (const auto file = entry.path(); file.extension() == ".toml" && file.parent_path().filename() != "clocks")
+    if (const auto file = entry.path(); file.extension() == ".toml" && file.parent_path().filename() != "clocks") {
       EXPECT_THAT(unused_parameters(load_problem(file)), IsEmpty()) << file;
+    }
 }
 
 }  // namespace
