@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from fake_gpu import board, fake_gpu  # noqa: F401  (fixtures)
+
 
 def pytest_addoption(parser):
     parser.addoption("--share", default="1/1", help="PART/OF: run every OF-th test, beginning with the PART-th")

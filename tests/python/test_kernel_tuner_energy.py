@@ -1,5 +1,4 @@
-"""Kernel Tuner's way to energy on a fake board: its calls, with the import changed. The board is tests/fakes/nvml, the kernel's
-time follows its clock (live_kernel.hpp)."""
+"""Kernel Tuner's way to energy on a fake GPU (fake_gpu.py): its calls, with the import changed."""
 
 import json
 import os
@@ -23,71 +22,6 @@ from ergotune.kernel_tuner.observers.nvml import (
 
 ROOT = Path(__file__).parents[2]
 BUILD = Path(os.environ.get("ERGOTUNE_COMMAND", ROOT / "build/release/ergotune")).parent
-
-PROGRAM = r"""
-#include <cstdio>
-#include "fakes/nvml/live_kernel.hpp"
-#include "fakes/nvml/fake_nvml.hpp"
-int main(int, char** argv) {
-  fake_nvml::LiveLoad load;
-  load.mega_cycles = "(12.0 + 3.0 * (tile - 2) * (tile - 2))";
-  load.activity = "(0.7 + 0.05 * tile)";
-  std::puts(fake_nvml::live_kernel(load).c_str());
-  auto* state = fake_nvml::map_state(argv[1], "generation=ga100 devices=1");
-  auto& b = state->gpus[0];
-  b.graphics_clock_count = 6;
-  for (int i = 0; i < 6; ++i) b.graphics_clocks[i] = 1410 - 200 * i;
-  b.knee_mhz = 830;
-  b.counter.period = 0.002;
-  b.counter.sleeps = 0;
-  b.max_power_limit_mw = 600000;
-  b.power_limit_mw = 590000;
-  b.background_activity = 1;
-  for (auto& gpu : state->gpus) fake_nvml::start(gpu, fake_nvml::model_now(*state));
-}
-"""
-LOOK = r"""
-#include <cstdio>
-#include "fakes/nvml/fake_nvml.hpp"
-int main(int count, char** argv) {
-  auto* state = fake_nvml::map_state(argv[1], "");
-  if (count > 2) {  // fully loaded from now on, whatever a kernel left
-    state->gpus[0].background_activity = 1;
-    state->gpus[0].background_until = 0;
-  }
-  std::printf("%d %u\n", state->gpus[0].locked, state->gpus[0].power_limit_mw);
-}
-"""
-
-
-def compiled(folder, name, text):
-    (folder / f"{name}.cpp").write_text(text)
-    subprocess.run(["c++", "-std=c++20", "-O0", f"-I{ROOT / 'tests'}", "-o", str(folder / name), str(folder / f"{name}.cpp")],
-                   check=True)
-    return folder / name
-
-
-@pytest.fixture(scope="module")
-def board(tmp_path_factory):
-    """A function that tells (locked, power limit in mW); with the kernel's source as ``source``."""
-    folder = tmp_path_factory.mktemp("board")
-    state = folder / "state"
-    source = subprocess.run([compiled(folder, "make", PROGRAM), state], check=True, capture_output=True, text=True).stdout
-    look = compiled(folder, "look", LOOK)
-    changed = {"ERGOTUNE_NVML": str(BUILD / "tests/fakes/nvml/libnvidia-ml.so.1"), "ERGOTUNE_FAKE_NVML_STATE": str(state),
-               "ERGOTUNE_STATE_DIR": str(folder / "st"), "ERGOTUNE_DATA_DIR": str(folder / "data"),
-               "ERGOTUNE_HELPER_SOCKET": "/nowhere"}
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in changed.items():
-            patch.setenv(name, value)
-
-        def settings():
-            words = subprocess.run([look, state], check=True, capture_output=True, text=True).stdout.split()
-            return tuple(int(word) for word in words)
-
-        settings.source = source
-        settings.load = lambda: subprocess.run([look, state, "load"], check=True, capture_output=True)
-        yield settings
 
 
 def test_clocks_and_limits_are_listed_as_kernel_tuner_lists_them(board, capsys):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import ergotune
-from test_kernel_tuner_energy import board  # noqa: F401  (a fixture)
 
 
 def loop(source, clocks, **settings):
@@ -18,7 +17,7 @@ def loop(source, clocks, **settings):
                             strategy="brute_force", **settings)
 
 
-def test_a_loop_needs_less_energy_at_its_end(board, tmp_path):  # noqa: F811
+def test_a_loop_needs_less_energy_at_its_end(board, tmp_path):
     before = board()
     session = loop(board.source, [1410, 810], controls="nvml:0", objective="energy", bound=1, store=str(tmp_path / "s.db"))
     rows, highest = [], 0.0
@@ -40,7 +39,7 @@ def test_a_loop_needs_less_energy_at_its_end(board, tmp_path):  # noqa: F811
     assert again.resumed == 4
 
 
-def test_what_own_rounds_cannot_do_is_refused(board, monkeypatch):  # noqa: F811
+def test_what_own_rounds_cannot_do_is_refused(board, monkeypatch):
     session = loop(board.source, [1410, 810], controls="nvml:0", objective="min temperature", bound=1)
     with pytest.raises(ergotune.UserError, match="temperature"):
         for _ in range(1000):
