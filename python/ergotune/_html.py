@@ -67,7 +67,7 @@ def _rows(result: Result) -> List[Tuple[str, str]]:
             interval = f" ± {half:.2g} (95 % interval)" if half < abs(value) else " (too few samples for an interval)"
         rows.append((f"{name} ({unit})" if unit else name, f"{value:.5g}{interval}"))
     if measurement["status"] != "ok":
-        rows.append(("status", f"{measurement['status']}: {measurement['message']}"))
+        rows.append(("status", ": ".join(filter(None, (measurement["status"], measurement["message"])))))
     rows += [(name, text) for name, text in (("gain", _gain(result)), ("confirmed", _certainty(result))) if text]
     rows.append(("values are", ", ".join(sorted({q["provenance"] for q in measurement["quantities"].values()}))))
     return rows

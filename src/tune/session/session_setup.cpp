@@ -92,11 +92,11 @@ std::string note_of_other_results(const std::vector<SessionInfo>& sessions, cons
   const std::string theirs = only_in(last->conditions, key.conditions),
                     ours = only_in(key.conditions, last->conditions);
   const bool same = theirs.empty() && ours.empty();
-  return fmt::format("a new session begins, and the {} results of session {} are not used: {}", last->rows, last->id,
-                     same
-                         ? std::string("the problem, the driver or the compiler has changed since")
-                         : fmt::format("it was measured with other settings ({}; now {})",
-                                       theirs.empty() ? "the defaults" : theirs, ours.empty() ? "the defaults" : ours));
+  return fmt::format(
+      "a new session begins, and the results of session {} ({} rows) are not used: {}", last->id, last->rows,
+      same ? std::string("the problem, the driver or the compiler has changed since")
+           : fmt::format("it was measured with other settings ({}; now {})", theirs.empty() ? "the defaults" : theirs,
+                         ours.empty() ? "the defaults" : ours));
 }
 
 /// `begun`: when the session was, s since the epoch.
