@@ -334,13 +334,13 @@ py::object tune_sizes(const ProblemFile& problem, const py::dict& settings, cons
     size.options.progress = python_progress(progress);
   }
   return document_of_run([&] {
-    const SizeSweep sweep = sweep_sizes(std::move(all), [](const SizedProblem& size) {
+    const SizeSweep sweep = sweep_sizes(std::move(all), leaves, worst_case, [](const SizedProblem& size) {
       PreparedSession prepared = prepare_session(size.problem, size.setup);
       return tune_session(prepared, size.options);
     });
     if (!sweep.has_answer()) throw Error(sweep.why_no_answer());
-    if (!tree.empty()) write_tree(sweep, leaves, worst_case, tree);
-    return sweep_document(sweep, leaves, worst_case);
+    if (!tree.empty()) write_tree(sweep, tree);
+    return sweep_document(sweep);
   });
 }
 

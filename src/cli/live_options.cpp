@@ -120,15 +120,15 @@ std::vector<Constants> sizes_of(const std::vector<std::string>& set) {
   return sizes;
 }
 
-ProblemFile load_with(const LiveArguments& a, const Constants* size) {
+ProblemFile load_with(const LiveArguments& a) {
+  const std::vector<Constants> sizes = sizes_of(a.set);
+  if (sizes.size() > 1) throw UserError("--set with several values is for tune without a plan: give one value");
+  return load_with(a, sizes.front());
+}
+
+ProblemFile load_with(const LiveArguments& a, const Constants& size) {
   ProblemFile problem = load_problem_or_recording(a.file, a.settings.text("device"));
-  if (size) {
-    set_constants(problem, *size);
-  } else {
-    const std::vector<Constants> sizes = sizes_of(a.set);
-    if (sizes.size() > 1) throw UserError("--set with several values is for tune without a plan: give one value");
-    set_constants(problem, sizes.front());
-  }
+  set_constants(problem, size);
   a.settings.apply(problem.run);
   if (!problem.run.objective.empty()) problem.objective = {.text = problem.run.objective, .direction = {}, .place = {}};
   // Reported before anything is compiled.

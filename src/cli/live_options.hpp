@@ -47,9 +47,10 @@ void add_live_options(Verb verb, LiveArguments& arguments);
 /// What --set says: for each combination of the values that were given, constants that replace the problem's. One
 /// without any where nothing was given. Throws UserError.
 std::vector<Constants> sizes_of(const std::vector<std::string>& set);
-/// The problem with the settings, the objective and the observers of the command line, and its constants: of `size`,
-/// else the one combination that --set gives.
-ProblemFile load_with(const LiveArguments& arguments, const Constants* size = nullptr);
+/// The problem with the settings, the objective and the observers of the command line, and the constants of `size`, or
+/// of the one combination that --set gives.
+ProblemFile load_with(const LiveArguments& arguments, const Constants& size);
+ProblemFile load_with(const LiveArguments& arguments);
 SetupOptions setup_with(const LiveArguments& arguments, const RunConfig& run);
 
 using ergotune::number_or_null;

@@ -90,7 +90,8 @@ std::optional<double> SizeSweep::loss_at(std::size_t configuration, std::size_t 
   return value ? std::optional(*value / best - 1) : std::nullopt;
 }
 
-SizeSweep sweep_sizes(std::vector<SizedProblem> sizes, const std::function<TunedSession(const SizedProblem&)>& search) {
+SizeSweep sweep_sizes(std::vector<SizedProblem> sizes, std::size_t leaves, bool worst_case,
+                      const std::function<TunedSession(const SizedProblem&)>& search) {
   SizeSweep sweep;
   for (SizedProblem& size : sizes) {
     if (size.setup.run.store.empty())
@@ -112,22 +113,23 @@ SizeSweep sweep_sizes(std::vector<SizedProblem> sizes, const std::function<Tuned
     for (const auto& [name, value] : sweep.sizes[s]) values.push_back(value.as_real());
     measure_at(sizes[s], sweep.tuned[s].ranked, sweep);
   }
+  sweep.over = best_over_sizes(sweep.results, worst_case);
+  sweep.tree = size_tree(sweep.results, leaves, worst_case);
   return sweep;
 }
 
-Json sweep_document(const SizeSweep& sweep, std::size_t leaves, bool worst_case) {
+Json sweep_document(const SizeSweep& sweep) {
   Json document{{"sizes", Json::array()}, {"one_for_all", nullptr}, {"tree", nullptr}};
   for (std::size_t s = 0; s < sweep.sizes.size(); ++s)
     document["sizes"].push_back({{"constants", json_of(sweep.sizes[s])}, {"result", result_document(sweep.tuned[s])}});
-  if (const auto over = best_over_sizes(sweep.results, worst_case)) {
-    document["one_for_all"] = choice_document(*over);
-    document["one_for_all"]["configuration"] = json_of(sweep.configurations[over->configuration]);
+  if (sweep.over) {
+    document["one_for_all"] = choice_document(*sweep.over);
+    document["one_for_all"]["configuration"] = json_of(sweep.configurations[sweep.over->configuration]);
   }
-  const auto tree = size_tree(sweep.results, leaves, worst_case);
-  if (!tree) return document;
-  document["tree"] = choice_document(*tree);
+  if (!sweep.tree) return document;
+  document["tree"] = choice_document(*sweep.tree);
   Json& nodes = document["tree"]["nodes"] = Json::array();
-  for (const SizeTree::Node& node : tree->nodes) {
+  for (const SizeTree::Node& node : sweep.tree->nodes) {
     if (node.constant)
       nodes.push_back({{"constant", sweep.results.names[*node.constant]},
                        {"at_most", node.at_most},
@@ -139,8 +141,8 @@ Json sweep_document(const SizeSweep& sweep, std::size_t leaves, bool worst_case)
   return document;
 }
 
-void write_tree(const SizeSweep& sweep, std::size_t leaves, bool worst_case, const std::filesystem::path& file) {
-  const auto tree = size_tree(sweep.results, leaves, worst_case);
+void write_tree(const SizeSweep& sweep, const std::filesystem::path& file) {
+  const auto& tree = sweep.tree;
   if (!tree) throw UserError("tree: no configurations were found that work at every size");
   const RankedResults& first = sweep.tuned.front().ranked;
   const std::string about = fmt::format(

@@ -30,7 +30,9 @@ struct SizeSweep {
   std::vector<Constants> sizes;
   std::vector<TunedSession> tuned;        ///< of each size
   std::vector<Constants> configurations;  ///< the winners, each once
-  SizedResults results;  ///< the objective, turned so that less is better; empty where a size has no winner
+  SizedResults results;           ///< the objective, turned so that less is better; empty where a size has no winner
+  std::optional<OverSizes> over;  ///< one configuration for all sizes
+  std::optional<SizeTree> tree;
 
   bool has_answer() const { return !results.value.empty(); }
   std::string why_no_answer() const;
@@ -41,10 +43,12 @@ struct SizeSweep {
 
 /// Tunes each size with the ones before as its prior, then measures every winner at every size. `search` prepares and
 /// tunes one. Ends early where it is interrupted, and at a size without a winner. Throws UserError without a store.
-SizeSweep sweep_sizes(std::vector<SizedProblem> sizes, const std::function<TunedSession(const SizedProblem&)>& search);
+/// `leaves` and `worst_case` are those of size_tree().
+SizeSweep sweep_sizes(std::vector<SizedProblem> sizes, std::size_t leaves, bool worst_case,
+                      const std::function<TunedSession(const SizedProblem&)>& search);
 /// The document of `ergotune tune --set N=1,2 --json`.
-nlohmann::ordered_json sweep_document(const SizeSweep& sweep, std::size_t leaves, bool worst_case);
+nlohmann::ordered_json sweep_document(const SizeSweep& sweep);
 /// Writes the tree as code: Python where the file ends in .py, else C++. Throws UserError where there is no tree.
-void write_tree(const SizeSweep& sweep, std::size_t leaves, bool worst_case, const std::filesystem::path& file);
+void write_tree(const SizeSweep& sweep, const std::filesystem::path& file);
 
 }  // namespace ergotune

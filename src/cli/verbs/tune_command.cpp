@@ -94,15 +94,9 @@ bool has_winner(const TunedSession& tuned, const TuneArguments& arguments, const
   return false;
 }
 
-/// The problem, setup and options of the command line, after its checks.
-struct Requested {
-  ProblemFile problem;
-  SetupOptions setup;
-  SessionOptions options;
-};
-
-Requested read(const TuneArguments& arguments, const Constants& size) {
-  Requested requested{load_with(arguments, &size), {}, {}};
+/// The problem at a size, the setup and the options of the command line, after their checks.
+SizedProblem read(const TuneArguments& arguments, const Constants& size) {
+  SizedProblem requested{size, load_with(arguments, size), {}, {}};
   ProblemFile& problem = requested.problem;
   SetupOptions& setup = requested.setup = setup_with(arguments, problem.run);
   if (setup.run.store.empty()) setup.run.store = "ergotune.db";
@@ -132,7 +126,7 @@ Requested read(const TuneArguments& arguments, const Constants& size) {
 }
 
 /// Prepares a session for each kind of the named devices. They share problem, store and compile workers.
-std::vector<PreparedSession> prepare(const Requested& requested, bool quiet) {
+std::vector<PreparedSession> prepare(const SizedProblem& requested, bool quiet) {
   const std::vector<std::string> kinds = devices_by_kind(requested.setup.run, requested.problem);
   if (kinds.size() > 1 && !requested.problem.run.plan.empty())
     throw UserError("plans are compared on devices of one kind: name one kind with --device");
@@ -244,10 +238,9 @@ std::string text_of(const Constants& constants) {
 
 std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
 
-void print_sweep(const SizeSweep& sweep, std::size_t leaves, bool worst_case) {
-  const SizedResults& results = sweep.results;
-  const auto over = best_over_sizes(results, worst_case);
-  const auto tree = size_tree(results, leaves, worst_case);
+void print_sweep(const SizeSweep& sweep) {
+  const auto& over = sweep.over;
+  const auto& tree = sweep.tree;
   const Objective& objective = sweep.tuned.front().ranked.objective;
   Table table({"size", objective.name(), "one for all", "tree", "best configuration"});
   for (const std::size_t left : {0, 4}) table.align_left(left);
@@ -258,7 +251,7 @@ void print_sweep(const SizeSweep& sweep, std::size_t leaves, bool worst_case) {
   for (std::size_t s = 0; s < sweep.sizes.size(); ++s) {
     const RankedResults& ranked = sweep.tuned[s].ranked;
     table.add({text_of(sweep.sizes[s]), human(*ranked.value(ranked.best.front()), objective.unit()),
-               over ? loss(over->configuration, s) : "-", tree ? loss(tree->choose(results.sizes[s]), s) : "-",
+               over ? loss(over->configuration, s) : "-", tree ? loss(tree->choose(sweep.results.sizes[s]), s) : "-",
                ranked.configuration_text(ranked.best.front())});
   }
   fmt::print("Best of each size ({}), and what one configuration for all of them and the tree lose\n{}",
@@ -273,30 +266,50 @@ void print_sweep(const SizeSweep& sweep, std::size_t leaves, bool worst_case) {
                percent(tree->worst));
 }
 
+/// Tunes by plans, which are compared.
+void tune_plans(const TuneArguments& arguments, const SizedProblem& requested) {
+  PreparedSession prepared = std::move(prepare(requested, arguments.quiet).front());
+  const auto watched = watch(arguments, prepared);
+  ProgressPrinter progress(arguments.quiet, prepared.objective->name(), prepared.objective->unit());
+  tune_by_plans(prepared, requested.problem.run.plan, requested.options, progress, arguments.json, arguments.figure);
+  if (prepared.store) prepared.store->flush();
+  ResultSet session;
+  session.store = prepared.store ? prepared.store->file() : std::filesystem::path();
+  session.session = prepared.store_session;
+  if (const auto unwritten = write_winners(arguments, {&session})) std::rethrow_exception(unwritten);
+}
+
+/// Tunes on each kind of device. `unwritten` receives the error of wisdom that could not be written.
+std::vector<TunedSession> tune_size(const TuneArguments& arguments, const SizedProblem& requested,
+                                    std::exception_ptr& unwritten) {
+  std::vector<PreparedSession> sessions = prepare(requested, arguments.quiet);
+  const auto watched = watch(arguments, sessions.front());  // it shows all sessions of the store
+  std::vector<TunedSession> tuned = search(sessions, requested.options, arguments.quiet);
+  std::vector<const ResultSet*> winners;
+  for (const TunedSession& one : tuned)
+    if (has_winner(one, arguments, requested.options)) winners.push_back(&one.ranked.results);
+  unwritten = write_winners(arguments, winners);
+  return tuned;
+}
+
 /// Tunes and compares the sizes that --set names.
-void tune_sizes(const TuneArguments& arguments, const std::vector<Constants>& sizes) {
-  std::vector<SizedProblem> all;
-  for (const Constants& size : sizes) {
-    Requested requested = read(arguments, size);
-    all.push_back({size, std::move(requested.problem), std::move(requested.setup), std::move(requested.options)});
-  }
-  SizeSweep sweep = sweep_sizes(std::move(all), [&](const SizedProblem& size) {
-    std::vector<PreparedSession> sessions = prepare({size.problem, size.setup, size.options}, arguments.quiet);
-    if (sessions.size() > 1) throw UserError("--set with several values takes devices of one kind");
-    std::vector<TunedSession> tuned = search(sessions, size.options, arguments.quiet);
-    if (has_winner(tuned.front(), arguments, size.options))
-      if (const auto unwritten = write_winners(arguments, {&tuned.front().ranked.results}))
-        std::rethrow_exception(unwritten);
-    return std::move(tuned.front());
-  });
+void tune_sizes(const TuneArguments& arguments, std::vector<SizedProblem> sizes) {
+  SizeSweep sweep =
+      sweep_sizes(std::move(sizes), arguments.leaves, arguments.worst_case, [&](const SizedProblem& size) {
+        if (devices_by_kind(size.setup.run, size.problem).size() > 1)
+          throw UserError("--set with several values takes devices of one kind");
+        std::exception_ptr unwritten;
+        TunedSession tuned = std::move(tune_size(arguments, size, unwritten).front());
+        if (unwritten) std::rethrow_exception(unwritten);
+        return tuned;
+      });
   if (!sweep.has_answer()) {
     sweep.tuned.erase(sweep.tuned.begin(), sweep.tuned.end() - 1);
     report(sweep.tuned, arguments);
     throw Exit{kNoAnswer};
   }
-  if (arguments.tree) write_tree(sweep, arguments.leaves, arguments.worst_case, *arguments.tree);
-  if (arguments.json) return print_json(sweep_document(sweep, arguments.leaves, arguments.worst_case));
-  print_sweep(sweep, arguments.leaves, arguments.worst_case);
+  if (arguments.tree) write_tree(sweep, *arguments.tree);
+  arguments.json ? print_json(sweep_document(sweep)) : print_sweep(sweep);
 }
 
 void tune(const TuneArguments& arguments) {
@@ -305,28 +318,13 @@ void tune(const TuneArguments& arguments) {
   if (arguments.wisdom && arguments.no_store)
     throw UserError("--wisdom is written from what is stored; leave out --no-store");
   if (arguments.wisdom) refuse_unwritable(*arguments.wisdom);
-  const std::vector<Constants> sizes = sizes_of(arguments.set);
-  if (sizes.size() > 1) return tune_sizes(arguments, sizes);
+  std::vector<SizedProblem> sizes;
+  for (const Constants& size : sizes_of(arguments.set)) sizes.push_back(read(arguments, size));
+  if (sizes.size() > 1) return tune_sizes(arguments, std::move(sizes));
   if (arguments.tree) throw UserError("--tree chooses by size: give --set several values, as in --set N=1024,2048");
-  Requested requested = read(arguments, sizes.front());
-  std::vector<PreparedSession> sessions = prepare(requested, arguments.quiet);
-  const auto watched = watch(arguments, sessions.front());  // it shows all sessions of the store
-  if (const std::string plan = requested.problem.run.plan; !plan.empty()) {
-    PreparedSession& prepared = sessions.front();
-    ProgressPrinter progress(arguments.quiet, prepared.objective->name(), prepared.objective->unit());
-    tune_by_plans(prepared, plan, requested.options, progress, arguments.json, arguments.figure);
-    if (prepared.store) prepared.store->flush();
-    ResultSet session;
-    session.store = prepared.store ? prepared.store->file() : std::filesystem::path();
-    session.session = prepared.store_session;
-    if (const auto unwritten = write_winners(arguments, {&session})) std::rethrow_exception(unwritten);
-    return;
-  }
-  const std::vector<TunedSession> tuned = search(sessions, requested.options, arguments.quiet);
-  std::vector<const ResultSet*> winners;
-  for (const TunedSession& one : tuned)
-    if (has_winner(one, arguments, requested.options)) winners.push_back(&one.ranked.results);
-  const std::exception_ptr unwritten = write_winners(arguments, winners);
+  if (!sizes.front().problem.run.plan.empty()) return tune_plans(arguments, sizes.front());
+  std::exception_ptr unwritten;
+  const std::vector<TunedSession> tuned = tune_size(arguments, sizes.front(), unwritten);
   report(tuned, arguments);
   if (unwritten) std::rethrow_exception(unwritten);
   for (const TunedSession& one : tuned)
