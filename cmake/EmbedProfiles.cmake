@@ -1,7 +1,7 @@
 # cmake -DOUTPUT=file.cpp -DFOLDER=profiles -P EmbedProfiles.cmake
 file(GLOB profiles ${FOLDER}/*.toml)
 list(SORT profiles)
-set(text "// Generated from profiles/*.toml by cmake/EmbedProfiles.cmake.\n#include \"problem/tables/embedded_profiles.hpp\"\n\n")
+set(text "// Generated from profiles/*.toml by cmake/EmbedProfiles.cmake.\n#include \"problem/tables/device_profile.hpp\"\n\n")
 string(APPEND text "namespace ergotune {\n\nconst std::vector<EmbeddedProfile>& embedded_profiles() {\n")
 string(APPEND text "  static const std::vector<EmbeddedProfile> list = {\n")
 foreach(profile ${profiles})

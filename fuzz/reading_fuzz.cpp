@@ -12,8 +12,8 @@
 #include "device/packed_code.hpp"
 #include "power/guardian/guardian_protocol.hpp"
 #include "power/powersensor/powersensor_stream.hpp"
+#include "power/sensors/amdgpu_energy.hpp"
 #include "power/sensors/command_sensor.hpp"
-#include "power/sensors/gpu_metrics.hpp"
 
 namespace {
 

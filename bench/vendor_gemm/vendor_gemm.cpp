@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/dynamic_library.hpp"
+#include "base/driver_table.hpp"
 #include "base/statistics.hpp"
 #include "device/device.hpp"
 #include "ergotune/error.hpp"

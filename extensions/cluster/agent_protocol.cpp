@@ -1,6 +1,6 @@
 #include "cluster/agent_protocol.hpp"
 
-#include "evaluate/live/wire_fields.hpp"
+#include "evaluate/live/worker_protocol.hpp"
 
 namespace ergotune {
 

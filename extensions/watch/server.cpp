@@ -22,7 +22,7 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "report/page.hpp"
+#include "report/report.hpp"
 #include "watch/http.hpp"
 #include "watch/site.hpp"
 #include "watch/watch.hpp"

@@ -15,7 +15,6 @@
 #include "store/formats/json_values.hpp"
 #include "store/sqlite/failure_groups.hpp"
 #include "store/sqlite/stored_session.hpp"
-#include "watch/session_view_state.hpp"
 
 namespace ergotune::serve {
 namespace {

@@ -60,7 +60,9 @@ class SessionView {
   std::int64_t number() const { return session_; }
 
  private:
-  struct Counted;
+  struct Counted {
+    std::vector<std::int64_t> ids;  ///< rows of the store
+  };
   /// A document that is computed in a separate thread.
   struct Work {
     std::future<std::string> future;

@@ -12,7 +12,7 @@
 #include "measure/observers/observer_registry.hpp"
 #include "measure/verify/identified_verifier.hpp"
 #include "power/guardian/guardian.hpp"
-#include "problem/check.hpp"
+#include "problem/checks.hpp"
 #include "problem/tables/setting_table.hpp"
 #include "report/power_over_time.hpp"
 #include "report/power_study.hpp"

@@ -1,12 +1,18 @@
-// Files of /sys and /proc below a root that tests can change (ERGOTUNE_SYSFS_ROOT).
+// PCI addresses, and files of /sys and /proc below a root that tests can change (ERGOTUNE_SYSFS_ROOT).
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ergotune {
+
+/// Normal form of PCI addresses, by which devices and sensors are matched. Drivers write domains with 4 or 8 digits, in
+/// either case, with or without function. Returns "00000000:1b:00.0" (lower case) for "0000:1B:00.0", "1b:00.0",
+/// "00000000:1B:00.0" or "1b:00"; empty for an invalid address.
+std::string normalise_pci_address(std::string_view address);
 
 /// A tree of small text files such as /sys. Paths are absolute ("/sys/class/...") and are resolved below the root.
 class Sysfs {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -9,6 +10,16 @@
 #include "cli/verb.hpp"
 
 namespace ergotune::cli {
+
+/// All devices of this machine with their sensors and controls, and why others are missing.
+nlohmann::ordered_json devices_document();
+
+/// Requests the devices of nodes: an array with one object per node: "node", "worker", and its devices document, or
+/// "trouble". `seconds`: time limit.
+using NodeListing = nlohmann::ordered_json (*)(const std::vector<std::string>& commands, const std::string& nodes,
+                                               double seconds);
+/// Set by the extension that implements nodes; without it `devices` rejects --node-command and --nodes.
+void set_node_listing(NodeListing listing);
 
 /// Each verb is defined in verbs/<verb>_command.cpp and added by main.cpp. Its callback may throw UserError (exit code
 /// 2) or Error (exit code 1), which main prints on standard error. A run that ends without a result (nothing worked, or

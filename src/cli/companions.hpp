@@ -1,15 +1,32 @@
-// Companions of a program (base/process/companion.hpp), here and on nodes.
+// Companions of a program (base/process/companion.hpp), here and on nodes, and the server of the live page.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/process/companion.hpp"
+#include "base/process/process.hpp"
 #include "cli/verb.hpp"
 
 namespace ergotune::cli {
+
+/// `ergotune watch` as a child process that ends with the session.
+class WatchChild {
+ public:
+  /// Starts it and waits for its link. Throws Error on failure.
+  WatchChild(const std::filesystem::path& store, std::int64_t session);
+  /// Ends it after it has shown the last results.
+  ~WatchChild();
+  const std::string& url() const { return url_; }
+
+ private:
+  std::string url_;
+  std::optional<ChildProcess> child_;
+};
 
 /// {"energy": {"sensors": [ID, ...], "idle": SECONDS}}: reads sensors; its document is RegionEnergy::json().
 /// {"clocks": {"control": ID or null, "take_over": BOOL, "purpose": TEXT, "program": NAME, "wisdom": [PATH, ...],

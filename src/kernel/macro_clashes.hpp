@@ -1,5 +1,6 @@
-// Detects names that a kernel declares although they are macros. Constants and parameters are passed to kernels as
-// macros; if the kernel declares the same name, the compiler sees "int 1024;" and reports an incomprehensible error.
+// Detects names that a kernel declares although they are macros, and parameters that a kernel does not use. Constants
+// and parameters are passed to kernels as macros; if the kernel declares the same name, the compiler sees "int 1024;"
+// and reports an incomprehensible error.
 #pragma once
 
 #include <string>
@@ -13,6 +14,10 @@ namespace ergotune {
 struct Kernel;
 struct KernelSource;
 struct Problem;
+
+/// Returns the code parameters whose names do not occur in any source, option, argument, launch or step of the problem.
+/// Returns none if a source includes a file that may use them.
+std::vector<std::string> unused_parameters(const Problem& problem);
 
 struct MacroClash {
   std::string name;

@@ -6,8 +6,8 @@
 #include <map>
 #include <mutex>
 
-#include "base/pci_address.hpp"
 #include "base/process/environment.hpp"
+#include "base/sysfs.hpp"
 
 namespace ergotune::nvml {
 

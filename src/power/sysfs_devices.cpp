@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/pci_address.hpp"
+#include "base/sysfs.hpp"
 
 namespace ergotune {
 namespace {

@@ -9,7 +9,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "ergotune/space.hpp"
-#include "problem/names.hpp"
+#include "problem/checks.hpp"
 
 namespace ergotune {
 namespace {

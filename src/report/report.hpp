@@ -9,6 +9,16 @@
 
 namespace ergotune {
 
+struct PageParts {
+  std::string title;
+  /// JSON that the page reads; it is never interpreted as code or markup.
+  std::string data;
+  /// Nonce of the content security policy; empty: none (a saved file has no such policy).
+  std::string nonce;
+};
+/// Returns the HTML page with its scripts and styles, for saved reports and for `ergotune watch`.
+std::string page_html(const PageParts& parts);
+
 struct ReportSummary {
   std::string problem, device, objective;
   std::uint64_t configurations = 0;  ///< number of measured ones, including failures

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "ergotune/problem.hpp"
-#include "measure/propagate.hpp"
+#include "measure/metrics.hpp"
 #include "problem/program.hpp"
 #include "problem/tables/quantity.hpp"
 #include "search/objective_text.hpp"

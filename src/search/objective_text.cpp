@@ -12,7 +12,7 @@
 #include <set>
 #include <string_view>
 
-#include "measure/propagate.hpp"
+#include "measure/metrics.hpp"
 #include "problem/tables/quantity.hpp"
 #include "space/expression/expression_tokens.hpp"
 

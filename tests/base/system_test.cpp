@@ -9,7 +9,7 @@
 #include <future>
 #include <thread>
 
-#include "base/dynamic_library.hpp"
+#include "base/driver_table.hpp"
 #include "base/hash.hpp"
 #include "base/process/environment.hpp"
 #include "base/process/process.hpp"

@@ -12,7 +12,6 @@
 #include <thread>
 
 #include "counters/fake_perf_events.hpp"
-#include "counters/perf_events.hpp"
 #include "counters/perf_observer.hpp"
 #include "ergotune/error.hpp"
 #include "problem/tables/counter_names.hpp"

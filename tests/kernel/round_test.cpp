@@ -9,7 +9,6 @@
 #include "ergotune/problem_file.hpp"
 #include "kernel/configure.hpp"
 #include "problem/document/problem_document.hpp"
-#include "problem/identity.hpp"
 #include "problem/steps.hpp"
 
 namespace ergotune {

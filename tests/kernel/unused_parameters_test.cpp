@@ -1,4 +1,4 @@
-#include "kernel/unused_parameters.hpp"
+#include "kernel/macro_clashes.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

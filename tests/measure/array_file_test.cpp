@@ -1,5 +1,5 @@
 // Files of array elements: raw ones, and NumPy's.
-#include "measure/buffers/array_file.hpp"
+#include "measure/buffers/arguments.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

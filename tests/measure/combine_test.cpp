@@ -9,7 +9,7 @@
 
 #include "measure/energy/energy.hpp"
 #include "measure/energy/energy_plausible.hpp"
-#include "measure/propagate.hpp"
+#include "measure/metrics.hpp"
 
 namespace ergotune {
 namespace {

@@ -11,7 +11,6 @@
 #include "ergotune/error.hpp"
 #include "measure/calibration/calibration.hpp"
 #include "measure/fake_device.hpp"
-#include "measure/timing/keep_warm.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,6 +1,6 @@
 // amdgpu's gpu_metrics tables of every revision, laid out as the kernel lays them out, whole, short and damaged; and
 // the energy counters that are read from them.
-#include "power/sensors/gpu_metrics.hpp"
+#include "power/sensors/amdgpu_energy.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 #include "base/process/process.hpp"
 #include "ergotune/error.hpp"
 #include "fakes/control_trees/control_trees.hpp"
-#include "power/guardian/guardian_report.hpp"
+#include "power/guardian/guardian.hpp"
 #include "power/guardian/journal.hpp"
 #include "power/guardian/restore_process.hpp"
 

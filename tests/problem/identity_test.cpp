@@ -1,5 +1,5 @@
 // What makes another session, and what does not.
-#include "problem/identity.hpp"
+#include "problem/document/problem_document.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

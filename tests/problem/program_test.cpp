@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "ergotune/problem_file.hpp"
-#include "problem/identity.hpp"
+#include "problem/document/problem_document.hpp"
 
 namespace ergotune {
 namespace {

@@ -10,7 +10,6 @@
 #include "ergotune/problem_file.hpp"
 #include "problem/document/problem_document.hpp"
 #include "problem/document/schema.hpp"
-#include "problem/identity.hpp"
 
 namespace ergotune {
 namespace {

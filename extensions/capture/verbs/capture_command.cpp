@@ -20,7 +20,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "kernel/configure.hpp"
-#include "problem/compiled_code.hpp"
+#include "problem/files/source_text.hpp"
 
 namespace ergotune::cli {
 

@@ -16,7 +16,7 @@
 #include "ergotune/problem_file.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/wisdom_key.hpp"
-#include "problem/compiled_code.hpp"
+#include "problem/files/source_text.hpp"
 
 namespace ergotune::cli {
 namespace {

@@ -11,7 +11,6 @@
 #include "cli/command.hpp"
 #include "cli/companions.hpp"
 #include "cli/interruption.hpp"
-#include "cli/output/devices_document.hpp"
 #include "cluster/agent.hpp"
 #include "cluster/node_documents.hpp"
 #include "ergotune/error.hpp"

@@ -8,7 +8,6 @@
 #include "base/process/process.hpp"
 #include "cli/command.hpp"
 #include "cli/companions.hpp"
-#include "cli/output/devices_document.hpp"
 #include "device/device.hpp"
 #include "ergotune/error.hpp"
 #include "power/controls/control.hpp"

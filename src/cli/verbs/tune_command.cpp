@@ -15,6 +15,7 @@
 #include "api/wisdom_records.hpp"
 #include "base/text.hpp"
 #include "cli/command.hpp"
+#include "cli/companions.hpp"
 #include "cli/interruption.hpp"
 #include "cli/live_options.hpp"
 #include "cli/output/figure.hpp"
@@ -22,7 +23,6 @@
 #include "cli/output/progress.hpp"
 #include "cli/output/table.hpp"
 #include "cli/output/tune_report.hpp"
-#include "cli/watch_child.hpp"
 #include "ergotune/error.hpp"
 #include "report/size_sweep.hpp"
 

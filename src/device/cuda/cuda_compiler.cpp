@@ -7,7 +7,7 @@
 #include "device/cuda/cuda_platform.hpp"
 #include "device/cuda/instruction_mix.hpp"
 #include "device/rtc_program.hpp"
-#include "problem/compiled_code.hpp"
+#include "problem/files/source_text.hpp"
 
 namespace ergotune::cuda {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/pci_address.hpp"
+#include "base/sysfs.hpp"
 #include "device/backend.hpp"
 #include "device/cuda/cuda_multiprocessors.hpp"
 #include "device/entries.hpp"

@@ -3,9 +3,17 @@
 // attributes are not.
 #pragma once
 
+#include <span>
+#include <string>
+#include <vector>
+
 #include "device/cuda/cuda_api.hpp"
 
 namespace ergotune::hip {
+
+/// Returns the names under which to open a ROCm library: `names` (newest first) for the loader's search path, then in
+/// $ROCM_PATH/lib, /opt/rocm/lib and /opt/rocm-*/lib (newest first).
+std::vector<std::string> rocm_libraries(std::span<const char* const> names);
 
 /// hipDeviceAttribute_t, equal in HIP 5.2 to 6.3.
 enum DeviceAttribute : int {

@@ -11,7 +11,7 @@
 #include "device/hip/hip_platform.hpp"
 #include "device/hip/hiprtc_api.hpp"
 #include "device/rtc_program.hpp"
-#include "problem/compiled_code.hpp"
+#include "problem/files/source_text.hpp"
 
 namespace ergotune::hip {
 namespace {

@@ -6,7 +6,7 @@
 #include <cctype>
 #include <cstring>
 
-#include "base/pci_address.hpp"
+#include "base/sysfs.hpp"
 #include "device/backend.hpp"
 #include "device/entries.hpp"
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "device/hip/rocm_folders.hpp"
+#include "device/hip/hip_api.hpp"
 
 namespace ergotune::hiprtc {
 namespace {

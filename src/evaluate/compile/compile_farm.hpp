@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "evaluate/compile/job.hpp"
 #include "evaluate/compile/worker_handle.hpp"
 #include "evaluate/live/live_device.hpp"
 

@@ -1,8 +1,8 @@
 #include "evaluate/live/in_process_evaluator.hpp"
 
 #include "ergotune/problem.hpp"
-#include "evaluate/live/energy_observers.hpp"
 #include "evaluate/live/machine_fault.hpp"
+#include "evaluate/live/serial_device.hpp"
 #include "kernel/compile_cache.hpp"
 #include "kernel/round.hpp"
 

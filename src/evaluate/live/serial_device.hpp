@@ -7,10 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "device/device.hpp"
 #include "evaluate/evaluator.hpp"
 #include "evaluate/live/device_controls.hpp"
+#include "measure/runner.hpp"
 
 namespace ergotune {
+
+/// Adds the observers that measure energy and monitor the device. Throws UserError that lists the sensors tried if none
+/// is usable. If the problem itself requests the observer "energy", that observer measures.
+void add_energy_observers(Runner& runner, const DeviceInfo& device, const std::vector<std::string>& sensors,
+                          double energy_seconds, const MeasureOptions& measure, std::vector<std::string>& notes);
 
 /// The runner's options for a request.
 RunOptions run_options(const EvaluationRequest& request);

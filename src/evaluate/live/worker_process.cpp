@@ -16,12 +16,12 @@
 #include "base/clock.hpp"
 #include "ergotune/problem_file.hpp"
 #include "evaluate/compile/compile_step.hpp"
-#include "evaluate/live/energy_observers.hpp"
 #include "evaluate/live/machine_fault.hpp"
+#include "evaluate/live/serial_device.hpp"
 #include "evaluate/live/worker_transport.hpp"
 #include "kernel/configure.hpp"
 #include "kernel/round.hpp"
-#include "measure/timing/keep_warm.hpp"
+#include "measure/energy/device_load.hpp"
 
 namespace ergotune {
 namespace {

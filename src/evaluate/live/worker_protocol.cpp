@@ -1,6 +1,5 @@
 #include "evaluate/live/worker_protocol.hpp"
 
-#include "evaluate/live/wire_fields.hpp"
 #include "kernel/compile_cache.hpp"
 
 namespace ergotune {

@@ -3,11 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <string>
 #include <vector>
 
 #include "ergotune/argument.hpp"
 
 namespace ergotune {
+
+/// Returns the elements of a file, which must have this type and exactly `bytes` bytes. `what` describes their purpose
+/// in messages: "fills argument "a"". Throws UserError.
+std::vector<std::byte> read_array_file(const std::filesystem::path& file, ElementType type, std::size_t bytes,
+                                       const std::string& what, const SourcePlace& place = {});
 
 /// Conversion to and from IEEE 754 binary16, rounding to nearest even.
 std::uint16_t half_from(double value);

@@ -15,6 +15,24 @@
 #include "ergotune/problem.hpp"
 
 namespace ergotune {
+
+std::unique_ptr<KeepWarm> KeepWarm::make(Device& device) {
+  try {
+    return std::unique_ptr<KeepWarm>(new KeepWarm(device));
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+bool KeepWarm::heat(double seconds) {
+  try {
+    load_.work_until(host_seconds() + seconds);
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 namespace {
 
 constexpr std::string_view kCudaHead = R"(

@@ -15,7 +15,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "kernel/configure.hpp"
-#include "measure/buffers/array_file.hpp"
+#include "measure/buffers/arguments.hpp"
 #include "problem/address_field.hpp"
 
 namespace ergotune {

@@ -10,6 +10,10 @@
 
 namespace ergotune {
 
+/// Bounds for protocols that serialise controls (base/messages/serialise.hpp).
+constexpr ControlQuantity last_value(ControlQuantity) { return ControlQuantity::power_limit_w; }
+constexpr ControlStatus last_value(ControlStatus) { return ControlStatus::failed; }
+
 inline constexpr std::array kControlQuantities = {ControlQuantity::core_clock_mhz, ControlQuantity::memory_clock_mhz,
                                                   ControlQuantity::power_limit_w};
 inline constexpr const char* kHelperSocket = "/run/ergotune/ergotuned.sock";

@@ -135,4 +135,7 @@ int run_guardian(const std::vector<std::string>& arguments);
 /// ergotuned call it first. Other programs (Python) use the ergotune command installed with the library.
 void enable_guardian_verb(const std::string& verb = "guardian");
 
+/// Adds a report for take_failed_restores().
+void note_failed_restore(const RestoreReport& report);
+
 }  // namespace ergotune

@@ -1,6 +1,6 @@
 #include "power/guardian/guardian_protocol.hpp"
 
-#include "power/controls/control_fields.hpp"
+#include "power/controls/control_backends.hpp"
 
 namespace ergotune {
 

@@ -19,7 +19,6 @@
 #include "power/controls/control_backends.hpp"
 #include "power/guardian/guardian.hpp"
 #include "power/guardian/guardian_process.hpp"
-#include "power/guardian/guardian_report.hpp"
 #include "power/guardian/journal.hpp"
 #include "power/guardian/restore_process.hpp"
 

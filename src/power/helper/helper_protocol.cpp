@@ -1,6 +1,6 @@
 #include "power/helper/helper_protocol.hpp"
 
-#include "power/controls/control_fields.hpp"
+#include "power/controls/control_backends.hpp"
 
 namespace ergotune {
 

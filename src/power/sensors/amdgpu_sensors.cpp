@@ -1,7 +1,7 @@
 // AMD GPUs through the amdgpu driver's files: power and state of the GPU in hwmon, energy in gpu_metrics.
 #include <fmt/format.h>
 
-#include "base/pci_address.hpp"
+#include "base/sysfs.hpp"
 #include "ergotune/error.hpp"
 #include "power/sensors/amdgpu_energy.hpp"
 

@@ -8,7 +8,6 @@
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "power/nvml_library.hpp"
-#include "power/sensors/clock_offset.hpp"
 #include "power/sensors/sensor_family.hpp"
 
 namespace ergotune {

@@ -1,13 +1,30 @@
-// A family of sensors: those offered by one driver interface. sensor_registry.cpp holds the table of families.
+// A family of sensors: those offered by one driver interface. sensor_registry.cpp holds the table of families. Also
+// what families share: the offset of a driver's clock.
 #pragma once
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "power/sensors/sensor.hpp"
 
 namespace ergotune {
+
+/// Returns the offset in s from the least disturbed of five comparisons. A process may be preempted between reading the
+/// two clocks, which would shift every reading by that time.
+template <class Clock>
+double offset_from_host(Clock clock) {
+  double offset = 0, narrowest = INFINITY;
+  for (int look = 0; look < 5; ++look) {
+    const double before = host_seconds(), there = clock(), after = host_seconds();
+    if (after - before >= narrowest) continue;
+    narrowest = after - before;
+    offset = there - 0.5 * (before + after);
+  }
+  return offset;
+}
 
 class SensorFamily {
  public:

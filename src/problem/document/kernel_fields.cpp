@@ -6,7 +6,6 @@
 
 #include "base/hash.hpp"
 #include "problem/checks.hpp"
-#include "problem/compiled_code.hpp"
 #include "problem/document/fields.hpp"
 #include "problem/files/base64.hpp"
 #include "problem/files/includes.hpp"

@@ -7,7 +7,6 @@
 #include "problem/code_names.hpp"
 #include "problem/document/fields.hpp"
 #include "problem/document/problem_document.hpp"
-#include "problem/identity.hpp"
 #include "problem/program.hpp"
 
 namespace ergotune {

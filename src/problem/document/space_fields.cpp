@@ -5,7 +5,6 @@
 #include <cmath>
 #include <set>
 
-#include "problem/check.hpp"
 #include "problem/checks.hpp"
 #include "problem/document/fields.hpp"
 

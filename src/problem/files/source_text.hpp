@@ -1,10 +1,14 @@
-// Normalisation of source text.
+// Text and compiled code of kernel sources.
 #pragma once
 
 #include <string>
 #include <string_view>
 
 namespace ergotune {
+
+/// True for a CUDA code object (cubin, fatbin) or PTX. Such code is loaded unchanged; macros and compiler options do
+/// not apply.
+bool is_compiled_code(std::string_view text);
 
 /// Returns C-like source (C, C++, CUDA, HIP, OpenCL) without comments, blank lines and trailing white space; the result
 /// compiles to the same code. String, character and raw string literals are unchanged.

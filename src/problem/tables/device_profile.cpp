@@ -9,7 +9,6 @@
 #include "base/files.hpp"
 #include "base/toml.hpp"
 #include "ergotune/error.hpp"
-#include "problem/tables/embedded_profiles.hpp"
 
 namespace ergotune {
 namespace {

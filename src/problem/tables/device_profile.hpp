@@ -6,11 +6,20 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ergotune/space.hpp"
 
 namespace ergotune {
+
+struct EmbeddedProfile {
+  std::string_view name;
+  std::string_view text;
+};
+
+/// The profiles, sorted by name.
+const std::vector<EmbeddedProfile>& embedded_profiles();
 
 struct DeviceProfile {
   std::string name;  ///< "NVIDIA A100-PCIE-40GB"

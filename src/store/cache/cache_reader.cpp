@@ -16,7 +16,6 @@
 #include "ergotune/error.hpp"
 #include "store/cache/cache_entry.hpp"
 #include "store/cache/cache_quantities.hpp"
-#include "store/cache/json_scan.hpp"
 #include "store/formats/json_values.hpp"
 #include "store/formats/text_source.hpp"
 

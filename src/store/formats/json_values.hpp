@@ -1,13 +1,26 @@
 // Values and measurements as JSON, for columns of the store and parts of exports.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "ergotune/result.hpp"
 #include "ergotune/space.hpp"
 
 namespace ergotune {
+
+inline constexpr std::size_t kNotFound = std::string_view::npos;
+
+/// The position after the string whose opening quote is at `at`; kNotFound if it is cut off.
+std::size_t after_string(std::string_view text, std::size_t at);
+/// The position after the object or list that begins at `at`; kNotFound if it is cut off.
+std::size_t after_nested(std::string_view text, std::size_t at);
+/// The position of the first character from `at` on that is not white space; the text's size if there is none.
+std::size_t skip_space(std::string_view text, std::size_t at);
+/// The position of the value of a key of the outermost object; kNotFound if the text does not contain it (yet).
+std::size_t top_level_value(std::string_view text, std::string_view key);
 
 using Json = nlohmann::ordered_json;
 

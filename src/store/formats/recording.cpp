@@ -6,7 +6,7 @@
 #include "base/statistics.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
-#include "store/cache/json_scan.hpp"
+#include "store/formats/json_values.hpp"
 #include "store/formats/recording_readers.hpp"
 #include "store/formats/text_source.hpp"
 #include "store/sqlite/store.hpp"

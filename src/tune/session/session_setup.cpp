@@ -14,7 +14,7 @@
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
-#include "problem/identity.hpp"
+#include "problem/document/problem_document.hpp"
 #include "tune/ledger/live_session.hpp"
 #include "tune/session/device_lock.hpp"
 #include "tune/session/prior.hpp"

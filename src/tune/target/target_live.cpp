@@ -10,7 +10,6 @@
 #include "kernel/configure.hpp"
 #include "kernel/macro_clashes.hpp"
 #include "kernel/round.hpp"
-#include "kernel/unused_parameters.hpp"
 #include "measure/execution_parameters.hpp"
 #include "measure/observers/observer_registry.hpp"
 #include "measure/verify/identified_verifier.hpp"

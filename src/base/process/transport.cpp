@@ -1,4 +1,4 @@
-#include "base/process/child_log.hpp"
+#include "base/process/transport.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
