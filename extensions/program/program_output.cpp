@@ -35,11 +35,12 @@ std::optional<double> number_in(std::string_view text) {
   return number;
 }
 
-/// The first group of the last match in a line.
-std::optional<std::string> last_match(std::string_view line, const std::regex& regex) {
-  std::optional<std::string> found;
+/// The text of the number in the last match of a line; with two groups, of each name that the first one matches.
+std::map<std::string, std::string> last_matches(std::string_view line, const std::string& quantity,
+                                                const std::regex& regex) {
+  std::map<std::string, std::string> found;
   for (std::cregex_iterator match(line.data(), line.data() + line.size(), regex), end; match != end; ++match)
-    found = (*match)[1].str();
+    found[match->size() > 2 ? quantity + '.' + (*match)[1].str() : quantity] = match->str(match->size() - 1);
   return found;
 }
 
@@ -110,17 +111,22 @@ OutputPatterns::OutputPatterns(const Program& program) {
 std::string OutputPatterns::read(std::string_view out, std::string_view err,
                                  std::map<std::string, double>& numbers) const {
   for (const auto& [name, pattern] : numbers_) {
-    std::optional<std::string> text;
-    const auto look = [&, &regex = pattern.regex](std::string_view line) {
-      return (text = last_match(line, regex)).has_value();
+    std::map<std::string, std::string> texts;
+    const auto look = [&, &name = name, &regex = pattern.regex](std::string_view line) {
+      texts.merge(last_matches(line, name, regex));
+      return regex.mark_count() == 1 && !texts.empty();
     };
-    if (!find_last_line(out, look)) find_last_line(err, look);
-    if (!text) return fmt::format("no line of the output matches '{}', the pattern of \"{}\"", pattern.text, name);
-    const auto number = number_in(*text);
-    if (!number)
-      return fmt::format("the pattern '{}' of \"{}\" found \"{}\", which is not a number", pattern.text, name,
-                         shortened(*text));
-    numbers[name] = *number;
+    find_last_line(out, look);
+    if (texts.empty()) find_last_line(err, look);
+    if (texts.empty())
+      return fmt::format("no line of the output matches '{}', the pattern of \"{}\"", pattern.text, name);
+    for (const auto& [quantity, text] : texts) {
+      const auto number = number_in(text);
+      if (!number)
+        return fmt::format("the pattern '{}' of \"{}\" found \"{}\", which is not a number", pattern.text, quantity,
+                           shortened(text));
+      numbers[quantity] = *number;
+    }
   }
   return {};
 }

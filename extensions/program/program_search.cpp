@@ -136,7 +136,9 @@ void run_on_nodes(Problem& problem, const ProgramSearch& search, const Parameter
                                                   report, escaped(clocks), option_of(setting.name), setting.name,
                                                   escaped(search.command), report))};
   // Of the sum, not of one node or sensor, whose lines are indented further.
-  program->output = {{"energy", R"re(^  "joules": ([0-9.e+-]+))re"}, {"time", R"re(^  "seconds": ([0-9.e+-]+))re"}};
+  program->output = {{"energy", R"re(^  "joules": ([0-9.e+-]+))re"},
+                     {"energy_of_node", R"re(^    "([^"]+)": ([0-9.e+-]+),?$)re"},
+                     {"time", R"re(^  "seconds": ([0-9.e+-]+))re"}};
   problem.program = std::move(program);
   problem.parameters.push_back(setting);
 }

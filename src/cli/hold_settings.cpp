@@ -77,6 +77,11 @@ std::unique_ptr<ControlSession> put_into_force(std::unique_ptr<Control> control,
   return session;
 }
 
+std::optional<double> seconds_until_core_clock(ControlSession& session, double mhz) {
+  const auto monitor = monitor_for_control(session.control().reopen_id());
+  return monitor ? seconds_until_core_clock(*monitor, mhz, session.control().clock_tolerance()) : std::nullopt;
+}
+
 ControlSetting setting_of_wisdom(const std::vector<std::string>& sources, const Control& control,
                                  const std::string& program) {
   const std::vector<WisdomDevice> devices = devices_of(control);
@@ -174,9 +179,7 @@ void hold_for(std::unique_ptr<Control> control, const ControlSetting& setting, p
   const auto session = put_into_force(std::move(control), setting, take_over, describe_process(process));
   if (const auto core = setting.find(ControlQuantity::core_clock_mhz); fifo >= 0 && core != setting.end()) {
     nlohmann::ordered_json in_force{{"core_clock_mhz", core->second}};
-    if (const auto monitor = monitor_for_control(session->control().reopen_id()))
-      if (const auto latency = seconds_until_core_clock(*monitor, core->second, session->control().clock_tolerance()))
-        in_force["clock_latency"] = *latency;
+    if (const auto latency = seconds_until_core_clock(*session, core->second)) in_force["clock_latency"] = *latency;
     print_json(in_force);
   }
   if (background) background->in_force();

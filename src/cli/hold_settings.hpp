@@ -23,6 +23,9 @@ ControlSetting setting_of_wisdom(const std::vector<std::string>& sources, const 
 std::unique_ptr<ControlSession> put_into_force(std::unique_ptr<Control> control, const ControlSetting& setting,
                                                bool take_over, const std::string& purpose);
 
+/// Waits until the device runs at a core clock that was just set; the time that it took, if its driver reports that.
+std::optional<double> seconds_until_core_clock(ControlSession& session, double mhz);
+
 /// Runs the command, with its own standard streams, under the setting. Its exit code; 128 and the signal that ended it.
 /// Throws UserError as put_into_force() does, and for a program that is not there.
 int run_at(std::unique_ptr<Control> control, const ControlSetting& setting, const std::vector<std::string>& command,

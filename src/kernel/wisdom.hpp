@@ -54,6 +54,8 @@ struct WisdomRecord {
   std::string version, compiler, host, tuned_at;  ///< ergotune's version; tuned_at as "2026-11-22T08:00:00Z"
   friend bool operator==(const WisdomRecord&, const WisdomRecord&) = default;
 };
+/// The value of a quantity of the record; 0 if there is none.
+double quantity_of(const WisdomRecord& record, const std::string& name);
 
 /// The records of a file. Parts that could not be read cause warnings with their place, not an error.
 struct Wisdom {

@@ -209,4 +209,9 @@ WisdomChoice select_wisdom(const std::vector<WisdomRecord>& records, const Wisdo
   return choice;
 }
 
+double quantity_of(const WisdomRecord& record, const std::string& name) {
+  const auto found = record.quantities.find(name);
+  return found == record.quantities.end() ? 0 : found->second.value;
+}
+
 }  // namespace ergotune

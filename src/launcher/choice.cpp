@@ -8,16 +8,6 @@
 #include "launcher/tuned_kernel.hpp"
 
 namespace ergotune::launcher {
-namespace {
-
-/// Returns 0 if the record has no such quantity.
-double quantity_of(const WisdomRecord& record, const std::string& name) {
-  const auto found = record.quantities.find(name);
-  return found == record.quantities.end() ? 0 : found->second.value;
-}
-
-}  // namespace
-
 std::shared_ptr<const std::vector<WisdomRecord>> TunedKernel::read_all_wisdom() const {
   auto records = std::make_shared<std::vector<WisdomRecord>>();
   for (const auto& folder : settings_.wisdom) {

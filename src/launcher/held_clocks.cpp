@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/clock.hpp"
 #include "base/json_depth.hpp"
 #include "base/process/environment.hpp"
 #include "base/process/process.hpp"
@@ -33,35 +32,6 @@ std::string reason_of(const ProcessResult& result) {
 }
 
 }  // namespace
-
-bool ClockSwitch::runs_long(double clock_mhz, double expected_seconds) const {
-  const auto seen = seconds_.find(clock_mhz);
-  return (seen == seconds_.end() ? expected_seconds : seen->second) >= kLeastLatencies * latency_;
-}
-
-bool ClockSwitch::follows(double clock_mhz, double expected_seconds, double now) {
-  const bool rarely = !runs_long(clock_mhz, expected_seconds) && now - followed_ < latency_;
-  if (clock_mhz == running_mhz_ || rarely) return false;
-  followed_ = now;
-  return true;
-}
-
-std::optional<double> ClockSwitch::begin(double clock_mhz, double expected_seconds, double now) {
-  if (clock_mhz == running_mhz_) return std::nullopt;
-  if (running_mhz_ >= 0) {
-    seconds_[running_mhz_] = now - began_;
-    if (runs_long(running_mhz_, 0)) own_until_ = now;
-  }
-  running_mhz_ = clock_mhz;
-  began_ = now;
-  const bool own = clock_mhz > 0 && runs_long(clock_mhz, expected_seconds);
-  const auto seen = seconds_.find(clock_mhz);
-  // What ends before a change is in force is no reason for one.
-  if (!own && seen != seconds_.end() && seen->second < latency_ && now - own_until_ < latency_) return std::nullopt;
-  const double wanted = own ? clock_mhz : common_mhz_;
-  if (wanted == requested_mhz_) return std::nullopt;
-  return requested_mhz_ = wanted;
-}
 
 HeldClocks& HeldClocks::of(const DeviceInfo& device) {
   static std::mutex mutex;
@@ -98,10 +68,10 @@ std::string HeldClocks::apply(const std::vector<std::filesystem::path>& wisdom, 
     const double common = in_force.value("core_clock_mhz", 0.0);
     latency = std::max(latency, in_force.value("clock_latency", 0.0));
     if (!(common > 0 && latency > 0)) return {};  // whether a change pays is not known
-    constexpr double kShortest = 0.01;            // s; a request has a way of its own to the driver
-    requests_ = ends[1];
-    switch_.emplace(common, std::max(latency, kShortest));
-    running_mhz_ = -1;
+    follower_ = new ClockFollower(common, latency, [requests = ends[1]](double mhz) {
+      const std::string line = fmt::format("{}\n", mhz);
+      (void)!::write(requests, line.data(), line.size());
+    });
     return {};
   } catch (const std::exception& error) {
     return error.what();
@@ -109,21 +79,9 @@ std::string HeldClocks::apply(const std::vector<std::filesystem::path>& wisdom, 
 }
 
 void HeldClocks::begin(const Native& native, void* queue, double clock_mhz, double expected_seconds) {
-  if (native.records(queue)) return;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!switch_->follows(clock_mhz, expected_seconds, host_seconds())) return;
-  }
-  running_mhz_.store(clock_mhz, std::memory_order_relaxed);
-  native.when_reached(queue, [this, clock_mhz, expected_seconds] { request(clock_mhz, expected_seconds); });
-}
-
-void HeldClocks::request(double clock_mhz, double expected_seconds) {
-  const std::lock_guard lock(mutex_);
-  const auto wanted = switch_->begin(clock_mhz, expected_seconds, host_seconds());
-  if (!wanted) return;
-  const std::string line = fmt::format("{}\n", *wanted);
-  (void)!::write(requests_, line.data(), line.size());
+  ClockFollower* const follower = follower_.load(std::memory_order_acquire);
+  if (native.records(queue) || !follower->queued(clock_mhz, expected_seconds)) return;
+  native.when_reached(queue, [=] { follower->reached(clock_mhz, expected_seconds); });
 }
 
 }  // namespace ergotune::launcher

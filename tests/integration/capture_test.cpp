@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <random>
 #include <sstream>
 
@@ -14,6 +15,7 @@
 #include "device/cuda/nvrtc_api.hpp"
 #include "device/hip/hiprtc_api.hpp"
 #include "fakes/control_trees/control_trees.hpp"
+#include "fakes/nvml/fake_nvml.hpp"
 #include "integration/support/command.hpp"
 
 namespace ergotune::test {
@@ -379,11 +381,13 @@ class RunCuda : public CaptureCuda {
     ASSERT_EQ(captured.exit_code, 0) << captured.err;
     write_wisdom({{"WORK_GROUP_X", block}});
   }
-  static std::string wisdom(const nlohmann::json& configuration, const std::string& kernel = "add_one") {
-    const nlohmann::json record{{"configuration", configuration},
-                                {"problem_size", {32}},
-                                {"objective", "time"},
-                                {"device", {{"name", "Fake H100"}, {"backend", "cuda"}}}};
+  static std::string wisdom(const nlohmann::json& configuration, const std::string& kernel = "add_one",
+                            const nlohmann::json& more = nlohmann::json::object()) {
+    nlohmann::json record{{"configuration", configuration},
+                          {"problem_size", {32}},
+                          {"objective", "time"},
+                          {"device", {{"name", "Fake H100"}, {"backend", "cuda"}}}};
+    record.update(more);
     return "{\"ergotune_wisdom\":2,\"kernel\":\"" + kernel + "\"}\n" + record.dump() + "\n";
   }
   void write_wisdom(const nlohmann::json& configuration) { folder_.write("c/add_one.wisdom", wisdom(configuration)); }
@@ -458,6 +462,40 @@ TEST_F(RunCuda, ThreadsForksAndEndsAreTheProgramsOwn) {
   EXPECT_EQ(run({"fork"}).out, run_process(program({"fork"})).out);
   EXPECT_EQ(run({"end", "7"}).exit_code, 7);
   EXPECT_EQ(run({"abort"}).exit_code, 134);
+}
+
+TEST_F(RunCuda, AKernelThatRunsForLongGetsItsClock) {
+  fake_nvml::FakeNvml nvml{"generation=hopper devices=1"};
+  std::snprintf(nvml.gpu().name, sizeof nvml.gpu().name, "Fake H100");  // the fake CUDA driver's
+  auto environment = nvml.environment();
+  environment["ERGOTUNE_STATE_DIR"] = (folder_.path() / "state").string();
+  environment["ERGOTUNE_HELPER_SOCKET"] = "/nowhere";
+  for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+  prepare(4);
+  const auto clocks_set = [&](int block, double seconds) {
+    const auto tuned_at = [&](const std::string& kernel, double mhz) {
+      const nlohmann::json quantities{{"time", {{"value", seconds}}}, {"clock_latency", {{"value", 0.02}}}};
+      folder_.write("c/" + kernel + ".wisdom",
+                    wisdom({{"WORK_GROUP_X", block}}, kernel,
+                           {{"execution", {{"core_clock_mhz", mhz}}}, {"quantities", quantities}}));
+    };
+    tuned_at("add_one", 1395);
+    tuned_at("another_of_its_program", 1980);
+    const std::size_t before = nvml.setter_calls().size();
+    const auto result = run({}, {"--clocks", "--control", "nvml:0"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    std::vector<double> clocks;
+    const auto calls = nvml.setter_calls();
+    for (std::size_t i = before; i < calls.size(); ++i)
+      if (std::string(calls[i].function) == "nvmlDeviceSetGpuLockedClocks")
+        clocks.push_back(static_cast<double>(calls[i].b));
+    return clocks;
+  };
+  EXPECT_EQ(clocks_set(4, 10), (std::vector<double>{1980, 1395}));
+  EXPECT_EQ(clocks_set(8, 10), (std::vector<double>{1980, 1395})) << "the program's own configuration is the best";
+  EXPECT_EQ(clocks_set(4, 1e-5), (std::vector<double>{1980})) << "over before a change is in force";
+  EXPECT_EQ(nvml.gpu().locked, 0) << "restored";
+  for (const auto& [name, value] : environment) ::unsetenv(name.c_str());
 }
 
 // Shared memory that a kernel does not use limits how many blocks run at a time, and changes no result.

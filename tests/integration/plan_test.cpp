@@ -126,12 +126,12 @@ TEST(PlanCommand, PlansThatAllFailEndWithOne) {
   EXPECT_NE(document["plans"][0]["why_not"].get<std::string>().find("no such parameters"), std::string::npos);
 }
 
-TEST(PlanCommand, InterruptedItSaysSo) {
+TEST(PlanCommand, InterruptedItSaysSoAndWritesNoWisdom) {
   const test::TemporaryFolder own;
   own.write("c.toml", planned(test::counting_problem(500), "code"));
-  ChildProcess session =
-      test::start_ergotune(own, {"tune", "c.toml", "--device", "host", "--plan", "mine", "--store", "c.db", "--jobs",
-                                 "1", "--sensor", "command:while :; do echo 40; sleep 0.005; done"});
+  ChildProcess session = test::start_ergotune(
+      own, {"tune", "c.toml", "--device", "host", "--plan", "mine", "--store", "c.db", "--wisdom", "wisdom", "--jobs",
+            "1", "--sensor", "command:while :; do echo 40; sleep 0.005; done"});
   const auto store = own.path() / "c.db";
   const double deadline = host_seconds() + 60;
   while (host_seconds() < deadline && (!std::filesystem::exists(store) || test::stored_rows(store).size() < 2))

@@ -469,7 +469,11 @@ TEST_F(ParallelProgram, HasOneSettingOnAllNodes) {
   EXPECT_EQ(second.gpu().locked, 0);
   const auto& quantities = document["best"]["quantities"];
   const double one = fake_nvml::power_at(nvml.gpu(), 1, best, nvml.gpu().ambient) * (300 / best + 0.02);
-  EXPECT_GT(quantities["energy"]["value"].get<double>(), 1.5 * one) << "of both GPUs, and their idle time";
+  const double energy = quantities["energy"]["value"];
+  EXPECT_GT(energy, 1.5 * one) << "of both GPUs, and their idle time";
+  double nodes = 0;
+  for (const char* node : {"a", "b"}) nodes += quantities[std::string("energy_of_node.") + node]["value"].get<double>();
+  EXPECT_NEAR(nodes, energy, 1e-3 * energy) << quantities.dump(1);
   EXPECT_THAT(document["run_with"].get<std::string>(), HasSubstr("--node b"));
   EXPECT_TRUE(document["set_with"].empty()) << "commands for one machine";
 }

@@ -92,6 +92,22 @@ TEST(RegionEnergy, CountsWhatShortRegionsShareOnce) {
   }
 }
 
+TEST(RegionEnergy, IsBoundedTheSameHoweverLongTheMachineRuns) {
+  constexpr double kUptime = 1 << 20;  // s; doubles are 1e-10 s apart there
+  for (const SensorTrace& trace : {kTraces[2], kTraces[3], kTraces[4]}) {
+    SensorTrace later = trace;
+    for (Reading& reading : later.readings) reading.time += kUptime;
+    for (double from = 5; from < 8; from += 0.01) {
+      const SensorEnergy here = energy_of_regions(trace, {{from, from + 0.03}}, std::nullopt, kPeriod);
+      const SensorEnergy there =
+          energy_of_regions(later, {{kUptime + from, kUptime + from + 0.03}}, std::nullopt, kPeriod);
+      ASSERT_TRUE(here.at_most && there.at_most);
+      EXPECT_GE(*there.at_most, kPower.energy(from, from + 0.03));
+      EXPECT_LE(*there.at_most, 1.5 * *here.at_most) << "a window more where rounding decides";
+    }
+  }
+}
+
 TEST(RegionEnergy, BoundsWhatIsTooShortToBeResolved) {
   const SensorTrace& slow = kTraces[1];
   for (double from = 3; from < 4; from += 0.037) {

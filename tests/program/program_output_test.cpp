@@ -28,6 +28,14 @@ TEST(ProgramOutput, TheLastMatchCounts) {
   EXPECT_EQ(numbers["x"], 1) << "standard output comes first";
 }
 
+TEST(ProgramOutput, APatternWithTwoGroupsReadsSeveralNumbersByTheirNames) {
+  Numbers numbers;
+  EXPECT_EQ(read("(\\w+) took ([0-9.]+)", "setup took 1\nsolve took 2\nend\nsetup took 3, solve took 4\n", "", numbers),
+            "");
+  EXPECT_EQ(numbers, (Numbers{{"x.setup", 3}, {"x.solve", 4}}));
+  EXPECT_NE(read("(\\w+) took (\\S+)", "setup took long\nsolve took 2", "", numbers), "");
+}
+
 TEST(ProgramOutput, ComparesNumbersWithinATolerance) {
   EXPECT_EQ(difference("a 1.0\n", "a 1.0\n", {}, {}), "");
   EXPECT_THAT(difference("a 1.0\n", "a 1.00\n", {}, {}), HasSubstr("line 1"));

@@ -28,10 +28,20 @@ std::optional<Answer> ask_for_launch(const std::string& kernel, const std::strin
   for (const std::size_t extent : shape.global) question.push_back(std::to_string(extent));
   for (const std::size_t extent : shape.block) question.push_back(shape.block_is_open ? "0" : std::to_string(extent));
   question.push_back(std::to_string(shared_bytes));
-  // use, description, code, options, function, global, block, shared bytes, tolerances, types
-  const capture::Message m = Session::get().ask(question);
-  if (m.size() != 15 || m[0] != "use") return std::nullopt;
-  Answer answer{m[1], m[2], m[3], m[4], {shape.dimensions}};
+  // use, clock, description, code, options, function, global, block, shared bytes, tolerances, types; or leave, clock
+  capture::Message m = Session::get().ask(question);
+  if (m.size() < 2) return std::nullopt;
+  Answer answer;
+  std::istringstream(m[1]) >> answer.clock.mhz >> answer.clock.seconds >> answer.clock.common_mhz >>
+      answer.clock.latency;
+  m.erase(m.begin() + 1);
+  answer.use = m.size() == 15 && m[0] == "use";
+  if (!answer.use) return answer.clock.mhz > 0 ? std::optional(answer) : std::nullopt;
+  answer.description = m[1];
+  answer.code = m[2];
+  answer.options = m[3];
+  answer.function = m[4];
+  answer.shape.dimensions = shape.dimensions;
   for (std::size_t d = 0; d < 3; ++d) {
     answer.shape.global[d] = std::strtoull(m[5 + d].c_str(), nullptr, 10);
     answer.shape.block[d] = std::strtoull(m[8 + d].c_str(), nullptr, 10);

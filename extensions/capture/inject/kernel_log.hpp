@@ -26,8 +26,15 @@ struct LaunchShape {
 /// "1024x768 in blocks of 16x16".
 std::string description_of(const LaunchShape& shape);
 
-/// What the command puts in place of a launch.
+/// The clock that a kernel was tuned at, while the command holds one for all kernels; 0: none, or nothing is held.
+struct KernelClock {
+  double mhz = 0, seconds = 0;         ///< of the kernel, and its time where it is known
+  double common_mhz = 0, latency = 0;  ///< the clock for all; how long a change takes, s
+};
+
+/// What the command says of a launch.
 struct Answer {
+  bool use = false;  ///< whether the following takes its place
   /// Source with its options (OpenCL), or compiled code.
   std::string description, code, options, function;
   LaunchShape shape;
@@ -35,8 +42,9 @@ struct Answer {
   double absolute_tolerance = 0, relative_tolerance = 0;
   /// Element types of the arguments' buffers ("float32"); empty where none is known.
   std::vector<std::string> types;
+  KernelClock clock;
 };
-/// Nothing where the program's own launch stays.
+/// Nothing where the program's own launch stays, at no clock of its own.
 std::optional<Answer> ask_for_launch(const std::string& kernel, const std::string& source, const std::string& options,
                                      const std::string& device, const LaunchShape& shape, std::size_t shared_bytes);
 

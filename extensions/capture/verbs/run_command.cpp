@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -43,7 +44,20 @@ struct Reported {
 
 std::uint64_t number(const std::string& text) { return std::strtoull(text.c_str(), nullptr, 10); }
 
-capture::Message answer_launch(TunedProblems& problems, Reported& reported, const capture::Message& m) {
+/// What is in force while the program runs.
+struct Held {
+  std::unique_ptr<ControlSession> session;  ///< null: nothing
+  double core_clock_mhz = 0, clock_latency = 0;
+  /// As the library in the program reads it; empty where a change of clock cannot pay.
+  std::string clock_of(const ReplacementLaunch& given) const {
+    const double latency = std::max(clock_latency, given.clock_latency);
+    if (!session || core_clock_mhz <= 0 || latency <= 0 || given.clock_mhz <= 0) return {};
+    return fmt::format("{} {} {} {}", given.clock_mhz, given.seconds, core_clock_mhz, latency);
+  }
+};
+
+capture::Message answer_launch(TunedProblems& problems, Reported& reported, const Held& held,
+                               const capture::Message& m) {
   RequestedLaunch requested{m[1], m[2], m[3], m[4], m[5], number(m[6]), {}, {}, number(m[13])};
   for (std::size_t d = 0; d < 3; ++d) {
     requested.global[d] = number(m[7 + d]);
@@ -52,9 +66,9 @@ capture::Message answer_launch(TunedProblems& problems, Reported& reported, cons
   const ReplacementLaunch given = problems.answer(requested);
   if (!given.use) {
     if (!given.words.empty()) reported.left[requested.kernel] = given.words;
-    return {"leave"};
+    return {"leave", held.clock_of(given)};
   }
-  capture::Message reply{"use", given.words, given.source, given.options, given.function};
+  capture::Message reply{"use", held.clock_of(given), given.words, given.source, given.options, given.function};
   for (const std::uint64_t size : given.global) reply.push_back(std::to_string(size));
   for (const std::uint64_t size : given.block) reply.push_back(std::to_string(size));
   reply.insert(reply.end(), {std::to_string(given.shared_bytes), fmt::format("{}", given.absolute_tolerance),
@@ -63,13 +77,16 @@ capture::Message answer_launch(TunedProblems& problems, Reported& reported, cons
   return reply;
 }
 
-capture::Message answer(TunedProblems& problems, Reported& reported, const RunArguments& arguments,
+capture::Message answer(TunedProblems& problems, Reported& reported, const Held& held, const RunArguments& arguments,
                         const capture::Message& m) {
   if (m[0] == "hello" && m.size() > 2) {
     reported.interfaces.insert(m[2]);
     return {"wishes", capture::kProtocol, "run", "", "0", "", std::to_string(arguments.max_memory << 20), "0", ""};
   }
-  if (m[0] == "launch" && m.size() == 14) return answer_launch(problems, reported, m);
+  if (m[0] == "launch" && m.size() == 14) return answer_launch(problems, reported, held, m);
+  // A value that the control or a policy refuses leaves the clock as it is: the program runs in either case.
+  if (m[0] == "clock" && m.size() == 2 && held.session)
+    (void)held.session->set(ControlQuantity::core_clock_mhz, std::strtod(m[1].c_str(), nullptr));
   if (m[0] == "used" && m.size() == 5) {
     Reported::Used& used = reported.used[m[1] + '\n' + m[2] + '\n' + m[3]];
     used = {m[1], m[2], m[3], used.launches + number(m[4])};
@@ -103,19 +120,23 @@ void tell(const Reported& reported) {
     fmt::print(stderr, "ergotune: the program ran as it is: it launched none of the captured kernels\n");
 }
 
-/// Clocks and limits of the wisdom in force while this lives; null, with a note, where they cannot be.
-std::unique_ptr<ControlSession> apply_wisdom_clocks(const RunArguments& arguments,
-                                                    const std::vector<std::string>& program,
-                                                    std::vector<std::string>& notes) {
+/// Clocks and limits of the wisdom in force while this lives; nothing, with a note, where they cannot be.
+Held apply_wisdom_clocks(const RunArguments& arguments, const std::vector<std::string>& program,
+                         std::vector<std::string>& notes) {
+  Held held;
   try {
     require_controls_allowed();
     auto control = chosen_control(arguments.control);
     const ControlSetting setting = setting_of_wisdom({arguments.wisdom}, *control);
-    return put_into_force(std::move(control), setting, false, fmt::format("\"{}\"", fmt::join(program, " ")));
+    held.session = put_into_force(std::move(control), setting, false, fmt::format("\"{}\"", fmt::join(program, " ")));
+    if (const auto core = setting.find(ControlQuantity::core_clock_mhz); core != setting.end()) {
+      held.core_clock_mhz = core->second;
+      held.clock_latency = seconds_until_core_clock(*held.session, core->second).value_or(0);
+    }
   } catch (const UserError& error) {
     notes.push_back(fmt::format("clocks and limits are left as they are: {}", error.what()));
-    return nullptr;
   }
+  return held;
 }
 
 void run(const RunArguments& arguments, const std::vector<std::string>& rest) {
@@ -123,12 +144,14 @@ void run(const RunArguments& arguments, const std::vector<std::string>& rest) {
   check_max_memory(arguments.max_memory);
   TunedProblems problems(arguments.wisdom, arguments.problems);
   std::vector<std::string> notes = problems.notes();
-  const auto held = arguments.clocks ? apply_wisdom_clocks(arguments, program, notes) : nullptr;
+  const Held held = arguments.clocks ? apply_wisdom_clocks(arguments, program, notes) : Held{};
   if (!arguments.quiet && !arguments.json)
     for (const std::string& note : notes) fmt::print(stderr, "note: {}\n", note);
   Reported reported;
   WatchedProgram watched{program, layer_environment(true), arguments.json, {}};
-  watched.answer = [&](const capture::Message& message) { return answer(problems, reported, arguments, message); };
+  watched.answer = [&](const capture::Message& message) {
+    return answer(problems, reported, held, arguments, message);
+  };
   const ProgramEnd end = run_watched(watched);
   if (const std::string words = description_of(end); !words.empty()) fmt::print(stderr, "ergotune: {}\n", words);
   if (arguments.json)

@@ -162,6 +162,13 @@ ReplacementLaunch TunedProblems::choose(const Tuned& tuned, const RequestedLaunc
   const WisdomChoice choice = select_wisdom(tuned.records, request);
   given.words = choice.reason;
   if (!choice.record) return given;
+  const auto clock = choice.record->execution.find("core_clock_mhz");
+  const bool tuned_here = choice.match == WisdomMatch::exact || choice.match == WisdomMatch::near_size;
+  if (tuned_here && clock != choice.record->execution.end()) {
+    given.clock_mhz = clock->second.as_real();
+    given.clock_latency = quantity_of(*choice.record, "clock_latency");
+    if (choice.match == WisdomMatch::exact) given.seconds = quantity_of(*choice.record, "time");
+  }
   const Configuration configuration = wisdom_configuration(problem, constants, *choice.record);
   const LaunchGeometry geometry = geometry_of(problem, constants, configuration);
   given.words = fmt::format("{} ({})", describe(problem.parameters, configuration), choice.reason);

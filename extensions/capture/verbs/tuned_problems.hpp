@@ -35,6 +35,9 @@ struct ReplacementLaunch {
   std::string source, options, function;
   std::array<std::uint64_t, 3> global{1, 1, 1}, block{1, 1, 1};
   std::uint64_t shared_bytes = 0;
+  /// The core clock at which this launch, also where it is the program's own, was tuned on this device; 0: none. Its
+  /// time and the time of a change of clock, s; 0: not known.
+  double clock_mhz = 0, seconds = 0, clock_latency = 0;
   /// How far results may differ, and the arguments' element types.
   double absolute_tolerance = 0, relative_tolerance = 0;
   std::vector<std::string> types;

@@ -96,7 +96,11 @@ void energy(const EnergyArguments& arguments) {
   const Json found = Json::parse(companion->end());
   const RegionEnergy energy = energy_of(found, arguments.command.front(), span);
   auto document = Json::parse(energy.json());
-  if (found.is_array()) document["nodes"] = found;
+  if (found.is_array()) {
+    document["nodes"] = found;
+    for (const SensorEnergy& node : energy.sensors)
+      document["joules_by_node"][node.sensor] = node.joules ? Json(*node.joules) : Json();
+  }
   const auto scaled = [&](double factor) { return energy.joules ? Json(*energy.joules * factor) : Json(); };
   constexpr double kWh = 3.6e6;  // J
   document["kwh"] = scaled(1 / kWh);

@@ -81,16 +81,20 @@ std::exception_ptr write_winners(const TuneArguments& arguments, const std::vect
   return nullptr;
 }
 
+void note_unwritten_wisdom(const TuneArguments& arguments, const std::filesystem::path& store) {
+  if (arguments.wisdom)
+    fmt::print(stderr,
+               "Wisdom: nothing is written, because the run was interrupted before its best was confirmed; the same "
+               "command goes on, and `ergotune export {} --format wisdom -o {}` writes it as it is\n",
+               store.string(), *arguments.wisdom);
+}
+
 /// Whether the session has a winner for applications: not one that an interruption left unconfirmed.
 bool has_winner(const TunedSession& tuned, const TuneArguments& arguments, const SessionOptions& options) {
   const RankedResults& ranked = tuned.ranked;
   if (ranked.best.empty()) return false;
   if (!options.interrupted->load() || ranked.results.rows[ranked.best.front()].rounds > 0) return true;
-  if (arguments.wisdom)
-    fmt::print(stderr,
-               "Wisdom: nothing is written, because the run was interrupted before its best was confirmed; the same "
-               "command goes on, and `ergotune export {} --format wisdom -o {}` writes it as it is\n",
-               ranked.results.store.string(), *arguments.wisdom);
+  note_unwritten_wisdom(arguments, ranked.results.store);
   return false;
 }
 
@@ -276,6 +280,7 @@ void tune_plans(const TuneArguments& arguments, const SizedProblem& requested) {
   ResultSet session;
   session.store = prepared.store ? prepared.store->file() : std::filesystem::path();
   session.session = prepared.store_session;
+  if (requested.options.interrupted->load()) return note_unwritten_wisdom(arguments, session.store);
   if (const auto unwritten = write_winners(arguments, {&session})) std::rethrow_exception(unwritten);
 }
 

@@ -96,17 +96,19 @@ Field<Program> files_field(std::string_view name, std::vector<ProgramFile> Progr
       });
 }
 
-/// Checks a regular expression; it must have `groups` groups (-1: any number).
-void check_pattern(const std::string& pattern, int groups, const std::string& what, const SourcePlace& place) {
+/// Checks a regular expression; with `number`, one group around a number, and one
+/// before it around a name if there are several.
+void check_pattern(const std::string& pattern, bool number, const std::string& what, const SourcePlace& place) {
   constexpr std::size_t kLongest = 500;  // the standard library's regex compiler recurses for each parenthesis
   if (pattern.size() > kLongest) throw UserError(fmt::format("{} is longer than {} characters", what, kLongest), place);
   try {
     const std::regex regex(pattern);
-    if (groups < 0 || static_cast<int>(regex.mark_count()) == groups) return;
+    if (!number || regex.mark_count() == 1 || regex.mark_count() == 2) return;
     throw UserError(
-        fmt::format("{} has {} groups in parentheses and needs one, around the number, as in 'rate: ([0-9.]+)'; "
-                    "write (?:...) for those that only hold together",
-                    what, regex.mark_count()),
+        fmt::format(
+            "{} has {} groups in parentheses and needs one, around the number, as in 'rate: ([0-9.]+)', or two, "
+            "around its name and the number; write (?:...) for those that only hold together",
+            what, regex.mark_count()),
         place);
   } catch (const std::regex_error& error) {
     throw UserError(
@@ -126,7 +128,7 @@ void read_output(const Table& table, Program& program) {
           fmt::format("\"{}\" is a quantity of kernels; give what the program prints another name", entry.key),
           entry.place);
     const std::string what = fmt::format("the pattern of \"{}\"", entry.key);
-    check_pattern(text_of(entry.value, what), 1, what, inside(entry.value));
+    check_pattern(text_of(entry.value, what), true, what, inside(entry.value));
     program.output[entry.key] = entry.value.text();
   }
 }
@@ -154,7 +156,7 @@ void read_comparison(const Table& table, Program& program) {
 void read_check(const Table& parent, const Node& node, Program& program) {
   const auto pattern = [&](const Node& text, const std::string& what) {
     program.check_pattern = text_of(text, what);
-    check_pattern(program.check_pattern, -1, what, inside(text));
+    check_pattern(program.check_pattern, false, what, inside(text));
   };
   if (node.is_text()) return pattern(node, "\"check\"");
   if (node.list()) {
@@ -304,8 +306,10 @@ const std::vector<Field<Program>>& fields<Program>() {
       files_field("files", &T::files, "Files that are written before each run: a text, or { from = \"file\" }"),
       field<T>("sources", "Files and folders that determine results too", strings_type(), read_sources,
                field<T>("sources", &T::sources, "").write, {.incidental = true}),
-      table_field<T>("output", "Quantities by name: a regular expression with one group, the number",
-                     map_type(string_type()), read_output, field<T>("output", &T::output, "").write),
+      table_field<T>(
+          "output",
+          "Quantities by name: a regular expression with one group, the number; with two, name and number of several",
+          map_type(string_type()), read_output, field<T>("output", &T::output, "").write),
       field<T>("check", "When a run is right: a pattern, a command, or a table", check_type, read_check, write_check),
       table_field<T>("exit_status", "Statuses by exit code", map_type(choice_type(exit_status_names())),
                      read_exit_status, write_exit_status),

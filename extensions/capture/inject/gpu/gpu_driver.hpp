@@ -57,6 +57,7 @@ struct Driver {
   int (*cuModuleGetFunction)(Handle*, Handle, const char*) = found("cuModuleGetFunction");
   int (*cuFuncSetAttribute)(Handle, int, int) = found("cuFuncSetAttribute");
   int (*cuThreadExchangeStreamCaptureMode)(int*) = found("cuThreadExchangeStreamCaptureMode");
+  int (*cuLaunchHostFunc)(Handle, void (*)(void*), void*) = found("cuLaunchHostFunc");
   LaunchKernel* cuLaunchKernel = found("cuLaunchKernel");
   // of CUDA 12.4; a launch may name a function or a kernel of a library
   int (*cuFuncGetParamInfo)(Handle, std::size_t, std::size_t*, std::size_t*) = found("cuFuncGetParamInfo");

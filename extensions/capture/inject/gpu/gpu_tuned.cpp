@@ -5,6 +5,7 @@
 #include <map>
 #include <shared_mutex>
 
+#include "base/clock_switch.hpp"
 #include "base/kernel_source/signature.hpp"
 #include "capture/inject/gpu/gpu_functions.hpp"
 #include "capture/inject/session.hpp"
@@ -91,6 +92,8 @@ void ask(TunedLaunch& tuned, const Call& call) {
   const auto answer = ask_for_launch(tuned.kernel, Functions::get().identity_of(call.function, symbol), "",
                                      device_name(), call.shape, call.shared_bytes);
   if (!answer) return;
+  tuned.clock = answer->clock;
+  if (!answer->use) return;
   tuned.description = answer->description;
   for (std::size_t d = 0; d < 3; ++d) {
     tuned.replacement.grid[d] = static_cast<unsigned>(answer->shape.global[d] / answer->shape.block[d]);
@@ -103,6 +106,24 @@ void ask(TunedLaunch& tuned, const Call& call) {
     tuned.state = State::unverified;
   else
     Session::get().tell({"failed", tuned.kernel, tuned.description, failure});
+}
+
+/// Has the command change the clock for this kernel, where that pays, when the stream gets to it.
+void follow_clock(const TunedLaunch& tuned, Handle stream) {
+  const KernelClock& clock = tuned.clock;
+  const auto call_in_stream = Driver::get().cuLaunchHostFunc;
+  if (clock.mhz <= 0 || !call_in_stream) return;
+  // Never destroyed: a stream may still reach a point that uses it.
+  static auto* const follower = new ClockFollower(clock.common_mhz, clock.latency, [](double mhz) {
+    quietly([mhz] { Session::get().tell({"clock", std::to_string(mhz)}); });
+  });
+  if (!follower->differs(clock.mhz) || is_recording(stream) || !follower->queued(clock.mhz, clock.seconds)) return;
+  const auto reached = [](void* kernel_clock) {
+    const std::unique_ptr<KernelClock> own(static_cast<KernelClock*>(kernel_clock));
+    follower->reached(own->mhz, own->seconds);
+  };
+  auto kept = std::make_unique<KernelClock>(clock);
+  if (call_in_stream(stream, reached, kept.get()) == 0) (void)kept.release();
 }
 
 std::shared_ptr<TunedLaunch> find(const Call& call, Handle context) {
@@ -178,6 +199,7 @@ std::optional<int> launch_tuned(const Call& call, LaunchKernel* driver, OwnLaunc
     const Relaxed relaxed;
     ask(*tuned, call);
   }
+  follow_clock(*tuned, call.stream);
   if (tuned->state == State::unverified && !is_recording(call.stream)) return launch_both(call, *tuned, driver, own);
   if (tuned->state != State::used) return std::nullopt;
   void* packed[] = {reinterpret_cast<void*>(1), const_cast<std::byte*>(call.packed), reinterpret_cast<void*>(2),

@@ -24,6 +24,7 @@ struct TunedLaunch {
   std::string kernel, description;
   Replacement replacement;
   Tolerances tolerances;
+  KernelClock clock;
   std::mutex verifying;
   int attempts = 0;
   std::atomic<std::uint64_t> launches{0};

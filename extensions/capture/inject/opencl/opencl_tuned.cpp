@@ -47,7 +47,7 @@ std::shared_ptr<TunedLaunch> ask(cl_command_queue queue, cl_device_id device, co
   if (!kernel.program->without_source.empty()) return tuned;
   const auto answer = ask_for_launch(kernel.name, kernel.program->source, kernel.program->options,
                                      device_text(device, CL_DEVICE_NAME), shape, 0);
-  if (!answer) return tuned;
+  if (!answer || !answer->use) return tuned;
   tuned->words = answer->description;
   tuned->shape = answer->shape;
   const std::string failure = build(*tuned, info_of<cl_context>(At::GetCommandQueueInfo, queue, CL_QUEUE_CONTEXT),
