@@ -37,6 +37,7 @@ constexpr int kPlainShared = 48 * 1024, kMostShared = 227 * 1024;
 struct Function {
   std::string name;
   int dynamic_shared = kPlainShared;
+  int carveout = -1, cluster = 1;
 };
 struct Module {
   std::map<std::string, Function> functions;
@@ -165,7 +166,9 @@ double milliseconds() { return hooks.milliseconds ? hooks.milliseconds() : state
 void run(const Launch& launch) {
   const std::string& name = launch.function->name;
   if (const char* log = std::getenv("FAKE_CUDA_LOG"))
-    std::ofstream(log, std::ios::app) << name << ' ' << launch.grid[0] << 'x' << launch.block[0] << '\n';
+    std::ofstream(log, std::ios::app) << name << ' ' << launch.grid[0] << 'x' << launch.block[0]
+                                      << (launch.function->carveout >= 0 ? " carveout" : "")
+                                      << (launch.function->cluster > 1 ? " cluster" : "") << '\n';
   if (hooks.run && hooks.run(launch)) return;
   state.now_milliseconds += 0.010;
   if (name == "add_one" || name == "add_struct") {
@@ -285,9 +288,9 @@ EXPORT int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
 }
 EXPORT int cuDeviceGetAttribute(int* value, int attribute, int) {
   if (const int code = enter("cuDeviceGetAttribute")) return code;
-  static const std::map<int, int> values = {{1, 1024},      {8, kPlainShared}, {10, 32}, {12, 65536}, {16, 132},
-                                            {38, 52428800}, {39, 2048},        {75, 9},  {76, 0},     {81, 233472},
-                                            {82, 65536},    {97, kMostShared}, {106, 32}};
+  static const std::map<int, int> values = {{1, 1024},      {8, kPlainShared}, {10, 32},  {12, 65536}, {16, 132},
+                                            {38, 52428800}, {39, 2048},        {75, 9},   {76, 0},     {81, 233472},
+                                            {82, 65536},    {97, kMostShared}, {106, 32}, {120, 1}};
   const auto found = values.find(attribute);
   if (found == values.end()) return 1;
   *value = found->second;
@@ -385,8 +388,15 @@ EXPORT int cuFuncGetAttribute(int* value, int attribute, void*) {
 }
 EXPORT int cuFuncSetAttribute(void* function, int attribute, int value) {
   if (const int code = enter_with_context("cuFuncSetAttribute")) return code;
-  if (attribute != 8 || value > kMostShared) return 1;
-  static_cast<Function*>(function)->dynamic_shared = value;
+  auto* set = static_cast<Function*>(function);
+  if (attribute == 8 && value <= kMostShared)
+    set->dynamic_shared = value;
+  else if (attribute == 9 && value <= 100)
+    set->carveout = value;
+  else if (attribute == 11 && value <= 8)
+    set->cluster = value;
+  else if ((attribute != 12 && attribute != 13) || value != 1)
+    return 1;
   return 0;
 }
 static int launch_kernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -394,7 +404,9 @@ static int launch_kernel(void* function, unsigned gx, unsigned gy, unsigned gz, 
   if (const int code = enter_with_context("cuLaunchKernel")) return code;
   const std::lock_guard lock(driving);
   auto* called = static_cast<Function*>(function);
-  if (gx * gy * gz == 0 || bx * by * bz > 1024 || static_cast<int>(shared) > called->dynamic_shared) return 1;
+  if (gx * gy * gz == 0 || bx * by * bz > 1024 || static_cast<int>(shared) > called->dynamic_shared ||
+      gx % static_cast<unsigned>(called->cluster) != 0)
+    return 1;
   Launch launch{called, {}, {gx, gy, gz}, {bx, by, bz}};
   if (called->name == "add_one" || called->name == "add_struct") {
     std::uint64_t address = 0;

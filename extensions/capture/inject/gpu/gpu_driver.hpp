@@ -36,6 +36,7 @@ struct Driver {
   int (*cuCtxSynchronize)() = found("cuCtxSynchronize");
   int (*cuCtxGetDevice)(int*) = found("cuCtxGetDevice");
   int (*cuDeviceGetName)(char*, int, int) = found("cuDeviceGetName");
+  int (*cuDeviceGetAttribute)(int*, int, int) = found("cuDeviceGetAttribute");
   int (*cuMemGetAddressRange_v2)(Address*, std::size_t*, Address) = found("cuMemGetAddressRange_v2");
   int (*cuMemcpyDtoH_v2)(void*, Address, std::size_t) = found("cuMemcpyDtoH_v2");
   int (*cuStreamIsCapturing)(Handle, int*) = found("cuStreamIsCapturing");
