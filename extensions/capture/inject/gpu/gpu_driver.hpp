@@ -51,6 +51,7 @@ struct Driver {
   int (*cuMemAlloc_v2)(Address*, std::size_t) = found("cuMemAlloc_v2");
   int (*cuMemFree_v2)(Address) = found("cuMemFree_v2");
   int (*cuMemcpyDtoDAsync_v2)(Address, Address, std::size_t, Handle) = found("cuMemcpyDtoDAsync_v2");
+  int (*cuMemcpyHtoDAsync_v2)(Address, const void*, std::size_t, Handle) = found("cuMemcpyHtoDAsync_v2");
   int (*cuMemcpyDtoHAsync_v2)(void*, Address, std::size_t, Handle) = found("cuMemcpyDtoHAsync_v2");
   int (*cuStreamSynchronize)(Handle) = found("cuStreamSynchronize");
   int (*cuPointerGetAttribute)(void*, int, Address) = found("cuPointerGetAttribute");
