@@ -17,7 +17,22 @@ namespace {
 
 using Kind = CapturedArgument::Kind;
 constexpr const char* kAxes[] = {"X", "Y", "Z"};
-constexpr const char* kMoreShared = "MORE_SHARED_BYTES";
+
+/// What can be tuned of compiled code beside its blocks: values, the first of which is the program's own, and the
+/// option of the kernel that takes one (src/device/packed_code.cpp); shared memory is part of the launch.
+struct LaunchChoice {
+  const char *name, *option;
+  std::vector<int> values;
+  const char* meaning;
+};
+constexpr const char *kMoreShared = "MORE_SHARED_BYTES", *kCluster = "CLUSTER_SIZE";
+const LaunchChoice kLaunchChoices[] = {
+    {kMoreShared, nullptr, {0, 16 << 10, 32 << 10, 64 << 10}, "unused shared memory: fewer blocks at a time on an SM"},
+    {"SHARED_MEMORY_CARVEOUT",
+     "--shared-memory-carveout=",
+     {-1, 0, 100},
+     "percent of the L1 cache that are shared memory; -1: the driver's choice"},
+    {kCluster, "--cluster-size=", {1, 2, 4}, "blocks that run at a time on SMs close to each other"}};
 
 void write_bytes(const std::filesystem::path& file, std::string_view head, const void* data, std::size_t bytes) {
   std::ofstream out(file, std::ios::binary | std::ios::trunc);
@@ -185,19 +200,22 @@ class Writer {
     std::replace_if(
         first.begin(), first.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
     std::string text = first + "\nname = " + toml_text(launch_.kernel) + "\n";
-    if (launch_.compiled && block_use(launch_) == BlockUse::relied_on) return text;
     std::vector<std::string> restrictions;
+    if (choices(kCluster).size() > 1)
+      restrictions.push_back(toml_text(size_name(0) + " // " + block_name(0) + " % " + kCluster + " == 0"));
     std::string threads;
-    for (std::size_t d = 0; d < launch_.dimensions; ++d) {
+    const bool block_stays = launch_.compiled && block_use(launch_) == BlockUse::relied_on;
+    for (std::size_t d = 0; d < launch_.dimensions && !block_stays; ++d) {
       restrictions.push_back(toml_text(size_name(d) + " % " + block_name(d) + " == 0"));
       threads += (d ? " * " : "") + block_name(d);
     }
     const std::string most = launch_.most_threads
                                  ? "min(device.max_threads_per_block, " + std::to_string(launch_.most_threads) + ")"
                                  : "device.max_threads_per_block";
-    restrictions.push_back("{ expression = " + toml_text(threads + " <= " + most) +
-                           ", name = \"work-group size\", class = \"device_limit\" }");
-    return text + "restrictions = " + list_of(restrictions) + "\n";
+    if (!block_stays)
+      restrictions.push_back("{ expression = " + toml_text(threads + " <= " + most) +
+                             ", name = \"work-group size\", class = \"device_limit\" }");
+    return restrictions.empty() ? text : text + "restrictions = " + list_of(restrictions) + "\n";
   }
 
   std::string parameters() {
@@ -220,25 +238,32 @@ class Writer {
     }
     if (launch_.tune_rounding && launch_.language == "opencl" && !launch_.compiled)
       text += option_name() + " = [\"\", \"-cl-mad-enable\", \"-cl-fast-relaxed-math\"]  # they change rounding\n";
-    if (const auto more = more_shared_memory(); more.size() > 1)
-      text += std::string(kMoreShared) + " = { values = " + list_of(more) +
-              ", default = 0 }  # unused shared memory: fewer blocks at a time on an SM\n";
+    for (const LaunchChoice& choice : kLaunchChoices)
+      if (const auto values = choices(choice.name); values.size() > 1)
+        text += std::string(choice.name) + " = { values = " + list_of(values) + ", default = " + values[0] + " }  # " +
+                choice.meaning + "\n";
     note_what_is_tuned(use);
     if (launch_.compiled)
       text +=
-          "\n# Macros and compiler options have no effect on compiled code. Clocks and power limits can be tuned:\n"
+          "\n# Macros and options of a compiler have no effect on compiled code. Clocks and power limits can be "
+          "tuned:\n"
           "# [execution]\n# core_clock_mhz = 7\n";
     return text;
   }
 
-  /// Bytes that a launch may ask for beside its own, without an attribute of the function.
-  std::vector<std::string> more_shared_memory() const {
-    std::vector<std::string> sizes;
-    constexpr std::size_t kAlwaysAllowed = 48 << 10;
-    for (const std::size_t more : {0, 8 << 10, 16 << 10, 32 << 10})
-      if (launch_.compiled && launch_.shared_bytes + launch_.static_shared_bytes + more <= kAlwaysAllowed)
-        sizes.push_back(std::to_string(more));
-    return sizes;
+  /// The values of a choice that this launch can have; none of what it cannot.
+  std::vector<std::string> choices(std::string_view name) const {
+    std::vector<std::string> values;
+    const bool is_shared = name == kMoreShared, is_cluster = name == kCluster;
+    if (!launch_.compiled || (!is_shared && launch_.language != "cuda") || (is_cluster && !launch_.may_have_cluster))
+      return values;
+    const std::size_t own = launch_.shared_bytes + launch_.static_shared_bytes;
+    for (const LaunchChoice& choice : kLaunchChoices)
+      for (const int value : choice.values)
+        if (name == choice.name && !(is_cluster && launch_.global[0] % static_cast<std::size_t>(value)) &&
+            !(is_shared && own + static_cast<std::size_t>(value) > launch_.most_shared_bytes))
+          values.push_back(std::to_string(value));
+    return values;
   }
 
   void note_what_is_tuned(BlockUse use) {
@@ -303,7 +328,7 @@ class Writer {
     }
     std::string text = "\n[kernel.launch]\nglobal = " + list_of(global) + "\nblock = " + list_of(block) + "\n";
     const std::string shared = std::to_string(launch_.shared_bytes);
-    if (more_shared_memory().size() > 1)
+    if (choices(kMoreShared).size() > 1)
       text += "shared_memory_bytes = " + toml_text(shared + " + " + kMoreShared) + "\n";
     else if (launch_.shared_bytes)
       text += "shared_memory_bytes = " + shared + "\n";
@@ -311,11 +336,16 @@ class Writer {
   }
 
   std::string options() const {
-    if (launch_.compiled) return {};
     std::vector<std::string> options;
     for (const std::string& option : launch_.options) options.push_back(toml_text(option));
-    if (launch_.tune_rounding && launch_.language == "opencl")
+    if (launch_.tune_rounding && launch_.language == "opencl" && !launch_.compiled)
       options.push_back(toml_text("{{" + option_name() + "}}"));
+    for (const LaunchChoice& choice : kLaunchChoices)
+      if (choice.option && choices(choice.name).size() > 1)
+        options.push_back(toml_text(choice.option + ("{{" + std::string(choice.name)) + "}}"));
+    if (const auto& [x, y, z] = launch_.cluster; x * y * z > 1)
+      options.push_back(
+          toml_text("--cluster-size=" + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z)));
     return options.empty() ? std::string() : "\n[kernel.options]\nall = " + list_of(options) + "\n";
   }
 

@@ -62,8 +62,11 @@ struct CapturedLaunch {
   /// The program left the block to the driver: `block` is then a guess.
   bool block_was_open = false;
   std::size_t shared_bytes = 0;
-  /// A code object's own shared memory, beside what its launch asks for.
-  std::size_t static_shared_bytes = 0;
+  /// A code object's own shared memory, beside what its launch asks for; and how much of both a block may have.
+  std::size_t static_shared_bytes = 0, most_shared_bytes = 48 << 10;
+  /// CUDA: blocks of a cluster, as the launch asks for it; and whether another launch of this code may ask for one.
+  std::array<unsigned, 3> cluster{1, 1, 1};
+  bool may_have_cluster = false;
   /// Threads of the largest block that the kernel can run with; 0: not known.
   std::size_t most_threads = 0;
   /// Compiler options that change rounding are parameters too.

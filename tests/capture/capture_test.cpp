@@ -230,6 +230,27 @@ TEST_F(Folder, NamesThatTheSourceUsesAreNoMacros) {
   EXPECT_THAT(text("problem.toml"), HasSubstr("ERGOTUNE_GLOBAL_SIZE_X % ERGOTUNE_WORK_GROUP_X == 0"));
 }
 
+TEST_F(Folder, ClustersOfTheLaunchStayAndOthersMayHaveThem) {
+  CapturedLaunch launch;
+  launch.language = "cuda";
+  launch.source_file = "kernel.cubin";
+  launch.compiled = launch.may_have_cluster = true;
+  launch.shared_bytes = 40'000;
+  launch.global = {512, 1, 1};
+  launch.block = {256, 1, 1};
+  (void)write_capture(launch, path_);
+  EXPECT_THAT(text("problem.toml"), HasSubstr("CLUSTER_SIZE = { values = [1, 2, 4], default = 1 }"));
+  EXPECT_THAT(text("problem.toml"), HasSubstr("GLOBAL_SIZE_X // WORK_GROUP_X % CLUSTER_SIZE == 0"));
+  EXPECT_THAT(text("problem.toml"), Not(HasSubstr("MORE_SHARED_BYTES"))) << "there are 48 KiB";
+  launch.may_have_cluster = false;
+  launch.cluster = {2, 1, 1};
+  launch.most_shared_bytes = 100'000;
+  (void)write_capture(launch, path_);
+  EXPECT_THAT(text("problem.toml"), HasSubstr("\"--cluster-size=2,1,1\""));
+  EXPECT_THAT(text("problem.toml"), Not(HasSubstr("CLUSTER_SIZE")));
+  EXPECT_THAT(text("problem.toml"), HasSubstr("MORE_SHARED_BYTES = { values = [0, 16384, 32768], default = 0 }"));
+}
+
 TEST_F(Folder, AValueWithoutANumberIsItsBytes) {
   CapturedLaunch launch;
   CapturedArgument value;

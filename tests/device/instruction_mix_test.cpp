@@ -113,7 +113,20 @@ TEST(PackedCode, IsWhatWasPackedAndOtherBytesAreCode) {
   EXPECT_EQ(packed.code, std::string("a\0b", 3));
   EXPECT_EQ(packed.instructions.at("static_fma"), 3);
   EXPECT_EQ(PackedCode::unpack("add_one").code, "add_one");
-  EXPECT_EQ(PackedCode::unpack("ergotune code 1\nbroken").code, "ergotune code 1\nbroken");
+  EXPECT_EQ(PackedCode::unpack("ergotune code 2\nbroken").code, "ergotune code 2\nbroken");
+}
+
+TEST(FunctionAttributes, AreTakenOutOfCompilerOptions) {
+  std::vector<std::string> options{"-O3", "--cluster-size=2,1,4", "--shared-memory-carveout=50"};
+  EXPECT_EQ(take_function_attributes(options), (std::map<int, int>{{9, 50}, {11, 2}, {12, 1}, {13, 4}}));
+  EXPECT_EQ(options, std::vector<std::string>{"-O3"});
+  std::vector<std::string> preset{"--cluster-size=1", "--shared-memory-carveout=-1"};
+  EXPECT_TRUE(take_function_attributes(preset).empty());
+  for (const char* wrong : {"--cluster-size=", "--cluster-size=0", "--cluster-size=1,1,1,1", "--cluster-size=2x",
+                            "--shared-memory-carveout=101", "--shared-memory-carveout=1,2"}) {
+    std::vector<std::string> option{wrong};
+    EXPECT_THROW(take_function_attributes(option), DeviceError) << wrong;
+  }
 }
 
 /// What NVRTC really makes, here without a GPU.

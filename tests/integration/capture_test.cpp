@@ -113,6 +113,15 @@ TEST_F(Capture, ABufferThatIsGivenTwiceIsCaptured) {
   EXPECT_TRUE(is_right(measured["status"])) << measured.dump();
 }
 
+TEST_F(Capture, AKernelWithOneConfigurationIsReportedAndNotConfirmed) {
+  const auto captured = json_of(capture({"-o", "c", "--json"}, {"local"}));  // its block stays
+  EXPECT_EQ(captured["captured"][0]["tunable"], false);
+  EXPECT_THAT(capture({"-o", "c", "--force"}, {"local"}).out, Not(HasSubstr("next: "))) << "there is nothing to tune";
+  const auto tuned = json_of(ergotune(folder_, {"tune", "c", "--device", "opencl", "--store", "c.db", "--json"}));
+  EXPECT_EQ(tuned["evaluated"], 1);
+  EXPECT_EQ(tuned["best"]["confirmation_repeats"], 0) << tuned.dump();
+}
+
 TEST_F(Capture, SkippedLaunchesArePassedOver) {
   EXPECT_EQ(capture({"--kernel", "scale", "--skip", "19", "-o", "c"}, {"scale"}).exit_code, 0);
   const auto late = capture({"--kernel", "scale", "--skip", "20", "-o", "d"}, {"scale"});
@@ -333,16 +342,6 @@ TEST_F(CaptureCuda, TheCodeObjectIsReplayed) {
   EXPECT_TRUE(is_right(measured["status"])) << measured.dump();
 }
 
-TEST_F(CaptureCuda, AKernelWithOneConfigurationIsReportedAndNotConfirmed) {
-  ::setenv("FAKE_CUDA_SHARED", "49152", 1);  // its block stays, and there is no room for more
-  const auto captured = json_of(capture({"-o", "c", "--json"}));
-  EXPECT_EQ(captured["captured"][0]["tunable"], false);
-  EXPECT_THAT(capture({"-o", "c", "--force"}).out, Not(HasSubstr("next: "))) << "there is nothing to tune";
-  const auto tuned = json_of(ergotune(folder_, {"tune", "c", "--device", "cuda:0", "--store", "c.db", "--json"}));
-  EXPECT_EQ(tuned["evaluated"], 1);
-  EXPECT_EQ(tuned["best"]["confirmation_repeats"], 0) << tuned.dump();
-}
-
 TEST_F(CaptureCuda, AProgramThatLaunchesNothingIsReported) { EXPECT_EQ(capture({"--list"}, {"idle"}).exit_code, 1); }
 
 // Nothing that nvcc had built in could be captured: the driver loads it while we ask for the kernel's arguments.
@@ -404,6 +403,10 @@ class RunCuda : public CaptureCuda {
     std::filesystem::remove(folder_.path() / "launches.txt");
     return ergotune(folder_, command);
   }
+  std::string status_of(const std::string& configuration) {
+    return json_of(
+        ergotune(folder_, {"measure", "c", "--device", "cuda:0", "--config", configuration, "--json"}))["status"];
+  }
   /// How often the driver ran "add_one 4x8": blocks and threads.
   std::size_t launches_of(const std::string& geometry) const {
     std::istringstream lines(read_file(folder_.path() / "launches.txt").value_or(""));
@@ -439,7 +442,7 @@ TEST_F(RunCuda, WhatIsInDoubtRunsAsItIs) {
   prepare(4);
   const auto addresses = run({"addresses"});
   EXPECT_EQ(addresses.out, run_process(program({"addresses"})).out);
-  EXPECT_EQ(launches_of("8x4"), 0u) << addresses.err;
+  EXPECT_EQ(launches_of("8x4"), 1u) << "on copies: " << addresses.err;
   // memory that may not be copied
   EXPECT_THAT(run({}, {"--max-memory", "0"}).err, HasSubstr("--max-memory"));
   EXPECT_EQ(launches_of("8x4"), 0u);
@@ -498,29 +501,39 @@ TEST_F(RunCuda, AKernelThatRunsForLongGetsItsClock) {
   for (const auto& [name, value] : environment) ::unsetenv(name.c_str());
 }
 
-// Shared memory that a kernel does not use limits how many blocks run at a time, and changes no result.
-TEST_F(RunCuda, CompiledCodeIsTunedByBlockAndSharedMemory) {
+// Shared memory that a kernel does not use, the carveout and clusters change how many blocks run and where, and no
+// result.
+TEST_F(RunCuda, CompiledCodeIsTunedByBlockAndByWhatItsLaunchAsksFor) {
   prepare(8);
   const auto tuned = json_of(
-      ergotune(folder_, {"tune", "c", "--device", "cuda:0", "--strategy", "brute_force", "--no-confirm", "--json"}));
-  EXPECT_EQ(tuned["space"], 6 * 4);
-  EXPECT_EQ(tuned["statuses"].value("wrong_result", 0), 4) << tuned.dump();  // blocks of 16
-  write_wisdom({{"WORK_GROUP_X", 8}, {"MORE_SHARED_BYTES", 8192}});
+      ergotune(folder_, {"tune", "c", "--device", "cuda:0", "--budget", "5", "--no-confirm", "--no-store", "--json"}));
+  EXPECT_EQ(tuned["space"], (5 * 3 + 1) * 4 * 3 - 4 * 3) << "blocks of 16 have no clusters of 4, those of 32 none";
+  EXPECT_EQ(status_of(R"({"WORK_GROUP_X": 16})"), "wrong_result");
+  write_wisdom(
+      {{"WORK_GROUP_X", 8}, {"MORE_SHARED_BYTES", 65536}, {"SHARED_MEMORY_CARVEOUT", 100}, {"CLUSTER_SIZE", 2}});
   const auto replaced = run();
   EXPECT_EQ(replaced.out, run_process(program({})).out);
-  EXPECT_THAT(replaced.err, HasSubstr("MORE_SHARED_BYTES=8192"));
+  EXPECT_EQ(launches_of("4x8 carveout cluster"), 3u) << replaced.err;
 }
 
 // PyTorch's element-wise kernels are given structures of addresses.
 TEST_F(RunCuda, AddressesInStructuresAreFollowed) {
   ASSERT_EQ(capture({"-o", "c"}, {"structure"}).exit_code, 0);
   EXPECT_THAT(*read_file(folder_.path() / "c/problem.toml"), HasSubstr("name = \"&memory0\", type = \"uint64\""));
-  const auto tuned = json_of(
-      ergotune(folder_, {"tune", "c", "--device", "cuda:0", "--strategy", "brute_force", "--no-confirm", "--json"}));
-  EXPECT_EQ(tuned["statuses"].value("wrong_result", 0), 4) << tuned.dump();  // blocks of 16; the others are right
+  EXPECT_TRUE(is_right(status_of(R"({"WORK_GROUP_X": 4})")));
+  EXPECT_EQ(status_of(R"({"WORK_GROUP_X": 16})"), "wrong_result");
   folder_.write("c/add_struct.wisdom", wisdom({{"WORK_GROUP_X", 4}}, "add_struct"));
   const auto replaced = run({"structure"});
   EXPECT_EQ(replaced.out, run_process(program({"structure"})).out);
+  EXPECT_THAT(replaced.err, HasSubstr("ran tuned 2 times"));
+}
+
+// Lists of arrays lie in memory of the device.
+TEST_F(RunCuda, AddressesInMemoryAreFollowed) {
+  ASSERT_EQ(capture({"-o", "c"}, {"pointers"}).exit_code, 0);
+  folder_.write("c/add_far.wisdom", wisdom({{"WORK_GROUP_X", 4}}, "add_far"));
+  const auto replaced = run({"pointers"});
+  EXPECT_EQ(replaced.out, run_process(program({"pointers"})).out);
   EXPECT_THAT(replaced.err, HasSubstr("ran tuned 2 times"));
 }
 

@@ -35,7 +35,7 @@ struct KernelClock {
 /// What the command says of a launch.
 struct Answer {
   bool use = false;  ///< whether the following takes its place
-  /// Source with its options (OpenCL), or compiled code.
+  /// Source with its options (OpenCL), or compiled code with the function's attributes ("9=50 11=2").
   std::string description, code, options, function;
   LaunchShape shape;
   std::size_t shared_bytes = 0;

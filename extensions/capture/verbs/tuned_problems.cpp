@@ -46,6 +46,13 @@ LaunchGeometry geometry_of(const Problem& problem, const Constants& constants, c
   return make_geometry(problem.kernel().launch, names.scope());
 }
 
+/// "9=50 11=2": the numbers of a function's attributes, and their values.
+std::string attributes_text(const std::map<int, int>& attributes) {
+  std::string text;
+  for (const auto& [attribute, value] : attributes) text += fmt::format("{}={} ", attribute, value);
+  return text;
+}
+
 /// The problem with its defaults is the program's own launch; what is not the same launch is none that was tuned.
 /// Empty, or what differs.
 std::string difference(const RequestedLaunch& requested, const LaunchGeometry& own) {
@@ -124,13 +131,17 @@ void TunedProblems::compile(const CompileJob& job, const DeviceInfo& device, Rep
     for (const std::string& include : program.include_folders) given.options += " -I" + include;
   } else if (is_compiled_code(job.source)) {
     given.source = job.source;
+    std::vector<std::string> options = job.options;
+    given.options = attributes_text(device::take_function_attributes(options));
   } else {
     auto& compiler = compilers_[device.id];
     if (!compiler)
       compiler = std::make_unique<CachedCompiler>(device::backend_named(device.backend).open_compiler(device.id),
                                                   CompileCache::default_folder());
     const Binary binary = compiler->compile(job).binary;
-    given.source = device::PackedCode::unpack(binary.bytes).code;
+    const device::PackedCode packed = device::PackedCode::unpack(binary.bytes);
+    given.source = packed.code;
+    given.options = attributes_text(packed.attributes);
     given.function = binary.entry;
   }
 }

@@ -31,7 +31,8 @@ struct RequestedLaunch {
 struct ReplacementLaunch {
   bool use = false;
   std::string words;
-  /// OpenCL's source, which the program's own driver compiles; CUDA's and HIP's code is compiled here.
+  /// OpenCL's source, which the program's own driver compiles; CUDA's and HIP's code is compiled here, and its options
+  /// are attributes of the function: "9=50 11=2".
   std::string source, options, function;
   std::array<std::uint64_t, 3> global{1, 1, 1}, block{1, 1, 1};
   std::uint64_t shared_bytes = 0;

@@ -42,10 +42,13 @@ class CudaCompiler : public Compiler {
     binary_ = false;
   }
 
-  Binary compile(const CompileJob& job) override {
+  Binary compile(const CompileJob& given) override {
+    CompileJob job = given;
+    const std::map<int, int> attributes = device::take_function_attributes(job.options);
     if (job.language != Language::cuda)
       throw DeviceError(DeviceFault::unsupported, "a CUDA device compiles CUDA C++ only");
-    if (is_compiled_code(job.source)) return {device::PackedCode{job.source}.pack(), job.function, {}};
+    if (is_compiled_code(job.source))
+      return {device::PackedCode{job.source, {}, {}, attributes}.pack(), job.function, {}};
     std::vector<std::string> options = nvrtc::options_of(job, nvrtc::include_folders());
     if (!nvrtc::names(job.options, "-arch")) options.insert(options.begin(), "--gpu-architecture=" + architecture_);
     nvrtc::Program program(api(), job.source, job.source_name.empty() ? "kernel.cu" : job.source_name);
@@ -57,7 +60,7 @@ class CudaCompiler : public Compiler {
                         fmt::format("NVRTC does not name the symbol that it compiled {} to", job.function));
     // the user's options may specify a virtual architecture, for which there is no binary
     const bool binary = binary_ && !nvrtc::names(job.options, "compute_");
-    device::PackedCode packed{program.code(binary)};
+    device::PackedCode packed{program.code(binary), {}, {}, attributes};
     device::note_instructions(packed, result.entry, binary ? program.code(false) : packed.code, job.disassemble);
     result.bytes = packed.pack();
     return result;

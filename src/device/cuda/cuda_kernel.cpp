@@ -31,7 +31,8 @@ CudaModule::CudaModule(const Api& api, const Binary& binary) : DriverObject(api)
   char log[4096] = {};
   int options[] = {JIT_ERROR_LOG_BUFFER, JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   void* values[] = {log, reinterpret_cast<void*>(sizeof log)};
-  const std::string image = device::PackedCode::unpack(binary.bytes).code;
+  const device::PackedCode packed = device::PackedCode::unpack(binary.bytes);
+  const std::string& image = packed.code;
   const CUresult code = api.cuModuleLoadDataEx(&module_, image.c_str(), 2, options, values);
   if (code != CUDA_SUCCESS)
     throw DeviceError(fault_of(code, DeviceFault::launch),
@@ -44,6 +45,15 @@ CudaModule::CudaModule(const Api& api, const Binary& binary) : DriverObject(api)
     throw DeviceError(DeviceFault::compile,
                       fmt::format("the compiled kernel has no function {}: {}", binary.entry, api.error_text(found)),
                       found);
+  }
+  for (const auto& [attribute, value] : packed.attributes) {
+    if (const CUresult refused = api.cuFuncSetAttribute(function_, attribute, value); refused != CUDA_SUCCESS) {
+      api.cuModuleUnload(module_);
+      throw DeviceError(DeviceFault::launch,
+                        fmt::format("the driver does not set attribute {} of {} (CUfunction_attribute) to {}: {}",
+                                    attribute, binary.entry, value, api.error_text(refused)),
+                        refused);
+    }
   }
   if (const auto code = hip::read_code_object(image)) {
     for (const hip::KernelMetadata& kernel : code->kernels) {

@@ -5,6 +5,7 @@
 //   add_one(int* x, int n)   the honest one, but that blocks of 16 forget its last number     fault_address   illegal
 //   address, sticky, seen at the next wait endless                  launch timeout            big_shared      fails
 //   above 48 KiB unless the attribute is set add_struct({int* x; int n})   the same
+//   add_far(int** x, int n)  adds where the address in x points
 // code that NVRTC made has whichever of them is requested.
 // Any function fails that fake_cuda_fail names, or FAKE_CUDA_FAIL="function=code", from its n-th call on with
 // "function=code@n". FAKE_CUDA_LOG is a file for the name, the blocks and the threads of each launch that runs.
@@ -37,6 +38,7 @@ constexpr int kPlainShared = 48 * 1024, kMostShared = 227 * 1024;
 struct Function {
   std::string name;
   int dynamic_shared = kPlainShared;
+  int carveout = -1, cluster = 1;
 };
 struct Module {
   std::map<std::string, Function> functions;
@@ -165,11 +167,14 @@ double milliseconds() { return hooks.milliseconds ? hooks.milliseconds() : state
 void run(const Launch& launch) {
   const std::string& name = launch.function->name;
   if (const char* log = std::getenv("FAKE_CUDA_LOG"))
-    std::ofstream(log, std::ios::app) << name << ' ' << launch.grid[0] << 'x' << launch.block[0] << '\n';
+    std::ofstream(log, std::ios::app) << name << ' ' << launch.grid[0] << 'x' << launch.block[0]
+                                      << (launch.function->carveout >= 0 ? " carveout" : "")
+                                      << (launch.function->cluster > 1 ? " cluster" : "") << '\n';
   if (hooks.run && hooks.run(launch)) return;
   state.now_milliseconds += 0.010;
-  if (name == "add_one" || name == "add_struct") {
+  if (name == "add_one" || name == "add_struct" || name == "add_far") {
     auto* x = reinterpret_cast<int*>(launch.arguments[0]);
+    if (name == "add_far") std::memcpy(&x, x, sizeof x);
     const int n = static_cast<int>(launch.arguments[1]);
     for (int i = 0; i < n - (launch.block[0] == 16 && launch.grid[0] > 1); ++i) ++x[i];
   } else if (name == "fault_address") {
@@ -285,9 +290,9 @@ EXPORT int cuDeviceTotalMem_v2(std::size_t* bytes, int) {
 }
 EXPORT int cuDeviceGetAttribute(int* value, int attribute, int) {
   if (const int code = enter("cuDeviceGetAttribute")) return code;
-  static const std::map<int, int> values = {{1, 1024},      {8, kPlainShared}, {10, 32}, {12, 65536}, {16, 132},
-                                            {38, 52428800}, {39, 2048},        {75, 9},  {76, 0},     {81, 233472},
-                                            {82, 65536},    {97, kMostShared}, {106, 32}};
+  static const std::map<int, int> values = {{1, 1024},      {8, kPlainShared}, {10, 32},  {12, 65536}, {16, 132},
+                                            {38, 52428800}, {39, 2048},        {75, 9},   {76, 0},     {81, 233472},
+                                            {82, 65536},    {97, kMostShared}, {106, 32}, {120, 1}};
   const auto found = values.find(attribute);
   if (found == values.end()) return 1;
   *value = found->second;
@@ -345,7 +350,7 @@ EXPORT int cuModuleLoadDataEx(void** module, const void* image, unsigned, int*, 
   if (names.starts_with("\x7f"
                         "ELF") ||
       names.starts_with("//")) {  // a real compiler's: its kernels are known by name
-    for (const char* known : {"add_one", "add_struct", "fault_address", "endless", "no_work"})
+    for (const char* known : {"add_one", "add_struct", "add_far", "fault_address", "endless", "no_work"})
       made->functions[known] = Function{known};
     *module = made;
     return 0;
@@ -385,8 +390,15 @@ EXPORT int cuFuncGetAttribute(int* value, int attribute, void*) {
 }
 EXPORT int cuFuncSetAttribute(void* function, int attribute, int value) {
   if (const int code = enter_with_context("cuFuncSetAttribute")) return code;
-  if (attribute != 8 || value > kMostShared) return 1;
-  static_cast<Function*>(function)->dynamic_shared = value;
+  auto* set = static_cast<Function*>(function);
+  if (attribute == 8 && value <= kMostShared)
+    set->dynamic_shared = value;
+  else if (attribute == 9 && value <= 100)
+    set->carveout = value;
+  else if (attribute == 11 && value <= 8)
+    set->cluster = value;
+  else if ((attribute != 12 && attribute != 13) || value != 1)
+    return 1;
   return 0;
 }
 static int launch_kernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
@@ -394,9 +406,11 @@ static int launch_kernel(void* function, unsigned gx, unsigned gy, unsigned gz, 
   if (const int code = enter_with_context("cuLaunchKernel")) return code;
   const std::lock_guard lock(driving);
   auto* called = static_cast<Function*>(function);
-  if (gx * gy * gz == 0 || bx * by * bz > 1024 || static_cast<int>(shared) > called->dynamic_shared) return 1;
+  if (gx * gy * gz == 0 || bx * by * bz > 1024 || static_cast<int>(shared) > called->dynamic_shared ||
+      gx % static_cast<unsigned>(called->cluster) != 0)
+    return 1;
   Launch launch{called, {}, {gx, gy, gz}, {bx, by, bz}};
-  if (called->name == "add_one" || called->name == "add_struct") {
+  if (called->name.starts_with("add_")) {
     std::uint64_t address = 0;
     std::int32_t n = 0;
     std::memcpy(&address, parameters[0], sizeof address);
@@ -457,7 +471,7 @@ EXPORT int cuFuncGetParamInfo(void* function, std::size_t index, std::size_t* of
   const std::string& name = static_cast<Function*>(function)->name;
   *offset = 8 * index;
   *size = name == "add_struct" ? 16 : index == 0 ? 8 : 4;
-  return index < (name == "add_one" ? 2 : name == "add_struct" ? 1 : 0) ? 0 : 1;
+  return index < (name == "add_struct" ? 1u : name.starts_with("add_") ? 2u : 0u) ? 0 : 1;
 }
 EXPORT int cuMemGetAddressRange_v2(std::uint64_t* begin, std::size_t* bytes, std::uint64_t address) {
   const std::lock_guard lock(driving);

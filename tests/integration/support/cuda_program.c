@@ -6,7 +6,9 @@
      packed            arguments in one piece       steps N         so many launches, of 32 and of 64 numbers in turn
      threads           four threads launch          fork            a child ends with 5 before the launches
      reload            ends its context, loads again    end N           ends with N
-     addresses         x holds an address           abort           ends by a signal behind the launches
+     addresses         x holds an address, which changes
+     pointers          launches add_far, whose argument points to the address of y
+     abort           ends by a signal behind the launches
      nvrtc LIBRARY     compiles its kernel with NVRTC
      structure         launches add_struct, whose one argument is a structure with an address */
 #define _GNU_SOURCE
@@ -41,6 +43,10 @@ static const char kImage[256] =
 static const char kStructures[256] =
     "\x7f"
     "ELF.text.add_struct";
+
+static const char kPointers[256] =
+    "\x7f"
+    "ELF.text.add_far";
 
 static uint64_t numbers(int n) {
   int (*allocate)(uint64_t*, size_t) = entry("cuMemAlloc_v2");
@@ -100,10 +106,12 @@ int main(int argc, char** argv) {
   make_current = entry("cuCtxSetCurrent");
   launch = (Launch*)entry("cuLaunchKernel");
   void *module = NULL, *code = NULL;
-  const int in_structure = strcmp(how, "structure") == 0;
-  const void* image = strcmp(how, "nvrtc") == 0 ? compiled(argv[2], &code) : in_structure ? kStructures : kImage;
+  const int in_structure = strcmp(how, "structure") == 0, pointers = strcmp(how, "pointers") == 0;
+  const void* image = strcmp(how, "nvrtc") == 0 ? compiled(argv[2], &code) : in_structure ? kStructures
+                      : pointers                ? kPointers
+                                                : kImage;
   if (init(0) || retain(&context, 0) || make_current(context) || load(&module, image, 0, NULL, NULL) ||
-      find(&function, module, in_structure ? "add_struct" : "add_one") || make_stream(&stream, 1, 0))
+      find(&function, module, in_structure ? "add_struct" : pointers ? "add_far" : "add_one") || make_stream(&stream, 1, 0))
     return 8;
   if (strcmp(how, "idle") == 0) return 0;
   if (strcmp(how, "fork") == 0) {
@@ -115,6 +123,7 @@ int main(int argc, char** argv) {
   const int n = 32;
   const uint64_t x = numbers(n), y = numbers(2 * n);
   if (strcmp(how, "addresses") == 0) *(uint64_t*)(uintptr_t)(x + 64) = y;
+  if (pointers) *(uint64_t*)(uintptr_t)x = y;
   int launches = strcmp(how, "steps") == 0 ? number : 3;
   if (strcmp(how, "threads") == 0) {
     pthread_t threads[4];
@@ -178,6 +187,7 @@ int main(int argc, char** argv) {
       return 8;
   }
   if (strcmp(how, "addresses") == 0) *(uint64_t*)(uintptr_t)(x + 64) = 0;
+  if (pointers) *(uint64_t*)(uintptr_t)x = 0;
   printf("sum %d %d\n", sum_of(x, n), sum_of(y, 2 * n));
   fflush(stdout);
   free(code);

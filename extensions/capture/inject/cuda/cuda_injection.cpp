@@ -2,6 +2,7 @@
 // then on CUPTI reports every launch and every code object.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -96,6 +97,10 @@ Call call_of(std::uint32_t callback, const CallbackData& data) {
     call.shape = shape_of(given.configuration->grid, given.configuration->block);
     call.shared_bytes = given.configuration->shared_bytes;
     call.stream = given.configuration->stream;
+    constexpr int kCluster = 4;
+    for (unsigned i = 0; i < given.configuration->attribute_count; ++i)
+      if (const auto& [number, value] = given.configuration->attributes[i]; number == kCluster)
+        std::copy_n(value, 3, call.cluster.begin());
     call.take_packed(given.extra);
   } else {
     const auto& given = *static_cast<const LaunchParameters*>(data.parameters);

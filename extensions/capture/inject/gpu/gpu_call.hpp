@@ -1,6 +1,7 @@
 // A CUDA launch as the driver is given it: geometry, arguments, and the memory that they point to.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -20,6 +21,8 @@ struct Call {
   const std::byte* packed = nullptr;
   std::size_t packed_bytes = 0;
   std::string symbol;
+  /// Blocks of a cluster that the launch itself asks for.
+  std::array<unsigned, 3> cluster{1, 1, 1};
 
   /// `extra` as cuLaunchKernel takes it.
   void take_packed(void** extra);
@@ -49,9 +52,14 @@ LaunchShape shape_of(const unsigned (&grid)[3], const unsigned (&block)[3]);
 struct LaunchConfiguration {
   unsigned grid[3], block[3], shared_bytes;
   Handle stream;
-  void* attributes;
+  struct Attribute {
+    int number;
+    alignas(8) unsigned value[16];
+  };
+  const Attribute* attributes;
   unsigned attribute_count;
 };
+static_assert(sizeof(LaunchConfiguration::Attribute) == 72);
 
 /// One argument's bytes.
 using ArgumentBytes = std::vector<std::byte>;

@@ -37,6 +37,16 @@ GpuCapture::GpuCapture(const Call& call) : function_(call.function) {
   launch_.device = device_name;
   launch_.most_threads = static_cast<std::size_t>(attribute_of(call.function, 0));
   launch_.static_shared_bytes = static_cast<std::size_t>(attribute_of(call.function, 1));
+  launch_.cluster = call.cluster;
+  if (ERGOTUNE_NAMED(driver.cuDeviceGetAttribute, nullptr)) {
+    constexpr int kMostShared = 97, kClusters = 120, kRequiredCluster = 11;
+    int most = 0, clusters = 0;
+    if (driver.cuDeviceGetAttribute(&most, kMostShared, device) == 0 && most > 0)
+      launch_.most_shared_bytes = static_cast<std::size_t>(most);
+    (void)driver.cuDeviceGetAttribute(&clusters, kClusters, device);
+    launch_.may_have_cluster = clusters != 0 && call.cluster == std::array<unsigned, 3>{1, 1, 1} &&
+                               attribute_of(call.function, kRequiredCluster) == 0;
+  }
   take_code(call, name);
   take_arguments(call, name);
   follow_addresses();

@@ -36,6 +36,7 @@ struct Driver {
   int (*cuCtxSynchronize)() = found("cuCtxSynchronize");
   int (*cuCtxGetDevice)(int*) = found("cuCtxGetDevice");
   int (*cuDeviceGetName)(char*, int, int) = found("cuDeviceGetName");
+  int (*cuDeviceGetAttribute)(int*, int, int) = found("cuDeviceGetAttribute");
   int (*cuMemGetAddressRange_v2)(Address*, std::size_t*, Address) = found("cuMemGetAddressRange_v2");
   int (*cuMemcpyDtoH_v2)(void*, Address, std::size_t) = found("cuMemcpyDtoH_v2");
   int (*cuStreamIsCapturing)(Handle, int*) = found("cuStreamIsCapturing");
@@ -50,6 +51,7 @@ struct Driver {
   int (*cuMemAlloc_v2)(Address*, std::size_t) = found("cuMemAlloc_v2");
   int (*cuMemFree_v2)(Address) = found("cuMemFree_v2");
   int (*cuMemcpyDtoDAsync_v2)(Address, Address, std::size_t, Handle) = found("cuMemcpyDtoDAsync_v2");
+  int (*cuMemcpyHtoDAsync_v2)(Address, const void*, std::size_t, Handle) = found("cuMemcpyHtoDAsync_v2");
   int (*cuMemcpyDtoHAsync_v2)(void*, Address, std::size_t, Handle) = found("cuMemcpyDtoHAsync_v2");
   int (*cuStreamSynchronize)(Handle) = found("cuStreamSynchronize");
   int (*cuPointerGetAttribute)(void*, int, Address) = found("cuPointerGetAttribute");

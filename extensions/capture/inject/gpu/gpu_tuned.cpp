@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <map>
 #include <shared_mutex>
+#include <sstream>
 
 #include "base/clock_switch.hpp"
 #include "base/kernel_source/signature.hpp"
@@ -59,22 +60,27 @@ std::string device_name() {
 }
 
 /// Loads what the answer holds; empty, or why it cannot be launched.
-std::string load(TunedLaunch& tuned, const std::string& code, const std::string& function, Handle own) {
+std::string load(TunedLaunch& tuned, const Answer& answer, Handle own) {
   const Driver& driver = Driver::get();
   Handle module = nullptr;
-  if (const int failed = driver.cuModuleLoadDataEx(&module, code.c_str(), 0, nullptr, nullptr); failed != 0)
+  if (const int failed = driver.cuModuleLoadDataEx(&module, answer.code.c_str(), 0, nullptr, nullptr); failed != 0)
     return "its code cannot be loaded (" + std::to_string(failed) + ")";
   Handle& found = tuned.replacement.function;
-  if (const int failed = driver.cuModuleGetFunction(&found, module, function.c_str()); failed != 0)
+  if (const int failed = driver.cuModuleGetFunction(&found, module, answer.function.c_str()); failed != 0)
     return "it has no kernel of that name (" + std::to_string(failed) + ")";
-  Functions::get().loaded(module, std::string_view(code));
-  Functions::get().found(module, found, function.c_str());
+  Functions::get().loaded(module, std::string_view(answer.code));
+  Functions::get().found(module, found, answer.function.c_str());
   if (parameters_of(found) != parameters_of(own)) return "it has other arguments";
   constexpr unsigned kAlwaysAllowed = 48 << 10;
   constexpr int kDynamicShared = 8;
   if (tuned.replacement.shared_bytes > kAlwaysAllowed &&
       driver.cuFuncSetAttribute(found, kDynamicShared, static_cast<int>(tuned.replacement.shared_bytes)) != 0)
     return "it needs more shared memory than there is";
+  std::istringstream attributes(answer.options);
+  char equals = 0;
+  for (int attribute = 0, value = 0; attributes >> attribute >> equals >> value;)
+    if (driver.cuFuncSetAttribute(found, attribute, value) != 0)
+      return "the driver does not set its attribute " + std::to_string(attribute);
   return {};
 }
 
@@ -101,7 +107,7 @@ void ask(TunedLaunch& tuned, const Call& call) {
   }
   tuned.replacement.shared_bytes = static_cast<unsigned>(answer->shared_bytes);
   tuned.tolerances = {answer->absolute_tolerance, answer->relative_tolerance, answer->types};
-  const std::string failure = load(tuned, answer->code, answer->function, call.function);
+  const std::string failure = load(tuned, *answer, call.function);
   if (failure.empty())
     tuned.state = State::unverified;
   else
@@ -180,6 +186,7 @@ void report(TunedLaunch& tuned) {
 
 bool is_able(const Driver& driver) {
   return driver.cuMemAlloc_v2 && driver.cuMemFree_v2 && driver.cuMemcpyDtoDAsync_v2 && driver.cuMemcpyDtoHAsync_v2 &&
+         driver.cuMemcpyHtoDAsync_v2 &&
          driver.cuStreamSynchronize && driver.cuModuleLoadDataEx && driver.cuModuleGetFunction &&
          driver.cuFuncSetAttribute && driver.cuCtxGetDevice && driver.cuDeviceGetName && driver.cuCtxGetCurrent;
 }

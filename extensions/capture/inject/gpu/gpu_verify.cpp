@@ -19,7 +19,16 @@ constexpr std::size_t kMostLookups = 10'000;
 struct Copy {
   Allocation original;
   Address copy = 0;
+  std::vector<std::byte> before;
+  /// Where it holds addresses of the copied memory: there the copy holds those of the copies.
+  std::vector<std::size_t> addresses;
 };
+
+Address word_at(const std::vector<std::byte>& contents, std::size_t at) {
+  Address word = 0;
+  std::memcpy(&word, contents.data() + at, sizeof word);
+  return word;
+}
 
 void check(int code, const char* what) {
   if (code != 0) throw std::runtime_error(std::string(what) + " (" + std::to_string(code) + ")");
@@ -75,21 +84,44 @@ class BothLaunches {
     check(driver_.cuStreamSynchronize(call_.stream), "the stream cannot be waited for");
     for_each_address([&](std::size_t i, std::size_t, Address address, const Allocation& allocation) {
       roots_[address] = i;
-      if (std::none_of(copies_.begin(), copies_.end(),
-                       [&](const Copy& copy) { return copy.original.begin == allocation.begin; }))
-        copies_.push_back({allocation, 0});
+      add(allocation);
     });
-    std::size_t bytes = 0;
-    for (const Copy& copy : copies_) bytes += copy.original.bytes;
-    if (bytes > Session::get().wishes().most_bytes)
-      throw std::runtime_error("its memory has " + size_text(bytes) +
-                               ", too much to copy for verification (--max-memory)");
-    for (Copy& copy : copies_) {
-      check(driver_.cuMemAlloc_v2(&copy.copy, copy.original.bytes), "no memory for the copies of its data");
-      check(driver_.cuMemcpyDtoDAsync_v2(copy.copy, copy.original.begin, copy.original.bytes, call_.stream),
-            "its data cannot be copied");
-      look_for_addresses(before_.emplace_back(read(copy.original.begin, copy.original.bytes)));
+    for (std::size_t c = 0; c < copies_.size(); ++c) {  // it grows
+      const auto [begin, bytes] = copies_[c].original;
+      check(driver_.cuMemAlloc_v2(&copies_[c].copy, bytes), "no memory for the copies of its data");
+      check(driver_.cuMemcpyDtoDAsync_v2(copies_[c].copy, begin, bytes, call_.stream), "its data cannot be copied");
+      copies_[c].before = read(begin, bytes);
+      look_for_addresses(c);
     }
+    for (const Copy& copy : copies_) {
+      if (copy.addresses.empty()) continue;
+      std::vector<std::byte> contents = copy.before;
+      for (const std::size_t at : copy.addresses) put(contents, at, moved(word_at(contents, at)));
+      check(driver_.cuMemcpyHtoDAsync_v2(copy.copy, contents.data(), contents.size(), call_.stream),
+            "its data cannot be copied");
+      check(driver_.cuStreamSynchronize(call_.stream), "its data cannot be copied");
+    }
+  }
+
+  void add(const Allocation& allocation) {
+    for (const Copy& copy : copies_)
+      if (copy.original.begin == allocation.begin) return;
+    bytes_ += allocation.bytes;
+    if (bytes_ > Session::get().wishes().most_bytes)
+      throw std::runtime_error("its memory has " + size_text(bytes_) +
+                               ", too much to copy for verification (--max-memory)");
+    copies_.push_back({allocation, 0, {}, {}});
+  }
+
+  static void put(std::vector<std::byte>& bytes, std::size_t at, Address address) {
+    std::memcpy(bytes.data() + at, &address, sizeof address);
+  }
+
+  /// The address in the copies.
+  Address moved(Address address) const {
+    for (const Copy& copy : copies_)
+      if (const Address at = address - copy.original.begin; at < copy.original.bytes) return copy.copy + at;
+    return address;
   }
 
   std::vector<std::byte> read(Address address, std::size_t bytes) const {
@@ -100,36 +132,37 @@ class BothLaunches {
   }
 
   /// The tuned launch would follow an address in its copies to the program's own data.
-  void look_for_addresses(const std::vector<std::byte>& contents) {
-    for (std::size_t at = 0; at + sizeof(Address) <= contents.size(); at += sizeof(Address)) {
-      const Address word = address_in(contents, at);
+  void look_for_addresses(std::size_t c) {
+    for (std::size_t at = 0; at + sizeof(Address) <= copies_[c].before.size(); at += sizeof(Address)) {
+      const Address word = word_at(copies_[c].before, at);
       const auto near = [&](const Copy& copy) { return (word ^ copy.original.begin) >> kWindow == 0; };
       if (std::none_of(copies_.begin(), copies_.end(), near)) continue;
-      if (++lookups_ > kMostLookups || allocation_of(word))
-        throw std::runtime_error("its data hold addresses, so that it cannot be verified on copies");
+      if (++lookups_ > kMostLookups)
+        throw std::runtime_error("its data hold too many addresses, so that it cannot be verified on copies");
+      if (const auto allocation = allocation_of(word)) {
+        copies_[c].addresses.push_back(at);
+        add(*allocation);
+      }
     }
   }
 
   std::vector<ArgumentBytes> relocated() const {
-    std::vector<ArgumentBytes> moved = arguments_;
-    for_each_address([&](std::size_t i, std::size_t at, Address address, const Allocation& allocation) {
-      for (const Copy& copy : copies_) {
-        if (copy.original.begin != allocation.begin) continue;
-        const Address there = copy.copy + (address - allocation.begin);
-        std::memcpy(moved[i].data() + at, &there, sizeof there);
-      }
+    std::vector<ArgumentBytes> arguments = arguments_;
+    for_each_address([&](std::size_t i, std::size_t at, Address address, const Allocation&) {
+      put(arguments[i], at, moved(address));
     });
-    return moved;
+    return arguments;
   }
 
   void compare(Verification& verification) const {
     using Verdict = Verification::Verdict;
     verification.verdict = Verdict::unchanged;
-    for (std::size_t c = 0; c < copies_.size(); ++c) {
-      const Copy& copy = copies_[c];
+    for (const Copy& copy : copies_) {
       const std::vector<std::byte> own = read(copy.original.begin, copy.original.bytes);
-      const std::vector<std::byte> tuned = read(copy.copy, copy.original.bytes);
-      if (own != before_[c]) verification.verdict = Verdict::same;
+      std::vector<std::byte> tuned = read(copy.copy, copy.original.bytes);
+      for (const std::size_t at : copy.addresses)
+        if (const Address was = word_at(copy.before, at); word_at(tuned, at) == moved(was)) put(tuned, at, was);
+      if (own != copy.before) verification.verdict = Verdict::same;
       if (own != tuned && !is_close(copy.original, own, tuned)) {
         verification.verdict = Verdict::different;
         verification.reason = "its results differ from those of the program's own launch";
@@ -178,10 +211,9 @@ class BothLaunches {
   const Tolerances& tolerances_;
   std::vector<ArgumentBytes> arguments_;
   std::vector<Copy> copies_;
-  std::vector<std::vector<std::byte>> before_;
   /// Addresses that arguments hold, and which argument.
   std::map<Address, std::size_t> roots_;
-  std::size_t lookups_ = 0;
+  std::size_t lookups_ = 0, bytes_ = 0;
 };
 
 }  // namespace
