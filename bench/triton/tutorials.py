@@ -9,6 +9,7 @@ must not tune; a wrong configuration among the right ones; and the chosen config
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -71,24 +72,48 @@ def child(what, names, small, settings):
 
 
 def judge(chosen, small):
-    """Times of the chosen configurations, in turns."""
+    """Times of the chosen configurations in turns, in four states: after a rest or after a second of work, with the L2 cache flushed or as
+    the launch before has left it."""
+    import torch
     import triton.testing
     from kernels import Case
+
+    def kept(call):
+        marks = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+        call()
+        marks[0].record()
+        for _ in range(200):
+            call()
+        marks[1].record()
+        torch.cuda.synchronize()
+        return 1e-3 * marks[0].elapsed_time(marks[1]) / 200
+
+    def flushed(call):
+        return 1e-3 * triton.testing.do_bench(call, warmup=25, rep=100, return_mode="median")
+
+    def on_cpu(call):
+        began = time.perf_counter()
+        call()
+        return time.perf_counter() - began
 
     rows = []
     for name, configs in chosen.items():
         case = Case(name, small, "cpu" if small else "cuda")
-        times = [[] for _ in configs]
-        for _ in range(1 if small else 5):
-            for config, found in zip(configs, times):
-                call = lambda: case.kernel[case.grid](*case.arguments, **config)  # noqa: E731
-                if small:
-                    began = time.perf_counter()
-                    call()
-                    found.append(time.perf_counter() - began)
-                else:
-                    found.append(1e-3 * triton.testing.do_bench(call, warmup=50, rep=200, return_mode="median"))
-        rows += [{"kernel": name, "configuration": c, "seconds": sorted(t)[len(t) // 2], "all": t} for c, t in zip(configs, times)]
+        calls = [lambda config=config: case.kernel[case.grid](*case.arguments, **config) for config in configs]
+        for state in [(None, on_cpu)] if small else [(busy, how) for busy in (False, True) for how in (flushed, kept)]:
+            busy, how = state
+            times = [[] for _ in configs]
+            for turn in range(1 if small else 4):
+                for call, found in list(zip(calls, times))[:: -1 if turn % 2 else 1]:
+                    if busy is False:
+                        time.sleep(0.5)
+                    until = time.perf_counter() + (0.5 if busy else 0)
+                    while time.perf_counter() < until:
+                        kept(call)
+                    found.append(how(call))
+            label = "" if small else f"{'busy' if busy else 'rested'}, L2 {how.__name__}"
+            rows += [{"kernel": name, "state": label, "configuration": c, "seconds": statistics.median(t), "all": t}
+                     for c, t in zip(configs, times)]
     print(json.dumps(rows))
 
 
@@ -121,7 +146,7 @@ class Bench:
         print(f"\n{label} ({seconds:.1f} s)", flush=True)
         for row in rows:
             if what == "judge":
-                print(f"  {row['kernel']:10s} {1e6 * row['seconds']:9.2f} us  {row['configuration']}")
+                print(f"  {row['kernel']:10s} {row['state']:17s} {1e6 * row['seconds']:9.2f} us  {row['configuration']}")
             else:
                 states = [m.get("status", "") for m in row.get("measurements", [])]
                 print(f"  {row['kernel']:10s} first launch {row['tuning_seconds']:7.2f} s, {'right' if row['is_right'] else 'WRONG'}, "
