@@ -60,7 +60,7 @@ def main():
                   f"{100 * (ratios['fastest'] - 1):+.2f} % of the fastest's energy{' (the same)' if winners['winner'] == winners['fastest'] else ''}, "
                   f"{100 * (ratios['longer'] - 1):+.2f} % of the longer search's ({longer['evaluated']} configurations)"
                   f"{' (the same)' if winners['winner'] == winners['longer'] else ''}", flush=True)
-    Path(options.output).write_text(json.dumps(rows, indent=1) + "\n")
+        Path(options.output).write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":
