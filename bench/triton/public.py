@@ -56,8 +56,9 @@ def child(what, name, small, chosen, limit):
     kernel, call, reference = load(name, small)
     if what == "judge":
         times = {}
+        candidates = [config for config in kernel.configs if str(config) in chosen]
         for _ in range(3):
-            for config in [c for c in kernel.configs if str(c) in chosen]:
+            for config in candidates:
                 kernel.configs = [config]
                 times.setdefault(str(config), []).append(1e-3 * triton.testing.do_bench(call, warmup=50, rep=150, return_mode="median"))
         return print(json.dumps({config: sorted(t)[1] for config, t in times.items()}))
