@@ -4,7 +4,7 @@
 
 A GEMM (fla-core: fla.ops.utils.matmul) and an attention (flash-attn-triton: _attn_fwd), as PyPI has them. Each library is imported in a
 process of its own with ergotune's decorator in the place of Triton's, and in another, which finds the code compiled, with Triton's. Then
-the chosen configurations side by side, by triton.testing.do_bench. A process that runs for longer than --limit prints where it is and ends. --small: tiny sizes in Triton's interpreter.
+the chosen configurations side by side, in four states of the GPU. A process that runs for longer than --limit prints where it is and ends. --small: tiny sizes in Triton's interpreter.
 """
 
 import argparse
@@ -17,6 +17,8 @@ import tempfile
 import time
 import types
 from pathlib import Path
+
+from states import times_by_state
 
 NAMES = ["gemm", "attention"]
 
@@ -55,13 +57,14 @@ def child(what, name, small, chosen, limit):
             triton.autotune = functools.partial(ergotune.triton.autotune, max_seconds=0.01, min_repeats=2, confirm=False, space=None, budget=4)
     kernel, call, reference = load(name, small)
     if what == "judge":
-        times = {}
-        candidates = [config for config in kernel.configs if str(config) in chosen]
-        for _ in range(3):
-            for config in candidates:
+        def with_config(config):
+            def launch():
                 kernel.configs = [config]
-                times.setdefault(str(config), []).append(1e-3 * triton.testing.do_bench(call, warmup=50, rep=150, return_mode="median"))
-        return print(json.dumps({config: sorted(t)[1] for config, t in times.items()}))
+                call()
+            return launch
+
+        candidates = [config for config in kernel.configs if str(config) in chosen]
+        return print(json.dumps({state: dict(zip(map(str, candidates), times)) for state, times in times_by_state(list(map(with_config, candidates)))}))
     seconds = []
     for _ in range(2):
         began = time.perf_counter()

@@ -9,7 +9,6 @@ must not tune; a wrong configuration among the right ones; and the chosen config
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -72,48 +71,24 @@ def child(what, names, small, settings):
 
 
 def judge(chosen, small):
-    """Times of the chosen configurations in turns, in four states: after a rest or after a second of work, with the L2 cache flushed or as
-    the launch before has left it."""
-    import torch
-    import triton.testing
+    """Times of the chosen configurations, in turns."""
     from kernels import Case
+    from states import times_by_state
 
-    def kept(call):
-        marks = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
-        call()
-        marks[0].record()
-        for _ in range(200):
+    def once(calls):
+        times = []
+        for call in calls:
+            began = time.perf_counter()
             call()
-        marks[1].record()
-        torch.cuda.synchronize()
-        return 1e-3 * marks[0].elapsed_time(marks[1]) / 200
-
-    def flushed(call):
-        return 1e-3 * triton.testing.do_bench(call, warmup=25, rep=100, return_mode="median")
-
-    def on_cpu(call):
-        began = time.perf_counter()
-        call()
-        return time.perf_counter() - began
+            times.append(time.perf_counter() - began)
+        return [("", times)]
 
     rows = []
     for name, configs in chosen.items():
         case = Case(name, small, "cpu" if small else "cuda")
         calls = [lambda config=config: case.kernel[case.grid](*case.arguments, **config) for config in configs]
-        for state in [(None, on_cpu)] if small else [(busy, how) for busy in (False, True) for how in (flushed, kept)]:
-            busy, how = state
-            times = [[] for _ in configs]
-            for turn in range(1 if small else 4):
-                for call, found in list(zip(calls, times))[:: -1 if turn % 2 else 1]:
-                    if busy is False:
-                        time.sleep(0.5)
-                    until = time.perf_counter() + (0.5 if busy else 0)
-                    while time.perf_counter() < until:
-                        kept(call)
-                    found.append(how(call))
-            label = "" if small else f"{'busy' if busy else 'rested'}, L2 {how.__name__}"
-            rows += [{"kernel": name, "state": label, "configuration": c, "seconds": statistics.median(t), "all": t}
-                     for c, t in zip(configs, times)]
+        for state, times in (once if small else times_by_state)(calls):
+            rows += [{"kernel": name, "state": state, "configuration": c, "seconds": t} for c, t in zip(configs, times)]
     print(json.dumps(rows))
 
 
