@@ -1,10 +1,11 @@
 """What tuning a callable costs beyond compiling and running it: ergotune.tune_callable against a loop of events.
 
-    python3 bench/callables/overhead.py [--framework cupy|numba|triton|numpy] [--configurations 200]
+    python3 bench/callables/overhead.py [--framework cupy|numba|triton|numpy] [--configurations FEW MANY]
 
 Both run the same configurations in this process. The loop launches each 13 times: once to compile, twice to warm up, and ten times between
 events. ergotune launches as often, or more where a launch is shorter than 0.3 ms, since its samples last that long. What each needs beside its
-launches is therefore compared: its time less the number of launches times the time of a launch. Verification, confirmation and store are off.
+launches is therefore compared: its time less the number of launches times the time of a launch. What a session needs once (the overhead of
+events, for example) is separated by sessions of two sizes. Verification, confirmation and store are off.
 """
 
 import argparse
@@ -92,16 +93,16 @@ def numpy_case():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--framework", choices=["cupy", "numba", "triton", "numpy"], default="cupy")
-    parser.add_argument("--configurations", type=int, default=40)
+    parser.add_argument("--configurations", type=int, nargs=2, default=[40, 200], help="the costs of two sessions give that of a configuration")
     options = parser.parse_args()
     make, arguments, event, elapsed, synchronise = {"cupy": cupy_case, "numba": numba_case, "triton": triton_case, "numpy": numpy_case}[options.framework]()
-    blocks = [256 + 8 * i for i in range(options.configurations // 4)]
-    space = {"block": [64, 128, 256, 512], "blocks": blocks}
-    configurations = [{"block": block, "blocks": count} for block in space["block"] for count in blocks]
 
-    def loop():
+    def space_of(count):
+        return {"block": [64, 128, 256, 512], "blocks": [256 + 2 * i for i in range(count // 4)]}
+
+    def loop(count):
         launched = 0.0  # s of all launches
-        for configuration in configurations:
+        for configuration in ({"block": block, "blocks": blocks} for block in space_of(count)["block"] for blocks in space_of(count)["blocks"]):
             launch = make(**arguments, **configuration)
             for _ in range(3):
                 launch()
@@ -116,26 +117,31 @@ def main():
             launched += (LAUNCHES + 3) * seconds
         return launched
 
-    def ours():
+    def ours(count):
         import ergotune
 
         result = ergotune.tune_callable(
-            make, space, arguments=arguments, in_process=True, verify=False, confirm=False, strategy="brute_force", early_stop=False,
+            make, space_of(count), arguments=arguments, in_process=True, verify=False, confirm=False, strategy="brute_force", early_stop=False,
             device="host" if options.framework == "numpy" else None, min_repeats=LAUNCHES, max_repeats=LAUNCHES, warm_up=1, max_seconds=10, quiet=True)
         times = [measurement["quantities"]["time"] for measurement in result.measurements]
         each = [re.search(r"(\d+) launches each", time["method"]) for time in times]
         return sum((3 + time["n"] * int(found.group(1) if found else 1)) * time["value"] for time, found in zip(times, each))
 
-    beside = []
-    for number in range(3):
-        for tool in (loop, ours):
-            began = time.perf_counter()
-            launched = tool()
-            beside.append(1e3 * (time.perf_counter() - began - launched) / len(configurations))
-        print(f"{options.framework}, round {number + 1}: beside its launches the loop needs {beside[-2]:.3f} ms a configuration, ergotune "
-              f"{beside[-1]:.3f} ms")
-    print(f"{options.framework}: {len(configurations)} configurations, median difference "
-          f"{statistics.median(mine - theirs for theirs, mine in zip(beside[::2], beside[1::2])):.3f} ms")
+    def beside(tool, count):
+        began = time.perf_counter()
+        launched = tool(count)
+        return 1e3 * (time.perf_counter() - began - launched)
+
+    few, many = options.configurations
+    differences = []
+    for number in range(4):
+        costs = {tool.__name__: [beside(tool, count) for count in (few, many)] for tool in (loop, ours)}
+        each = {name: (cost[1] - cost[0]) / (many - few) for name, cost in costs.items()}
+        print(f"{options.framework}, round {number + 1}: beside its launches the loop needs {each['loop']:.3f} ms a configuration, ergotune "
+              f"{each['ours']:.3f} ms and {costs['ours'][0] - few * each['ours']:.0f} ms a session")
+        if number > 0:  # the first compiles, and imports
+            differences.append(each["ours"] - each["loop"])
+    print(f"{options.framework}: {few} and {many} configurations, median difference {statistics.median(differences):.3f} ms a configuration")
 
 
 if __name__ == "__main__":

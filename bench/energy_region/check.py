@@ -7,8 +7,9 @@ regions: 100 regions of 50 us to 5 s. The reference is the counter itself, read 
 a load that goes on before and after them (the load's mean power over a second around the region, times its time), half begin and end with the
 GPU idle (the counter over the region and a second around it, less the idle power over the rest). Intervals and bounds have to hold in 95 %.
 cost: seconds that the beginning and the end of a region take. At most 20 us each.
-slowdown: a program repeats loops of small kernels all the time, while "ergotune energy" and "ergotune program" measure beside it by turns, or
-nothing does. The median ratio of a loop's time beside each to the mean of those before and after beside nothing has to be at most 1.003.
+slowdown: one program runs long and short kernels all the time. "ergotune energy", and then "ergotune program", measures beside it and is stopped and
+continued every 0.3 s (SIGSTOP, SIGCONT; off on on off, and so on), so that drift cancels. The upper end of the 95 % interval of the median ratio
+of times has to be at most 1.003; beside a process that does nothing (sleep) the ratio shows what the comparison resolves.
 
 Needs CuPy and the package in PYTHONPATH; the slowdown nvcc alone. Nothing here sets a clock or a limit.
 """
@@ -19,6 +20,7 @@ import json
 import math
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -34,9 +36,9 @@ extern "C" __global__ void spin(float* y, int steps) {
 }
 """
 
-# What is slowed down: kernels of one warp, far below the power limit, so that their time is steady. By turns the queue is kept full, and
-# each launch is waited for, as by a program that calls its driver all the time. A native program: the interpreter's time varies by more than
-# what is sought.
+# What is slowed down: a native program, since the interpreter's time varies by more than what is sought. A row has the times at which its
+# parts begin and end: one long kernel on the whole GPU; kernels of some 50 us with the queue kept full; the same with each launch waited for, as
+# by a program that calls its driver all the time.
 PROGRAM = r"""
 #include <cstdio>
 #include <ctime>
@@ -47,26 +49,30 @@ __global__ void chain(float* y, int n) {
   for (int k = 0; k < n; ++k) a = a * 0.999f + 0.5f;
   if (a == 12345.0f) y[0] = a;
 }
-double now() { timespec t; clock_gettime(CLOCK_REALTIME, &t); return t.tv_sec + 1e-9 * t.tv_nsec; }
+double now() { timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + 1e-9 * t.tv_nsec; }
 int main(int, char** arguments) {
-  struct Row { double start, middle, end; };
+  struct Row { double times[4]; };
   std::vector<Row> rows;
-  const int steps = 50000, launches = 100;
+  const int steps = 20000, launches = 100;
   while (access(arguments[1], F_OK) != 0) {
     Row row;
-    row.start = now();
+    row.times[0] = now();
+    chain<<<528, 256>>>(nullptr, 50 * steps);
+    cudaDeviceSynchronize();
+    row.times[1] = now();
     for (int i = 0; i < launches; ++i) chain<<<1, 32>>>(nullptr, steps);
     cudaDeviceSynchronize();
-    row.middle = now();
+    row.times[2] = now();
     for (int i = 0; i < launches; ++i) { chain<<<1, 32>>>(nullptr, steps); cudaDeviceSynchronize(); }
-    row.end = now();
+    row.times[3] = now();
     rows.push_back(row);
   }
   FILE* file = fopen(arguments[2], "w");
-  for (const Row& row : rows) fprintf(file, "%.9f %.9f %.9f\n", row.start, row.middle, row.end);
+  for (const Row& row : rows) fprintf(file, "%.9f %.9f %.9f %.9f\n", row.times[0], row.times[1], row.times[2], row.times[3]);
   return fclose(file) != 0 || cudaGetLastError() != cudaSuccess;
 }
 """
+PARTS = ("long kernels", "queue full", "each launch waited for")
 
 
 class Counter:
@@ -245,52 +251,68 @@ def median_interval(values):
     return statistics.median(values), values[max(0, k - 1)], values[n - max(1, k)]
 
 
+def slices_beside(command, folder, quadruples, seconds):
+    """Runs what measures, and pauses it in every other slice: (measuring, from, to), in the order off on on off, on off off on."""
+    started = folder / "started"
+    process = subprocess.Popen([*command, "sh", "-c", f"touch {started}; exec sleep 1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               start_new_session=True)
+    slices = []
+    try:
+        while not started.exists():
+            assert process.poll() is None, f"{command} has ended"
+            time.sleep(0.05)
+        started.unlink()
+        time.sleep(0.5)
+        for turn in range(quadruples):
+            for measuring in (0, 1, 1, 0) if turn % 2 else (1, 0, 0, 1):
+                os.kill(process.pid, signal.SIGCONT if measuring else signal.SIGSTOP)
+                start = time.monotonic()
+                time.sleep(seconds)
+                slices.append((measuring, start, time.monotonic()))
+        assert process.poll() is None, f"{command} has ended"
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    return slices
+
+
+def ratios_of(slices, rows, part):
+    """For four slices each: mean time of a part while measured over that while not, of rows that lie within a slice."""
+    means = []
+    for measuring, start, end in slices:
+        within = [row[part + 1] - row[part] for row in rows if row[0] >= start + 0.01 and row[3] <= end]
+        means.append((measuring, statistics.fmean(within)))
+    sums = [[sum(mean for on, mean in means[i:i + 4] if on == measuring) for measuring in (0, 1)] for i in range(0, len(means), 4)]
+    return [on / off for off, on in sums]
+
+
 def check_slowdown(arguments):
+    ways = {
+        "nothing": ["env"],
+        "energy": [arguments.ergotune, "energy", "--sensor", arguments.sensor, "--"],
+        "program": [arguments.ergotune, "program", "--sensor", arguments.sensor, "--no-store", "-q", "--"],
+    }
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-
-        def measured(seconds):  # what is measured notes its beginning and end
-            return ["sh", "-c", f"date +%s.%N >>{folder}/spans; sleep {seconds}; date +%s.%N >>{folder}/spans"]
-        ways = {
-            "energy": [arguments.ergotune, "energy", "--sensor", "nvml:0", "--", *measured(1.5)],
-            "program": [arguments.ergotune, "program", "--sensor", "nvml:0", "--no-store", "--max-seconds", "0.1", "-q", "--", *measured(0.6)],
-            "alone": measured(1.2),
-        }
-
-        def spans_of(way):
-            (folder / "spans").write_text("")
-            subprocess.run(ways[way], check=True, capture_output=True)
-            times = list(map(float, (folder / "spans").read_text().split()))
-            return way, list(zip(times[::2], times[1::2]))
         (folder / "program.cu").write_text(PROGRAM)
         subprocess.run(["nvcc", "-O3", "-arch=native", "-o", str(folder / "program"), str(folder / "program.cu")], check=True)
         program = subprocess.Popen([str(folder / "program"), str(folder / "end"), str(folder / "times")])
-        time.sleep(2)  # it warms up
-        counter = Counter()
-        joules, began, spans = counter.joules(), time.monotonic(), [spans_of("alone")]
-        for turn in range(arguments.turns):
-            for way in ("energy", "program", "alone") if turn % 2 else ("program", "energy", "alone"):
-                spans.append(spans_of(way))
-        power = (counter.joules() - joules) / (time.monotonic() - began)
+        time.sleep(1)  # it warms up
+        slices = {way: slices_beside(command, folder, max(2, arguments.quadruples // (1 if way != "nothing" else 2)), arguments.slice)
+                  for way, command in ways.items()}
         (folder / "end").write_text("")
         assert program.wait() == 0
         rows = [tuple(map(float, line.split())) for line in (folder / "times").read_text().splitlines()]
-    good, found = True, {"watts": power}
-    for part, name in enumerate(("queue full", "each launch waited for")):
-        def seconds(wanted):
-            return [statistics.fmean(row[part + 1] - row[part] for row in rows if any(a <= row[0] and row[2] <= b for a, b in runs))
-                    for way, runs in spans if way == wanted]
-        alone = seconds("alone")
-        scatter = statistics.stdev(alone) / statistics.fmean(alone)
-        found[name] = {"seconds_alone": alone, "scatter_alone": scatter}
-        for way in ("energy", "program"):
-            beside = seconds(way)
-            ratios = [time / (0.5 * (before + after)) for time, before, after in zip(beside, alone, alone[1:])]
+    good, found = True, {}
+    for part, name in enumerate(PARTS):
+        found[name] = {"seconds": statistics.median(row[part + 1] - row[part] for row in rows)}
+        for way in ways:
+            ratios = ratios_of(slices[way], rows, part)
             middle, low, high = median_interval(ratios)
-            found[name][way] = {"ratio": middle, "low": low, "high": high, "seconds_beside": beside}
-            print(f"{name}, beside {way}: {100 * (middle - 1):+.3f} % ({100 * (low - 1):+.3f} to {100 * (high - 1):+.3f} %) of the time alone, "
-                  f"n = {len(ratios)}; alone it scatters by {100 * scatter:.3f} %; {power:.0f} W")
-            good = good and middle <= 1.003
+            found[name][way] = {"ratio": middle, "low": low, "high": high, "ratios": ratios}
+            print(f"{name} ({1e3 * found[name]['seconds']:.2f} ms), beside {way}: {100 * (middle - 1):+.3f} % ({100 * (low - 1):+.3f} to "
+                  f"{100 * (high - 1):+.3f} %) of the time while that is stopped, n = {len(ratios)}")
+            good = good and (way == "nothing" or high <= 1.003)
     return found, good
 
 
@@ -299,7 +321,9 @@ def main():
     parser.add_argument("--ergotune", default="ergotune")
     parser.add_argument("--output", type=pathlib.Path, required=True)
     parser.add_argument("--regions", type=int, default=100)
-    parser.add_argument("--turns", type=int, default=12)
+    parser.add_argument("--sensor", default="nvml:0")
+    parser.add_argument("--quadruples", type=int, default=18, help="slices / 4 beside each tool")
+    parser.add_argument("--slice", type=float, default=0.3, help="seconds")
     parser.add_argument("parts", nargs="*", default=["regions", "cost", "slowdown"])
     arguments = parser.parse_args()
     arguments.ergotune = str(pathlib.Path(arguments.ergotune).resolve())

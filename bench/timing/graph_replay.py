@@ -130,7 +130,7 @@ def main():
                 sys.exit(f"{function}: {document['status']} {document.get('message', '')}")
             truth = (before + after) / 2
             row = {"kernel": f"{function} x{blocks} x{steps}", "graph_us": [before * 1e6, after * 1e6], "reported_us": time["value"] * 1e6,
-                   "half_width_us": 1.96e6 * time["standard_error"], "percent": 100 * (time["value"] / truth - 1), "method": time["method"],
+                   "half_width_us": 1e6 * time["half_width"], "percent": 100 * (time["value"] / truth - 1), "method": time["method"],
                    "status": document["status"]}
             row["inside"] = abs(row["reported_us"] - truth * 1e6) <= row["half_width_us"]
             good = good and abs(row["percent"]) <= 0.5

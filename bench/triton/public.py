@@ -1,13 +1,14 @@
 """Kernels of published Triton libraries, unchanged, with ergotune's decorator in the place of Triton's.
 
-    python3 bench/triton/public.py [--small] [--output FILE]
+    python3 bench/triton/public.py [--small] [--kernels LIST] [--limit SECONDS] [--output FILE]
 
 A GEMM (fla-core: fla.ops.utils.matmul) and an attention (flash-attn-triton: _attn_fwd), as PyPI has them. Each library is imported in a
 process of its own with ergotune's decorator in the place of Triton's, and in another, which finds the code compiled, with Triton's. Then
-the chosen configurations side by side, by triton.testing.do_bench. --small: tiny sizes in Triton's interpreter.
+the chosen configurations side by side, in four states of the GPU. A process that runs for longer than --limit prints where it is and ends. --small: tiny sizes in Triton's interpreter.
 """
 
 import argparse
+import faulthandler
 import json
 import os
 import subprocess
@@ -16,6 +17,8 @@ import tempfile
 import time
 import types
 from pathlib import Path
+
+from states import times_by_state
 
 NAMES = ["gemm", "attention"]
 
@@ -39,7 +42,8 @@ def load(name, small):
     return _attn_fwd, lambda: attention(q, k, v), lambda: torch.nn.functional.scaled_dot_product_attention(q.float(), k.float(), v.float())
 
 
-def child(what, name, small, chosen):
+def child(what, name, small, chosen, limit):
+    faulthandler.dump_traceback_later(limit, exit=True)
     import torch
     import triton
 
@@ -53,12 +57,14 @@ def child(what, name, small, chosen):
             triton.autotune = functools.partial(ergotune.triton.autotune, max_seconds=0.01, min_repeats=2, confirm=False, space=None, budget=4)
     kernel, call, reference = load(name, small)
     if what == "judge":
-        times = {}
-        for _ in range(3):
-            for config in [c for c in kernel.configs if str(c) in chosen]:
+        def with_config(config):
+            def launch():
                 kernel.configs = [config]
-                times.setdefault(str(config), []).append(1e-3 * triton.testing.do_bench(call, warmup=50, rep=150, return_mode="median"))
-        return print(json.dumps({config: sorted(t)[1] for config, t in times.items()}))
+                call()
+            return launch
+
+        candidates = [config for config in kernel.configs if str(config) in chosen]
+        return print(json.dumps({state: dict(zip(map(str, candidates), times)) for state, times in times_by_state(list(map(with_config, candidates)))}))
     seconds = []
     for _ in range(2):
         began = time.perf_counter()
@@ -78,6 +84,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--output", type=Path, default=Path("triton-public.json"))
+    parser.add_argument("--kernels", default=",".join(NAMES))
+    parser.add_argument("--limit", type=float, default=300)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -89,7 +97,7 @@ def main():
         environment = {**os.environ, "TRITON_CACHE_DIR": f"{folder}/compiled", "ERGOTUNE_DATA_DIR": f"{folder}/data"}
         if options.small:
             environment["TRITON_INTERPRET"] = "1"
-        done = subprocess.run([sys.executable, __file__, "--child", json.dumps([what, name, options.small, list(chosen)])],
+        done = subprocess.run([sys.executable, __file__, "--child", json.dumps([what, name, options.small, list(chosen), options.limit])],
                               capture_output=True, text=True, env=environment)
         if done.returncode != 0:
             return print(f"{label}: failed\n{done.stderr[-2500:]}", flush=True)
@@ -98,7 +106,7 @@ def main():
         options.output.write_text(json.dumps(rows, indent=1))
         return rows[label]
 
-    for name in NAMES:
+    for name in options.kernels.split(","):
         ours = run("ergotune", name, f"{name}, ergotune")
         theirs = None if options.small else run("triton", name, f"{name}, triton.autotune, compiled")
         if options.small:

@@ -72,23 +72,23 @@ def child(what, names, small, settings):
 
 def judge(chosen, small):
     """Times of the chosen configurations, in turns."""
-    import triton.testing
     from kernels import Case
+    from states import times_by_state
+
+    def once(calls):
+        times = []
+        for call in calls:
+            began = time.perf_counter()
+            call()
+            times.append(time.perf_counter() - began)
+        return [("", times)]
 
     rows = []
     for name, configs in chosen.items():
         case = Case(name, small, "cpu" if small else "cuda")
-        times = [[] for _ in configs]
-        for _ in range(1 if small else 5):
-            for config, found in zip(configs, times):
-                call = lambda: case.kernel[case.grid](*case.arguments, **config)  # noqa: E731
-                if small:
-                    began = time.perf_counter()
-                    call()
-                    found.append(time.perf_counter() - began)
-                else:
-                    found.append(1e-3 * triton.testing.do_bench(call, warmup=50, rep=200, return_mode="median"))
-        rows += [{"kernel": name, "configuration": c, "seconds": sorted(t)[len(t) // 2], "all": t} for c, t in zip(configs, times)]
+        calls = [lambda config=config: case.kernel[case.grid](*case.arguments, **config) for config in configs]
+        for state, times in (once if small else times_by_state)(calls):
+            rows += [{"kernel": name, "state": state, "configuration": c, "seconds": t} for c, t in zip(configs, times)]
     print(json.dumps(rows))
 
 
@@ -121,7 +121,7 @@ class Bench:
         print(f"\n{label} ({seconds:.1f} s)", flush=True)
         for row in rows:
             if what == "judge":
-                print(f"  {row['kernel']:10s} {1e6 * row['seconds']:9.2f} us  {row['configuration']}")
+                print(f"  {row['kernel']:10s} {row['state']:17s} {1e6 * row['seconds']:9.2f} us  {row['configuration']}")
             else:
                 states = [m.get("status", "") for m in row.get("measurements", [])]
                 print(f"  {row['kernel']:10s} first launch {row['tuning_seconds']:7.2f} s, {'right' if row['is_right'] else 'WRONG'}, "

@@ -18,24 +18,46 @@
 
 namespace ergotune::cli {
 
-Option Option::required() { return Option(*option_->required()); }
-Option Option::show_default() { return Option(*option_->capture_default_str()); }
-Option Option::take_all() { return Option(*option_->take_all()); }
-Option Option::kind(const std::string& name) { return Option(*option_->type_name(name)); }
+Option Option::required() {
+  if (option_) option_->required();
+  return *this;
+}
+Option Option::show_default() {
+  if (option_) option_->capture_default_str();
+  return *this;
+}
+Option Option::take_all() {
+  if (option_) option_->take_all();
+  return *this;
+}
+Option Option::kind(const std::string& name) {
+  if (option_) option_->type_name(name);
+  return *this;
+}
 Option Option::positive() {
   // CLI11's own validator prints the largest double and accepts "nan"
-  return Option(*option_->check(CLI::Validator(
-      [](std::string& text) {
-        const bool positive = CLI::PositiveNumber(text).empty() && !std::isnan(std::strtod(text.c_str(), nullptr));
-        return positive ? std::string() : "must be a number greater than 0, not " + text;
-      },
-      "")));
+  if (option_)
+    option_->check(CLI::Validator(
+        [](std::string& text) {
+          const bool positive = CLI::PositiveNumber(text).empty() && !std::isnan(std::strtod(text.c_str(), nullptr));
+          return positive ? std::string() : "must be a number greater than 0, not " + text;
+        },
+        ""));
+  return *this;
 }
-Option Option::existing_path() { return Option(*option_->check(CLI::ExistingPath)); }
-Option Option::one_of(const std::vector<std::string>& values) { return Option(*option_->check(CLI::IsMember(values))); }
+Option Option::existing_path() {
+  if (option_) option_->check(CLI::ExistingPath);
+  return *this;
+}
+Option Option::one_of(const std::vector<std::string>& values) {
+  if (option_) option_->check(CLI::IsMember(values));
+  return *this;
+}
 
 Verb Verb::add_verb(const std::string& name, const std::string& description) {
-  return Verb(*app_->add_subcommand(name, description));
+  Verb verb(*app_->add_subcommand(name, description));
+  verb.is_used_ = is_used_ && (used_.empty() || name == used_);
+  return verb;
 }
 
 namespace {
@@ -51,11 +73,12 @@ const CLI::Validator kNoMinus(
 
 template <class T>
 Option Verb::add_option(const std::string& names, T& target, const std::string& help) {
+  if (!is_used_) return Option(nullptr);
   CLI::Option* option = app_->add_option(names, target, help);
   if constexpr (counts<T>) option->check(kNoMinus);
   // One value per occurrence: otherwise it consumes the words after it as well, and the "--" before a program.
   if (names.starts_with('-')) option->allow_extra_args(false);
-  return Option(*option);
+  return Option(option);
 }
 template Option Verb::add_option(const std::string&, std::string&, const std::string&);
 template Option Verb::add_option(const std::string&, int&, const std::string&);
@@ -69,12 +92,15 @@ template Option Verb::add_option(const std::string&, std::optional<double>&, con
 template Option Verb::add_option(const std::string&, std::vector<std::string>&, const std::string&);
 
 Option Verb::add_flag(const std::string& names, bool& target, const std::string& help) {
-  return Option(*app_->add_flag(names, target, help));
+  return Option(is_used_ ? app_->add_flag(names, target, help) : nullptr);
 }
-void Verb::footer(const std::string& text) { app_->footer(text); }
-void Verb::callback(std::function<void()> action) { app_->callback(std::move(action)); }
+void Verb::footer(const std::string& text) {
+  if (is_used_) app_->footer(text);
+}
+void Verb::callback(std::function<void()> action) {
+  if (is_used_) app_->callback(std::move(action));
+}
 void Verb::require_verb() { app_->require_subcommand(1); }
-void Verb::alias(const std::string& name) { app_->alias(name); }
 void Verb::group_verbs(const std::string& heading) {
   for (CLI::App* verb : app_->get_subcommands([](CLI::App* below) { return below->get_group() == "Subcommands"; }))
     verb->group(heading);
@@ -206,18 +232,22 @@ int run_command(const std::string& description, const std::function<void(Verb)>&
                        description_of(*failed, *verb, error), path);
   });
   app.formatter(std::make_shared<HelpFormatter>());
-  add_verbs(Verb(app));
-  std::string folder;
-  CLI::App* manual = app.add_subcommand("manual", "Write man pages and shell completion")->group("");
-  manual->add_option("FOLDER", folder, "The share/ folder of a prefix")->required();
-  manual->callback([&] { write_manual(app, folder); });
   std::vector<std::string> strings(argv + 1, argv + argc);
   if (!strings.empty() && strings.front() == "--version") strings.front() = "version";
+  if (!strings.empty() && strings.front() == "analyze") strings.front() = "analyse";
   // "ergotune help wisdom why" is "ergotune wisdom why --help"
   if (!strings.empty() && strings.front() == "help") {
     strings.erase(strings.begin());
     strings.push_back("--help");
   }
+  const std::string first = strings.empty() ? "--help" : strings.front();
+  // Definitions of all verbs take longer than most verbs do: only a page for all of them needs them all.
+  const bool needs_all = first == "manual" || (first.starts_with('-') && first != "--help" && first != "-h");
+  add_verbs(Verb(app, needs_all ? "" : first));
+  std::string folder;
+  CLI::App* manual = app.add_subcommand("manual", "Write man pages and shell completion")->group("");
+  manual->add_option("FOLDER", folder, "The share/ folder of a prefix")->required();
+  manual->callback([&] { write_manual(app, folder); });
   if (!strings.empty()) refuse_unknown_verb(app, strings.front());
   keep_marked_rest(app, strings);
   std::reverse(strings.begin(), strings.end());  // CLI11 expects the reverse order

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace CLI {
@@ -16,7 +17,8 @@ namespace ergotune::cli {
 /// A handle, like Verb: copies refer to the same option. Calls can be chained.
 class Option {
  public:
-  explicit Option(CLI::Option& option) : option_(&option) {}
+  /// Null: the option of a verb that this command line does not use. Calls have no effect.
+  explicit Option(CLI::Option* option) : option_(option) {}
   Option required();
   /// Prints the target's initial value in the help.
   Option show_default();
@@ -35,7 +37,8 @@ class Option {
 
 class Verb {
  public:
-  explicit Verb(CLI::App& app) : app_(&app) {}
+  /// `used`: the name of the only verb whose options are defined; empty: of all. Defining all takes longer than "show".
+  explicit Verb(CLI::App& app, std::string used = {}) : app_(&app), used_(std::move(used)) {}
   Verb add_verb(const std::string& name, const std::string& description);
   /// Adds an option. `target` keeps its value if the option is not given, and must outlive the parsing. T: std::string,
   /// int, std::int64_t, std::uint64_t, double, an optional of these, or a vector of strings.
@@ -46,8 +49,6 @@ class Verb {
   /// The action of the verb, called after the command line is parsed.
   void callback(std::function<void()> action);
   void require_verb();
-  /// Another name for the verb.
-  void alias(const std::string& name);
   /// Sets the heading in the help of sub-verbs that have none yet.
   void group_verbs(const std::string& heading);
   /// Sets the heading in the help of these options ("--seed"); unknown options are ignored.
@@ -61,6 +62,8 @@ class Verb {
 
  private:
   CLI::App* app_;
+  std::string used_;
+  bool is_used_ = true;
 };
 
 /// Thrown by a callback to end the command with this exit code and without a message.

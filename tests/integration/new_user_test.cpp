@@ -107,6 +107,7 @@ TEST(NewUser, MistakesOfTheCommandLineAreReported) {
   EXPECT_THAT(ergotune(folder, {"tune", "p.toml", "--device", "host", "--plan", "foo"}).err, Not(HasSubstr("sensor")));
   EXPECT_EQ(ergotune(folder, {"help", "tune"}).out, ergotune(folder, {"tune", "--help"}).out);
   EXPECT_EQ(ergotune(folder, {"help"}).out, ergotune(folder, {"--help"}).out);
+  EXPECT_EQ(ergotune(folder, {"analyze", "--help"}).out, ergotune(folder, {"analyse", "--help"}).out);
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "ergotune.db"));
 }
 

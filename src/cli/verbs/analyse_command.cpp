@@ -136,7 +136,6 @@ void add_analyse_command(Verb app) {
   Verb verb = app.add_verb("analyse",
                            "Pareto front and hull, correlations with speed and efficiency, rooflines, and tuning "
                            "difficulty of stored results");
-  verb.alias("analyze");
   verb.add_option("FILE", arguments->file,
                   "A results database, a Kernel Tuner cache, a T4 file or CSV; with --device a problem file")
       .required();
