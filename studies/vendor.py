@@ -108,8 +108,13 @@ def alternatives(torch, kind, constants, buffers):
     functional, size = torch.nn.functional, lambda name: int(constants[name])
     compiled = lambda function: torch.compile(function, dynamic=False)
     if kind == "hgemm":
-        a, b = buffers[0].view(size("SIZE_M"), -1), buffers[1].view(size("SIZE_N"), -1).t()
-        c = torch.empty(size("SIZE_M"), size("SIZE_N"), device="cuda", dtype=a.dtype)
+        type = (torch.float16, torch.bfloat16, torch.float8_e4m3fn)[constants.get("TYPE", 0)]
+        a, b = buffers[0].view(type).view(size("SIZE_M"), -1), buffers[1].view(type).view(size("SIZE_N"), -1).t()
+        if type == torch.float8_e4m3fn:
+            one = torch.ones((), device="cuda")
+            scaled = lambda fast: lambda: torch._scaled_mm(a, b, one, one, out_dtype=torch.float16, use_fast_accum=fast)
+            return {"cuBLAS, fast sums": scaled(True), "cuBLAS": scaled(False)}
+        c = torch.empty(size("SIZE_M"), size("SIZE_N"), device="cuda", dtype=type)
         return {"cuBLAS": lambda: torch.mm(a, b, out=c)}
     if kind == "sgemm":  # C = A^T B, column after column
         a, b = buffers[0].view(size("SIZE_K"), -1), buffers[1].view(size("SIZE_K"), -1)

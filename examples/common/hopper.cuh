@@ -61,27 +61,29 @@ struct __align__(128) TensorMap {
 #define MAP_STRIDE_UNIT 1
 #endif
 
-// A warp describes a matrix of halves, row after row, that is copied in boxes of box_rows x 64 in the 128-byte swizzle. `scratch`
-// are 128 bytes of shared memory. The maps are made by the kernel itself, so that its arguments are plain pointers.
+// A warp describes a matrix, row after row, that is copied in boxes: of halves in boxes of box_rows x 64 in the 128-byte swizzle, or of
+// single precision (floats) in boxes of box_rows x box_columns without swizzle. `scratch` are 128 bytes of shared memory. The maps are
+// made by the kernel itself, so that its arguments are plain pointers.
+template <bool floats = false>
 __device__ __forceinline__ void make_tensor_map(TensorMap* map, unsigned scratch, const void* matrix, unsigned rows, unsigned columns,
-                                                unsigned box_rows) {
+                                                unsigned box_rows, unsigned box_columns = 64) {
   const int lane = threadIdx.x % 32;
   asm volatile("st.shared.b32 [%0], %1;" ::"r"(scratch + 4 * lane), "r"(0) : "memory");
   __syncwarp();
   if (lane == 0) {
     asm volatile("tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%0], %1;" ::"r"(scratch), "l"(matrix) : "memory");
     asm volatile("tensormap.replace.tile.rank.shared::cta.b1024.b32 [%0], 1;" ::"r"(scratch) : "memory");
-    asm volatile("tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%0], 0, 64;" ::"r"(scratch) : "memory");
+    asm volatile("tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%0], 0, %1;" ::"r"(scratch), "r"(box_columns) : "memory");
     asm volatile("tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%0], 1, %1;" ::"r"(scratch), "r"(box_rows) : "memory");
     asm volatile("tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%0], 0, %1;" ::"r"(scratch), "r"(columns) : "memory");
     asm volatile("tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%0], 1, %1;" ::"r"(scratch), "r"(rows) : "memory");
     asm volatile("tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%0], 0, %1;" ::"r"(scratch),
-                 "l"(2ull * columns / MAP_STRIDE_UNIT) : "memory");
+                 "l"((floats ? 4ull : 2ull) * columns / MAP_STRIDE_UNIT) : "memory");
     asm volatile("tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%0], 0, 1;" ::"r"(scratch) : "memory");
     asm volatile("tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%0], 1, 1;" ::"r"(scratch) : "memory");
-    asm volatile("tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%0], 6;" ::"r"(scratch) : "memory");
+    asm volatile("tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%0], %1;" ::"r"(scratch), "n"(floats ? 7 : 6) : "memory");
     asm volatile("tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32 [%0], 0;" ::"r"(scratch) : "memory");
-    asm volatile("tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [%0], 3;" ::"r"(scratch) : "memory");
+    asm volatile("tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [%0], %1;" ::"r"(scratch), "n"(floats ? 0 : 3) : "memory");
     asm volatile("tensormap.replace.tile.fill_mode.shared::cta.b1024.b32 [%0], 0;" ::"r"(scratch) : "memory");
   }
   __syncwarp();

@@ -1,8 +1,8 @@
-// Half-precision matrix product C = A B^T with Hopper's warpgroup instructions, copy engine and clusters (compute capability
-// 9.0a), CUDA. A is SIZE_M x SIZE_K, B is SIZE_N x SIZE_K, C is SIZE_M x SIZE_N, all halves, each row after row.
+// Matrix product C = A B^T with Hopper's warpgroup instructions, copy engine and clusters (compute capability 9.0a), CUDA.
+// A is SIZE_M x SIZE_K, B is SIZE_N x SIZE_K, both of TYPE (0 FP16, 1 BF16, 2 FP8 E4M3), C is SIZE_M x SIZE_N of FP16, each row after row.
 //
 // A block has a warpgroup that copies (one of its threads does, with few registers) and CONSUMERS warpgroups that multiply, each
-// BM / CONSUMERS rows of the block's tile. Steps of 64 along K go through a ring of STAGES buffers: a row of a buffer is 128
+// BM / CONSUMERS rows of the block's tile. Steps of 128 bytes along K go through a ring of STAGES buffers: a row of a buffer is 128
 // bytes in the 128-byte swizzle, which both the copy engine and wgmma know. Blocks of a cluster copy parts of what they
 // share and send them to each other. Blocks take one tile after another (SPARE multiprocessors have none); results
 // leave through shared memory while the next tile is copied. What can be tuned:
@@ -15,17 +15,22 @@
 //   EVICT                   what the L2 cache gives up: 0 no preference, 1 results first, 2 operands last as well
 //   OUT_COLUMNS             columns of results that are in shared memory on their way out, at least 64 even where BN is less
 //   SPARE                   multiprocessors without a block
+#ifndef TYPE
+#define TYPE 0
+#endif
+#define WGMMA_TYPE TYPE
 #include "tensor.cuh"
 #include "wgmma.cuh"
 #include "hopper.cuh"
 
-#define BK 64
+#define PAIRS_K (TYPE == E4M3 ? SIZE_K / 2 : SIZE_K)  // of bytes: copies do not depend on the type
+#define BK 64                                  // of them in a step
 #define THREADS (128 * (CONSUMERS + 1))
 #define CLUSTER (CLUSTER_M * CLUSTER_N)
 #define TILE_A (BM * 128)                      // bytes
 #define STAGE ((BM + BN) * 128)
 #define ROWS (BM / CONSUMERS / 64)             // of 64 x BN results of a consumer
-#define STEPS (SIZE_K / BK)
+#define STEPS (PAIRS_K / BK)
 #define OUT (64 * 2 * OUT_COLUMNS)             // bytes of a consumer's results on their way
 #define CLUSTERS_M (SIZE_M / (BM * CLUSTER_M))
 #define CLUSTERS_N (SIZE_N / (BN * CLUSTER_N))
@@ -53,8 +58,8 @@ hopper_gemm(const char* __restrict__ a, const char* __restrict__ b, char* __rest
     show_barriers();
   }
   if (warpgroup == 0) {
-    if (warp == 0) make_tensor_map(&maps.a, scratch, a, SIZE_M, SIZE_K, BM / CLUSTER_N);
-    if (warp == 1) make_tensor_map(&maps.b, scratch + 128, b, SIZE_N, SIZE_K, BN / CLUSTER_M);
+    if (warp == 0) make_tensor_map(&maps.a, scratch, a, SIZE_M, PAIRS_K, BM / CLUSTER_N);
+    if (warp == 1) make_tensor_map(&maps.b, scratch + 128, b, SIZE_N, PAIRS_K, BN / CLUSTER_M);
     if (warp == 2) make_tensor_map(&maps.c, scratch + 256, c, SIZE_M, SIZE_N, 64);
   }
   __syncthreads();
