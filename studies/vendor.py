@@ -148,6 +148,21 @@ def alternatives(torch, kind, constants, buffers):
     if kind == "sum":
         x, fast = buffers[0], compiled(lambda x: x.sum())
         return {"PyTorch": lambda: x.sum(), "torch.compile": lambda: fast(x)}
+    if kind == "scan":
+        x, fast = buffers[0], compiled(lambda x: torch.cumsum(x, 0))
+        y = torch.empty_like(x)
+        return {"PyTorch (CUB)": lambda: torch.cumsum(x, 0, out=y), "torch.compile": lambda: fast(x)}
+    if kind == "hotspot":
+        power, now = (each.view(size("HEIGHT"), size("WIDTH")) for each in buffers[:2])
+        rx, ry, rz, ambient, step = (float(constants[name]) for name in ("RX", "RY", "RZ", "AMBIENT", "STEP_OVER_CAP"))
+
+        def next_step(power, now):
+            wide = functional.pad(now, (1, 1, 1, 1), value=ambient)
+            rows, columns = wide[:-2, 1:-1] + wide[2:, 1:-1] - 2 * now, wide[1:-1, :-2] + wide[1:-1, 2:] - 2 * now
+            return now + step * (power + rows / ry + columns / rx + (ambient - now) / rz)
+
+        fast = compiled(next_step)
+        return {"PyTorch": lambda: next_step(power, now), "torch.compile": lambda: fast(power, now)}
     rows, columns = size("ROWS"), size("COLUMNS")
     x, y = buffers[0].view(rows, columns), torch.empty(rows, columns, device="cuda", dtype=torch.float16)
     from triton_rows import layer_norm, softmax

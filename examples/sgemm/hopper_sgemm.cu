@@ -18,7 +18,8 @@
 #define WARPS ((BM / TM) * (BN / TN) / 32)    // that multiply
 #define WARP_N (32 / WARP_M)
 #define WARPS_ALONG_M (BM / (WARP_M * TM))
-#define REGISTERS ((2048 / BLOCKS - 4 * 24) / WARPS / 8 * 8)  // of a thread that multiplies
+#define AT_START (2048 / BLOCKS / (WARPS + 4) / 8 * 8)  // registers of a thread
+#define REGISTERS ((AT_START * (WARPS + 4) - 4 * 24) / WARPS / 8 * 8)  // of one that multiplies
 #define CLUSTER (CLUSTER_M * CLUSTER_N)
 #define TILE_A (4 * BK * BM)                  // bytes
 #define STAGE (4 * BK * (BM + BN))
@@ -91,7 +92,7 @@ hopper_sgemm(const float* __restrict__ a, const float* __restrict__ b, float4* _
       }
     }
   } else {
-    take_registers<REGISTERS < 240 ? REGISTERS : 240>();
+    take_registers<REGISTERS>();
     const bool tells = lane < CLUSTER && (lane / CLUSTER_N == rank_m || lane % CLUSTER_N == rank_n);
     const auto release = [&](int which) {
       __syncwarp();

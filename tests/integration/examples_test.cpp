@@ -77,6 +77,7 @@ constexpr Example kAll[] = {
     {"jetson/matmul.toml", "opencl", 1, 1},
     {"layer_norm/layer_norm.toml", "opencl", 1, 1},
     {"reduction/reduction.toml", "opencl", 1, 1},
+    {"scan/scan.toml", "opencl", 1, 1},
     {"sgemm/sgemm.toml", "opencl", 1, 1},
     {"softmax/softmax.toml", "opencl", 1, 1},
     {"spmv/spmv.toml", "opencl", 1, 1},
