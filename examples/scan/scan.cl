@@ -37,7 +37,8 @@ typedef volatile Word* State;
 
 KERNEL(block_size, 1, 1) scan(GLOBAL const float4* RESTRICT in, State state, GLOBAL float4* RESTRICT out) {
   LOCAL Word ticket, published[look_back];
-  LOCAL float sums[block_size / 32];
+  LOCAL float sums[block_size / 32], of_all;  // the sum of all tiles before
+  LOCAL int known;
 #ifdef __OPENCL_VERSION__
   LOCAL float of_threads[block_size];
 #endif
@@ -90,22 +91,28 @@ KERNEL(block_size, 1, 1) scan(GLOBAL const float4* RESTRICT in, State state, GLO
   }
   if (thread == 0) PUBLISH(tile == 0 ? SUM_OF_ALL : SUM_OF_TILE, of_tile);
 
-  float of_all = 0;  // the sum of all tiles before
-  for (int last = tile - 1, known = tile == 0; !known; last -= look_back) {
-    if (thread < look_back && thread <= last) {
-      Word word;
-      do word = READ(state + 1 + last - thread);
-      while ((unsigned int)(word >> 34) != launch >> 2);
+  if (thread == 0) of_all = 0, known = tile == 0;
+  BARRIER();
+  for (int last = tile - 1; !known; last -= look_back) {
+    if (thread < look_back) {
+      Word word = (Word)SUM_OF_ALL << 32;  // before the first tile: 0
+      while (thread <= last && (unsigned int)(word >> 34) != launch >> 2) word = READ(state + 1 + last - thread);
       published[thread] = word;
     }
     BARRIER();
-    for (int i = 0; i < look_back && i <= last && !known; ++i) {
-      of_all += FROM_BITS((unsigned int)published[i]);
-      known = (published[i] >> 32 & 3) == SUM_OF_ALL;
+    if (thread == 0) {
+      float sum_of_them = 0;
+      int found = 0;
+      UNROLL_BY(8) for (int i = 0; i < look_back; ++i) {
+        if (!found) sum_of_them += FROM_BITS((unsigned int)published[i]);
+        found |= (published[i] >> 32 & 3) == SUM_OF_ALL;
+      }
+      of_all += sum_of_them;
+      known = found;
+      if (found) PUBLISH(SUM_OF_ALL, of_all + of_tile);
     }
     BARRIER();
   }
-  if (thread == 0 && tile > 0) PUBLISH(SUM_OF_ALL, of_all + of_tile);
 
   UNROLL for (int i = 0; i < loads; ++i) {
     const float base = of_all + before + below[i];
