@@ -116,12 +116,8 @@ def alternatives(torch, kind, constants, buffers):
             return {"cuBLAS, fast sums": scaled(True), "cuBLAS": scaled(False)}
         c = torch.empty(size("SIZE_M"), size("SIZE_N"), device="cuda", dtype=type)
         return {"cuBLAS": lambda: torch.mm(a, b, out=c)}
-    if kind == "sgemm":  # C = A^T B, column after column
-        a, b = buffers[0].view(size("SIZE_K"), -1), buffers[1].view(size("SIZE_K"), -1)
-        c = torch.empty(size("SIZE_N"), size("SIZE_M"), device="cuda")
-        return {"cuBLAS": lambda: torch.mm(b.t(), a, out=c)}
-    if kind == "dgemm":  # C = A B, column after column
-        a, b = buffers[0].view(size("SIZE_K"), -1), buffers[1].view(size("SIZE_N"), -1)
+    if kind in ("sgemm", "dgemm"):  # C = A^T B and C = A B, column after column
+        a, b = buffers[0].view(size("SIZE_K"), -1), buffers[1].view(size("SIZE_K"), -1).t() if kind == "sgemm" else buffers[1].view(size("SIZE_N"), -1)
         c = torch.empty(size("SIZE_N"), size("SIZE_M"), device="cuda", dtype=a.dtype)
         return {"cuBLAS": lambda: torch.mm(b, a, out=c)}
     if kind == "gemv":
