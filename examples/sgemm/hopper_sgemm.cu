@@ -34,19 +34,14 @@ __device__ Maps maps_of_blocks[(SIZE_M / BM) * (SIZE_N / BN)];
 
 extern "C" __global__ void __launch_bounds__(32 * (WARPS + 4), BLOCKS) __cluster_dims__(CLUSTER, 1, 1)
 hopper_sgemm(const float* __restrict__ a, const float* __restrict__ b, float4* __restrict__ c) {
-  extern __shared__ __align__(128) char ring[];
-  const unsigned start = shared_address(ring), scratch = start + STAGES * STAGE, full = scratch + 2 * 128, empty = full + 8 * STAGES;
+  extern __shared__ __align__(128) char buffers[];
+  const unsigned start = shared_address(buffers), scratch = start + STAGES * STAGE;
+  Ring<STAGES> ring(scratch + 2 * 128);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int rank = block_of_cluster(), rank_m = rank / CLUSTER_N, rank_n = rank % CLUSTER_N;
+  const Cluster<CLUSTER_M, CLUSTER_N> cluster;
   Maps& maps = maps_of_blocks[blockIdx.x];
 
-  if (threadIdx.x == 0) {
-    for (int s = 0; s < STAGES; ++s) {
-      make_barrier(full + 8 * s, 1);
-      make_barrier(empty + 8 * s, WARPS * (CLUSTER_M + CLUSTER_N - 1));  // warps of all blocks that get what this one copies
-    }
-    show_barriers();
-  }
+  if (threadIdx.x == 0) ring.make(WARPS * (CLUSTER_M + CLUSTER_N - 1));  // warps of all blocks that get what this one copies
   if (warp == 0) make_tensor_map<true>(&maps.a, scratch, a, SIZE_K, SIZE_M, BK / CLUSTER_N, BM);
   if (warp == 1) make_tensor_map<true>(&maps.b, scratch + 128, b, SIZE_K, SIZE_N, BK / CLUSTER_M, BN);
   __syncthreads();
@@ -54,13 +49,9 @@ hopper_sgemm(const float* __restrict__ a, const float* __restrict__ b, float4* _
 
   const auto place_of = [&](int tile) {  // in C
     const Tile of_cluster = tile_at<CLUSTERS_M, CLUSTERS_N, GROUP_M>(tile);
-    return Tile{(of_cluster.row * CLUSTER_M + rank_m) * BM, (of_cluster.column * CLUSTER_N + rank_n) * BN};
+    return Tile{(of_cluster.row * CLUSTER_M + cluster.m) * BM, (of_cluster.column * CLUSTER_N + cluster.n) * BN};
   };
   const int clusters = gridDim.x / CLUSTER;
-  int stage = 0, phase = 0;
-  const auto next = [&] {
-    if (++stage == STAGES) stage = 0, phase ^= 1;
-  };
 
   if (warp >= WARPS) {
     give_registers<24>();
@@ -68,47 +59,31 @@ hopper_sgemm(const float* __restrict__ a, const float* __restrict__ b, float4* _
       see_tensor_map(&maps.a);
       see_tensor_map(&maps.b);
       const unsigned long long policy = normal_policy();
-      unsigned same_row = 0, same_column = 0;  // blocks of the cluster
-      for (int i = 0; i < CLUSTER_N; ++i) same_row |= 1u << (rank_m * CLUSTER_N + i);
-      for (int i = 0; i < CLUSTER_M; ++i) same_column |= 1u << (i * CLUSTER_N + rank_n);
       for (int tile = blockIdx.x / CLUSTER; tile < CLUSTERS_M * CLUSTERS_N; tile += clusters) {
         const Tile place = place_of(tile);
 #pragma unroll 1
         for (int step = 0; step < STEPS; ++step) {
-          wait_for_phase(empty + 8 * stage, phase ^ 1);
-          const unsigned barrier = full + 8 * stage, tile_a = start + stage * STAGE, tile_b = tile_a + TILE_A;
-          arrive_and_expect(barrier, STAGE);
-          const int part_a = rank_n * (BK / CLUSTER_N), part_b = rank_m * (BK / CLUSTER_M);
-          if (CLUSTER_N > 1)
-            load_box_for(same_row, tile_a + part_a * BM * 4, &maps.a, step * BK + part_a, place.row, barrier, policy);
-          else
-            load_box(tile_a, &maps.a, step * BK, place.row, barrier, policy);
-          if (CLUSTER_M > 1)
-            load_box_for(same_column, tile_b + part_b * BN * 4, &maps.b, step * BK + part_b, place.column, barrier, policy);
-          else
-            load_box(tile_b, &maps.b, step * BK, place.column, barrier, policy);
-          next();
+          const unsigned barrier = ring.fill(STAGE), tile_a = start + ring.stage * STAGE, tile_b = tile_a + TILE_A;
+          const int part_a = cluster.n * (BK / CLUSTER_N), part_b = cluster.m * (BK / CLUSTER_M);
+          cluster.load_a(tile_a + part_a * BM * 4, &maps.a, step * BK + part_a, place.row, barrier, policy);
+          cluster.load_b(tile_b + part_b * BN * 4, &maps.b, step * BK + part_b, place.column, barrier, policy);
+          ring.next();
         }
       }
     }
   } else {
     take_registers<REGISTERS>();
-    const bool tells = lane < CLUSTER && (lane / CLUSTER_N == rank_m || lane % CLUSTER_N == rank_n);
     const auto release = [&](int which) {
       __syncwarp();
-      if (CLUSTER == 1) {
-        if (lane == 0) arrive(empty + 8 * which);
-      } else if (tells) {
-        arrive_at(empty + 8 * which, lane);
-      }
+      cluster.release(ring.empty + 8 * which, lane);
     };
     // Vectors of four numbers; those of a warp's row lie side by side.
     const int first_m = warp % WARPS_ALONG_M * (WARP_M * TM / 4) + lane % WARP_M;
     const int first_n = warp / WARPS_ALONG_M * (WARP_N * TN / 4) + lane / WARP_M;
     float4 x[2][TM / 4], y[2][TN / 4];
     const auto read_operands = [&](int set, int k) {
-      const float4* tile_a = reinterpret_cast<const float4*>(ring + stage * STAGE) + first_m + k * (BM / 4);
-      const float4* tile_b = reinterpret_cast<const float4*>(ring + stage * STAGE + TILE_A) + first_n + k * (BN / 4);
+      const float4* tile_a = reinterpret_cast<const float4*>(buffers + ring.stage * STAGE) + first_m + k * (BM / 4);
+      const float4* tile_b = reinterpret_cast<const float4*>(buffers + ring.stage * STAGE + TILE_A) + first_n + k * (BN / 4);
 #pragma unroll
       for (int i = 0; i < TM / 4; ++i) x[set][i] = tile_a[i * WARP_M];
 #pragma unroll
@@ -117,7 +92,7 @@ hopper_sgemm(const float* __restrict__ a, const float* __restrict__ b, float4* _
     for (int tile = blockIdx.x / CLUSTER; tile < CLUSTERS_M * CLUSTERS_N; tile += clusters) {
       float4 sum[TN][TM / 4] = {};
       int before = 0;
-      wait_for_phase(full + 8 * stage, phase);
+      ring.wait_until_full();
       read_operands(0, 0);
 #pragma unroll 1
       for (int step = 0; step < STEPS; ++step) {
@@ -126,10 +101,10 @@ hopper_sgemm(const float* __restrict__ a, const float* __restrict__ b, float4* _
           if (k < BK - 1) {
             read_operands((k + 1) % 2, k + 1);
           } else {
-            before = stage;
-            next();
+            before = ring.stage;
+            ring.next();
             if (step + 1 < STEPS) {
-              wait_for_phase(full + 8 * stage, phase);
+              ring.wait_until_full();
               read_operands(0, 0);
             }
           }
