@@ -108,15 +108,16 @@ def alternatives(torch, kind, constants, buffers):
     functional, size = torch.nn.functional, lambda name: int(constants[name])
     compiled = lambda function: torch.compile(function, dynamic=False)
     if kind == "hgemm":
-        a, b = buffers[0].view(size("SIZE_M"), -1), buffers[1].view(size("SIZE_N"), -1).t()
-        c = torch.empty(size("SIZE_M"), size("SIZE_N"), device="cuda", dtype=a.dtype)
+        type = (torch.float16, torch.bfloat16, torch.float8_e4m3fn)[constants.get("TYPE", 0)]
+        a, b = buffers[0].view(type).view(size("SIZE_M"), -1), buffers[1].view(type).view(size("SIZE_N"), -1).t()
+        if type == torch.float8_e4m3fn:
+            one = torch.ones((), device="cuda")
+            scaled = lambda fast: lambda: torch._scaled_mm(a, b, one, one, out_dtype=torch.float16, use_fast_accum=fast)
+            return {"cuBLAS, fast sums": scaled(True), "cuBLAS": scaled(False)}
+        c = torch.empty(size("SIZE_M"), size("SIZE_N"), device="cuda", dtype=type)
         return {"cuBLAS": lambda: torch.mm(a, b, out=c)}
-    if kind == "sgemm":  # C = A^T B, column after column
-        a, b = buffers[0].view(size("SIZE_K"), -1), buffers[1].view(size("SIZE_K"), -1)
-        c = torch.empty(size("SIZE_N"), size("SIZE_M"), device="cuda")
-        return {"cuBLAS": lambda: torch.mm(b.t(), a, out=c)}
-    if kind == "dgemm":  # C = A B, column after column
-        a, b = buffers[0].view(size("SIZE_K"), -1), buffers[1].view(size("SIZE_N"), -1)
+    if kind in ("sgemm", "dgemm"):  # C = A^T B and C = A B, column after column
+        a, b = buffers[0].view(size("SIZE_K"), -1), buffers[1].view(size("SIZE_K"), -1).t() if kind == "sgemm" else buffers[1].view(size("SIZE_N"), -1)
         c = torch.empty(size("SIZE_N"), size("SIZE_M"), device="cuda", dtype=a.dtype)
         return {"cuBLAS": lambda: torch.mm(b, a, out=c)}
     if kind == "gemv":
@@ -143,6 +144,21 @@ def alternatives(torch, kind, constants, buffers):
     if kind == "sum":
         x, fast = buffers[0], compiled(lambda x: x.sum())
         return {"PyTorch": lambda: x.sum(), "torch.compile": lambda: fast(x)}
+    if kind == "scan":
+        x, fast = buffers[0], compiled(lambda x: torch.cumsum(x, 0))
+        y = torch.empty_like(x)
+        return {"PyTorch (CUB)": lambda: torch.cumsum(x, 0, out=y), "torch.compile": lambda: fast(x)}
+    if kind == "hotspot":
+        power, now = (each.view(size("HEIGHT"), size("WIDTH")) for each in buffers[:2])
+        rx, ry, rz, ambient, step = (float(constants[name]) for name in ("RX", "RY", "RZ", "AMBIENT", "STEP_OVER_CAP"))
+
+        def next_step(power, now):
+            wide = functional.pad(now, (1, 1, 1, 1), value=ambient)
+            rows, columns = wide[:-2, 1:-1] + wide[2:, 1:-1] - 2 * now, wide[1:-1, :-2] + wide[1:-1, 2:] - 2 * now
+            return now + step * (power + rows / ry + columns / rx + (ambient - now) / rz)
+
+        fast = compiled(next_step)
+        return {"PyTorch": lambda: next_step(power, now), "torch.compile": lambda: fast(power, now)}
     rows, columns = size("ROWS"), size("COLUMNS")
     x, y = buffers[0].view(rows, columns), torch.empty(rows, columns, device="cuda", dtype=torch.float16)
     from triton_rows import layer_norm, softmax

@@ -61,27 +61,29 @@ struct __align__(128) TensorMap {
 #define MAP_STRIDE_UNIT 1
 #endif
 
-// A warp describes a matrix of halves, row after row, that is copied in boxes of box_rows x 64 in the 128-byte swizzle. `scratch`
-// are 128 bytes of shared memory. The maps are made by the kernel itself, so that its arguments are plain pointers.
+// A warp describes a matrix, row after row, that is copied in boxes: of halves in boxes of box_rows x 64 in the 128-byte swizzle, or of
+// single precision (floats) in boxes of box_rows x box_columns without swizzle. `scratch` are 128 bytes of shared memory. The maps are
+// made by the kernel itself, so that its arguments are plain pointers.
+template <bool floats = false>
 __device__ __forceinline__ void make_tensor_map(TensorMap* map, unsigned scratch, const void* matrix, unsigned rows, unsigned columns,
-                                                unsigned box_rows) {
+                                                unsigned box_rows, unsigned box_columns = 64) {
   const int lane = threadIdx.x % 32;
   asm volatile("st.shared.b32 [%0], %1;" ::"r"(scratch + 4 * lane), "r"(0) : "memory");
   __syncwarp();
   if (lane == 0) {
     asm volatile("tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%0], %1;" ::"r"(scratch), "l"(matrix) : "memory");
     asm volatile("tensormap.replace.tile.rank.shared::cta.b1024.b32 [%0], 1;" ::"r"(scratch) : "memory");
-    asm volatile("tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%0], 0, 64;" ::"r"(scratch) : "memory");
+    asm volatile("tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%0], 0, %1;" ::"r"(scratch), "r"(box_columns) : "memory");
     asm volatile("tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%0], 1, %1;" ::"r"(scratch), "r"(box_rows) : "memory");
     asm volatile("tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%0], 0, %1;" ::"r"(scratch), "r"(columns) : "memory");
     asm volatile("tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%0], 1, %1;" ::"r"(scratch), "r"(rows) : "memory");
     asm volatile("tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%0], 0, %1;" ::"r"(scratch),
-                 "l"(2ull * columns / MAP_STRIDE_UNIT) : "memory");
+                 "l"((floats ? 4ull : 2ull) * columns / MAP_STRIDE_UNIT) : "memory");
     asm volatile("tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%0], 0, 1;" ::"r"(scratch) : "memory");
     asm volatile("tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%0], 1, 1;" ::"r"(scratch) : "memory");
-    asm volatile("tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%0], 6;" ::"r"(scratch) : "memory");
+    asm volatile("tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%0], %1;" ::"r"(scratch), "n"(floats ? 7 : 6) : "memory");
     asm volatile("tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32 [%0], 0;" ::"r"(scratch) : "memory");
-    asm volatile("tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [%0], 3;" ::"r"(scratch) : "memory");
+    asm volatile("tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [%0], %1;" ::"r"(scratch), "n"(floats ? 0 : 3) : "memory");
     asm volatile("tensormap.replace.tile.fill_mode.shared::cta.b1024.b32 [%0], 0;" ::"r"(scratch) : "memory");
   }
   __syncwarp();
@@ -128,6 +130,56 @@ __device__ __forceinline__ void store_box(const TensorMap* map, int row, int col
 __device__ __forceinline__ void commit_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 // Until shared memory may be written again.
 __device__ __forceinline__ void wait_for_stores() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+
+// ---- what persistent matrix products share: the ring of buffers, and the part of a block in its cluster. After tensor.cuh.
+// A buffer is full when its bytes have come, and empty when all have released it that read what this block copies.
+template <int stages>
+struct Ring {
+  unsigned full, empty;
+  int stage = 0, phase = 0;
+  __device__ __forceinline__ explicit Ring(unsigned barriers) : full(barriers), empty(barriers + 8 * stages) {}
+  __device__ __forceinline__ void make(int releases) {
+    for (int s = 0; s < stages; ++s) {
+      make_barrier(full + 8 * s, 1);
+      make_barrier(empty + 8 * s, releases);
+    }
+    show_barriers();
+  }
+  __device__ __forceinline__ void next() {
+    if (++stage == stages) stage = 0, phase ^= 1;
+  }
+  __device__ __forceinline__ void wait_until_full() { wait_for_phase(full + 8 * stage, phase); }
+  __device__ __forceinline__ unsigned fill(int bytes) {  // the barrier for the copies
+    wait_for_phase(empty + 8 * stage, phase ^ 1);
+    arrive_and_expect(full + 8 * stage, bytes);
+    return full + 8 * stage;
+  }
+};
+
+// Blocks of a cluster along M share a tile of B, those along N a tile of A: each copies a part and sends it to the others.
+template <int along_m, int along_n>
+struct Cluster {
+  int rank = block_of_cluster(), m = rank / along_n, n = rank % along_n;
+  // Whether this block gets what that block copies.
+  __device__ __forceinline__ bool shares_with(int block) const { return block / along_n == m || block % along_n == n; }
+  __device__ __forceinline__ void load_a(unsigned to, const TensorMap* map, int row, int column, unsigned barrier, unsigned long long policy) const {
+    const unsigned blocks = ((1u << along_n) - 1) << m * along_n;
+    along_n > 1 ? load_box_for(blocks, to, map, row, column, barrier, policy) : load_box(to, map, row, column, barrier, policy);
+  }
+  __device__ __forceinline__ void load_b(unsigned to, const TensorMap* map, int row, int column, unsigned barrier, unsigned long long policy) const {
+    unsigned blocks = 0;
+    for (int i = 0; i < along_m; ++i) blocks |= 1u << (i * along_n + n);
+    along_m > 1 ? load_box_for(blocks, to, map, row, column, barrier, policy) : load_box(to, map, row, column, barrier, policy);
+  }
+  // Releases a buffer in all blocks that copy into it; `thread` counts the threads that do so together.
+  __device__ __forceinline__ void release(unsigned empty, int thread) const {
+    if (along_m * along_n == 1) {
+      if (thread == 0) arrive(empty);
+    } else if (thread < along_m * along_n && shares_with(thread)) {
+      arrive_at(empty, thread);
+    }
+  }
+};
 
 // Four 8 x 8 matrices of halves from registers; lane i gives the address of row i % 8 of matrix i / 8.
 __device__ __forceinline__ void store_matrices(unsigned address, unsigned r0, unsigned r1, unsigned r2, unsigned r3) {

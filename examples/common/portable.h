@@ -7,6 +7,7 @@
 //   UNROLL, UNROLL_BY(n)        before a loop
 //   READ_ONLY(p)                *p through the read-only cache, where there is one
 //   FROM_ACROSS(v, d), FROM_ABOVE(v, d, w)   v of the thread whose number differs in bit d, or is higher by d, of 32 (w) neighbours
+//   FROM_BELOW(v, d), FROM_LANE(v, l)        or is lower by d, or is l, of 32 neighbours (not OpenCL, as those before)
 #ifndef PORTABLE_H
 #define PORTABLE_H
 
@@ -60,9 +61,13 @@ typedef double double1;
 #ifdef __HIP__
 #define FROM_ACROSS(value, distance) __shfl_xor(value, distance, 32)
 #define FROM_ABOVE(value, distance, width) __shfl_down(value, distance, width)
+#define FROM_BELOW(value, distance) __shfl_up(value, distance, 32)
+#define FROM_LANE(value, lane) __shfl(value, lane, 32)
 #else
 #define FROM_ACROSS(value, distance) __shfl_xor_sync(0xFFFFFFFFu, value, distance)
 #define FROM_ABOVE(value, distance, width) __shfl_down_sync(0xFFFFFFFFu, value, distance, width)
+#define FROM_BELOW(value, distance) __shfl_up_sync(0xFFFFFFFFu, value, distance)
+#define FROM_LANE(value, lane) __shfl_sync(0xFFFFFFFFu, value, lane)
 // sums of vectors, as OpenCL has them
 FUNCTION float1 operator+(float1 a, float1 b) { return make_float1(a.x + b.x); }
 FUNCTION float2 operator+(float2 a, float2 b) { return make_float2(a.x + b.x, a.y + b.y); }

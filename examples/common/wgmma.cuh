@@ -1,8 +1,22 @@
 // Hopper's warpgroup matrix instructions (PTX ISA 8, "Asynchronous Warpgroup Level Matrix Instructions"): 128 threads multiply
-// two matrices of halves that lie in shared memory, rows of 64 halves (128 bytes) in the 128-byte swizzle, and sum in
-// single precision. Compile for sm_90a.
+// two matrices that lie in shared memory, rows of 128 bytes in the 128-byte swizzle, and sum in single precision. Matrices are of FP16 unless
+// WGMMA_TYPE is defined as BF16 or E4M3 before this file is included. Compile for sm_90a.
 #ifndef WGMMA_CUH
 #define WGMMA_CUH
+
+#define FP16 0
+#define BF16 1
+#define E4M3 2
+#if !defined(WGMMA_TYPE) || WGMMA_TYPE == FP16
+#define WGMMA_OPERANDS "k16.f32.f16.f16"
+#define WGMMA_LAYOUT ", 0, 0"
+#elif WGMMA_TYPE == BF16
+#define WGMMA_OPERANDS "k16.f32.bf16.bf16"
+#define WGMMA_LAYOUT ", 0, 0"
+#else
+#define WGMMA_OPERANDS "k32.f32.e4m3.e4m3"
+#define WGMMA_LAYOUT ""  // FP8 has one layout
+#endif
 
 // Describes a matrix in shared memory: address, 1024 bytes from eight rows to the next eight, 128-byte swizzle. `next_columns` is the
 // distance in bytes from 64 columns to the next 64, for a right operand whose rows are summed over.
@@ -34,20 +48,20 @@ __device__ __forceinline__ void wait_for_multiplications(float (&sums)[rows][cou
   hold(sums);
 }
 
-// d = a b^T, or d += a b^T where add is not 0: 64 x 2 * count results of the warpgroup, 16 deep. A row of b has the 16 factors.
+// d = a b^T, or d += a b^T where add is not 0: 64 x 2 * count results of the warpgroup, 32 bytes deep. A row of b has the factors.
 __device__ __forceinline__ void multiply_async(float (&d)[8], unsigned long long a, unsigned long long b, int add) {
   asm volatile(
-      "{ .reg .pred add; setp.ne.b32 add, %10, 0; wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {"
-      "%0, %1, %2, %3, %4, %5, %6, %7 }, %8, %9, add, 1, 1, 0, 0; }"
+      "{ .reg .pred add; setp.ne.b32 add, %10, 0; wgmma.mma_async.sync.aligned.m64n16" WGMMA_OPERANDS " {"
+      "%0, %1, %2, %3, %4, %5, %6, %7 }, %8, %9, add, 1, 1" WGMMA_LAYOUT "; }"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7])
       : "l"(a), "l"(b), "r"(add));
 }
 __device__ __forceinline__ void multiply_async(float (&d)[32], unsigned long long a, unsigned long long b, int add) {
   asm volatile(
-      "{ .reg .pred add; setp.ne.b32 add, %34, 0; wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
+      "{ .reg .pred add; setp.ne.b32 add, %34, 0; wgmma.mma_async.sync.aligned.m64n64" WGMMA_OPERANDS " {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, "
       "%23, %24, %25, %26, %27, %28, %29, %30, %31 "
-      "}, %32, %33, add, 1, 1, 0, 0; }"
+      "}, %32, %33, add, 1, 1" WGMMA_LAYOUT "; }"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]),
         "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]),
         "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
@@ -56,11 +70,11 @@ __device__ __forceinline__ void multiply_async(float (&d)[32], unsigned long lon
 }
 __device__ __forceinline__ void multiply_async(float (&d)[64], unsigned long long a, unsigned long long b, int add) {
   asm volatile(
-      "{ .reg .pred add; setp.ne.b32 add, %66, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
+      "{ .reg .pred add; setp.ne.b32 add, %66, 0; wgmma.mma_async.sync.aligned.m64n128" WGMMA_OPERANDS " {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, "
       "%23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, "
       "%44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63 "
-      "}, %64, %65, add, 1, 1, 0, 0; }"
+      "}, %64, %65, add, 1, 1" WGMMA_LAYOUT "; }"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]),
         "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]),
         "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
@@ -72,7 +86,7 @@ __device__ __forceinline__ void multiply_async(float (&d)[64], unsigned long lon
 }
 __device__ __forceinline__ void multiply_async(float (&d)[128], unsigned long long a, unsigned long long b, int add) {
   asm volatile(
-      "{ .reg .pred add; setp.ne.b32 add, %130, 0; wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
+      "{ .reg .pred add; setp.ne.b32 add, %130, 0; wgmma.mma_async.sync.aligned.m64n256" WGMMA_OPERANDS " {"
       "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, "
       "%23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, "
       "%44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, "
@@ -80,7 +94,7 @@ __device__ __forceinline__ void multiply_async(float (&d)[128], unsigned long lo
       "%86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, "
       "%106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, "
       "%124, %125, %126, %127 "
-      "}, %128, %129, add, 1, 1, 0, 0; }"
+      "}, %128, %129, add, 1, 1" WGMMA_LAYOUT "; }"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]),
         "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]),
         "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),

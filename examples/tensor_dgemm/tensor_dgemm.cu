@@ -40,20 +40,15 @@ __device__ __forceinline__ void load_pair(double (&pair)[2], unsigned address) {
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)
 tensor_dgemm(const double* __restrict__ a, const double* __restrict__ b, double2* __restrict__ c) {
-  extern __shared__ __align__(1024) char ring_start[];
-  const unsigned ring = (shared_address(ring_start) + 1023) & ~1023u;  // the swizzle counts from multiples of 1024 bytes
-  const unsigned scratch = ring + STAGES * STAGE, full = scratch + 2 * 128, empty = full + 8 * STAGES;
+  extern __shared__ __align__(1024) char buffers[];
+  const unsigned start = (shared_address(buffers) + 1023) & ~1023u;  // the swizzle counts from multiples of 1024 bytes
+  const unsigned scratch = start + STAGES * STAGE;
+  Ring<STAGES> ring(scratch + 2 * 128);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int rank = block_of_cluster(), rank_m = rank / CLUSTER_N, rank_n = rank % CLUSTER_N;
+  const Cluster<CLUSTER_M, CLUSTER_N> cluster;
   Maps& maps = maps_of_blocks[blockIdx.x];
 
-  if (threadIdx.x == 0) {
-    for (int s = 0; s < STAGES; ++s) {
-      make_barrier(full + 8 * s, 1);
-      make_barrier(empty + 8 * s, WARPS * (CLUSTER_M + CLUSTER_N - 1));  // warps of all blocks that get what this one copies
-    }
-    show_barriers();
-  }
+  if (threadIdx.x == 0) ring.make(WARPS * (CLUSTER_M + CLUSTER_N - 1));  // warps of all blocks that get what this one copies
   // To the copy engine a double is four halves.
   if (warp == 0) make_tensor_map(&maps.a, scratch, a, SIZE_K, 4 * SIZE_M, BK);
   if (warp == 1) make_tensor_map(&maps.b, scratch + 128, b, SIZE_N, 4 * SIZE_K, BN / CLUSTER_M);
@@ -62,13 +57,9 @@ tensor_dgemm(const double* __restrict__ a, const double* __restrict__ b, double2
 
   const auto place_of = [&](int tile) {  // in C
     const Tile of_cluster = tile_at<CLUSTERS_M, CLUSTERS_N, GROUP_M>(tile);
-    return Tile{(of_cluster.row * CLUSTER_M + rank_m) * BM, (of_cluster.column * CLUSTER_N + rank_n) * BN};
+    return Tile{(of_cluster.row * CLUSTER_M + cluster.m) * BM, (of_cluster.column * CLUSTER_N + cluster.n) * BN};
   };
   const int clusters = gridDim.x / CLUSTER;
-  int stage = 0, phase = 0;
-  const auto next = [&] {
-    if (++stage == STAGES) stage = 0, phase ^= 1;
-  };
 
   if (warp >= WARPS) {
     give_registers<24>();
@@ -76,43 +67,27 @@ tensor_dgemm(const double* __restrict__ a, const double* __restrict__ b, double2
       see_tensor_map(&maps.a);
       see_tensor_map(&maps.b);
       const unsigned long long policy = normal_policy();
-      unsigned same_row = 0, same_column = 0;  // blocks of the cluster
-      for (int i = 0; i < CLUSTER_N; ++i) same_row |= 1u << (rank_m * CLUSTER_N + i);
-      for (int i = 0; i < CLUSTER_M; ++i) same_column |= 1u << (i * CLUSTER_N + rank_n);
       for (int tile = blockIdx.x / CLUSTER; tile < CLUSTERS_M * CLUSTERS_N; tile += clusters) {
         const Tile place = place_of(tile);
 #pragma unroll 1
         for (int step = 0; step < STEPS; ++step) {
-          wait_for_phase(empty + 8 * stage, phase ^ 1);
-          const unsigned barrier = full + 8 * stage, tile_a = ring + stage * STAGE, tile_b = tile_a + TILE_A;
-          arrive_and_expect(barrier, STAGE);
-          for (int i = rank_n; i < BM / 16; i += CLUSTER_N)
-            if (CLUSTER_N > 1)
-              load_box_for(same_row, tile_a + i * BOX, &maps.a, step * BK, 4 * (place.row + 16 * i), barrier, policy);
-            else
-              load_box(tile_a + i * BOX, &maps.a, step * BK, 4 * (place.row + 16 * i), barrier, policy);
-          const int part = rank_m * (BN / CLUSTER_M);
-          if (CLUSTER_M > 1)
-            load_box_for(same_column, tile_b + part * 128, &maps.b, place.column + part, 4 * step * BK, barrier, policy);
-          else
-            load_box(tile_b, &maps.b, place.column, 4 * step * BK, barrier, policy);
-          next();
+          const unsigned barrier = ring.fill(STAGE), tile_a = start + ring.stage * STAGE, tile_b = tile_a + TILE_A;
+          for (int i = cluster.n; i < BM / 16; i += CLUSTER_N)
+            cluster.load_a(tile_a + i * BOX, &maps.a, step * BK, 4 * (place.row + 16 * i), barrier, policy);
+          const int part = cluster.m * (BN / CLUSTER_M);
+          cluster.load_b(tile_b + part * 128, &maps.b, place.column + part, 4 * step * BK, barrier, policy);
+          ring.next();
         }
       }
     }
   } else {
     take_registers<240>();
     const int warp_row = warp % WARPS_M * (BM / WARPS_M), warp_column = warp / WARPS_M * (BN / WARPS_N);
-    const bool tells = lane < CLUSTER && (lane / CLUSTER_N == rank_m || lane % CLUSTER_N == rank_n);
     // A buffer is released one step later, when what was read from it has been multiplied: an arrival at another block's barrier can
     // overtake reads that are still in flight.
     const auto release = [&](int which) {
       __syncwarp();
-      if (CLUSTER == 1) {
-        if (lane == 0) arrive(empty + 8 * which);
-      } else if (tells) {
-        arrive_at(empty + 8 * which, lane);
-      }
+      cluster.release(ring.empty + 8 * which, lane);
     };
     // A thread's pairs: rows 2 g and 2 g + 1 of A in columns 2 q and 2 q + 1 of a step; rows 2 q and 2 q + 1 of B in column n, where
     // threads that read at once have columns whose swizzles differ in the half of 128 bytes.
@@ -124,9 +99,9 @@ tensor_dgemm(const double* __restrict__ a, const double* __restrict__ b, double2
       int before = 0;
 #pragma unroll 1
       for (int step = 0; step < STEPS; ++step) {
-        wait_for_phase(full + 8 * stage, phase);
+        ring.wait_until_full();
         if (step > 0) release(before);
-        const unsigned tile_a = ring + stage * STAGE + warp_row / 16 * BOX, tile_b = ring + stage * STAGE + TILE_A + warp_column * 128;
+        const unsigned tile_a = start + ring.stage * STAGE + warp_row / 16 * BOX, tile_b = start + ring.stage * STAGE + TILE_A + warp_column * 128;
 #pragma unroll
         for (int k = 0; k < BK; k += DEPTH) {
           double y[COLUMNS][DEPTH / 8][2];
@@ -143,8 +118,8 @@ tensor_dgemm(const double* __restrict__ a, const double* __restrict__ b, double2
             for (int i = 0; i < COLUMNS; ++i) multiply(sums[r][i], x, y[i]);
           }
         }
-        before = stage;
-        next();
+        before = ring.stage;
+        ring.next();
       }
       release(before);
       const Tile place = place_of(tile);

@@ -1,8 +1,8 @@
-// Half-precision matrix product C = A B^T with Hopper's warpgroup instructions, copy engine and clusters (compute capability
-// 9.0a), CUDA. A is SIZE_M x SIZE_K, B is SIZE_N x SIZE_K, C is SIZE_M x SIZE_N, all halves, each row after row.
+// Matrix product C = A B^T with Hopper's warpgroup instructions, copy engine and clusters (compute capability 9.0a), CUDA.
+// A is SIZE_M x SIZE_K, B is SIZE_N x SIZE_K, both of TYPE (0 FP16, 1 BF16, 2 FP8 E4M3), C is SIZE_M x SIZE_N of FP16, each row after row.
 //
 // A block has a warpgroup that copies (one of its threads does, with few registers) and CONSUMERS warpgroups that multiply, each
-// BM / CONSUMERS rows of the block's tile. Steps of 64 along K go through a ring of STAGES buffers: a row of a buffer is 128
+// BM / CONSUMERS rows of the block's tile. Steps of 128 bytes along K go through a ring of STAGES buffers: a row of a buffer is 128
 // bytes in the 128-byte swizzle, which both the copy engine and wgmma know. Blocks of a cluster copy parts of what they
 // share and send them to each other. Blocks take one tile after another (SPARE multiprocessors have none); results
 // leave through shared memory while the next tile is copied. What can be tuned:
@@ -15,17 +15,22 @@
 //   EVICT                   what the L2 cache gives up: 0 no preference, 1 results first, 2 operands last as well
 //   OUT_COLUMNS             columns of results that are in shared memory on their way out, at least 64 even where BN is less
 //   SPARE                   multiprocessors without a block
+#ifndef TYPE
+#define TYPE 0
+#endif
+#define WGMMA_TYPE TYPE
 #include "tensor.cuh"
 #include "wgmma.cuh"
 #include "hopper.cuh"
 
-#define BK 64
+#define PAIRS_K (TYPE == E4M3 ? SIZE_K / 2 : SIZE_K)  // of bytes: copies do not depend on the type
+#define BK 64                                  // of them in a step
 #define THREADS (128 * (CONSUMERS + 1))
 #define CLUSTER (CLUSTER_M * CLUSTER_N)
 #define TILE_A (BM * 128)                      // bytes
 #define STAGE ((BM + BN) * 128)
 #define ROWS (BM / CONSUMERS / 64)             // of 64 x BN results of a consumer
-#define STEPS (SIZE_K / BK)
+#define STEPS (PAIRS_K / BK)
 #define OUT (64 * 2 * OUT_COLUMNS)             // bytes of a consumer's results on their way
 #define CLUSTERS_M (SIZE_M / (BM * CLUSTER_M))
 #define CLUSTERS_N (SIZE_N / (BN * CLUSTER_N))
@@ -38,23 +43,18 @@ __device__ Maps maps_of_blocks[(SIZE_M / BM) * (SIZE_N / BN)];
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)
 hopper_gemm(const char* __restrict__ a, const char* __restrict__ b, char* __restrict__ c) {
-  extern __shared__ __align__(1024) char ring_start[];
-  const unsigned ring = (shared_address(ring_start) + 1023) & ~1023u;  // the swizzle counts from multiples of 1024 bytes
-  const unsigned out = ring + STAGES * STAGE, scratch = out + CONSUMERS * OUT, full = scratch + 3 * 128, empty = full + 8 * STAGES;
+  extern __shared__ __align__(1024) char buffers[];
+  const unsigned start = (shared_address(buffers) + 1023) & ~1023u;  // the swizzle counts from multiples of 1024 bytes
+  const unsigned out = start + STAGES * STAGE, scratch = out + CONSUMERS * OUT;
+  Ring<STAGES> ring(scratch + 3 * 128);
   const int warpgroup = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
-  const int rank = block_of_cluster(), rank_m = rank / CLUSTER_N, rank_n = rank % CLUSTER_N;
+  const Cluster<CLUSTER_M, CLUSTER_N> cluster;
   Maps& maps = maps_of_blocks[blockIdx.x];
 
-  if (threadIdx.x == 0) {
-    for (int s = 0; s < STAGES; ++s) {
-      make_barrier(full + 8 * s, 1);
-      make_barrier(empty + 8 * s, CONSUMERS * (CLUSTER_M + CLUSTER_N - 1));  // consumers of all blocks that get what this one copies
-    }
-    show_barriers();
-  }
+  if (threadIdx.x == 0) ring.make(CONSUMERS * (CLUSTER_M + CLUSTER_N - 1));  // consumers of all blocks that get what this one copies
   if (warpgroup == 0) {
-    if (warp == 0) make_tensor_map(&maps.a, scratch, a, SIZE_M, SIZE_K, BM / CLUSTER_N);
-    if (warp == 1) make_tensor_map(&maps.b, scratch + 128, b, SIZE_N, SIZE_K, BN / CLUSTER_M);
+    if (warp == 0) make_tensor_map(&maps.a, scratch, a, SIZE_M, PAIRS_K, BM / CLUSTER_N);
+    if (warp == 1) make_tensor_map(&maps.b, scratch + 128, b, SIZE_N, PAIRS_K, BN / CLUSTER_M);
     if (warp == 2) make_tensor_map(&maps.c, scratch + 256, c, SIZE_M, SIZE_N, 64);
   }
   __syncthreads();
@@ -63,11 +63,7 @@ hopper_gemm(const char* __restrict__ a, const char* __restrict__ b, char* __rest
   const int clusters = gridDim.x / CLUSTER;
   const auto place_of = [&](int tile) {  // in C
     const Tile of_cluster = tile_at<CLUSTERS_M, CLUSTERS_N, GROUP_M, BACK == 1>(tile);
-    return Tile{(of_cluster.row * CLUSTER_M + rank_m) * BM, (of_cluster.column * CLUSTER_N + rank_n) * BN};
-  };
-  int stage = 0, phase = 0;
-  const auto next = [&] {
-    if (++stage == STAGES) stage = 0, phase ^= 1;
+    return Tile{(of_cluster.row * CLUSTER_M + cluster.m) * BM, (of_cluster.column * CLUSTER_N + cluster.n) * BN};
   };
 
   if (warpgroup == 0) {
@@ -76,27 +72,15 @@ hopper_gemm(const char* __restrict__ a, const char* __restrict__ b, char* __rest
       see_tensor_map(&maps.a);
       see_tensor_map(&maps.b);
       const unsigned long long policy = EVICT == 2 ? last_policy() : normal_policy();
-      unsigned same_row = 0, same_column = 0;  // blocks of the cluster
-      for (int i = 0; i < CLUSTER_N; ++i) same_row |= 1u << (rank_m * CLUSTER_N + i);
-      for (int i = 0; i < CLUSTER_M; ++i) same_column |= 1u << (i * CLUSTER_N + rank_n);
       for (int tile = blockIdx.x / CLUSTER; tile < TILES; tile += clusters) {
         const Tile place = place_of(tile);
 #pragma unroll 1
         for (int step = 0; step < STEPS; ++step) {
-          wait_for_phase(empty + 8 * stage, phase ^ 1);
-          const unsigned barrier = full + 8 * stage;
-          arrive_and_expect(barrier, STAGE);
-          const int part_a = rank_n * (BM / CLUSTER_N), part_b = rank_m * (BN / CLUSTER_M);
-          const unsigned to_a = ring + stage * STAGE + part_a * 128, to_b = ring + stage * STAGE + TILE_A + part_b * 128;
-          if (CLUSTER_N > 1)
-            load_box_for(same_row, to_a, &maps.a, place.row + part_a, step * BK, barrier, policy);
-          else
-            load_box(to_a, &maps.a, place.row, step * BK, barrier, policy);
-          if (CLUSTER_M > 1)
-            load_box_for(same_column, to_b, &maps.b, place.column + part_b, step * BK, barrier, policy);
-          else
-            load_box(to_b, &maps.b, place.column, step * BK, barrier, policy);
-          next();
+          const unsigned barrier = ring.fill(STAGE), tile_a = start + ring.stage * STAGE, tile_b = tile_a + TILE_A;
+          const int part_a = cluster.n * (BM / CLUSTER_N), part_b = cluster.m * (BN / CLUSTER_M);
+          cluster.load_a(tile_a + part_a * 128, &maps.a, place.row + part_a, step * BK, barrier, policy);
+          cluster.load_b(tile_b + part_b * 128, &maps.b, place.column + part_b, step * BK, barrier, policy);
+          ring.next();
         }
       }
     }
@@ -104,14 +88,7 @@ hopper_gemm(const char* __restrict__ a, const char* __restrict__ b, char* __rest
     take_registers<232>();
     const int consumer = warpgroup - 1, thread = threadIdx.x % 128;
     const unsigned mine = out + consumer * OUT;
-    const bool tells = thread < CLUSTER && (thread / CLUSTER_N == rank_m || thread % CLUSTER_N == rank_n);
-    const auto release = [&](int which) {
-      if (CLUSTER == 1) {
-        if (thread == 0) arrive(empty + 8 * which);
-      } else if (tells) {
-        arrive_at(empty + 8 * which, thread);
-      }
-    };
+    const auto release = [&](int which) { cluster.release(ring.empty + 8 * which, thread); };
     const unsigned long long policy = EVICT >= 1 ? first_policy() : normal_policy();
     if (thread == 0) see_tensor_map(&maps.c);
     float sums[ROWS][BN / 2];
@@ -120,8 +97,8 @@ hopper_gemm(const char* __restrict__ a, const char* __restrict__ b, char* __rest
       int before = 0;
 #pragma unroll 1
       for (int step = 0; step < STEPS; ++step) {
-        wait_for_phase(full + 8 * stage, phase);
-        const unsigned tile_a = ring + stage * STAGE + consumer * (ROWS * 64 * 128), tile_b = ring + stage * STAGE + TILE_A;
+        ring.wait_until_full();
+        const unsigned tile_a = start + ring.stage * STAGE + consumer * (ROWS * 64 * 128), tile_b = start + ring.stage * STAGE + TILE_A;
         begin_multiplications(sums);
 #pragma unroll
         for (int k = 0; k < BK / 16; ++k)
@@ -131,8 +108,8 @@ hopper_gemm(const char* __restrict__ a, const char* __restrict__ b, char* __rest
         commit_multiplications();
         wait_for_multiplications<1>(sums);
         if (step > 0) release(before);
-        before = stage;
-        next();
+        before = ring.stage;
+        ring.next();
       }
       wait_for_multiplications<0>(sums);
       release(before);

@@ -77,16 +77,19 @@ constexpr Example kAll[] = {
     {"jetson/matmul.toml", "opencl", 1, 1},
     {"layer_norm/layer_norm.toml", "opencl", 1, 1},
     {"reduction/reduction.toml", "opencl", 1, 1},
+    {"scan/scan.toml", "opencl", 1, 1},
     {"sgemm/sgemm.toml", "opencl", 1, 1},
     {"softmax/softmax.toml", "opencl", 1, 1},
     {"spmv/spmv.toml", "opencl", 1, 1},
     {"transpose/transpose.toml", "opencl", 1, 1},
     {"attention/attention.toml", "cuda", 0, 1},
     {"attention/hopper_attention.toml", "cuda", 0, 1},
+    {"sgemm/hopper_sgemm.toml", "cuda", 0, 1},
     {"tensor_correlator/tensor_correlator.toml", "cuda", 0, 1},
     {"tensor_correlator/tensor_correlator_8bit.toml", "cuda", 0, 1},
     {"tensor_dgemm/tensor_dgemm.toml", "cuda", 0, 1},
     {"tensor_gemm/hopper_gemm.toml", "cuda", 0, 1},
+    {"tensor_gemm/hopper_gemm_fp8.toml", "cuda", 0, 1},
     {"tensor_gemm/skinny_gemm.toml", "cuda", 0, 1},
     {"tensor_gemm/tensor_gemm.toml", "cuda", 0, 1},
 };
@@ -158,8 +161,9 @@ INSTANTIATE_TEST_SUITE_P(Examples, CudaExample,
 
 /// Every problem of examples/ with a source in CUDA C++, without those that are written for NVIDIA's tensor cores.
 std::vector<std::string> portable_examples() {
-  constexpr std::array nvidias = {"attention/", "energy_kernels/tensor.toml", "tensor_correlator/", "tensor_dgemm/",
-                                  "tensor_gemm/"};
+  constexpr std::array nvidias = {
+      "attention/",  "energy_kernels/tensor.toml", "sgemm/hopper_sgemm.toml", "tensor_correlator/", "tensor_dgemm/",
+      "tensor_gemm/"};
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(kExamples)) {
     const std::string file = std::filesystem::relative(entry.path(), kExamples).string();
