@@ -5,7 +5,7 @@ supported raises :class:`NotSupported`, naming what it was and what to use inste
 """
 
 from . import _absent, searchspace, strategies, utils  # noqa: F401
-from ._notsupported import NotSupported
+from ._absent import NotSupported
 from ._t1 import tune_kernel_T1
 from .integration import create_device_targets, store_results
 from .interface import run_kernel, tune_cache, tune_kernel

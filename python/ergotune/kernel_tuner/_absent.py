@@ -1,9 +1,8 @@
-"""Modules of Kernel Tuner's that have no counterpart: importing them works, and each of their names names the remedy."""
+"""Names and modules of Kernel Tuner's that have no counterpart: each name raises, with the remedy; importing the modules works."""
 
 import sys
 from types import ModuleType
-
-from ._notsupported import NotSupported
+from typing import Any, Callable, Dict
 
 _INSIDE = "internal API, not provided; "
 ENERGY = ('ergotune measures power and energy itself: use ergotune.tune(problem, objective="energy", sensors=[...]), and '
@@ -31,6 +30,21 @@ MODULES = {
         "simulated_annealing", "skopt")},
     "utils.nvcuda": _BACKEND,
 }
+
+
+class NotSupported(NotImplementedError):
+    """A name or an argument of Kernel Tuner's that ergotune does not take; the message names the alternative."""
+
+
+def absent(module: str, names: Dict[str, str]) -> Callable[[str], Any]:
+    """A module's ``__getattr__``: ``names`` maps each name that is not supported to what to do instead."""
+
+    def look_up(name: str) -> Any:
+        if name in names:
+            raise NotSupported(f"{module}.{name} is not supported by ergotune: {names[name]}")
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return look_up
 
 
 class AbsentModule(ModuleType):

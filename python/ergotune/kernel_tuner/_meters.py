@@ -6,7 +6,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from ._notsupported import NotSupported
+from ._absent import NotSupported
 from .observers.observer import BenchmarkObserver
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from ._notsupported import NotSupported
+from ._absent import NotSupported
 
 
 class Device:

@@ -4,7 +4,7 @@ import copy
 import inspect
 
 from .. import _core
-from ._notsupported import NotSupported
+from ._absent import NotSupported
 from .util import evaluate
 
 

@@ -1,7 +1,7 @@
 """Arguments that depend on the configuration: each of a Tunable's arrays is an argument that is passed where its option is
 chosen."""
 
-from ._notsupported import NotSupported
+from ._absent import NotSupported
 from ._tensors import is_array, placed
 
 

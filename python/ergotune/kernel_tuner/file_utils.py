@@ -6,9 +6,9 @@ from importlib.metadata import distributions
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
+from ._absent import absent
 from ._encoding import NpEncoder
 from ._errors import CompilationFailedConfig, InvalidConfig, RuntimeFailedConfig
-from ._notsupported import absent
 
 _TIMES = {"compilation": "compile_time", "benchmark": "benchmark_time", "framework": "framework_time",
           "search_algorithm": "strategy_time", "validation": "verification_time"}

@@ -16,12 +16,12 @@ import numpy as np
 
 from .. import _core
 from .._session import describe_device, run_problem
+from ._absent import NotSupported, absent
 from ._cache import Cache, read_cache
 from ._driver import Driver, Plan, as_strategy, simulate
 from ._encoding import plain
 from ._guests import guest_options
 from ._meters import CLOCKS, QUANTITIES, Meter, Meters
-from ._notsupported import NotSupported, absent
 from ._observers import DEVICES, ReturnedTime, Watch, instances
 from ._problem import Builder, kernel_tuner_language
 from ._restrictions import add_restrictions, as_list, function_of

@@ -6,8 +6,8 @@ from warnings import warn
 import numpy as np
 
 from .. import _core
+from ._absent import NotSupported
 from ._encoding import plain
-from ._notsupported import NotSupported
 from ._restrictions import add_restrictions, as_list
 from .util import default_block_size_names
 

@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import numpy as np
 
+from ._absent import absent
 from ._cache import close_cache, read_cache, store_cache  # noqa: F401
 from ._encoding import NpEncoder  # noqa: F401
 from ._errors import (  # noqa: F401
@@ -20,7 +21,6 @@ from ._errors import (  # noqa: F401
     StopCriterionReached,
     check_result_type,
 )
-from ._notsupported import absent
 
 default_block_size_names = ["block_size_x", "block_size_y", "block_size_z"]
 

@@ -1,7 +1,6 @@
 """Observers as Kernel Tuner's scripts write them."""
 
-from .._absent import ENERGY
-from .._notsupported import absent
+from .._absent import ENERGY, absent
 from .observer import (
     BenchmarkObserver,
     ContinuousObserver,

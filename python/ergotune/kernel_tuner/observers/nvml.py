@@ -5,9 +5,8 @@ from typing import Dict, List, Optional, Sequence
 
 import numpy as np
 
-from .._absent import ENERGY
+from .._absent import ENERGY, absent
 from .._meters import Meter, check, warn_of_fallback
-from .._notsupported import absent
 from .._nvml import Nvml
 
 __getattr__ = absent(__name__, {"nvml": ENERGY})

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from .._absent import ENERGY
+from .._absent import ENERGY, absent
 from .._meters import Meter, check, only_one
-from .._notsupported import absent
 
 __getattr__ = absent(__name__, {"PMTContinuousObserver": ENERGY})
 

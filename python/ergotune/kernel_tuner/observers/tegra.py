@@ -6,9 +6,8 @@ from typing import Sequence
 
 import numpy as np
 
-from .._absent import ENERGY
+from .._absent import ENERGY, absent
 from .._meters import Meter, check
-from .._notsupported import absent
 
 __getattr__ = absent(__name__, {"tegra": ENERGY})
 
