@@ -469,7 +469,8 @@ TEST_F(RunCuda, ThreadsForksAndEndsAreTheProgramsOwn) {
 
 TEST_F(RunCuda, AKernelThatRunsForLongGetsItsClock) {
   fake_nvml::FakeNvml nvml{"generation=hopper devices=1"};
-  std::snprintf(nvml.gpu().name, sizeof nvml.gpu().name, "Fake H100");  // the fake CUDA driver's
+  const char* uuid = "GPU-00102030-4050-6070-8090-a0b0c0d0e0f0";  // the fake CUDA driver's
+  std::snprintf(nvml.gpu().uuid, sizeof nvml.gpu().uuid, "%s", uuid);
   auto environment = nvml.environment();
   environment["ERGOTUNE_STATE_DIR"] = (folder_.path() / "state").string();
   environment["ERGOTUNE_HELPER_SOCKET"] = "/nowhere";
@@ -492,6 +493,7 @@ TEST_F(RunCuda, AKernelThatRunsForLongGetsItsClock) {
     for (std::size_t i = before; i < calls.size(); ++i)
       if (std::string(calls[i].function) == "nvmlDeviceSetGpuLockedClocks")
         clocks.push_back(static_cast<double>(calls[i].b));
+    EXPECT_FALSE(clocks.empty()) << result.err;
     return clocks;
   };
   EXPECT_EQ(clocks_set(4, 10), (std::vector<double>{1980, 1395}));

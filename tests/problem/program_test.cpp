@@ -141,7 +141,7 @@ TEST_F(ProgramFileTest, MistakesAreReportedWithTheirPlace) {
   EXPECT_THAT(mistake("command = [\"a\", \"{{build}}\"]"), HasSubstr("build"));
   EXPECT_THAT(mistake("command = [\"a\"]\noutput = { rate = 'rate: [0-9]+' }"),
               AllOf(StartsWith("p.toml:6:"), HasSubstr("0 groups in parentheses and needs one")));
-  EXPECT_THAT(mistake("command = [\"a\"]\noutput = { rate = '(a)|(b)' }"), HasSubstr("2 groups"));
+  EXPECT_THAT(mistake("command = [\"a\"]\noutput = { rate = '(a)|(b)|(c)' }"), HasSubstr("3 groups"));
   EXPECT_THAT(mistake("command = [\"a\"]\noutput = { rate = '([0-9]+' }"), HasSubstr("is not a regular expression"));
   EXPECT_THAT(mistake("command = [\"a\"]\noutput = { registers = '([0-9]+)' }"), HasSubstr("quantity of kernels"));
   EXPECT_THAT(mistake("command = [\"a\"]\noutput = { TILE = '([0-9]+)' }"),

@@ -26,9 +26,10 @@ ObjectiveSpec last_objective(const Plan& plan, const Problem& problem) {
   return Objective::parse(spec, known_metrics(problem)).spec();
 }
 
-std::optional<double> least_energy(const SearchSpace& space, const TrueEnergy& truth) {
+std::optional<double> least_energy(const SearchSpace& space, const PlanOptions& options, const TrueEnergy& truth) {
   std::optional<double> least;
   for (ConfigurationIndex index = 0; truth && index < space.size(); ++index) {
+    if (interrupted(options)) return std::nullopt;
     const auto energy = truth(index);
     if (energy && *energy > 0 && (!least || *energy < *least)) least = energy;
   }
@@ -43,7 +44,7 @@ PlanComparison compare(const std::vector<Plan>& plans, const Problem& problem, c
   comparison.device = evaluator.description();
   comparison.provenance = evaluator.provenance();
   comparison.space = space.size();
-  comparison.optimum = least_energy(space, truth);
+  comparison.optimum = least_energy(space, options, truth);
   for (const Plan& plan : plans) {
     if (interrupted(options)) break;
     PlanResult result = run(plan);
