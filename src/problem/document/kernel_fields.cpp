@@ -564,9 +564,8 @@ const std::vector<Field<ergotune::Field>>& fields<ergotune::Field>() {
       field<T>(
           "name", &T::name,
           "What the member is called; \"&BUFFER\" is the address of an argument that is a buffer, of type \"uint64\" "
-          "(OpenCL: only as the one member), in a buffer \"&BUFFER@BYTE\" with its place, and a buffer that is no "
-          "argument "
-          "of its own has when = \"False\"",
+          "(OpenCL: only as the one member), in a buffer \"&BUFFER@BYTE\" with its place, and a buffer that only "
+          "addresses point to has when = \"False\"",
           {.required = true}),
       field<T>("type", &T::type, "Its type, such as \"float32\"", {.required = true}),
       field<T>("value", &T::value, "A number or an expression; of an address, bytes from the buffer's beginning",
