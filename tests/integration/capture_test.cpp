@@ -478,6 +478,13 @@ TEST_F(RunCuda, CompiledCodeIsTunedByBlockAndByWhatItsLaunchAsksFor) {
   EXPECT_EQ(launches_of("4x8 carveout cluster"), 3u) << replaced.err;
 }
 
+// cuBLAS launches kernels of libraries, which the driver has no function's attributes of.
+TEST_F(RunCuda, SharedMemoryOfALibrarysKernelIsKnown) {
+  ::setenv("FAKE_CUDA_SHARED", "512", 1);
+  ::setenv("FAKE_CUDA_FAIL", "cuFuncGetAttribute=400", 1);
+  EXPECT_THAT(capture({"-o", "c"}).out, HasSubstr("the block stays as it is"));
+}
+
 // PyTorch's element-wise kernels are given structures of addresses.
 TEST_F(RunCuda, AddressesInStructuresAreFollowed) {
   ASSERT_EQ(capture({"-o", "c"}, {"structure"}).exit_code, 0);
