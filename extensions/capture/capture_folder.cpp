@@ -66,6 +66,10 @@ std::string beginning(const std::string& name, std::string_view type) {
   return "  { name = " + toml_text(name) + ", type = " + toml_text(type) + ", ";
 }
 
+std::string member(const std::string& name, std::string_view type, const std::string& value) {
+  return "{ name = " + toml_text(name) + ", type = " + toml_text(type) + ", value = " + value + " }";
+}
+
 /// A structure with addresses: those, and words of 4 bytes around them.
 std::string structure_entry(const std::string& name, const CapturedArgument& argument,
                             const std::vector<std::string>& names) {
@@ -76,9 +80,9 @@ std::string structure_entry(const std::string& name, const CapturedArgument& arg
     const bool is_address = address != argument.addresses.end();
     const std::string_view type = is_address ? "uint64" : bytes.size() - at >= 4 ? "uint32" : "uint8";
     const std::size_t size = bytes_of(type);
-    fields.push_back("{ name = " + toml_text(is_address ? "&" + names[address->second] : "s" + std::to_string(at)) +
-                     ", type = " + toml_text(type) +
-                     ", value = " + (is_address ? "0" : number_text(type, bytes.subspan(at, size))) + " }");
+    fields.push_back(
+        member(is_address ? "&" + names[address->second.first] : "s" + std::to_string(at), type,
+               is_address ? std::to_string(address->second.second) : number_text(type, bytes.subspan(at, size))));
     at += size;
   }
   return beginning(name, argument.type.empty() ? "bytes" : argument.type) + "fields = " + list_of(fields) + " },";
@@ -98,8 +102,7 @@ std::string scalar_entry(const std::string& name, const CapturedArgument& argume
     for (std::size_t i = 0; i * size < bytes.size(); ++i) {
       const std::string number = bytes.size() % size ? std::string() : number_text(type, bytes.subspan(i * size, size));
       if (number.empty()) return std::string();
-      fields.push_back("{ name = \"s" + std::to_string(i) + "\", type = " + toml_text(type) + ", value = " + number +
-                       " }");
+      fields.push_back(member("s" + std::to_string(i), type, number));
     }
     return list_of(fields);
   };
@@ -123,11 +126,11 @@ void share_memory(std::vector<CapturedArgument>& arguments) {
     if (!is_shared(argument) || owners[argument.memory] == i) continue;
     owner_of[i] = owners[argument.memory];
     argument = {.kind = Kind::scalar, .name = argument.name, .bytes = std::vector<std::byte>(sizeof(void*))};
-    argument.addresses[0] = owner_of[i];
+    argument.addresses[0] = {owner_of[i], 0};
   }
   for (CapturedArgument& argument : arguments)
-    for (auto& [at, buffer] : argument.addresses)
-      if (const auto other = owner_of.find(buffer); other != owner_of.end()) buffer = other->second;
+    for (auto& [at, address] : argument.addresses)
+      if (const auto other = owner_of.find(address.first); other != owner_of.end()) address.first = other->second;
 }
 
 /// What a launch leaves: which arguments are outputs, and whose contents differ.
@@ -296,7 +299,7 @@ class Writer {
       const CapturedArgument& argument = launch_.arguments[i];
       if (argument.kind == Kind::local_memory)
         text += beginning(names_[i], "uint8") + "local_count = " + std::to_string(argument.local_bytes) + " },";
-      else if (!argument.addresses.empty())
+      else if (argument.kind == Kind::scalar && !argument.addresses.empty())
         text += structure_entry(names_[i], argument, names_);
       else
         text += argument.kind == Kind::scalar ? scalar_entry(names_[i], argument) : buffer_entry(i);
@@ -314,10 +317,15 @@ class Writer {
     write_bytes(folder_ / (names_[i] + ".npy"), header, argument.bytes.data(), argument.bytes.size());
     if (outputs_.changed.contains(i))
       write_bytes(folder_ / (names_[i] + ".after.npy"), header, argument.after.data(), argument.after.size());
+    std::vector<std::string> addresses;
+    for (const auto& [at, address] : argument.addresses)
+      addresses.push_back(
+          member("&" + names_[address.first] + "@" + std::to_string(at), "uint64", std::to_string(address.second)));
     return beginning(names_[i], element) + "count = " + std::to_string(count) +
            ", fill = { file = " + toml_text(names_[i] + ".npy") + " }" +
            (outputs_.written.contains(i) ? ", access = \"read_write\"" : "") +
-           (argument.in_structures ? ", when = \"False\"" : "") + " },";
+           (addresses.empty() ? "" : ", fields = " + list_of(addresses)) +
+           (argument.is_pointed_to ? ", when = \"False\"" : "") + " },";
   }
 
   std::string geometry() const {

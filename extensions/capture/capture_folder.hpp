@@ -32,11 +32,11 @@ struct CapturedArgument {
   bool constant = false;
   /// buffer: two arguments with the same number (not 0) are the same memory.
   std::uint64_t memory = 0;
-  /// scalar: the words of a structure that are addresses of buffers: by their place the buffer's position among the
-  /// arguments.
-  std::map<std::size_t, std::size_t> addresses;
-  /// buffer: the kernel is given its address in structures only.
-  bool in_structures = false;
+  /// Of a structure or in a buffer: addresses by their places, each with the position of a buffer among the arguments
+  /// and bytes from that buffer's beginning.
+  std::map<std::size_t, std::pair<std::size_t, std::uint64_t>> addresses;
+  /// buffer: the kernel is given its address in structures or in memory only.
+  bool is_pointed_to = false;
 };
 
 struct CapturedLaunch {

@@ -100,7 +100,8 @@ void decorate_devices(DeviceDecorator decorator) { device_decorator() = std::mov
 std::vector<ArgumentSignature> signature_of(const std::vector<Argument>& arguments) {
   std::vector<ArgumentSignature> signature;
   for (const auto& argument : arguments)
-    signature.push_back({argument.kind, argument.type, argument.name, argument.type_name, size_of(argument.fields)});
+    signature.push_back({argument.kind, argument.type, argument.name, argument.type_name,
+                         argument.kind == Argument::Kind::scalar ? size_of(argument.fields) : 0});
   return signature;
 }
 

@@ -95,12 +95,7 @@ std::set<std::string> passed_buffers(const Problem& problem, const Constants& co
   std::set<std::string> passed;
   for (const Kernel& kernel : problem.kernels) {
     const ConfigurationScope names(problem.parameters, configuration, constants, kernel.name);
-    const Scope scope = names.scope();
-    for (const Argument& argument : kernel.arguments)
-      if (argument.passed(scope)) {
-        if (argument.kind == Argument::Kind::buffer) passed.insert(argument.name);
-        for_each_address(argument, [&](std::string_view buffer) { passed.emplace(buffer); });
-      }
+    add_passed(kernel.arguments, names.scope(), passed);
   }
   return passed;
 }

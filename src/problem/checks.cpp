@@ -76,6 +76,12 @@ void add_execution(const Problem& problem, Names& names) {
 
 void check_address(const Field& field, const Kernel& kernel, const Argument& argument) {
   const std::string buffer(buffer_pointed_to(field));
+  if (argument.kind == Argument::Kind::buffer && (buffer.empty() || !place_in_buffer(field)))
+    throw UserError(
+        fmt::format("\"fields\" of the buffer \"{}\" has \"{}\"; write an address that it holds as \"&BUFFER@BYTE\", "
+                    "with its place",
+                    argument.name, field.name),
+        argument.place);
   if (buffer.empty()) return;
   if (field.type != ElementType::uint64)
     throw UserError(fmt::format("member \"{}\" of argument \"{}\" is an address: its type is \"uint64\", not \"{}\"",

@@ -518,10 +518,17 @@ TEST_F(RunCuda, CompiledCodeIsTunedByBlockAndByWhatItsLaunchAsksFor) {
   EXPECT_EQ(launches_of("4x8 carveout cluster"), 3u) << replaced.err;
 }
 
+// cuBLAS launches kernels of libraries, which the driver has no function's attributes of.
+TEST_F(RunCuda, SharedMemoryOfALibrarysKernelIsKnown) {
+  ::setenv("FAKE_CUDA_SHARED", "512", 1);
+  ::setenv("FAKE_CUDA_FAIL", "cuFuncGetAttribute=400", 1);
+  EXPECT_THAT(capture({"-o", "c"}).out, HasSubstr("the block stays as it is"));
+}
+
 // PyTorch's element-wise kernels are given structures of addresses.
 TEST_F(RunCuda, AddressesInStructuresAreFollowed) {
   ASSERT_EQ(capture({"-o", "c"}, {"structure"}).exit_code, 0);
-  EXPECT_THAT(*read_file(folder_.path() / "c/problem.toml"), HasSubstr("name = \"&memory0\", type = \"uint64\""));
+  EXPECT_THAT(*read_file(folder_.path() / "c/problem.toml"), HasSubstr("name = \"&memory1\", type = \"uint64\""));
   EXPECT_TRUE(is_right(status_of(R"({"WORK_GROUP_X": 4})")));
   EXPECT_EQ(status_of(R"({"WORK_GROUP_X": 16})"), "wrong_result");
   folder_.write("c/add_struct.wisdom", wisdom({{"WORK_GROUP_X", 4}}, "add_struct"));
@@ -533,6 +540,8 @@ TEST_F(RunCuda, AddressesInStructuresAreFollowed) {
 // Lists of arrays lie in memory of the device.
 TEST_F(RunCuda, AddressesInMemoryAreFollowed) {
   ASSERT_EQ(capture({"-o", "c"}, {"pointers"}).exit_code, 0);
+  EXPECT_TRUE(is_right(status_of(R"({"WORK_GROUP_X": 4})")));
+  EXPECT_EQ(status_of(R"({"WORK_GROUP_X": 16})"), "wrong_result");
   folder_.write("c/add_far.wisdom", wisdom({{"WORK_GROUP_X", 4}}, "add_far"));
   const auto replaced = run({"pointers"});
   EXPECT_EQ(replaced.out, run_process(program({"pointers"})).out);

@@ -92,6 +92,30 @@ TEST_F(ProblemBuffersTest, WhatIsWrittenOutsideIsNamedAndMended) {
   EXPECT_EQ(after, before);
 }
 
+TEST_F(ProblemBuffersTest, ABufferHoldsAddressesOfThisDeviceAndReadsAsItWasGiven) {
+  device.device_info.backend = "cuda";
+  auto list = buffer("list", Access::read_write);
+  list.fill = {.kind = Fill::Kind::constant, .value = 7};
+  list.fields = {{"&y@8", ElementType::uint64, Expression::parse("4 * n")}};
+  auto buffers = make({{list, buffer("y", Access::read)}});
+  const auto held = [&] {
+    std::uint64_t address = 0;
+    std::memcpy(&address, bound(buffers, kept[0], 0).floats() + 2, sizeof address);
+    return address;
+  };
+  const auto y = reinterpret_cast<std::uint64_t>(bound(buffers, kept[0], 1).native_handle());
+  EXPECT_EQ(held(), y + 4 * kCount);
+  bound(buffers, kept[0], 0).floats()[2] = 1;
+  buffers.restore();
+  EXPECT_EQ(held(), y + 4 * kCount);
+  std::vector<std::byte> contents;
+  buffers.read("list", contents);
+  const std::vector<float> given(kCount, 7);
+  EXPECT_EQ(std::memcmp(contents.data(), given.data(), contents.size()), 0);
+  list.fields[0].name = "&y@1020";
+  EXPECT_THAT(complaint({{list, buffer("y", Access::read)}}), HasSubstr("1020"));
+}
+
 TEST_F(ProblemBuffersTest, OnlyAlikeBuffersSwap) {
   auto longer = buffer("y", Access::write), other = buffer("y", Access::write);
   longer.count = Expression::parse("2 * n");

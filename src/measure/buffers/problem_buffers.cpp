@@ -56,6 +56,7 @@ ProblemBuffers::ProblemBuffers(Device& device, const ArgumentLists& lists, const
     if (slot.written) outputs_.push_back(slot.argument->name);
   std::size_t total = 0;
   for (Slot& slot : slots_) allocate(slot, total += slot.bytes);
+  for (Slot& slot : slots_) put_addresses(slot, constants);
   keep_copies();
 }
 
@@ -187,6 +188,38 @@ const Buffer& ProblemBuffers::live(const std::string& name, const BufferNames& n
   return slot(other == names.end() ? name : other->second).live->inside();
 }
 
+std::uint64_t ProblemBuffers::address(const Argument& argument, const Field& field, const Scope& scope,
+                                      const BufferNames& names) const {
+  const std::string buffer(buffer_pointed_to(field));
+  if (device_.info().backend == "opencl")
+    throw UserError(fmt::format("argument \"{}\" holds the address of \"{}\"; buffers of OpenCL have no address "
+                                "within a structure or a buffer, or behind their beginning",
+                                argument.name, buffer),
+                    argument.place);
+  return reinterpret_cast<std::uint64_t>(live(buffer, names).native_handle()) +
+         static_cast<std::uint64_t>(field.value.evaluate(scope).as_integer());
+}
+
+/// The addresses that a buffer holds: those of this device in place of the given ones.
+void ProblemBuffers::put_addresses(Slot& slot, const Constants& constants) {
+  const Scope scope = [&](std::string_view name) {
+    const auto constant = constants.find(name);
+    return constant == constants.end() ? nullptr : &constant->second;
+  };
+  for (const Field& field : slot.argument->fields) {
+    Slot::Address address{*place_in_buffer(field), 0, 0};
+    if (address.at > slot.contents.size() || slot.contents.size() - address.at < sizeof address.here)
+      throw UserError(fmt::format("argument \"{}\" has {} bytes; there is no address at byte {}", slot.argument->name,
+                                  slot.bytes, address.at),
+                      slot.argument->place);
+    address.here = this->address(*slot.argument, field, scope, {});
+    std::memcpy(&address.given, slot.contents.data() + address.at, sizeof address.given);
+    std::memcpy(slot.contents.data() + address.at, &address.here, sizeof address.here);
+    slot.addresses.push_back(address);
+  }
+  if (!slot.addresses.empty()) slot.live->write(slot.contents);
+}
+
 /// A structure's members that are addresses of buffers.
 void ProblemBuffers::put_addresses(const Argument& argument, const Scope& scope, const BufferNames& names,
                                    std::vector<std::byte>& bytes) const {
@@ -194,15 +227,9 @@ void ProblemBuffers::put_addresses(const Argument& argument, const Scope& scope,
   for (const Field& field : argument.fields) {
     const std::size_t size = size_of(field.type);
     at = (at + size - 1) / size * size;
-    if (const std::string buffer(buffer_pointed_to(field)); !buffer.empty()) {
-      if (device_.info().backend == "opencl")
-        throw UserError(fmt::format("argument \"{}\" holds the address of \"{}\"; buffers of OpenCL have no address "
-                                    "within a structure, or behind their beginning",
-                                    argument.name, buffer),
-                        argument.place);
-      const std::uint64_t address = reinterpret_cast<std::uint64_t>(live(buffer, names).native_handle()) +
-                                    static_cast<std::uint64_t>(field.value.evaluate(scope).as_integer());
-      std::memcpy(bytes.data() + at, &address, sizeof address);
+    if (!buffer_pointed_to(field).empty()) {
+      const std::uint64_t here = address(argument, field, scope, names);
+      std::memcpy(bytes.data() + at, &here, sizeof here);
     }
     at += size;
   }
@@ -264,7 +291,10 @@ void ProblemBuffers::read(const std::string& name, std::vector<std::byte>& into)
 void ProblemBuffers::read_as(const BufferNames& names, const std::string& name, std::vector<std::byte>& into) const {
   const auto other = names.find(name);
   into.resize(bytes(name));
-  device_.read(slot(other == names.end() ? name : other->second).live->inside(), into);
+  const Slot& found = slot(other == names.end() ? name : other->second);
+  device_.read(found.live->inside(), into);
+  for (const auto& [at, given, here] : found.addresses)
+    if (std::memcmp(into.data() + at, &here, sizeof here) == 0) std::memcpy(into.data() + at, &given, sizeof given);
 }
 
 void ProblemBuffers::write(const std::string& name, std::span<const std::byte> contents) {

@@ -82,6 +82,11 @@ class ProblemBuffers {
     std::size_t bytes = 0;
     bool foreign = false;             ///< external memory
     std::vector<std::byte> contents;  ///< initial contents; of external memory only if there is no other copy
+    struct Address {
+      std::size_t at;
+      std::uint64_t given, here;
+    };
+    std::vector<Address> addresses{};  ///< of other buffers: as in the initial contents given, and on this device
     std::unique_ptr<GuardedBuffer> live;
     std::unique_ptr<Buffer> pristine;  ///< copy on the device, including zones; null if there is no memory for it
     std::optional<std::uint64_t> checksum =
@@ -92,8 +97,11 @@ class ProblemBuffers {
   void share(Slot& slot, const Argument& argument, std::size_t bytes);
   void join(const std::string& first, const std::string& second);
   const Buffer& live(const std::string& name, const BufferNames& names) const;
+  std::uint64_t address(const Argument& argument, const Field& field, const Scope& scope,
+                        const BufferNames& names) const;
   void put_addresses(const Argument& argument, const Scope& scope, const BufferNames& names,
                      std::vector<std::byte>& bytes) const;
+  void put_addresses(Slot& slot, const Constants& constants);
   std::vector<std::byte> first_contents(const std::string& name) const;
   void allocate(Slot& slot, std::size_t total);
   void keep_copies();

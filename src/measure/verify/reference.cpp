@@ -47,11 +47,7 @@ ExpectedOutputs run_reference(const Problem& problem, const Kernel& reference, D
   const Scope scope = names.scope();
   ProblemBuffers buffers(device, {&arguments}, constants, &inputs);
   std::set<std::string> passed;
-  for (const Argument& argument : arguments)
-    if (argument.passed(scope)) {
-      passed.insert(argument.name);
-      for_each_address(argument, [&](std::string_view buffer) { passed.emplace(buffer); });
-    }
+  add_passed(arguments, scope, passed);
   buffers.choose(passed);
   const Binary binary =
       device.make_compiler()->compile(make_compile_job(problem, reference, device.info(), constants, values));

@@ -446,10 +446,8 @@ Argument read_reference(const Table& table) {
   throw UserError(fmt::format("[buffers] has no \"{}\"{}", name, suggestion(name, names)), table.find("buffer")->place);
 }
 
-/// Reads a structure that is passed by value: fields = [{ name, type, value }, ...].
-void read_structure(const Table& table, const Node& node, Argument& argument) {
-  argument.kind = Argument::Kind::scalar;
-  argument.type_name = table.text("type", "the structure's name in the source, such as \"struct grid\"");
+/// Reads fields = [{ name, type, value }, ...].
+void read_members(const Table& table, const Node& node, Argument& argument) {
   if (node.list() && node.list()->empty())
     throw UserError(fmt::format("the structure \"{}\" has no members: \"fields\" is empty", argument.name),
                     table.key_place("fields"));
@@ -465,9 +463,12 @@ void read_structure(const Table& table, const Node& node, Argument& argument) {
 /// Determines from the keys whether the argument is a structure, a scalar, local memory or a buffer, and reads it.
 void read_content(const Table& table, std::size_t position, const std::string& what, Argument& argument) {
   using Kind = Argument::Kind;
-  if (const Node* node = table.find("fields")) {
+  const Node* members = table.find("fields");
+  if (members && !table.has("count")) {
     refuse_buffer_keys(table, what, "fields");
-    return read_structure(table, *node, argument);
+    argument.kind = Kind::scalar;
+    argument.type_name = table.text("type", "the structure's name in the source, such as \"struct grid\"");
+    return read_members(table, *members, argument);
   }
   argument.type = read_type(table, what);
   if (const Node* value = table.find("value")) {
@@ -489,6 +490,7 @@ void read_content(const Table& table, std::size_t position, const std::string& w
   // Each buffer gets a different default seed, so that random fills differ.
   argument.fill.seed = position + 1;
   read_fill(table, argument);
+  if (members) read_members(table, *members, argument);
 }
 
 Argument read_argument(const Table& table, std::size_t position) {
@@ -499,7 +501,8 @@ Argument read_argument(const Table& table, std::size_t position) {
       Type<Access>::read(table, *access, table.what("access"), argument.access);
   } else {
     table.allow(field_names<Argument>());
-    table.at_most_one_of({"value", "count", "local_count", "fields"});
+    table.at_most_one_of({"value", "count", "local_count"});
+    table.at_most_one_of({"value", "local_count", "fields"});
     argument.name = table.text("name", "what the argument is called");
     read_content(table, position, fmt::format("argument \"{}\"", argument.name), argument);
     if (const Node* seen_as = table.find("seen_as")) argument.seen_as = text_of(*seen_as, table.what("seen_as"));
@@ -560,7 +563,8 @@ const std::vector<Field<ergotune::Field>>& fields<ergotune::Field>() {
       field<T>(
           "name", &T::name,
           "What the member is called; \"&BUFFER\" is the address of an argument that is a buffer, of type \"uint64\" "
-          "(OpenCL: only as the one member), and a buffer that only structures point to has when = \"False\"",
+          "(OpenCL: only as the one member), in a buffer \"&BUFFER@BYTE\" with its place, and a buffer that only "
+          "addresses point to has when = \"False\"",
           {.required = true}),
       field<T>("type", &T::type, "Its type, such as \"float32\"", {.required = true}),
       field<T>("value", &T::value, "A number or an expression; of an address, bytes from the buffer's beginning",
@@ -588,8 +592,10 @@ const std::vector<Field<Argument>>& fields<Argument>() {
                        {.otherwise = "required"})),
       only<T>(is_local,
               field<T>("local_count", &T::count, "Of dynamic local memory in OpenCL: its number of elements")),
-      only<T>(is_structure,
-              field<T>("fields", &T::fields, "Of a structure that is passed by value: its members in their order")),
+      only<T>([](const T& from) { return !from.fields.empty(); },
+              field<T>("fields", &T::fields,
+                       "Of a structure that is passed by value: its members in their order; of a buffer: the addresses "
+                       "of others that it holds")),
       only<T>(is_buffer, field<T>("access", &T::access, "How the kernel uses a buffer; written ones are verified")),
       only<T>(is_buffer, written<T>("fill", "What a buffer holds before a launch", fill_type,
                                     [](const T& from, Form form) { return write_fill(from.fill, form); },

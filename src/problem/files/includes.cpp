@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "base/files.hpp"
 #include "base/hash.hpp"
@@ -29,25 +31,41 @@ std::vector<std::string> included_names(const std::string& source) {
   return names;
 }
 
-void collect_includes(const std::string& source, const std::vector<std::string>& folders,
-                      std::set<std::filesystem::path>& seen, std::vector<IncludedFile>& files) {
-  for (const std::string& name : included_names(source)) {
-    for (const std::string& folder : folders) {
-      std::error_code failed;
-      const auto file = std::filesystem::weakly_canonical(std::filesystem::path(folder) / name, failed);
-      if (failed || !std::filesystem::is_regular_file(file, failed)) continue;
-      if (seen.insert(file).second) {
-        if (auto text = read_file(file)) {
-          files.push_back({name, *text, file});
-          std::vector<std::string> deeper{file.parent_path().string()};
-          deeper.insert(deeper.end(), folders.begin(), folders.end());
-          collect_includes(*text, deeper, seen, files);
-        }
+/// Files that a source includes, as the compiler finds them: beside the file that names one, then in the folders.
+class Includes {
+ public:
+  explicit Includes(const std::vector<std::string>& folders) : folders_(folders) {}
+
+  void collect(const std::string& source, const std::string& beside) {
+    for (const std::string& name : included_names(source)) {
+      const std::string* file = beside.empty() ? nullptr : found(beside + '/' + name);
+      for (auto folder = folders_.begin(); !file && folder != folders_.end(); ++folder)
+        file = found(*folder + '/' + name);
+      if (!file || !seen_.insert(*file).second) continue;
+      if (auto text = read_file(*file)) {
+        files.push_back({name, *text, *file});
+        collect(*text, std::filesystem::path(*file).parent_path().string());
       }
-      break;
     }
   }
-}
+  std::vector<IncludedFile> files;
+
+ private:
+  /// The file behind a path, or nullptr. Libraries name the same headers thousands of times.
+  const std::string* found(const std::string& path) {
+    auto& file = known_.try_emplace(path).first->second;
+    if (!file) {
+      std::error_code failed;
+      file.emplace();
+      if (std::filesystem::is_regular_file(path, failed)) *file = std::filesystem::canonical(path, failed).string();
+    }
+    return file->empty() ? nullptr : &*file;
+  }
+
+  const std::vector<std::string>& folders_;
+  std::unordered_map<std::string, std::optional<std::string>> known_;  ///< by path; empty: there is no such file
+  std::set<std::string> seen_;
+};
 
 }  // namespace
 
@@ -64,10 +82,9 @@ std::vector<std::filesystem::path> include_folders_of(const KernelSource& source
 }
 
 std::vector<IncludedFile> included_files(const std::string& source, const std::vector<std::string>& folders) {
-  std::set<std::filesystem::path> seen;
-  std::vector<IncludedFile> files;
-  collect_includes(source, folders, seen, files);
-  return files;
+  Includes includes(folders);
+  includes.collect(source, "");
+  return std::move(includes.files);
 }
 
 std::string hash_of_includes(const std::string& source, const std::vector<std::string>& folders) {

@@ -379,14 +379,17 @@ EXPORT int cuModuleGetFunction(void** function, void* module, const char* name) 
   *function = &found->second;
   return 0;
 }
-EXPORT int cuFuncGetAttribute(int* value, int attribute, void*) {
-  if (const int code = enter("cuFuncGetAttribute")) return code;
+EXPORT int cuKernelGetAttribute(int* value, int attribute, void*, int) {
   static const std::map<int, int> values = {{0, 1024}, {1, 512}, {3, 16}, {4, 42}};
   const auto found = values.find(attribute);
   if (found == values.end()) return 1;
   *value = found->second;
   if (const char* shared = std::getenv("FAKE_CUDA_SHARED"); shared && attribute == 1) *value = std::atoi(shared);
   return 0;
+}
+EXPORT int cuFuncGetAttribute(int* value, int attribute, void* function) {
+  if (const int code = enter("cuFuncGetAttribute")) return code;
+  return cuKernelGetAttribute(value, attribute, function, 0);
 }
 EXPORT int cuFuncSetAttribute(void* function, int attribute, int value) {
   if (const int code = enter_with_context("cuFuncSetAttribute")) return code;

@@ -107,11 +107,16 @@ int main(int argc, char** argv) {
   launch = (Launch*)entry("cuLaunchKernel");
   void *module = NULL, *code = NULL;
   const int in_structure = strcmp(how, "structure") == 0, pointers = strcmp(how, "pointers") == 0;
-  const void* image = strcmp(how, "nvrtc") == 0 ? compiled(argv[2], &code) : in_structure ? kStructures
+  const void* image = strcmp(how, "nvrtc") == 0 ? compiled(argv[2], &code)
+                      : in_structure            ? kStructures
                       : pointers                ? kPointers
                                                 : kImage;
   if (init(0) || retain(&context, 0) || make_current(context) || load(&module, image, 0, NULL, NULL) ||
-      find(&function, module, in_structure ? "add_struct" : pointers ? "add_far" : "add_one") || make_stream(&stream, 1, 0))
+      find(&function, module,
+           in_structure ? "add_struct"
+           : pointers   ? "add_far"
+                        : "add_one") ||
+      make_stream(&stream, 1, 0))
     return 8;
   if (strcmp(how, "idle") == 0) return 0;
   if (strcmp(how, "fork") == 0) {

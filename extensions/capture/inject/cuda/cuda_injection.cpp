@@ -184,9 +184,13 @@ std::string code_object_of(Handle, const std::string& symbol) {
 }
 
 int attribute_of(Handle function, int attribute) {
-  int value = 0;
-  const auto query = Driver::get().cuFuncGetAttribute;
-  return query && query(&value, attribute, function) == 0 ? value : 0;
+  const Driver& driver = Driver::get();
+  int value = 0, device = 0;
+  if (driver.cuFuncGetAttribute && driver.cuFuncGetAttribute(&value, attribute, function) == 0) return value;
+  // a launch may name a kernel of a library, as cuBLAS does
+  const bool known = driver.cuKernelGetAttribute && driver.cuCtxGetDevice && driver.cuCtxGetDevice(&device) == 0 &&
+                     driver.cuKernelGetAttribute(&value, attribute, function, device) == 0;
+  return known ? value : 0;
 }
 
 std::vector<ParameterPlace> parameters_of(Handle function) {

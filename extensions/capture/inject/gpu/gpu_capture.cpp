@@ -50,7 +50,10 @@ GpuCapture::GpuCapture(const Call& call) : function_(call.function) {
   take_code(call, name);
   take_arguments(call, name);
   follow_addresses();
-  part_regions();
+  const std::size_t bytes = part_regions();
+  if (bytes > Session::get().wishes().most_bytes)
+    throw std::runtime_error("its memory has " + size_text(bytes) + " (--max-memory)");
+  follow_memory();
   for (const Region& region : regions_) launch_.arguments[region.argument].bytes = read(region);
 }
 
@@ -139,20 +142,56 @@ void GpuCapture::follow_addresses() {
       if (!allocation) continue;
       auto region =
           std::find_if(regions_.begin(), regions_.end(), [&](const Region& one) { return one.address == address; });
-      if (region == regions_.end()) {
-        const auto bytes = static_cast<std::size_t>(allocation->begin + allocation->bytes - address);
-        region = regions_.insert(region, {launch_.arguments.size(), address, allocation->begin, bytes});
-        CapturedArgument& buffer = launch_.arguments.emplace_back();
-        buffer.name = "memory" + std::to_string(launch_.arguments.size() - 1 - count);
-        buffer.in_structures = true;
-      }
-      launch_.arguments[i].addresses[at] = region->argument;
+      const std::size_t buffer = region == regions_.end() ? add_region(address, *allocation) : region->argument;
+      launch_.arguments[i].addresses[at] = {buffer, 0};
     }
   }
 }
 
-/// Frameworks take many arrays out of one allocation: each reaches as far as the next that the kernel is given.
-void GpuCapture::part_regions() {
+/// A buffer beside the arguments: its position among them.
+std::size_t GpuCapture::add_region(Address address, const Allocation& allocation) {
+  const std::size_t argument = launch_.arguments.size();
+  CapturedArgument& buffer = launch_.arguments.emplace_back();
+  buffer.name = "memory" + std::to_string(argument);
+  buffer.is_pointed_to = true;
+  regions_.push_back(
+      {argument, address, allocation.begin, static_cast<std::size_t>(allocation.begin + allocation.bytes - address)});
+  return argument;
+}
+
+/// Addresses in the memory, also in the memory that these point to. What would exceed --max-memory stays as it is: it
+/// may be an old address in memory that is used anew.
+void GpuCapture::follow_memory() {
+  constexpr int kWindow = 36;
+  constexpr std::size_t kMostLookups = 10'000;
+  std::size_t lookups = 0;
+  for (std::size_t r = 0; r < regions_.size(); ++r) {  // it grows
+    const std::vector<std::byte> contents = read(regions_[r]);
+    for (std::size_t at = -regions_[r].address % sizeof(Address); at + sizeof(Address) <= contents.size();
+         at += sizeof(Address)) {
+      const Address word = address_in(contents, at);
+      const auto is_near = [&](const Region& one) { return (word ^ one.address) >> kWindow == 0; };
+      if (std::none_of(regions_.begin(), regions_.end(), is_near) || ++lookups > kMostLookups) continue;
+      const auto allocation = allocation_of(word);
+      if (!allocation) continue;
+      const auto holds = [&](const Region& one) { return word - one.address < one.bytes; };
+      if (std::none_of(regions_.begin(), regions_.end(), holds)) {
+        add_region(word, *allocation);
+        if (part_regions() > Session::get().wishes().most_bytes) {
+          regions_.pop_back();
+          launch_.arguments.pop_back();
+          continue;
+        }
+      }
+      const Region& region = *std::find_if(regions_.begin(), regions_.end(), holds);
+      launch_.arguments[regions_[r].argument].addresses[at] = {region.argument, word - region.address};
+    }
+  }
+}
+
+/// Frameworks take many arrays out of one allocation: each reaches as far as the next that the kernel is given. Returns
+/// the bytes of all.
+std::size_t GpuCapture::part_regions() {
   std::size_t bytes = 0;
   for (Region& region : regions_) {
     for (const Region& other : regions_)
@@ -161,8 +200,7 @@ void GpuCapture::part_regions() {
     launch_.arguments[region.argument].memory = region.address;
     bytes += region.bytes;
   }
-  if (bytes > Session::get().wishes().most_bytes)
-    throw std::runtime_error("its memory has " + size_text(bytes) + " (--max-memory)");
+  return bytes;
 }
 
 std::vector<std::byte> GpuCapture::read(const Region& region) {

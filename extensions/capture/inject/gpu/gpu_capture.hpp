@@ -27,7 +27,9 @@ class GpuCapture {
   void take_code(const Call& call, const kernel_source::Demangled& name);
   void take_arguments(const Call& call, const kernel_source::Demangled& name);
   void follow_addresses();
-  void part_regions();
+  void follow_memory();
+  std::size_t add_region(Address address, const Allocation& allocation);
+  std::size_t part_regions();
   static std::vector<std::byte> read(const Region& region);
 
   Handle function_;

@@ -46,6 +46,7 @@ struct Driver {
   int (*cuEventDestroy_v2)(Handle) = found("cuEventDestroy_v2");
   int (*cuEventElapsedTime)(float*, Handle, Handle) = found("cuEventElapsedTime");
   int (*cuFuncGetAttribute)(int*, int, Handle) = found("cuFuncGetAttribute");
+  int (*cuKernelGetAttribute)(int*, int, Handle, int) = found("cuKernelGetAttribute");
   // for `run`
   int (*cuCtxGetCurrent)(Handle*) = found("cuCtxGetCurrent");
   int (*cuMemAlloc_v2)(Address*, std::size_t) = found("cuMemAlloc_v2");

@@ -186,9 +186,9 @@ void report(TunedLaunch& tuned) {
 
 bool is_able(const Driver& driver) {
   return driver.cuMemAlloc_v2 && driver.cuMemFree_v2 && driver.cuMemcpyDtoDAsync_v2 && driver.cuMemcpyDtoHAsync_v2 &&
-         driver.cuMemcpyHtoDAsync_v2 &&
-         driver.cuStreamSynchronize && driver.cuModuleLoadDataEx && driver.cuModuleGetFunction &&
-         driver.cuFuncSetAttribute && driver.cuCtxGetDevice && driver.cuDeviceGetName && driver.cuCtxGetCurrent;
+         driver.cuMemcpyHtoDAsync_v2 && driver.cuStreamSynchronize && driver.cuModuleLoadDataEx &&
+         driver.cuModuleGetFunction && driver.cuFuncSetAttribute && driver.cuCtxGetDevice && driver.cuDeviceGetName &&
+         driver.cuCtxGetCurrent;
 }
 
 }  // namespace
