@@ -91,7 +91,13 @@ double f_tail(double f, double numerator, double denominator) {
 }
 
 double half_width_95(double standard_error, double degrees) {
-  return (degrees > 0 ? student_t_quantile(0.975, degrees) : normal_quantile(0.975)) * standard_error;
+  // A search asks for each configuration what the interval of its best is, and Student's quantile takes microseconds.
+  thread_local double known = 0, quantile = normal_quantile(0.975);
+  if (const double wanted = degrees > 0 ? degrees : 0; wanted != known) {
+    quantile = wanted > 0 ? student_t_quantile(0.975, wanted) : normal_quantile(0.975);
+    known = wanted;
+  }
+  return quantile * standard_error;
 }
 
 ErrorEstimate combined_error(std::span<const ErrorEstimate> terms) {

@@ -18,41 +18,21 @@
 
 namespace ergotune::cli {
 
-Option Option::required() {
-  if (option_) option_->required();
-  return *this;
-}
-Option Option::show_default() {
-  if (option_) option_->capture_default_str();
-  return *this;
-}
-Option Option::take_all() {
-  if (option_) option_->take_all();
-  return *this;
-}
-Option Option::kind(const std::string& name) {
-  if (option_) option_->type_name(name);
-  return *this;
-}
+Option Option::required() { return Option(*option_->required()); }
+Option Option::show_default() { return Option(*option_->capture_default_str()); }
+Option Option::take_all() { return Option(*option_->take_all()); }
+Option Option::kind(const std::string& name) { return Option(*option_->type_name(name)); }
 Option Option::positive() {
   // CLI11's own validator prints the largest double and accepts "nan"
-  if (option_)
-    option_->check(CLI::Validator(
-        [](std::string& text) {
-          const bool positive = CLI::PositiveNumber(text).empty() && !std::isnan(std::strtod(text.c_str(), nullptr));
-          return positive ? std::string() : "must be a number greater than 0, not " + text;
-        },
-        ""));
-  return *this;
+  return Option(*option_->check(CLI::Validator(
+      [](std::string& text) {
+        const bool positive = CLI::PositiveNumber(text).empty() && !std::isnan(std::strtod(text.c_str(), nullptr));
+        return positive ? std::string() : "must be a number greater than 0, not " + text;
+      },
+      "")));
 }
-Option Option::existing_path() {
-  if (option_) option_->check(CLI::ExistingPath);
-  return *this;
-}
-Option Option::one_of(const std::vector<std::string>& values) {
-  if (option_) option_->check(CLI::IsMember(values));
-  return *this;
-}
+Option Option::existing_path() { return Option(*option_->check(CLI::ExistingPath)); }
+Option Option::one_of(const std::vector<std::string>& values) { return Option(*option_->check(CLI::IsMember(values))); }
 
 Verb Verb::add_verb(const std::string& name, const std::string& description) {
   Verb verb(*app_->add_subcommand(name, description));
@@ -69,16 +49,23 @@ constexpr bool counts = std::is_same_v<T, std::uint64_t> || std::is_same_v<T, st
 const CLI::Validator kNoMinus(
     [](std::string& text) { return text.starts_with('-') ? "must not be negative, not " + text : std::string(); }, "");
 
+/// Stands for every option of the verbs that this command line does not use.
+CLI::Option& unused_option() {
+  static CLI::App app;
+  static CLI::Option& option = *app.add_option("--unused");
+  return option;
+}
+
 }  // namespace
 
 template <class T>
 Option Verb::add_option(const std::string& names, T& target, const std::string& help) {
-  if (!is_used_) return Option(nullptr);
+  if (!is_used_) return Option(unused_option());
   CLI::Option* option = app_->add_option(names, target, help);
   if constexpr (counts<T>) option->check(kNoMinus);
   // One value per occurrence: otherwise it consumes the words after it as well, and the "--" before a program.
   if (names.starts_with('-')) option->allow_extra_args(false);
-  return Option(option);
+  return Option(*option);
 }
 template Option Verb::add_option(const std::string&, std::string&, const std::string&);
 template Option Verb::add_option(const std::string&, int&, const std::string&);
@@ -92,7 +79,7 @@ template Option Verb::add_option(const std::string&, std::optional<double>&, con
 template Option Verb::add_option(const std::string&, std::vector<std::string>&, const std::string&);
 
 Option Verb::add_flag(const std::string& names, bool& target, const std::string& help) {
-  return Option(is_used_ ? app_->add_flag(names, target, help) : nullptr);
+  return Option(is_used_ ? *app_->add_flag(names, target, help) : unused_option());
 }
 void Verb::footer(const std::string& text) {
   if (is_used_) app_->footer(text);

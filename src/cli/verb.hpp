@@ -17,8 +17,7 @@ namespace ergotune::cli {
 /// A handle, like Verb: copies refer to the same option. Calls can be chained.
 class Option {
  public:
-  /// Null: the option of a verb that this command line does not use. Calls have no effect.
-  explicit Option(CLI::Option* option) : option_(option) {}
+  explicit Option(CLI::Option& option) : option_(&option) {}
   Option required();
   /// Prints the target's initial value in the help.
   Option show_default();

@@ -87,19 +87,17 @@ void predict(Sample& sample, const SearchSpace& space, const Known& known, std::
     model.fit();
     scales = model.scales();
   }
-  model.set_pool(sample.requested);
-  std::vector<float> mean, deviation;
-  model.predict(mean, deviation);
-  sample.predictions.assign(mean.begin(), mean.end());
-  if (!held_back) return;
-  std::vector<ConfigurationIndex> group;
-  for (std::size_t i = *without; i < known.size(); i += kGroups) {
-    group.push_back(known[i].first);
+  std::vector<ConfigurationIndex> pool = sample.requested;
+  for (std::size_t i = without.value_or(0); held_back && i < known.size(); i += kGroups) {
+    pool.push_back(known[i].first);
     held_back->measured.push_back(known[i].second);
   }
-  model.set_pool(group);
+  model.set_pool(std::move(pool));
+  std::vector<float> mean, deviation;
   model.predict(mean, deviation);
-  held_back->predicted.insert(held_back->predicted.end(), mean.begin(), mean.end());
+  const auto end = mean.begin() + static_cast<std::ptrdiff_t>(sample.requested.size());
+  sample.predictions.assign(mean.begin(), end);
+  if (held_back) held_back->predicted.insert(held_back->predicted.end(), end, mean.end());
 }
 
 bool predicts(const HeldBack& held_back) {

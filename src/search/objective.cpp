@@ -122,6 +122,18 @@ struct Objective::State {
     return list;
   }
 
+  std::optional<Uncertain> value_of(const Expression& expression, const Measurement& m) const {
+    // Most objectives are one name, and results are compared more often than anything else is computed.
+    const auto& names = expression.names();
+    const bool is_name = names.size() == 1 && names.front() == expression.text();
+    if (const auto value = is_name ? m.value(names.front()) : std::nullopt) {
+      const double error = m.standard_error(names.front());
+      return error > 0 && std::isfinite(error) ? Uncertain{*value, error, m.degrees(names.front())} : Uncertain{*value};
+    }
+    auto in = inputs(expression, m);
+    return in ? propagate(expression, *in) : std::nullopt;
+  }
+
   bool plausible(const Measurement& m) const {
     if (!usable(m.status)) return false;
     for (const std::string& name : quantities) {
@@ -136,20 +148,14 @@ struct Objective::State {
     EvaluatedMeasurement result;
     if (!plausible(m)) return result;
     for (const auto& term : text.terms) {
-      auto in = inputs(term.expression, m);
-      if (!in) return result;
-      const auto value = propagate(term.expression, *in);
+      const auto value = value_of(term.expression, m);
       if (!value) return result;
       result.turned.push_back(term.direction == Direction::maximise ? -value->value : value->value);
       result.errors.push_back(value->standard_error);
       result.degrees.push_back(value->degrees);
     }
     for (const auto& condition : text.conditions) {
-      auto left_inputs = inputs(condition.left, m);
-      auto right_inputs = inputs(condition.right, m);
-      if (!left_inputs || !right_inputs) return result;
-      const auto left = propagate(condition.left, *left_inputs);
-      const auto right = propagate(condition.right, *right_inputs);
+      const auto left = value_of(condition.left, m), right = value_of(condition.right, m);
       if (!left || !right) return result;
       const double scale = std::max({std::abs(left->value), std::abs(right->value), 1e-300});
       if (condition.strict ? left->value < right->value : left->value <= right->value) {

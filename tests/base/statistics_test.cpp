@@ -20,6 +20,9 @@ TEST(Statistics, StudentQuantilesMatchTables) {
   EXPECT_NEAR(student_t_quantile(0.95, 10), 1.81246, 1e-4);
   EXPECT_NEAR(student_t_quantile(0.025, 30), -2.04227, 1e-4);
   EXPECT_NEAR(student_t_quantile(0.975, 1e9), 1.95996, 1e-4);
+  for (const auto& [degrees, quantile] :
+       {std::pair(4.0, 2.77645), {4.0, 2.77645}, {0.0, 1.95996}, {1.0, 12.7062}, {NAN, 1.95996}})
+    EXPECT_NEAR(half_width_95(0.5, degrees), 0.5 * quantile, 1e-4);
 }
 
 TEST(Statistics, NormalQuantileInvertsTheDistribution) {

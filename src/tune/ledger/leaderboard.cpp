@@ -27,8 +27,8 @@ bool Leaderboard::compare(ConfigurationIndex index) {
   const auto better = [&](const std::optional<ConfigurationIndex>& than) {
     return !than || objective_.better(measured, judged(*than));
   };
-  if (!is_guess(index) && better(best_)) best_ = index;
   const bool leads = better(leader_);
+  if (!is_guess(index) && (best_ == leader_ ? leads : better(best_))) best_ = index;
   if (leads) leader_ = index;
   return leads;
 }
