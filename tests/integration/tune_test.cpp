@@ -72,6 +72,32 @@ source.opencl = { text = "kernel void f(global float* x) { x[0] = X; }" }
   EXPECT_THAT(json_of(result)["explanation"].get<std::string>(), HasSubstr("session 1"));
 }
 
+// A launch of X steps takes longer the more steps it does, but not each step.
+TEST(Tune, APriorByTimeAloneIsJudgedByTheMetricOfTheSearch) {
+  TemporaryFolder folder;
+  std::string rows = "X,time\n", values;
+  for (int x = 1; x <= 60; ++x) {
+    rows += std::to_string(x) + "," + std::to_string(1e-3 * (1 + 0.5 * x)) + "\n";
+    values += (x > 1 ? ", " : "") + std::to_string(x);
+  }
+  folder.write("times.csv", rows);
+  folder.write("p.toml", "name = \"p\"\nobjective = \"max steps_per_joule\"\n[parameters]\nX = [" + values + R"(]
+[kernel]
+function = "f"
+arguments = [{ name = "x", type = "float32", count = 64, access = "write" }]
+launch = { grid = [64], block = [64] }
+source.opencl = { text = "kernel void f(global float* x) { x[0] = X; }" }
+[metrics]
+steps_per_joule = "X / energy"
+)");
+  const ProcessResult imported = ergotune(folder, {"import", "times.csv", "--store", "s.db", "--name", "p"});
+  ASSERT_EQ(imported.exit_code, 0) << imported.err;
+  const ProcessResult result = ergotune(folder, {"tune", "p.toml", "--device", "sim:a100", "--prior", "auto",
+                                                 "--budget", "2", "--store", "s.db", "--json", "-q"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(json_of(result)["best"]["configuration"]["X"], 60) << "the best of the prior comes after the default";
+}
+
 TEST(Tune, TheDocumentIsWhatTheContractSays) {
   if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
   TemporaryFolder folder;

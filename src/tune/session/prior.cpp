@@ -23,11 +23,18 @@ PriorResults results_of(const PreparedSession& prepared, const Recording& record
   };
   PriorResults prior = prior_results(recording, *prepared.space, *prepared.objective, complete);
   if (usable_outcomes(prior) > 0 || prepared.objective->kind() == Objective::Kind::pareto) return prior;
-  // Less time is mostly less energy: what lacks the objective's quantity still shows where to begin.
-  PriorResults by_time = prior_results(recording, *prepared.space, Objective::parse(ObjectiveSpec(), {}), complete);
-  if (usable_outcomes(by_time) < kFewest) return prior;
-  by_time.name += ", by time";
-  return by_time;
+  // Less time is mostly less energy: with a constant power, what lacks energy still shows where to begin.
+  const auto at_one_watt = [&](Measurement& measurement, const Configuration& configuration) {
+    if (const auto time = measurement.value("time"); time && !measurement.value("energy"))
+      measurement.quantities["energy"].value = *time;
+    complete(measurement, configuration);
+  };
+  for (const Objective& objective : {*prepared.objective, Objective::parse(ObjectiveSpec(), {})}) {
+    PriorResults by_time = prior_results(recording, *prepared.space, objective, at_one_watt);
+    by_time.name += ", by time";
+    if (usable_outcomes(by_time) >= kFewest) return by_time;
+  }
+  return prior;
 }
 
 /// The sessions of this problem in a store, the latest first, without the one that is being worked on.
