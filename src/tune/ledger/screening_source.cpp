@@ -12,11 +12,10 @@ std::vector<ConfigurationIndex> ScreeningSource::promising(std::size_t room) con
       list.emplace_back(standing_.outcome(index).values.front(), index);
   std::sort(list.begin(), list.end());
   std::vector<ConfigurationIndex> best;
-  int too_slow = 0;  // in a row
-  for (const auto& [objective, index] : list) {
+  for (int too_slow = 0; const auto& [objective, index] : list) {
     if (best.size() == room || too_slow == kTooSlow) break;
-    const bool slow =
-        *standing_.measurement(index).value("time") > ledger_.energy_by_time().longest(search_.bound_of(index).above);
+    const double longest = ledger_.energy_by_time().longest(search_.bound_of(index).above);
+    const bool slow = *standing_.measurement(index).value("time") > longest;
     too_slow = slow ? too_slow + 1 : 0;
     if (!slow) best.push_back(index);
   }
