@@ -1,25 +1,21 @@
 // Single-precision matrix product C = A^T B with Hopper's copy engine and clusters (compute capability 9.0), CUDA. A is
 // SIZE_K x SIZE_M, B is SIZE_K x SIZE_N, C is SIZE_N x SIZE_M, each row after row: what sgemm.cl computes on every GPU.
 //
-// The last four warps of a block copy (one of their threads does, with few registers), the others multiply. Steps of BK along K go through a ring of STAGES
+// The last four warps of a block copy (one of their threads does, with few registers), eight others multiply. Steps of BK along K go through a ring of STAGES
 // buffers; operands of the next multiplication are read while the present one runs. Warps wait for data only, never for each other. Blocks
 // of a cluster copy parts of what they share and send them to each other: the L2 cache is read less. Blocks take one tile after
 // another; the next is copied while results leave. What can be tuned:
 //   BM, BN, BK              tile of a block
 //   TM, TN                  tile of a thread, in registers
-//   WARP_M                  threads of a warp along M (of 32)
+//   WARP_M                  threads of a warp along M (of 32): how many read the same numbers at once
 //   STAGES                  buffers in the ring
 //   CLUSTER_M, CLUSTER_N    blocks of a cluster along M (they share a tile of B) and along N (a tile of A)
-//   GROUP_M                 clusters along M that run side by side before the next along N: what the L2 cache sees
-//   BLOCKS                  blocks of an SM
 #include "tensor.cuh"
 #include "hopper.cuh"
 
-#define WARPS ((BM / TM) * (BN / TN) / 32)    // that multiply
+#define WARPS 8                               // that multiply
 #define WARP_N (32 / WARP_M)
 #define WARPS_ALONG_M (BM / (WARP_M * TM))
-#define AT_START (2048 / BLOCKS / (WARPS + 4) / 8 * 8)  // registers of a thread
-#define REGISTERS ((AT_START * (WARPS + 4) - 4 * 24) / WARPS / 8 * 8)  // of one that multiplies
 #define CLUSTER (CLUSTER_M * CLUSTER_N)
 #define TILE_A (4 * BK * BM)                  // bytes
 #define STAGE (4 * BK * (BM + BN))
@@ -32,7 +28,7 @@ struct Maps {
 };
 __device__ Maps maps_of_blocks[(SIZE_M / BM) * (SIZE_N / BN)];
 
-extern "C" __global__ void __launch_bounds__(32 * (WARPS + 4), BLOCKS) __cluster_dims__(CLUSTER, 1, 1)
+extern "C" __global__ void __launch_bounds__(32 * (WARPS + 4), 1) __cluster_dims__(CLUSTER, 1, 1)
 hopper_sgemm(const float* __restrict__ a, const float* __restrict__ b, float4* __restrict__ c) {
   extern __shared__ __align__(128) char buffers[];
   const unsigned start = shared_address(buffers), scratch = start + STAGES * STAGE;
@@ -48,7 +44,7 @@ hopper_sgemm(const float* __restrict__ a, const float* __restrict__ b, float4* _
   meet_cluster();
 
   const auto place_of = [&](int tile) {  // in C
-    const Tile of_cluster = tile_at<CLUSTERS_M, CLUSTERS_N, GROUP_M>(tile);
+    const Tile of_cluster = tile_at<CLUSTERS_M, CLUSTERS_N, 8>(tile);
     return Tile{(of_cluster.row * CLUSTER_M + cluster.m) * BM, (of_cluster.column * CLUSTER_N + cluster.n) * BN};
   };
   const int clusters = gridDim.x / CLUSTER;
@@ -72,7 +68,7 @@ hopper_sgemm(const float* __restrict__ a, const float* __restrict__ b, float4* _
       }
     }
   } else {
-    take_registers<REGISTERS>();
+    take_registers<240>();
     const auto release = [&](int which) {
       __syncwarp();
       cluster.release(ring.empty + 8 * which, lane);

@@ -15,8 +15,12 @@
 //   EVICT                   what the L2 cache gives up: 0 no preference, 1 results first, 2 operands last as well
 //   OUT_COLUMNS             columns of results that are in shared memory on their way out, at least 64 even where BN is less
 //   SPARE                   multiprocessors without a block
+//   PROMOTE                 steps after which sums are added to others in FP32 (0: never): tensor cores keep 14 bits of the sums of FP8
 #ifndef TYPE
 #define TYPE 0
+#endif
+#ifndef PROMOTE
+#define PROMOTE 0
 #endif
 #define WGMMA_TYPE TYPE
 #include "tensor.cuh"
@@ -92,26 +96,39 @@ hopper_gemm(const char* __restrict__ a, const char* __restrict__ b, char* __rest
     const unsigned long long policy = EVICT >= 1 ? first_policy() : normal_policy();
     if (thread == 0) see_tensor_map(&maps.c);
     float sums[ROWS][BN / 2];
+#if PROMOTE > 0
+    float parts[ROWS][BN / 2];
+#else
+    float(&parts)[ROWS][BN / 2] = sums;
+#endif
     for (int tile = blockIdx.x / CLUSTER; tile < TILES; tile += clusters) {
       const Tile place = place_of(tile);
       int before = 0;
+#pragma unroll
+      for (int i = 0; i < ROWS * BN / 2 && PROMOTE > 0; ++i) sums[i / (BN / 2)][i % (BN / 2)] = 0;
 #pragma unroll 1
       for (int step = 0; step < STEPS; ++step) {
         ring.wait_until_full();
         const unsigned tile_a = start + ring.stage * STAGE + consumer * (ROWS * 64 * 128), tile_b = start + ring.stage * STAGE + TILE_A;
-        begin_multiplications(sums);
+        begin_multiplications(parts);
 #pragma unroll
         for (int k = 0; k < BK / 16; ++k)
 #pragma unroll
           for (int r = 0; r < ROWS; ++r)
-            multiply_async(sums[r], matrix_at(tile_a + r * (64 * 128) + k * 32), matrix_at(tile_b + k * 32), step + k);
+            multiply_async(parts[r], matrix_at(tile_a + r * (64 * 128) + k * 32), matrix_at(tile_b + k * 32), (PROMOTE > 0 ? step % PROMOTE : step) + k);
         commit_multiplications();
-        wait_for_multiplications<1>(sums);
+        if (PROMOTE > 0 && (step + 1) % PROMOTE == 0) {
+          wait_for_multiplications<0>(parts);
+#pragma unroll
+          for (int i = 0; i < ROWS * BN / 2; ++i) sums[i / (BN / 2)][i % (BN / 2)] += parts[i / (BN / 2)][i % (BN / 2)];
+        } else {
+          wait_for_multiplications<1>(parts);
+        }
         if (step > 0) release(before);
         before = ring.stage;
         ring.next();
       }
-      wait_for_multiplications<0>(sums);
+      wait_for_multiplications<0>(parts);
       release(before);
 
       // A warp has 16 rows of 64; a thread has pairs of columns in two of them, eight rows apart.

@@ -49,27 +49,42 @@ TEST(Tune, EveryFailureIsLabelledAndAResumeRunsNoneAgain) {
   EXPECT_EQ(stored_rows(folder.path() / "faults.db"), rows);
 }
 
-TEST(Tune, APriorByTimeAloneStartsASearchForEnergy) {
+/// The result of a search for X from 1 to 60, in whose store are times of all of them and nothing else.
+nlohmann::json after_times(double (*time_of)(int), const std::string& objective, const std::string& budget) {
   TemporaryFolder folder;
   std::string rows = "X,time\n", values;
   for (int x = 1; x <= 60; ++x) {
-    rows += std::to_string(x) + "," + std::to_string(1e-3 * (1 + std::abs(x - 40))) + "\n";
+    rows += std::to_string(x) + "," + std::to_string(time_of(x)) + "\n";
     values += (x > 1 ? ", " : "") + std::to_string(x);
   }
   folder.write("times.csv", rows);
-  folder.write("p.toml", "name = \"p\"\nobjective = \"energy\"\n[parameters]\nX = [" + values + R"(]
+  folder.write("p.toml", "name = \"p\"\nobjective = \"" + objective + "\"\n[parameters]\nX = [" + values + R"(]
 [kernel]
 function = "f"
 arguments = [{ name = "x", type = "float32", count = 64, access = "write" }]
 launch = { grid = [64], block = [64] }
 source.opencl = { text = "kernel void f(global float* x) { x[0] = X; }" }
+[metrics]
+steps_per_joule = "X / energy"
 )");
   const ProcessResult imported = ergotune(folder, {"import", "times.csv", "--store", "s.db", "--name", "p"});
-  ASSERT_EQ(imported.exit_code, 0) << imported.err;
+  EXPECT_EQ(imported.exit_code, 0) << imported.err;
   const ProcessResult result = ergotune(folder, {"tune", "p.toml", "--device", "sim:a100", "--prior", "auto",
-                                                 "--budget", "10", "--store", "s.db", "--json", "-q"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(json_of(result)["explanation"].get<std::string>(), HasSubstr("session 1"));
+                                                 "--budget", budget, "--store", "s.db", "--json", "-q"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  return json_of(result);
+}
+
+TEST(Tune, APriorByTimeAloneStartsASearchForEnergy) {
+  const auto document = after_times([](int x) { return 1e-3 * (1 + std::abs(x - 40)); }, "energy", "10");
+  EXPECT_THAT(document["explanation"].get<std::string>(), HasSubstr("session 1"));
+}
+
+// A launch of X steps takes longer the more steps it does, but not each step. The best of the prior comes after the
+// default.
+TEST(Tune, APriorByTimeAloneIsJudgedByTheMetricOfTheSearch) {
+  const auto document = after_times([](int x) { return 1e-3 * (1 + 0.5 * x); }, "max steps_per_joule", "2");
+  EXPECT_EQ(document["best"]["configuration"]["X"], 60);
 }
 
 TEST(Tune, TheDocumentIsWhatTheContractSays) {

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "tune/fake_evaluator.hpp"
 #include "tune/ledger/energy_by_time.hpp"
@@ -88,6 +90,41 @@ TEST_F(Screening, TheBestHasNoMoreEnergyThanTheFastest) {
     if (time_of(space.configuration(index)) < time_of(fastest)) fastest = space.configuration(index);
   EXPECT_TRUE(energies.contains(fastest));
   EXPECT_LE(energy_of(space.configuration(best)), energy_of(fastest));
+}
+
+// The shortest launches do the fewest steps, each of which takes the longest.
+TEST_F(Screening, MeasuresFirstTheEnergyOfWhatIsBestByTheMetric) {
+  const auto time_of_step = [](const Configuration& c) {
+    return 1e-3 * (2 - 0.05 * c[0].as_real() + 0.01 * c[1].as_real());
+  };
+  std::set<Configuration> seen;
+  std::vector<Configuration> chosen, best_then;  // for their energy, when their times were known; the best known then
+  evaluator.measure = [&](const Configuration& c, int) {
+    const double time = c[0].as_real() * time_of_step(c);
+    Measurement m = timed(time, 1e-6);
+    const bool known = !seen.insert(c).second;
+    if (time > evaluator.requests.back().energy_up_to) return m;
+    m.quantities["energy"] = {300 * time, 1e-4, 9, "fake", "", Provenance::measured};
+    if (known) {
+      chosen.push_back(c);
+      best_then.push_back(*std::min_element(
+          seen.begin(), seen.end(),
+          [&](const Configuration& a, const Configuration& b) { return time_of_step(a) < time_of_step(b); }));
+    }
+    return m;
+  };
+  Problem problem;
+  problem.parameters = parameters();
+  problem.metrics = {{"steps_per_joule", Expression::parse("x / energy"), ""}};
+  options.problem = &problem;
+  options.confirm = false;
+  options.budget.evaluations = 60;
+  ObjectiveSpec spec;
+  spec.text = "max steps_per_joule";
+  Objective objective = Objective::parse(spec, problem.metrics);
+  run_session(space, objective, evaluator, nullptr, 0, options);
+  ASSERT_FALSE(chosen.empty());
+  EXPECT_EQ(chosen.front(), best_then.front());
 }
 
 TEST_F(Screening, OtherStrategiesMeasureTheEnergyOfAll) {

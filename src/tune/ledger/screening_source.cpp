@@ -8,18 +8,18 @@ namespace ergotune {
 std::vector<ConfigurationIndex> ScreeningSource::promising(std::size_t room) const {
   std::vector<std::pair<double, ConfigurationIndex>> list;
   for (const ConfigurationIndex index : standing_.order())
-    if (standing_.is_guess(index) && !asked_.contains(index))
-      list.emplace_back(*standing_.measurement(index).value("time"), index);
+    if (standing_.is_guess(index) && standing_.outcome(index).ok && !asked_.contains(index))
+      list.emplace_back(standing_.outcome(index).values.front(), index);
   std::sort(list.begin(), list.end());
-  std::vector<ConfigurationIndex> fastest;
-  int too_slow = 0;  // in a row
-  for (const auto& [time, index] : list) {
-    if (fastest.size() == room || too_slow == kTooSlow) break;
-    const bool slow = time > ledger_.energy_by_time().longest(search_.bound_of(index).above);
+  std::vector<ConfigurationIndex> best;
+  for (int too_slow = 0; const auto& [objective, index] : list) {
+    if (best.size() == room || too_slow == kTooSlow) break;
+    const double longest = ledger_.energy_by_time().longest(search_.bound_of(index).above);
+    const bool slow = *standing_.measurement(index).value("time") > longest;
     too_slow = slow ? too_slow + 1 : 0;
-    if (!slow) fastest.push_back(index);
+    if (!slow) best.push_back(index);
   }
-  return fastest;
+  return best;
 }
 
 std::vector<ConfigurationRequest> ScreeningSource::next(std::size_t room) {

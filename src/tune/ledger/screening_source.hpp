@@ -10,8 +10,8 @@ namespace ergotune {
 
 /// A search for least energy. Its first part measures times alone; what energy they come to is modelled
 /// (Ledger::screen). The second part measures the energy of those whose modelled energy, less its uncertainty, is below
-/// the best that was measured, the fastest first, and searches on: new configurations are timed, and their energy is
-/// measured where they are as promising.
+/// the best that was measured, the best by the model first, and searches on: new configurations are timed, and their
+/// energy is measured where they are as promising.
 class ScreeningSource : public Source {
  public:
   ScreeningSource(StrategySource& search, Leaderboard& standing, const Ledger& ledger)
@@ -26,7 +26,7 @@ class ScreeningSource : public Source {
   /// So many in a row that are too slow: slower ones are as well.
   static constexpr int kTooSlow = 8;
 
-  /// The fastest whose energy is to be measured, `room` at most.
+  /// The best by the model whose energy is to be measured, `room` at most.
   std::vector<ConfigurationIndex> promising(std::size_t room) const;
 
   StrategySource& search_;

@@ -13,21 +13,24 @@ namespace {
 
 /// Sessions of one store that count at most: the latest.
 constexpr std::size_t kSessions = 8;
-constexpr std::size_t kFewest = 1;
 
 PriorResults results_of(const PreparedSession& prepared, const Recording& recording) {
   const auto complete = [&](Measurement& measurement, const Configuration& configuration) {
-    if (usable(measurement.status) && !prepared.problem.metrics.empty())
+    if (usable(measurement.status))
       evaluate_metrics(measurement, prepared.problem.metrics, prepared.space->parameters(), configuration,
                        prepared.constants);
   };
   PriorResults prior = prior_results(recording, *prepared.space, *prepared.objective, complete);
   if (usable_outcomes(prior) > 0 || prepared.objective->kind() == Objective::Kind::pareto) return prior;
-  // Less time is mostly less energy: what lacks the objective's quantity still shows where to begin.
-  PriorResults by_time = prior_results(recording, *prepared.space, Objective::parse(ObjectiveSpec(), {}), complete);
-  if (usable_outcomes(by_time) < kFewest) return prior;
+  // Less time is mostly less energy: with a constant power, what lacks energy still shows where to begin.
+  const auto at_one_watt = [&](Measurement& measurement, const Configuration& configuration) {
+    if (const auto time = measurement.value("time"); time && !measurement.value("energy"))
+      measurement.quantities["energy"].value = *time;
+    complete(measurement, configuration);
+  };
+  PriorResults by_time = prior_results(recording, *prepared.space, *prepared.objective, at_one_watt);
   by_time.name += ", by time";
-  return by_time;
+  return usable_outcomes(by_time) > 0 ? by_time : prior;
 }
 
 /// The sessions of this problem in a store, the latest first, without the one that is being worked on.
@@ -37,8 +40,7 @@ std::vector<std::int64_t> sessions_of(const PreparedSession& prepared, const std
   std::sort(sessions.begin(), sessions.end(), [](auto& a, auto& b) { return a.worked_at > b.worked_at; });
   std::vector<std::int64_t> found;
   for (const SessionInfo& session : sessions)
-    if (!(own && session.id == prepared.store_session) && session.problem == prepared.original.name &&
-        session.rows >= kFewest)
+    if (!(own && session.id == prepared.store_session) && session.problem == prepared.original.name && session.rows > 0)
       found.push_back(session.id);
   return found;
 }
@@ -61,7 +63,7 @@ std::vector<PriorResults> find_priors(const PreparedSession& prepared, const std
       Recording recording = load_recording(file, session);
       if (stored) recording.file = fmt::format("session {}", session);  // its name in messages
       last = results_of(prepared, recording);
-      if (usable_outcomes(last) >= kFewest) priors.push_back(last);
+      if (usable_outcomes(last) > 0) priors.push_back(last);
     }
     if (any || priors.size() > before) continue;
     if (stored)
