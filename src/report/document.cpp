@@ -10,8 +10,10 @@
 #include "base/json_depth.hpp"
 #include "ergotune/error.hpp"
 #include "problem/tables/quantity.hpp"
+#include "report/prediction.hpp"
 #include "report/recording_analysis.hpp"
 #include "report/result_document.hpp"
+#include "report/result_json.hpp"
 
 namespace ergotune {
 namespace {
@@ -58,7 +60,8 @@ class ReportDocument {
 
   Json findings() const {
     return {{"importance", importance_document(source_.recording.parameters, ranked_.importance())},
-            {"analysis", analysis()}};
+            {"analysis", analysis()},
+            {"predictions", predictions()}};
   }
 
  private:
@@ -120,6 +123,46 @@ class ReportDocument {
     Json document = analysis_document(found);
     document["against_default"] = against_default(found.tradeoff);
     return document;
+  }
+
+  /// Per quantity: every configuration beside what a model of all the others predicts for it, the best with their
+  /// parameters. Modelled; empty for too few configurations.
+  Json predictions() const {
+    const Recording& recording = source_.recording;
+    std::vector<Configuration> configurations;
+    for (std::size_t row = 0; row < recording.size(); ++row)
+      configurations.push_back(recording.configuration(row));
+    const SearchSpace space = SearchSpace::from_configurations(recording.parameters, configurations);
+    Predictor::Known known;
+    for (std::size_t row = 0; row < recording.size(); ++row) {
+      const Measurement measurement = recording.measurement(row);
+      if (!usable(measurement.status)) continue;
+      auto& values = known.emplace_back(*space.index_of(configurations[row]), std::map<std::string, double>{}).second;
+      for (const char* name : {"time", "energy"})
+        if (const auto value = measurement.value(name)) values[name] = *value;
+    }
+    const Predictor predictor(space, std::move(known));
+    Json list = Json::array();
+    for (const auto& [name, model] : predictor.models()) {
+      Json points = Json::array();
+      for (const QuantityModel::LeftOut& one : model.left_out) {
+        const PredictedValue& predicted = one.predicted;
+        points.push_back({{to_string(source_.provenance), one.measured},
+                          {"modelled",
+                           {{"value", predicted.value},
+                            {"low", predicted.value / predicted.factor},
+                            {"high", predicted.value * predicted.factor}}}});
+        if (points.size() <= kTop)
+          points.back()["configuration"] = to_json(recording.parameters, space.configuration(one.index));
+      }
+      list.push_back({{"quantity", name},
+                      {"unit", unit_of(name, {})},
+                      {"provenance", to_string(source_.provenance)},
+                      {"median_error", model.median_error},
+                      {"coverage", model.coverage},
+                      {"points", std::move(points)}});
+    }
+    return list;
   }
 
   /// Number of configurations that are faster, more efficient, both or neither compared to the default.

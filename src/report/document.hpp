@@ -45,7 +45,7 @@ Objective report_objective(const Recording& recording, const std::optional<std::
 RankedResults rank_source(const ReportSource& source, const std::optional<std::string>& wanted);
 /// The result document without importance, and additional data for the page. Fast.
 nlohmann::ordered_json report_document(const ReportSource& source, const RankedResults& ranked);
-/// {"importance", "analysis"}: from models and bootstraps, which take seconds for large sessions.
+/// {"importance", "analysis", "predictions"}: from models and bootstraps, which take seconds for large sessions.
 nlohmann::ordered_json report_findings(const ReportSource& source, const RankedResults& ranked);
 
 /// Optional columns for columns_json(), which returns rows as columns for the page (docs/formats.md). `rows` are

@@ -60,15 +60,23 @@ Predictor::Predictor(const SearchSpace& space, Known known) : space_(space), kno
     model->process.set_values(logarithms);
     model->process.fit(3);
     model->process.refit_pool();
+    const std::vector<search::GaussianProcess::LeftOut> left_out = model->process.leave_one_out();
     std::vector<double> errors, deviations;
-    for (const search::GaussianProcess::LeftOut& one : model->process.leave_one_out()) {
+    for (const search::GaussianProcess::LeftOut& one : left_out) {
       errors.push_back(std::abs(std::expm1(one.error)));
       deviations.push_back(std::abs(one.error) / one.deviation);
     }
     model->widening = quantile(deviations, 0.95) / kTwoSided;
     const auto within =
         std::count_if(deviations.begin(), deviations.end(), [&](double d) { return d <= kTwoSided * model->widening; });
-    models_[name] = {list.size(), median(errors), static_cast<double>(within) / static_cast<double>(deviations.size())};
+    QuantityModel& described = models_[name];
+    described.median_error = median(errors);
+    described.coverage = static_cast<double>(within) / static_cast<double>(deviations.size());
+    for (std::size_t i = 0; i < list.size(); ++i)
+      described.left_out.push_back({list[i].second,
+                                    std::exp(list[i].first),
+                                    {std::exp(list[i].first - left_out[i].error),
+                                     std::exp(kTwoSided * model->widening * left_out[i].deviation)}});
     processes_[name] = std::move(model);
   }
 }
@@ -177,7 +185,7 @@ Json prediction_document(const PredictedSession& session, const Predictor& predi
                 {"models", Json::object()},
                 {"predictions", Json::array()}};
   for (const auto& [name, model] : predictor.models())
-    document["models"][name] = {{"configurations", model.measured},
+    document["models"][name] = {{"configurations", model.left_out.size()},
                                 {"provenance", session.provenance},
                                 {"median_error", model.median_error},
                                 {"coverage", model.coverage}};

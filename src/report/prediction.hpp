@@ -13,20 +13,27 @@
 
 namespace ergotune {
 
+/// A modelled value, and the factor by which its 95 % interval reaches up and down.
+struct PredictedValue {
+  double value = 0, factor = 1;
+};
+
 /// Quantities are modelled by a Gaussian process over the logarithms of what was measured.
 struct QuantityModel {
-  std::size_t measured = 0;  ///< configurations
-  double median_error = 0;   ///< of predictions of the measured, each from the others, as a share
-  double coverage = 0;       ///< share of the measured that lies within the 95 % interval of that prediction
+  /// A measured configuration beside what the model of all the others predicts for it.
+  struct LeftOut {
+    ConfigurationIndex index = 0;
+    double measured = 0;
+    PredictedValue predicted;
+  };
+  std::vector<LeftOut> left_out;  ///< every one that the model is made of, the least measured value first
+  double median_error = 0;        ///< of these predictions, as a share
+  double coverage = 0;            ///< share of the measured values that lie within the 95 % intervals
 };
 
 struct Prediction {
   ConfigurationIndex index = 0;
-  /// A modelled value, and the factor by which its 95 % interval reaches up and down.
-  struct Value {
-    double value = 0, factor = 1;
-  };
-  std::map<std::string, Value> values;
+  std::map<std::string, PredictedValue> values;
   std::map<std::string, double> measured;  ///< where it was
 };
 

@@ -41,7 +41,7 @@ TEST_F(PredictionTest, IntervalsHoldWhereNothingWasMeasured) {
     const Predictor::Known known = sample(150, noise);
     const Predictor predictor(space, known);
     const QuantityModel& model = predictor.models().at("time");
-    EXPECT_EQ(model.measured, 150u);
+    EXPECT_EQ(model.left_out.size(), 150u);
     EXPECT_LT(model.median_error, 0.1);
     std::vector<ConfigurationIndex> all;
     for (ConfigurationIndex i = 0; i < space.size(); ++i) all.push_back(i);
@@ -50,7 +50,7 @@ TEST_F(PredictionTest, IntervalsHoldWhereNothingWasMeasured) {
     for (const Prediction& one : predictor.at(all)) {
       if (!one.measured.empty()) continue;
       const double value = time_of(space.configuration(one.index)) * std::exp(noise * random.normal());
-      const Prediction::Value& predicted = one.values.at("time");
+      const PredictedValue& predicted = one.values.at("time");
       ++open;
       held += value < predicted.value * predicted.factor && value > predicted.value / predicted.factor;
     }

@@ -71,6 +71,24 @@ std::filesystem::path stored(const std::filesystem::path& file, const std::strin
   return file;
 }
 
+TEST_F(Report, HasEachConfigurationBesideWhatTheOthersPredict) {
+  std::vector<std::pair<double, double>> results;
+  for (int x = 1; x <= 20; ++x) results.emplace_back(1 + 0.1 * x, 2.0);
+  results[9].first = 4;  // unlike its neighbours
+  write_report(stored(folder_ / "a.db", "time", results), 0, folder_ / "report.html");
+  const nlohmann::json predictions = data()["predictions"];
+  ASSERT_EQ(predictions.size(), 2u);
+  const nlohmann::json& time = predictions[1];
+  EXPECT_EQ(time["quantity"], "time");
+  ASSERT_EQ(time["points"].size(), 20u);
+  const std::string provenance = time["provenance"];
+  EXPECT_EQ(time["points"][0]["configuration"]["x"], 1);
+  const nlohmann::json& outlier = time["points"][19];
+  EXPECT_EQ(outlier[provenance], 4);
+  EXPECT_LT(outlier["modelled"]["value"], 3);
+  EXPECT_LT(outlier["modelled"]["low"], outlier["modelled"]["value"]);
+}
+
 TEST_F(Report, TellsBestMedianDefaultAndFailures) {
   const auto summary = write_report(folder_ / "cache.json", 0, folder_ / "report.html");
   EXPECT_EQ(summary.configurations, 4u);

@@ -28,7 +28,7 @@ void print(const PredictedSession& session, const Predictor& predictor, const st
     fmt::print(
         "  {:<6} modelled from {}: each predicted from the others, the median error is {:.2g} %, and {:.0f} % lie "
         "within the interval\n",
-        name, counted(model.measured, session.provenance + " configuration"), 100 * model.median_error,
+        name, counted(model.left_out.size(), session.provenance + " configuration"), 100 * model.median_error,
         100 * model.coverage);
   fmt::print("\n{}\n", list.empty() ? "Every configuration was measured." : "Modelled, with 95 % intervals:");
   for (const Prediction& one : list) {

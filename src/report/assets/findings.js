@@ -70,6 +70,18 @@ function againstDefault(parent, a) {
   parent.append(element('p', {}, `Of ${a.of} other configurations ${share(a.both)} are both faster and more efficient than the default, ` +
     `${share(a.only_faster)} only faster, ${share(a.only_more_efficient)} only more efficient, ${share(a.of - a.both - a.only_faster - a.only_more_efficient)} neither.`));
 }
+function predictions(parent, found) {
+  const seen = found.points.map(p => p[found.provenance]), modelled = found.points.map(p => p.modelled.value), ends = [seen[0], seen.at(-1)];
+  const range = m => `${show(m.low, found.unit)} to ${show(m.high, found.unit)}`;
+  const part = section(parent, `${found.quantity}: modelled beside ${found.provenance}`, `Each configuration as a model of all the others predicts it: modelled. ` +
+    `The median error is ${percent(found.median_error)}, and ${percent(found.coverage)} of the ${found.provenance} values lie within the intervals of 95 %. The dashed line is where both are equal.`);
+  lines(part, () => ({x: {title: found.provenance, unit: found.unit, log: true}, y: {title: 'modelled', unit: found.unit, log: true}, series: [
+    {x: ends, y: ends, stroke: colour('soft'), dash: [5, 5], words: 'equal'},
+    {x: seen, y: modelled, stroke: colour('main'), dots: true, only: true, words: 'configurations', tell: i => `${show(seen[i], found.unit)}, modelled ${range(found.points[i].modelled)}`}]}),
+    {name: `predictions-${found.quantity}`, height: 300, label: `Predicted ${found.quantity}`});
+  table(part, ['configuration', found.provenance, 'modelled', '95 %'], found.points.filter(p => p.configuration).map(p =>
+    [element('code', {}, describe(p.configuration)), show(p[found.provenance], found.unit), show(p.modelled.value, found.unit), range(p.modelled)]), [1, 2]);
+}
 
 const findingsView = {name: 'findings', title: 'Findings',
   draw(main) { this.main = main; this.fill(); },
@@ -95,6 +107,7 @@ const findingsView = {name: 'findings', title: 'Findings',
     if (model.findings.failure) { section(main, 'Findings', model.findings.failure); return; }
     if (!data.saved && model.head) main.append(element('div', {class: 'controls'}, element('button', {onclick: event => { event.target.disabled = true; this.fetch(); }}, 'Work them out again')));
     importanceTable(main);
+    for (const found of model.findings.predictions || []) predictions(main, found);
     const a = model.findings.analysis;
     if (!a) { if (!main.children.length || !figures.length) section(main, 'Findings', 'Too few configurations worked to say more.'); return; }
     if (a.quadrants && a.spread) hullSection(main, a);
