@@ -15,9 +15,8 @@ std::vector<ConfigurationIndex> ScreeningSource::promising(std::size_t room) con
   for (int too_slow = 0; const auto& [objective, index] : list) {
     if (best.size() == room || too_slow == kTooSlow) break;
     const double longest = ledger_.energy_by_time().longest(search_.bound_of(index).above);
-    const bool slow = *standing_.measurement(index).value("time") > longest;
-    too_slow = slow ? too_slow + 1 : 0;
-    if (!slow) best.push_back(index);
+    too_slow = *standing_.measurement(index).value("time") > longest ? too_slow + 1 : 0;
+    if (too_slow == 0) best.push_back(index);
   }
   return best;
 }

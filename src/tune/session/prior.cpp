@@ -24,8 +24,7 @@ PriorResults results_of(const PreparedSession& prepared, const Recording& record
   if (usable_outcomes(prior) > 0 || prepared.objective->kind() == Objective::Kind::pareto) return prior;
   // Less time is mostly less energy: with a constant power, what lacks energy still shows where to begin.
   const auto at_one_watt = [&](Measurement& measurement, const Configuration& configuration) {
-    if (const auto time = measurement.value("time"); time && !measurement.value("energy"))
-      measurement.quantities["energy"].value = *time;
+    if (measurement.value("time")) measurement.quantities.emplace("energy", measurement.quantities.at("time"));
     complete(measurement, configuration);
   };
   PriorResults by_time = prior_results(recording, *prepared.space, *prepared.objective, at_one_watt);
