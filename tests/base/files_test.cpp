@@ -8,19 +8,18 @@
 #include <string>
 
 #include "ergotune/error.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
 
 class FilesTest : public ::testing::Test {
  protected:
-  FilesTest() { std::filesystem::create_directories(folder); }
-  ~FilesTest() override { std::filesystem::remove_all(folder); }
   std::size_t files() const {
     return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
   }
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("ergotune-files-" + std::to_string(::getpid()));
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
 };
 
 TEST_F(FilesTest, WhatIsWrittenIsRead) {

@@ -34,17 +34,6 @@ TEST(Processors, AreThoseThatTheProcessMayRunOn) {
   ::sched_setaffinity(0, sizeof before, &before);
 }
 
-TEST(UserErrors, CarryTheirPlace) {
-  const UserError error("unknown key \"kernal\"", {"gemm.toml", 3, 1});
-  EXPECT_STREQ(error.what(), "gemm.toml:3:1: unknown key \"kernal\"");
-}
-
-TEST(UserErrors, SuggestTheNearestName) {
-  EXPECT_EQ(nearest_name("block_size_X", {"block_size_x", "tile"}), "block_size_x");
-  EXPECT_EQ(nearest_name("zzz", {"block_size_x", "tile"}), "");
-  EXPECT_THAT(suggestion("zzz", {"a", "tile"}), HasSubstr("valid names: a, tile"));
-}
-
 TEST(Processes, CollectBothStreamsAndTheExitCode) {
   const auto result = run_process({"sh", "-c", "cat; echo two >&2; exit 3"}, {.input = "one"});
   EXPECT_EQ(result.exit_code, 3);

@@ -221,17 +221,6 @@ TEST_F(HelperService, ALogIsNotFilledByWhoMayDoNothing) {
   EXPECT_THAT(log, Contains(HasSubstr("more before it"))) << "how many were left out is told";
 }
 
-TEST_F(HelperService, APolicyThatRevokesEndsTheLease) {
-  auto client = come(1000);
-  ASSERT_EQ(status(client, AcquireRequest{"tegra", "tune", 0, false}), ControlStatus::ok);
-  ASSERT_EQ(status(client, SetRequest{"tegra", kCore, 1020}), ControlStatus::ok);
-  service->set_policy(parse_policy("[[allow]]\nusers=[1001]\ndevices=[\"tegra\"]\ncore_clock_mhz=[400, 1100]\n", "p"));
-  EXPECT_EQ(service->leases(), 0u);
-  EXPECT_EQ(clock(), "1300500000");
-  EXPECT_EQ(status(client, SetRequest{"tegra", kCore, 1020}), ControlStatus::no_permission);
-  EXPECT_THAT(log, Contains(HasSubstr("policy")));
-}
-
 TEST_F(HelperService, APolicyWithNarrowerBoundsHoldsForARunningLease) {
   auto client = come(1000);
   ASSERT_EQ(status(client, AcquireRequest{"tegra", "tune", 0, false}), ControlStatus::ok);

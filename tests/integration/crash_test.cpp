@@ -16,11 +16,6 @@
 namespace ergotune::test {
 namespace {
 
-std::string text_of_file(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
 TEST(Crash, KilledAtRandomMomentsNothingIsLostAndNothingMeasuredTwice) {
   const char* wanted = std::getenv("ERGOTUNE_KILLS");
   const int kills = wanted ? std::atoi(wanted) : 8;
@@ -45,7 +40,7 @@ TEST(Crash, KilledAtRandomMomentsNothingIsLostAndNothingMeasuredTwice) {
       ::kill(session.pid(), SIGKILL);  // the session alone: its workers must notice by themselves
       const auto status = session.wait(10);
       ASSERT_TRUE(status);
-      EXPECT_TRUE(WIFSIGNALED(*status)) << text_of_file(folder.path() / "err");
+      EXPECT_TRUE(WIFSIGNALED(*status)) << text_of(folder.path() / "err");
     }
     if (before.empty()) longest *= 1.3;
     if (!std::filesystem::exists(store)) continue;
@@ -88,7 +83,7 @@ TEST(Crash, WorkersEndWithTheirSessionEvenInAnEndlessKernel) {
     std::ifstream children("/proc/" + std::to_string(session.pid()) + "/task/" + std::to_string(session.pid()) +
                            "/children");
     for (pid_t pid = 0; children >> pid;) {
-      const std::string stat = text_of_file("/proc/" + std::to_string(pid) + "/stat");
+      const std::string stat = text_of("/proc/" + std::to_string(pid) + "/stat");
       const std::size_t end = stat.rfind(')');
       if (end == std::string::npos) continue;
       std::istringstream fields(stat.substr(end + 2));
@@ -104,13 +99,13 @@ TEST(Crash, WorkersEndWithTheirSessionEvenInAnEndlessKernel) {
     ::usleep(10'000);
     worker = busy_worker();
   }
-  ASSERT_GT(worker, 0) << text_of_file(folder.path() / "err");
+  ASSERT_GT(worker, 0) << text_of(folder.path() / "err");
   ::kill(session.pid(), SIGKILL);
   ASSERT_TRUE(session.wait(10));
   bool gone = false;
   for (int i = 0; i < 500 && !gone; ++i) {
     ::usleep(10'000);
-    const std::string stat = text_of_file("/proc/" + std::to_string(worker) + "/stat");
+    const std::string stat = text_of("/proc/" + std::to_string(worker) + "/stat");
     gone = stat.empty() || stat.find(") Z ") != std::string::npos;
   }
   EXPECT_TRUE(gone) << "worker " << worker << " spins on";

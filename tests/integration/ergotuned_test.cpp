@@ -29,6 +29,7 @@ namespace ergotune {
 namespace {
 
 using control_trees::kTegraGpu;
+using test::eventually;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 constexpr auto kCore = ControlQuantity::core_clock_mhz;
@@ -44,13 +45,6 @@ int run_client(const std::vector<std::string>& arguments) {
 }
 
 const guardian_host::Host kHost({{"helper-client", run_client}});
-
-template <class Condition>
-bool eventually(Condition condition, double seconds = 20) {
-  for (const double end = host_seconds() + seconds; host_seconds() < end; usleep(2000))
-    if (condition()) return true;
-  return condition();
-}
 
 struct Ergotuned : ::testing::Test {
   control_trees::Tree tree, place;

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/process/process.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -15,8 +16,8 @@ namespace {
 TEST(KernelTunerFormats, BothReadEachOther) {
   const char* python = std::getenv("ERGOTUNE_KT_PYTHON");
   if (!python) GTEST_SKIP() << "ERGOTUNE_KT_PYTHON names no Python with kernel-tuner";
-  std::string folder = (std::filesystem::temp_directory_path() / "ergotune_kt_XXXXXX").string();
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const TemporaryFolder temporary;
+  const std::string folder = temporary.path();
   ProcessOptions options;
   options.timeout = 240;
   options.folder = folder;
@@ -25,7 +26,6 @@ TEST(KernelTunerFormats, BothReadEachOther) {
                    ERGOTUNE_BINARY_DIR "/ergotune", ERGOTUNE_TEST_DATA "/problems/vector_add.toml", folder},
                   options);
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// kill -9 at random moments of everything that goes through the ledger: it resumes, no row is lost, none is measured
-// twice, clocks come back. ERGOTUNE_KILLS says how often each (3); docs/measurements tells of longer campaigns.
+// kill -9 of plans at random moments: they resume, no row is lost, none is measured twice, clocks come back
+// (crash_test.cpp: the same of a tuning run). ERGOTUNE_KILLS sets how often (3).
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,26 +36,6 @@ void expect_nothing_lost(const Rows& before, const Rows& after, int kill) {
   }
 }
 
-/// Starts the command again and again and kills it; `longest` is how long it is left alone (s).
-void campaign(const std::function<ChildProcess()>& start, const std::filesystem::path& store, double longest) {
-  Random random(20261121);
-  Rows known;
-  for (int kill = 1; kill <= kills(); ++kill) {
-    ChildProcess session = start();
-    std::this_thread::sleep_for(std::chrono::duration<double>(longest * random.uniform()));
-    ::kill(session.pid(), SIGKILL);
-    EXPECT_TRUE(session.wait(20));
-    if (!std::filesystem::exists(store)) continue;
-    EXPECT_EQ(integrity(store), "ok");
-    Rows now = stored_rows(store);
-    expect_nothing_lost(known, now, kill);
-    known = std::move(now);
-  }
-  int culprits = 0;
-  for (const auto& [configuration, statuses] : known) culprits += statuses.front() == "runtime_error";
-  EXPECT_LE(culprits, kills()) << "at most one a kill";
-}
-
 const char* const kClockedProblem = R"toml(
 name = "clocked"
 objective = "energy"
@@ -78,20 +58,6 @@ void work(int n, float* b) {
 }
 '''
 )toml";
-
-TEST(Kill, ALiveTuneGoesOnWhereItWas) {
-  TemporaryFolder folder;
-  folder.write("c.toml", counting_problem(60));
-  const std::vector<std::string> tune{"tune",    "c.toml", "--device",    "host", "--strategy", "random",
-                                      "--store", "c.db",   "--precision", "10",   "--quiet"};
-  campaign([&] { return start_ergotune(folder, tune); }, folder.path() / "c.db", 1.5);
-  auto json = tune;
-  json.push_back("--json");
-  const auto document = json_of(ergotune(folder, json));
-  EXPECT_EQ(document["evaluated"].get<int>() + document["resumed"].get<int>(), 60);
-  for (const auto& [configuration, statuses] : stored_rows(folder.path() / "c.db"))
-    EXPECT_EQ(statuses.size(), 1u) << configuration;
-}
 
 struct KillOnABoard : ::testing::Test {
   fake_nvml::FakeNvml nvml{"generation=hopper devices=1"};

@@ -31,13 +31,6 @@ using ::testing::IsEmpty;
 
 std::ptrdiff_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
-template <class Condition>
-bool eventually(Condition condition, double seconds = 30) {
-  for (const double end = host_seconds() + seconds; host_seconds() < end; ::usleep(5000))
-    if (condition()) return true;
-  return condition();
-}
-
 // The fake driver runs add_one(int* x, int n) whatever its source is.
 const char* const kProblem = R"(
 name = "add"

@@ -45,11 +45,6 @@ const std::string kCopies =
     "  for (int i = 0; i < n; ++i) b[i] = a[i];\n"
     "  for (int i = 0; i < 3000 * turn; ++i) sink = i;\n}\n";
 
-std::string page_of(const TemporaryFolder& folder) {
-  std::ifstream page(folder.path() / "report.html");
-  return {std::istreambuf_iterator<char>(page), {}};
-}
-
 // Before anything is compiled: the budget is not spent on what cannot be told.
 TEST(NewUser, WhatNobodySaysIsNoObjective) {
   TemporaryFolder folder;
@@ -87,7 +82,7 @@ TEST(NewUser, WhatFailedIsReportedByTheLineThatSaysWhy) {
   const auto shown = ergotune(folder, {"show", "--failures"});
   EXPECT_THAT(shown.out, HasSubstr("3 x compile_error"));
   EXPECT_EQ(ergotune(folder, {"report"}).exit_code, 0);
-  EXPECT_THAT(page_of(folder), HasSubstr("nonesuch"));
+  EXPECT_THAT(text_of(folder.path() / "report.html"), HasSubstr("nonesuch"));
 }
 
 TEST(NewUser, MistakesOfTheCommandLineAreReported) {

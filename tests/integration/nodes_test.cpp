@@ -29,6 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using test::ergotune;
+using test::eventually;
 using test::json_of;
 using test::start_ergotune;
 using test::stored_rows;
@@ -50,15 +51,6 @@ arguments = []
 [kernel.source.c]
 text = "void f(void) {}"
 )toml";
-
-bool eventually(const std::function<bool()>& holds, double seconds = 60) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  while (std::chrono::steady_clock::now() < until) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return false;
-}
 
 /// Processes of a program with a word in their command line.
 std::vector<pid_t> processes(const std::string& program, const std::string& word) {

@@ -1,5 +1,5 @@
 // Every kind of objective, tuned live: tune, show, report and export tell the same winner with the same
-// numbers and the same direction. tests/python/test_objectives.py asks Python the same.
+// numbers and the same direction (tests/python/test_result_document.py: Python as well).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

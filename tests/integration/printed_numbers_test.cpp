@@ -52,19 +52,6 @@ TEST(PrintedNumbers, AnIntervalIsTheSameEverywhere) {
               half_width / value, 0.02 * half_width / value);
 }
 
-TEST(PrintedNumbers, TheMedianOfASessionIsOneNumber) {
-  TemporaryFolder folder;
-  folder.write("m.csv", "A,time\n1,0.001\n2,0.002\n3,0.004\n4,0.008\n");
-  folder.write("m.toml",
-               "name = \"m\"\n[parameters]\nA = [1, 2, 3, 4]\n[kernel]\nfunction = \"f\"\nsource.c.text = \"void "
-               "f(void) {}\"\n");
-  const auto tuned = json_of(ergotune(folder, {"tune", "m.toml", "--device", "replay:m.csv", "--strategy",
-                                               "brute_force", "--store", "m.db", "-q", "--json"}));
-  const auto page = json_of(ergotune(folder, {"show", "m.db", "--json", "--page"}))["page"]["document"];
-  EXPECT_DOUBLE_EQ(tuned["median"].get<double>(), 0.003);
-  EXPECT_DOUBLE_EQ(page["median"].get<double>(), 0.003);
-}
-
 TEST(PrintedNumbers, AFrontShowsBothObjectivesAndAWinnerWhatWasOptimised) {
   TemporaryFolder folder;
   folder.write("s.toml",

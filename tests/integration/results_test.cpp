@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/process/process.hpp"
+#include "integration/support/command.hpp"
 
 namespace ergotune {
 namespace {
@@ -23,26 +23,15 @@ const std::string kCsv =
 
 class Results : public testing::Test {
  protected:
-  Results() {
-    folder_ = (std::filesystem::temp_directory_path() / "ergotune_results_XXXXXX").string();
-    if (!::mkdtemp(folder_.data())) throw std::runtime_error("no temporary folder");
-    std::ofstream(folder_ + "/add.csv") << kCsv;
-  }
-  ~Results() override { std::filesystem::remove_all(folder_); }
-  ProcessResult ergotune(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), ERGOTUNE_BINARY_DIR "/ergotune");
-    ProcessOptions options;
-    options.folder = folder_;
-    options.timeout = 60;
-    return run_process(arguments, options);
-  }
+  Results() { folder_.write("add.csv", kCsv); }
+  ProcessResult ergotune(std::vector<std::string> arguments) { return test::ergotune(folder_, std::move(arguments)); }
   json document(std::vector<std::string> arguments) {
     arguments.push_back("--json");
     const ProcessResult result = ergotune(arguments);
     EXPECT_EQ(result.exit_code, 0) << result.err;
-    return json::parse(result.out, nullptr, false);
+    return test::json_of(result);
   }
-  std::string folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(Results, ImportedResultsAreShown) {
@@ -63,24 +52,6 @@ TEST_F(Results, ImportedResultsAreShown) {
   EXPECT_EQ(document({"show", "s.db", "--objective", "max gflops", "--top", "1"})["objective"]["direction"], "max");
   EXPECT_EQ(document({"show", "s.db", "--objective", "energy"})["best"]["configuration"]["bx"], 32);
   EXPECT_EQ(document({"show", "s.db", "--objective", "pareto(time, energy)"})["top"].size(), 2u);
-}
-
-// tune, show and report say the same of the parameters, from the same results.
-TEST_F(Results, WhatMattersIsTheSameEverywhere) {
-  const std::string gemm = ERGOTUNE_SOURCE_DIR "/examples/gemm/gemm.toml";
-  const json tuned = document({"tune", gemm, "--device", "sim:a100", "--budget", "40", "--store", "sim.db"});
-  ASSERT_GE(tuned["importance"]["shares"].size(), 2u);
-  for (const json& share : tuned["importance"]["shares"]) {
-    EXPECT_LE(share["low"], share["share"]);
-    EXPECT_GE(share["high"], share["share"]);
-  }
-  EXPECT_EQ(document({"show", "sim.db"})["importance"], tuned["importance"]);
-  const ProcessResult page = ergotune({"report", "sim.db", "-o", "-"});
-  const std::string reported = "\"importance\":";
-  const std::size_t at = page.out.find(reported);
-  ASSERT_NE(at, std::string::npos);
-  EXPECT_NE(page.out.find(tuned["importance"]["shares"][0]["share"].dump(), at), std::string::npos);
-  EXPECT_THAT(ergotune({"show", "sim.db"}).out, HasSubstr("What matters"));
 }
 
 TEST_F(Results, EveryFormatIsWritten) {
@@ -115,7 +86,7 @@ TEST_F(Results, AStoredSessionIsAnalysedWithoutItsDevice) {
 TEST_F(Results, AFullStandardOutputIsAFailure) {
   for (const std::string arguments : {"show add.csv --json", "show add.csv", "export add.csv --format csv"}) {
     ProcessOptions options;
-    options.folder = folder_;
+    options.folder = folder_.path();
     const ProcessResult result =
         run_process({"/bin/sh", "-c", ERGOTUNE_BINARY_DIR "/ergotune " + arguments + " > /dev/full"}, options);
     EXPECT_NE(result.exit_code, 0) << arguments;

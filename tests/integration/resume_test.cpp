@@ -5,8 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <fstream>
-
 #include "base/clock.hpp"
 #include "integration/support/command.hpp"
 
@@ -36,8 +34,7 @@ TEST(Resume, CtrlCPrintsTheBestSoFarAndTheNextRunGoesOn) {
   const auto status = session.wait(20);
   ASSERT_TRUE(status) << "Ctrl-C does not end it";
   EXPECT_TRUE(WIFEXITED(*status) && WEXITSTATUS(*status) == 0);
-  std::ifstream in(folder.path() / "out");
-  const std::string out((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const std::string out = text_of(folder.path() / "out");
   EXPECT_THAT(out, HasSubstr("interrupted"));
   EXPECT_THAT(out, HasSubstr("Best configuration"));
   const auto before = stored_rows(store);

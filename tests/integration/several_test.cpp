@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <iterator>
 #include <thread>
 
 #include "integration/support/command.hpp"
@@ -21,11 +20,6 @@ std::size_t files_below(const std::filesystem::path& folder) {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) count += entry.is_regular_file();
   return count;
-}
-
-std::string contents(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 TEST(Several, APipelineIsTunedAndReportedTheSameEverywhere) {
@@ -46,7 +40,7 @@ TEST(Several, APipelineIsTunedAndReportedTheSameEverywhere) {
   const Json shown = json_of(ergotune(folder, {"show", "s.db", "--json"}));
   EXPECT_EQ(shown["best"]["configuration"], best["configuration"]);
   ASSERT_EQ(ergotune(folder, {"report", "s.db", "-o", "r.html"}).exit_code, 0);
-  EXPECT_THAT(contents(folder.path() / "r.html"), HasSubstr("scale.BLOCK"));
+  EXPECT_THAT(text_of(folder.path() / "r.html"), HasSubstr("scale.BLOCK"));
   // Nothing is measured twice, and the objective may be one kernel's time.
   const Json again = json_of(ergotune(
       folder, {"tune", kExamples + "pipeline.toml", "--device", "opencl", "--strategy", "brute_force", "--precision",
@@ -58,7 +52,7 @@ TEST(Several, APipelineIsTunedAndReportedTheSameEverywhere) {
 TEST(Several, EachKernelGetsAClockWhereTheChangeIsWorthIt) {
   const TemporaryFolder folder;
   const auto measure = [&](int launches, std::vector<std::string> more) {
-    std::string text = contents(kExamples + "phases.toml");
+    std::string text = text_of(kExamples + "phases.toml");
     text.replace(text.find("N = 200"), 7, fmt::format("N = {}", launches));
     folder.write("p.toml", text);
     std::vector<std::string> words{"measure",        "p.toml", "--kernel-clocks", "--device", "sim:a100",
@@ -113,7 +107,7 @@ TEST(Several, WhatKernelsOweIsReportedByCommandAndReport) {
   EXPECT_NEAR(sum / reported["rounds"][0]["quantities"]["time"]["value"].get<double>(), 1, 1e-9);
   // The round as given is what the store's latest session tells of, with the shares beside it.
   ASSERT_EQ(ergotune(folder, {"report", "s.db", "-o", "r.html"}).exit_code, 0);
-  EXPECT_THAT(contents(folder.path() / "r.html"),
+  EXPECT_THAT(text_of(folder.path() / "r.html"),
               HasSubstr("\"attribution\":{\"method\":\"shapley\",\"provenance\":\"modelled\""));
   EXPECT_EQ(json_of(ergotune(folder, {"show", "s.db", "--json"}))["best"]["quantities"]["time"]["value"],
             reported["rounds"][0]["quantities"]["time"]["value"]);

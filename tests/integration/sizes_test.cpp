@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "integration/support/command.hpp"
@@ -47,10 +46,6 @@ struct Sizes : ::testing::Test {
     more.emplace_back("--json");
     return json_of(run(std::move(more)));
   }
-  std::string text_of(const std::string& file) {
-    std::ifstream in(folder.path() / file);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
   TemporaryFolder folder;
 };
 
@@ -75,7 +70,7 @@ TEST_F(Sizes, EachHasItsBestAndATreeChooses) {
   const auto few = tuned({"--set", "N=512,1024,2048,4096", "--leaves", "2", "--worst-case"});
   EXPECT_GT(few["tree"]["worst_loss"], 0);
   EXPECT_LE(few["one_for_all"]["worst_loss"], swept["one_for_all"]["worst_loss"]);
-  std::ofstream(folder.path() / "use.py") << text_of("choose.py")
+  std::ofstream(folder.path() / "use.py") << text_of(folder.path() / "choose.py")
                                           << "for n in (512, 1024, 2048, 4096, 10**6):\n"
                                              "    assert choose_sized(n)['tile'] == min(n, 4096) // 256, n\n";
   EXPECT_EQ(std::system(("python3 " + (folder.path() / "use.py").string()).c_str()), 0);

@@ -9,11 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <fstream>
-#include <iterator>
-#include <thread>
-
 #include "integration/support/command.hpp"
 
 namespace ergotune::test {
@@ -22,20 +17,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-template <class F>
-bool comes(F&& is_so) {
-  for (int turn = 0; turn < 1200; ++turn) {
-    if (is_so()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-  return false;
-}
-
 void change(const std::filesystem::path& store, const std::string& sql) {
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open(store.c_str(), &database), SQLITE_OK);
@@ -43,20 +24,6 @@ void change(const std::filesystem::path& store, const std::string& sql) {
   EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, &error), SQLITE_OK) << (error ? error : "");
   sqlite3_free(error);
   sqlite3_close(database);
-}
-
-/// "ok", or what SQLite finds wrong.
-std::string integrity(const std::filesystem::path& store) {
-  sqlite3* database = nullptr;
-  EXPECT_EQ(sqlite3_open(store.c_str(), &database), SQLITE_OK);
-  std::string words;
-  const auto take = [](void* text, int, char** values, char**) {
-    *static_cast<std::string*>(text) += values[0];
-    return 0;
-  };
-  EXPECT_EQ(sqlite3_exec(database, "pragma integrity_check", take, &words, nullptr), SQLITE_OK);
-  sqlite3_close(database);
-  return words;
 }
 
 /// A store with `rows` measured configurations of one parameter, turn.
@@ -168,7 +135,7 @@ TEST(Stores, AreLostOnlyWithAMessage) {
   const auto store = folder.path() / "m.db";
   ChildProcess session = start_ergotune(
       folder, {"tune", "p.toml", "--device", "host", "--no-confirm", "--no-early-stop", "--store", "m.db"});
-  ASSERT_TRUE(comes([&] { return std::filesystem::exists(store) && stored_rows(store).size() > 2; }));
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(store) && stored_rows(store).size() > 2; }));
   for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(store.string() + end);
   ::kill(session.pid(), SIGINT);
   const auto status = session.wait(60);
@@ -188,7 +155,7 @@ TEST(Stores, ReplacedByAnotherEndTheSessionAndStayAsTheyAre) {
   folder.write("p.toml", counting_problem(4000));
   ChildProcess session = start_ergotune(
       folder, {"tune", "p.toml", "--device", "host", "--no-confirm", "--no-early-stop", "--store", "m.db"});
-  ASSERT_TRUE(comes([&] { return std::filesystem::exists(store) && stored_rows(store).size() > 2; }));
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(store) && stored_rows(store).size() > 2; }));
   std::filesystem::create_hard_link(store, kept);
   std::filesystem::rename(other, store);
   const auto status = session.wait(60);

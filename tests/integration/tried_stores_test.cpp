@@ -5,11 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <fstream>
-#include <iterator>
-#include <sstream>
-#include <thread>
 
 #include "integration/support/command.hpp"
 #include "store/sqlite/database.hpp"
@@ -21,21 +17,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// Until it is so; false after half a minute.
-template <class F>
-bool comes(F&& is_so) {
-  for (int turn = 0; turn < 600; ++turn) {
-    if (is_so()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-  return false;
-}
-
 const std::vector<std::string> kTune{"tune", "p.toml", "--device", "host", "-q", "--no-confirm", "--no-early-stop"};
 
 // On a CPU device configurations run one at a time, and what a signal cuts off is nobody's fault.
@@ -44,7 +25,7 @@ TEST(Tried, ALostTerminalLeavesNoCulprit) {
   folder.write("p.toml", counting_problem(4000));
   const auto store = folder.path() / "ergotune.db";
   ChildProcess session = start_ergotune(folder, kTune);
-  ASSERT_TRUE(comes([&] { return std::filesystem::exists(store) && stored_rows(store).size() > 2; }));
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(store) && stored_rows(store).size() > 2; }));
   ::kill(session.pid(), SIGHUP);
   const auto status = session.wait(20);
   ASSERT_TRUE(status && WIFEXITED(*status));
@@ -63,15 +44,15 @@ TEST(Tried, SessionsOnOneDeviceMeasureOneAfterAnother) {
   folder.write("q.toml", counting_problem(2) + "\n[metrics]\nmore = \"turn\"\n");
   const auto store = folder.path() / "ergotune.db";
   ChildProcess first = start_ergotune(folder, kTune);
-  ASSERT_TRUE(comes([&] { return std::filesystem::exists(store) && stored_rows(store).size() > 2; }));
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(store) && stored_rows(store).size() > 2; }));
   const std::vector<std::string> second{"tune", "q.toml", "--device", "host", "-q", "--store", "q.db", "--no-confirm"};
   std::string line = "exec " + ergotune_program();
   for (const std::string& word : second) line += " '" + word + "'";
   ProcessOptions options;
   options.folder = folder.path().string();
   ChildProcess waiting = ChildProcess::start({"/bin/sh", "-c", line + " >out2 2>err2"}, options);
-  ASSERT_TRUE(
-      comes([&] { return text_of(folder.path() / "err2").find("waits until it has ended") != std::string::npos; }));
+  ASSERT_TRUE(eventually(
+      [&] { return text_of(folder.path() / "err2").find("waits until it has ended") != std::string::npos; }));
   EXPECT_THAT(text_of(folder.path() / "err2"), AllOf(HasSubstr("process " + std::to_string(first.pid()) + " ("),
                                                      HasSubstr("tune p.toml"), HasSubstr("ERGOTUNE_DEVICE_LOCK=off")));
   EXPECT_TRUE(stored_rows(folder.path() / "q.db").empty()) << "it does not measure meanwhile";
@@ -90,12 +71,12 @@ TEST(Tried, WhoWaitsForADeviceCanGiveUpAndAKilledHolderHoldsNothing) {
   folder.write("q.toml", counting_problem(2));
   const auto store = folder.path() / "ergotune.db";
   ChildProcess first = start_ergotune(folder, kTune);
-  ASSERT_TRUE(comes([&] { return std::filesystem::exists(store) && stored_rows(store).size() > 2; }));
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(store) && stored_rows(store).size() > 2; }));
   ProcessOptions options;
   options.folder = folder.path().string();
   ChildProcess waiting = ChildProcess::start(
       {"/bin/sh", "-c", "exec " + ergotune_program() + " tune q.toml --device host --no-store >out2 2>err2"}, options);
-  ASSERT_TRUE(comes([&] { return text_of(folder.path() / "err2").find("waits until") != std::string::npos; }));
+  ASSERT_TRUE(eventually([&] { return text_of(folder.path() / "err2").find("waits until") != std::string::npos; }));
   waiting.kill(SIGINT);
   const auto status = waiting.wait(20);
   ASSERT_TRUE(status);

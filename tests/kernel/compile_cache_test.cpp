@@ -8,12 +8,14 @@
 #include <set>
 
 #include "ergotune/error.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
 
 TEST(CompileCache, KeepsWholeBinariesAndRefusesDamagedOnes) {
-  const auto folder = std::filesystem::temp_directory_path() / ("ergotune-cache-" + std::to_string(::getpid()));
+  const TemporaryFolder temporary;
+  const auto& folder = temporary.path();
   CompileCache cache(folder);
   const Binary binary{std::string("code\0with zero", 14), "entry", "a warning"};
   const std::string key(32, 'a');
@@ -28,11 +30,11 @@ TEST(CompileCache, KeepsWholeBinariesAndRefusesDamagedOnes) {
     if (entry.is_regular_file()) std::filesystem::resize_file(entry.path(), entry.file_size() - 1);
   }
   EXPECT_FALSE(cache.find(key));
-  std::filesystem::remove_all(folder);
 }
 
 TEST(CompileCache, TheOldestGoWhenItGrowsOverItsLimit) {
-  const auto folder = std::filesystem::temp_directory_path() / ("ergotune-cache-limit-" + std::to_string(::getpid()));
+  const TemporaryFolder temporary;
+  const auto& folder = temporary.path();
   const auto key = [](int i) {
     return std::string(30, 'a') + static_cast<char>('a' + i / 10) + static_cast<char>('0' + i % 10);
   };
@@ -65,7 +67,6 @@ TEST(CompileCache, TheOldestGoWhenItGrowsOverItsLimit) {
   CompileCache(folder, kLimit).prune();
   EXPECT_LE(bytes(), kLimit);
   EXPECT_TRUE(cache.find(key(89)));
-  std::filesystem::remove_all(folder);
 }
 
 TEST(CompileCache, EveryPartOfAJobChangesItsKey) {

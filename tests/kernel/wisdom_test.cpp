@@ -17,19 +17,13 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "kernel/wisdom_key.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-struct Folder {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("ergotune-wisdom-" + std::to_string(::getpid()));
-  Folder() { std::filesystem::create_directories(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-};
 
 const WisdomDevice kH100{"H100", "cuda", "nvidia", "sm_90", {}, {}, 80'000'000'000, 132};
 const WisdomDevice kH200{"H200", "cuda", "nvidia", "sm_90", {}, {}, 141'000'000'000, 132};
@@ -251,54 +245,54 @@ TEST(WisdomText, KernelLaunchersFilesAreReadAndWritten) {
 }
 
 TEST(WisdomFile, ThreadsAddWhileOthersReadAndNothingIsLost) {
-  const Folder folder;
+  const TemporaryFolder folder;
   constexpr int kThreads = 8, kEach = 12;
   std::atomic<bool> done{false};
   std::atomic<int> broken{0};
   std::thread reader([&] {
     while (!done)
-      if (const auto read = read_wisdom(wisdom_file(folder.path, "k")); read && !read->warnings.empty()) ++broken;
+      if (const auto read = read_wisdom(wisdom_file(folder.path(), "k")); read && !read->warnings.empty()) ++broken;
   });
   std::vector<std::thread> writers;
   for (int t = 0; t < kThreads; ++t)
     writers.emplace_back([&, t] {
-      for (int i = 0; i < kEach; ++i) add_to_wisdom(folder.path, "k", {record(kH100, {t + 1, i + 1}, 1)});
+      for (int i = 0; i < kEach; ++i) add_to_wisdom(folder.path(), "k", {record(kH100, {t + 1, i + 1}, 1)});
     });
   for (auto& writer : writers) writer.join();
   done = true;
   reader.join();
   EXPECT_EQ(broken, 0);
-  EXPECT_EQ(read_wisdom(wisdom_file(folder.path, "k"))->records.size(), std::size_t{kThreads * kEach});
-  EXPECT_EQ(add_to_wisdom(folder.path, "k", {record(kH100, {1, 1}, 1)}), 0u) << "what it has is not added again";
+  EXPECT_EQ(read_wisdom(wisdom_file(folder.path(), "k"))->records.size(), std::size_t{kThreads * kEach});
+  EXPECT_EQ(add_to_wisdom(folder.path(), "k", {record(kH100, {1, 1}, 1)}), 0u) << "what it has is not added again";
 }
 
 TEST(WisdomFile, WhatIsDamagedStaysAndWhatIsNotOursIsLeftAlone) {
-  const Folder folder;
-  const auto file = wisdom_file(folder.path, "a kernel<float>");
-  add_to_wisdom(folder.path, "a/b", {record(kH100, {64}, 1)});
-  EXPECT_NE(wisdom_file(folder.path, "a_b"), wisdom_file(folder.path, "a/b")) << "B16: two kernels, two files";
+  const TemporaryFolder folder;
+  const auto file = wisdom_file(folder.path(), "a kernel<float>");
+  add_to_wisdom(folder.path(), "a/b", {record(kH100, {64}, 1)});
+  EXPECT_NE(wisdom_file(folder.path(), "a_b"), wisdom_file(folder.path(), "a/b")) << "B16: two kernels, two files";
   EXPECT_EQ(file.filename(), "a_kernel_float_.wisdom");
   const std::string good = to_json_line(record(kH100, {64}, 1));
   write_file(file, "{\"ergotune_wisdom\":2,\"kernel\":\"a kernel<float>\"}\n" + good + "\n" + good.substr(0, 50));
-  EXPECT_EQ(add_to_wisdom(folder.path, "a kernel<float>", {record(kA100, {64}, 2)}), 1u);
+  EXPECT_EQ(add_to_wisdom(folder.path(), "a kernel<float>", {record(kA100, {64}, 2)}), 1u);
   const auto read = read_wisdom(file);
   EXPECT_EQ(read->records.size(), 2u);
   EXPECT_EQ(read->warnings.size(), 1u);
   write_file(
       file,
       "{\"version\":\"1.0\",\"objective\":\"time\",\"tunable_parameters\":[\"block\"],\"key\":\"a kernel<float>\"}\n");
-  EXPECT_THROW(add_to_wisdom(folder.path, "a kernel<float>", {record(kA100, {64}, 2)}), UserError);
+  EXPECT_THROW(add_to_wisdom(folder.path(), "a kernel<float>", {record(kA100, {64}, 2)}), UserError);
   const std::string newer = "{\"ergotune_wisdom\":99,\"kernel\":\"a kernel<float>\"}\n" + good + "\n";
   for (const std::string& text :
        {newer, "{\"ergotune_wisdom\":2,\"kernel\":\"a kernel<float>\"}\n" + good + "\n" + newer}) {
     write_file(file, text);
-    EXPECT_THROW(add_to_wisdom(folder.path, "a kernel<float>", {record(kA100, {64}, 2)}), UserError)
+    EXPECT_THROW(add_to_wisdom(folder.path(), "a kernel<float>", {record(kA100, {64}, 2)}), UserError)
         << "nobody would read it there";
     EXPECT_EQ(*read_file(file), text);
   }
-  EXPECT_FALSE(read_wisdom(folder.path / "none.wisdom"));
-  std::filesystem::create_directories(folder.path / "folder.wisdom");
-  EXPECT_EQ(read_wisdom(folder.path / "folder.wisdom")->warnings.size(), 1u);
+  EXPECT_FALSE(read_wisdom(folder.path() / "none.wisdom"));
+  std::filesystem::create_directories(folder.path() / "folder.wisdom");
+  EXPECT_EQ(read_wisdom(folder.path() / "folder.wisdom")->warnings.size(), 1u);
 }
 
 const char* kProblem = R"(

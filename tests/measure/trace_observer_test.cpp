@@ -14,6 +14,7 @@
 #include "ergotune/error.hpp"
 #include "measure/energy/power_trace.hpp"
 #include "scripted_sensor.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -31,13 +32,11 @@ SensorInfo sensor_info(const std::string& id, SensorKind kind = SensorKind::inst
 
 class Trace : public testing::Test {
  protected:
-  Trace() : folder(std::filesystem::temp_directory_path() / ("ergotune-trace-" + std::to_string(::getpid()))) {
-    std::filesystem::create_directories(folder);
+  Trace() {
     options.before = options.after = 0;
     options.file = folder / "trace.csv";
     options.period = 0;
   }
-  ~Trace() override { std::filesystem::remove_all(folder); }
 
   void add(SensorInfo info, std::vector<Reading> readings) {
     auto sensor = std::make_unique<ScriptedSensor>(std::move(info), ScriptedSensor::Parts{std::move(readings)});
@@ -64,7 +63,8 @@ class Trace : public testing::Test {
     return trace_from_csv(std::string(std::istreambuf_iterator<char>(in), {}), {});
   }
 
-  std::filesystem::path folder;
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
   TraceOptions options;
   EnergySources sources;
   ScriptedSensor* last_sensor = nullptr;

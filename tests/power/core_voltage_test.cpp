@@ -1,4 +1,5 @@
 #include "power/sensors/core_voltage.hpp"
+#include "temporary_folder.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -17,18 +18,9 @@ constexpr const char* kPrinted =
     "    Voltage\n"
     "        Graphics                          : 843.750 mV\n";
 
-struct Folder {
-  std::filesystem::path path;
-  Folder() {
-    char name[] = "/tmp/ergotune-voltage-XXXXXX";
-    path = ::mkdtemp(name);
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-};
-
 TEST(CoreVoltage, ComesFromTheProgramThatIsNamed) {
-  const Folder folder;
-  const auto program = folder.path / "smi";
+  const TemporaryFolder folder;
+  const auto program = folder.path() / "smi";
   std::ofstream(program) << "#!/bin/sh\n[ \"$2\" = GPU-7 ] && [ \"$5\" = VOLTAGE ] && cat <<'E'\n" << kPrinted << "E\n";
   ::chmod(program.c_str(), 0755);
   setenv("ERGOTUNE_NVIDIA_SMI", program.c_str(), 1);
@@ -40,9 +32,9 @@ TEST(CoreVoltage, ComesFromTheProgramThatIsNamed) {
 }
 
 TEST(CoreVoltage, OfATegraIsItsRegulators) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto write = [&](const char* name, const char* text) {
-    const auto file = folder.path / "sys/class/regulator" / name;
+    const auto file = folder.path() / "sys/class/regulator" / name;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text;
   };
@@ -51,7 +43,7 @@ TEST(CoreVoltage, OfATegraIsItsRegulators) {
   write("regulator.1/microvolts", "900000\n");
   write("regulator.2/name", "vdd-gpu\n");
   write("regulator.2/microvolts", "712500\n");
-  setenv("ERGOTUNE_SYSFS_ROOT", folder.path.c_str(), 1);
+  setenv("ERGOTUNE_SYSFS_ROOT", folder.path().c_str(), 1);
   EXPECT_DOUBLE_EQ(read_core_voltage("").value_or(0), 0.7125);
   for (const auto& [text, volts] :
        {std::pair{"100000", 0.0}, {"100500", 0.1005}, {"2999999", 2.999999}, {"3000000", 0.0}, {"off", 0.0}}) {

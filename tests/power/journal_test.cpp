@@ -135,17 +135,6 @@ struct Replay : StateFolderTest {
   std::string max_frequency() { return tree.get(std::string(kTegraGpu) + "/max_freq"); }
 };
 
-TEST_F(Replay, AStaleJournalIsReplayed) {
-  leave_behind(boot_id());
-  ASSERT_THAT(list_journals(environment), SizeIs(1));
-  EXPECT_FALSE(list_journals(environment)[0].session.alive);
-  const auto reports = replay_stale_journals(environment);
-  ASSERT_THAT(reports, SizeIs(1));
-  EXPECT_TRUE(reports[0].complete) << reports[0].summary;
-  EXPECT_EQ(max_frequency(), "1300500000");
-  EXPECT_THAT(list_journals(environment), SizeIs(0));
-}
-
 TEST_F(Replay, AfterARestartTheJournalIsClearedAndNothingIsWritten) {
   leave_behind("another boot");
   const auto reports = replay_stale_journals(environment);

@@ -9,6 +9,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "problem/draft/problem_draft.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -27,13 +28,8 @@ class Draft : public testing::Test {
   Problem problem(const std::string& name, const std::string& source, const std::string& kernel = "") {
     return parse_problem(draft(name, source, kernel).text, folder_ / "problem.toml");
   }
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("draft-" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::filesystem::path folder_;
+  const TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path();
 };
 
 std::vector<std::string> counts(const Problem& problem) {

@@ -9,6 +9,7 @@
 
 #include "ergotune/problem_file.hpp"
 #include "problem/document/problem_document.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -18,15 +19,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-/// A folder that goes with the test.
 struct ProgramFileTest : ::testing::Test {
-  std::filesystem::path folder;
-  void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "ergotune-program-file-XXXXXX").string();
-    folder = mkdtemp(name.data());
-  }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-  void write(const std::string& name, const std::string& text) const { std::ofstream(folder / name) << text; }
+  const TemporaryFolder temporary;
+  const std::filesystem::path folder = temporary.path();
+  void write(const std::string& name, const std::string& text) const { temporary.write(name, text); }
   Problem parse(const std::string& text) const { return parse_problem(text, folder / "p.toml"); }
   std::string mistake(const std::string& program, const std::string& rest = "") const {
     try {

@@ -10,6 +10,7 @@
 
 #include "ergotune/error.hpp"
 #include "store/sqlite/store.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {
@@ -29,12 +30,7 @@ constexpr const char* kCache = R"({
 
 class Report : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("ergotune-report-" + std::to_string(getpid()));
-    std::filesystem::create_directories(folder_);
-    std::ofstream(folder_ / "cache.json") << kCache;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void SetUp() override { temporary_.write("cache.json", kCache); }
 
   std::string page() {
     std::ifstream in(folder_ / "report.html");
@@ -53,7 +49,8 @@ class Report : public ::testing::Test {
     return document;
   }
 
-  std::filesystem::path folder_;
+  const TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path();
 };
 
 /// A store with one session of these (time, energy), of a parameter x that counts from 1.
@@ -164,24 +161,6 @@ TEST_F(Report, TellsFailuresInTheirWordsAndApart) {
   // nothing improved: the axis stays near the line
   EXPECT_GT(document["convergence_range"][0], 0.005);
   EXPECT_LT(document["convergence_range"][1], 0.02);
-}
-
-TEST_F(Report, RanksByWhatIsRequestedForAndElseByTheLastRun) {
-  const auto file = stored(folder_ / "two.db", "time", {{1, 20}, {2, 10}});
-  write_report(file, 0, folder_ / "report.html", "energy");
-  EXPECT_DOUBLE_EQ(data()["best"]["objective"].get<double>(), 10);
-  EXPECT_EQ(data()["objective"]["unit"], "J");
-  {
-    Store store = Store::open(file);
-    RunInfo run;
-    run.objective = {"energy * time", Direction::maximise, {}};
-    store.end_run(store.begin_run(1, run), "finished");
-  }
-  const auto summary = write_report(file, 0, folder_ / "report.html");
-  EXPECT_EQ(summary.objective, "energy * time");
-  EXPECT_DOUBLE_EQ(data()["best"]["objective"].get<double>(), 20);
-  EXPECT_EQ(data()["objective"]["unit"], "J s") << "not the unit of its last word";
-  EXPECT_FALSE(data()["best"].contains("half_width")) << "the error of another number";
 }
 
 TEST_F(Report, APageThatCannotBeWrittenIsNotBegun) {

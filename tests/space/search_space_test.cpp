@@ -41,16 +41,6 @@ std::string message_of(const std::function<void()>& f) {
   return "(no error)";
 }
 
-TEST(SearchSpace, WithoutRestrictionsIsTheProduct) {
-  const auto space = SearchSpace::build({counted("a", 3), listed("b", {"x", "y"})}, {});
-  EXPECT_EQ(space.size(), 6u);
-  EXPECT_EQ(space.cartesian_size(), 6);
-  EXPECT_EQ(space.configuration(3), (Configuration{1, "y"}));
-  EXPECT_EQ(space.parameter_index("b"), 1u);
-  EXPECT_EQ(space.parameter_index("c"), std::nullopt);
-  EXPECT_EQ(describe(space.parameters(), space.configuration(0)), "a=0, b=x");
-}
-
 TEST(SearchSpace, OfNoParametersHasOneConfiguration) {
   const auto space = SearchSpace::build({}, {});
   EXPECT_EQ(space.size(), 1u);
@@ -65,11 +55,6 @@ TEST(SearchSpace, DefaultsAreThoseGivenElseTheFirstValues) {
   ASSERT_TRUE(space.default_configuration());
   EXPECT_EQ(space.configuration(*space.default_configuration()), (Configuration{2, "x"}));
   EXPECT_EQ(SearchSpace::build({given}, {must("a < 2")}).default_configuration(), std::nullopt);
-}
-
-TEST(SearchSpace, KeepsGivenOrderOfValues) {
-  const auto space = SearchSpace::build({listed("a", {8, 2, 4}), counted("b", 2)}, {must("a * (b + 1) <= 8")});
-  EXPECT_EQ(test::all_of(space), (std::vector<Configuration>{{8, 0}, {2, 0}, {2, 1}, {4, 0}, {4, 1}}));
 }
 
 // Pairs that interleave: ten independent groups must not be multiplied out.
@@ -332,40 +317,6 @@ TEST(Messages, NoneForWhatAnotherRestrictionExcludes) {
             test::brute_force({counted("a", 5), counted("b", 5)}, {must("b != 0"), must("a % b == 0")}).size());
   EXPECT_EQ(SearchSpace::build({counted("b", 5)}, {must("b == 0 or 12 % b == 0")}).size(), 5u);
   EXPECT_EQ(SearchSpace::build({counted("b", 5)}, {must("b != 0 and 8 % b == 0")}).size(), 3u);
-}
-
-// The paper's filters on a small relative of the exhaustive space: the same code, small enough for brute
-// force.
-TEST(Beast, SmallRelativeMatchesBruteForce) {
-  const std::vector<Parameter> parameters{
-      ranged("dim_m", "1", "9", "1"),          ranged("dim_n", "1", "9", "1"),
-      ranged("blk_m", "dim_m", "17", "dim_m"), ranged("blk_n", "dim_n", "17", "dim_n"),
-      ranged("blk_k", "1", "5", "1"),          ranged("blk_m_a", "blk_m", "0", "-1"),
-      ranged("blk_n_a", "blk_k", "0", "-1"),   ranged("blk_m_b", "blk_k", "0", "-1"),
-      ranged("blk_n_b", "blk_n", "0", "-1"),   counted("simd", 2)};
-  const std::vector<Restriction> restrictions{
-      must("dim_m * dim_n <= 16"),
-      must("dim_m * dim_n % 8 == 0"),
-      must("blk_m * blk_n <= 64"),
-      must("(blk_m + blk_n) * blk_k * 8 <= 512"),
-      must("min(1024 // ((blk_m + blk_n) * blk_k * 8), 16, 64 // (dim_m * dim_n)) * (dim_m * dim_n) >= 16"),
-      must("blk_m % blk_m_a == 0 and (simd == 0 or blk_m % (2 * blk_m_a) == 0)"),
-      must("blk_k % blk_n_a == 0 and (simd == 0 or blk_k % (2 * blk_n_a) == 0)"),
-      must("blk_k % blk_m_b == 0 and (simd == 0 or blk_k % (2 * blk_m_b) == 0)"),
-      must("blk_n % blk_n_b == 0 and (simd == 0 or blk_n % (2 * blk_n_b) == 0)"),
-      must("blk_m_a * blk_n_a == dim_m * dim_n")};
-  const auto space = SearchSpace::build(parameters, restrictions);
-  EXPECT_EQ(test::all_of(space), test::brute_force(parameters, restrictions));
-  EXPECT_GT(space.size(), 1000u);
-  // uniform: chi-square over the configurations
-  Random random(23);
-  std::vector<double> hits(space.size(), 0);
-  const int draws = 50 * static_cast<int>(space.size());
-  for (int i = 0; i < draws; ++i) ++hits[space.sample(random)];
-  double chi_square = 0;
-  for (const double count : hits) chi_square += (count - 50) * (count - 50) / 50;
-  const double degrees = static_cast<double>(space.size() - 1);
-  EXPECT_LT(std::abs(chi_square - degrees), 5 * std::sqrt(2 * degrees));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "ergotune/error.hpp"
-#include "store/temporary_folder.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 namespace {

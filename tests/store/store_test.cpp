@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +15,6 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "ergotune/random.hpp"
 #include "store/formats/recording.hpp"
 #include "store/sqlite/database.hpp"
 #include "store/written_files.hpp"
@@ -53,50 +51,6 @@ Measurement full_measurement() {
   m.tuner_seconds = 1e-4;
   m.finished_at = 1.7e9 + 0.123;
   return m;
-}
-
-/// What somebody else wrote into a store, or a disk made of it: each column that holds JSON, of no JSON and of JSON of
-/// another kind.
-TEST(Store, ADamagedRowIsLeftOutAndNamed) {
-  for (const char* column : {"configuration", "quantities", "metrics", "metric_errors", "warnings", "times"}) {
-    for (const char* text : {"{\"a", "[[1], {\"b\": null}]", "7"}) {
-      const TemporaryFolder folder;
-      const auto file = folder.path() / "s.db";
-      {
-        Store store = Store::open(file);
-        store.add(begin_session(store), {16, 1}, full_measurement());
-      }
-      {
-        const Database database(file, false);
-        Statement(database, fmt::format("UPDATE measurements SET {} = ?", column)).bind(1, std::string(text)).run();
-      }
-      const Store store = Store::open(file, true);
-      const auto rows = store.results(1);
-      const Recording recording = load_recording(file);
-      EXPECT_EQ(recording.size(), rows.size());
-      EXPECT_EQ(recording.warnings, store.warnings());
-      if (!rows.empty()) {
-        EXPECT_STREQ(text, "7") << column << " was read";  // as a list of nothing, where items are gone through
-        continue;
-      }
-      ASSERT_EQ(store.warnings().size(), 1u) << column << " " << text;
-      EXPECT_THAT(store.warnings()[0], HasSubstr("row 1 ")) << column;
-    }
-  }
-}
-
-TEST(Store, ARowOfAnotherLengthThanTheParametersIsDamaged) {
-  const TemporaryFolder folder;
-  const auto file = folder.path() / "s.db";
-  {
-    Store store = Store::open(file);
-    store.add(begin_session(store), {16, 1}, full_measurement());
-    store.add(begin_session(store), {16}, full_measurement());
-  }
-  const Recording recording = load_recording(file);
-  EXPECT_EQ(recording.size(), 1u);
-  ASSERT_EQ(recording.warnings.size(), 1u);
-  EXPECT_THAT(recording.warnings[0], HasSubstr("row 2 "));
 }
 
 TEST(Store, ARowComesBackAsItWas) {
@@ -307,61 +261,6 @@ TEST(Store, RefusesANewerSchema) {
     EXPECT_THAT(error.what(), HasSubstr("schema 99"));
     EXPECT_THAT(error.what(), HasSubstr("newer ergotune"));
   }
-}
-
-/// Writes rows until it is killed, and says through a pipe which rows add() has returned for.
-[[noreturn]] void write_until_killed(const std::filesystem::path& file, int report, std::int64_t from) {
-  Store store = Store::open(file);
-  const auto session = begin_session(store);
-  Measurement m = full_measurement();
-  for (std::int64_t i = from;; ++i) {
-    store.record_start(session, {Value(i), Value(0)});
-    store.add(session, {Value(i), Value(0)}, m);
-    if (::write(report, &i, sizeof i) != sizeof i) ::_exit(1);
-  }
-}
-
-// ERGOTUNE_TEST_KILLS=50 for the full count.
-TEST(Store, KillAtAnyMomentLosesNoReportedRow) {
-  const TemporaryFolder folder;
-  const auto file = folder.path() / "s.ergotune";
-  const char* count = std::getenv("ERGOTUNE_TEST_KILLS");
-  Random random(1);
-  std::set<std::int64_t> reported;
-  std::int64_t next = 0;
-  // On a busy machine the writer may be killed before it wrote much: the rounds go on until it has, for a
-  // minute.
-  const int rounds = count ? std::atoi(count) : 15;
-  const double patience = host_seconds() + 60;
-  for (int round = 0; round < rounds || (reported.size() <= 20 && host_seconds() < patience); ++round) {
-    int pipe_ends[2];
-    ASSERT_EQ(::pipe(pipe_ends), 0);
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) write_until_killed(file, pipe_ends[1], next);
-    ::close(pipe_ends[1]);
-    ::usleep(static_cast<useconds_t>(random.below(40'000)));
-    ::kill(child, SIGKILL);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    std::int64_t id = 0;
-    while (::read(pipe_ends[0], &id, sizeof id) == sizeof id) {
-      reported.insert(id);
-      next = id + 1;
-    }
-    ::close(pipe_ends[0]);
-    Store store = Store::open(file);
-    ASSERT_EQ(store.integrity(), "ok");
-    if (store.sessions().empty()) continue;  // killed before it began
-    std::multiset<std::int64_t> stored;
-    for (const StoredRow& row : store.rows(1)) stored.insert(row.configuration[0].as_integer());
-    for (const std::int64_t row : reported) ASSERT_EQ(stored.count(row), 1u) << "row " << row;
-    // at most the one that was on its way
-    next += static_cast<std::int64_t>(stored.count(next));
-    for (const auto row : stored) reported.insert(row);
-    for (const Configuration& c : store.unfinished(1)) next = std::max(next, c[0].as_integer() + 1);
-  }
-  EXPECT_GT(reported.size(), 20u) << "the writer hardly wrote";
 }
 
 TEST(Store, ReadingLeavesNothingBehind) {

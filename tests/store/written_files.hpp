@@ -8,7 +8,7 @@
 
 #include "ergotune/error.hpp"
 #include "store/formats/recording.hpp"
-#include "store/temporary_folder.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune {
 

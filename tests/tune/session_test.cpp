@@ -78,22 +78,6 @@ class SessionTest : public ::testing::Test {
   std::filesystem::path folder;
 };
 
-TEST_F(SessionTest, MeasuresTheWholeSpaceOnceAndFindsTheBest) {
-  evaluator.capacity_value = 4;
-  options.confirm = false;
-  const SessionResult result = run();
-  EXPECT_EQ(result.evaluated, 30u);
-  EXPECT_EQ(evaluator.measured.size(), 30u);
-  for (const auto& [index, times] : evaluator.measured) EXPECT_EQ(times, 1) << index;
-  EXPECT_EQ(evaluator.largest_pending, 4u);
-  ASSERT_FALSE(result.best.empty());
-  EXPECT_EQ(space.configuration(result.best[0].index), at(3, 1));
-  for (std::size_t i = 1; i < result.best.size(); ++i) {
-    EXPECT_LE(result.best[i - 1].measurement.value("time"), result.best[i].measurement.value("time"));
-  }
-  EXPECT_EQ(result.stopped_because, "the whole space is measured");
-}
-
 TEST_F(SessionTest, TheDefaultIsMeasuredFirst) {
   options.budget.evaluations = 4;
   run();
@@ -113,22 +97,6 @@ TEST_F(SessionTest, EvaluationBudgetIsExactWhateverTheCapacity) {
     EXPECT_EQ(evaluator.results, 7u);
     EXPECT_EQ(result.stopped_because, "the budget of 7 evaluations is spent");
   }
-}
-
-TEST_F(SessionTest, SameSeedSameSequence) {
-  options.budget.evaluations = 12;
-  options.confirm = false;
-  const auto sequence = [&](std::uint64_t seed) {
-    evaluator = FakeEvaluator();
-    evaluator.measure = bowl;
-    options.seed = seed;
-    run();
-    std::vector<ConfigurationIndex> order;
-    for (const auto& request : evaluator.requests) order.push_back(request.index);
-    return order;
-  };
-  EXPECT_EQ(sequence(5), sequence(5));
-  EXPECT_NE(sequence(5), sequence(6));
 }
 
 TEST_F(SessionTest, AConstraintRelativeToTheBestIsJudgedAgainWhenTheBestMoves) {
@@ -161,24 +129,6 @@ TEST_F(SessionTest, AConstraintRelativeToTheBestIsJudgedAgainWhenTheBestMoves) {
   EXPECT_GT(moved, 1);  // else nothing was to be judged again
   ASSERT_FALSE(result.best.empty());
   EXPECT_EQ(space.configuration(result.best[0].index), at(3, 1));  // the next would take twice as long
-}
-
-TEST_F(SessionTest, ResumeMeasuresNothingTwice) {
-  Store store = open_store();
-  const std::int64_t id = session_of(store);
-  options.confirm = false;
-  options.budget.evaluations = 11;
-  run(&store, id);
-  EXPECT_EQ(store.rows(id).size(), 11u);
-  options.budget.evaluations = 20;
-  const SessionResult second = run(&store, id);
-  EXPECT_EQ(second.resumed, 11u);
-  EXPECT_EQ(second.evaluated, 9u);
-  for (const auto& [index, times] : evaluator.measured) EXPECT_EQ(times, 1) << index;
-  EXPECT_EQ(store.rows(id).size(), 20u);
-  const SessionResult third = run(&store, id);
-  EXPECT_EQ(third.evaluated, 0u);
-  EXPECT_EQ(third.best[0].index, second.best[0].index);
 }
 
 TEST_F(SessionTest, FailuresAreTriedAgainFirstAndWithinTheBudget) {
@@ -287,23 +237,6 @@ TEST_F(SessionTest, EveryConfigurationIsWrittenDownBeforeItRuns) {
   };
   run(&store, id);
   EXPECT_TRUE(store.unfinished(id).empty());
-}
-
-TEST_F(SessionTest, InterruptionEndsCleanlyWithTheBestSoFar) {
-  Store store = open_store();
-  const std::int64_t id = session_of(store);
-  std::atomic<bool> interrupted{false};
-  options.interrupted = &interrupted;
-  evaluator.capacity_value = 4;
-  evaluator.before_result = [&](std::size_t results) { interrupted = results >= 6; };
-  const SessionResult result = run(&store, id);
-  EXPECT_EQ(result.stopped_because, "interrupted");
-  EXPECT_EQ(result.evaluated, 7u);
-  EXPECT_FALSE(result.best.empty());
-  EXPECT_EQ(result.confirmation_repeats, 0);
-  EXPECT_TRUE(evaluator.cancelled);
-  EXPECT_EQ(store.rows(id).size(), 7u);
-  EXPECT_TRUE(store.unfinished(id).empty()) << "what was cancelled is nobody's fault";
 }
 
 // B4: a disturbance is a condition of the device, not a property of the configuration that met it.
@@ -603,25 +536,6 @@ TEST_F(SessionTest, WhatWasConfirmedForAnotherObjectiveIsNotSaidToBeConfirmed) {
   EXPECT_FALSE(result.probability_best);
 }
 
-// Defect: the metric was computed, then erased, because what was remembered had no configuration any more.
-TEST_F(SessionTest, AMetricThatNamesAParameterIsAnObjective) {
-  Problem problem;
-  problem.parameters = space.parameters();
-  problem.metrics = {{"rate", Expression::parse("x / time"), "1/s"}};
-  options.problem = &problem;
-  for (const ObjectiveSpec& spec :
-       {ObjectiveSpec{"max rate", std::nullopt, {}}, ObjectiveSpec{"rate", Direction::maximise, {}}}) {
-    evaluator = FakeEvaluator();
-    evaluator.measure = bowl;
-    Objective wanted = Objective::parse(spec, problem.metrics);
-    const SessionResult result = run_session(space, wanted, evaluator, nullptr, 0, options);
-    ASSERT_FALSE(result.best.empty());
-    EXPECT_EQ(space.configuration(result.best[0].index), at(3, 1));
-    EXPECT_NEAR(result.best[0].measurement.metrics.at("rate"), 3 / 1e-3, 1);
-    EXPECT_EQ(wanted.spec(), (ObjectiveSpec{"rate", Direction::maximise, {}}));
-  }
-}
-
 TEST_F(SessionTest, AChangedMetricIsComputedForStoredRowsAsWell) {
   Store store = open_store();
   const std::int64_t id = session_of(store);
@@ -676,20 +590,6 @@ TEST_F(SessionTest, ProgressComesOncePerResultAndOnlyWhenDurable) {
   };
   run(&store, id);
   EXPECT_EQ(reported, 30u);
-}
-
-TEST_F(SessionTest, ParetoGivesTheWholeFront) {
-  evaluator.measure = [](const Configuration& c, int) {
-    Measurement m = timed(c[0].as_real());
-    m.quantities["energy"] = {10 - c[0].as_real() + c[1].as_real(), 0, 1, "", "", Provenance::measured};
-    return m;
-  };
-  ObjectiveSpec spec;
-  spec.text = "pareto(time, energy)";
-  Objective pareto = Objective::parse(spec, {});
-  const SessionResult result = run_session(space, pareto, evaluator, nullptr, 0, options);
-  ASSERT_EQ(result.best.size(), 6u);
-  for (const auto& entry : result.best) EXPECT_EQ(space.configuration(entry.index)[1], Value(1));
 }
 
 TEST_F(SessionTest, EarlyStopEndsAHopelessSearch) {

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/clock.hpp"
 #include "base/files.hpp"
 #include "device/device.hpp"
 
@@ -40,20 +41,6 @@ std::string text_of(sqlite3_stmt* statement, int column) {
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "ergotune-test-XXXXXX").string();
-  if (!::mkdtemp(pattern.data())) throw std::runtime_error("cannot make a temporary folder");
-  path_ = pattern;
-}
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-std::filesystem::path TemporaryFolder::write(const std::string& name, const std::string& text) const {
-  std::ofstream(path_ / name) << text;
-  return path_ / name;
-}
-
 std::string ergotune_program() { return ERGOTUNE_BINARY_DIR "/ergotune"; }
 
 ProcessResult ergotune(const TemporaryFolder& folder, std::vector<std::string> arguments, double timeout) {
@@ -73,6 +60,14 @@ ChildProcess start_ergotune(const TemporaryFolder& folder, std::vector<std::stri
   options.folder = folder.path().string();
   options.environment = environment_in(folder);
   return ChildProcess::start({"/bin/sh", "-c", line + " >out 2>err"}, options);
+}
+
+std::string text_of(const std::filesystem::path& file) { return read_file(file).value_or(std::string()); }
+
+bool eventually(const std::function<bool()>& condition, double seconds) {
+  for (const double end = host_seconds() + seconds; host_seconds() < end; ::usleep(5000))
+    if (condition()) return true;
+  return condition();
 }
 
 nlohmann::json json_of(const ProcessResult& result) {

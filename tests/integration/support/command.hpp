@@ -4,26 +4,18 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/process/process.hpp"
+#include "temporary_folder.hpp"
 
 namespace ergotune::test {
 
-/// A folder that goes with the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path write(const std::string& name, const std::string& text) const;
-
- private:
-  std::filesystem::path path_;
-};
+using ergotune::TemporaryFolder;
 
 /// Path of the command under test.
 std::string ergotune_program();
@@ -31,6 +23,10 @@ std::string ergotune_program();
 ProcessResult ergotune(const TemporaryFolder& folder, std::vector<std::string> arguments, double timeout = 120);
 /// Starts it and leaves it running, its output in files "out" and "err" of the folder.
 ChildProcess start_ergotune(const TemporaryFolder& folder, std::vector<std::string> arguments);
+/// The contents of a file; empty if it cannot be read.
+std::string text_of(const std::filesystem::path& file);
+/// Waits until `condition` holds; false if it does not within `seconds`.
+bool eventually(const std::function<bool()>& condition, double seconds = 60);
 /// Standard output as one JSON document; fails the test with the command's words when it is none.
 nlohmann::json json_of(const ProcessResult& result);
 
