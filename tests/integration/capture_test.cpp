@@ -448,25 +448,6 @@ TEST_F(RunCuda, WhatIsInDoubtRunsAsItIs) {
   EXPECT_EQ(launches_of("8x4"), 0u);
 }
 
-TEST_F(RunCuda, AGraphTakesTheVerifiedLaunch) {
-  prepare(4);
-  for (const char* how : {"graph", "nodes"}) {
-    const auto graph = run({how});
-    EXPECT_EQ(graph.out, run_process(program({how})).out);
-    EXPECT_EQ(launches_of("8x4"), 3u) << "one on copies, one in each of two graphs: " << graph.err;
-  }
-}
-
-TEST_F(RunCuda, ThreadsForksAndEndsAreTheProgramsOwn) {
-  prepare(4);
-  const auto threads = run({"threads"});
-  EXPECT_EQ(threads.out, run_process(program({"threads"})).out);
-  EXPECT_GT(launches_of("8x4"), 3u) << threads.err;
-  EXPECT_EQ(run({"fork"}).out, run_process(program({"fork"})).out);
-  EXPECT_EQ(run({"end", "7"}).exit_code, 7);
-  EXPECT_EQ(run({"abort"}).exit_code, 134);
-}
-
 TEST_F(RunCuda, AKernelThatRunsForLongGetsItsClock) {
   fake_nvml::FakeNvml nvml{"generation=hopper devices=1"};
   const char* uuid = "GPU-00102030-4050-6070-8090-a0b0c0d0e0f0";  // the fake CUDA driver's
@@ -501,6 +482,25 @@ TEST_F(RunCuda, AKernelThatRunsForLongGetsItsClock) {
   EXPECT_EQ(clocks_set(4, 1e-5), (std::vector<double>{1980})) << "over before a change is in force";
   EXPECT_EQ(nvml.gpu().locked, 0) << "restored";
   for (const auto& [name, value] : environment) ::unsetenv(name.c_str());
+}
+
+TEST_F(RunCuda, AGraphTakesTheVerifiedLaunch) {
+  prepare(4);
+  for (const char* how : {"graph", "nodes"}) {
+    const auto graph = run({how});
+    EXPECT_EQ(graph.out, run_process(program({how})).out);
+    EXPECT_EQ(launches_of("8x4"), 3u) << "one on copies, one in each of two graphs: " << graph.err;
+  }
+}
+
+TEST_F(RunCuda, ThreadsForksAndEndsAreTheProgramsOwn) {
+  prepare(4);
+  const auto threads = run({"threads"});
+  EXPECT_EQ(threads.out, run_process(program({"threads"})).out);
+  EXPECT_GT(launches_of("8x4"), 3u) << threads.err;
+  EXPECT_EQ(run({"fork"}).out, run_process(program({"fork"})).out);
+  EXPECT_EQ(run({"end", "7"}).exit_code, 7);
+  EXPECT_EQ(run({"abort"}).exit_code, 134);
 }
 
 // Shared memory that a kernel does not use, the carveout and clusters change how many blocks run and where, and no

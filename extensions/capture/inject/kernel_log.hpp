@@ -32,9 +32,8 @@ struct KernelClock {
   double common_mhz = 0, latency = 0;  ///< the clock for all; how long a change takes, s
 };
 
-/// What the command says of a launch.
+/// What the command puts in place of a launch.
 struct Answer {
-  bool use = false;  ///< whether the following takes its place
   /// Source with its options (OpenCL), or compiled code with the function's attributes ("9=50 11=2").
   std::string description, code, options, function;
   LaunchShape shape;
@@ -42,7 +41,8 @@ struct Answer {
   double absolute_tolerance = 0, relative_tolerance = 0;
   /// Element types of the arguments' buffers ("float32"); empty where none is known.
   std::vector<std::string> types;
-  KernelClock clock;
+  bool use = false;   ///< otherwise the program's own launch stays, and only the clock is known
+  KernelClock clock;  ///< of either
 };
 /// Nothing where the program's own launch stays, at no clock of its own.
 std::optional<Answer> ask_for_launch(const std::string& kernel, const std::string& source, const std::string& options,
