@@ -525,27 +525,20 @@ TEST_F(RunCuda, SharedMemoryOfALibrarysKernelIsKnown) {
   EXPECT_THAT(capture({"-o", "c"}).out, HasSubstr("the block stays as it is"));
 }
 
-// PyTorch's element-wise kernels are given structures of addresses.
-TEST_F(RunCuda, AddressesInStructuresAreFollowed) {
-  ASSERT_EQ(capture({"-o", "c"}, {"structure"}).exit_code, 0);
-  EXPECT_THAT(*read_file(folder_.path() / "c/problem.toml"), HasSubstr("name = \"&memory1\", type = \"uint64\""));
-  EXPECT_TRUE(is_right(status_of(R"({"WORK_GROUP_X": 4})")));
-  EXPECT_EQ(status_of(R"({"WORK_GROUP_X": 16})"), "wrong_result");
-  folder_.write("c/add_struct.wisdom", wisdom({{"WORK_GROUP_X", 4}}, "add_struct"));
-  const auto replaced = run({"structure"});
-  EXPECT_EQ(replaced.out, run_process(program({"structure"})).out);
-  EXPECT_THAT(replaced.err, HasSubstr("ran tuned 2 times"));
-}
-
-// Lists of arrays lie in memory of the device.
-TEST_F(RunCuda, AddressesInMemoryAreFollowed) {
-  ASSERT_EQ(capture({"-o", "c"}, {"pointers"}).exit_code, 0);
-  EXPECT_TRUE(is_right(status_of(R"({"WORK_GROUP_X": 4})")));
-  EXPECT_EQ(status_of(R"({"WORK_GROUP_X": 16})"), "wrong_result");
-  folder_.write("c/add_far.wisdom", wisdom({{"WORK_GROUP_X", 4}}, "add_far"));
-  const auto replaced = run({"pointers"});
-  EXPECT_EQ(replaced.out, run_process(program({"pointers"})).out);
-  EXPECT_THAT(replaced.err, HasSubstr("ran tuned 2 times"));
+// PyTorch's element-wise kernels are given structures of addresses; lists of arrays lie in memory of the device.
+TEST_F(RunCuda, AddressesInStructuresAndInMemoryAreFollowed) {
+  for (const auto& [how, kernel, address] :
+       {std::tuple("structure", "add_struct", "&memory1"), std::tuple("pointers", "add_far", "&memory2@0")}) {
+    ASSERT_EQ(capture({"-o", "c", "--force"}, {how}).exit_code, 0);
+    EXPECT_THAT(*read_file(folder_.path() / "c/problem.toml"),
+                HasSubstr(std::string(address) + "\", type = \"uint64\""));
+    EXPECT_TRUE(is_right(status_of(R"({"WORK_GROUP_X": 4})"))) << how;
+    EXPECT_EQ(status_of(R"({"WORK_GROUP_X": 16})"), "wrong_result") << how;
+    folder_.write(std::string("c/") + kernel + ".wisdom", wisdom({{"WORK_GROUP_X", 4}}, kernel));
+    const auto replaced = run({how});
+    EXPECT_EQ(replaced.out, run_process(program({how})).out);
+    EXPECT_THAT(replaced.err, HasSubstr("ran tuned 2 times"));
+  }
 }
 
 TEST_F(RunCuda, ASourceThatTheUserNamesIsCompiledAnew) {

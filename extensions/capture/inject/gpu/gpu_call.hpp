@@ -1,6 +1,7 @@
 // A CUDA launch as the driver is given it: geometry, arguments, and the memory that they point to.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
@@ -85,6 +86,31 @@ struct Allocation {
 std::optional<Allocation> allocation_of(Address address);
 
 Address address_in(const ArgumentBytes& bytes, std::size_t at = 0);
+
+/// Finds addresses in the contents of memory.
+class AddressSearch {
+ public:
+  /// Calls `visit(place, address, allocation)` for each word that is an address near one of `known` (whose addresses
+  /// `begin_of` returns), from a place on that is aligned. False: there were too many words to look up.
+  template <class Known, class BeginOf, class Visit>
+  bool visit(const std::vector<std::byte>& contents, std::size_t from, const Known& known, BeginOf begin_of,
+             Visit visit) {
+    constexpr int kWindow = 36;
+    constexpr std::size_t kMostLookups = 10'000;
+    for (std::size_t at = from; at + sizeof(Address) <= contents.size(); at += sizeof(Address)) {
+      const Address word = address_in(contents, at);
+      if (std::none_of(known.begin(), known.end(),
+                       [&](const auto& one) { return (word ^ begin_of(one)) >> kWindow == 0; }))
+        continue;
+      if (++lookups_ > kMostLookups) return false;
+      if (const auto allocation = allocation_of(word)) visit(at, word, *allocation);
+    }
+    return true;
+  }
+
+ private:
+  std::size_t lookups_ = 0;
+};
 std::string size_text(std::size_t bytes);
 
 }  // namespace ergotune::inject::gpu

@@ -162,30 +162,24 @@ std::size_t GpuCapture::add_region(Address address, const Allocation& allocation
 /// Addresses in the memory, also in the memory that these point to. What would exceed --max-memory stays as it is: it
 /// may be an old address in memory that is used anew.
 void GpuCapture::follow_memory() {
-  constexpr int kWindow = 36;
-  constexpr std::size_t kMostLookups = 10'000;
-  std::size_t lookups = 0;
+  AddressSearch search;
   for (std::size_t r = 0; r < regions_.size(); ++r) {  // it grows
-    const std::vector<std::byte> contents = read(regions_[r]);
-    for (std::size_t at = -regions_[r].address % sizeof(Address); at + sizeof(Address) <= contents.size();
-         at += sizeof(Address)) {
-      const Address word = address_in(contents, at);
-      const auto is_near = [&](const Region& one) { return (word ^ one.address) >> kWindow == 0; };
-      if (std::none_of(regions_.begin(), regions_.end(), is_near) || ++lookups > kMostLookups) continue;
-      const auto allocation = allocation_of(word);
-      if (!allocation) continue;
+    const auto note = [&](std::size_t at, Address word, const Allocation& allocation) {
       const auto holds = [&](const Region& one) { return word - one.address < one.bytes; };
       if (std::none_of(regions_.begin(), regions_.end(), holds)) {
-        add_region(word, *allocation);
+        add_region(word, allocation);
         if (part_regions() > Session::get().wishes().most_bytes) {
           regions_.pop_back();
           launch_.arguments.pop_back();
-          continue;
+          return;
         }
       }
       const Region& region = *std::find_if(regions_.begin(), regions_.end(), holds);
       launch_.arguments[regions_[r].argument].addresses[at] = {region.argument, word - region.address};
-    }
+    };
+    (void)search.visit(
+        read(regions_[r]), -regions_[r].address % sizeof(Address), regions_,
+        [](const Region& one) { return one.address; }, note);
   }
 }
 

@@ -12,10 +12,6 @@
 namespace ergotune::inject::gpu {
 namespace {
 
-/// A word of an argument, or of what it points to, may be an address only within so much of the launch's memory.
-constexpr int kWindow = 36;
-constexpr std::size_t kMostLookups = 10'000;
-
 struct Copy {
   Allocation original;
   Address copy = 0;
@@ -23,12 +19,6 @@ struct Copy {
   /// Where it holds addresses of the copied memory: there the copy holds those of the copies.
   std::vector<std::size_t> addresses;
 };
-
-Address word_at(const std::vector<std::byte>& contents, std::size_t at) {
-  Address word = 0;
-  std::memcpy(&word, contents.data() + at, sizeof word);
-  return word;
-}
 
 void check(int code, const char* what) {
   if (code != 0) throw std::runtime_error(std::string(what) + " (" + std::to_string(code) + ")");
@@ -90,13 +80,21 @@ class BothLaunches {
       const auto [begin, bytes] = copies_[c].original;
       check(driver_.cuMemAlloc_v2(&copies_[c].copy, bytes), "no memory for the copies of its data");
       check(driver_.cuMemcpyDtoDAsync_v2(copies_[c].copy, begin, bytes, call_.stream), "its data cannot be copied");
-      copies_[c].before = read(begin, bytes);
-      look_for_addresses(c);
+      // the tuned launch would follow an address in its copies to the program's own data
+      std::vector<std::byte> contents = read(begin, bytes);
+      const auto note = [&](std::size_t at, Address, const Allocation& allocation) {
+        copies_[c].addresses.push_back(at);
+        add(allocation);
+      };
+      if (!search_.visit(
+              contents, 0, copies_, [](const Copy& copy) { return copy.original.begin; }, note))
+        throw std::runtime_error("its data hold too many addresses, so that it cannot be verified on copies");
+      copies_[c].before = std::move(contents);
     }
     for (const Copy& copy : copies_) {
       if (copy.addresses.empty()) continue;
       std::vector<std::byte> contents = copy.before;
-      for (const std::size_t at : copy.addresses) put(contents, at, moved(word_at(contents, at)));
+      for (const std::size_t at : copy.addresses) put(contents, at, moved(address_in(contents, at)));
       check(driver_.cuMemcpyHtoDAsync_v2(copy.copy, contents.data(), contents.size(), call_.stream),
             "its data cannot be copied");
       check(driver_.cuStreamSynchronize(call_.stream), "its data cannot be copied");
@@ -131,21 +129,6 @@ class BothLaunches {
     return contents;
   }
 
-  /// The tuned launch would follow an address in its copies to the program's own data.
-  void look_for_addresses(std::size_t c) {
-    for (std::size_t at = 0; at + sizeof(Address) <= copies_[c].before.size(); at += sizeof(Address)) {
-      const Address word = word_at(copies_[c].before, at);
-      const auto near = [&](const Copy& copy) { return (word ^ copy.original.begin) >> kWindow == 0; };
-      if (std::none_of(copies_.begin(), copies_.end(), near)) continue;
-      if (++lookups_ > kMostLookups)
-        throw std::runtime_error("its data hold too many addresses, so that it cannot be verified on copies");
-      if (const auto allocation = allocation_of(word)) {
-        copies_[c].addresses.push_back(at);
-        add(*allocation);
-      }
-    }
-  }
-
   std::vector<ArgumentBytes> relocated() const {
     std::vector<ArgumentBytes> arguments = arguments_;
     for_each_address([&](std::size_t i, std::size_t at, Address address, const Allocation&) {
@@ -161,7 +144,7 @@ class BothLaunches {
       const std::vector<std::byte> own = read(copy.original.begin, copy.original.bytes);
       std::vector<std::byte> tuned = read(copy.copy, copy.original.bytes);
       for (const std::size_t at : copy.addresses)
-        if (const Address was = word_at(copy.before, at); word_at(tuned, at) == moved(was)) put(tuned, at, was);
+        if (const Address was = address_in(copy.before, at); address_in(tuned, at) == moved(was)) put(tuned, at, was);
       if (own != copy.before) verification.verdict = Verdict::same;
       if (own != tuned && !is_close(copy.original, own, tuned)) {
         verification.verdict = Verdict::different;
@@ -213,7 +196,8 @@ class BothLaunches {
   std::vector<Copy> copies_;
   /// Addresses that arguments hold, and which argument.
   std::map<Address, std::size_t> roots_;
-  std::size_t lookups_ = 0, bytes_ = 0;
+  AddressSearch search_;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace
