@@ -135,10 +135,6 @@ int with_losses(int code) {
   return (reports.empty() && lost.empty()) || code != 0 ? code : 1;
 }
 
-}  // namespace
-
-namespace {
-
 bool write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(descriptor, bytes.data(), bytes.size());

@@ -81,12 +81,8 @@ template Option Verb::add_option(const std::string&, std::vector<std::string>&, 
 Option Verb::add_flag(const std::string& names, bool& target, const std::string& help) {
   return Option(is_used_ ? *app_->add_flag(names, target, help) : unused_option());
 }
-void Verb::footer(const std::string& text) {
-  if (is_used_) app_->footer(text);
-}
-void Verb::callback(std::function<void()> action) {
-  if (is_used_) app_->callback(std::move(action));
-}
+void Verb::footer(const std::string& text) { app_->footer(text); }
+void Verb::callback(std::function<void()> action) { app_->callback(std::move(action)); }
 void Verb::require_verb() { app_->require_subcommand(1); }
 void Verb::group_verbs(const std::string& heading) {
   for (CLI::App* verb : app_->get_subcommands([](CLI::App* below) { return below->get_group() == "Subcommands"; }))
@@ -136,10 +132,6 @@ void refuse_unknown_verb(const CLI::App& app, const std::string& word) {
       fmt::format("there is no verb \"{}\"{}; \"ergotune --help\" lists them", word, suggestion(word, names)));
 }
 
-}  // namespace
-
-namespace {
-
 /// The message of a parse error, with the nearest name for an unknown option.
 std::string description_of(const CLI::App& whole, const CLI::App& verb, const CLI::Error& error) {
   const auto below = verb.get_subcommands([](const CLI::App* app) { return !app->get_group().empty(); });
@@ -165,10 +157,6 @@ std::string description_of(const CLI::App& whole, const CLI::App& verb, const CL
   }
   return error.what();
 }
-
-}  // namespace
-
-namespace {
 
 constexpr std::size_t kHelpColumn = 34, kHelpWidth = 100;
 
@@ -228,7 +216,7 @@ int run_command(const std::string& description, const std::function<void(Verb)>&
     strings.push_back("--help");
   }
   const std::string first = strings.empty() ? "--help" : strings.front();
-  // Definitions of all verbs take longer than most verbs do: only a page for all of them needs them all.
+  // Defining all options takes longer than most verbs do; only the manual and an unknown option need them.
   const bool needs_all = first == "manual" || (first.starts_with('-') && first != "--help" && first != "-h");
   add_verbs(Verb(app, needs_all ? "" : first));
   std::string folder;

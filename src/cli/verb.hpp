@@ -36,7 +36,7 @@ class Option {
 
 class Verb {
  public:
-  /// `used`: the name of the only verb whose options are defined; empty: of all. Defining all takes longer than "show".
+  /// `used`: the only verb whose options are defined; empty: all.
   explicit Verb(CLI::App& app, std::string used = {}) : app_(&app), used_(std::move(used)) {}
   Verb add_verb(const std::string& name, const std::string& description);
   /// Adds an option. `target` keeps its value if the option is not given, and must outlive the parsing. T: std::string,

@@ -63,6 +63,10 @@ struct EvaluatedMeasurement {
   double slack = 0;      // summed relative distance from the conditions that hold
 };
 
+bool is_name(const Expression& expression) {
+  return expression.names().size() == 1 && expression.names().front() == expression.text();
+}
+
 }  // namespace
 
 struct Objective::State {
@@ -124,11 +128,10 @@ struct Objective::State {
 
   std::optional<Uncertain> value_of(const Expression& expression, const Measurement& m) const {
     // Most objectives are one name, and results are compared more often than anything else is computed.
-    const auto& names = expression.names();
-    const bool is_name = names.size() == 1 && names.front() == expression.text();
-    if (const auto value = is_name ? m.value(names.front()) : std::nullopt) {
-      const double error = m.standard_error(names.front());
-      return error > 0 && std::isfinite(error) ? Uncertain{*value, error, m.degrees(names.front())} : Uncertain{*value};
+    const std::string& name = expression.text();
+    if (const auto value = is_name(expression) ? m.value(name) : std::nullopt) {
+      const double error = m.standard_error(name);
+      return error > 0 && std::isfinite(error) ? Uncertain{*value, error, m.degrees(name)} : Uncertain{*value};
     }
     auto in = inputs(expression, m);
     return in ? propagate(expression, *in) : std::nullopt;
@@ -307,8 +310,7 @@ std::string Objective::title() const {
 const std::string& Objective::unit() const { return state_->unit; }
 std::string Objective::quantity() const {
   const Expression& first = state_->text.terms.front().expression;
-  const auto names = first.names();
-  return names.size() == 1 && first.text() == names.front() ? names.front() : std::string();
+  return is_name(first) ? first.text() : std::string();
 }
 const std::string& Objective::name() const { return state_->spec.text; }
 Direction Objective::direction() const { return state_->text.terms.front().direction; }
