@@ -5,54 +5,70 @@
 #include <atomic>
 #include <cmath>
 #include <map>
+#include <set>
 #include <thread>
 
+#include "base/statistics.hpp"
 #include "scoring/score.hpp"
 #include "search/models/prior.hpp"
 
 namespace ergotune {
 namespace {
 
-using Priors = std::vector<PriorResults>;
+constexpr std::size_t kLook = 50, kCompared = 10;
 
-/// As if measured another time, with 1 % noise, for each seed, or every seed would see the same search.
-PriorResults changed(PriorResults prior, const std::string& kind, std::uint64_t seed) {
-  Random noise(seed);
-  for (auto& [index, outcome] : prior.outcomes)
-    if (outcome.ok) outcome.values.front() *= 1 + 0.01 * noise.normal();
+PriorResults misleading(PriorResults prior, const std::string& kind) {
   std::vector<double> values;
-  for (auto& [index, outcome] : prior.outcomes)
+  for (const auto& [index, outcome] : prior.outcomes)
     if (outcome.ok) values.push_back(outcome.values.front());
-  Random random(seed);
-  if (kind == "shuffled") random.shuffle(std::span<double>(values));
+  if (kind == "shuffled") Random(1).shuffle(std::span<double>(values));
   std::size_t next = 0;
-  for (auto& [index, outcome] : prior.outcomes) {
-    if (!outcome.ok) continue;
-    outcome.values.front() = kind == "inverted" ? 1 / values[next] : values[next];
-    ++next;
-  }
+  for (auto& [index, outcome] : prior.outcomes)
+    if (outcome.ok) outcome.values.front() = kind == "inverted" ? 1 / values[next++] : values[next++];
   return prior;
 }
 
-std::size_t evaluations_to_one_percent(const ScoredSpace& target, const Priors& priors, std::uint64_t seed,
-                                       const PriorTableOptions& options, bool& arrived) {
+/// A target with a prior, searched once for each seed.
+struct Case {
+  std::string name, kind;
+  std::size_t target = 0;
+  std::vector<PriorResults> priors = {};
+  std::vector<std::size_t> spent = {};
+  std::vector<bool> arrived = {};
+  std::vector<double> loss = {};
+  std::vector<std::vector<ConfigurationIndex>> first = {};
+
+  double expected() const {
+    double all = 0, arrivals = 0;
+    for (std::size_t i = 0; i < spent.size(); ++i) all += static_cast<double>(spent[i]), arrivals += arrived[i];
+    return all / std::max(1.0, arrivals);
+  }
+  std::size_t different() const { return std::set(first.begin(), first.end()).size(); }
+};
+
+void search_once(Case& one, std::size_t repeat, const ScoredSpace& target, const PriorTableOptions& options) {
   StrategyContext context;
   context.space = &target.space();
-  context.seed = seed;
-  context.priors = priors;
+  context.seed = options.first + repeat;
+  context.priors = one.priors;
   const auto strategy = make_strategy(options.strategy, context);
+  const double enough = target.optimum() + 0.01 * std::abs(target.optimum());
+  double best = std::numeric_limits<double>::infinity();
+  one.spent[repeat] = options.evaluations;
   for (std::size_t done = 1; done <= options.evaluations; ++done) {
     const auto requested = strategy->ask(1);
     if (requested.empty()) break;
+    if (done <= kCompared) one.first[repeat].push_back(requested.front());
     const double value = target.state().values[requested.front()];
     Outcome outcome;
     outcome.ok = std::isfinite(value);
     if (outcome.ok) outcome.values = {value};
     strategy->tell(requested.front(), outcome);
-    arrived = value <= target.optimum() + 0.01 * std::abs(target.optimum());
-    if (arrived) return done;
+    best = std::min(best, value);
+    if (done <= kLook) one.loss[repeat] = best / target.optimum() - 1;
+    if (best <= enough && !one.arrived[repeat]) one.arrived[repeat] = true, one.spent[repeat] = done;
+    if (best <= enough && done >= kLook) break;
   }
-  return options.evaluations;
 }
 
 }  // namespace
@@ -64,52 +80,64 @@ void print_prior_table(const PriorTableOptions& options) {
     recordings.push_back(load_recording(file));
     targets.emplace_back(recordings.back());
   }
-  const std::vector<std::string>& kinds = options.kinds;
-  std::vector<double> logs(kinds.size(), 0.0);
-  fmt::print("replayed: expected evaluations to 1 % of the optimum, {} seeds\n{:<24}", options.repeats, "");
-  for (const std::string& kind : kinds) fmt::print(" {:>10}", kind);
-  fmt::print("\n");
+  std::vector<Case> cases;
   for (std::size_t t = 0; t < targets.size(); ++t) {
-    Priors others, foreign;
-    for (std::size_t r = 0; r < recordings.size(); ++r) {
-      if (r == t) continue;
-      (recordings[r].name == recordings[t].name ? others : foreign)
-          .push_back(prior_results(recordings[r], targets[t].space(),
-                                   Objective::parse(recordings[t].objective, recordings[t].metrics)));
+    cases.push_back({targets[t].name(), "none", t});
+    bool foreign = false;
+    for (std::size_t s = 0; s < targets.size(); ++s) {
+      const bool family = recordings[s].name == recordings[t].name;
+      if (s == t || (!family && foreign)) continue;
+      foreign = foreign || !family;
+      const PriorResults prior = prior_results(recordings[s], targets[t].space(),
+                                               Objective::parse(recordings[t].objective, recordings[t].metrics));
+      for (const std::string& kind : options.kinds)
+        if (family != (kind == "foreign"))
+          cases.push_back({targets[t].name() + " <- " + targets[s].name(), kind, t, {misleading(prior, kind)}});
     }
-    std::vector<std::atomic<std::size_t>> spent(kinds.size()), arrivals(kinds.size());
-    std::atomic<std::size_t> next{0};
-    const auto work = [&] {
-      for (std::size_t job = next++; job < kinds.size() * options.repeats; job = next++) {
-        const std::string& kind = kinds[job / options.repeats];
-        const std::uint64_t seed = options.first + job % options.repeats;
-        Priors priors;
-        if (kind != "none")
-          for (const PriorResults& other : kind == "foreign" ? foreign : others)
-            priors.push_back(changed(other, kind, seed));
-        bool arrived = false;
-        spent[job / options.repeats] += evaluations_to_one_percent(targets[t], priors, seed, options, arrived);
-        arrivals[job / options.repeats] += arrived;
-      }
-    };
-    {
-      std::vector<std::jthread> pool;
-      const int threads = options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
-      for (int i = 1; i < threads; ++i) pool.emplace_back(work);
-      work();
-    }
-    fmt::print("{:<24}", targets[t].name());
-    for (std::size_t k = 0; k < kinds.size(); ++k) {
-      const double expected = static_cast<double>(spent[k]) / std::max(1.0, static_cast<double>(arrivals[k].load()));
-      logs[k] += std::log(expected) / static_cast<double>(targets.size());
-      fmt::print(" {:>10.1f}", expected);
-    }
-    fmt::print("\n");
-    std::fflush(stdout);
   }
-  fmt::print("{:<24}", "geometric mean");
-  for (const double log : logs) fmt::print(" {:>10.1f}", std::exp(log));
-  fmt::print("\n");
+  for (Case& one : cases) {
+    one.spent.resize(options.repeats);
+    one.arrived.resize(options.repeats);
+    one.loss.resize(options.repeats);
+    one.first.resize(options.repeats);
+  }
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {  // each thread has whole cases
+    for (std::size_t at = next++; at < cases.size(); at = next++)
+      for (std::size_t repeat = 0; repeat < options.repeats; ++repeat)
+        search_once(cases[at], repeat, targets[cases[at].target], options);
+  };
+  {
+    std::vector<std::jthread> pool;
+    const int threads = options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
+    for (int i = 1; i < threads; ++i) pool.emplace_back(work);
+    work();
+  }
+  fmt::print(
+      "replayed, {} seeds: expected evaluations to 1 %, and of those without a prior; loss in % after {}, and "
+      "without a prior; searches that differ\n",
+      options.repeats, kLook);
+  struct Total {
+    double log = 0, log_none = 0;
+    std::size_t count = 0, behind = 0;
+  };
+  std::map<std::string, Total> totals;
+  const Case* none = nullptr;
+  for (const Case& one : cases) {
+    if (one.kind == "none") none = &one;
+    Total& total = totals[one.kind];
+    ++total.count;
+    total.log += std::log(one.expected());
+    total.log_none += std::log(none->expected());
+    const bool behind = mean(one.loss) > mean(none->loss) + 1e-9;
+    total.behind += behind;
+    fmt::print("{:<9} {:<54} {:>7.1f} {:>7.1f} {:>8.2f} {:>8.2f}{} {:>4}\n", one.kind, one.name, one.expected(),
+               none->expected(), 100 * mean(one.loss), 100 * mean(none->loss), behind ? '*' : ' ', one.different());
+  }
+  for (const auto& [kind, total] : totals)
+    fmt::print("{:<9} geometric mean {:.1f}, without a prior {:.1f}; behind after {} on {} of {}\n", kind,
+               std::exp(total.log / static_cast<double>(total.count)),
+               std::exp(total.log_none / static_cast<double>(total.count)), kLook, total.behind, total.count);
 }
 
 }  // namespace ergotune

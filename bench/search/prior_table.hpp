@@ -1,4 +1,4 @@
-// A second device: how soon a search arrives with the other recordings of the same kernel as priors.
+// A second device: how soon a search arrives with the recording of another device as its prior.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@ namespace ergotune {
 
 struct PriorTableOptions {
   std::vector<std::string> files;
-  std::vector<std::string> kinds{"none", "others", "shuffled", "inverted", "foreign"};
+  std::vector<std::string> kinds{"prior", "inverted", "shuffled", "foreign"};
   std::string strategy = "auto";
   std::size_t repeats = 10, evaluations = 300;
   std::uint64_t first = 1;  ///< seed
   int threads = 0;
 };
 
-/// For each recording, and each kind of prior (none, those of the same kernel, the same with their values shuffled,
-/// the same turned upside down,
-/// those of other kernels): expected evaluations to within 1 % of the optimum. Everything is replayed.
+/// For each two recordings of one kernel, a target and a prior: expected evaluations to within 1 % of the optimum, mean
+/// loss after 50, and how many of the seeds differ in their first ten requests, without the prior and with it as it is,
+/// with its values inverted, or shuffled. "foreign": a recording of another kernel. Everything is replayed.
 void print_prior_table(const PriorTableOptions& options);
 
 }  // namespace ergotune
