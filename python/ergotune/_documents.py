@@ -126,7 +126,7 @@ def compile_check(problem: ProblemOrFile, device: str = "", *, count: int = 10, 
     Args:
         problem: a :class:`Problem`, or the path of a problem file.
         device: "sim:h100": for an NVIDIA GPU that needs not be here (CUDA C++, with NVRTC); else a device of this machine.
-        count: how many configurations.
+        count: how many configurations; all with that of the space, ``len(SearchSpace(problem))``.
         seed: of the random choice.
 
     Returns:

@@ -25,7 +25,8 @@ class Result:
             ``high``), and ``ruled_out``, the values that never worked; as in ``--json``, modelled.
         devices: where several measured: dicts with ``device``, ``id``, ``measured``, ``idle_seconds`` and ``factors``, what each
             takes of a quantity where their mean takes 1.
-        seconds: wall time of the run; tuner_seconds: ergotune's own share of it.
+        seconds: wall time of the run; tuner_seconds: ergotune's own share of it; waited_seconds: before it, while another session
+            measured on the device.
         strategy, explanation: the strategy, and why it chose as it did.
         stopped_because: why the run ended; interrupted: whether by Ctrl-C.
         notes: what ergotune noticed, as the command prints it.
@@ -52,6 +53,7 @@ class Result:
         self.evaluated: int = raw["evaluated"]
         self.resumed: int = raw["resumed"]
         self.seconds: float = raw["seconds"]
+        self.waited_seconds: float = raw["waited_seconds"]
         self.tuner_seconds: float = raw["tuner_seconds"]
         self.strategy: str = raw["strategy"]
         self.explanation: str = raw.get("explanation", "")

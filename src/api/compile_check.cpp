@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "device/backend.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
 #include "kernel/configure.hpp"
@@ -30,6 +31,16 @@ bool uses_device(const Problem& problem) {
          std::any_of(problem.parameters.begin(), problem.parameters.end(), [](const Parameter& p) {
            return p.range && (uses_device(p.range->start) || uses_device(p.range->stop) || uses_device(p.range->step));
          });
+}
+
+/// Opens a device of this machine; where none compiles the problem, the message names the way without one.
+std::unique_ptr<Device> open_here(const std::string& device, const Problem* problem) {
+  try {
+    return open_device(device, problem);
+  } catch (const UserError& error) {
+    if (!device.empty() || !problem || !problem->kernel().source_for(Language::cuda)) throw;
+    throw UserError(fmt::format("{}\nname a GPU that is not here by its profile: --profile h100", error.what()));
+  }
 }
 
 DeviceInfo absent_gpu(const Problem& problem, const DeviceLimits& limits) {
@@ -57,7 +68,7 @@ DeviceLimits limits_of(const Problem& problem, const std::string& device) {
   }
   if (device.empty() && !uses_device(problem)) return {};
   const bool any = device.empty() && !problem.kernel().sources.empty();
-  const auto opened = open_device(device, any ? &problem : nullptr);
+  const auto opened = open_here(device, any ? &problem : nullptr);
   return {opened->info().name, opened->info().properties};
 }
 
@@ -66,13 +77,22 @@ bool CompileCheck::any() const {
 }
 
 CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, const std::string& device,
-                             const DeviceLimits& limits, std::uint64_t count, std::uint64_t seed) {
+                             const DeviceLimits& limits, std::uint64_t count, std::uint64_t seed,
+                             const std::function<void(const CompileCheck&, std::uint64_t)>& progress) {
   CompileCheck check;
-  check.device = device.starts_with(kSimulated) ? absent_gpu(problem, limits) : open_device(device, &problem)->info();
+  check.device = device.starts_with(kSimulated) ? absent_gpu(problem, limits) : open_here(device, &problem)->info();
   const auto compiler = open_compiler(check.device.id);
   const Constants constants = problem.constants_for(limits.name, limits.properties);
   const auto compile = [&](const Kernel& kernel, const Configuration& configuration) {
     compiler->compile(make_compile_job(problem, kernel, check.device, constants, configuration));
+  };
+  const auto compile_reference = [&](const Configuration& configuration) {
+    const Kernel& reference = *problem.verification.reference;
+    if (problem.verification.kind == Verification::Kind::kernel && has_source_for(reference, check.device.backend))
+      return compile(reference, configuration);
+    DeviceInfo host;
+    host.backend = "host";
+    open_compiler("host")->compile(make_compile_job(problem, reference, host, constants, configuration));
   };
   Random random(seed);
   std::vector<ConfigurationIndex> chosen;
@@ -85,12 +105,12 @@ CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, c
     const Configuration configuration = space.configuration(index);
     try {
       for (const Kernel& kernel : problem.kernels) compile(kernel, configuration);
-      if (check.configurations.size() == 1 && problem.verification.reference)
-        compile(*problem.verification.reference, configuration);
+      if (check.configurations.size() == 1 && problem.verification.reference) compile_reference(configuration);
     } catch (const DeviceError& error) {
       result.message = error.what();
       if (result.message.empty()) result.message = "it does not compile";
     }
+    if (progress) progress(check, chosen.size());
   }
   return check;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -31,11 +32,13 @@ struct CompileCheck {
   bool any() const;  ///< whether one compiles
 };
 
-/// Compiles all kernels of the default configuration and of random ones, `count` in all, and a reference kernel once.
-/// For `device`: empty, the best of this machine; "sim:PROFILE", an NVIDIA GPU that needs not be here. Throws UserError
-/// if no compiler can compile the problem for it.
+/// Compiles all kernels of the default configuration and of random ones, `count` in all, and the reference once, which
+/// runs on the host where it is a host function. For `device`: empty, the best of this machine; "sim:PROFILE", an
+/// NVIDIA GPU that needs not be here. `progress` is called after each. Throws UserError if no compiler can compile the
+/// problem for it.
 CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, const std::string& device,
-                             const DeviceLimits& limits, std::uint64_t count, std::uint64_t seed);
+                             const DeviceLimits& limits, std::uint64_t count, std::uint64_t seed,
+                             const std::function<void(const CompileCheck& so_far, std::uint64_t all)>& progress = {});
 /// Of each configuration: "configuration", "compiles", "message".
 nlohmann::ordered_json compiled_document(const SearchSpace& space, const CompileCheck& check);
 

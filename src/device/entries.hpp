@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -28,6 +29,18 @@ std::vector<DeviceInfo> infos_of(std::vector<Entry> entries) {
   for (Entry& entry : entries) list.push_back(std::move(entry.info));
   return list;
 }
+
+/// A parameter of a compiled kernel, as far as the compiled code shows it.
+struct KernelParameter {
+  std::int64_t bytes = 0;       ///< 0: unknown
+  std::optional<bool> pointer;  ///< nullopt: unknown
+  std::string type;             ///< its own, or that which it points to: "float"; empty: unknown
+};
+/// Compares a kernel's parameters with the arguments that the problem gives, before a launch reads beyond them. Values
+/// have the size and kind of the parameter's type, elements of buffers its size; bytes, unsigned integers and vectors
+/// may hold packed data. Throws DeviceError(compile).
+void check_arguments(const std::string& kernel, const std::vector<KernelParameter>& taken,
+                     std::vector<ArgumentSignature> given, bool takes_local_memory = false);
 
 /// Formats 16 bytes as NVML does: "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx".
 std::string gpu_uuid(std::span<const unsigned char, 16> bytes);

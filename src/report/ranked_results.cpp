@@ -311,8 +311,7 @@ TunedSession tune_session(PreparedSession& prepared, const SessionOptions& optio
   std::optional<TunedSession> tuned;
   std::optional<ModelEdge> edge;
   while (true) {
-    std::unique_ptr<Ledger> ledger =
-        prepared.open_ledger(own.retry, own.interrupted, own.further_metrics, own.budget.seconds);
+    std::unique_ptr<Ledger> ledger = prepared.open_ledger(own.retry, own.interrupted, own.further_metrics);
     SessionResult run = run_session(prepared, *ledger, own);
     const bool interrupted = ledger->interrupted();
     const std::optional<Budget> left = remaining_budget(own.budget, run);
@@ -321,6 +320,7 @@ TunedSession tune_session(PreparedSession& prepared, const SessionOptions& optio
       run.resumed = tuned->run.resumed;
       run.retried = tuned->run.retried;
       run.seconds += tuned->run.seconds;
+      run.waited += tuned->run.waited;
       run.tuner_seconds += tuned->run.tuner_seconds;
     }
     tuned.emplace(TunedSession{

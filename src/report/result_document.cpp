@@ -193,6 +193,7 @@ Json result_document(const TunedSession& tuned) {
   if (!run.explanation.empty()) document["explanation"] = run.explanation;
   document["stopped_because"] = run.stopped_because;
   document["seconds"] = run.seconds;
+  document["waited_seconds"] = run.waited;
   document["tuner_seconds"] = run.tuner_seconds;
   document["notes"] = tuned.notes;
   for (const std::string& note : tuned.findings) document["notes"].push_back(note);

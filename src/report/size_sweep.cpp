@@ -97,7 +97,7 @@ SizeSweep sweep_sizes(std::vector<SizedProblem> sizes, std::size_t leaves, bool 
     if (size.setup.run.store.empty())
       throw UserError("several sizes need a store, from which each starts with the others");
     if (!size.problem.run.plan.empty()) throw UserError("plans are compared at one size: give one value");
-    if (!sweep.tuned.empty() && size.options.prior.empty()) size.options.prior = {"auto"};
+    if (!sweep.tuned.empty() && size.options.prior.empty()) size.options.prior = size.setup.run.prior = {"auto"};
     sweep.sizes.push_back(size.size);
     const RankedResults& ranked = sweep.tuned.emplace_back(search(size)).ranked;
     if (ranked.best.empty() || ranked.objective.kind() == Objective::Kind::pareto) return sweep;

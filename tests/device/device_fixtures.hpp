@@ -46,6 +46,18 @@ std::optional<DeviceFault> fault_of(Action action) {
   return std::nullopt;
 }
 
+/// Arguments for "f(float* x, int n)", and whether they fit.
+inline std::vector<std::pair<std::vector<ArgumentSignature>, bool>> signatures() {
+  using Kind = Argument::Kind;
+  const ArgumentSignature x{Kind::buffer, ElementType::float32, "x"}, n{Kind::scalar, ElementType::int32, "n"};
+  const ArgumentSignature wide{Kind::buffer, ElementType::float64, "x"}, bytes{Kind::buffer, ElementType::uint8, "x"},
+      ints{Kind::buffer, ElementType::int32, "x"}, real{Kind::scalar, ElementType::float32, "n"},
+      unsigned_n{Kind::scalar, ElementType::uint32, "n"}, long_n{Kind::scalar, ElementType::int64, "n"};
+  return {{{x, n}, true},  {{bytes, n}, true}, {{ints, n}, true},  {{x, unsigned_n}, true},
+          {{x}, false},    {{wide, n}, false}, {{x, real}, false}, {{x, long_n}, false},
+          {{x, x}, false}, {{n, n}, false},    {{x, n, n}, false}};
+}
+
 inline std::vector<std::string> property_names() {
   return {"device.max_threads_per_block",
           "device.shared_memory_per_block",

@@ -100,6 +100,25 @@ TEST_F(NvrtcTest, TooMuchStaticSharedMemoryIsACompileFault) {
   EXPECT_EQ(fault_of([&] { open_compiler("cuda:sm_90")->compile(job(source, "f")); }), DeviceFault::compile);
 }
 
+TEST_F(NvrtcTest, ArgumentsThatTheKernelDoesNotTakeAreCompileFaults) {
+  const auto compiler = open_compiler("cuda:sm_90");
+  for (const char* linkage : {"", "extern \"C\" "}) {
+    auto f = job(std::string(linkage) + "__global__ void f(REAL* x, const int n) { x[0] = n; }", "f");
+    f.defines = {{"REAL", "float"}};
+    for (const auto& [arguments, fit] : signatures()) {
+      f.arguments = arguments;
+      EXPECT_EQ(fault_of([&] { compiler->compile(f); }), fit ? std::nullopt : std::optional(DeviceFault::compile))
+          << linkage << arguments.size();
+    }
+  }
+  auto packed = job("struct S { double a; float* p; }; __global__ void f(S s, uint4* v) { s.p[0] = v->x; }", "f");
+  ArgumentSignature s{Argument::Kind::scalar, ElementType::float32, "s", "S", 16};
+  packed.arguments = {s, {Argument::Kind::buffer, ElementType::float16, "v"}};
+  EXPECT_EQ(fault_of([&] { compiler->compile(packed); }), std::nullopt);
+  packed.arguments[0].bytes = 24;
+  EXPECT_EQ(fault_of([&] { compiler->compile(packed); }), DeviceFault::compile);
+}
+
 TEST_F(NvrtcTest, CudasOwnHeadersAreFound) {
   if (nvrtc::include_folders().empty()) GTEST_SKIP() << "no CUDA headers";
   const char* source = "#include <cuda_fp16.h>\n__global__ void f(__half* x) { x[0] = __float2half(1.0f); }";

@@ -147,6 +147,15 @@ TEST_F(OpenclTest, AnotherNumberOfArgumentsIsALaunchFaultThatSaysBoth) {
   }
 }
 
+TEST_F(OpenclTest, ArgumentsThatTheKernelDoesNotTakeAreCompileFaults) {
+  auto f = job("kernel void f(global float* x, int n) {}", "f");
+  for (const auto& [arguments, fit] : signatures()) {
+    f.arguments = arguments;
+    EXPECT_EQ(fault_of([&] { device_->make_compiler()->compile(f); }),
+              fit ? std::nullopt : std::optional(DeviceFault::compile));
+  }
+}
+
 // A configuration that does without it.
 TEST_F(OpenclTest, ABufferIsNoImage) {
   for (const char* type : {"read_only image2d_t", "sampler_t", "write_only image3d_t"}) {

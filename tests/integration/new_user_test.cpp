@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -192,6 +194,70 @@ TEST(NewUser, ConfigurationsAreCompiledWithoutBeingRun) {
     }
   }
   EXPECT_EQ(ergotune(folder, {"space", "k.toml", "--compile", "2", "--profile", "mi300x"}).exit_code, 2);
+}
+
+/// An OpenCL problem whose argument y has this type.
+std::string opencl_problem(const std::string& y, const std::string& more = "") {
+  return "[kernel]\nsource = \"k.cl\"\nfunction = \"copy\"\n[kernel.launch]\nglobal = [64]\nblock = [\"BLOCK\"]\n"
+         "[[kernel.arguments]]\nname = \"x\"\ntype = \"float32\"\ncount = 64\n" +
+         (y.empty() ? ""
+                    : "[[kernel.arguments]]\nname = \"y\"\ntype = \"" + y + "\"\ncount = 64\naccess = \"write\"\n") +
+         "[parameters]\nBLOCK = [16, 32, 64]\n" + more;
+}
+
+TEST(NewUser, TheReferenceOnTheHostIsCompiledForTheHost) {
+  TemporaryFolder folder;
+  folder.write("k.cl", "__kernel void copy(__global const float* x, __global float* y) { y[BLOCK] = x[0]; }\n");
+  const auto compiles = [&](const std::string& body) {
+    folder.write("k.toml", opencl_problem("float32",
+                                          "[verification.host_function]\nfunction = \"expected\"\n"
+                                          "source = { c = { text = \"void expected(const float* x, float* "
+                                          "y) { " +
+                                              body + " }\" } }\n"));
+    const auto compiled = json_of(ergotune(folder, {"space", "k.toml", "--compile", "all", "--json"}))["compiled"];
+    EXPECT_EQ(compiled.size(), 3u);
+    return std::count_if(compiled.begin(), compiled.end(), [](const auto& one) { return one["compiles"] == true; });
+  };
+  EXPECT_EQ(compiles("y[0] = x[0];"), 3);
+  EXPECT_EQ(compiles("y[0] = absent;"), 2) << "the first has the reference's error";
+}
+
+TEST(NewUser, ArgumentsThatTheKernelDoesNotTakeAreFoundByTheCompiler) {
+  TemporaryFolder folder;
+  folder.write("k.cl", "__kernel void copy(__global const float* x, __global float* y) { y[BLOCK] = x[0]; }\n");
+  for (const std::string y : {"", "float64"}) {
+    folder.write("k.toml", opencl_problem(y));
+    EXPECT_EQ(ergotune(folder, {"space", "k.toml", "--compile", "1"}).exit_code, 1) << y;
+    const auto tuned = ergotune(folder, {"tune", "k.toml", "--no-store", "-q", "--json"});
+    EXPECT_EQ(tuned.exit_code, 1) << y;
+    EXPECT_EQ(json_of(tuned)["statuses"]["compile_error"], 3) << tuned.out;
+  }
+}
+
+TEST(NewUser, TheCountOfCompilationsIsANumberOrAll) {
+  TemporaryFolder folder;
+  folder.write("p.toml", host_problem(kCopies));
+  for (const char* wrong : {"0", "-1", "3x", "every"})
+    EXPECT_EQ(ergotune(folder, {"space", "p.toml", std::string("--compile=") + wrong}).exit_code, 2) << wrong;
+  const auto all = ergotune(folder, {"space", "p.toml", "--compile", "all"});
+  EXPECT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_THAT(all.err, HasSubstr("1 of 3")) << "its progress";
+}
+
+TEST(NewUser, AGpuThatIsNotHereHasAProfile) {
+  TemporaryFolder folder;
+  folder.write("k.cu", "extern \"C\" __global__ void f(float* x) { x[0] = 1; }\n");
+  folder.write("k.toml",
+               "[kernel]\nsource = \"k.cu\"\nfunction = \"f\"\n[kernel.launch]\nglobal = [64]\nblock = [\"B\"]\n"
+               "[[kernel.arguments]]\nname = \"x\"\ntype = \"float32\"\ncount = 64\n[parameters]\nB = [32, 64]\n"
+               "[[restrictions]]\nexpression = \"B <= device.max_threads_per_block\"\n");
+  ::setenv("ERGOTUNE_CUDA", "/nowhere", 1);
+  ::setenv("ERGOTUNE_HIP", "/nowhere", 1);
+  const auto result = ergotune(folder, {"space", "k.toml", "--compile", "1"});
+  ::unsetenv("ERGOTUNE_CUDA");
+  ::unsetenv("ERGOTUNE_HIP");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--profile"));
 }
 
 TEST(NewUser, TheDoctorRunsAKernelOnEveryDevice) {

@@ -11,7 +11,9 @@
 namespace ergotune::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// The best tile is N / 256.
 const std::string kProblem = R"toml(
@@ -74,6 +76,13 @@ TEST_F(Sizes, EachHasItsBestAndATreeChooses) {
                                           << "for n in (512, 1024, 2048, 4096, 10**6):\n"
                                              "    assert choose_sized(n)['tile'] == min(n, 4096) // 256, n\n";
   EXPECT_EQ(std::system(("python3 " + (folder.path() / "use.py").string()).c_str()), 0);
+}
+
+TEST_F(Sizes, TheNextSizeOfASweepIsNoChangedProblem) {
+  const auto swept =
+      ergotune(folder, {"tune", "p.toml", "--device", "sim:a100", "--set", "N=512,1024", "--budget", "5"});
+  ASSERT_EQ(swept.exit_code, 0) << swept.err;
+  EXPECT_THAT(swept.err, AllOf(HasSubstr("next size: N=1024"), HasSubstr("session 1"), Not(HasSubstr("changed"))));
 }
 
 TEST_F(Sizes, TheTreeCompilesAsCpp) {

@@ -45,7 +45,8 @@ TEST(Tried, SessionsOnOneDeviceMeasureOneAfterAnother) {
   const auto store = folder.path() / "ergotune.db";
   ChildProcess first = start_ergotune(folder, kTune);
   ASSERT_TRUE(eventually([&] { return std::filesystem::exists(store) && stored_rows(store).size() > 2; }));
-  const std::vector<std::string> second{"tune", "q.toml", "--device", "host", "-q", "--store", "q.db", "--no-confirm"};
+  const std::vector<std::string> second{"tune",    "q.toml", "--device",     "host",     "--json",
+                                        "--store", "q.db",   "--no-confirm", "--budget", "1s"};
   std::string line = "exec " + ergotune_program();
   for (const std::string& word : second) line += " '" + word + "'";
   ProcessOptions options;
@@ -56,12 +57,14 @@ TEST(Tried, SessionsOnOneDeviceMeasureOneAfterAnother) {
   EXPECT_THAT(text_of(folder.path() / "err2"), AllOf(HasSubstr("process " + std::to_string(first.pid()) + " ("),
                                                      HasSubstr("tune p.toml"), HasSubstr("ERGOTUNE_DEVICE_LOCK=off")));
   EXPECT_TRUE(stored_rows(folder.path() / "q.db").empty()) << "it does not measure meanwhile";
+  std::this_thread::sleep_for(std::chrono::seconds(2));  // twice the budget
   first.kill(SIGINT);
   ASSERT_TRUE(first.wait(20));
   const auto status = waiting.wait(30);
   ASSERT_TRUE(status);
   EXPECT_EQ(WEXITSTATUS(*status), 0) << text_of(folder.path() / "err2");
-  EXPECT_EQ(stored_rows(folder.path() / "q.db").size(), 2u);
+  EXPECT_EQ(stored_rows(folder.path() / "q.db").size(), 2u) << "its time begins when the device is free";
+  EXPECT_GE(nlohmann::json::parse(text_of(folder.path() / "out2"))["waited_seconds"], 2);
 }
 
 TEST(Tried, WhoWaitsForADeviceCanGiveUpAndAKilledHolderHoldsNothing) {

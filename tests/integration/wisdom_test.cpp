@@ -57,6 +57,18 @@ struct Tuned : testing::Test {
   nlohmann::json best;
 };
 
+TEST_F(Tuned, TheDefaultIsNoWinnerWhereNothingElseWasMeasured) {
+  const std::vector<std::string> one{"tune", "p.toml", "--device", "sim:a100", "--store", "o.db", "--wisdom", "o"};
+  const auto tune = [&](const std::string& budget) {
+    std::vector<std::string> strings = one;
+    strings.insert(strings.end(), {"--budget", budget});
+    EXPECT_EQ(ergotune(folder, strings).exit_code, 0);
+    return !std::filesystem::is_empty(folder.path() / "o");
+  };
+  EXPECT_FALSE(tune("1"));
+  EXPECT_TRUE(tune("6"));
+}
+
 TEST_F(Tuned, TheWinnerIsWhatAnApplicationIsGiven) {
   const std::string device = "simulated NVIDIA A100-PCIE-40GB";
   auto answer = why({"--device", device, "--size", "4096", "--problem", "p.toml"});

@@ -476,6 +476,25 @@ TEST_F(SessionTest, TheTimeLeftOfAConfirmationIsThatOfAllOfIt) {
   EXPECT_LT(ratios[ratios.size() / 2], 3.0);
 }
 
+TEST_F(SessionTest, TheTimeLeftIsAtMostWhatIsLeftOfTheBudget) {
+  Random random(3);
+  evaluator.measure = [&](const Configuration&, int) {
+    Measurement m = timed(1e-3 * std::exp(0.03 * random.normal()), 3e-5);
+    m.measure_seconds = 20;  // by which repeats are expected to take longer than the budget
+    return m;
+  };
+  options.budget.seconds = 1000;
+  bool confirming = false;
+  options.progress = [&](const SessionProgress& progress) {
+    confirming = confirming || !progress.phase.empty();
+    if (progress.seconds_left) {
+      EXPECT_LE(progress.seconds + *progress.seconds_left, 1000) << progress.phase;
+    }
+  };
+  run();
+  EXPECT_TRUE(confirming);
+}
+
 TEST_F(SessionTest, RoundsOfConfirmationAreRowsOfTheirOwnKindAndTheirMeanCounts) {
   Store store = open_store();
   const std::int64_t id = session_of(store);

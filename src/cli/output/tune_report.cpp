@@ -203,6 +203,8 @@ void print_answer(const TunedSession& tuned, const std::string& file, std::size_
   if (run.retried > 0) fmt::print(" ({} tried again)", run.retried);
   if (run.resumed > 0) fmt::print(", {} known before", run.resumed);
   fmt::print(" of {} in {} ({})\n", results.space.value_or(0), human_duration(run.seconds), run.stopped_because);
+  if (run.waited > 0.1)
+    fmt::print("Before that it waited {} for another session on the device.\n", human_duration(run.waited));
   fmt::print("Outcomes: {}\n", statuses_line(ranked));
   if (ranked.best.empty()) {
     print_nothing_worked(tuned);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -10,8 +11,10 @@
 
 #include "analysis/pruning_figure.hpp"
 #include "api/compile_check.hpp"
+#include "base/clock.hpp"
 #include "base/files.hpp"
 #include "cli/command.hpp"
+#include "cli/output/progress.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "report/result_json.hpp"
@@ -22,8 +25,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct SpaceArguments {
-  std::string file, device, profile, figure;
-  std::uint64_t samples = 0, compile = 0, seed = 1;
+  std::string file, device, profile, figure, compile;
+  std::uint64_t samples = 0, seed = 1;
   bool json = false, list = false, explain = false;
 };
 
@@ -141,6 +144,34 @@ void print_compiled(const SearchSpace& space, const CompileCheck& check) {
                configurations.size() > 1 ? fmt::format(" and {} others", configurations.size() - 1) : "", message);
 }
 
+/// How many configurations "10" and "all" are.
+std::uint64_t count_of(const std::string& text, const SearchSpace& space) {
+  if (text == "all") return space.size();
+  std::uint64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size() || count == 0)
+    throw UserError(fmt::format("--compile {}: give the number of configurations, or all", text));
+  return count;
+}
+
+CompileCheck compile(const SpaceArguments& arguments, const Problem& problem, const SearchSpace& space,
+                     const DeviceLimits& limits) {
+  ProgressPrinter printer(false, "", "");
+  SessionProgress progress;
+  progress.phase = "compiling";
+  const double began = host_seconds();
+  return check_compiling(problem, space, arguments.device, limits, count_of(arguments.compile, space), arguments.seed,
+                         [&](const CompileCheck& so_far, std::uint64_t all) {
+                           progress.evaluated = so_far.configurations.size();
+                           progress.total = all;
+                           progress.failed += !so_far.configurations.back().message.empty();
+                           progress.seconds = host_seconds() - began;
+                           progress.seconds_left = progress.seconds / static_cast<double>(progress.evaluated) *
+                                                   static_cast<double>(all - progress.evaluated);
+                           printer(progress);
+                         });
+}
+
 void run(SpaceArguments arguments) {
   if (!arguments.device.empty() && !arguments.profile.empty())
     throw UserError("give --device or --profile, not both: each defines the limits");
@@ -158,8 +189,7 @@ void run(SpaceArguments arguments) {
   if (!arguments.figure.empty()) write_named_file(arguments.figure, pruning_figure(space, effects));
 
   CompileCheck compiled;
-  if (arguments.compile > 0 && !space.empty())
-    compiled = check_compiling(problem, space, arguments.device, limits, arguments.compile, arguments.seed);
+  if (!arguments.compile.empty() && !space.empty()) compiled = compile(arguments, problem, space, limits);
   const bool none_compiles = !compiled.configurations.empty() && !compiled.any();
   Random random(arguments.seed);
   std::vector<ConfigurationIndex> sample;
@@ -194,7 +224,7 @@ void run(SpaceArguments arguments) {
       for (ConfigurationIndex i = 0; i < space.size(); ++i)
         document["configurations"].push_back(to_json(space.parameters(), space.configuration(i)));
     }
-    if (arguments.compile > 0) document["compiled"] = compiled_document(space, compiled);
+    if (!arguments.compile.empty()) document["compiled"] = compiled_document(space, compiled);
     print_json(document);
     if (none_compiles) throw Exit{kNoAnswer};
     return;
@@ -226,8 +256,8 @@ void add_space_command(Verb app) {
                   "Print this many different configurations, uniformly random, as JSON lines");
   verb.add_option("--seed", arguments->seed, "Seed of the sample").show_default();
   verb.add_option("--compile", arguments->compile,
-                  "Compile the default and others, this many in all, without running them: for the device, or with "
-                  "--profile for an NVIDIA GPU that is not here (CUDA C++, NVRTC)");
+                  "Compile the default and others without running them, this many in all, or `all`: for the device, "
+                  "or with --profile for an NVIDIA GPU that is not here (CUDA C++, NVRTC)");
   verb.add_flag("--list", arguments->list, "Print every configuration, in order, as JSON lines");
   verb.add_flag("--explain", arguments->explain, "Show how many configurations each restriction removes");
   verb.add_option("--figure", arguments->figure, "Write an SVG figure of what each restriction removes");

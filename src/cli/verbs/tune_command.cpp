@@ -89,10 +89,18 @@ void note_unwritten_wisdom(const TuneArguments& arguments, const std::filesystem
                store.string(), *arguments.wisdom);
 }
 
-/// Whether the session has a winner for applications: not one that an interruption left unconfirmed.
+/// Whether the session has a winner for applications: not one that an interruption left unconfirmed, and not the
+/// default for want of results of others.
 bool has_winner(const TunedSession& tuned, const TuneArguments& arguments, const SessionOptions& options) {
   const RankedResults& ranked = tuned.ranked;
   if (ranked.best.empty()) return false;
+  if (ranked.default_row == ranked.best.front() && ranked.results.rows.size() == 1 && ranked.results.space != 1) {
+    if (arguments.wisdom)
+      fmt::print(stderr,
+                 "Wisdom: nothing is written, because only the default configuration was measured; the same command "
+                 "with a larger --budget goes on\n");
+    return false;
+  }
   if (!options.interrupted->load() || ranked.results.rows[ranked.best.front()].rounds > 0) return true;
   note_unwritten_wisdom(arguments, ranked.results.store);
   return false;

@@ -2,10 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 
+#include "base/kernel_source/signature.hpp"
 #include "device/backend.hpp"
 #include "device/cuda/cuda_platform.hpp"
 #include "device/cuda/instruction_mix.hpp"
+#include "device/entries.hpp"
 #include "device/rtc_program.hpp"
 #include "problem/files/source_text.hpp"
 
@@ -13,6 +17,42 @@ namespace ergotune::cuda {
 namespace {
 
 using nvrtc::api;
+
+/// Size in bytes of ".param .align 8 .b8 f_param_1[24]".
+std::int64_t parameter_bytes(std::string_view declaration) {
+  std::int64_t bytes = 0;
+  for (const std::string_view type : {".u", ".s", ".b", ".f"})
+    for (const int bits : {8, 16, 32, 64})
+      if (declaration.find(fmt::format("{}{} ", type, bits)) != std::string_view::npos) bytes = bits / 8;
+  const std::size_t open = declaration.find('[');
+  return open == std::string_view::npos ? bytes : bytes * std::atoll(std::string(declaration.substr(open + 1)).c_str());
+}
+
+/// The parameters of the kernel `entry`: sizes from its PTX, types from the mangled name, or, for extern "C", from the
+/// source if that defines the kernel once. nullopt if the PTX has no such kernel.
+std::optional<std::vector<device::KernelParameter>> parameters_of(const CompileJob& job, const std::string& entry,
+                                                                  std::string_view ptx) {
+  const std::size_t at = ptx.find(fmt::format(".entry {}(", entry));
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::size_t open = ptx.find('(', at), close = ptx.find(')', open);
+  std::vector<device::KernelParameter> parameters;
+  for (std::size_t next = open; (next = ptx.find(".param ", next)) < close; ++next)
+    parameters.push_back({parameter_bytes(ptx.substr(next, ptx.find_first_of(",)", next) - next)), {}, {}});
+  const kernel_source::Demangled name = kernel_source::demangled(entry);
+  std::optional<std::vector<kernel_source::Parameter>> typed;
+  if (name.whole != entry)
+    typed = kernel_source::parameters_of(name.list, false);
+  else if (const std::size_t first = job.source.find(entry + "("); first == job.source.rfind(entry + "("))
+    typed = kernel_source::parameters_in_source(job.source, entry);
+  if (!typed || typed->size() != parameters.size()) return parameters;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    parameters[i].type = (*typed)[i].type;
+    for (const auto& [macro, value] : job.defines)
+      if (macro == (*typed)[i].type) parameters[i].type = value;
+    if ((*typed)[i].pointer || element_type(parameters[i].type)) parameters[i].pointer = (*typed)[i].pointer;
+  }
+  return parameters;
+}
 
 class CudaCompiler : public Compiler {
  public:
@@ -61,7 +101,10 @@ class CudaCompiler : public Compiler {
     // the user's options may specify a virtual architecture, for which there is no binary
     const bool binary = binary_ && !nvrtc::names(job.options, "compute_");
     device::PackedCode packed{program.code(binary), {}, {}, attributes};
-    device::note_instructions(packed, result.entry, binary ? program.code(false) : packed.code, job.disassemble);
+    const std::string ptx = binary ? program.code(false) : packed.code;
+    if (const auto taken = parameters_of(job, result.entry, ptx); taken && !job.arguments.empty())
+      device::check_arguments(job.function, *taken, job.arguments);
+    device::note_instructions(packed, result.entry, ptx, job.disassemble);
     result.bytes = packed.pack();
     return result;
   }

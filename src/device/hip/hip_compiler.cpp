@@ -8,6 +8,7 @@
 #include "base/kernel_source/signature.hpp"
 #include "device/backend.hpp"
 #include "device/code_object.hpp"
+#include "device/entries.hpp"
 #include "device/hip/hip_platform.hpp"
 #include "device/hip/hiprtc_api.hpp"
 #include "device/rtc_program.hpp"
@@ -64,31 +65,6 @@ const KernelMetadata& kernel_named(const CodeObject& code, const std::string& fu
                    all.empty() ? "none" : fmt::format("{}", fmt::join(all, ", "))));
 }
 
-/// Compares the kernel's arguments with those of the problem before a launch, since a GPU would otherwise read beyond
-/// them.
-void check_arguments(const KernelMetadata& kernel, const std::vector<ArgumentSignature>& given) {
-  std::vector<const ArgumentSignature*> passed;
-  for (const ArgumentSignature& argument : given)
-    if (argument.kind != Argument::Kind::local_memory) passed.push_back(&argument);
-  if (passed.size() != kernel.arguments.size())
-    fail(fmt::format("the kernel {} takes {} arguments, and the problem gives it {}", demangled(kernel.name),
-                     kernel.arguments.size(), passed.size()));
-  for (std::size_t i = 0; i < passed.size(); ++i) {
-    const ArgumentSignature& argument = *passed[i];
-    const KernelMetadata::Argument& taken = kernel.arguments[i];
-    const bool buffer = argument.kind == Argument::Kind::buffer;
-    const std::int64_t bytes = static_cast<std::int64_t>(buffer               ? sizeof(void*)
-                                                         : argument.bytes > 0 ? argument.bytes
-                                                                              : size_of(argument.type));
-    if (buffer == taken.is_pointer && bytes == taken.bytes) continue;
-    // pointers inside structures, or passed as numbers, cannot be checked
-    if (bytes == taken.bytes && !buffer) continue;
-    fail(fmt::format("argument {} of the kernel {}{} is {} of {} bytes, and the problem gives it {} of {}", i + 1,
-                     demangled(kernel.name), argument.name.empty() ? "" : fmt::format(" (\"{}\")", argument.name),
-                     taken.is_pointer ? "a pointer" : "a value", taken.bytes, buffer ? "a buffer" : "a value", bytes));
-  }
-}
-
 class HipCompiler : public Compiler {
  public:
   /// `architecture`: "gfx90a", optionally with features ("gfx90a:sramecc+:xnack-").
@@ -123,7 +99,10 @@ class HipCompiler : public Compiler {
                                       [&](const KernelMetadata& kernel) { return kernel.name == result.entry; });
       const KernelMetadata& kernel = named != code->kernels.end() ? *named : kernel_named(*code, job.function);
       result.entry = kernel.name;
-      if (!job.arguments.empty()) check_arguments(kernel, job.arguments);
+      std::vector<device::KernelParameter> taken;
+      for (const KernelMetadata::Argument& argument : kernel.arguments)
+        taken.push_back({argument.bytes, argument.is_pointer, {}});
+      if (!job.arguments.empty()) device::check_arguments(demangled(kernel.name), taken, job.arguments);
     } else if (result.entry.empty()) {
       fail(fmt::format("hiprtc does not name the symbol that it compiled {} to, and of its code: {}", job.function,
                        reason));

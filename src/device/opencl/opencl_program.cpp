@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "device/backend.hpp"
+#include "device/entries.hpp"
 
 namespace ergotune::opencl {
 namespace {
@@ -181,18 +182,34 @@ PortableProgram program_of(const CompileJob& job) {
 
 namespace {
 
-/// Returns the type of the first kernel argument that cannot be set, if the program reports types: some drivers accept
-/// a buffer in place of an image, and crash.
-std::string type_without_arguments(cl_kernel kernel, std::size_t arguments) {
-  for (std::size_t i = 0; i < arguments && api().clGetKernelArgInfo; ++i) {
+/// The kernel's parameters, with their types if the program reports them.
+std::vector<device::KernelParameter> parameters_of(cl_kernel kernel) {
+  cl_uint count = 0;
+  check(api().clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr), DeviceFault::compile,
+        "clGetKernelInfo");
+  std::vector<device::KernelParameter> parameters(count);
+  for (cl_uint i = 0; i < count && api().clGetKernelArgInfo; ++i) {
     char type[64] = {};
-    if (api().clGetKernelArgInfo(kernel, static_cast<cl_uint>(i), CL_KERNEL_ARG_TYPE_NAME, sizeof type - 1, type,
-                                 nullptr) != CL_SUCCESS)
+    if (api().clGetKernelArgInfo(kernel, i, CL_KERNEL_ARG_TYPE_NAME, sizeof type - 1, type, nullptr) != CL_SUCCESS)
       continue;
-    const std::string_view name = type;
-    if (name.starts_with("image") || name == "sampler_t" || name == "pipe") return type;
+    std::string& name = parameters[i].type = type;
+    const std::size_t star = name.find('*');
+    name.resize(std::min(star, name.size()));
+    if (star != std::string::npos || element_type(name)) parameters[i].pointer = star != std::string::npos;
   }
-  return {};
+  return parameters;
+}
+
+/// Some drivers accept a buffer in place of an image, and crash.
+void refuse_images(const std::vector<device::KernelParameter>& parameters) {
+  for (const device::KernelParameter& parameter : parameters)
+    if (parameter.type.starts_with("image") || parameter.type == "sampler_t" || parameter.type == "pipe")
+      throw DeviceError(
+          DeviceFault::unsupported,
+          fmt::format(
+              "the kernel takes an argument of type {}; kernels are given buffers, scalars and local memory, no "
+              "images, samplers or pipes",
+              parameter.type));
 }
 
 class OpenclCompiler : public Compiler {
@@ -205,8 +222,7 @@ class OpenclCompiler : public Compiler {
     if (job.language != Language::opencl)
       throw DeviceError(DeviceFault::unsupported, "an OpenCL device compiles OpenCL C only");
     PortableProgram portable = program_of(job);
-    const auto says = [&](const char* word) { return portable.source.find(word) != std::string::npos; };
-    if (says("image") || says("sampler_t")) portable.options += " -cl-kernel-arg-info";
+    portable.options += " -cl-kernel-arg-info";
     Program program = Program::from_source(context_, entry_.device, portable);
     cl_int code = CL_SUCCESS;
     const cl_kernel kernel = api().clCreateKernel(program.get(), job.function.c_str(), &code);
@@ -214,15 +230,10 @@ class OpenclCompiler : public Compiler {
       throw DeviceError(DeviceFault::compile, fmt::format("{} has no kernel \"{}\"", job.source_name, job.function),
                         code);
     check(code, DeviceFault::compile, "clCreateKernel");
-    const std::string refused = type_without_arguments(kernel, job.arguments.size());
+    const std::vector<device::KernelParameter> parameters = parameters_of(kernel);
     api().clReleaseKernel(kernel);
-    if (!refused.empty())
-      throw DeviceError(
-          DeviceFault::unsupported,
-          fmt::format(
-              "the kernel takes an argument of type {}; kernels are given buffers, scalars and local memory, no "
-              "images, samplers or pipes",
-              refused));
+    refuse_images(parameters);
+    if (!job.arguments.empty()) device::check_arguments(job.function, parameters, job.arguments, true);
     if (!generates_code_at_launch()) portable.code = program.binary();
     Binary binary{portable.pack(), job.function, program.log(entry_.device)};
     if (built_) built_->keep(binary.bytes, std::move(program));

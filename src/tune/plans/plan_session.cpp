@@ -75,7 +75,7 @@ PlanComparison run_plans(PreparedSession& prepared, const std::string& names, co
     shown.phase = fmt::format("{}, stage {}", plan, stage);
     progress(shown);
   };
-  const auto ledger = prepared.open_ledger({}, options.interrupted, options.further_metrics, options.budget.seconds);
+  const auto ledger = prepared.open_ledger({}, options.interrupted, options.further_metrics);
   return compare_plans(plans, prepared.problem, *ledger, plan_options, truth);
 }
 

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <thread>
 
-#include "base/clock.hpp"
 #include "base/files.hpp"
 #include "base/process/environment.hpp"
 #include "base/process/file_lock.hpp"
@@ -47,12 +46,11 @@ std::string as_text(long process) {
 }  // namespace
 
 std::shared_ptr<void> wait_for_lock(const DeviceInfo& device, const std::function<void(const std::string&)>& announce,
-                                    const std::atomic<bool>* interrupted, double patience) {
+                                    const std::atomic<bool>* interrupted) {
   if (environment_variable("ERGOTUNE_DEVICE_LOCK") == "off") return nullptr;
   static std::mutex mutex;
   static std::map<std::filesystem::path, std::weak_ptr<FileLock>> held;
   const std::filesystem::path file = lock_of(device);
-  const double began = host_seconds();
   for (bool reported = false;; std::this_thread::sleep_for(kPatience)) {
     if (interrupted && interrupted->load()) return nullptr;
     long holder = 0;
@@ -68,10 +66,6 @@ std::shared_ptr<void> wait_for_lock(const DeviceInfo& device, const std::functio
       }
       holder = lock->holder();
     }
-    if (patience > 0 && host_seconds() - began >= patience)
-      throw Error(fmt::format(
-          "the {:g} s of this session's budget went by while {} measured on {} ({}); give it more, or run it later",
-          patience, as_text(holder), device.id, device.name));
     if (reported) continue;
     reported = true;
     const std::string message = fmt::format("{} measures on {} ({})", as_text(holder), device.id, device.name);
@@ -84,16 +78,13 @@ std::shared_ptr<void> wait_for_lock(const DeviceInfo& device, const std::functio
 
 std::shared_ptr<void> wait_for_locks(std::vector<DeviceInfo> devices,
                                      const std::function<void(const std::string&)>& announce,
-                                     const std::atomic<bool>* interrupted, double patience) {
-  if (devices.size() == 1) return wait_for_lock(devices.front(), announce, interrupted, patience);
+                                     const std::atomic<bool>* interrupted) {
+  if (devices.size() == 1) return wait_for_lock(devices.front(), announce, interrupted);
   std::sort(devices.begin(), devices.end(),
             [](const DeviceInfo& a, const DeviceInfo& b) { return lock_of(a) < lock_of(b); });
   auto turns = std::make_shared<std::vector<std::shared_ptr<void>>>();
-  const double began = host_seconds();
   for (const DeviceInfo& device : devices) {
-    constexpr double kNoTime = 1e-3;  // 0 would be no limit
-    const double left = patience > 0 ? std::max(kNoTime, patience - (host_seconds() - began)) : 0;
-    turns->push_back(wait_for_lock(device, announce, interrupted, left));
+    turns->push_back(wait_for_lock(device, announce, interrupted));
     if (interrupted && interrupted->load()) return nullptr;
   }
   return turns;

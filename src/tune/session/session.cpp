@@ -96,9 +96,9 @@ void Search::progress(const ConfigurationResult* last, const std::string& phase,
     const std::uint64_t done = evaluated_ + known_;
     const double each = progress.seconds / static_cast<double>(evaluated_);
     progress.seconds_left = each * static_cast<double>(progress.total > done ? progress.total - done : 0);
-    if (budget.seconds > 0)
-      progress.seconds_left = std::min(*progress.seconds_left, std::max(0.0, budget.seconds - source_.seconds()));
   }
+  if (progress.seconds_left && budget.seconds > 0)
+    progress.seconds_left = std::min(*progress.seconds_left, std::max(0.0, budget.seconds - source_.seconds()));
   if (progress.seconds + started_ - gpus_at_ >= 1) {
     gpus_at_ = progress.seconds + started_;
     gpus_ = ledger_.evaluator().gpus();

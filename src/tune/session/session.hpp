@@ -117,6 +117,7 @@ struct SessionResult : Confidence {  // of best[0]
       0;  ///< no result, since the device was disturbed at every attempt (ConfigurationResult::disturbed)
   std::uint64_t retried = 0;  ///< of `evaluated`: configurations that were retried (SessionOptions::retry)
   double seconds = 0;
+  double waited = 0;         ///< s before it, while another session measured on the device
   double tuner_seconds = 0;  ///< own time of ergotune, without compilers and kernels
   std::string strategy, explanation, stopped_because;
 };

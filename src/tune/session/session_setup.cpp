@@ -15,6 +15,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "problem/document/problem_document.hpp"
+#include "store/sqlite/stored_session.hpp"
 #include "tune/ledger/live_session.hpp"
 #include "tune/session/device_lock.hpp"
 #include "tune/session/prior.hpp"
@@ -73,14 +74,31 @@ Problem without_arrays(Problem problem) {
   return problem;
 }
 
+/// The constants in which the problem differs from a stored session's: "ROWS=1024, COLS=64".
+std::string size_beside(const PreparedSession& prepared, std::int64_t session) {
+  const auto stored = stored_problem(*prepared.store, session);
+  std::string text;
+  for (const auto& [name, value] : prepared.original.constants) {
+    const auto other = stored ? stored->constants.find(name) : prepared.original.constants.end();
+    if (stored && other != stored->constants.end() && other->second != value)
+      text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, value.to_string());
+  }
+  return text;
+}
+
 /// Which results of this problem on this device a new session does not use, and why; empty if there are none.
-std::string note_of_other_results(const std::vector<SessionInfo>& sessions, const SessionKey& key) {
+std::string note_of_other_results(const PreparedSession& prepared, const std::vector<SessionInfo>& sessions,
+                                  const SessionKey& key, bool prior) {
   const SessionInfo* last = nullptr;
   for (const SessionInfo& info : sessions)
     if (info.problem == key.problem && info.device == key.device && info.rows > 0 &&
         (!last || info.worked_at > last->worked_at))
       last = &info;
   if (!last) return {};
+  if (const std::string size = size_beside(prepared, last->id); !size.empty())
+    return prior ? fmt::format("next size: {} (starts from session {})", size, last->id)
+                 : fmt::format("a new session begins: {}; session {} has another size (--prior auto starts from it)",
+                               size, last->id);
   const auto only_in = [](const std::string& one, const std::string& other) {
     const std::vector<std::string> others = split(other);
     std::vector<std::string_view> parts;
@@ -121,7 +139,9 @@ void open_store(PreparedSession& prepared, const SetupOptions& options, double b
   const bool resumed = std::any_of(before.begin(), before.end(),
                                    [&](const SessionInfo& info) { return info.id == prepared.store_session; });
   if (resumed || !options.resume) return;
-  if (std::string note = note_of_other_results(before, identity); !note.empty())
+  if (std::string note = note_of_other_results(
+          prepared, before, identity, std::count(options.run.prior.begin(), options.run.prior.end(), "auto") > 0);
+      !note.empty())
     prepared.notes.push_back(std::move(note));
 }
 
@@ -192,7 +212,7 @@ PreparedSession prepare_begun(Problem problem, const SetupOptions& options, doub
 PreparedSession prepare_session(Problem problem, const SetupOptions& options) {
   const double began = host_seconds();
   PreparedSession prepared = prepare_begun(std::move(problem), options, wall_seconds());
-  prepared.waited = host_seconds() - began;
+  prepared.preparing = host_seconds() - began;
   return prepared;
 }
 
@@ -206,7 +226,7 @@ void PreparedSession::close() {
 
 std::unique_ptr<Ledger> PreparedSession::open_ledger(
     const std::set<Status>& retry, const std::atomic<bool>* interrupted,
-    std::function<void(Measurement&, const Configuration&)> further_metrics, double patience) {
+    std::function<void(Measurement&, const Configuration&)> further_metrics) {
   LedgerOptions options;
   options.store = store.get();
   options.session = store_session;
@@ -224,7 +244,7 @@ std::unique_ptr<Ledger> PreparedSession::open_ledger(
   // After the ledger holds the session, so that another process requesting it fails at once.
   if (live && !device_lock) {
     const double began = host_seconds();
-    device_lock = wait_for_locks(live->devices(), announce, interrupted, patience);
+    device_lock = wait_for_locks(live->devices(), announce, interrupted);
     waited += host_seconds() - began;
   }
   return ledger;
@@ -240,10 +260,11 @@ SessionResult run_session(PreparedSession& prepared, Ledger& ledger, const Sessi
   own.problem = &prepared.problem;
   own.constants = prepared.constants;
   // Once: an application may search a prepared session again. Some time is left to measure in any case.
-  own.spent_seconds = std::min(std::exchange(prepared.waited, 0), own.budget.seconds / 2);
+  own.spent_seconds = std::min(std::exchange(prepared.preparing, 0), own.budget.seconds / 2);
   if (!own.prior.empty()) own.priors = find_priors(prepared, own.prior);
   ledger.begin_run(info);
   SessionResult result = run_session(ledger, *prepared.space, *prepared.objective, own);
+  result.waited = std::exchange(prepared.waited, 0);
   ledger.end_run(result.stopped_because);
   return result;
 }

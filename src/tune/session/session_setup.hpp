@@ -21,16 +21,15 @@ struct PreparedSession : Target {
   /// Prepares the same session with other core clocks than those suggested by the device's model. It opens the device
   /// again, so that this session must be closed first. Null if no model is used, and on several nodes.
   std::function<PreparedSession(const std::vector<double>& clocks)> with_clocks;
-  void close();       ///< Gives the device back.
-  double waited = 0;  ///< s for preparing and for other sessions on the device, which count against a budget of seconds
+  void close();          ///< Gives the device back.
+  double preparing = 0;  ///< s for preparing, which count against a budget of seconds
+  double waited = 0;     ///< s for other sessions on the device, which do not
 
   /// Creates the ledger, the only way to measure on the target. Waits until no other session measures on the device,
-  /// since two would disturb each other, or until `interrupted` is set. Throws Error after waiting for `patience` s (0:
-  /// no limit).
+  /// since two would disturb each other, or until `interrupted` is set.
   std::unique_ptr<Ledger> open_ledger(const std::set<Status>& retry = {},
                                       const std::atomic<bool>* interrupted = nullptr,
-                                      std::function<void(Measurement&, const Configuration&)> further_metrics = {},
-                                      double patience = 0);
+                                      std::function<void(Measurement&, const Configuration&)> further_metrics = {});
 };
 
 /// Prepares a session. Throws UserError for every mistake that the user can correct, including an empty space.
