@@ -6,6 +6,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/kernel_source/outline.hpp"
+#include "device/backend.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
 #include "kernel/configure.hpp"
@@ -74,6 +76,11 @@ CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, c
   const auto compile = [&](const Kernel& kernel, const Configuration& configuration) {
     compiler->compile(make_compile_job(problem, kernel, check.device, constants, configuration));
   };
+  for (const Kernel& kernel : problem.kernels) {
+    const KernelSource& source = source_for_device(kernel, check.device.backend);
+    for (std::string& note : kernel_source::unfilled_variables(source.text, source.file.string()))
+      check.notes.push_back(std::move(note));
+  }
   Random random(seed);
   std::vector<ConfigurationIndex> chosen;
   if (const auto standard = space.default_configuration()) chosen.push_back(*standard);

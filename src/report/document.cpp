@@ -130,8 +130,7 @@ class ReportDocument {
   Json predictions() const {
     const Recording& recording = source_.recording;
     std::vector<Configuration> configurations;
-    for (std::size_t row = 0; row < recording.size(); ++row)
-      configurations.push_back(recording.configuration(row));
+    for (std::size_t row = 0; row < recording.size(); ++row) configurations.push_back(recording.configuration(row));
     const SearchSpace space = SearchSpace::from_configurations(recording.parameters, configurations);
     Predictor::Known known;
     for (std::size_t row = 0; row < recording.size(); ++row) {

@@ -160,6 +160,7 @@ void run(SpaceArguments arguments) {
   CompileCheck compiled;
   if (arguments.compile > 0 && !space.empty())
     compiled = check_compiling(problem, space, arguments.device, limits, arguments.compile, arguments.seed);
+  for (const std::string& note : compiled.notes) fmt::print(stderr, "note: {}\n", note);
   const bool none_compiles = !compiled.configurations.empty() && !compiled.any();
   Random random(arguments.seed);
   std::vector<ConfigurationIndex> sample;
@@ -194,7 +195,10 @@ void run(SpaceArguments arguments) {
       for (ConfigurationIndex i = 0; i < space.size(); ++i)
         document["configurations"].push_back(to_json(space.parameters(), space.configuration(i)));
     }
-    if (arguments.compile > 0) document["compiled"] = compiled_document(space, compiled);
+    if (arguments.compile > 0) {
+      document["compiled"] = compiled_document(space, compiled);
+      document["notes"] = compiled.notes;
+    }
     print_json(document);
     if (none_compiles) throw Exit{kNoAnswer};
     return;
