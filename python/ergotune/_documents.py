@@ -131,7 +131,7 @@ def compile_check(problem: ProblemOrFile, device: str = "", *, count: int = 10, 
 
     Returns:
         ``device``, ``valid`` (configurations of the space) and ``compiled``: of each its ``configuration``, whether it ``compiles``, and
-        the compiler's ``message``.
+        the compiler's ``message``; ``notes`` about the sources.
     """
     return _core.compile_check(_loaded(problem), device, count, seed)
 

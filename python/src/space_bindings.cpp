@@ -39,7 +39,7 @@ std::shared_ptr<SearchSpace> build(const ProblemFile& problem, const py::dict& c
   return std::make_shared<SearchSpace>(problem.build_space(all, options));
 }
 
-/// "device", "device_id" and "compiled" as in the document of `ergotune space --compile N --json`.
+/// "device", "device_id", "compiled" and "notes" as in the document of `ergotune space --compile N --json`.
 py::object compile_check(const ProblemFile& problem, const std::string& device, std::uint64_t count,
                          std::uint64_t seed) {
   return make_document([&]() -> nlohmann::ordered_json {
@@ -50,7 +50,8 @@ py::object compile_check(const ProblemFile& problem, const std::string& device, 
     return {{"device", check.device.name},
             {"device_id", check.device.id},
             {"valid", space.size()},
-            {"compiled", compiled_document(space, check)}};
+            {"compiled", compiled_document(space, check)},
+            {"notes", check.notes}};
   });
 }
 

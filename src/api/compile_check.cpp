@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/kernel_source/outline.hpp"
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
@@ -94,6 +95,11 @@ CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, c
     host.backend = "host";
     open_compiler("host")->compile(make_compile_job(problem, reference, host, constants, configuration));
   };
+  for (const Kernel& kernel : problem.kernels) {
+    const KernelSource& source = source_for_device(kernel, check.device.backend);
+    for (std::string& note : kernel_source::unfilled_variables(source.text, source.file.string()))
+      check.notes.push_back(std::move(note));
+  }
   Random random(seed);
   std::vector<ConfigurationIndex> chosen;
   if (const auto standard = space.default_configuration()) chosen.push_back(*standard);

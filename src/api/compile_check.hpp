@@ -29,7 +29,8 @@ struct CompiledConfiguration {
 struct CompileCheck {
   DeviceInfo device;
   std::vector<CompiledConfiguration> configurations;
-  bool any() const;  ///< whether one compiles
+  std::vector<std::string> notes;  ///< about the sources: variables that nothing fills
+  bool any() const;                ///< whether one compiles
 };
 
 /// Compiles all kernels of the default configuration and of random ones, `count` in all, and the reference once, which

@@ -170,6 +170,37 @@ TEST(NewUser, ADeviceThatIsNotHereHasOneNameForTuneAndSpace) {
   EXPECT_EQ(ergotune(folder, {"space", "p.toml", "--device", "sim:nosuch"}).exit_code, 2);
 }
 
+// A first draft that cannot be tuned yet does not propose to tune it; one that is no problem file is not written.
+TEST(NewUser, AFirstProblemFileProposesWhatCanBeDone) {
+  TemporaryFolder folder;
+  const std::string kernel =
+      "__kernel void f(__global float* x, int n) { int i = get_group_id(0) * 32 + get_local_id(0);\n"
+      "  if (i < n) x[i] *= W; }\n";
+  folder.write("fixed.cl", "#define W 3\n" + kernel);
+  folder.write("open.cl", "#ifndef W\n#define W 3\n#endif\n" + kernel);
+  folder.write("quoted\".cl", kernel);
+  EXPECT_EQ(ergotune(folder, {"init", "fixed.cl"}).out.find("ergotune tune"), std::string::npos);
+  EXPECT_NE(ergotune(folder, {"init", "open.cl"}).out.find("ergotune tune"), std::string::npos);
+  const ProcessResult invalid = ergotune(folder, {"init", "quoted\".cl", "-o", "q.toml"});
+  EXPECT_EQ(invalid.exit_code, 1) << "a defect of init, not of its user";
+  EXPECT_NE(invalid.err.find("[kernel]"), std::string::npos) << "the draft: " << invalid.err;
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "q.toml"));
+}
+
+TEST(NewUser, VariablesThatNothingFillsAreNoted) {
+  if (!nvrtc::api().usable()) GTEST_SKIP() << "no NVRTC: " << nvrtc::api().problem();
+  TemporaryFolder folder;
+  folder.write("k.cu", "__constant__ float unset[2];\n__global__ void f(float* x) { x[0] = unset[1]; }\n");
+  folder.write("k.toml",
+               "[kernel]\nsource = \"k.cu\"\nfunction = \"f\"\narguments = [{ name = \"x\", type = \"float32\", "
+               "count = 1, access = \"write\" }]\n[kernel.launch]\ngrid = [1]\nblock = [1]\n[parameters]\nA = [1]\n");
+  const ProcessResult result = ergotune(folder, {"space", "k.toml", "--compile", "1", "--profile", "h100", "--json"});
+  const auto notes = json_of(result).at("notes");
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_NE(notes[0].get<std::string>().find("k.cu:1: "), std::string::npos) << notes;
+  EXPECT_NE(result.err.find(notes[0].get<std::string>()), std::string::npos) << "as text, too: " << result.err;
+}
+
 TEST(NewUser, ConfigurationsAreCompiledWithoutBeingRun) {
   TemporaryFolder folder;
   folder.write("k.cl", "__kernel void scale(__global REAL* x) { x[0] *= 2; }\n");

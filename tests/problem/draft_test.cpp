@@ -255,6 +255,131 @@ TEST_F(Draft, TakesTheOneFunctionWithAResultWhereNoneReturnsVoid) {
   EXPECT_EQ(draft("dot.cpp", std::string(dot) + "void scale(double* a, int n) { a[n - 1] *= 2; }\n").kernel, "scale");
 }
 
+TEST_F(Draft, OfFixedTilesIsAProblem) {
+  const Problem box = problem("box.cu", R"(
+#define TILE_W 16
+#define TILE_H 16
+__global__ void box(const float* in, float* out, int w, int h) {
+  int x = blockIdx.x * TILE_W + threadIdx.x, y = blockIdx.y * TILE_H + threadIdx.y;
+  if (x < w && y < h) out[y * w + x] = in[y * w + x];
+}
+)");
+  EXPECT_THAT(values(box, "BLOCK_SIZE_X"), ElementsAre(256)) << "all values are fixed in the source";
+  EXPECT_EQ(box.kernel().launch.block[1].text(), "16");
+}
+
+std::int64_t constant(const Problem& problem, const std::string& name) {
+  for (const auto& [key, value] : problem.constants)
+    if (key == name) return value.as_integer();
+  return -1;
+}
+
+std::int64_t default_of(const Problem& problem, const std::string& name) {
+  for (const Parameter& parameter : problem.parameters)
+    if (parameter.name == name && parameter.default_value) return parameter.default_value->as_integer();
+  return -1;
+}
+
+// The block loops over a tile; host code beside the kernel shows the rest.
+const char* const kConvolution = R"(
+#ifndef __CUDACC_RTC__
+#include <cstdio>
+#endif
+#ifndef RADIUS
+#define RADIUS 4
+#endif
+#ifndef TILE_W
+#define TILE_W 32
+#endif
+template <typename T, int STEP>
+__global__ void conv(const T* in, T* out, int width, int height) {
+  __shared__ T tile[8][TILE_W + 2 * RADIUS];
+  const int x0 = blockIdx.x * TILE_W, y = blockIdx.y * blockDim.y + threadIdx.y;
+  for (int x = threadIdx.x; x < TILE_W + 2 * RADIUS; x += blockDim.x) tile[threadIdx.y][x] = in[y * width + x0 + x];
+  for (int x = threadIdx.x; x < TILE_W; x += blockDim.x)
+    if (x0 + x < width && y < height) out[y * width + x0 + x] = tile[threadIdx.y][x + RADIUS] * STEP;
+}
+#if !defined(__CUDACC_RTC__)
+int main() {
+  const int w = 1 << 11, h = 300 * 2;
+  dim3 block(24, 2), grid((w + TILE_W - 1) / TILE_W, h / 2);
+  conv<double, 3><<<grid, block>>>(in, out, w, h);
+}
+#endif
+)";
+
+TEST_F(Draft, TakesDefaultsFromTheLaunchInTheSource) {
+  const ProblemDraft conv = draft("conv.cu", kConvolution);
+  const Problem problem = parse_problem(conv.text, folder_ / "p.toml");
+  EXPECT_EQ(constant(problem, "WIDTH"), 2048);
+  EXPECT_EQ(constant(problem, "HEIGHT"), 600);
+  EXPECT_EQ(default_of(problem, "STEP_VALUE"), 3);
+  EXPECT_EQ(default_of(problem, "BLOCK_SIZE_X"), 24);
+  EXPECT_EQ(default_of(problem, "BLOCK_SIZE_Y"), 2);
+  EXPECT_EQ(problem.kernel().arguments[0].type, ElementType::float64);
+  for (const std::string& question : conv.questions) {
+    EXPECT_THAT(question, Not(HasSubstr("__CUDACC_RTC__"))) << "the host code is enclosed";
+    EXPECT_THAT(question, Not(HasSubstr("WIDTH"))) << "read from the source, not guessed";
+  }
+}
+
+TEST_F(Draft, KeepsWhatSeemsToChangeTheResultConstant) {
+  const Problem conv = problem("conv.cu", kConvolution);
+  EXPECT_EQ(constant(conv, "RADIUS"), 4);
+  EXPECT_THAT(parameters(conv), Not(Contains("RADIUS")));
+}
+
+TEST_F(Draft, ThreadsThatLoopOverTheWorkOfABlockAreNotThatWork) {
+  const Problem conv = problem("conv.cu", kConvolution);
+  EXPECT_EQ(conv.kernel().launch.block[0].text(), "BLOCK_SIZE_X");
+  EXPECT_THAT(conv.kernel().launch.grid[0].text(), HasSubstr("TILE_W"));
+  const char* source = R"(
+#ifndef WG
+#define WG 64
+#endif
+#ifndef RPG
+#define RPG 1
+#endif
+__kernel void matvec(__global const float* A, __global const float* x, __global float* y, const int rows, const int cols) {
+  __local float part[WG];
+  const int lid = get_local_id(0);
+  for (int r = 0; r < RPG; ++r) {
+    const int row = get_group_id(0) * RPG + r;
+    float s = 0;
+    for (int k = lid; k < cols; k += WG) s += A[row * cols + k] * x[k];
+    part[lid] = s;
+    if (lid == 0) y[row] = part[0];
+  }
+}
+)";
+  const ProblemDraft draft = this->draft("matvec.cl", source);
+  const Problem matvec = parse_problem(draft.text, folder_ / "p.toml");
+  EXPECT_EQ(matvec.kernel().launch.block[0].text(), "WG");
+  EXPECT_THAT(matvec.kernel().launch.grid[0].text(), HasSubstr("RPG"));
+  for (const Restriction& restriction : matvec.restrictions)
+    EXPECT_THAT(restriction.expression.names(), Not(Contains("RPG")));
+  EXPECT_THAT(draft.questions, Contains(testing::StartsWith("block:")));
+}
+
+TEST_F(Draft, NamesVariablesThatNothingFills) {
+  const auto questions = draft("filter.cu", R"(
+__constant__ float unset[9], weights[2] = {1, 2};
+__device__ float table[4];
+__device__ int counter;
+__device__ int twice(int x) { return 2 * x; }
+__global__ void filter(float* x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) x[i] *= unset[i % 9] + weights[0] + table[i % 4] + twice(i);
+  atomicAdd(&counter, 1);
+}
+)")
+                             .questions;
+  EXPECT_THAT(questions, Contains(testing::AllOf(HasSubstr("filter.cu:2:"), HasSubstr("unset"))));
+  EXPECT_THAT(questions, Contains(testing::AllOf(HasSubstr("filter.cu:3:"), HasSubstr("table"))));
+  for (const char* name : {"weights", "counter", "twice"})
+    EXPECT_THAT(questions, Not(Contains(HasSubstr(std::string("variable ") + name))));
+}
+
 TEST_F(Draft, KeepsTheSpellingOfKernelTuner) {
   const char* source =
       "__global__ void f(float* x, int n) { int i = blockIdx.x * block_size_x + threadIdx.x;\n"

@@ -1,8 +1,12 @@
 #include "base/kernel_source/outline.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
+#include "base/kernel_source/identifiers.hpp"
 #include "base/text.hpp"
 
 namespace ergotune::kernel_source {
@@ -173,5 +177,120 @@ std::string blank_comments(std::string_view source) {
 }
 
 Outline outline_of(std::string_view source) { return Reader(source).read(); }
+
+namespace {
+
+/// Returns whether a condition without blanks and parentheses holds if `macro` is defined; nullopt if that is unknown.
+std::optional<bool> holds(std::string_view kind, const std::string& condition, const std::string& macro) {
+  if (kind == "ifdef" || kind == "ifndef") return condition == macro ? std::optional(kind == "ifdef") : std::nullopt;
+  if (condition == "0") return false;
+  if (condition == "defined" + macro) return true;
+  const std::size_t at = condition.find("!defined" + macro);
+  const std::size_t end = at + 8 + macro.size();
+  const bool excludes = at != std::string::npos && condition.find("||") == std::string::npos &&
+                        (end == condition.size() || !in_identifier(condition[end]));
+  return excludes ? std::optional(false) : std::nullopt;
+}
+
+}  // namespace
+
+std::string source_with_macro(std::string_view source, std::string_view macro) {
+  struct Branch {
+    std::optional<bool> holds;
+    bool previous_holds = false, all_known = true;
+  };
+  const std::string text = blank_comments(source);
+  std::string result(source);
+  std::vector<Branch> open;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = trimmed(std::string_view(text).substr(at, end - at));
+    std::string_view kind;
+    if (line.starts_with('#')) {
+      const std::string_view rest = trimmed(line.substr(1));
+      kind = rest.substr(0, end_of_identifier(rest, 0));
+      std::string condition;
+      for (const char c : rest.substr(kind.size()))
+        if (!is_blank(c) && c != '(' && c != ')') condition += c;
+      if (kind == "if" || kind == "ifdef" || kind == "ifndef") {
+        open.push_back({holds(kind, condition, std::string(macro))});
+      } else if (kind == "endif" && !open.empty()) {
+        open.pop_back();
+      } else if ((kind == "else" || kind == "elif") && !open.empty()) {
+        Branch& branch = open.back();
+        branch.previous_holds = branch.previous_holds || branch.holds == true;
+        branch.all_known = branch.all_known && branch.holds;
+        branch.holds = branch.previous_holds ? std::optional(false)
+                       : kind == "elif"      ? holds(kind, condition, std::string(macro))
+                       : branch.all_known    ? std::optional(true)
+                                             : std::nullopt;
+      } else {
+        kind = {};
+      }
+    }
+    if (kind.empty() && std::any_of(open.begin(), open.end(), [](const Branch& b) { return b.holds == false; }))
+      std::fill(result.begin() + static_cast<std::ptrdiff_t>(at), result.begin() + static_cast<std::ptrdiff_t>(end),
+                ' ');
+    at = end + 1;
+  }
+  return result;
+}
+
+std::vector<std::string> unfilled_variables(std::string_view source, const std::string& file) {
+  if (source.find("__constant__") == std::string_view::npos && source.find("__device__") == std::string_view::npos)
+    return {};
+  const Outline outline = outline_of(source);
+  std::string device_code;
+  for (const Function& function : outline.functions)
+    if (function.head.find("__global__") != std::string::npos || function.head.find("__device__") != std::string::npos)
+      device_code += function.body;
+  const Identifiers used = identifiers_in(device_code);
+  const auto is_written = [&](const std::string& name) {
+    for (std::size_t at = 0; (at = device_code.find(name, at)) != std::string::npos; at += name.size()) {
+      std::size_t end = at + name.size();
+      if (in_identifier(at == 0 ? ' ' : device_code[at - 1]) || in_identifier(device_code[end])) continue;
+      const std::size_t before = at == 0 ? 0 : device_code.find_last_not_of(' ', at - 1);
+      for (int depth = 0; end < device_code.size(); ++end) {  // the indices
+        if (device_code[end] == '[') ++depth;
+        if (device_code[end] == ']') --depth;
+        if (depth == 0 && device_code[end] != ']' && !is_blank(device_code[end])) break;
+      }
+      // x = 1, x += 1, x++; &x and (x, 1) may be written by a function
+      const std::string_view rest = std::string_view(device_code).substr(end);
+      if (std::string_view("&(,").find(device_code[before]) != std::string_view::npos ||
+          (rest.starts_with('=') && !rest.starts_with("==")) ||
+          (rest.size() > 1 && rest[1] == '=' && rest[0] != '=' &&
+           std::string_view("+-*/|&^").find(rest[0]) != std::string_view::npos) ||
+          rest.starts_with("++"))
+        return true;
+    }
+    return false;
+  };
+  std::vector<std::string> messages;
+  const std::string text = blank_comments(source);
+  for (const std::string& statement : split(outline.outside, ';')) {
+    const bool constant = statement.find("__constant__") != std::string::npos;
+    if (!constant && statement.find("__device__") == std::string::npos) continue;
+    const std::size_t initialiser = statement.find_first_of("={");
+    std::vector<std::string> declared = split(std::string_view(statement).substr(0, initialiser));
+    if (initialiser != std::string::npos) declared.pop_back();
+    for (const std::string& part : declared) {
+      if (part.find('(') != std::string::npos) break;  // a function
+      const std::string_view declarator = trimmed(std::string_view(part).substr(0, part.find('[')));
+      std::size_t begin = declarator.size();
+      while (begin > 0 && in_identifier(declarator[begin - 1])) --begin;
+      const std::string name(declarator.substr(begin));
+      if (name.empty() || !used.contains(name) || (!constant && is_written(name))) continue;
+      const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(text.find(part)) + (declarator.data() - part.data()) +
+                                static_cast<std::ptrdiff_t>(begin);
+      const auto line = std::count(text.begin(), text.begin() + at, '\n');
+      messages.push_back(fmt::format(
+          "{}:{}: nothing fills the {} variable {}, which is therefore zero in every configuration and in the outputs "
+          "that are compared: pass it to the kernel as an argument",
+          file, line + 1, constant ? "__constant__" : "__device__", name));
+    }
+  }
+  return messages;
+}
 
 }  // namespace ergotune::kernel_source

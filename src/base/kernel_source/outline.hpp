@@ -35,6 +35,14 @@ std::string blank_comments(std::string_view source);
 
 Outline outline_of(std::string_view source);
 
+/// Returns the source as a compiler that defines `macro` reads it: what conditions on this macro exclude is replaced by
+/// blanks; lines and positions are preserved. Conditions on other macros are not evaluated.
+std::string source_with_macro(std::string_view source, std::string_view macro);
+
+/// Returns a message for each __constant__ or __device__ variable that device code of the source reads and neither
+/// initialises nor writes: such variables are zero, because only arguments are copied to the device.
+std::vector<std::string> unfilled_variables(std::string_view source, const std::string& file);
+
 /// True if the character can be part of an identifier.
 bool in_identifier(char c);
 

@@ -1,5 +1,6 @@
 // ergotune init: drafts a problem file from a kernel's source.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -27,6 +28,9 @@ bool runs_here(const Problem& problem) {
 /// The next useful command on this machine: without a GPU, a look at the search space, with compilation if NVRTC is
 /// installed.
 std::string next_command(const std::string& file, const Problem& problem) {
+  if (std::all_of(problem.parameters.begin(), problem.parameters.end(),
+                  [](const Parameter& parameter) { return parameter.values.size() < 2; }))
+    return "nothing can be tuned yet: do the first CHECK, then run init again with --force";
   if (runs_here(problem)) return "ergotune tune " + file;
   if (!problem.kernel().source_for(Language::cuda)) return fmt::format("ergotune space {} --profile mi250x", file);
   try {
@@ -63,14 +67,20 @@ void add_init_command(Verb app) {
     if (options->json && output == "-") throw UserError("--json needs -o FILE: both would write to standard output");
     const ProblemDraft draft = draft_problem(source, options->kernel, output == "-" ? "." : output.parent_path());
     std::string next;
-    if (output == "-") {
-      fmt::print("{}", draft.text);
-    } else {
-      if (!options->force && std::filesystem::exists(output))
-        throw UserError(fmt::format("{} exists: --force replaces it, -o FILE writes another", output.string()));
-      next = next_command(output.string(), parse_problem(draft.text, output));  // the written file is valid
-      write_named_file(output, draft.text);
+    if (output != "-" && !options->force && std::filesystem::exists(output))
+      throw UserError(fmt::format("{} exists: --force replaces it, -o FILE writes another", output.string()));
+    try {
+      next = next_command(output.string(), parse_problem(draft.text, output));
+    } catch (const UserError& error) {
+      throw Error(
+          fmt::format("{}- {}\n\nThis draft is not a valid problem file, which is a defect of \"ergotune init\"; "
+                      "nothing was written: {}",
+                      draft.text, fmt::join(draft.questions, "\n- "), error.what()));
     }
+    if (output == "-")
+      fmt::print("{}", draft.text);
+    else
+      write_named_file(output, draft.text);
     if (options->json)
       return print_json({{"problem", output.string()}, {"kernel", draft.kernel}, {"questions", draft.questions}});
     std::FILE* stream = output == "-" ? stderr : stdout;

@@ -190,6 +190,7 @@ void run(SpaceArguments arguments) {
 
   CompileCheck compiled;
   if (!arguments.compile.empty() && !space.empty()) compiled = compile(arguments, problem, space, limits);
+  for (const std::string& note : compiled.notes) fmt::print(stderr, "note: {}\n", note);
   const bool none_compiles = !compiled.configurations.empty() && !compiled.any();
   Random random(arguments.seed);
   std::vector<ConfigurationIndex> sample;
@@ -224,7 +225,10 @@ void run(SpaceArguments arguments) {
       for (ConfigurationIndex i = 0; i < space.size(); ++i)
         document["configurations"].push_back(to_json(space.parameters(), space.configuration(i)));
     }
-    if (!arguments.compile.empty()) document["compiled"] = compiled_document(space, compiled);
+    if (!arguments.compile.empty()) {
+      document["compiled"] = compiled_document(space, compiled);
+      document["notes"] = compiled.notes;
+    }
     print_json(document);
     if (none_compiles) throw Exit{kNoAnswer};
     return;

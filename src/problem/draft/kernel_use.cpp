@@ -142,10 +142,21 @@ Position KernelUse::position(int dimension) const {
   std::optional<std::string> macro = find(body_, block + "\\s*\\*\\s*\\(?" + kIdentifier);
   if (!macro) macro = find(body_, "\\b" + std::string(kIdentifier) + "\\s*\\*\\s*" + block);
   if (macro && *macro != "blockDim" && !macro->starts_with("get_local_size")) position.block = *macro;
+  if (!macro)
+    if (const auto number = find(body_, block + "\\s*\\*\\s*([0-9]+)\\b");
+        number && added_to_thread(dimension, *number))
+      position.block = *number;
   // for (c = threadIdx.x; c < n; c += BLOCK)
-  if (position.block.empty())
-    if (const auto stride = find(body_, "=\\s*" + thread + "\\s*;[^;]*;[^;)]*\\+=\\s*" + kIdentifier))
-      if (*stride != "blockDim" && !stride->starts_with("get_")) position.block = *stride;
+  if (auto stride = find(body_, "=\\s*" + thread + "\\s*;[^;]*;[^;)]*\\+=\\s*" + kIdentifier)) {
+    if (*stride == "blockDim" || stride->starts_with("get_")) stride->clear();
+    if (position.block.empty()) {
+      position.block = *stride;
+    } else if (!added_to_thread(dimension, position.block)) {
+      position.threads = *stride;
+      position.loops = true;
+      return position;
+    }
+  }
   // for (int j = 0; j < TILE; j += ROWS) ... [threadIdx.y + j]
   const std::regex loops("\\b" + std::string(kIdentifier) + "\\s*\\+=\\s*" + kIdentifier);
   for (std::sregex_iterator it(body_.begin(), body_.end(), loops), end; it != end; ++it)
@@ -155,6 +166,18 @@ Position KernelUse::position(int dimension) const {
       !has(body_, block + "[^;=\\[\\]]*\\+\\s*" + thread))
     position.of_block = true;
   return position;
+}
+
+bool KernelUse::added_to_thread(int dimension, const std::string& factor) const {
+  const std::string first = "(?:" + block_index(dimension) + "\\s*\\*\\s*\\(?\\s*" + factor + "\\b\\s*\\)?|\\b" +
+                            factor + "\\s*\\*\\s*" + block_index(dimension) + ")";
+  const auto added = [&](const std::string& term) {
+    return has(body_, term + "\\s*\\+\\s*" + local_index(dimension)) ||
+           has(body_, local_index(dimension) + "\\s*\\+\\s*" + term);
+  };
+  return added(first) || std::any_of(assignments_.begin(), assignments_.end(), [&](const Assignment& one) {
+           return std::regex_match(one.value, std::regex(first)) && added("\\b" + one.variable + "\\b");
+         });
 }
 
 std::vector<std::string> KernelUse::shared_memory_dimensions() const {

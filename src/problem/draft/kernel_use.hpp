@@ -19,10 +19,11 @@ struct BufferUse {
 /// How the body computes the position of a thread (or block) in one dimension of the launch.
 struct Position {
   std::string variable;   ///< variable that holds it, such as "row"; empty: none
-  std::string block;      ///< macro or template parameter for the block size; empty: any block size works
+  std::string block;      ///< macro, template parameter or number of the block size; empty: any block size works
   std::string threads;    ///< number of threads if it is less than `block` (threads then loop); else empty
   std::string factor;     ///< number of elements per thread; empty: one
   bool of_block = false;  ///< the position belongs to a block, not to a thread
+  bool loops = false;     ///< `block` is the work of a block, over which its `threads` (empty: any number) loop
 };
 
 class KernelUse {
@@ -65,6 +66,8 @@ class KernelUse {
   };
 
   void read_assignments();
+  /// True for "blockIdx.x * factor + threadIdx.x", also in two statements.
+  bool added_to_thread(int dimension, const std::string& factor) const;
   BufferUse use_of(const std::string& buffer, int depth) const;
   /// True if the declaration of a pointer is at `at`.
   bool is_pointer_name(std::size_t at) const;

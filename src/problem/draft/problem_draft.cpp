@@ -18,6 +18,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "problem/draft/kernel_use.hpp"
+#include "problem/draft/source_launch.hpp"
 #include "problem/draft/undefined_names.hpp"
 
 namespace ergotune {
@@ -35,13 +36,14 @@ struct SourceLanguage {
   const char* key;  ///< key of [kernel.options]
   Kind kind;
   std::vector<std::string> marks;  ///< tokens before the name of a kernel
+  const char* macro = "";          ///< macro that its run-time compiler defines
 };
 
 SourceLanguage language_of(const std::filesystem::path& file) {
   static const std::map<std::string, SourceLanguage> kLanguages{
-      {".cu", {"cuda", Kind::device, {"__global__"}}},
-      {".hip", {"hip", Kind::device, {"__global__"}}},
-      {".cl", {"opencl", Kind::device, {"__kernel", "kernel"}}},
+      {".cu", {"cuda", Kind::device, {"__global__"}, "__CUDACC_RTC__"}},
+      {".hip", {"hip", Kind::device, {"__global__"}, "__HIPCC_RTC__"}},
+      {".cl", {"opencl", Kind::device, {"__kernel", "kernel"}, "__OPENCL_VERSION__"}},
       {".c", {"c", Kind::host, {}}},
       {".cpp", {"cpp", Kind::host, {}}},
       {".cc", {"cpp", Kind::host, {}}},
@@ -158,8 +160,8 @@ std::optional<Element> element_of(const std::string& type) {
   return std::nullopt;
 }
 
-/// Returns values worth trying for a macro or template parameter whose value in the source is `present`.
-std::vector<long> values_of(const std::string& name, long present) {
+/// Returns values worth trying for a macro or template parameter whose value in the source is `present`, its default.
+std::string values_of(const std::string& name, long present) {
   const std::string text = upper(name);
   std::set<long> values{present};
   if (present == 0 || (present == 1 && contains(text, {"USE", "ENABLE", "WITH"}))) {
@@ -171,7 +173,7 @@ std::vector<long> values_of(const std::string& name, long present) {
       if (present % factor == 0) values.insert(present / factor);
     values.insert({present * 2, present * 4});
   }
-  return {values.begin(), values.end()};
+  return fmt::format("{{ values = [{}], default = {} }}", fmt::join(values, ", "), present);
 }
 
 class Draft {
@@ -180,9 +182,11 @@ class Draft {
       : file_(file),
         folder_(std::move(folder)),
         language_(language_of(file)),
-        text_(std::move(text)),
+        source_(std::move(text)),
+        text_(kernel_source::source_with_macro(source_, language_.macro)),
         outline_(kernel_source::outline_of(text_)),
         kernel_(kernel_of(outline_, language_, wanted, file)),
+        launch_(draft::source_launch(source_, kernel_.name)),
         use_(kernel_.body),
         used_(kernel_source::identifiers_of_kernel(text_, kernel_.name)) {}
 
@@ -199,6 +203,7 @@ class Draft {
     find_undefined();
     if (sizes_.empty()) add_size("N");
     host_code();
+    for (const std::string& message : kernel_source::unfilled_variables(text_, file_.string())) ask(message);
     const std::string launch = language_.kind == Kind::device ? geometry() : "";
     undefined_parameters();
     if (!returns_void(kernel_))
@@ -268,18 +273,19 @@ class Draft {
     std::vector<std::string> values;
     for (const auto& parameter :
          kernel_source::parameters_of(std::string_view(kernel_.head).substr(open + 1, close - open - 1), true)) {
+      const std::string given =
+          values.size() < launch_.template_arguments.size() ? launch_.template_arguments[values.size()] : std::string();
       if (parameter.type == "typename" || parameter.type == "class") {
-        types_[parameter.name] = "float";
-        values.push_back("float");
-        ask(fmt::format("the template parameter {} is float: change it in function and arguments for another type",
-                        parameter.name));
-      } else if (parameter.type == "bool") {
-        values.push_back(
-            add_template_parameter(parameter.name, "[false, true]" + check(kTemplateParameter, parameter.name)));
+        const bool known = element_of(given).has_value();
+        values.push_back(types_[parameter.name] = known ? given : "float");
+        if (!known)
+          ask(fmt::format("the template parameter {} is float: change it in function and arguments for another type",
+                          parameter.name));
       } else {
-        values.push_back(
-            add_template_parameter(parameter.name, fmt::format("[{}]", fmt::join(values_of(parameter.name, 16), ", ")) +
-                                                       check(kTemplateParameter, parameter.name)));
+        const std::string list = parameter.type == "bool"
+                                     ? fmt::format("{{ values = [false, true], default = {} }}", given == "true")
+                                     : values_of(parameter.name, draft::source_value(source_, given).value_or(16));
+        values.push_back(add_template_parameter(parameter.name, list + check(kTemplateParameter, parameter.name)));
       }
     }
     return fmt::format("{}<{}>", kernel_.name, fmt::join(values, ", "));
@@ -297,15 +303,14 @@ class Draft {
 
   /// Notes host code, since NVRTC and hipRTC compile device code only.
   void host_code() {
-    const std::string language = language_.key;
-    if (language != "cuda" && language != "hip") return;
+    if (!std::string_view(language_.macro).ends_with("_RTC__")) return;
     for (const Function& function : outline_.functions) {
       const auto words = kernel_source::identifiers_in(function.head);
       if (words.contains("__global__") || words.contains("__device__")) continue;
       ask(fmt::format(
           "{}:{}: {}() is host code, which run-time compilation refuses: enclose it (and the headers that it "
-          "needs) in \"#ifndef __{}__\" and \"#endif\", or move the kernel to a file of its own",
-          file_.string(), function.line, function.name, language == "cuda" ? "CUDACC_RTC" : "HIPCC_RTC"));
+          "needs) in \"#ifndef {}\" and \"#endif\", or move the kernel to a file of its own",
+          file_.string(), function.line, function.name, language_.macro));
       return;
     }
     static const std::regex kHostHeader(
@@ -316,8 +321,8 @@ class Draft {
     if (std::regex_search(text, header, kHostHeader))
       ask(
           fmt::format("{}: <{}> is a header of the host, which run-time compilation does not find: enclose it in "
-                      "\"#ifndef __{}__\" and \"#endif\"",
-                      file_.string(), header[1].str(), language == "cuda" ? "CUDACC_RTC" : "HIPCC_RTC"));
+                      "\"#ifndef {}\" and \"#endif\"",
+                      file_.string(), header[1].str(), language_.macro));
   }
 
   void add_parameter(const std::string& name, const std::string& values, bool list = false) {
@@ -329,10 +334,16 @@ class Draft {
     for (const Macro& macro : outline_.macros) {
       const auto value = whole_number(macro.value);
       if (macro.takes_arguments || !value || !used_.contains(macro.name)) continue;
-      if (macro.guarded) {
-        add_parameter(macro.name, fmt::format("{{ values = [{}], default = {} }}",
-                                              fmt::join(values_of(macro.name, *value), ", "), *value) +
-                                      check("the values worth trying", macro.name));
+      if (macro.guarded && is_size_name(macro.name) && use_.is_extent(macro.name) && !is_block(macro.name)) {
+        sizes_.emplace_back(macro.name, macro.name);
+        given_[macro.name] = *value;
+      } else if (macro.guarded && contains(upper(macro.name), {"RADIUS", "ORDER", "STENCIL", "HALO", "ITER", "BINS"})) {
+        constants_.emplace_back(macro.name,
+                                std::to_string(*value) + check("its value seems to change the result", macro.name));
+      } else if (macro.guarded) {
+        add_parameter(macro.name,
+                      values_of(macro.name, *value) +
+                          check("the values worth trying; where they change the result, leave one", macro.name));
       } else {
         fixed_[macro.name] = *value;
         ask(
@@ -365,7 +376,8 @@ class Draft {
     for (const draft::UndefinedName& name : draft::undefined_names(text_, file_.parent_path(), outline_, used_)) {
       if (name.as_type) {
         types_[name.name] = "float";
-      } else if (is_size_name(name) && use_.is_extent(name.name)) {
+      } else if (!name.as_unroll && !name.as_schedule && !name.in_condition && !name.in_ifdef &&
+                 is_size_name(name.name) && use_.is_extent(name.name)) {
         sizes_.emplace_back(name.name, name.name);
         continue;
       }
@@ -375,13 +387,19 @@ class Draft {
   }
 
   /// True for N, WIDTH, NUM_ROWS; false for TILE_SIZE.
-  static bool is_size_name(const draft::UndefinedName& name) {
+  static bool is_size_name(const std::string& text) {
     static const std::set<std::string> kNames{"N",    "M",    "K",    "NX",    "NY",     "NZ",     "W",     "H",
                                               "ROWS", "COLS", "SIZE", "WIDTH", "HEIGHT", "LENGTH", "DEPTH", "COUNT"};
-    if (name.as_unroll || name.as_schedule || name.in_condition || name.in_ifdef) return false;
-    const std::string& text = name.name;
-    return kNames.contains(text) || text.starts_with("NUM_") || text.starts_with("N_") || text.starts_with("SIZE_") ||
-           (contains(text, {"WIDTH", "HEIGHT", "LENGTH"}) && !contains(text, {"TILE", "BLOCK", "PER_"}));
+    return kNames.contains(text) || ((text.starts_with("NUM_") || text.starts_with("N_") || text.starts_with("SIZE_") ||
+                                      contains(text, {"WIDTH", "HEIGHT", "LENGTH"})) &&
+                                     !contains(text, {"TILE", "BLOCK", "PER_", "THREAD"}));
+  }
+
+  /// True if the kernel computes positions from blocks of this size.
+  bool is_block(const std::string& name) const {
+    const std::vector<std::string> shared = use_.shared_memory_dimensions();
+    return std::find(shared.begin(), shared.end(), name) != shared.end() || use_.position(0).block == name ||
+           use_.position(1).block == name;
   }
 
   static bool is_work(const std::string& text) {
@@ -483,21 +501,6 @@ class Draft {
     return {};
   }
 
-  static std::vector<std::string> parts_of(const std::string& text, const char* separators) {
-    std::vector<std::string> parts(1);
-    int open = 0;
-    for (const char c : text) {
-      if (c == '(' || c == '[') ++open;
-      if (c == ')' || c == ']') --open;
-      if (open == 0 && std::string_view(separators).find(c) != std::string_view::npos)
-        parts.emplace_back();
-      else
-        parts.back() += c;
-    }
-    for (std::string& part : parts) part = trimmed(part);
-    return parts;
-  }
-
   /// Returns the number of elements that an index reaches as an expression; empty if the body does not show it.
   std::string extent_of(const std::string& index, int depth = 0) const {
     if (depth > 6 || index.size() > 300) return {};
@@ -507,7 +510,7 @@ class Draft {
     if (const auto number = whole_number(plain)) return std::to_string(*number + 1);
     if (const auto d = draft::KernelUse::block_dimension(plain))
       return static_cast<std::size_t>(*d) < reach_.size() ? reach_[static_cast<std::size_t>(*d)] : std::string();
-    const std::vector<std::string> terms = parts_of(plain, "+-");
+    const std::vector<std::string> terms = draft::parts_of(plain, "+-");
     const bool name = std::all_of(plain.begin(), plain.end(), kernel_source::in_identifier);
     if (name || (terms.size() > 1 && plain.find('*') == std::string::npos)) {
       for (const std::string& text : use_.bounds_of(plain))
@@ -526,7 +529,7 @@ class Draft {
       return bound(plain);
     }
     for (const std::string& term : terms) {
-      const std::vector<std::string> factors = parts_of(term, "*");
+      const std::vector<std::string> factors = draft::parts_of(term, "*");
       if (factors.size() < 2) continue;
       std::string product, open;
       for (const std::string& factor : factors) {
@@ -553,8 +556,8 @@ class Draft {
 
   /// True for "blockIdx.x * n + threadIdx.x": each block works on a row.
   bool strides_by_size(const std::string& expression) const {
-    for (const std::string& term : parts_of(expression, "+-"))
-      for (const std::string& factor : parts_of(term, "*"))
+    for (const std::string& term : draft::parts_of(expression, "+-"))
+      for (const std::string& factor : draft::parts_of(term, "*"))
         for (const auto& [source, constant] : sizes_)
           if (factor == source) return true;
     return false;
@@ -640,10 +643,11 @@ class Draft {
     dimensions_ = use_.dimensions();
     const std::vector<std::string> shared = use_.shared_memory_dimensions();
     const auto known = [&](const std::string& name) {
-      return !name.empty() && (tunable_.contains(name) || fixed_.contains(name));
+      return tunable_.contains(name) || fixed_.contains(name) || whole_number(name);
     };
     std::vector<std::string> blocks, items, grid, free;
     bool by_block = false, guessed = false;
+    std::string loops;
     reach_.assign(static_cast<std::size_t>(dimensions_), "");
     for (int d = 0; d < dimensions_; ++d) {
       draft::Position position = use_.position(d);
@@ -652,17 +656,22 @@ class Draft {
         // blockIdx.x * columns: each block works on a row
         for (const auto& [source, constant] : sizes_)
           if (source == position.block) position.of_block = true;
-        position.block.clear();
+        position.block = position.loops ? position.threads : std::string();
+        position.loops = false;
       }
-      std::string block = position.block;
-      if (block.empty() && dimension < shared.size() && known(shared[shared.size() - 1 - dimension]))
+      const std::string loop_tile = position.loops ? value_in_expressions(position.block) : std::string();
+      std::string block = position.loops ? position.threads : position.block;
+      if (block.empty() && !position.loops && dimension < shared.size() && known(shared[shared.size() - 1 - dimension]))
         block = shared[shared.size() - 1 - dimension];
       if (block.empty()) {
         block = block_name(d);
         if (!tunable_.contains(block)) free.push_back(block);
       }
-      const std::string tile = value_in_expressions(block);
-      if (known(position.threads) && position.threads != block) {
+      const std::string tile = value_in_expressions(block), covered = loop_tile.empty() ? tile : loop_tile;
+      if (!loop_tile.empty()) {
+        blocks.push_back(tile);
+        loops += (loops.empty() ? "" : ", ") + loop_tile;
+      } else if (known(position.threads) && position.threads != block) {
         blocks.push_back(value_in_expressions(position.threads));
         tiles_[position.threads] = block;
       } else {
@@ -694,12 +703,13 @@ class Draft {
         factors_.insert(position.factor);
         reach = fmt::format("({0} + {1} - 1) // {1}", reach, value_in_expressions(position.factor));
       }
-      by_block = by_block || position.of_block || tile != blocks.back();
+      by_block = by_block || position.of_block || covered != blocks.back();
       items.push_back(reach);
-      grid.push_back(position.of_block ? reach : fmt::format("({0} + {1} - 1) // {1}", reach, tile));
+      grid.push_back(position.of_block ? reach : fmt::format("({0} + {1} - 1) // {1}", reach, covered));
     }
     block_parameters(blocks, free);
     block_threads_ = fmt::format("{}", fmt::join(blocks, " * "));
+    if (const auto threads = draft::source_value("", block_threads_)) block_threads_ = std::to_string(*threads);
     std::string shared_bytes;
     if (kernel_.body.find("extern __shared__") != std::string::npos)
       shared_bytes = fmt::format("shared_memory_bytes = \"4 * {}\"{}\n", block_threads_,
@@ -712,9 +722,11 @@ class Draft {
       return fmt::format("[\"{}\"]", fmt::join(list, "\", \""));
     };
     const std::string mark = by_block || guessed ? check("what the launch covers", by_block ? "grid" : "global") : "";
-    return fmt::format("[kernel.launch]\n{}{}\nblock = {}\n{}\n",
+    return fmt::format("[kernel.launch]\n{}{}\nblock = {}{}\n{}\n",
                        by_block ? fmt::format("grid = {}", quoted(grid)) : fmt::format("global = {}", quoted(items)),
-                       mark.empty() ? "  # threads, rounded up to whole blocks" : mark, quoted(blocks), shared_bytes);
+                       mark.empty() ? "  # threads, rounded up to whole blocks" : mark, quoted(blocks),
+                       loops.empty() ? "" : check("threads that loop over the work of a block, " + loops, "block"),
+                       shared_bytes);
   }
 
   /// Adds the block sizes; the default is a block of 256 threads.
@@ -732,6 +744,14 @@ class Draft {
                                                 : "{ values = [1, 2, 4, 8, 16], default = 4 }";
       if (tiles_.contains(name)) values = "{ values = [1, 2, 4, 8, 16], default = 8 }";
       if (tiles_.size() == 1 && tiles_.begin()->second == name) values = "{ values = [16, 32, 64], default = 32 }";
+      if (const auto launched =
+              d < launch_.block.size() ? draft::source_value(source_, launch_.block[d]) : std::nullopt;
+          launched && !tiles_.contains(name)) {
+        std::set<long> list{*launched};
+        for (long size = d == 0 ? 8 : 1; size <= (blocks.size() == 1 ? 1024 : d == 0 ? 128 : 16); size *= 2)
+          list.insert(size);
+        values = fmt::format("{{ values = [{}], default = {} }}", fmt::join(list, ", "), *launched);
+      }
       if (open) values += check("a macro that the source leaves open; threads of a block", name);
       add_parameter(name, values);
     }
@@ -779,8 +799,16 @@ class Draft {
                        : plane                      ? (opencl && long_loops ? 256 : 1024)
                        : long_loops                 ? 16384
                                                     : 4194304;
+    const auto parameters = kernel_source::parameters_of(kernel_.parameters, true);
+    for (std::size_t i = 0; i < std::min(parameters.size(), launch_.arguments.size()); ++i)
+      if (const auto launched = draft::source_value(source_, launch_.arguments[i], launch_.at);
+          launched.value_or(0) > 0)
+        given_[parameters[i].name] = *launched;
     for (const auto& [name, constant] : sizes_)
-      constants_.emplace_back(constant, std::to_string(value) + check("the size that the application uses", constant));
+      constants_.emplace_back(constant,
+                              given_.contains(name)
+                                  ? fmt::format("{}  # as in the source", given_.at(name))
+                                  : std::to_string(value) + check("the size that the application uses", constant));
   }
 
   bool two_dimensional() const {
@@ -808,9 +836,11 @@ class Draft {
 
   const std::filesystem::path file_, folder_;
   const SourceLanguage language_;
-  const std::string text_;
+  const std::string source_;  ///< all of it, with code for the host
+  const std::string text_;    ///< what the run-time compiler reads
   const Outline outline_;
   const Function& kernel_;
+  const draft::SourceLaunch launch_;
   const draft::KernelUse use_;
   const kernel_source::Identifiers used_;
 
@@ -820,6 +850,7 @@ class Draft {
   std::map<std::string, std::string> template_parameters_;  ///< template parameters and their parameters of the problem
   std::map<std::string, long> fixed_;                       ///< macros whose value is fixed in the source
   std::map<std::string, std::string> blocks_;  ///< variables that contain a block's index, and the number of blocks
+  std::map<std::string, long> given_;          ///< sizes whose values are in the source
   std::set<std::string> tunable_;
   Lines constants_, parameters_;
   std::vector<draft::UndefinedName> undefined_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/kernel_source/outline.hpp"
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
 #include "evaluate/live/in_process_evaluator.hpp"
@@ -127,11 +128,13 @@ void note_unused_parameters(Target& target) {
                            " changes nothing: its name occurs in no source, option, argument or launch of the problem");
 }
 
-void note_macro_clashes(Target& target) {
+void note_source_mistakes(Target& target) {
   const auto note = [&](const Kernel& kernel) {
     const KernelSource* source = &source_for_device(kernel, target.device.backend);
     for (const std::string& message : macro_clash_notes(target.original, kernel, target.constants, {source}))
       target.notes.push_back(message);
+    for (std::string& message : kernel_source::unfilled_variables(source->text, source->file.string()))
+      target.notes.push_back(std::move(message));
   };
   std::vector<const Verification*> verifications{&target.original.verification};
   for (const Kernel& kernel : target.original.kernels) {
@@ -235,7 +238,7 @@ void open_live(Target& target, const SetupOptions& options) {
   if (names_several_devices(options.run.device)) check_several(options, target.problem);
   ControlledDevice& controlled = open_evaluator(target, options, live);
   target.constants = target.problem.constants_for(target.device.name, target.device.properties);
-  note_macro_clashes(target);
+  note_source_mistakes(target);
   note_unused_parameters(target);
   for (std::string& note : race_notes(target.original)) target.notes.push_back(std::move(note));
   warn_if_outputs_unverified(target, options);

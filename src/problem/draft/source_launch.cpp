@@ -1,0 +1,150 @@
+#include "problem/draft/source_launch.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/kernel_source/outline.hpp"
+#include "base/text.hpp"
+
+namespace ergotune::draft {
+namespace {
+
+using kernel_source::in_identifier;
+
+/// Returns the positions behind each occurrence of a name in `text` before `end`.
+std::vector<std::size_t> ends_of(const std::string& text, const std::string& name, std::size_t end) {
+  std::vector<std::size_t> found;
+  for (std::size_t at = 0; (at = text.find(name, at)) < std::min(end, text.size()); at += name.size())
+    if ((at == 0 || !in_identifier(text[at - 1])) && !in_identifier((text + ' ')[at + name.size()]))
+      found.push_back(at + name.size());
+  return found;
+}
+
+std::size_t next_character(const std::string& text, std::size_t at) {
+  return std::min(text.find_first_not_of(" \t\n", at), text.size());
+}
+
+/// Returns the parts of the list that opens at `open`, such as "(n, 16)"; none if it does not end in this statement.
+std::vector<std::string> list_at(const std::string& text, std::size_t open, char close) {
+  int depth = 0;
+  for (std::size_t at = open; at < text.size() && text[at] != ';'; ++at) {
+    if (text[at] == text[open]) ++depth;
+    if (text[at] == close && --depth == 0) return parts_of(text.substr(open + 1, at - open - 1), ",");
+  }
+  return {};
+}
+
+std::optional<long> value_in(const std::string& text, std::string_view expression, std::size_t end, int depth) {
+  const std::string plain(trimmed(expression));
+  if (plain.empty() || depth > 4) return std::nullopt;
+  char* rest = nullptr;
+  const long number = std::strtol(plain.c_str(), &rest, 0);
+  while (rest != plain.c_str() && *rest != '\0' && std::string_view("uUlL").find(*rest) != std::string_view::npos)
+    ++rest;
+  if (*rest == '\0') return number;
+  if (plain.front() == '(' && plain.back() == ')')
+    if (const auto inner = value_in(text, plain.substr(1, plain.size() - 2), end, depth + 1)) return inner;
+  if (const std::size_t shift = plain.find("<<"); shift != std::string::npos) {
+    const auto left = value_in(text, plain.substr(0, shift), end, depth + 1);
+    const auto right = value_in(text, plain.substr(shift + 2), end, depth + 1);
+    return left && right && *right >= 0 && *right < 40 ? std::optional(*left << *right) : std::nullopt;
+  }
+  if (const std::vector<std::string> factors = parts_of(plain, "*"); factors.size() > 1) {
+    long product = 1;
+    for (const std::string& factor : factors) {
+      const auto value = value_in(text, factor, end, depth + 1);
+      if (!value || __builtin_mul_overflow(product, *value, &product)) return std::nullopt;
+    }
+    return product;
+  }
+  if (!std::all_of(plain.begin(), plain.end(), in_identifier)) return std::nullopt;
+  std::optional<long> found;  // the last value before the launch
+  for (const std::size_t behind : ends_of(text, plain, end)) {
+    const std::size_t next = next_character(text, behind);
+    const std::size_t line = text.rfind('\n', behind) + 1;
+    if (trimmed(std::string_view(text).substr(line, behind - line)).starts_with("#define")) {
+      found = value_in(text, text.substr(behind, text.find('\n', behind) - behind), end, depth + 1);
+    } else if (next + 1 < text.size() && text[next] == '=' && text[next + 1] != '=') {
+      const std::string value = text.substr(next + 1, text.find(';', next) - next - 1);
+      if (const auto assigned = value_in(text, parts_of(value, ",").front(), behind, depth + 1)) found = assigned;
+    }
+  }
+  return found;
+}
+
+/// Returns the dimensions of a block: of "256", "dim3(16, 16)", or a variable.
+std::vector<std::string> block_of(const std::string& text, const std::string& expression, std::size_t end) {
+  if (expression.starts_with("dim3")) {
+    const std::size_t open = expression.find_first_of("({");
+    if (open == std::string::npos) return {};
+    return list_at(expression, open, expression[open] == '(' ? ')' : '}');
+  }
+  if (value_in(text, expression, end, 0)) return {expression};
+  std::vector<std::string> found;
+  for (const std::size_t behind : ends_of(text, expression, end)) {
+    const std::size_t next = next_character(text, behind);
+    if (next >= end || next >= text.size()) break;
+    std::vector<std::string> list;
+    if (text[next] == '(' || text[next] == '{')
+      list = list_at(text, next, text[next] == '(' ? ')' : '}');
+    else if (text[next] == '=')
+      if (const std::string value(trimmed(text.substr(next + 1, text.find(';', next) - next - 1)));
+          value.starts_with("dim3"))
+        list = block_of(text, value, behind);
+    if (!list.empty()) found = std::move(list);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> parts_of(const std::string& text, const char* separators) {
+  std::vector<std::string> parts(1);
+  int open = 0;
+  for (const char c : text) {
+    if (c == '(' || c == '[') ++open;
+    if (c == ')' || c == ']') --open;
+    if (open == 0 && std::string_view(separators).find(c) != std::string_view::npos)
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  for (std::string& part : parts) part = trimmed(part);
+  return parts;
+}
+
+SourceLaunch source_launch(const std::string& source, const std::string& kernel) {
+  const std::string text = kernel_source::blank_comments(source);
+  for (const std::size_t behind : ends_of(text, kernel, text.size())) {
+    SourceLaunch launch;
+    launch.at = behind;
+    std::size_t next = next_character(text, behind);
+    if (text.compare(next, 1, "<") == 0 && text.compare(next, 3, "<<<") != 0) {
+      const std::size_t close = text.find('>', next);
+      if (close == std::string::npos || text.find_first_of(";{}", next) < close) continue;
+      launch.template_arguments = parts_of(text.substr(next + 1, close - next - 1), ",");
+      next = next_character(text, close + 1);
+    }
+    if (text.compare(next, 3, "<<<") == 0) {
+      const std::size_t close = text.find(">>>", next);
+      if (close == std::string::npos) continue;
+      const std::vector<std::string> shape = parts_of(text.substr(next + 3, close - next - 3), ",");
+      if (shape.size() > 1) launch.block = block_of(text, shape[1], behind);
+      next = next_character(text, close + 3);
+    } else if (launch.template_arguments.empty()) {
+      continue;
+    }
+    if (text.compare(next, 1, "(") != 0) continue;
+    launch.arguments = list_at(text, next, ')');
+    return launch;
+  }
+  return {};
+}
+
+std::optional<long> source_value(const std::string& source, const std::string& expression, std::size_t end) {
+  return value_in(kernel_source::blank_comments(source), expression, end, 0);
+}
+
+}  // namespace ergotune::draft

@@ -1,0 +1,28 @@
+// How the host code beside a kernel launches it: defaults for a first problem file.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ergotune::draft {
+
+/// The first launch or explicit instantiation of a kernel, as expressions of the source; empty where there is none.
+struct SourceLaunch {
+  std::vector<std::string> template_arguments;  ///< "float", "32" of transpose<float, 32><<<...>>>(...)
+  std::vector<std::string> block;               ///< "16", "16" of dim3 block(16, 16)
+  std::vector<std::string> arguments;
+  std::size_t at = std::string::npos;  ///< position in the source
+};
+
+SourceLaunch source_launch(const std::string& source, const std::string& kernel);
+
+/// Returns the value of a whole number, a product or shift of them, or of a macro or variable that the source defines
+/// before `end` with such a value; nullopt for others.
+std::optional<long> source_value(const std::string& source, const std::string& expression,
+                                 std::size_t end = std::string::npos);
+
+/// Returns the parts of a text between separators that are outside of brackets.
+std::vector<std::string> parts_of(const std::string& text, const char* separators);
+
+}  // namespace ergotune::draft
