@@ -55,6 +55,8 @@ def _rows(result: Result) -> List[Tuple[str, str]]:
     if result.best is None or measurement is None:
         return []
     rows = [(name, str(value)) for name, value in result.best.items()]
+    repeats = result.confirmation_repeats
+    few = f"{repeats} repeats: too few for an interval" if repeats else "too few samples for an interval"
     # "time", "gflops", "pareto(time, energy)"
     for name in dict.fromkeys([*re.findall(r"[A-Za-z_]\w*", result.objective), *measurement["metrics"]]):
         found = value_of(measurement, name)
@@ -64,10 +66,13 @@ def _rows(result: Result) -> List[Tuple[str, str]]:
         unit = unit_of(name) or result.metric_units.get(name, "")
         interval = ""
         if half > 0:
-            interval = f" ± {half:.2g} (95 % interval)" if half < abs(value) else " (too few samples for an interval)"
+            interval = f" ± {half:.2g} (95 % interval)" if half < abs(value) else f" ({few})"
         rows.append((f"{name} ({unit})" if unit else name, f"{value:.5g}{interval}"))
+    if "error" in measurement["quantities"]:
+        rows.append(("verified", f"outputs agree, largest relative error {value_of(measurement, 'error')['value']:.2g}"))
     if measurement["status"] != "ok":
-        rows.append(("status", ": ".join(filter(None, (measurement["status"], measurement["message"])))))
+        status = measurement["status"] + " in the search" * bool(repeats)
+        rows.append(("status", ": ".join(filter(None, (status, measurement["message"])))))
     rows += [(name, text) for name, text in (("gain", _gain(result)), ("confirmed", _certainty(result))) if text]
     rows.append(("values are", ", ".join(sorted({q["provenance"] for q in measurement["quantities"].values()}))))
     return rows

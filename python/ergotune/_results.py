@@ -125,8 +125,11 @@ class Result:
 
     def to_pandas(self) -> Any:
         """A pandas.DataFrame of the same, with the half-width of each 95 % interval (``time_half_width``), the ``message`` of
-        failures, and ``confirmed``, how often a configuration was measured again."""
-        import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
+        failures, and ``confirmed``, how often a configuration was measured again. Needs pandas (the extra ``tables``)."""
+        try:
+            import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
+        except ImportError as error:
+            raise ImportError("to_pandas() needs pandas: pip install pandas, or ergotune with its extra: pip install 'ergotune[tables]'") from error
 
         return pandas.DataFrame(self._columns(intervals=True))
 

@@ -52,7 +52,7 @@ def _open_library() -> typing.Any:
     global _library
     if _library is not None:
         return _library
-    beside = pathlib.Path(__file__).parent.absolute() / "libergotune-launcher.so"
+    beside = pathlib.Path(__file__).parent.absolute() / "libergotune-launcher.so.0"
     named = os.environ.get("ERGOTUNE_LAUNCHER")
     names = [named] if named else [str(beside), "libergotune-launcher.so.0"]
     reasons = []

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -13,6 +14,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "evaluate/recorded/replay.hpp"
+#include "kernel/configure.hpp"
 #include "report/ranked_results.hpp"
 #include "store/formats/recording.hpp"
 #include "store/sqlite/store.hpp"
@@ -68,13 +70,22 @@ ExportedText header_text(const ExportRequest& request) {
   ExportedText exported;
   std::vector<BestResult> best;
   // Of each device, the session that was worked on last, which `show` chooses too.
-  std::set<std::string> devices;
+  std::map<std::string, Constants> sizes;
+  std::string others;
   for (const RankedResults& ranked : load_all_ranked(request.source, request.session, request.objective)) {
     add(exported.warnings, ranked.results.warnings);
     auto entry = ranked.winner();
-    if (entry && (best.empty() || entry->problem == best.front().problem) && devices.insert(entry->device).second)
+    if (!entry || (!best.empty() && entry->problem != best.front().problem)) continue;
+    const auto [known, added] = sizes.try_emplace(entry->device, ranked.results.size);
+    if (added) {
       best.push_back(std::move(*entry));
+    } else if (known->second != ranked.results.size) {
+      others += fmt::format("{}{} ({})", others.empty() ? "" : ", ", ranked.results.session,
+                            values_text(ranked.results.size));
+    }
   }
+  if (!others.empty())
+    exported.warnings.push_back("sessions of other sizes are not in this header; --session exports one: " + others);
   if (best.empty())
     throw UserError("nothing has worked in these results, so there is no best to export",
                     {request.source.string(), 0, 0});

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "kernel/wisdom.hpp"
+#include "problem/tables/quantity.hpp"
 
 namespace ergotune {
 namespace {
@@ -86,7 +87,9 @@ std::string size_text(const std::vector<std::int64_t>& size) {
 
 std::string score_text(const WisdomRecord& record) {
   std::string text = record.objective;
-  if (record.score) text += fmt::format(" {:.6g}", *record.score);
+  const QuantityInfo* quantity = quantity_info(record.objective);
+  if (record.score)
+    text += fmt::format(" {:.6g}{}{}", *record.score, quantity ? " " : "", quantity ? quantity->unit : "");
   return fmt::format("{}, {}", text, record.provenance);
 }
 

@@ -253,6 +253,7 @@ void add_session(ReportSource& source, const SessionInfo& session, const std::st
   source.provenance = session.provenance;
   source.created_at = session.created_at;
   source.session = session.id;
+  source.size = session.constants;
   Json environment = parse_json<Json>(stored_environment, false);
   if (!environment.is_object()) environment = Json::object();
   source.device_name = environment.value("device", session.device);
@@ -285,6 +286,7 @@ RankedResults rank_source(const ReportSource& source, const std::optional<std::s
   results.device_id = source.device_id;
   results.store = source.store;
   results.session = source.session;
+  results.size = source.size;
   results.space = source.space;
   for (StoredRow& row : results.rows)
     for (auto& [name, quantity] : row.measurement.quantities) {

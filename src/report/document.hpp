@@ -27,6 +27,7 @@ struct ReportSource {
   /// Number of configurations in the space; nullopt: not recorded.
   std::optional<std::uint64_t> space;
   std::string device_name, device_id;  ///< as in ResultSet
+  Constants size;                      ///< as in ResultSet
   std::filesystem::path store;         ///< empty: a recording
   std::int64_t session = 0;
 };

@@ -299,6 +299,13 @@ std::vector<FailureGroup> RankedResults::failures() const {
   return groups.list();
 }
 
+std::vector<std::string> RankedResults::notes() const {
+  if (best.empty() || objective.kind() == Objective::Kind::pareto) return {};
+  std::vector<std::string> notes = measurement(best.front()).warnings;
+  if (std::string note = repeats_note(confidence.search_repeats); !note.empty()) notes.push_back(std::move(note));
+  return notes;
+}
+
 std::optional<BestResult> RankedResults::winner() const {
   if (best.empty()) return std::nullopt;
   const StoredRow& row = results.rows[best.front()];

@@ -52,6 +52,8 @@ struct RankedResults {
   std::uint64_t screened() const;
   /// The commonest first.
   std::vector<FailureGroup> failures() const;
+  /// Warnings on the best result, and how values of the search repeated where they did not.
+  std::vector<std::string> notes() const;
   /// The best row for exports; nullopt if no configuration worked.
   std::optional<BestResult> winner() const;
 };

@@ -1,5 +1,7 @@
 #include "report/report.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -9,6 +11,7 @@
 #include "analysis/svg_chart.hpp"
 #include "base/files.hpp"
 #include "ergotune/random.hpp"
+#include "problem/tables/quantity.hpp"
 #include "report/document.hpp"
 
 extern "C" {
@@ -57,7 +60,8 @@ std::string page_html(const PageParts& parts) {
   replace(page, "@CSS@", ergotune_embedded_report_css);
   replace(page, "@SCRIPT@", "(() => {\n" + script + "\n})();");
   replace(page, "@DATA@", data);
-  replace(page, "@TITLE@", escape_markup(parts.title));  // precedes the data in the page
+  replace(page, "@TABLE@", parts.table);  // precedes the data in the page, as the title does
+  replace(page, "@TITLE@", escape_markup(parts.title));
   return page;
 }
 
@@ -87,6 +91,32 @@ std::vector<std::size_t> rows_of_page(const Recording& recording, const Objectiv
   return rows;
 }
 
+/// The best configurations, for browsers without JavaScript.
+std::string table_of(const RankedResults& ranked) {
+  const auto row_of = [](const char* tag, const std::vector<std::string>& cells) {
+    std::string row;
+    for (const std::string& cell : cells) row += fmt::format("<{0}>{1}</{0}>", tag, escape_markup(cell));
+    return "<tr>" + row + "</tr>";
+  };
+  const bool front = ranked.objective.kind() == Objective::Kind::pareto;
+  std::vector<std::string> names{"configuration"};
+  if (!front && ranked.objective.quantity() != "time" && ranked.objective.quantity() != "energy")
+    names.push_back(ranked.objective.name());
+  names.insert(names.end(), {"time", "energy"});
+  std::string rows = row_of("th", names);
+  for (const std::size_t row : ranked.shown()) {
+    std::vector<std::string> cells{ranked.configuration_text(row)};
+    for (std::size_t n = 1; n < names.size(); ++n) {
+      const bool is_objective = n + 2 < names.size();
+      const auto value = is_objective ? ranked.value(row) : ranked.measurement(row).value(names[n]);
+      cells.push_back(
+          value ? fmt::format("{:.4g} {}", *value, is_objective ? ranked.objective.unit() : unit_of(names[n])) : "-");
+    }
+    rows += row_of("td", cells);
+  }
+  return "<table>" + rows + "</table>";
+}
+
 }  // namespace
 
 std::string saved_data(const std::filesystem::path& file, std::int64_t session,
@@ -106,6 +136,7 @@ std::string saved_data(const std::filesystem::path& file, std::int64_t session,
                 .configurations = recording.size(),
                 .failed = ranked.failed(),
                 .space = source.space,
+                .table = table_of(ranked),
                 .warnings = recording.warnings};
   const auto text = [](const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
   return "{\"saved\":true,\"document\":" + text(document) + ",\"findings\":" + text(findings) +
@@ -118,6 +149,7 @@ ReportSummary write_report(const std::filesystem::path& source_file, std::int64_
   PageParts parts;
   parts.data = saved_data(source_file, session, wanted, &summary);
   parts.title = summary.problem;
+  parts.table = summary.table;
   write_named_file(output == "-" ? "/dev/stdout" : output, page_html(parts));
   summary.file = output;
   return summary;

@@ -13,6 +13,8 @@ struct PageParts {
   std::string title;
   /// JSON that the page reads; it is never interpreted as code or markup.
   std::string data;
+  /// Markup for browsers without JavaScript.
+  std::string table;
   /// Nonce of the content security policy; empty: none (a saved file has no such policy).
   std::string nonce;
 };
@@ -25,6 +27,7 @@ struct ReportSummary {
   std::uint64_t failed = 0;
   std::optional<std::uint64_t> space;  ///< number of configurations in the space; nullopt: not recorded
   std::filesystem::path file;
+  std::string table;                  ///< PageParts::table
   std::vector<std::string> warnings;  ///< about the input: cut off, rows left out
 };
 

@@ -141,6 +141,7 @@ Json results_document(const RankedResults& ranked, std::size_t top) {
                 {"objective", objective_document(ranked.objective)},
                 {"store", stored ? Json(results.store.string()) : Json(nullptr)},
                 {"session", stored ? Json(results.session) : Json(nullptr)},
+                {"constants", to_json(results.size)},
                 {"space", or_null(results.space)},
                 {"rows", results.rows.size()},
                 {"statuses", ranked.statuses}};
@@ -154,6 +155,7 @@ Json results_document(const RankedResults& ranked, std::size_t top) {
   if (const Repeats& repeats = ranked.confidence.search_repeats; repeats.n > 0)
     document["search_repeats"] = {{"factor", repeats.factor}, {"deviation", repeats.deviation}, {"n", repeats.n}};
   document["failures"] = failures_document(ranked);
+  document["notes"] = ranked.notes();
   if (const std::uint64_t screened = ranked.screened(); screened > 0) document["screened"] = screened;
   return document;
 }
@@ -173,6 +175,7 @@ Json stored_document(const RankedResults& ranked, const std::filesystem::path& s
     sessions.push_back({{"session", info.id},
                         {"problem", info.problem},
                         {"device", info.device},
+                        {"constants", to_json(info.constants)},
                         {"objective", info.objective.text},
                         {"provenance", to_string(info.provenance)},
                         {"rows", info.rows},
@@ -195,8 +198,8 @@ Json result_document(const TunedSession& tuned) {
   document["seconds"] = run.seconds;
   document["waited_seconds"] = run.waited;
   document["tuner_seconds"] = run.tuner_seconds;
-  document["notes"] = tuned.notes;
-  for (const std::string& note : tuned.findings) document["notes"].push_back(note);
+  for (const auto* notes : {&tuned.notes, &tuned.findings})
+    for (const std::string& note : *notes) document["notes"].push_back(note);
   return document;
 }
 

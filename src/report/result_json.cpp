@@ -14,6 +14,12 @@ Json to_json(const Value& value) {
   return std::visit([](const auto& v) { return Json(v); }, value.data());
 }
 
+Json to_json(const Constants& values) {
+  Json object = Json::object();
+  for (const auto& [name, value] : values) object[name] = to_json(value);
+  return object;
+}
+
 Json to_json(const std::vector<Parameter>& parameters, const Configuration& configuration) {
   Json object = Json::object();
   for (std::size_t i = 0; i < std::min(parameters.size(), configuration.size()); ++i) {

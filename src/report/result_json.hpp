@@ -14,6 +14,7 @@ namespace ergotune {
 nlohmann::ordered_json to_json(const Measurement& measurement);
 nlohmann::ordered_json to_json(const Value& value);
 /// {"name": value, ...}
+nlohmann::ordered_json to_json(const Constants& values);
 nlohmann::ordered_json to_json(const std::vector<Parameter>& parameters, const Configuration& configuration);
 /// A finite number, else null.
 nlohmann::ordered_json number_or_null(double value);

@@ -11,19 +11,13 @@
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "report/result_document.hpp"
+#include "report/result_json.hpp"
 #include "tune/session/measure_one.hpp"
 
 namespace ergotune {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json json_of(const Constants& constants) {
-  Json document = Json::object();
-  for (const auto& [name, value] : constants)
-    std::visit([&, key = name](const auto& plain) { document[key] = plain; }, value.data());
-  return document;
-}
 
 Json choice_document(const SizeLoss& loss) { return {{"mean_loss", loss.mean}, {"worst_loss", loss.worst}}; }
 
@@ -73,7 +67,7 @@ void set_constants(Problem& problem, const Constants& size) {
 
 std::string SizeSweep::why_no_answer() const {
   const RankedResults& ranked = tuned.back().ranked;
-  const std::string at = fmt::format("{}: ", nlohmann::json(json_of(sizes.back())).dump());
+  const std::string at = fmt::format("{}: ", nlohmann::json(to_json(sizes.back())).dump());
   if (!ranked.best.empty()) return at + "an objective with a front has no single best; name one quantity";
   if (ranked.results.rows.empty()) return at + "nothing was measured";
   const Measurement& first = ranked.results.rows.front().measurement;
@@ -121,10 +115,10 @@ SizeSweep sweep_sizes(std::vector<SizedProblem> sizes, std::size_t leaves, bool 
 Json sweep_document(const SizeSweep& sweep) {
   Json document{{"sizes", Json::array()}, {"one_for_all", nullptr}, {"tree", nullptr}};
   for (std::size_t s = 0; s < sweep.sizes.size(); ++s)
-    document["sizes"].push_back({{"constants", json_of(sweep.sizes[s])}, {"result", result_document(sweep.tuned[s])}});
+    document["sizes"].push_back({{"constants", to_json(sweep.sizes[s])}, {"result", result_document(sweep.tuned[s])}});
   if (sweep.over) {
     document["one_for_all"] = choice_document(*sweep.over);
-    document["one_for_all"]["configuration"] = json_of(sweep.configurations[sweep.over->configuration]);
+    document["one_for_all"]["configuration"] = to_json(sweep.configurations[sweep.over->configuration]);
   }
   if (!sweep.tree) return document;
   document["tree"] = choice_document(*sweep.tree);
@@ -136,7 +130,7 @@ Json sweep_document(const SizeSweep& sweep) {
                        {"below", node.below},
                        {"above", node.above}});
     else
-      nodes.push_back({{"configuration", json_of(sweep.configurations[node.configuration])}});
+      nodes.push_back({{"configuration", to_json(sweep.configurations[node.configuration])}});
   }
   return document;
 }

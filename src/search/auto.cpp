@@ -26,7 +26,8 @@ Choice choose(const StrategyContext& context) {
     return {"bayesian_pareto", fmt::format("{} objectives", context.objectives), kModelLimit, "nsga2"};
   std::string reason =
       fmt::format("a Gaussian process over {} of {} configurations", size <= 20000 ? "all" : "a sample", size);
-  if (context.budget > 0) reason += fmt::format(", for about {} evaluations", context.budget);
+  if (context.budget > 0)
+    reason += fmt::format(", for about {} evaluation{}", context.budget, context.budget == 1 ? "" : "s");
   for (std::size_t i = 0; i < context.priors.size(); ++i)
     reason += fmt::format("{}{} ({} outcomes)", i == 0 ? ", starting from " : ", ", context.priors[i].name,
                           context.priors[i].outcomes.size());

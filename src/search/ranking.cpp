@@ -89,6 +89,16 @@ Repeats repeatability_of(const Objective& objective, std::span<const MeasuredTwi
   return repeats;
 }
 
+std::string repeats_note(const Repeats& repeats) {
+  constexpr double kRepeats = 0.05;
+  if (repeats.n < 2 || (std::abs(std::log(repeats.factor)) < kRepeats && repeats.deviation < kRepeats)) return {};
+  const double change = 100 * (repeats.factor - 1);
+  return fmt::format(
+      "confirmed values were {:.0f} % {} than in the search (median of {}; a single one differs by ±{:.3g} %): values "
+      "that are not confirmed are as uncertain",
+      std::abs(change), change < 0 ? "lower" : "higher", repeats.n, 100 * repeats.deviation);
+}
+
 double expected_gain(const Outcome& searched, const Outcome& confirmed, const Repeats& repeats) {
   const double value = searched.values.front(), leader = confirmed.values.front();
   if (value == 0 || leader == 0) return 0;

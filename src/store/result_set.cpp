@@ -51,6 +51,7 @@ ResultSet result_set(const Store& store, std::int64_t session) {
   }
   results.store = store.file();
   results.session = info.id;
+  results.size = info.constants;
   results.rows = store.results(info.id);
   std::optional<Problem> problem;
   try {

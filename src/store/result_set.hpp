@@ -28,6 +28,7 @@ struct ResultSet {
   std::string environment;             ///< JSON; empty: unknown
   Provenance provenance = Provenance::measured;
   Constants constants;  ///< of the problem; they include the tuned size
+  Constants size;       ///< those of them in which the sessions of the problem in the store differ
   /// With all values that occur.
   std::vector<Parameter> parameters;
   std::vector<Metric> metrics;

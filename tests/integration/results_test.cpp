@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "integration/support/command.hpp"
+#include "store/sqlite/store.hpp"
 
 namespace ergotune {
 namespace {
@@ -52,6 +53,91 @@ TEST_F(Results, ImportedResultsAreShown) {
   EXPECT_EQ(document({"show", "s.db", "--objective", "max gflops", "--top", "1"})["objective"]["direction"], "max");
   EXPECT_EQ(document({"show", "s.db", "--objective", "energy"})["best"]["configuration"]["bx"], 32);
   EXPECT_EQ(document({"show", "s.db", "--objective", "pareto(time, energy)"})["top"].size(), 2u);
+}
+
+/// The lines from the one that contains `text` to the next empty one.
+std::string block_at(const std::string& printed, const std::string& text) {
+  const std::size_t at = printed.find(text);
+  return at == std::string::npos ? "" : printed.substr(at, printed.find("\n\n", at) - at);
+}
+
+const std::string kCopy = R"(name = "copy"
+[constants]
+ROWS = 512
+COLS = 2
+[parameters]
+turn = [3, 1, 2]
+[kernel]
+function = "work"
+arguments = [ { name = "a", type = "float32", count = "ROWS" },
+              { name = "b", type = "float32", count = "ROWS", access = "write" } ]
+[kernel.source.c]
+text = '''
+void work(const float* a, float* b) {
+  for (int r = 0; r < 40 * turn; ++r) for (int i = 0; i < ROWS; ++i) b[i] = 2 * a[i] + COLS;
+}
+'''
+)";
+
+TEST_F(Results, ShowPrintsTheBestAsTuneDid) {
+  std::ofstream(folder_ + "/copy.toml") << kCopy;
+  const ProcessResult tuned =
+      ergotune({"tune", "copy.toml", "--device", "host", "--store", "s.db", "--max-seconds", "0.05"});
+  const std::string best = block_at(tuned.out, "Best configuration");
+  EXPECT_THAT(best, testing::AllOf(HasSubstr("verified"), HasSubstr("default"), HasSubstr("confirmed")));
+  EXPECT_EQ(block_at(ergotune({"show", "s.db"}).out, "Best configuration"), best);
+}
+
+TEST_F(Results, SessionsOfSeveralSizesCanBeDistinguished) {
+  std::ofstream(folder_ + "/copy.toml") << kCopy;
+  ASSERT_EQ(ergotune({"tune", "copy.toml", "--device", "sim:a100", "--set", "ROWS=512,1024", "--store", "s.db", "-q"})
+                .exit_code,
+            0);
+  const json shown = document({"show", "s.db", "--session", "1"});
+  EXPECT_EQ(shown["constants"], json({{"ROWS", 512}})) << "COLS is the same in both";
+  EXPECT_EQ(shown["sessions"][1]["constants"], json({{"ROWS", 1024}}));
+  EXPECT_THAT(ergotune({"show", "s.db", "--sessions"}).out, HasSubstr("ROWS=1024"));
+  EXPECT_THAT(ergotune({"show", "s.db", "--session", "1"}).out, HasSubstr(", ROWS=512"));
+  EXPECT_THAT(ergotune({"report", "s.db", "--session", "1", "-o", "-"}).out, HasSubstr("\"constants\":{\"ROWS\":512}"));
+  const ProcessResult latest = ergotune({"export", "s.db", "--format", "header"});
+  EXPECT_THAT(latest.out, HasSubstr("ROWS = 1024"));
+  EXPECT_THAT(latest.err, HasSubstr("ROWS=512")) << "left out";
+  EXPECT_EQ(ergotune({"export", "s.db", "--format", "header", "--session", "2"}).err, "");
+}
+
+TEST_F(Results, SimulatedGainsAreMarkedAndTheNextStepCompiles) {
+  const ProcessResult tuned = ergotune(
+      {"tune", ERGOTUNE_SOURCE_DIR "/examples/gemm/gemm.toml", "--device", "sim:a100", "--budget", "9", "--no-store"});
+  for (const char* other : {"than the default", "than the median"}) {
+    const std::size_t at = tuned.out.find(other);
+    ASSERT_NE(at, std::string::npos) << tuned.out;
+    EXPECT_THAT(tuned.out.substr(at, tuned.out.find('\n', at) - at), HasSubstr("simulated"));
+  }
+  EXPECT_THAT(tuned.out, HasSubstr("--profile a100 --compile"));
+}
+
+TEST_F(Results, TablesMarkMeasurementsWithoutAnIntervalAndThoseThatStoppedEarly) {
+  {
+    Store store = Store::open(folder_ + "/m.db");
+    const auto session = store.session(SessionKey{.problem = "p"}, {"x"}, "time", "{}", "{}");
+    Measurement wide, stopped;
+    wide.quantities["time"] = Quantity{.value = 1, .standard_error = 1, .n = 2};
+    store.add(session, {Value(1)}, wide);
+    stopped.quantities["time"] = Quantity{.value = 2, .standard_error = 0.01, .n = 20};
+    stopped.warnings = {"stopped early: its interval lies above the best so far"};
+    store.add(session, {Value(2)}, stopped);
+  }
+  const std::string table = block_at(ergotune({"show", "m.db"}).out, "Top 2");
+  EXPECT_THAT(table, testing::AllOf(HasSubstr(" 1 s ±?"), HasSubstr("\n  ±? "))) << "with a footnote";
+  EXPECT_THAT(table, testing::AllOf(HasSubstr("  2!  2 s"), HasSubstr("\n  ! "))) << "with a footnote";
+}
+
+TEST_F(Results, AReportHasATableForBrowsersWithoutJavaScript) {
+  const std::string page = ergotune({"report", "add.csv", "-o", "-"}).out;
+  const std::size_t at = page.find("<noscript>");
+  ASSERT_NE(at, std::string::npos);
+  const std::string table = page.substr(at, page.find("</noscript>") - at);
+  EXPECT_THAT(table, testing::AllOf(HasSubstr("<td>bx=64, ty=1, fixed=7</td><td>0.002 s</td>"), HasSubstr("bx=32")));
 }
 
 TEST_F(Results, EveryFormatIsWritten) {

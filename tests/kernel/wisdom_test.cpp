@@ -59,6 +59,7 @@ TEST(WisdomSelection, PrefersTheDeviceThenItsArchitectureThenItsVendor) {
   EXPECT_THAT(select_wisdom(records, request).reason,
               HasSubstr("none of 1 record is of this device (H100), its architecture (sm_90)"));
   EXPECT_THAT(select_wisdom({}, request).reason, HasSubstr("no wisdom of this kernel"));
+  EXPECT_THAT(select_wisdom({record(kH100, {1024}, 1, 0.5)}, request).reason, HasSubstr("0.5 s"));
 }
 
 // What the volume of a size hides: 1 x 1000000 is not like 1000 x 1000.

@@ -26,6 +26,7 @@ def versions():
         "CMakeLists.txt": re.search(r"^project\(ergotune VERSION ([\d.]+)", text("CMakeLists.txt"), re.M).group(1),
         "pyproject.toml": re.search(r'^version = "(.*)"', text("pyproject.toml"), re.M).group(1),
         "CITATION.cff": re.search(r"^version: (.*)$", text("CITATION.cff"), re.M).group(1).strip('"'),
+        "python/ergotune/pkgconfig/ergotune-launcher.pc": re.search(r"^Version: (.*)$", text("python/ergotune/pkgconfig/ergotune-launcher.pc"), re.M).group(1),
         "packaging/conda/recipe.yaml": re.search(r'version: "(.*)"', text("packaging/conda/recipe.yaml")).group(1),
         "CHANGELOG.md": re.search(r"^## ([\d.]+)", text("CHANGELOG.md"), re.M).group(1),
     }
@@ -111,7 +112,7 @@ def wheel(build):
             executable = archive.getinfo("ergotune/bin/ergotune").external_attr >> 16
         if executable & 0o111 != 0o111:
             yield "the command in the wheel is no program"
-        missing = {f"ergotune/{name}" for name in ("libergotune-launcher.so", "bin/libergotune-capture-opencl.so",
+        missing = {f"ergotune/{name}" for name in ("libergotune-launcher.so.0", "bin/libergotune-capture-opencl.so",
                                                    "bin/libergotune-capture-cuda.so", "bin/libergotune-capture-hip.so", "include/ergotune/launcher.h")} - set(names)
         if missing:
             yield f"the wheel lacks what the command and applications need: {sorted(missing)}"
@@ -130,6 +131,23 @@ def wheel(build):
                               cwd=folder, capture_output=True, text=True)
         if used.returncode != 0 or str(place) not in used.stdout:
             yield f"the unpacked wheel does not tune: {used.stdout}{used.stderr}"
+        yield from linked_program(place / "ergotune", pathlib.Path(folder, "program"), own)
+
+
+def linked_program(package, program, environment):
+    """A program in C++ that links the launcher of a wheel, by find_package and by pkg-config, and runs."""
+    program.mkdir()
+    (program / "main.cpp").write_text('#include <ergotune/launcher.hpp>\nint main() { return ergotune_kernel_open("none.toml", nullptr) != nullptr; }\n')
+    (program / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\nproject(one LANGUAGES CXX)\nfind_package(ergotune REQUIRED COMPONENTS launcher)\n"
+        "add_executable(by_cmake main.cpp)\ntarget_link_libraries(by_cmake PRIVATE ergotune::launcher)\n")
+    ways = {"find_package": f"cmake -S . -B . -DCMAKE_PREFIX_PATH='{package}' && cmake --build . && ./by_cmake",
+            "pkg-config": "c++ -std=c++17 main.cpp -o by_pkg_config $(pkg-config --cflags --libs ergotune-launcher) && ./by_pkg_config"}
+    for way, commands in ways.items():
+        done = subprocess.run(["sh", "-c", commands], cwd=program, capture_output=True, text=True,
+                              env={**environment, "PKG_CONFIG_PATH": str(package / "pkgconfig")})
+        if done.returncode != 0:
+            yield f"a program cannot use the wheel's launcher by {way}: {done.stdout}{done.stderr}"
 
 
 def deb(build):

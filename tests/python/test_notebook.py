@@ -1,6 +1,7 @@
 """The notebooks of the documentation, what a notebook shows of a result, and when progress is printed."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,12 +93,24 @@ def test_a_metric_has_its_unit_and_interval(measured):
 
 def test_an_interval_wider_than_its_value_is_no_interval(measured, monkeypatch):
     monkeypatch.setitem(measured.best_measurement["quantities"]["time"], "half_width", 2 * measured.best_measurement["quantities"]["time"]["value"])
-    assert "±" not in row(measured._repr_html_(), "time (s)") and "few samples" in row(measured._repr_html_(), "time (s)")
+    assert "±" not in row(measured._repr_html_(), "time (s)")
+    assert str(measured.confirmation_repeats) in row(measured._repr_html_(), "time (s)").partition("(")[2], "what the value is the mean of"
 
 
 def test_a_result_shows_a_status_that_is_not_ok(measured, monkeypatch):
     monkeypatch.setitem(measured.best_measurement, "status", "not_converged")
-    assert row(measured._repr_html_(), "status").startswith("not_converged")
+    assert row(measured._repr_html_(), "status").startswith("not_converged in the search"), "its message is of the search"
+
+
+def test_a_result_shows_that_its_best_is_verified(measured):
+    assert row(measured._repr_html_(), "verified") and row(measured._repr_html_(), "verified") in str(measured)
+    assert not row(ergotune.tune(GEMM, device="sim:a100", budget=2)._repr_html_(), "verified"), "nothing ran"
+
+
+def test_a_table_names_what_it_needs(measured, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install"):
+        measured.to_pandas()
 
 
 def test_a_result_without_a_best_shows_the_commonest_failure():

@@ -69,6 +69,7 @@ def test_a_session_is_the_same_everywhere(tmp_path, command, monkeypatch):
     assert tuned["search_repeats"]["n"] > 0 and tuned["failures"][0]["count"] == tuned["statuses"]["compile_error"] == 1
     shown = command("show", "s.db", "--page")
     assert shared(shown) == shared(tuned)
+    assert [note for note in tuned["notes"] if note in shown["notes"]] == shown["notes"], "tune has those of the run too"
 
     page = shown["page"]["document"]
     for key in ("device", "provenance", "objective", "session", "space", "rows", "statuses", "failures"):

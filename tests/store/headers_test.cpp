@@ -48,6 +48,18 @@ TEST(Headers, SayOfEachDeviceWhatIsBestThere) {
   EXPECT_THAT(to_c_header({best_of("+", "-", 1)}), HasSubstr("#ifndef UNKNOWN_TUNED_H\n"));
 }
 
+// A macro whose value is a compiler option would not compile where it is used.
+TEST(Headers, SayForWhichConstantsAndHowToCompile) {
+  BestResult best = best_of("add", "GPU", 64);
+  best.constants = {{"COLS", 3}, {"ROWS", 512}};
+  best.parameters.emplace_back().name = "LEVEL";
+  best.configuration.emplace_back(std::string("-O3"));
+  const std::string header = to_c_header({best});
+  EXPECT_THAT(header, HasSubstr("/* GPU, COLS = 3, ROWS = 512: "));
+  EXPECT_THAT(header, testing::Not(HasSubstr("#define LEVEL")));
+  EXPECT_LT(header.find("-O3"), header.find("*/", header.find("GPU")));
+}
+
 TEST(StoresByName, MayHoldAnyLetter) {
   for (const char* name : {"a?b.db", "a#b.db", "a%41b.db", "a b.db", "\u00e4.db", "file:x.db"}) {
     const TemporaryFolder folder;

@@ -29,13 +29,7 @@ void print_confidence(const Confidence& confidence) {
           "small, else give a larger --budget, on a quiet machine\n",
           100 * kSure);
   }
-  constexpr double kRepeats = 0.05;
-  const Repeats& repeats = confidence.search_repeats;
-  if (repeats.n < 2 || (std::abs(std::log(repeats.factor)) < kRepeats && repeats.deviation < kRepeats)) return;
-  fmt::print(
-      "  note: measured again, {} configurations had {:.3g} times the value of the search (a single one differs by "
-      "+-{:.2g} %): values that are not confirmed are as uncertain\n",
-      repeats.n, repeats.factor, 100 * repeats.deviation);
+  if (const std::string note = repeats_note(confidence.search_repeats); !note.empty()) fmt::print("  note: {}\n", note);
 }
 
 void print_screened(std::uint64_t screened) {

@@ -28,14 +28,15 @@ std::string human(double value, const std::string& unit) {
   return fmt::format("{:.4g} {}", value, unit);
 }
 
-std::string with_interval(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics) {
+std::string with_interval(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics,
+                          const std::string& unknown) {
   const auto value = measurement.value(name);
   if (!value) return "-";
   std::string text = human(*value, unit_of(name, metrics));
   const double half_width = measurement.half_width(name);
   if (half_width > 0 && std::isfinite(half_width) && *value != 0) {
     const double share = half_width / std::abs(*value);
-    text += share < 1 ? fmt::format(" ±{:.1f} %", 100 * share) : " (too few samples for an interval)";
+    text += share < 1 ? fmt::format(" ±{:.1f} %", 100 * share) : unknown;
   }
   return text;
 }
@@ -136,18 +137,18 @@ void ProgressPrinter::operator()(const SessionProgress& progress) {
       {9, fmt::format("{}{}{} of {}", name_, name_.empty() ? "" : ": ", done, progress.total)}};
   if (progress.resumed > 0) parts.emplace_back(1, fmt::format(" ({} known)", progress.resumed));
   if (progress.failed > 0) parts.emplace_back(4, fmt::format(", {} failed", progress.failed));
+  const bool confirming = progress.phase.starts_with("confirming");
   // Known results arrive without delay and would distort the rate.
-  if (rate > 0 && !progress.phase.starts_with("confirming"))
+  if (rate > 0 && !confirming)
     parts.emplace_back(
         2, rate >= 1 ? fmt::format(", {:.1f} a second", rate) : fmt::format(", {:.1f} a minute", rate * 60));
   if (!progress.gpus.empty()) parts.emplace_back(3, ", " + device_shares_text(progress.gpus));
   const bool own = !progress.objective.empty();
   if (progress.best)
-    parts.emplace_back(8, fmt::format(", best {} {}", own ? progress.objective : objective_,
-                                      human(*progress.best, own ? progress.unit : unit_)));
-  if (!progress.phase.empty()) {
-    parts.emplace_back(6, ", " + progress.phase);
-  }
+    parts.emplace_back(
+        8, fmt::format(", best {} {}{}", own ? progress.objective : objective_,
+                       human(*progress.best, own ? progress.unit : unit_), confirming ? " before confirmation" : ""));
+  if (!progress.phase.empty()) parts.emplace_back(6, ", " + progress.phase);
   if (progress.seconds_left) parts.emplace_back(5, fmt::format(", {} left", human_duration(*progress.seconds_left)));
   line(fitting(std::move(parts), terminal_ ? terminal_columns() : std::numeric_limits<std::size_t>::max()), terminal_);
 }

@@ -17,8 +17,10 @@ namespace ergotune::cli {
 /// "1.82 ms", "1.85 J", "74.1 gflops": a value with an SI prefix. `unit`: an SI unit ("s", "J", "W") or that of a
 /// metric.
 std::string human(double value, const std::string& unit);
-/// "1.82 ms ±0.4 %": a quantity or metric with the half-width of its 95 % interval; "-" if it has no value.
-std::string with_interval(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics);
+/// "1.82 ms ±0.4 %": a quantity or metric with the half-width of its 95 % interval; "-" if it has no value. `unknown`
+/// is appended if the interval is wider than the value.
+std::string with_interval(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics,
+                          const std::string& unknown = " (too few samples for an interval)");
 /// "1 configuration", "7 configurations".
 std::string counted(std::uint64_t count, const std::string& noun);
 /// "1 h 02 min", "3 min 05 s", "12 s".

@@ -27,13 +27,17 @@ std::string mark_of(Provenance provenance) {
   return provenance == Provenance::measured ? "" : fmt::format(" ({})", to_string(provenance));
 }
 
-/// with_interval(), with the provenance of values that were not measured.
-std::string reported(const Measurement& measurement, const std::string& name, const ResultSet& results) {
+/// with_interval(), with the provenance of values that were not measured. `rounds`: StoredRow::rounds.
+std::string reported(const Measurement& measurement, const std::string& name, const ResultSet& results,
+                     int rounds = 0) {
   const auto quantity = measurement.quantities.find(name);
   Provenance provenance = results.provenance;  // of metrics
   if (quantity != measurement.quantities.end() && quantity->second.provenance != Provenance::measured)
     provenance = quantity->second.provenance;
-  return with_interval(measurement, name, results.metrics) + mark_of(provenance);
+  const std::string samples = rounds > 0 ? counted(static_cast<std::uint64_t>(rounds), "repeat") : "too few samples";
+  return with_interval(measurement, name, results.metrics,
+                       fmt::format(" ({}{} for an interval)", samples, rounds > 0 ? ": too few" : "")) +
+         mark_of(provenance);
 }
 
 std::string statuses_line(const RankedResults& ranked) {
@@ -50,17 +54,19 @@ std::string statuses_line(const RankedResults& ranked) {
 void print_gains(const RankedResults& ranked, double best) {
   const std::string unit = ranked.objective.unit();
   const bool is_time = ranked.objective.quantity() == "time";
+  const bool is_measured = ranked.results.provenance == Provenance::measured;
+  const std::string mark = is_measured ? "" : ", " + to_string(ranked.results.provenance);
   const auto print_gain = [&](double other, const char* name) {
     if (best == other) {
       fmt::print("  the same as the {}\n", name);
     } else if (const auto ratio = gain(best, other, ranked.objective.direction())) {
       const char* comparative = *ratio >= 1 ? (is_time ? "faster" : "better") : (is_time ? "slower" : "worse");
-      fmt::print("  {:.2f}x {} than the {} ({})\n", std::max(*ratio, 1 / *ratio), comparative, name,
-                 human(other, unit));
+      fmt::print("  {:.2f}x {} than the {} ({}{})\n", std::max(*ratio, 1 / *ratio), comparative, name,
+                 human(other, unit), mark);
     } else {
       const bool better = ranked.objective.direction() == Direction::maximise ? best > other : best < other;
-      fmt::print("  {} {} than the {} ({})\n", human(std::abs(best - other), unit), better ? "better" : "worse", name,
-                 human(other, unit));
+      fmt::print("  {} {} than the {} ({}{})\n", human(std::abs(best - other), unit), better ? "better" : "worse", name,
+                 human(other, unit), mark);
     }
   };
   if (ranked.default_row) {
@@ -96,6 +102,8 @@ std::vector<std::string> shown_names(const RankedResults& ranked, const Measurem
   return first;
 }
 
+}  // namespace
+
 void print_best(const RankedResults& ranked) {
   const std::size_t row = ranked.best.front();
   const Measurement& best = ranked.measurement(row);
@@ -105,7 +113,8 @@ void print_best(const RankedResults& ranked) {
   if (value && ranked.objective.quantity().empty())
     fmt::print("  {:<12} {}\n", ranked.objective.name(), human(*value, ranked.objective.unit()));
   for (const std::string& name : shown_names(ranked, best, {"time", "energy", "power", "core_clock", "temperature"})) {
-    if (best.value(name)) fmt::print("  {:<12} {}\n", name, reported(best, name, ranked.results));
+    if (best.value(name))
+      fmt::print("  {:<12} {}\n", name, reported(best, name, ranked.results, ranked.results.rows[row].rounds));
   }
   if (const auto error = best.value("error"))
     fmt::print("  {:<12} outputs agree, largest relative error {:.2g}\n", "verified", *error);
@@ -113,6 +122,8 @@ void print_best(const RankedResults& ranked) {
   if (value) print_gains(ranked, *value);
   print_confidence(ranked.confidence);
 }
+
+namespace {
 
 void print_next_best(const RankedResults& ranked, std::size_t top) {
   const std::string unit = ranked.objective.unit();
@@ -229,8 +240,14 @@ void print_answer(const TunedSession& tuned, const std::string& file, std::size_
         run.disturbed);
   for (const std::string& note : tuned.findings) fmt::print("\nnote: {}\n", note);
   if (!run.explanation.empty()) fmt::print("\nStrategy: {}\n", run.explanation);
+  const bool is_simulated = results.provenance == Provenance::simulated;
+  if (is_simulated) fmt::print("\nnote: the device is simulated: the kernel was neither compiled nor run");
+  if (is_simulated && results.device_id.starts_with("sim:") && results.device_name.find("NVIDIA") != std::string::npos)
+    fmt::print("; if it has a CUDA source, this compiles it: ergotune space {} --profile {} --compile 10", file,
+               results.device_id.substr(4));
+  if (is_simulated) fmt::print("\n");
   if (results.store.empty()) {
-    fmt::print("\nNothing was stored.{}\n", ranked.best.empty() ? "" : " Next: ergotune tune " + file);
+    fmt::print("\nNothing was stored.{}\n", ranked.best.empty() || is_simulated ? "" : " Next: ergotune tune " + file);
     return;
   }
   std::error_code gone;

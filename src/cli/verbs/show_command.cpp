@@ -14,7 +14,9 @@
 #include "cli/output/progress.hpp"
 #include "cli/output/style.hpp"
 #include "cli/output/table.hpp"
+#include "cli/output/tune_report.hpp"
 #include "ergotune/error.hpp"
+#include "kernel/configure.hpp"
 #include "report/ranked_results.hpp"
 #include "report/report.hpp"
 #include "report/result_document.hpp"
@@ -54,6 +56,7 @@ std::vector<std::string> value_columns(const RankedResults& ranked) {
 void print_head(const RankedResults& ranked, const ShowOptions& options) {
   const ResultSet& results = ranked.results;
   fmt::print("{} on {}", results.problem, results.device.empty() ? "an unnamed device" : results.device);
+  if (!results.size.empty()) fmt::print(", {}", values_text(results.size));
   if (results.provenance != Provenance::measured) fmt::print(" ({})", to_string(results.provenance));
   fmt::print("\n{}, by {}: ", options.source, ranked.objective.name());
   std::string statuses;
@@ -62,26 +65,12 @@ void print_head(const RankedResults& ranked, const ShowOptions& options) {
   fmt::print("{} ({})\n", counted(results.rows.size(), "row"), statuses.empty() ? "none yet" : statuses);
 }
 
-void print_best(const RankedResults& ranked) {
+void print_best_or_none(const RankedResults& ranked) {
   if (ranked.best.empty()) {
     fmt::print("\nNothing has worked yet.\n");
     return;
   }
-  if (ranked.objective.kind() == Objective::Kind::pareto) return;
-  const ResultSet& results = ranked.results;
-  const Measurement& best = ranked.measurement(ranked.best.front());
-  fmt::print("\n{}\n  {}\n", styled("Best configuration", Style::heading),
-             ranked.configuration_text(ranked.best.front()));
-  std::size_t widest = 0;
-  for (const auto& [name, quantity] : best.quantities) widest = std::max(widest, name.size());
-  for (const auto& [name, value] : best.metrics) widest = std::max(widest, name.size());
-  const auto line = [&](const std::string& name) {
-    fmt::print("  {:<{}}  {}\n", name, widest, with_interval(best, name, results.metrics));
-  };
-  for (const auto& [name, quantity] : best.quantities) line(name);
-  for (const auto& [name, value] : best.metrics) line(name);
-  for (const std::string& warning : best.warnings) fmt::print("  note: {}\n", warning);
-  print_confidence(ranked.confidence);
+  if (ranked.objective.kind() != Objective::Kind::pareto) print_best(ranked);
 }
 
 /// Positions of the parameters with several values; the others are not shown in tables.
@@ -110,14 +99,19 @@ void print_top(const RankedResults& ranked, std::size_t top) {
   header.insert(header.end(), values.begin() + static_cast<std::ptrdiff_t>(first), values.end());
   Table table(header);
   if (some_behind) table.align_left(1 + first);
-  bool unsure = false;
+  bool unsure = false, stopped = false, unknown = false;
   for (std::size_t i = 0; i < count; ++i) {
     const StoredRow& row = results.rows[ranked.best[i]];
     const bool converged = row.measurement.status != Status::not_converged;
+    const auto& warnings = row.measurement.warnings;
+    const bool is_stopped = std::any_of(warnings.begin(), warnings.end(),
+                                        [](const std::string& text) { return text.starts_with("stopped early"); });
     unsure = unsure || !converged;
-    std::vector<std::string> cells{fmt::format("{}{}", i + 1, converged ? "" : "~")};
+    stopped = stopped || is_stopped;
+    std::vector<std::string> cells{fmt::format("{}{}{}", i + 1, converged ? "" : "~", is_stopped ? "!" : "")};
     const auto value = [&](std::size_t v) {
-      cells.push_back(with_interval(row.measurement, values[v], results.metrics));
+      cells.push_back(with_interval(row.measurement, values[v], results.metrics, " ±?"));
+      unknown = unknown || cells.back().ends_with('?');
     };
     for (std::size_t v = 0; v < first; ++v) value(v);
     if (some_behind) {
@@ -130,14 +124,14 @@ void print_top(const RankedResults& ranked, std::size_t top) {
     table.add(std::move(cells));
   }
   const bool front = ranked.objective.kind() == Objective::Kind::pareto;
-  fmt::print("\n{} {} of {}\n{}{}", front ? "Pareto front:" : "Top", count, ranked.best.size(),
-             table.to_string(2, terminal_width()),
-             unsure ? "  ~ not converged: valid, but its own interval is wider than requested (--precision)\n" : "");
+  fmt::print("\n{} {} of {}\n{}", front ? "Pareto front:" : "Top", count, ranked.best.size(),
+             table.to_string(2, terminal_width()));
+  if (unsure) fmt::print("  ~ not converged: valid, but its own interval is wider than requested (--precision)\n");
+  if (stopped) fmt::print("  ! stopped early: it can hardly be the best, so its interval stays wide\n");
+  if (unknown) fmt::print("  ±? too few samples for an interval\n");
   if (some_behind)
-    fmt::print(
-        "  not confirmed: reads better, but the confirmed ones read {:.3g} times their search's value when measured "
-        "again\n",
-        ranked.confidence.search_repeats.factor);
+    fmt::print("  not confirmed: reads better, but confirmed values were {:.3g} times those of the search\n",
+               ranked.confidence.search_repeats.factor);
 }
 
 void print_failures(const RankedResults& ranked) {
@@ -160,11 +154,11 @@ void print_failures(const RankedResults& ranked) {
 }
 
 void print_sessions(const Store& store) {
-  Table table({"session", "problem", "device", "objective", "rows", "begun", "what", "settings"});
-  for (const std::size_t column : {1, 2, 3, 5, 6, 7}) table.align_left(column);
+  Table table({"session", "problem", "constants", "device", "objective", "rows", "begun", "what", "settings"});
+  for (const std::size_t column : {1, 2, 3, 4, 6, 7, 8}) table.align_left(column);
   for (const SessionInfo& info : store.sessions()) {
-    table.add({std::to_string(info.id), info.problem, info.device, info.objective.text, std::to_string(info.rows),
-               iso_time(info.created_at), to_string(info.provenance), info.conditions});
+    table.add({std::to_string(info.id), info.problem, values_text(info.constants), info.device, info.objective.text,
+               std::to_string(info.rows), iso_time(info.created_at), to_string(info.provenance), info.conditions});
   }
   fmt::print("{}", table.to_string(0, std::max<std::size_t>(terminal_width(), 120)));
   print_warnings(store.file(), store.warnings());
@@ -186,7 +180,7 @@ void show(const ShowOptions& options) {
     return;
   }
   print_head(ranked, options);
-  print_best(ranked);
+  print_best_or_none(ranked);
   print_top(ranked, options.top);
   print_screened(ranked.screened());
   print_importance(ranked.results.parameters, ranked.importance());

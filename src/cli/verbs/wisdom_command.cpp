@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
+#include "cli/output/progress.hpp"
 #include "cli/output/table.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
@@ -51,12 +52,6 @@ std::string size_text(const std::vector<std::int64_t>& size) {
   std::string text;
   for (const std::int64_t n : size) text += (text.empty() ? "" : "x") + std::to_string(n);
   return text;
-}
-
-Json values_json(const Constants& values) {
-  Json json = Json::object();
-  for (const auto& [name, value] : values) json[name] = to_json(value);
-  return json;
 }
 
 Json record_json(const ReadFile& file, const WisdomRecord& record) {
@@ -244,7 +239,8 @@ void check(const WisdomOptions& options) {
     print_json({{"ok", faults.empty()}, {"files", documents}});
   } else {
     for (const std::string& fault : faults) fmt::print("{}\n", fault);
-    fmt::print("{} files, {} records, {} faults\n", files.size(), records, faults.size());
+    fmt::print("{}, {}, {}\n", counted(files.size(), "file"), counted(records, "record"),
+               counted(faults.size(), "fault"));
   }
   if (!faults.empty()) throw Exit{kNoAnswer};
 }
@@ -298,7 +294,7 @@ void why(const WisdomOptions& options) {
   if (problem && !choice.record) otherwise = to_json(problem->parameters, default_configuration(*problem, constants));
   if (options.json) {
     Json document{{"kernel", options.kernel},
-                  {"configuration", choice.record ? values_json(choice.record->configuration) : otherwise},
+                  {"configuration", choice.record ? to_json(choice.record->configuration) : otherwise},
                   {"reason", choice.reason},
                   {"distance", choice.record ? Json(choice.distance) : Json()},
                   {"match", to_string(choice.match)},

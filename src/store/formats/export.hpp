@@ -28,7 +28,7 @@ struct BestResult {
 };
 
 /// A C header with one block of #defines per device, selected by -DTARGET_<DEVICE>; the first entry is the default.
-/// Execution parameters are given in a comment, not as macros.
+/// Execution parameters and compiler options (text that begins with "-") are given in a comment, not as macros.
 std::string to_c_header(const std::vector<BestResult>& best);
 
 }  // namespace ergotune

@@ -51,18 +51,23 @@ std::string provenance_of(const Measurement& m) {
 }
 
 std::string block(const BestResult& best) {
-  std::string text = fmt::format("/* {}: best for {} ({})", in_comment(best.device), in_comment(best.objective),
-                                 provenance_of(best.measurement));
+  std::string size;
+  for (const auto& [name, value] : best.constants) size += fmt::format(", {} = {}", name, value.to_string());
+  std::string text = fmt::format("/* {}{}: best for {} ({})", in_comment(best.device), in_comment(size),
+                                 in_comment(best.objective), provenance_of(best.measurement));
+  std::string macros;
   for (std::size_t p = 0; p < best.parameters.size(); ++p) {
-    if (best.parameters[p].kind == ParameterKind::code) continue;
-    text += fmt::format("; run at {} = {}", best.parameters[p].name, best.configuration[p].to_string());
+    const Parameter& parameter = best.parameters[p];
+    const std::string value = best.configuration[p].to_string();
+    if (parameter.kind != ParameterKind::code) {
+      text += fmt::format("; run at {} = {}", parameter.name, value);
+    } else if (best.configuration[p].is_string() && value.starts_with('-')) {  // no value of a macro
+      text += fmt::format("; compile with {} ({})", in_comment(value), parameter.name);
+    } else {
+      macros += fmt::format("#define {} {}\n", in_one_line(parameter.name), macro_value(best.configuration[p]));
+    }
   }
-  text += " */\n";
-  for (std::size_t p = 0; p < best.parameters.size(); ++p) {
-    if (best.parameters[p].kind != ParameterKind::code) continue;
-    text += fmt::format("#define {} {}\n", in_one_line(best.parameters[p].name), macro_value(best.configuration[p]));
-  }
-  return text;
+  return text + " */\n" + macros;
 }
 
 }  // namespace

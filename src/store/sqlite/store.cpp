@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -190,6 +191,26 @@ std::int64_t Store::session(const SessionKey& identity, const std::vector<std::s
   return id;
 }
 
+namespace {
+
+void add_differing_constants(Statement rows, std::vector<SessionInfo>& sessions) {
+  std::map<std::int64_t, Constants> constants;
+  while (rows.step()) {
+    const Json values = Json::parse(rows.text(1), nullptr, false);
+    if (!values.is_object()) continue;
+    for (const auto& [name, value] : values.items())
+      if (value.is_primitive() && !value.is_null()) constants[rows.integer(0)][name] = value_from(value);
+  }
+  std::map<std::pair<std::string, std::string>, std::set<Value>> values;  // by problem and name
+  for (const SessionInfo& info : sessions)
+    for (const auto& [name, value] : constants[info.id]) values[{info.problem, name}].insert(value);
+  for (SessionInfo& info : sessions)
+    for (const auto& [name, value] : constants[info.id])
+      if (values[{info.problem, name}].size() > 1) info.constants[name] = value;
+}
+
+}  // namespace
+
 std::vector<SessionInfo> Store::sessions() const {
   std::vector<SessionInfo> result;
   Statement rows(state_->database, session_query("ORDER BY id"));
@@ -200,6 +221,11 @@ std::vector<SessionInfo> Store::sessions() const {
       state_->damaged[{"sessions", rows.integer(0)}] = error.what();
     }
   }
+  if (result.size() > 1)
+    add_differing_constants(Statement(state_->database,
+                                      "SELECT id, json_extract(document, '$.constants') FROM sessions "
+                                      "WHERE json_valid(document)"),
+                            result);
   return result;
 }
 

@@ -57,6 +57,8 @@ struct SessionInfo {
   ObjectiveSpec objective;
   std::uint64_t rows = 0;
   std::uint64_t runs = 0;
+  /// Set by sessions(): the constants in which the sessions of this problem differ (`tune --set`).
+  Constants constants;
 };
 
 /// The kind of a row: a measurement of the search; one confirmation repeat; the mean of these repeats, with the metrics
