@@ -80,7 +80,7 @@ void work(const float* a, float* b) {
 )";
 
 TEST_F(Results, ShowPrintsTheBestAsTuneDid) {
-  std::ofstream(folder_ + "/copy.toml") << kCopy;
+  folder_.write("copy.toml", kCopy);
   const ProcessResult tuned =
       ergotune({"tune", "copy.toml", "--device", "host", "--store", "s.db", "--max-seconds", "0.05"});
   const std::string best = block_at(tuned.out, "Best configuration");
@@ -89,7 +89,7 @@ TEST_F(Results, ShowPrintsTheBestAsTuneDid) {
 }
 
 TEST_F(Results, SessionsOfSeveralSizesCanBeDistinguished) {
-  std::ofstream(folder_ + "/copy.toml") << kCopy;
+  folder_.write("copy.toml", kCopy);
   ASSERT_EQ(ergotune({"tune", "copy.toml", "--device", "sim:a100", "--set", "ROWS=512,1024", "--store", "s.db", "-q"})
                 .exit_code,
             0);
@@ -118,7 +118,7 @@ TEST_F(Results, SimulatedGainsAreMarkedAndTheNextStepCompiles) {
 
 TEST_F(Results, TablesMarkMeasurementsWithoutAnIntervalAndThoseThatStoppedEarly) {
   {
-    Store store = Store::open(folder_ + "/m.db");
+    Store store = Store::open(folder_.path() / "m.db");
     const auto session = store.session(SessionKey{.problem = "p"}, {"x"}, "time", "{}", "{}");
     Measurement wide, stopped;
     wide.quantities["time"] = Quantity{.value = 1, .standard_error = 1, .n = 2};
