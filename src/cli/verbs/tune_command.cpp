@@ -94,16 +94,17 @@ void note_unwritten_wisdom(const TuneArguments& arguments, const std::filesystem
 bool has_winner(const TunedSession& tuned, const TuneArguments& arguments, const SessionOptions& options) {
   const RankedResults& ranked = tuned.ranked;
   if (ranked.best.empty()) return false;
-  if (ranked.default_row == ranked.best.front() && ranked.results.rows.size() == 1 && ranked.results.space != 1) {
-    if (arguments.wisdom)
-      fmt::print(stderr,
-                 "Wisdom: nothing is written, because only the default configuration was measured; the same command "
-                 "with a larger --budget goes on\n");
+  if (options.interrupted->load() && ranked.results.rows[ranked.best.front()].rounds == 0) {
+    note_unwritten_wisdom(arguments, ranked.results.store);
     return false;
   }
-  if (!options.interrupted->load() || ranked.results.rows[ranked.best.front()].rounds > 0) return true;
-  note_unwritten_wisdom(arguments, ranked.results.store);
-  return false;
+  const bool default_alone =
+      ranked.default_row == ranked.best.front() && ranked.results.rows.size() == 1 && ranked.results.space != 1;
+  if (default_alone && arguments.wisdom)
+    fmt::print(stderr,
+               "Wisdom: nothing is written, because only the default configuration was measured; the same command "
+               "with a larger --budget goes on\n");
+  return !default_alone;
 }
 
 /// The problem at a size, the setup and the options of the command line, after their checks.
