@@ -194,7 +194,7 @@ TEST(QuietPowersensor3, EnergyIsTrueWithAClockThatRunsWrong) {
   expect_true_energy3(options, kCurve);
 }
 
-TEST(Powersensor3, MarkersComeBackWithTheirTime) {
+TEST(QuietPowersensor3, MarkersComeBackWithTheirTime) {
   FakePowersensor3 device(with_curve(kCurve));
   const auto sensor = open_powersensor3(device.path());
   usleep(300000);
