@@ -31,7 +31,7 @@ class ClockSwitch {
   bool runs_long(double clock_mhz, double expected_seconds) const;
   double common_mhz_, latency_, requested_mhz_;
   double running_mhz_ = -1, began_ = 0, followed_ = 0;
-  double own_until_ = 0;              ///< when kernels at a clock of their own have ended
+  double own_until_ = 0;              ///< when kernels with a tuned clock have ended
   std::map<double, double> seconds_;  ///< of the latest kernels in a row at each clock
 };
 

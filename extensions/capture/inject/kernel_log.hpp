@@ -44,7 +44,7 @@ struct Answer {
   bool use = false;   ///< otherwise the program's own launch stays, and only the clock is known
   KernelClock clock;  ///< of either
 };
-/// Nothing where the program's own launch stays, at no clock of its own.
+/// Returns nullopt if the program's own launch stays and no clock is tuned for it.
 std::optional<Answer> ask_for_launch(const std::string& kernel, const std::string& source, const std::string& options,
                                      const std::string& device, const LaunchShape& shape, std::size_t shared_bytes);
 

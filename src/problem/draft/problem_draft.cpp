@@ -309,7 +309,7 @@ class Draft {
       if (words.contains("__global__") || words.contains("__device__")) continue;
       ask(fmt::format(
           "{}:{}: {}() is host code, which run-time compilation refuses: enclose it (and the headers that it "
-          "needs) in \"#ifndef {}\" and \"#endif\", or move the kernel to a file of its own",
+          "needs) in \"#ifndef {}\" and \"#endif\", or move the kernel to a separate file",
           file_.string(), function.line, function.name, language_.macro));
       return;
     }

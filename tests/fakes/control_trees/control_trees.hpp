@@ -3,33 +3,20 @@
 // wrong ones.
 #pragma once
 
-#include <stdlib.h>
-
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
-#include <stdexcept>
 #include <string>
+
+#include "temporary_folder.hpp"
 
 namespace control_trees {
 
 class Tree {
  public:
-  Tree() {
-    char path[] = "/tmp/ergotune-control-tree-XXXXXX";
-    if (!mkdtemp(path)) throw std::runtime_error("cannot make a folder for a fake sysfs tree");
-    root_ = path;
-  }
-  ~Tree() {
-    std::error_code ignored;
-    std::filesystem::remove_all(root_, ignored);
-  }
-  Tree(const Tree&) = delete;
-  Tree& operator=(const Tree&) = delete;
-
-  const std::filesystem::path& root() const { return root_; }
-  std::filesystem::path real(const std::string& path) const { return root_ / path.substr(1); }
+  const std::filesystem::path& root() const { return folder_.path(); }
+  std::filesystem::path real(const std::string& path) const { return root() / path.substr(1); }
   void put(const std::string& path, const std::string& text) const {
     std::filesystem::create_directories(real(path).parent_path());
     std::ofstream(real(path)) << text << "\n";
@@ -45,16 +32,16 @@ class Tree {
   /// Every file with its text: what a test compares before and after.
   std::map<std::string, std::string> contents() const {
     std::map<std::string, std::string> files;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(root_)) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root())) {
       if (!entry.is_regular_file()) continue;
-      const auto path = (std::filesystem::path("/") / entry.path().lexically_relative(root_)).string();
+      const auto path = (std::filesystem::path("/") / entry.path().lexically_relative(root())).string();
       files[path] = get(path);
     }
     return files;
   }
 
  private:
-  std::filesystem::path root_;
+  ergotune::TemporaryFolder folder_;
 };
 
 inline constexpr const char* kTegraGpu = "/sys/class/devfreq/17000000.ga10b";
