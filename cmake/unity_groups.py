@@ -18,19 +18,19 @@ FUNCTION = re.compile(r"^(?=\S)(?!#|//|namespace|using|return|template|static_as
 UNNAMED = re.compile(r"^namespace \{\n(.*?)^\}  // namespace$", re.M | re.S)
 CALL = re.compile(r"(?<![.>:\w])(\w+)\(")
 USING = re.compile(r"^using ([\w:]+::\w+);", re.M)
+ALIAS = re.compile(r"^using (\w+) = (.+);", re.M)
 OPENED = re.compile(r"^using namespace ([\w:]+)", re.M)
 WORDS = {"const", "constexpr", "struct", "class", "auto", "default", "delete", "operator", "override", "noexcept",
          "TEST", "TEST_F", "TEST_P", "TYPED_TEST", "TYPED_TEST_SUITE", "INSTANTIATE_TEST_SUITE_P", "GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST"}
 
 
 def names(text):
-    # the same alias may stand twice
-    return {line if line.startswith("using ") else m.group(1) for line in text.splitlines() if (m := DEFINITION.match(line))} - WORDS
+    return {m.group(1) for line in text.splitlines() if not line.startswith("using ") and (m := DEFINITION.match(line))} - WORDS
 
 
 def brought_in(text):
-    """The names of others that a file uses as its own: as they are written there, and in full."""
-    return {name.rpartition("::")[2]: name.removeprefix("::") for name in USING.findall(text)}
+    """The names of others that a file uses as its own: as they are written there, and in full. The same alias may stand twice."""
+    return {name.rpartition("::")[2]: name.removeprefix("::") for name in USING.findall(text)} | dict(ALIAS.findall(text))
 
 
 def header_types(root):
