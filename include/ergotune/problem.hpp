@@ -14,6 +14,11 @@
 
 namespace ergotune {
 
+/// Values by name of the fields of a problem file that have no member, such as `description`: the rows that attribute()
+/// makes in the tables of src/problem/document. `show`, the result document and Python pass them on without further
+/// code.
+using Attributes = std::map<std::string, Value, std::less<>>;
+
 /// Launch geometry with up to three dimensions. Either `grid` (blocks) or `global` (threads) is given; the other is
 /// derived from it.
 struct Launch {
@@ -21,6 +26,7 @@ struct Launch {
   std::vector<Expression> global;  ///< work items, as OpenCL counts; rounded up to a multiple of block
   std::vector<Expression> block;   ///< threads per block / local size
   Expression shared_memory_bytes;  ///< dynamic shared memory
+  Attributes attributes;
 };
 
 struct Verification;
@@ -42,6 +48,7 @@ struct Kernel {
   /// addition to the outputs of the iteration (Problem::verification). Kind kernel or host_function; null: no
   /// verification of this kernel alone.
   std::shared_ptr<Verification> verification;
+  Attributes attributes;
   /// Returns the source in a language, or nullptr if there is none.
   const KernelSource* source_for(Language language) const;
 };
@@ -135,7 +142,7 @@ struct Program;
 
 struct Problem {
   std::string name;
-  std::string description;
+  Attributes attributes;
   /// The file it was read from; empty for a problem made in memory.
   std::filesystem::path file;
   /// The kernels to tune, at least one. Several kernels form one workload, which is measured as a whole.
@@ -167,6 +174,9 @@ struct Problem {
   std::string device_of_external_memory() const;
   /// True if the kernels have names and thus parameters and quantities of their own.
   bool has_named_kernels() const { return !kernels.front().name.empty(); }
+  /// The attributes of the problem, its kernels and their launches by their keys in the file: "description",
+  /// "kernel.description", "kernels.NAME.launch.description".
+  Attributes all_attributes() const;
   /// All constants for a device: the problem's, those given for the device's name, and the device's properties.
   Constants constants_for(const std::string& device_name, const Constants& device_properties) const;
   /// Builds the search space with these constants. Throws UserError as SearchSpace::build does.

@@ -210,7 +210,8 @@ void bind_kernel(ProblemClass& problem) {
       .def(
           "set_source",
           [](ProblemFile& p, const std::string& language, const std::string& text, const std::string& function,
-             const std::filesystem::path& file, const std::vector<std::filesystem::path>& include_folders) {
+             const std::filesystem::path& file, const std::vector<std::filesystem::path>& include_folders,
+             const py::kwargs& attributes) {
             KernelSource source{language_from(language), file, text, {}};
             for (const auto& folder : include_folders)
               source.include_folders.push_back(std::filesystem::absolute(folder));
@@ -218,17 +219,21 @@ void bind_kernel(ProblemClass& problem) {
             std::erase_if(p.kernels.back().sources, [&](const auto& s) { return s.language == source.language; });
             p.kernels.back().sources.push_back(std::move(source));
             p.kernels.back().function = Template::parse(function);
+            set_attributes(p.kernels.back(), to_constants(attributes));
           },
           py::arg("language"), py::arg("text"), py::arg("function"), py::arg("file") = "",
           py::arg("include_folders") = std::vector<std::filesystem::path>{},
           "The kernel's source, one per language (\"cuda\", \"hip\", \"opencl\", \"c\", \"c++\", \"fortran\"): the "
           "device chooses. "
-          "`function`: its name,\nwith {{NAME}} for values. `file`: where the text is from, for messages and includes.")
+          "`function`: its name,\nwith {{NAME}} for values. `file`: where the text is from, for messages and includes. "
+          "Others: keys of [kernel] such as `description`.")
       .def(
           "set_launch",
-          [](ProblemFile& p, py::object grid, py::object global, py::object block, py::object shared_memory_bytes) {
-            p.kernels.back().launch = {expressions(grid), expressions(global), expressions(block),
-                                       expression(shared_memory_bytes)};
+          [](ProblemFile& p, py::object grid, py::object global, py::object block, py::object shared_memory_bytes,
+             const py::kwargs& attributes) {
+            Launch launch{expressions(grid), expressions(global), expressions(block), expression(shared_memory_bytes)};
+            set_attributes(launch, to_constants(attributes));
+            p.kernels.back().launch = std::move(launch);
           },
           py::arg("grid") = py::none(), py::arg("global_size") = py::none(), py::arg("block") = py::none(),
           py::arg("shared_memory_bytes") = 0,
@@ -236,7 +241,8 @@ void bind_kernel(ProblemClass& problem) {
           "`grid` counts "
           "blocks\n(CUDA's <<<grid, block>>>), `global_size` work items (OpenCL's), which is rounded up to whole "
           "blocks: give one of "
-          "them.\n`shared_memory_bytes`: dynamic shared memory per block.")
+          "them.\n`shared_memory_bytes`: dynamic shared memory per block. Others: keys of [kernel.launch] such as "
+          "`description`.")
       .def(
           "add_options",
           [](ProblemFile& p, const std::vector<std::string>& options, const std::string& language) {
@@ -413,14 +419,24 @@ void bind_problem(py::module_& module) {
   ProblemClass problem(module, "Problem",
                        "What is tuned: source, arguments, launch geometry, parameters, restrictions.");
   problem
-      .def(py::init([](const std::string& name) {
+      .def(py::init([](const std::string& name, const py::kwargs& attributes) {
              ProblemFile problem;
              problem.name = name;
+             set_attributes(problem, to_constants(attributes));
              return problem;
            }),
-           py::arg("name"))
+           py::arg("name"), "Others: keys of the whole file that have no function here, such as `description`.")
       .def_readwrite("name", &Problem::name)
-      .def_readwrite("description", &Problem::description)
+      .def_property_readonly(
+          "attributes",
+          [](const ProblemFile& p) {
+            py::dict all;
+            for (const auto& [name, value] : p.all_attributes()) all[py::str(name)] = from_value(value);
+            return all;
+          },
+          "Values of the keys that the calls for the problem, its source and its launch accept by name, by their "
+          "place: "
+          "\"description\", \"kernel.launch.description\".")
       .def_property_readonly("parameter_names", [](const ProblemFile& p) { return names_of(p.parameters); })
       .def_property_readonly("restrictions",
                              [](const ProblemFile& p) {

@@ -11,6 +11,7 @@
 #include "ergotune/space.hpp"
 #include "problem/address_field.hpp"
 #include "problem/code_names.hpp"
+#include "problem/document/fields.hpp"
 #include "problem/program.hpp"
 #include "problem/tables/quantity.hpp"
 
@@ -57,21 +58,8 @@ Names constant_names(const Problem& problem) {
 }
 
 void add_execution(const Problem& problem, Names& names) {
-  for (const ExecutionParameterSpec& spec : problem.execution_parameters) {
-    switch (spec.kind) {
-      case ParameterKind::core_clock_mhz:
-        names.add("core_clock_mhz");
-        break;
-      case ParameterKind::memory_clock_mhz:
-        names.add("memory_clock_mhz");
-        break;
-      case ParameterKind::power_limit_w:
-        names.add("power_limit_w");
-        break;
-      case ParameterKind::code:
-        break;
-    }
-  }
+  for (const ExecutionParameterSpec& spec : problem.execution_parameters)
+    names.add(document::names_of<ParameterKind>()[static_cast<std::size_t>(spec.kind)]);
 }
 
 void check_address(const Field& field, const Kernel& kernel, const Argument& argument) {
@@ -216,22 +204,17 @@ void check_distinct(const Problem& problem) {
 void check_plans(const Problem& problem, const Names& parameters) {
   std::vector<std::string> groups{"code", "clocks", "power", "all"};
   groups.insert(groups.end(), parameters.list().begin(), parameters.list().end());
-  for (const PlanSpec& plan : problem.plans) {
+  for (const PlanSpec& plan : problem.plans)
     for (const PlanStageSpec& stage : plan.stages) {
-      for (const std::string& name : stage.free) {
-        if (std::find(groups.begin(), groups.end(), name) != groups.end()) continue;
-        throw UserError(
-            fmt::format("plan \"{}\" frees the unknown parameter \"{}\"{}", plan.name, name, suggestion(name, groups)),
-            stage.place);
-      }
-      for (const auto& [name, value] : stage.fixed) {
-        if (std::find(groups.begin(), groups.end(), name) != groups.end()) continue;
-        throw UserError(
-            fmt::format("plan \"{}\" fixes the unknown parameter \"{}\"{}", plan.name, name, suggestion(name, groups)),
-            stage.place);
-      }
+      const auto check = [&](const std::string& name, const char* does) {
+        if (std::find(groups.begin(), groups.end(), name) == groups.end())
+          throw UserError(fmt::format("plan \"{}\" {} the unknown parameter \"{}\"{}", plan.name, does, name,
+                                      suggestion(name, groups)),
+                          stage.place);
+      };
+      for (const std::string& name : stage.free) check(name, "frees");
+      for (const auto& [name, value] : stage.fixed) check(name, "fixes");
     }
-  }
 }
 
 /// Checks the counts of buffers whose expressions use only constants of the file.

@@ -10,84 +10,41 @@ namespace ergotune {
 
 namespace {
 
-constexpr std::array<std::pair<Language, const char*>, 6> kLanguages{{{Language::cuda, "cuda"},
-                                                                      {Language::opencl, "opencl"},
-                                                                      {Language::hip, "hip"},
-                                                                      {Language::c, "c"},
-                                                                      {Language::cpp, "cpp"},
-                                                                      {Language::fortran, "fortran"}}};
+// In the order of the enumerations.
+constexpr std::array kLanguages{"cuda", "opencl", "hip", "c", "cpp", "fortran"};
+constexpr std::array kCompares{"elements", "sum", "min", "max", "sorted"};
 
 struct TypeName {
-  ElementType type;
   const char* name;
   std::size_t size;
 };
-constexpr std::array<TypeName, 11> kTypes{{{ElementType::int8, "int8", 1},
-                                           {ElementType::uint8, "uint8", 1},
-                                           {ElementType::int16, "int16", 2},
-                                           {ElementType::uint16, "uint16", 2},
-                                           {ElementType::int32, "int32", 4},
-                                           {ElementType::uint32, "uint32", 4},
-                                           {ElementType::int64, "int64", 8},
-                                           {ElementType::uint64, "uint64", 8},
-                                           {ElementType::float16, "float16", 2},
-                                           {ElementType::float32, "float32", 4},
-                                           {ElementType::float64, "float64", 8}}};
+constexpr TypeName kTypes[] = {{"int8", 1},    {"uint8", 1},   {"int16", 2},  {"uint16", 2},
+                               {"int32", 4},   {"uint32", 4},  {"int64", 8},  {"uint64", 8},
+                               {"float16", 2}, {"float32", 4}, {"float64", 8}};
 
 // The names that C, CUDA and OpenCL programmers use for the same types.
-constexpr std::array<std::pair<const char*, ElementType>, 15> kTypeAliases{{{"half", ElementType::float16},
-                                                                            {"float", ElementType::float32},
-                                                                            {"double", ElementType::float64},
-                                                                            {"char", ElementType::int8},
-                                                                            {"uchar", ElementType::uint8},
-                                                                            {"unsigned char", ElementType::uint8},
-                                                                            {"short", ElementType::int16},
-                                                                            {"ushort", ElementType::uint16},
-                                                                            {"unsigned short", ElementType::uint16},
-                                                                            {"int", ElementType::int32},
-                                                                            {"uint", ElementType::uint32},
-                                                                            {"unsigned int", ElementType::uint32},
-                                                                            {"unsigned", ElementType::uint32},
-                                                                            {"long", ElementType::int64},
-                                                                            {"ulong", ElementType::uint64}}};
-
-constexpr std::array<std::pair<Compare, const char*>, 5> kCompares{{{Compare::elements, "elements"},
-                                                                    {Compare::sum, "sum"},
-                                                                    {Compare::minimum, "min"},
-                                                                    {Compare::maximum, "max"},
-                                                                    {Compare::sorted, "sorted"}}};
+constexpr std::pair<const char*, ElementType> kTypeAliases[] = {
+    {"half", ElementType::float16},    {"float", ElementType::float32}, {"double", ElementType::float64},
+    {"char", ElementType::int8},       {"uchar", ElementType::uint8},   {"unsigned char", ElementType::uint8},
+    {"short", ElementType::int16},     {"ushort", ElementType::uint16}, {"unsigned short", ElementType::uint16},
+    {"int", ElementType::int32},       {"uint", ElementType::uint32},   {"unsigned int", ElementType::uint32},
+    {"unsigned", ElementType::uint32}, {"long", ElementType::int64},    {"ulong", ElementType::uint64}};
 
 }  // namespace
 
-std::string to_string(Language language) {
-  for (const auto& [value, name] : kLanguages) {
-    if (value == language) return name;
-  }
-  return "unknown";
-}
-
-std::string to_string(ElementType type) {
-  for (const auto& entry : kTypes) {
-    if (entry.type == type) return entry.name;
-  }
-  return "unknown";
-}
+std::string to_string(Language language) { return kLanguages[static_cast<std::size_t>(language)]; }
+std::string to_string(Compare compare) { return kCompares[static_cast<std::size_t>(compare)]; }
+std::string to_string(ElementType type) { return kTypes[static_cast<std::size_t>(type)].name; }
+std::size_t size_of(ElementType type) { return kTypes[static_cast<std::size_t>(type)].size; }
 
 std::optional<ElementType> element_type(std::string_view name) {
-  for (const auto& entry : kTypes) {
-    if (name == entry.name) return entry.type;
+  for (std::size_t i = 0; i < std::size(kTypes); ++i) {
+    if (name == kTypes[i].name) return static_cast<ElementType>(i);
   }
   for (const auto& [alias, type] : kTypeAliases) {
     if (name == alias) return type;
   }
   return std::nullopt;
-}
-
-std::size_t size_of(ElementType type) {
-  for (const auto& entry : kTypes) {
-    if (entry.type == type) return entry.size;
-  }
-  return 0;
 }
 
 std::size_t size_of(const std::vector<Field>& fields) {
@@ -114,11 +71,14 @@ std::string Problem::device_of_external_memory() const {
   return {};
 }
 
-std::string to_string(Compare compare) {
-  for (const auto& [value, name] : kCompares) {
-    if (value == compare) return name;
+Attributes Problem::all_attributes() const {
+  Attributes all = attributes;
+  for (const Kernel& kernel : kernels) {
+    const std::string table = kernel.name.empty() ? "kernel." : "kernels." + kernel.name + ".";
+    for (const auto& [name, value] : kernel.attributes) all[table + name] = value;
+    for (const auto& [name, value] : kernel.launch.attributes) all[table + "launch." + name] = value;
   }
-  return "unknown";
+  return all;
 }
 
 const KernelSource* Kernel::source_for(Language language) const {

@@ -51,6 +51,7 @@ bool is_default(const std::vector<Parameter>& parameters, const Configuration& c
 ResultSet results_of(const PreparedSession& prepared, Ledger& ledger) {
   ResultSet results;
   results.problem = prepared.problem.name;
+  results.attributes = prepared.problem.all_attributes();
   results.device_name = prepared.device.name;
   results.device_id = prepared.device.id;
   results.device = results.device_name + " (" + results.device_id + ")";

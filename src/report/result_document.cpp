@@ -135,6 +135,7 @@ Json results_document(const RankedResults& ranked, std::size_t top) {
   Json document{{"version", kResultDocumentVersion},
                 {"ergotune", ERGOTUNE_VERSION},
                 {"problem", results.problem},
+                {"attributes", to_json(results.attributes)},
                 {"device", results.device_id},
                 {"device_name", results.device_name},
                 {"provenance", to_string(results.provenance)},

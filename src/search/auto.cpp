@@ -4,7 +4,7 @@
 
 #include <unordered_set>
 
-#include "search/builtin.hpp"
+#include "search/strategy_base.hpp"
 
 namespace ergotune::search {
 namespace {

@@ -2,9 +2,26 @@
 
 #include <algorithm>
 
-#include "search/builtin.hpp"
+#include "search/strategy_base.hpp"
 
 namespace ergotune {
+
+namespace search {
+
+// Each is defined in the file of its strategies.
+void add_sampling(StrategyList& list);
+void add_local(StrategyList& list);
+void add_annealing(StrategyList& list);
+void add_swarms(StrategyList& list);
+void add_evolution(StrategyList& list);
+void add_bayesian(StrategyList& list);
+void add_bandit(StrategyList& list);
+void add_nsga2(StrategyList& list);
+void add_bayesian_pareto(StrategyList& list);
+void add_auto(StrategyList& list);
+void add_coordinate(StrategyList& list);
+
+}  // namespace search
 
 namespace {
 

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -107,5 +109,18 @@ class StrategyBase : public Strategy {
 /// Reduces an outcome with several objectives to one number, for strategies that support one only: the product if all
 /// are positive (for energy and time: the energy-delay product), else the sum.
 double scalar_value(const Outcome& outcome);
+
+using StrategyList = std::vector<StrategyDescription>;
+
+/// A description whose `make` constructs a T from the context.
+template <class T>
+StrategyDescription describe_strategy(std::string name, std::string summary, std::vector<StrategyOption> options = {}) {
+  StrategyDescription description;
+  description.name = std::move(name);
+  description.summary = std::move(summary);
+  description.options = std::move(options);
+  description.make = [](const StrategyContext& context) { return std::make_unique<T>(context); };
+  return description;
+}
 
 }  // namespace ergotune::search

@@ -66,6 +66,7 @@ ResultSet result_set(const Store& store, std::int64_t session) {
     for (const Kernel& kernel : problem->kernels)
       functions += (functions.empty() ? "" : ", ") + (kernel.name.empty() ? kernel.function.text() : kernel.name);
     if (!functions.empty()) results.kernel = functions;
+    results.attributes = problem->all_attributes();
     results.constants = problem->constants;
     results.metrics = problem->metrics;
     // For stores without runs, the stored problem holds the objective and its direction.

@@ -27,8 +27,9 @@ struct ResultSet {
   ObjectiveSpec goal;                  ///< the same as the user wrote it
   std::string environment;             ///< JSON; empty: unknown
   Provenance provenance = Provenance::measured;
-  Constants constants;  ///< of the problem; they include the tuned size
-  Constants size;       ///< those of them in which the sessions of the problem in the store differ
+  Constants constants;   ///< of the problem; they include the tuned size
+  Constants size;        ///< those of them in which the sessions of the problem in the store differ
+  Constants attributes;  ///< of the problem: Problem::all_attributes()
   /// With all values that occur.
   std::vector<Parameter> parameters;
   std::vector<Metric> metrics;

@@ -12,8 +12,10 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "measure/observers/cupti_api.hpp"
+#include "measure/observers/observer_registry.hpp"
 #include "measure/runner.hpp"
 #include "problem/tables/counter_names.hpp"
+#include "problem/tables/quantity.hpp"
 
 namespace ergotune {
 namespace {
@@ -288,6 +290,20 @@ TEST(CuptiBlocks, AreAsLongAsTheHeadersSay) {
   EXPECT_EQ(block(&RangeDecode::dropped).size, 32u);
   EXPECT_EQ(block(&RangeDataSize::bytes).size, 64u);
   EXPECT_EQ(block(&RangeDataInfo::ranges).size, 40u);
+}
+
+TEST(CounterObservers, AreDescribedAndMeasureTheMetricsThatAreNamed) {
+  std::vector<std::string> names;
+  for (const auto& observer : observers()) {
+    names.push_back(observer.name);
+    for (const auto& name : observer.quantities) EXPECT_NE(quantity_info(name), nullptr) << name;
+    for (const auto& option : observer.options) EXPECT_FALSE(option.help.empty()) << option.name;
+  }
+  EXPECT_THAT(names, testing::IsSupersetOf({"counters", "perf"}));
+  EXPECT_EQ(quantities_of({"counters", {}, {}}).size(), 20u);
+  EXPECT_THAT(quantities_of({"counters", {{"metrics", {"ipc", "dram__bytes_read.sum"}}}, {}}),
+              ElementsAre("ipc", "dram__bytes_read.sum"));
+  EXPECT_THAT(quantities_of({"perf", {{"metrics", {"cycles"}}}, {}}), ElementsAre("cycles"));
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <stdexcept>
 
 #include "base/clock.hpp"
-#include "measure/observers/observers.hpp"
 #include "measure/runner_fixture.hpp"
 
 namespace ergotune {

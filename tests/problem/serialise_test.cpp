@@ -89,7 +89,7 @@ Argument Draw::argument() {
 ProblemFile Draw::problem() {
   ProblemFile problem;
   problem.name = message();
-  problem.description = message();
+  problem.attributes["description"] = message();
   problem.file = identifier();
   for (std::size_t n = few(); n > 0; --n) problem.constants[identifier()] = value();
   problem.constants_by_device[message()] = {{"n", value()}};
@@ -103,6 +103,8 @@ ProblemFile Draw::problem() {
   problem.kernel().sources.push_back({Language::hip, "f.cpp", message(), {"/a", "/b c"}});
   problem.kernel().function = Template::parse("gemm<{{TILE}}, float>");
   problem.kernel().options["cuda"] = {Template::parse("-DX={{a+1}}")};
+  problem.kernel().attributes["description"] = message();
+  problem.kernel().launch.attributes["description"] = message();
   problem.kernel().launch.block = {Expression::parse("a"), Expression::parse("b")};
   problem.verification.kind = Verification::Kind::kernel;
   problem.verification.reference = std::make_shared<Kernel>(problem.kernel());

@@ -8,7 +8,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <set>
 
 #include "ergotune/error.hpp"
@@ -167,12 +166,6 @@ TEST(Settings, MistakesSayWhatWouldBeRight) {
   EXPECT_THROW(check_settings(settings), UserError);
   settings.min_repeats = RunConfig().min_repeats;
   EXPECT_NO_THROW(check_settings(settings)) << "the default gives way";
-}
-
-TEST(Settings, EveryRowIsDocumented) {
-  std::ifstream in(ERGOTUNE_SOURCE_DIR "/docs/problem-file.md");
-  const std::string document((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  EXPECT_THAT(document, testing::HasSubstr(setting_rows())) << "run scripts/write-schema";
 }
 
 }  // namespace

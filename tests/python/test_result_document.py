@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 GEMM = str(ROOT / "examples/gemm/gemm.toml")
 LIVE = """
 name = "sum"
+description = "partial sums"
 [parameters]
 STEP = [1, 2, 4]
 BAD = [0, 1]
@@ -31,11 +32,13 @@ name = "x"
 type = "float32"
 count = 200000
 access = "write"
+[kernel.launch]
+description = "one loop"
 """
 CLOCKS = str(ROOT / "examples/clocks/simulated_gemm.toml")
 SCHEMA = json.loads((ROOT / "schemas/result.schema.json").read_text())
 #: What a session says whoever reads it; the others belong to one run, or to one reader.
-OF_THE_SESSION = ("problem", "device", "device_name", "provenance", "objective", "store", "session", "space", "rows", "statuses",
+OF_THE_SESSION = ("problem", "attributes", "device", "device_name", "provenance", "objective", "store", "session", "space", "rows", "statuses",
                   "best", "default", "median", "top", "search_repeats", "failures", "importance")
 
 
@@ -69,6 +72,7 @@ def test_a_session_is_the_same_everywhere(tmp_path, command, monkeypatch):
     assert tuned["search_repeats"]["n"] > 0 and tuned["failures"][0]["count"] == tuned["statuses"]["compile_error"] == 1
     shown = command("show", "s.db", "--page")
     assert shared(shown) == shared(tuned)
+    assert shown["attributes"] == {"description": "partial sums", "kernel.launch.description": "one loop"}
     assert [note for note in tuned["notes"] if note in shown["notes"]] == shown["notes"], "tune has those of the run too"
 
     page = shown["page"]["document"]

@@ -70,8 +70,12 @@ def test_what_ergotune_refuses_the_schema_refuses(section, key, value):
 
 
 def test_a_problem_made_in_python_is_tuned_from_its_json_file(tmp_path):
-    problem = ergotune.Problem("double")
-    problem.set_source("c", "void f(int n, const float* x, float* y) { for (int i = 0; i < n; ++i) y[i] = 2 * x[i]; }", "f")
+    problem = ergotune.Problem("double", description="y = 2 x")
+    problem.set_source("c", "void f(int n, const float* x, float* y) { for (int i = 0; i < n; ++i) y[i] = 2 * x[i]; }", "f", description="one loop")
+    problem.set_launch(description="no blocks")
+    assert problem.attributes == {"description": "y = 2 x", "kernel.description": "one loop", "kernel.launch.description": "no blocks"}
+    with pytest.raises(ergotune.UserError, match="descripton"):
+        problem.set_launch(descripton="no blocks")
     problem.add_scalar("n", 8, "int32")
     problem.add_buffer("x", numpy.arange(8, dtype=numpy.float32))
     problem.add_buffer("y", numpy.zeros(8, dtype=numpy.float32), access="write")
@@ -83,7 +87,8 @@ def test_a_problem_made_in_python_is_tuned_from_its_json_file(tmp_path):
     run = subprocess.run([os.environ["ERGOTUNE_COMMAND"], "tune", str(file), "--device", "host", "--json", "--budget", "2"],
                          cwd=tmp_path, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout)["best"]
+    result = json.loads(run.stdout)
+    assert result["best"] and result["attributes"] == problem.attributes
 
 
 def test_functions_are_in_no_document():

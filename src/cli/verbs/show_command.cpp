@@ -63,6 +63,7 @@ void print_head(const RankedResults& ranked, const ShowOptions& options) {
   for (const auto& [status, count] : ranked.statuses)
     statuses += fmt::format("{}{} {}", statuses.empty() ? "" : ", ", count, status);
   fmt::print("{} ({})\n", counted(results.rows.size(), "row"), statuses.empty() ? "none yet" : statuses);
+  for (const auto& [name, value] : results.attributes) fmt::print("{}: {}\n", name, value.to_string());
 }
 
 void print_best_or_none(const RankedResults& ranked) {

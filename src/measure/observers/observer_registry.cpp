@@ -3,19 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "measure/energy/energy.hpp"
-#include "measure/observers/observers.hpp"
 #include "measure/observers/trace_observer.hpp"
 #include "power/sensors/stored_calibration.hpp"
 #include "problem/tables/quantity.hpp"
+#include "problem/tables/setting_table.hpp"
 
 namespace ergotune {
+
+// Each is defined in the file of its observers.
+void add_host_observers(std::vector<ObserverEntry>& list);
+void add_voltage_reader(std::vector<ObserverEntry>& list);
+
 namespace {
 
 using Type = ObserverOption::Type;
@@ -74,13 +78,6 @@ std::vector<std::string> quantities_of_energy() {
   return names;
 }
 
-std::shared_ptr<Observer> make_host_time(const Options& options, const ObserverContext&) {
-  const std::int64_t passes = options.at("passes").front().as_integer();
-  if (passes < 1 || passes > 1'000'000)
-    throw UserError(fmt::format("\"passes\" of observer \"host_time\" must be at least 1, not {}", passes));
-  return make_host_timer(static_cast<int>(passes));
-}
-
 std::shared_ptr<Observer> make_trace(const Options& options, const ObserverContext& context) {
   const std::vector<std::string> ids = strings_of(options, "sensors");
   const DeviceInfo& device = context.device;
@@ -93,8 +90,8 @@ std::shared_ptr<Observer> make_trace(const Options& options, const ObserverConte
   return make_trace_observer(energy_sources(ids, device.name, device.uuid, device.pci_address, device.is_cpu), trace);
 }
 
-std::vector<ObserverEntry>& entries() {
-  static std::vector<ObserverEntry> all{
+std::vector<ObserverEntry> core_observers() {
+  std::vector<ObserverEntry> list{
       {{"energy",
         "Energy and power per round, by the device's own sensors or those named",
         ObserverPhase::stream,
@@ -117,23 +114,6 @@ std::vector<ObserverEntry>& entries() {
           "°C to which corrected_energy refers, by the coefficient that \"ergotune temperature\" found; 0: none",
           {0.0}}}},
        make_energy},
-      {{"host_time",
-        "Host time of one round by itself, launch and wait included, with inputs restored before it",
-        ObserverPhase::own,
-        {"host_time"},
-        {{"passes", Type::integer, false, "Rounds that are timed", {3}}}},
-       make_host_time},
-      {{"launches", "Counts the rounds that it is shown one by one", ObserverPhase::launches, {"launches"}, {}},
-       [](const Options&, const ObserverContext&) { return make_launch_counter(); }},
-      {{"core_voltage",
-        "Core voltage under load, where the driver's library does not report it (nvidia-smi, a Tegra's regulator)",
-        ObserverPhase::stream,
-        {"core_voltage"},
-        {{"gpu", Type::text, false, "UUID of the GPU; empty: the device's own", {""}}}},
-       [](const Options& options, const ObserverContext& context) {
-         const std::string gpu = options.at("gpu").front().as_string();
-         return make_voltage_reader(gpu.empty() ? context.device.uuid : gpu);
-       }},
       {{"trace",
         "Power, clocks, temperature and throttle reasons over time, around and during the launches, into a CSV file "
         "per "
@@ -148,6 +128,13 @@ std::vector<ObserverEntry>& entries() {
          {"after", Type::number, false, "s recorded after them", {1.0}}}},
        make_trace},
   };
+  add_host_observers(list);
+  add_voltage_reader(list);
+  return list;
+}
+
+std::vector<ObserverEntry>& entries() {
+  static std::vector<ObserverEntry> all = core_observers();
   return all;
 }
 
@@ -206,17 +193,6 @@ Options options_of(const ObserverSpec& spec, const ObserverDescription& descript
     options[name] = values;
   }
   return options;
-}
-
-Value value_from(std::string_view text) {
-  if (text == "true" || text == "false") return text == "true";
-  std::int64_t integer = 0;
-  const char* end = text.data() + text.size();
-  if (const auto [at, code] = std::from_chars(text.data(), end, integer); code == std::errc() && at == end)
-    return integer;
-  double real = 0;
-  if (const auto [at, code] = std::from_chars(text.data(), end, real); code == std::errc() && at == end) return real;
-  return std::string(text);
 }
 
 }  // namespace
@@ -285,7 +261,7 @@ ObserverSpec parse_observer(const std::string& text) {
     const std::size_t equals = option.find('=');
     if (equals == std::string::npos || equals == 0)
       throw UserError(fmt::format("an observer is NAME or NAME:OPTION=VALUE,..., not \"{}\"", text));
-    spec.options[option.substr(0, equals)].push_back(value_from(option.substr(equals + 1)));
+    spec.options[option.substr(0, equals)].push_back(parse_value(option.substr(equals + 1)));
   }
   if (spec.name.empty()) throw UserError(fmt::format("an observer is NAME or NAME:OPTION=VALUE,..., not \"{}\"", text));
   return spec;

@@ -1,11 +1,15 @@
-#include "measure/observers/observers.hpp"
+// Observers that need no special hardware.
+#include <fmt/format.h>
 
 #include "base/clock.hpp"
 #include "base/statistics.hpp"
+#include "ergotune/error.hpp"
+#include "measure/observers/observer_registry.hpp"
 
 namespace ergotune {
 namespace {
 
+/// Counts launches.
 class LaunchCounter : public Observer {
  public:
   std::string name() const override { return "launches"; }
@@ -20,6 +24,7 @@ class LaunchCounter : public Observer {
   std::int64_t launches_ = 0;
 };
 
+/// Measures the host time of isolated iterations, including launch and wait.
 class HostTimer : public Observer {
  public:
   explicit HostTimer(int passes) : passes_(passes) {}
@@ -46,9 +51,25 @@ class HostTimer : public Observer {
   RunningStatistics seconds_;
 };
 
+std::shared_ptr<Observer> make_host_timer(const ObserverOptions& options, const ObserverContext&) {
+  const std::int64_t passes = options.at("passes").front().as_integer();
+  if (passes < 1 || passes > 1'000'000)
+    throw UserError(fmt::format("\"passes\" of observer \"host_time\" must be at least 1, not {}", passes));
+  return std::make_shared<HostTimer>(static_cast<int>(passes));
+}
+
 }  // namespace
 
-std::shared_ptr<Observer> make_launch_counter() { return std::make_shared<LaunchCounter>(); }
-std::shared_ptr<Observer> make_host_timer(int passes) { return std::make_shared<HostTimer>(passes); }
+void add_host_observers(std::vector<ObserverEntry>& list) {
+  list.push_back({{"host_time",
+                   "Host time of one round by itself, launch and wait included, with inputs restored before it",
+                   ObserverPhase::own,
+                   {"host_time"},
+                   {{"passes", ObserverOption::Type::integer, false, "Rounds that are timed", {3}}}},
+                  make_host_timer});
+  list.push_back(
+      {{"launches", "Counts the rounds that it is shown one by one", ObserverPhase::launches, {"launches"}, {}},
+       [](const ObserverOptions&, const ObserverContext&) { return std::make_shared<LaunchCounter>(); }});
+}
 
 }  // namespace ergotune

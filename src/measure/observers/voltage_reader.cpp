@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
-#include "measure/observers/observers.hpp"
+#include "measure/observers/observer_registry.hpp"
 #include "power/sensors/core_voltage.hpp"
 
 namespace ergotune {
@@ -17,6 +17,8 @@ constexpr double kRampUp = 0.15;
 /// Longest time in s for which the stream is prolonged.
 constexpr double kPatience = 3;
 
+/// Measures the core voltage under load of the GPU with this UUID; prolongs the stream until a value was read. Without
+/// a source of the voltage it reports no quantity and stops trying.
 class VoltageReader : public Observer {
  public:
   explicit VoltageReader(std::string uuid) : uuid_(std::move(uuid)) {}
@@ -65,8 +67,17 @@ class VoltageReader : public Observer {
 
 }  // namespace
 
-std::shared_ptr<Observer> make_voltage_reader(std::string uuid) {
-  return std::make_shared<VoltageReader>(std::move(uuid));
+void add_voltage_reader(std::vector<ObserverEntry>& list) {
+  list.push_back(
+      {{"core_voltage",
+        "Core voltage under load, where the driver's library does not report it (nvidia-smi, a Tegra's regulator)",
+        ObserverPhase::stream,
+        {"core_voltage"},
+        {{"gpu", ObserverOption::Type::text, false, "UUID of the GPU; empty: the device's own", {""}}}},
+       [](const ObserverOptions& options, const ObserverContext& context) {
+         const std::string gpu = options.at("gpu").front().as_string();
+         return std::make_shared<VoltageReader>(gpu.empty() ? context.device.uuid : gpu);
+       }});
 }
 
 }  // namespace ergotune

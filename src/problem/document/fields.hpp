@@ -1,6 +1,6 @@
 // The fields of a problem, declared once. Each table of a problem file is a list of Field, from which follow the reader
 // and its error messages, the writer of documents, the JSON Schema and the reference tables of the documentation. To
-// add a field, add a member to the problem and a row to its table here.
+// add a field, add a row to its table: attribute(), or field() and a member of the problem if much code reads it.
 #pragma once
 
 #include <functional>
@@ -44,7 +44,8 @@ struct Options {
   /// Does not determine results: no part of the identity.
   bool incidental = false;
   bool by_programs = false;
-  bool always = false;  ///< written even if it equals the default
+  bool always = false;     ///< written even if it equals the default
+  bool attribute = false;  ///< set by attribute()
   /// Text of the default, for fields whose initial value does not show it.
   std::string_view otherwise = {};
 };
@@ -264,6 +265,24 @@ Field<T> field(std::string_view name, std::string_view meaning, FieldType type, 
                typename Field<T>::Write write, Options options = {}) {
   return {name, meaning, options, std::move(type), std::move(read), std::move(write)};
 }
+/// A field without a member, whose value (V: std::string, double, bool) is in `attributes` if the file has it.
+template <class T, class V>
+Field<T> attribute(std::string_view name, std::string_view meaning, Options options = {}) {
+  options.attribute = true;
+  return {name,
+          meaning,
+          options,
+          Type<V>::type,
+          [=](const Table& at, const Node& node, T& to) {
+            V value{};
+            Type<V>::read(at, node, at.title_of(name), value);
+            to.attributes.insert_or_assign(std::string(name), Value(std::move(value)));
+          },
+          [=](const T& from, Form) {
+            const auto found = from.attributes.find(name);
+            return found == from.attributes.end() ? Node() : node_of(found->second);
+          }};
+}
 /// A field whose value is a table, which is passed to `read`.
 template <class T>
 Field<T> table_field(std::string_view name, std::string_view meaning, FieldType type, void (*read)(const Table&, T&),
@@ -304,6 +323,22 @@ void read_fields(const Table& table, T& to) {
     const Node* node = table.find(field.name);
     if (node && field.read) field.read(table, *node, to);
   }
+}
+
+/// Reads attributes from their values; `title` is that of the table in messages. Throws UserError as read_fields()
+/// does.
+template <class T>
+void read_attributes(const Attributes& values, const std::string& title, T& to) {
+  Node node(Node::Entries{});
+  for (const auto& [name, value] : values) node.set(name, node_of(value));
+  const Context context;
+  const Table table(node, title, {}, context);
+  std::vector<std::string> names;
+  for (const Field<T>& field : fields<T>())
+    if (field.options.attribute) names.emplace_back(field.name);
+  table.allow(names);
+  for (const Field<T>& field : fields<T>())
+    if (const Node* given = table.find(field.name)) field.read(table, *given, to);
 }
 
 /// Writes all required fields and all fields that differ from their defaults; `whole`: all fields.

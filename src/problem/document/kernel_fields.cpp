@@ -7,6 +7,7 @@
 #include "base/hash.hpp"
 #include "problem/checks.hpp"
 #include "problem/document/fields.hpp"
+#include "problem/document/problem_document.hpp"
 #include "problem/files/base64.hpp"
 #include "problem/files/includes.hpp"
 #include "problem/files/source_text.hpp"
@@ -334,7 +335,8 @@ const std::vector<Field<Launch>>& fields<Launch>() {
       dimensions("grid", &T::grid, "Blocks in up to three dimensions, as CUDA counts"),
       dimensions("global", &T::global, "Or work items, as OpenCL counts, rounded up to whole blocks"),
       dimensions("block", &T::block, "Threads per block"),
-      field<T>("shared_memory_bytes", &T::shared_memory_bytes, "Dynamic shared memory of CUDA (bytes)")};
+      field<T>("shared_memory_bytes", &T::shared_memory_bytes, "Dynamic shared memory of CUDA (bytes)"),
+      attribute<T, std::string>("description", "What the geometry is; shown with results", {.incidental = true})};
   return table;
 }
 
@@ -696,10 +698,11 @@ const std::vector<Field<Kernel>>& fields<Kernel>() {
           [](const Table& at, const Node& node, T& to) { to.arguments = read_arguments(at, node); },
           [](const T& from, Form form) { return write_arguments(from.arguments, form); }),
       written<T>("parameters", "In [kernels.NAME]: parameters of this kernel only", parameters_type),
-      written<T>("verification", "In [kernels.NAME]: a reference for this kernel alone, as in [verification]",
-                 verification_type, [](const T& from, Form form) {
-                   return from.verification ? write(*from.verification, form, false) : Node();
-                 })};
+      written<T>(
+          "verification", "In [kernels.NAME]: a reference for this kernel alone, as in [verification]",
+          verification_type,
+          [](const T& from, Form form) { return from.verification ? write(*from.verification, form, false) : Node(); }),
+      attribute<T, std::string>("description", "What it does; shown with results", {.incidental = true})};
   return table;
 }
 
@@ -880,3 +883,12 @@ Node write(const Verification& verification, Form form, bool own_arguments) {
 Json verification_type(Schema& schema) { return schema.section<Verification>("verification", "[verification]"); }
 
 }  // namespace ergotune::document
+
+namespace ergotune {
+
+void set_attributes(Kernel& kernel, const Attributes& values) { document::read_attributes(values, "[kernel]", kernel); }
+void set_attributes(Launch& launch, const Attributes& values) {
+  document::read_attributes(values, "[kernel.launch]", launch);
+}
+
+}  // namespace ergotune

@@ -40,6 +40,12 @@ ProblemFile load_json_problem(const std::string& text, const std::filesystem::pa
 /// Writes the problem as a self-contained JSON problem file: sources included, paths absolute.
 std::string to_json(const ProblemFile& problem);
 
+/// Set attributes by name, as the keys of their table would. Throw UserError for an unknown name and a value of another
+/// type.
+void set_attributes(Problem& problem, const Attributes& values);
+void set_attributes(Kernel& kernel, const Attributes& values);
+void set_attributes(Launch& launch, const Attributes& values);
+
 /// Parse parts of a JSON problem file that programs pass: the steps of [workload], and one entry of [execution] such as
 /// {"core_clock_mhz": "all"}. Throw UserError.
 std::vector<Step> steps_from(const Problem& problem, const std::string& json);

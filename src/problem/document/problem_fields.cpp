@@ -105,7 +105,7 @@ const std::vector<Field<Problem>>& fields<Problem>() {
         written<T>("$schema", "Where editors find the schema of a JSON file", string_type(), {}, kByPrograms),
         written<T>("ergotune_problem", "Version of a document", Json{{"type", "integer"}}, {}, kByPrograms),
         field<T>("name", &T::name, "The problem's name", {.incidental = true, .otherwise = "the file's"}),
-        field<T>("description", &T::description, "What it is", kAside),
+        attribute<T, std::string>("description", "What it is; shown with results", kAside),
         written<T>(
             "file", "The file that relative paths start from", string_type(),
             [](const T& from, Form form) { return write_path(from.file, form); }, kByPrograms),
@@ -200,6 +200,8 @@ ProblemFile load_toml_problem(const std::string& text, const std::filesystem::pa
 std::string to_json(const ProblemFile& problem) {
   return to_json(write_fields(problem, Form::file)).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
+
+void set_attributes(Problem& problem, const Attributes& values) { read_attributes(values, kWholeFile, problem); }
 
 std::vector<Step> steps_from(const Problem& problem, const std::string& json) {
   Node root(Node::Entries{});

@@ -77,32 +77,9 @@ Json condition_json(const Restriction& restriction, const Problem& problem) {
   return {{"Expression", without_constants(restriction.expression, problem.constants)}, {"Parameters", used}};
 }
 
-const char* type_name(ElementType type) {
-  switch (type) {
-    case ElementType::int8:
-      return "int8";
-    case ElementType::uint8:
-      return "uint8";
-    case ElementType::int16:
-      return "int16";
-    case ElementType::uint16:
-      return "uint16";
-    case ElementType::int32:
-      return "int32";
-    case ElementType::uint32:
-      return "uint32";
-    case ElementType::int64:
-      return "int64";
-    case ElementType::uint64:
-      return "uint64";
-    case ElementType::float16:
-      return "half";
-    case ElementType::float32:
-      return "float";
-    case ElementType::float64:
-      return "double";
-  }
-  return "custom";
+std::string type_name(ElementType type) {
+  if (type == ElementType::float16) return "half";
+  return type == ElementType::float32 ? "float" : type == ElementType::float64 ? "double" : to_string(type);
 }
 
 /// Returns the value of an expression that is constant, otherwise its text.

@@ -95,23 +95,8 @@ const QuantityInfo* info_of_counter(std::string_view name) {
 }  // namespace
 
 std::string to_string(Producer producer) {
-  switch (producer) {
-    case Producer::device:
-      return "device";
-    case Producer::sensor:
-      return "sensor";
-    case Producer::monitor:
-      return "monitor";
-    case Producer::compiler:
-      return "compiler";
-    case Producer::verification:
-      return "verification";
-    case Producer::program:
-      return "program";
-    case Producer::observer:
-      break;
-  }
-  return "observer";
+  constexpr std::array kNames{"device", "sensor", "monitor", "compiler", "verification", "observer", "program"};
+  return kNames[static_cast<std::size_t>(producer)];
 }
 
 std::span<const QuantityInfo> quantities() { return kQuantities; }

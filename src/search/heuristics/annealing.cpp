@@ -3,7 +3,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "search/builtin.hpp"
 #include "search/heuristics/moves.hpp"
 #include "search/strategy_base.hpp"
 

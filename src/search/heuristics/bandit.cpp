@@ -8,7 +8,6 @@
 #include <unordered_map>
 
 #include "base/text.hpp"
-#include "search/builtin.hpp"
 #include "search/strategy_base.hpp"
 
 namespace ergotune::search {

@@ -10,7 +10,6 @@
 #include <unordered_set>
 #include <vector>
 
-#include "search/builtin.hpp"
 #include "search/heuristics/moves.hpp"
 #include "search/strategy_base.hpp"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "search/builtin.hpp"
 #include "search/heuristics/population.hpp"
+#include "search/strategy_base.hpp"
 
 namespace ergotune::search {
 namespace {

@@ -5,9 +5,9 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "search/builtin.hpp"
 #include "search/heuristics/population.hpp"
 #include "search/pareto.hpp"
+#include "search/strategy_base.hpp"
 
 namespace ergotune::search {
 namespace {

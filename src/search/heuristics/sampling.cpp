@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "search/builtin.hpp"
 #include "search/strategy_base.hpp"
 
 namespace ergotune::search {

@@ -9,7 +9,6 @@
 #include <unordered_set>
 
 #include "base/statistics.hpp"
-#include "search/builtin.hpp"
 #include "search/heuristics/moves.hpp"
 #include "search/inactive_parameters.hpp"
 #include "search/models/acquisition.hpp"

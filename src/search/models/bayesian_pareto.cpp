@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "base/statistics.hpp"
-#include "search/builtin.hpp"
 #include "search/models/acquisition.hpp"
 #include "search/models/gaussian_process.hpp"
 #include "search/models/prior_features.hpp"

@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "counters/cupti_host.hpp"
 #include "ergotune/error.hpp"
 #include "problem/tables/quantity.hpp"
 
@@ -44,8 +43,7 @@ TEST(ObserverRegistry, MakesWhatItDescribes) {
   const DeviceInfo device;
   const MeasureOptions measure;
   for (const auto& observer : observers()) {
-    if (observer.name == "energy" || observer.name == "trace" || observer.name == "counters" || observer.name == "perf")
-      continue;  // need more
+    if (observer.name == "energy" || observer.name == "trace") continue;  // need a sensor
     const auto made = make_observer({observer.name, {}, {}}, {device, measure});
     EXPECT_EQ(made->name(), observer.name);
     EXPECT_EQ(made->phase(), observer.phase);
@@ -89,14 +87,6 @@ TEST(ObserverRegistry, OnlySensorsAndMetricsMayBeSeveral) {
   const DeviceInfo device;
   const MeasureOptions measure;
   EXPECT_EQ(make_observer({"host_time", {}, {}}, {device, measure})->passes(), 3);
-}
-
-TEST(ObserverRegistry, MetricsThatAreNamedTakeThePlaceOfTheUsual) {
-  EXPECT_THAT(quantities_of({"counters", {{"metrics", {"ipc", "dram__bytes_read.sum"}}}, {}}),
-              ElementsAre("ipc", "dram__bytes_read.sum"));
-  EXPECT_EQ(quantities_of({"counters", {}, {}}).size(), 20u);
-  EXPECT_THAT(quantities_of({"host_time", {}, {}}), ElementsAre("host_time"));
-  EXPECT_THAT(quantities_of({"perf", {{"metrics", {"cycles"}}}, {}}), ElementsAre("cycles"));
 }
 
 TEST(ObserverRegistry, WhatIsRequestedForTakesThePlaceOfWhatTheProblemSays) {
