@@ -13,7 +13,7 @@
 #include "kernel/configure.hpp"
 #include "kernel/wisdom_key.hpp"
 #include "problem/tables/device_profile.hpp"
-#include "report/result_json.hpp"
+#include "report/result_document.hpp"
 
 namespace ergotune {
 namespace {

@@ -17,8 +17,8 @@
 #include "ergotune/session.hpp"
 #include "kernel/compile_cache.hpp"
 #include "power/controls/control.hpp"
-#include "power/device_facts.hpp"
 #include "power/guardian/guardian.hpp"
+#include "power/nvml_library.hpp"
 #include "power/sensors/sensor.hpp"
 
 namespace ergotune {

@@ -19,7 +19,7 @@
 
 #include "base/extensions.hpp"
 #include "cli/command.hpp"
-#include "cli/output/style.hpp"
+#include "cli/output/table.hpp"
 #include "device/device.hpp"
 #include "ergotune/error.hpp"
 #include "power/guardian/guardian.hpp"

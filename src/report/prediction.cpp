@@ -11,7 +11,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "ergotune/random.hpp"
-#include "report/result_json.hpp"
+#include "report/result_document.hpp"
 #include "search/models/gaussian_process.hpp"
 #include "store/formats/json_values.hpp"
 #include "store/sqlite/stored_session.hpp"

@@ -1,6 +1,6 @@
 // Several of one thing as one: rounds of a confirmation, sensors of a GPU, inputs of a metric; and what no
 // sensor can say.
-#include "measure/combine.hpp"
+#include "measure/metrics.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,6 @@
 
 #include "measure/energy/energy.hpp"
 #include "measure/energy/energy_plausible.hpp"
-#include "measure/metrics.hpp"
 
 namespace ergotune {
 namespace {

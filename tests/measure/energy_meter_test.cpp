@@ -9,7 +9,6 @@
 #include "ergotune/error.hpp"
 #include "measure/energy/energy.hpp"
 #include "measure/observers/observation.hpp"
-#include "measure/timing/launch_streamer.hpp"
 #include "measure/timing/workload.hpp"
 #include "patience.hpp"
 

@@ -1,4 +1,4 @@
-#include "measure/timing/estimate.hpp"
+#include "measure/timing/timing.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "device/device.hpp"
-#include "measure/compile_status.hpp"
+#include "measure/code_restrictions.hpp"
 
 namespace ergotune {
 namespace {

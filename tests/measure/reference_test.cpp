@@ -1,4 +1,4 @@
-#include "measure/verify/reference.hpp"
+#include "measure/verify/output_check.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // Energy of regions of code, from readings of sensors whose power is known.
-#include "measure/energy/region_estimate.hpp"
+#include "measure/energy/region_monitor.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // Rounds of several kernels in the runner, on the fake device: outputs, swaps, races, failures, times in the mix.
 #include "measure/several_kernels.hpp"
-#include "device/packed_code.hpp"
+#include "device/entries.hpp"
 #include "measure/timing/loaded_iteration.hpp"
 
 namespace ergotune::test {

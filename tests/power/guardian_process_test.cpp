@@ -17,7 +17,6 @@
 #include "base/process/process.hpp"
 #include "ergotune/error.hpp"
 #include "fakes/control_trees/control_trees.hpp"
-#include "power/guardian/guardian_protocol.hpp"
 
 namespace ergotune {
 namespace {

@@ -16,7 +16,6 @@
 #include "ergotune/error.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "power/guardian/guardian_process.hpp"
-#include "power/guardian/guardian_protocol.hpp"
 #include "power/guardian_host.hpp"
 #include "power/sessions.hpp"
 

@@ -12,8 +12,8 @@
 #include "ergotune/error.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "power/guardian/guardian.hpp"
+#include "power/guardian/guardian_process.hpp"
 #include "power/guardian/journal.hpp"
-#include "power/guardian/restore_process.hpp"
 
 namespace ergotune {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "ergotune/error.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
-#include "power/device_facts.hpp"
 #include "power/nvml_library.hpp"
 #include "power/sensors/sensor.hpp"
 

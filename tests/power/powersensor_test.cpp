@@ -9,7 +9,6 @@
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "patience.hpp"
 #include "power/powersensor/powersensor.hpp"
-#include "power/powersensor/powersensor_stream.hpp"
 
 using namespace ergotune;
 using namespace ergotune::test;

@@ -1,6 +1,6 @@
 // A driver that hangs or aborts while a journal is carried out: that step is lost, no other, and no caller waits for
 // ever.
-#include "power/guardian/restore_process.hpp"
+#include "power/guardian/guardian_process.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,6 @@
 #include "base/process/process.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
-#include "power/guardian/guardian_process.hpp"
 
 namespace ergotune {
 namespace {

@@ -1,4 +1,4 @@
-#include "store/sqlite/failure_groups.hpp"
+#include "store/result_set.hpp"
 
 #include <gtest/gtest.h>
 

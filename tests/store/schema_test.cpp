@@ -1,5 +1,5 @@
 // Stores of other versions, databases of others, damaged rows, and who may open what.
-#include "store/sqlite/schema.hpp"
+#include "store/sqlite/database.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,7 +9,6 @@
 
 #include <cmath>
 
-#include "store/sqlite/database.hpp"
 #include "store/sqlite/row_scan.hpp"
 #include "store/sqlite/store.hpp"
 #include "store/written_files.hpp"

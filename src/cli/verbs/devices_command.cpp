@@ -11,7 +11,7 @@
 #include "device/device.hpp"
 #include "ergotune/error.hpp"
 #include "power/controls/control.hpp"
-#include "power/device_facts.hpp"
+#include "power/nvml_library.hpp"
 #include "power/sensors/sensor.hpp"
 
 namespace ergotune::cli {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "analysis/pruning_figure.hpp"
+#include "analysis/svg_chart.hpp"
 #include "api/compile_check.hpp"
 #include "base/clock.hpp"
 #include "base/files.hpp"
@@ -17,7 +17,7 @@
 #include "cli/output/progress.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
-#include "report/result_json.hpp"
+#include "report/result_document.hpp"
 
 namespace ergotune::cli {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "device/backend.hpp"
 #include "device/cuda/cuda_kernel.hpp"
-#include "device/cuda/cuda_multiprocessors.hpp"
+#include "device/cuda/cuda_platform.hpp"
 
 namespace ergotune::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "device/code_object.hpp"
-#include "device/packed_code.hpp"
+#include "device/entries.hpp"
 
 namespace ergotune::cuda {
 namespace {

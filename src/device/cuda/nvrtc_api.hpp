@@ -1,12 +1,26 @@
 // NVRTC, CUDA's run-time compiler, as a table of entry points. It needs neither GPU nor driver. AMD's hiprtc has the
-// same functions under different names (hiprtc_api.hpp).
+// same functions under different names (hip_api.hpp). Also the folders of CUDA toolkits.
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/driver_table.hpp"
+
+namespace ergotune::cuda {
+
+/// Returns folders of toolkits (CUDA_HOME, /usr/local/cuda ...), then of the given Python packages ("nvidia/cu13") in
+/// the active environment and in the system's; most specific first. The folders need not exist.
+std::vector<std::filesystem::path> toolkit_folders(std::span<const char* const> python_packages);
+
+/// Returns the files with these names in those folders, below lib64, lib, and the toolkits' other places.
+std::vector<std::string> toolkit_libraries(std::span<const char* const> python_packages,
+                                           std::span<const char* const> names);
+
+}  // namespace ergotune::cuda
 
 namespace ergotune::nvrtc {
 

@@ -9,8 +9,7 @@
 #include "device/backend.hpp"
 #include "device/code_object.hpp"
 #include "device/entries.hpp"
-#include "device/hip/hip_platform.hpp"
-#include "device/hip/hiprtc_api.hpp"
+#include "device/hip/hip_api.hpp"
 #include "device/rtc_program.hpp"
 #include "problem/files/source_text.hpp"
 

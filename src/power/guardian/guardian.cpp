@@ -20,9 +20,8 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "power/guardian/guardian_protocol.hpp"
+#include "power/guardian/guardian_process.hpp"
 #include "power/guardian/journal.hpp"
-#include "power/guardian/restore_process.hpp"
 
 namespace ergotune {
 namespace {

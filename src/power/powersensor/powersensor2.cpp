@@ -5,8 +5,7 @@
 
 #include "ergotune/error.hpp"
 #include "power/powersensor/powersensor.hpp"
-#include "power/powersensor/powersensor_stream.hpp"
-#include "power/sensors/sysfs_sensor.hpp"
+#include "power/sensors/sensor_family.hpp"
 
 namespace ergotune {
 namespace {

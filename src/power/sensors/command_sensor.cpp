@@ -13,7 +13,6 @@
 #include "base/clock.hpp"
 #include "base/process/process.hpp"
 #include "ergotune/error.hpp"
-#include "power/sensors/command_sensor.hpp"
 #include "power/sensors/sensor_family.hpp"
 
 namespace ergotune {

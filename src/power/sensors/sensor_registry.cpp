@@ -1,6 +1,8 @@
 // The table of sensor families, and the functions that query all of them.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <thread>
@@ -11,7 +13,6 @@
 #include "power/sensors/sensor.hpp"
 #include "power/sensors/sensor_family.hpp"
 #include "power/sensors/stored_calibration.hpp"
-#include "power/sensors/sysfs_sensor.hpp"
 
 namespace ergotune {
 namespace {
@@ -129,6 +130,26 @@ std::string to_string(SensorScope scope) {
       return "node";
   }
   return "unknown";
+}
+
+bool exists_unreadable(const Sysfs& sysfs, const std::filesystem::path& path) {
+  // checked for the effective user, as when reading
+  return sysfs.exists(path) && faccessat(AT_FDCWD, sysfs.real(path).c_str(), R_OK, AT_EACCESS) != 0;
+}
+
+const SensorInfo& choose_sensor(const std::string& id, const std::string& family, const std::vector<SensorInfo>& list,
+                                const std::vector<std::string>& notes) {
+  std::vector<std::string> ids;
+  for (const auto& info : list) {
+    if (info.id == id || id == family) return info;
+    ids.push_back(info.id);
+  }
+  std::string reasons;
+  for (const auto& note : notes) reasons += (reasons.empty() ? "" : "; ") + note;
+  if (ids.empty())
+    throw UserError(fmt::format("there is no sensor \"{}\" here{}{}", id, reasons.empty() ? "" : ": ", reasons));
+  throw UserError(
+      fmt::format("there is no sensor \"{}\"{}{}{}", id, suggestion(id, ids), reasons.empty() ? "" : "; ", reasons));
 }
 
 }  // namespace ergotune

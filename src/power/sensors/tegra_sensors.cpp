@@ -10,7 +10,7 @@
 
 #include "base/process/environment.hpp"
 #include "ergotune/error.hpp"
-#include "power/sensors/sysfs_sensor.hpp"
+#include "power/sensors/sensor_family.hpp"
 #include "power/sysfs_devices.hpp"
 
 namespace ergotune {

@@ -1,4 +1,4 @@
-#include "store/formats/recording_readers.hpp"
+#include "store/formats/recording_builder.hpp"
 
 #include <fmt/format.h>
 

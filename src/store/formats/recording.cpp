@@ -7,7 +7,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "store/formats/json_values.hpp"
-#include "store/formats/recording_readers.hpp"
+#include "store/formats/recording_builder.hpp"
 #include "store/formats/text_source.hpp"
 #include "store/sqlite/store.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "ergotune/error.hpp"
 #include "store/formats/json_values.hpp"
-#include "store/sqlite/schema.hpp"
+#include "store/sqlite/database.hpp"
 
 namespace ergotune {
 namespace {

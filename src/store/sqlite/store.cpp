@@ -19,9 +19,7 @@
 #include "ergotune/error.hpp"
 #include "store/formats/json_values.hpp"
 #include "store/sqlite/database.hpp"
-#include "store/sqlite/flusher.hpp"
 #include "store/sqlite/row_scan.hpp"
-#include "store/sqlite/schema.hpp"
 
 namespace ergotune {
 
