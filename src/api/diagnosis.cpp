@@ -214,8 +214,8 @@ std::string to_string(Finding::State state) {
 }
 
 bool Diagnosis::can_tune() const {
-  return std::any_of(findings.begin(), findings.end(),
-                     [](const Finding& finding) { return finding.area == "kernels" && finding.state == State::ok; });
+  return std::ranges::any_of(
+      findings, [](const Finding& finding) { return finding.area == "kernels" && finding.state == State::ok; });
 }
 
 Diagnosis diagnose(const std::string& command) {

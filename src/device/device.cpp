@@ -20,8 +20,8 @@ namespace {
 }
 
 bool compiles(const DeviceInfo& device, const Problem& problem) {
-  return std::all_of(problem.kernels.begin(), problem.kernels.end(),
-                     [&](const Kernel& kernel) { return has_source_for(kernel, device.backend); });
+  return std::ranges::all_of(problem.kernels,
+                             [&](const Kernel& kernel) { return has_source_for(kernel, device.backend); });
 }
 
 /// True if `id`, as a user wrote it, names this device. The name of a backend refers to its first device.
@@ -139,7 +139,7 @@ std::vector<DeviceInfo> devices_named(const std::string& text, const Problem* fo
   if (!names_several_devices(text)) return {resolve(text, for_problem)};
   std::vector<DeviceInfo> devices;
   const auto add = [&](DeviceInfo device) {
-    if (std::any_of(devices.begin(), devices.end(), [&](const DeviceInfo& d) { return d.id == device.id; }))
+    if (std::ranges::any_of(devices, [&](const DeviceInfo& d) { return d.id == device.id; }))
       throw UserError(fmt::format("\"{}\" names {} twice", text, device.id));
     devices.push_back(std::move(device));
   };
@@ -166,7 +166,7 @@ std::vector<std::vector<DeviceInfo>> by_kind(const std::vector<DeviceInfo>& devi
   };
   std::vector<std::vector<DeviceInfo>> kinds;
   for (const DeviceInfo& device : devices) {
-    const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return same(k.front(), device); });
+    const auto kind = std::ranges::find_if(kinds, [&](const auto& k) { return same(k.front(), device); });
     (kind == kinds.end() ? kinds.emplace_back() : *kind).push_back(device);
   }
   return kinds;

@@ -54,8 +54,8 @@ std::string Program::code(bool binary) const {
 }
 
 bool names(const std::vector<std::string>& options, std::string_view text) {
-  return std::any_of(options.begin(), options.end(),
-                     [&](const std::string& option) { return option.find(text) != std::string::npos; });
+  return std::ranges::any_of(options,
+                             [&](const std::string& option) { return option.find(text) != std::string::npos; });
 }
 
 std::vector<std::string> options_of(const CompileJob& job, const std::vector<std::string>& more_folders) {

@@ -92,7 +92,7 @@ std::string Library::error(int code) const {
 }
 
 const NvmlDevice* Library::find(const std::string& name) const {
-  if (!name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c); })) {
+  if (!name.empty() && std::ranges::all_of(name, [](unsigned char c) { return std::isdigit(c); })) {
     for (const auto& gpu : gpus_)
       if (std::to_string(gpu.index) == name) return &gpu;
     return nullptr;

@@ -167,8 +167,8 @@ class ReportDocument {
 
   /// Number of configurations that are faster, more efficient, both or neither compared to the default.
   Json against_default(const Tradeoff& tradeoff) const {
-    const auto found = std::find_if(tradeoff.points.begin(), tradeoff.points.end(),
-                                    [&](const TradeoffPoint& p) { return p.row == ranked_.default_row; });
+    const auto found =
+        std::ranges::find_if(tradeoff.points, [&](const TradeoffPoint& p) { return p.row == ranked_.default_row; });
     if (!tradeoff.has_energy || found == tradeoff.points.end()) return nullptr;
     std::size_t both = 0, faster = 0, more_efficient = 0;
     for (const TradeoffPoint& p : tradeoff.points) {

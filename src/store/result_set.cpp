@@ -76,8 +76,7 @@ void FailureGroups::add(std::size_t number, Status status, const std::string& me
 
 std::vector<FailureGroup> FailureGroups::list() const {
   std::vector<FailureGroup> list = groups_;
-  std::stable_sort(list.begin(), list.end(),
-                   [](const FailureGroup& a, const FailureGroup& b) { return a.count > b.count; });
+  std::ranges::stable_sort(list, [](const FailureGroup& a, const FailureGroup& b) { return a.count > b.count; });
   return list;
 }
 

@@ -62,7 +62,7 @@ std::vector<const PlanResult*> over_settings(const PlanComparison& comparison) {
   for (const PlanResult& plan : comparison.plans)
     if (plan.stages.size() == 1 && plan.stages.back().by_setting.size() > 1) list.push_back(&plan);
   // Draw plans with fewer points on top of those with more.
-  std::stable_sort(list.begin(), list.end(), [](const PlanResult* a, const PlanResult* b) {
+  std::ranges::stable_sort(list, [](const PlanResult* a, const PlanResult* b) {
     return a->stages.back().by_setting.size() > b->stages.back().by_setting.size();
   });
   return list;
@@ -194,8 +194,7 @@ void tune_by_plans(PreparedSession& prepared, const std::string& names, const Se
   if (options.interrupted && options.interrupted->load())
     fmt::print(stderr, "ergotune: interrupted{}\n", prepared.store ? "; the same command goes on from there" : "");
   const auto& plans = comparison.plans;
-  if (std::none_of(plans.begin(), plans.end(), [](const PlanResult& plan) { return plan.best.has_value(); }))
-    throw Exit{kNoAnswer};
+  if (std::ranges::none_of(plans, [](const PlanResult& plan) { return plan.best.has_value(); })) throw Exit{kNoAnswer};
 }
 
 }  // namespace ergotune::cli

@@ -34,7 +34,7 @@ constexpr std::size_t kPlainWidth = 100'000;
 /// Number of characters on the screen: UTF-8 continuation bytes do not count.
 std::size_t shown_width(const std::string& text) {
   return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
 }  // namespace

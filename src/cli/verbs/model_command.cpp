@@ -70,7 +70,7 @@ void print_ridges(const RidgeComparison& ridges) {
 /// Plots for the terminal: power as bars, energy per unit of work as marks.
 void print_plot(const PowerSampling& sampling, const PowerModel& model) {
   std::vector<PowerSample> sorted = sampling.samples;
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.clock_mhz < b.clock_mhz; });
+  std::ranges::sort(sorted, [](const auto& a, const auto& b) { return a.clock_mhz < b.clock_mhz; });
   double most_power = 0, most_energy = 0, least_energy = std::numeric_limits<double>::infinity();
   for (const PowerSample& s : sorted) {
     most_power = std::max(most_power, s.power_w);

@@ -118,7 +118,7 @@ void add_register_file(const std::string& architecture, Constants& p) {
 std::int64_t capability_of(const std::string& architecture) {
   if (architecture.size() < 6) return 0;
   const std::string digits = architecture.substr(3, architecture.size() - 4);
-  const bool sound = std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isdigit(c); });
+  const bool sound = std::ranges::all_of(digits, [](unsigned char c) { return std::isdigit(c); });
   return sound && digits.size() < 5 ? std::stoll(digits) : 0;
 }
 
@@ -225,8 +225,7 @@ constexpr auto kDictionary = std::to_array<std::pair<std::string_view, const cha
 });
 
 const char* hiprtc_name(const char* symbol) {
-  const auto found =
-      std::find_if(kDictionary.begin(), kDictionary.end(), [&](const auto& entry) { return entry.first == symbol; });
+  const auto found = std::ranges::find_if(kDictionary, [&](const auto& entry) { return entry.first == symbol; });
   return found == kDictionary.end() ? nullptr : found->second;
 }
 

@@ -94,8 +94,8 @@ class HipCompiler : public Compiler {
     }
     std::string reason;
     if (const auto code = read_code_object(result.bytes, &reason)) {
-      const auto named = std::find_if(code->kernels.begin(), code->kernels.end(),
-                                      [&](const KernelMetadata& kernel) { return kernel.name == result.entry; });
+      const auto named = std::ranges::find_if(
+          code->kernels, [&](const KernelMetadata& kernel) { return kernel.name == result.entry; });
       const KernelMetadata& kernel = named != code->kernels.end() ? *named : kernel_named(*code, job.function);
       result.entry = kernel.name;
       std::vector<device::KernelParameter> taken;

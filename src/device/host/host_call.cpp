@@ -99,8 +99,8 @@ int kind_of(std::string text) {
 /// Returns an argument's name for messages, or its position counted from 1 if it has none.
 std::string name_of(const CompileJob& job, std::size_t argument) {
   const std::string& name = job.arguments[argument].name;
-  const bool plain = !name.empty() &&
-                     std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  const bool plain =
+      !name.empty() && std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
   return plain ? "'" + name + "'" : std::to_string(argument + 1);
 }
 

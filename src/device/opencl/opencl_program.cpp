@@ -59,9 +59,8 @@ class IncludeOptions {
 
  private:
   static bool is_plain(const std::string& path) {
-    return std::all_of(path.begin(), path.end(), [](unsigned char c) {
-      return std::isalnum(c) || c >= 0x80 || std::strchr("/._-+=,@%:~", c) != nullptr;
-    });
+    return std::ranges::all_of(
+        path, [](unsigned char c) { return std::isalnum(c) || c >= 0x80 || std::strchr("/._-+=,@%:~", c) != nullptr; });
   }
   std::string link_to(const std::string& folder) {
     if (room_.empty()) {

@@ -105,7 +105,7 @@ ProblemBuffers::ProblemBuffers(Device& device, const ArgumentLists& lists, const
 }
 
 ProblemBuffers::~ProblemBuffers() {
-  if (std::none_of(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.foreign; })) return;
+  if (std::ranges::none_of(slots_, [](const Slot& slot) { return slot.foreign; })) return;
   try {
     restore(true);
     device_.synchronise();

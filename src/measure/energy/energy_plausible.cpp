@@ -29,8 +29,8 @@ std::string why_implausible(const SensorInfo& info, const Reading& reading) {
 }  // namespace
 
 bool plausible(const SensorTrace& trace) {
-  return std::all_of(trace.readings.begin(), trace.readings.end(),
-                     [&](const Reading& reading) { return why_implausible(trace.info, reading).empty(); });
+  return std::ranges::all_of(trace.readings,
+                             [&](const Reading& reading) { return why_implausible(trace.info, reading).empty(); });
 }
 
 std::string drop_implausible(SensorTrace& trace) {

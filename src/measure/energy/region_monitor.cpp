@@ -22,7 +22,7 @@ constexpr double kNormal95 = 1.96;
 constexpr double kSmallGap = 1e-3;
 
 std::vector<TimeSpan> in_order(std::vector<TimeSpan> spans) {
-  std::sort(spans.begin(), spans.end(), [](const TimeSpan& a, const TimeSpan& b) { return a.from < b.from; });
+  std::ranges::sort(spans, [](const TimeSpan& a, const TimeSpan& b) { return a.from < b.from; });
   return spans;
 }
 
@@ -42,8 +42,8 @@ std::vector<TimeSpan> joined(const std::vector<TimeSpan>& spans) {
 std::vector<std::vector<TimeSpan>> layers_of(const std::vector<TimeSpan>& spans) {
   std::vector<std::vector<TimeSpan>> layers;
   for (const TimeSpan& span : in_order(spans)) {
-    const auto free = std::find_if(layers.begin(), layers.end(),
-                                   [&](const std::vector<TimeSpan>& layer) { return layer.back().to <= span.from; });
+    const auto free =
+        std::ranges::find_if(layers, [&](const std::vector<TimeSpan>& layer) { return layer.back().to <= span.from; });
     if (free == layers.end())
       layers.push_back({span});
     else

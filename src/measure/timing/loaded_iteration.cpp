@@ -56,7 +56,7 @@ double covered(const std::vector<Interval>& intervals, int at_least) {
     edges.emplace_back(interval.end, -1);
   }
   // Intervals that only touch do not overlap: ends are sorted before beginnings.
-  std::sort(edges.begin(), edges.end());
+  std::ranges::sort(edges);
   double total = 0, before = 0;
   int running = 0;
   for (const auto& [at, change] : edges) {
@@ -169,7 +169,7 @@ const std::vector<WorkloadStep>& LoadedIteration::steps_in_sequence() {
   if (!sequence_steps_.empty()) return sequence_steps_;
   sequence_steps_ = steps_;
   // Orders the branches by their numbers.
-  std::stable_sort(sequence_steps_.begin(), sequence_steps_.end(), [](const WorkloadStep& a, const WorkloadStep& b) {
+  std::ranges::stable_sort(sequence_steps_, [](const WorkloadStep& a, const WorkloadStep& b) {
     return std::pair(a.section, a.branch) < std::pair(b.section, b.branch);
   });
   for (WorkloadStep& step : sequence_steps_) step.queue = step.section = 0;

@@ -16,7 +16,7 @@ TimeEstimate estimate_time(std::span<const double> samples) {
   result.relative_half_width = std::numeric_limits<double>::infinity();
   if (n == 0) return result;
   std::vector<double> sorted(samples.begin(), samples.end());
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   const std::size_t cut = n / 5;
   const std::size_t kept = n - 2 * cut;
   result.value = mean(std::span(sorted).subspan(cut, kept));
@@ -47,7 +47,7 @@ bool has_outlier(std::span<const double> samples) {
   const double centre = median(samples);
   std::vector<double> distances;
   for (const double sample : samples) distances.push_back(std::abs(sample - centre));
-  std::sort(distances.begin(), distances.end());
+  std::ranges::sort(distances);
   return distances.back() > std::max(0.1 * std::abs(centre), 5 * distances[distances.size() - 2]);
 }
 

@@ -246,8 +246,7 @@ std::vector<double> reduced(Compare how, std::vector<double> values) {
       return {extreme(values, true)};
     case Compare::sorted:
       // NaN is sorted to the end
-      std::sort(values.begin(), values.end(),
-                [](double a, double b) { return a < b || (!std::isnan(a) && std::isnan(b)); });
+      std::ranges::sort(values, [](double a, double b) { return a < b || (!std::isnan(a) && std::isnan(b)); });
       break;
     case Compare::elements:
       break;

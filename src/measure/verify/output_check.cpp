@@ -201,8 +201,8 @@ bool OutputCheck::verify(Measurement& result, bool reference_only) {
 
 bool OutputCheck::has_all_references() const {
   const auto& outputs = buffers_.outputs();
-  return !compares() || (expected_ && std::all_of(outputs.begin(), outputs.end(),
-                                                  [&](const std::string& name) { return expected_->contains(name); }));
+  return !compares() || (expected_ && std::ranges::all_of(
+                                          outputs, [&](const std::string& name) { return expected_->contains(name); }));
 }
 
 /// Keeps the first outputs of each name as the expected ones. Arguments that depend on the configuration are added when

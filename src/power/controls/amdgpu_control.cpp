@@ -91,7 +91,7 @@ class AmdgpuControl final : public Control {
       return range;
     }
     for (const auto& level : levels(quantity)) range.values.push_back(level.mhz);
-    std::sort(range.values.begin(), range.values.end());
+    std::ranges::sort(range.values);
     range.values.erase(std::unique(range.values.begin(), range.values.end()), range.values.end());
     range.supported = !range.values.empty();
     if (range.supported) {
@@ -142,9 +142,8 @@ class AmdgpuControl final : public Control {
     if (sysfs_.read(level_file()) != "manual")
       if (auto result = write_file(sysfs_, level_file(), "manual"); !result.ok()) return result;
     const auto& list = levels(quantity);
-    const auto level = std::min_element(list.begin(), list.end(), [&](const Level& a, const Level& b) {
-      return std::abs(a.mhz - value) < std::abs(b.mhz - value);
-    });
+    const auto level = std::ranges::min_element(
+        list, [&](const Level& a, const Level& b) { return std::abs(a.mhz - value) < std::abs(b.mhz - value); });
     return write_file(sysfs_, file(quantity), std::to_string(level->number));
   }
 

@@ -115,8 +115,8 @@ void require_controls_allowed() {
 
 double nearest_value(const ControlRange& range, double value) {
   if (range.values.empty()) return std::clamp(value, range.low, range.high);
-  return *std::min_element(range.values.begin(), range.values.end(),
-                           [&](double a, double b) { return std::abs(a - value) < std::abs(b - value); });
+  return *std::ranges::min_element(range.values,
+                                   [&](double a, double b) { return std::abs(a - value) < std::abs(b - value); });
 }
 
 ControlResult check_value(ControlQuantity quantity, const ControlRange& range, double value) {
@@ -266,7 +266,7 @@ std::vector<std::size_t> order_by_setting(const std::vector<ControlSetting>& set
   std::vector<std::size_t> order;
   ControlSetting here = current;
   while (!groups.empty()) {
-    auto next = std::min_element(groups.begin(), groups.end(), [&](const auto& a, const auto& b) {
+    auto next = std::ranges::min_element(groups, [&](const auto& a, const auto& b) {
       return std::pair{cost(here, a.first), a.second.front()} < std::pair{cost(here, b.first), b.second.front()};
     });
     order.insert(order.end(), next->second.begin(), next->second.end());

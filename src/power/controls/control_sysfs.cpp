@@ -100,7 +100,7 @@ std::vector<long long> parse_numbers(const std::string& text) {
   std::vector<long long> numbers;
   std::istringstream in(text);
   for (long long number; in >> number;) numbers.push_back(number);
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   return numbers;
 }

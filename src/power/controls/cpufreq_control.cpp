@@ -82,7 +82,7 @@ class CpufreqControl final : public Control {
   std::vector<double> core_clocks_at(double) override { return range(ControlQuantity::core_clock_mhz).values; }
 
   bool permitted() override {
-    return std::all_of(policies_.begin(), policies_.end(), [&](const Policy& policy) {
+    return std::ranges::all_of(policies_, [&](const Policy& policy) {
       return writable(sysfs_, policy.files().min) && writable(sysfs_, policy.files().max);
     });
   }

@@ -58,8 +58,7 @@ std::vector<PowerMode> power_modes(const Sysfs& sysfs) {
     }
     if (mode.id >= 0 && mode.watts > 0) modes.push_back(mode);
   }
-  std::stable_sort(modes.begin(), modes.end(),
-                   [](const PowerMode& a, const PowerMode& b) { return a.watts < b.watts; });
+  std::ranges::stable_sort(modes, [](const PowerMode& a, const PowerMode& b) { return a.watts < b.watts; });
   return modes;
 }
 
@@ -170,7 +169,7 @@ class TegraControl final : public Control {
 
   /// Values are exact in Hz; MHz carry at most rounding.
   static long long nearest(const std::vector<long long>& rates, double mhz) {
-    return *std::min_element(rates.begin(), rates.end(), [&](long long a, long long b) {
+    return *std::ranges::min_element(rates, [&](long long a, long long b) {
       return std::abs(static_cast<double>(a) - mhz * 1e6) < std::abs(static_cast<double>(b) - mhz * 1e6);
     });
   }

@@ -229,7 +229,7 @@ std::vector<std::filesystem::path> StateFolder::journal_files() const {
   std::error_code code;
   for (std::filesystem::directory_iterator it(path_, code), end; !code && it != end; it.increment(code))
     if (it->path().extension() == ".journal") files.push_back(it->path());
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 

@@ -42,7 +42,7 @@ std::string cache_objective(const ResultSet& results) {
   const auto has = [&](const StoredRow& row) {
     return !usable(row.measurement.status) || row.measurement.value(results.objective).has_value();
   };
-  if (results.objective == "time" || !std::all_of(results.rows.begin(), results.rows.end(), has)) return "time";
+  if (results.objective == "time" || !std::ranges::all_of(results.rows, has)) return "time";
   for (const StoredRow& row : results.rows) {
     const auto found = row.measurement.quantities.find(results.objective);
     if (found != row.measurement.quantities.end()) return cache_name(found->first, found->second);

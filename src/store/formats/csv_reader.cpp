@@ -101,7 +101,7 @@ CsvColumn describe(const std::string& name, const std::vector<std::string>& head
 std::size_t parameter_columns(const std::vector<std::string>& header) {
   const auto status = std::find(header.begin(), header.end(), "status");
   if (status != header.end()) return static_cast<std::size_t>(status - header.begin());
-  const auto quantity = std::find_if(header.begin(), header.end(), [](const std::string& name) {
+  const auto quantity = std::ranges::find_if(header, [](const std::string& name) {
     const QuantityInfo* ours = quantity_info(name);
     return (ours && ours->needs_sensor()) || is_observed(name);  // "registers" may be a parameter
   });

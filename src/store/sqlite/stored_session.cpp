@@ -35,7 +35,7 @@ SessionInfo pick_session(const Store& store, std::int64_t session) {
     const auto later = [](const SessionInfo& a, const SessionInfo& b) {
       return std::pair(a.rows > 0, a.worked_at) < std::pair(b.rows > 0, b.worked_at);
     };
-    return *std::max_element(sessions.begin(), sessions.end(), later);
+    return *std::ranges::max_element(sessions, later);
   }
   std::string known;
   for (const SessionInfo& info : sessions) {
