@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -200,17 +201,8 @@ void look_at_load(Diagnosis& diagnosis) {
 }  // namespace
 
 std::string to_string(Finding::State state) {
-  switch (state) {
-    case State::ok:
-      return "ok";
-    case State::absent:
-      return "absent";
-    case State::warning:
-      return "warning";
-    case State::failed:
-      return "failed";
-  }
-  return "";
+  constexpr std::array kNames = {"ok", "absent", "warning", "failed"};
+  return kNames.at(static_cast<std::size_t>(state));
 }
 
 bool Diagnosis::can_tune() const {

@@ -77,10 +77,16 @@ TEST_F(CodeRestrictions, AreLeftOutOfTheSpaceAndStopAConfigurationBeforeItRuns) 
 }
 
 TEST(Measurement, StatusNamesGoBothWays) {
-  for (const Status status : {Status::ok, Status::compile_error, Status::launch_error, Status::runtime_error,
-                              Status::timeout, Status::wrong_result, Status::not_converged, Status::unsupported}) {
-    EXPECT_EQ(status_from(to_string(status)), status);
+  for (const auto& [status, name] :
+       {std::pair(Status::ok, "ok"), std::pair(Status::compile_error, "compile_error"),
+        std::pair(Status::launch_error, "launch_error"), std::pair(Status::runtime_error, "runtime_error"),
+        std::pair(Status::timeout, "timeout"), std::pair(Status::wrong_result, "wrong_result"),
+        std::pair(Status::not_converged, "not_converged"), std::pair(Status::unsupported, "unsupported")}) {
+    EXPECT_EQ(to_string(status), name);
+    EXPECT_EQ(status_from(name), status);
   }
+  EXPECT_EQ(to_string(Provenance::measured), "measured");
+  EXPECT_EQ(to_string(Provenance::modelled), "modelled");
   EXPECT_FALSE(status_from("fine"));
   EXPECT_TRUE(usable(Status::not_converged));
   EXPECT_FALSE(usable(Status::wrong_result));

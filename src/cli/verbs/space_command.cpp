@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -62,15 +63,8 @@ class LinePrinter {
 };
 
 const char* class_name(RestrictionClass restriction_class) {
-  switch (restriction_class) {
-    case RestrictionClass::correctness:
-      return "correctness";
-    case RestrictionClass::device_limit:
-      return "device_limit";
-    case RestrictionClass::performance:
-      return "performance";
-  }
-  return "";
+  constexpr std::array kNames = {"correctness", "device_limit", "performance"};
+  return kNames.at(static_cast<std::size_t>(restriction_class));
 }
 
 Json effect_json(const RestrictionEffect& effect) {

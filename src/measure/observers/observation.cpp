@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -293,17 +294,8 @@ void Observation::collect(Measurement& measurement, bool gave_up) {
 }
 
 std::string to_string(ObserverPhase phase) {
-  switch (phase) {
-    case ObserverPhase::repetitions:
-      return "repetitions";
-    case ObserverPhase::launches:
-      return "launches";
-    case ObserverPhase::stream:
-      return "stream";
-    case ObserverPhase::own:
-      return "own";
-  }
-  return "repetitions";
+  constexpr std::array kNames = {"repetitions", "launches", "stream", "own"};
+  return kNames.at(static_cast<std::size_t>(phase));
 }
 
 }  // namespace ergotune

@@ -13,17 +13,19 @@
 
 namespace ergotune {
 
-std::string to_string(ControlQuantity quantity) {
-  switch (quantity) {
-    case ControlQuantity::core_clock_mhz:
-      return "core_clock_mhz";
-    case ControlQuantity::memory_clock_mhz:
-      return "memory_clock_mhz";
-    case ControlQuantity::power_limit_w:
-      return "power_limit_w";
-  }
-  return "unknown";
-}
+namespace {
+
+/// By the values of ControlQuantity: its name, and how messages call it.
+constexpr std::array<std::pair<const char*, const char*>, 3> kQuantityNames = {
+    {{"core_clock_mhz", "core clock"}, {"memory_clock_mhz", "memory clock"}, {"power_limit_w", "power limit"}}};
+
+/// By the values of ControlStatus.
+constexpr std::array kStatusNames = {"ok",          "not_supported", "no_permission", "invalid_value",
+                                     "device_lost", "timeout",       "failed"};
+
+}  // namespace
+
+std::string to_string(ControlQuantity quantity) { return kQuantityNames.at(static_cast<std::size_t>(quantity)).first; }
 
 std::optional<ControlQuantity> control_quantity_from(std::string_view name) {
   for (const auto quantity : kControlQuantities)
@@ -31,36 +33,10 @@ std::optional<ControlQuantity> control_quantity_from(std::string_view name) {
   return std::nullopt;
 }
 
-std::string to_string(ControlStatus status) {
-  switch (status) {
-    case ControlStatus::ok:
-      return "ok";
-    case ControlStatus::not_supported:
-      return "not_supported";
-    case ControlStatus::no_permission:
-      return "no_permission";
-    case ControlStatus::invalid_value:
-      return "invalid_value";
-    case ControlStatus::device_lost:
-      return "device_lost";
-    case ControlStatus::timeout:
-      return "timeout";
-    case ControlStatus::failed:
-      return "failed";
-  }
-  return "unknown";
-}
+std::string to_string(ControlStatus status) { return kStatusNames.at(static_cast<std::size_t>(status)); }
 
 std::string quantity_description(ControlQuantity quantity) {
-  switch (quantity) {
-    case ControlQuantity::core_clock_mhz:
-      return "core clock";
-    case ControlQuantity::memory_clock_mhz:
-      return "memory clock";
-    case ControlQuantity::power_limit_w:
-      return "power limit";
-  }
-  return "setting";
+  return kQuantityNames.at(static_cast<std::size_t>(quantity)).second;
 }
 
 std::string quantity_unit(ControlQuantity quantity) { return quantity == ControlQuantity::power_limit_w ? "W" : "MHz"; }

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/clock.hpp"
@@ -41,17 +42,8 @@ enum class Role { energy, samples, instant, average };
 constexpr Role kRoles[] = {Role::energy, Role::samples, Role::instant, Role::average};  // best first
 
 std::string name_of(Role role) {
-  switch (role) {
-    case Role::energy:
-      return "energy";
-    case Role::samples:
-      return "samples";
-    case Role::instant:
-      return "instant";
-    case Role::average:
-      return "average";
-  }
-  return {};
+  constexpr std::array kNames = {"energy", "samples", "instant", "average"};
+  return kNames.at(static_cast<std::size_t>(role));
 }
 
 /// Properties known for a GPU's generation before calibration. Windows differ between GPUs, so these are only initial

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -101,35 +102,13 @@ std::optional<double> seconds_until_core_clock(DeviceMonitor& monitor, double mh
 }
 
 std::string to_string(SensorKind kind) {
-  switch (kind) {
-    case SensorKind::cumulative_energy:
-      return "cumulative_energy";
-    case SensorKind::instantaneous_power:
-      return "instantaneous_power";
-    case SensorKind::windowed_power:
-      return "windowed_power";
-    case SensorKind::exponential_power:
-      return "exponential_power";
-  }
-  return "unknown";
+  constexpr std::array kNames = {"cumulative_energy", "instantaneous_power", "windowed_power", "exponential_power"};
+  return kNames.at(static_cast<std::size_t>(kind));
 }
 
 std::string to_string(SensorScope scope) {
-  switch (scope) {
-    case SensorScope::chip:
-      return "chip";
-    case SensorScope::gpu:
-      return "board";
-    case SensorScope::module:
-      return "module";
-    case SensorScope::rail:
-      return "rail";
-    case SensorScope::package:
-      return "package";
-    case SensorScope::node:
-      return "node";
-  }
-  return "unknown";
+  constexpr std::array kNames = {"chip", "board", "module", "rail", "package", "node"};
+  return kNames.at(static_cast<std::size_t>(scope));
 }
 
 bool exists_unreadable(const Sysfs& sysfs, const std::filesystem::path& path) {
