@@ -52,8 +52,7 @@ ClockStatus look(const std::string& id, const std::vector<JournalStatus>& journa
     status.lease = helper_lease(status.key, ControlEnvironment::from_environment());
     const auto usable = usable_control(id, &status.problem);
     status.permission = usable != nullptr;
-    for (const auto quantity :
-         {ControlQuantity::core_clock_mhz, ControlQuantity::memory_clock_mhz, ControlQuantity::power_limit_w})
+    for (const auto quantity : kControlQuantities)
       status.ranges[quantity] = (usable ? *usable : *control).range(quantity);
     status.foreign = control->external_lock_sign();
     if (const auto monitor = monitor_for_control(control->reopen_id())) status.now = monitor->read();

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "base/clock.hpp"
-#include "measure/observers/observers.hpp"
+#include "measure/observers/observer_registry.hpp"
 #include "measure/runner_fixture.hpp"
 
 namespace ergotune {

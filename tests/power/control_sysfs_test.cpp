@@ -9,7 +9,6 @@
 #include "fakes/control_trees/control_trees.hpp"
 #include "power/controls/control.hpp"
 #include "power/controls/control_backends.hpp"
-#include "power/controls/control_sysfs.hpp"
 #include "power/effective_user.hpp"
 #include "power/sensors/sensor.hpp"
 

@@ -9,7 +9,9 @@
 #include "report/result_document.hpp"
 #include "search/importance.hpp"
 #include "search/ranking.hpp"
+#include "tune/plans/plan.hpp"
 #include "tune/session/session.hpp"
+#include "tune/session/session_setup.hpp"
 
 namespace ergotune::cli {
 
@@ -30,5 +32,9 @@ void print_answer(const TunedSession& tuned, const std::string& file, std::size_
 
 /// Prints the best configuration with its values, gains and certainty; for results with one objective that have a best.
 void print_best(const RankedResults& ranked);
+
+/// Runs and compares plans on a prepared session, and prints the result. `figure`: SVG file to write; empty: none.
+void tune_by_plans(PreparedSession& prepared, const std::string& names, const SessionOptions& options,
+                   ProgressPrinter& progress, bool json, const std::string& figure);
 
 }  // namespace ergotune::cli

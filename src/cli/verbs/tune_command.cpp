@@ -17,7 +17,6 @@
 #include "cli/command.hpp"
 #include "cli/companions.hpp"
 #include "cli/live_options.hpp"
-#include "cli/output/plan_output.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/table.hpp"
 #include "cli/output/tune_report.hpp"

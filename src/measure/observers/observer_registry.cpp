@@ -10,7 +10,6 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "measure/energy/energy.hpp"
-#include "measure/observers/observers.hpp"
 #include "measure/observers/trace_observer.hpp"
 #include "power/sensors/stored_calibration.hpp"
 #include "problem/tables/quantity.hpp"

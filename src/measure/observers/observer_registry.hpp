@@ -78,4 +78,12 @@ ObserverSpec parse_observer(const std::string& text);
 /// check_observers() does.
 void ask_for_observer(std::vector<ObserverSpec>& observers, const std::string& text);
 
+/// Counts launches.
+std::shared_ptr<Observer> make_launch_counter();
+/// Measures the host time of isolated iterations, including launch and wait.
+std::shared_ptr<Observer> make_host_timer(int passes);
+/// Measures the core voltage under load of the GPU with this UUID; prolongs the stream until a value was read. If there
+/// is no source of the voltage, the observer reports no quantity and stops trying.
+std::shared_ptr<Observer> make_voltage_reader(std::string uuid);
+
 }  // namespace ergotune

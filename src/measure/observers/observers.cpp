@@ -1,4 +1,4 @@
-#include "measure/observers/observers.hpp"
+#include "measure/observers/observer_registry.hpp"
 
 #include <atomic>
 #include <chrono>

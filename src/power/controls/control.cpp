@@ -47,6 +47,22 @@ ControlResult changed_meanwhile(ControlQuantity quantity, double requested, doub
                                              requested, unit, now, unit)};
 }
 
+ControlResult foreign_step(const RestoreStep& step) {
+  return {ControlStatus::invalid_value, fmt::format("{} {} is not a step of this device", step.kind, step.target)};
+}
+
+ControlRange range_of(std::vector<double> ascending) {
+  ControlRange range;
+  range.supported = !ascending.empty();
+  if (range.supported) {
+    range.low = ascending.front();
+    range.high = ascending.back();
+    range.default_value = range.high;
+  }
+  range.values = std::move(ascending);
+  return range;
+}
+
 std::string error_description(ControlQuantity quantity, double value, const std::string& reason) {
   return fmt::format("{} {:g} {}: {}", quantity_description(quantity), value, quantity_unit(quantity), reason);
 }

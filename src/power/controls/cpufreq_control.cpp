@@ -7,7 +7,6 @@
 
 #include "base/sysfs.hpp"
 #include "power/controls/control_backends.hpp"
-#include "power/controls/control_sysfs.hpp"
 #include "power/sensors/sensor_family.hpp"
 
 namespace ergotune {
@@ -136,7 +135,7 @@ class CpufreqControl final : public Control {
       if (step.kind == kSysfsStep && step.target == policy.governor())
         return restore_text(sysfs_, policy.governor(), step.value);
     }
-    return {ControlStatus::invalid_value, fmt::format("{} {} is not a step of this device", step.kind, step.target)};
+    return foreign_step(step);
   }
 
  private:

@@ -403,8 +403,7 @@ ControlResult NvmlControl::put_back(const RestoreStep& step, T wanted, const Ent
 }
 
 ControlResult NvmlControl::restore(const RestoreStep& step) {
-  if (step.target != gpu_.uuid)
-    return {ControlStatus::invalid_value, fmt::format("{} {} is not a step of this device", step.kind, step.target)};
+  if (step.target != gpu_.uuid) return foreign_step(step);
   const auto& f = library_->functions();
   const auto result = [&](int code) -> ControlResult {
     if (code == nvml::kOk) return {};

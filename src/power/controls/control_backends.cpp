@@ -1,4 +1,4 @@
-#include "power/controls/control_sysfs.hpp"
+#include "power/controls/control_backends.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
