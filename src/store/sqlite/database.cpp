@@ -225,17 +225,10 @@ Statement::Statement(const Database& database, const std::string& sql) : databas
   statement_.reset(statement);
 }
 
-Statement& Statement::bind(int position, std::int64_t value) {
-  sqlite3_bind_int64(statement_.get(), position, value);
-  return *this;
-}
-Statement& Statement::bind(int position, double value) {
-  sqlite3_bind_double(statement_.get(), position, value);
-  return *this;
-}
-Statement& Statement::bind(int position, std::string_view value) {
+void Statement::bind(int position, std::int64_t value) { sqlite3_bind_int64(statement_.get(), position, value); }
+void Statement::bind(int position, double value) { sqlite3_bind_double(statement_.get(), position, value); }
+void Statement::bind(int position, std::string_view value) {
   sqlite3_bind_text64(statement_.get(), position, value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-  return *this;
 }
 
 bool Statement::step() {

@@ -17,13 +17,21 @@ namespace ergotune {
 
 class Database;
 
-/// A prepared statement. Values are bound by position, from 1; columns are counted from 0.
+/// A prepared statement. Columns are counted from 0.
 class Statement {
  public:
   Statement(const Database& database, const std::string& sql);
-  Statement& bind(int position, std::int64_t value);
-  Statement& bind(int position, double value);
-  Statement& bind(int position, std::string_view value);
+  template <class... Value>
+  Statement(const Database& database, const std::string& sql, const Value&... values) : Statement(database, sql) {
+    with(values...);
+  }
+  /// Binds values to its parameters, in order.
+  template <class... Value>
+  Statement& with(const Value&... values) {
+    int position = 0;
+    (bind(++position, values), ...);
+    return *this;
+  }
   /// Advances to the next row; false if there is none.
   bool step();
   /// Executes a statement that returns no rows, and resets it.
@@ -36,6 +44,10 @@ class Statement {
   bool is_null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
 
  private:
+  void bind(int position, std::int64_t value);
+  void bind(int position, double value);
+  void bind(int position, std::string_view value);
+
   struct Finalise {
     void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
   };
@@ -93,10 +105,9 @@ void prepare_schema(const Database& database);
 /// or computed columns.
 void check_schema(const Database& database);
 
-// Flushes the write-ahead log to the disk on a separate thread. A row that SQLite has committed survives the death of
-// this process, since the kernel holds it; only a crash of the machine requires the disk. Waiting for the disk after
-// every row (5 ms on a virtual machine) would take longer than measuring a small kernel.
-
+/// Flushes the write-ahead log to the disk on a separate thread. A row that SQLite has committed survives the death of
+/// this process, since the kernel holds it; only a crash of the machine requires the disk. Waiting for the disk after
+/// every row (5 ms on a virtual machine) would take longer than measuring a small kernel.
 class Flusher {
  public:
   explicit Flusher(std::filesystem::path log);
