@@ -47,7 +47,6 @@ TEST(Powersensor3Stream, FramesBecomeWattsAtTheirTimes) {
   for (std::size_t i = 0; i < samples.size(); ++i) {
     EXPECT_NEAR(samples[i].device_seconds, static_cast<double>(i) * 50e-6, 1e-12) << "through the wrap at 1024 us";
     EXPECT_NEAR(samples[i].watts, 1.0, 1e-9);
-    EXPECT_EQ(samples[i].marker, i == 2);
   }
 }
 
@@ -191,22 +190,6 @@ TEST(QuietPowersensor3, EnergyIsTrueWithAClockThatRunsWrong) {
   auto options = with_curve(kCurve);
   options.clock_error = 3e-3;
   expect_true_energy3(options, kCurve);
-}
-
-TEST(QuietPowersensor3, MarkersComeBackWithTheirTime) {
-  FakePowersensor3 device(with_curve(kCurve));
-  const auto sensor = open_powersensor3(device.path());
-  usleep(300000);
-  const double requested = host_seconds();
-  sensor->mark();
-  std::vector<double> markers;
-  for (int i = 0; i < 500 && markers.empty(); ++i) {
-    usleep(10000);
-    markers = sensor->take_markers();
-  }
-  ASSERT_EQ(markers.size(), 1u);
-  EXPECT_GT(markers[0], requested - 0.02);
-  EXPECT_LT(markers[0], host_seconds() + 0.02);
 }
 
 TEST(Powersensor3, PullingThePlugIsAFailureInWords) {

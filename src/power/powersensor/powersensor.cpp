@@ -15,20 +15,17 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
+#include "power/sensors/sensor_family.hpp"
 
 namespace ergotune {
 
 void Powersensor3Decoder::feed(std::span<const unsigned char> bytes, std::vector<Sample>& out) {
   for (const unsigned char byte : bytes) {
     if (!first_) {
-      if (byte & 0x80)
-        first_ = byte;
-      else
-        ++dropped_bytes_;  // a second byte whose first one was lost
+      if (byte & 0x80) first_ = byte;  // else a second byte whose first one was lost
       continue;
     }
     if (byte & 0x80) {  // two first bytes in a row: the second byte of the first item was lost
-      ++dropped_bytes_;
       first_ = byte;
       continue;
     }
@@ -43,14 +40,12 @@ void Powersensor3Decoder::item(unsigned id, unsigned level, bool flag, std::vect
     if (stamp_) microseconds_ += (level - *stamp_) & 1023;
     stamp_ = level;
     in_frame_ = true;
-    marker_ = false;
     seen_ = 0;
     return;
   }
   if (!in_frame_) return;
   levels_[id] = level;
   seen_ |= 1u << id;
-  if (id == 0) marker_ = flag;
   if (id == 7) finish(out);
 }
 
@@ -58,7 +53,6 @@ void Powersensor3Decoder::finish(std::vector<Sample>& out) {
   in_frame_ = false;
   Sample sample;
   sample.device_seconds = static_cast<double>(microseconds_) * 1e-6;
-  sample.marker = marker_;
   const auto value = [&](unsigned channel) {
     const auto& c = channels_[channel];
     return (3.3 * levels_[channel] / 1023 - static_cast<double>(c.reference)) / static_cast<double>(c.sensitivity);
@@ -102,7 +96,6 @@ void Powersensor2Decoder::feed(std::span<const unsigned char> bytes, std::vector
       if (sensors_[id].in_use()) out.push_back({id, sensors_[id].watts(level)});
       first_.reset();
     } else {
-      ++dropped_bytes_;
       first_ = byte;
     }
   }
@@ -213,7 +206,6 @@ Powersensor::~Powersensor() {
 void Powersensor::run() {
   std::array<unsigned char, 4096> bytes;
   std::vector<Reading> energy;
-  std::vector<double> markers;
   double last_heard = host_seconds(), last_kept{};
   try {
     while (!stop_) {
@@ -225,8 +217,7 @@ void Powersensor::run() {
       }
       last_heard = arrival;
       energy.clear();
-      markers.clear();
-      protocol_->feed(std::span(bytes).first(n), arrival, energy, markers);
+      protocol_->feed(std::span(bytes).first(n), arrival, energy);
       const std::lock_guard lock(mutex_);
       for (const auto& reading : energy) {
         if (reading.time < last_kept + kReadingInterval) continue;
@@ -234,7 +225,6 @@ void Powersensor::run() {
         readings_.push_back(reading);
         if (readings_.size() > kMostReadings) readings_.pop_front();
       }
-      markers_.insert(markers_.end(), markers.begin(), markers.end());
     }
   } catch (const Error& error) {
     const std::lock_guard lock(mutex_);
@@ -253,7 +243,6 @@ ReadStatus Powersensor::read(std::vector<Reading>& out) {
 void Powersensor::restart() {
   const std::lock_guard lock(mutex_);
   readings_.clear();
-  markers_.clear();
 }
 
 std::string Powersensor::last_error() const {
@@ -261,11 +250,44 @@ std::string Powersensor::last_error() const {
   return error_;
 }
 
-void Powersensor::mark() { port_.write('M'); }
+std::unique_ptr<Powersensor> open_powersensor(int version, const std::string& path,
+                                              std::unique_ptr<PowersensorProtocol> protocol) {
+  SensorInfo info;
+  info.driver = fmt::format("powersensor{}", version);
+  info.id = info.driver + ":" + path;
+  info.name = fmt::format("PowerSensor {} at {}", version, path);
+  info.kind = SensorKind::cumulative_energy;
+  info.scope = SensorScope::gpu;
+  info.update_period = kReadingInterval;
+  return std::make_unique<Powersensor>(std::move(info), path, std::move(protocol));
+}
 
-std::vector<double> Powersensor::take_markers() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(markers_, {});
+namespace {
+
+/// Serial lines are not probed: opening one resets some devices, and any device may be connected. A sensor is used only
+/// if the user names it, since the measured device is unknown.
+class PowersensorFamily : public SensorFamily {
+ public:
+  PowersensorFamily(std::string name, std::unique_ptr<Powersensor> (*open)(const std::string& path))
+      : name_(std::move(name)), open_(open) {}
+  std::string name() const override { return name_; }
+  std::unique_ptr<Sensor> open(const std::string& id) override {
+    const std::size_t colon = id.find(':');
+    return open_(colon == std::string::npos ? "/dev/ttyACM0" : id.substr(colon + 1));
+  }
+
+ private:
+  std::string name_;
+  std::unique_ptr<Powersensor> (*open_)(const std::string& path);
+};
+
+}  // namespace
+
+std::unique_ptr<SensorFamily> make_powersensor3_family() {
+  return std::make_unique<PowersensorFamily>("powersensor3", open_powersensor3);
+}
+std::unique_ptr<SensorFamily> make_powersensor2_family() {
+  return std::make_unique<PowersensorFamily>("powersensor2", open_powersensor2);
 }
 
 }  // namespace ergotune

@@ -49,10 +49,8 @@ class PowersensorProtocol {
   /// Reads the configuration and starts the stream. Throws UserError if the device does not answer correctly.
   virtual void start(PowersensorPort& port) = 0;
   virtual void stop(PowersensorPort& port) = 0;
-  /// Decodes bytes that arrived at the host time `arrival`; appends (host time, joules since the start) and the host
-  /// times of markers.
-  virtual void feed(std::span<const unsigned char> bytes, double arrival, std::vector<Reading>& energy,
-                    std::vector<double>& markers) = 0;
+  /// Decodes bytes that arrived at the host time `arrival`; appends (host time, joules since the start).
+  virtual void feed(std::span<const unsigned char> bytes, double arrival, std::vector<Reading>& energy) = 0;
 };
 
 class Powersensor : public Sensor {
@@ -68,11 +66,6 @@ class Powersensor : public Sensor {
   void restart() override;
   std::string last_error() const override;
 
-  /// Makes the device mark its next frame (PowerSensor 3 only).
-  void mark();
-  /// Returns the host times of the frames marked since the last call.
-  std::vector<double> take_markers();
-
  private:
   void run();
 
@@ -81,12 +74,14 @@ class Powersensor : public Sensor {
   std::unique_ptr<PowersensorProtocol> protocol_;
   mutable std::mutex mutex_;  ///< protects the members up to error_
   std::deque<Reading> readings_;
-  std::vector<double> markers_;
   std::string error_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };
 
+/// Opens a device of PowerSensor's version 2 or 3, whose protocol this is.
+std::unique_ptr<Powersensor> open_powersensor(int version, const std::string& path,
+                                              std::unique_ptr<PowersensorProtocol> protocol);
 std::unique_ptr<Powersensor> open_powersensor3(const std::string& path);
 std::unique_ptr<Powersensor> open_powersensor2(const std::string& path);
 
@@ -106,15 +101,12 @@ class Powersensor3Decoder {
   struct Sample {
     double device_seconds = 0;  ///< time on the device's clock since the first frame
     double watts = 0;           ///< sum over the pairs that are in use
-    bool marker = false;
   };
   explicit Powersensor3Decoder(const Channels& channels) : channels_(channels) {}
 
   /// Decodes bytes in pieces of any size; appends complete samples. After a gap longer than the 1024 us of a time
   /// stamp, device time is too short by whole wraps; ClockAnchor corrects this.
   void feed(std::span<const unsigned char> bytes, std::vector<Sample>& out);
-  /// Number of bytes dropped for resynchronisation.
-  std::size_t dropped_bytes() const { return dropped_bytes_; }
 
  private:
   void item(unsigned id, unsigned level, bool flag, std::vector<Sample>& out);
@@ -122,12 +114,11 @@ class Powersensor3Decoder {
 
   Channels channels_;
   std::optional<unsigned char> first_;
-  bool in_frame_ = false, marker_ = false;
+  bool in_frame_ = false;
   unsigned seen_ = 0;  ///< one bit per channel
   std::array<unsigned, 8> levels_{};
   std::optional<unsigned> stamp_;
   std::int64_t microseconds_ = 0;
-  std::size_t dropped_bytes_ = 0;
 };
 
 /// Converts a device's clock to the host's time axis. The device determines the distances of samples, the host their
@@ -163,12 +154,10 @@ class Powersensor2Decoder {
   };
   explicit Powersensor2Decoder(const Sensors& sensors) : sensors_(sensors) {}
   void feed(std::span<const unsigned char> bytes, std::vector<Sample>& out);
-  std::size_t dropped_bytes() const { return dropped_bytes_; }
 
  private:
   Sensors sensors_;
   std::optional<unsigned char> first_;
-  std::size_t dropped_bytes_ = 0;
 };
 
 /// Integrates power to energy in J by the trapezoidal rule; samples older than the latest one are ignored.

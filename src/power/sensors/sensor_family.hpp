@@ -36,13 +36,19 @@ class SensorFamily {
   /// Prefix of the ids before the colon: "nvml" for "nvml:0/energy". The bare name may be an id, too ("tegra").
   virtual std::string name() const = 0;
   /// Returns the sensors found on this machine; if the family is unavailable, adds the reason to `notes`. Does not
-  /// throw.
-  virtual std::vector<SensorInfo> list(std::vector<std::string>& notes) = 0;
+  /// throw. Empty for a family whose sensors users name.
+  virtual std::vector<SensorInfo> list(std::vector<std::string>& notes) {
+    (void)notes;
+    return {};
+  }
   /// Opens a sensor by id. Throws UserError, which lists the available sensors, for an unknown id.
   virtual std::unique_ptr<Sensor> open(const std::string& id) = 0;
   /// Returns the sensors of a device, best first; adds to `notes` what was searched without success. Does not throw.
   virtual std::vector<std::unique_ptr<Sensor>> for_device(const std::string& uuid, const std::string& pci_address,
-                                                          bool is_cpu, std::vector<std::string>& notes) = 0;
+                                                          bool is_cpu, std::vector<std::string>& notes) {
+    (void)uuid, (void)pci_address, (void)is_cpu, (void)notes;
+    return {};
+  }
   /// Returns the monitor of a device; nullptr if this family has none.
   virtual std::unique_ptr<DeviceMonitor> monitor(const std::string& uuid, const std::string& pci_address) {
     (void)uuid;
@@ -65,10 +71,10 @@ std::unique_ptr<DeviceMonitor> make_cpufreq_monitor();
 std::unique_ptr<DeviceMonitor> make_nvml_monitor(const std::string& name);
 std::unique_ptr<DeviceMonitor> make_nvml_monitor(const std::string& uuid, const std::string& pci_address);
 
-/// Holds the properties and the last failure.
-class SysfsSensor : public Sensor {
+/// Holds the properties of a sensor and its last failure.
+class DescribedSensor : public Sensor {
  public:
-  SysfsSensor(Sysfs sysfs, SensorInfo info) : sysfs_(std::move(sysfs)), info_(std::move(info)) {}
+  explicit DescribedSensor(SensorInfo info) : info_(std::move(info)) {}
   const SensorInfo& info() const override { return info_; }
   void set_info(const SensorInfo& info) override { info_ = info; }
   std::string last_error() const override { return error_; }
@@ -79,11 +85,17 @@ class SysfsSensor : public Sensor {
     error_ = std::move(message);
     return ReadStatus::failed;
   }
-  Sysfs sysfs_;
   SensorInfo info_;
-
- private:
   std::string error_;
+};
+
+/// A sensor that reads small text files.
+class SysfsSensor : public DescribedSensor {
+ public:
+  SysfsSensor(Sysfs sysfs, SensorInfo info) : DescribedSensor(std::move(info)), sysfs_(std::move(sysfs)) {}
+
+ protected:
+  Sysfs sysfs_;
 };
 
 /// True if the file exists but this process may not read it.
@@ -101,7 +113,8 @@ std::unique_ptr<SensorFamily> make_pm_counters_family();
 std::unique_ptr<SensorFamily> make_powersensor3_family();
 std::unique_ptr<SensorFamily> make_powersensor2_family();
 
-/// One line: "seconds watts" (time on the program's own clock, the wall clock or CLOCK_MONOTONIC), or "watts".
+/// One line of a command sensor's output: "seconds watts" (time on the program's own clock, the wall clock or
+/// CLOCK_MONOTONIC), or "watts".
 struct CommandLine {
   std::optional<double> time;
   double watts = 0;
