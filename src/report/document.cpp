@@ -228,7 +228,6 @@ class ReportDocument {
   const RankedResults& ranked_;
 };
 
-using Json = nlohmann::ordered_json;
 using Rows = std::vector<std::size_t>;
 
 std::string quoted(const std::string& text) { return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace); }

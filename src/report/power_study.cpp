@@ -32,8 +32,6 @@ Json ridges_document(const RidgeComparison& ridges) {
           {"from_power_mhz", ridges.from_power ? to_json(*ridges.from_power) : Json(nullptr)}};
 }
 
-using Json = nlohmann::ordered_json;
-
 /// The trace's file if the user names none; removed when the verb ends.
 struct ScratchFile {
   std::filesystem::path path =

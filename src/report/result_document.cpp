@@ -59,8 +59,6 @@ Json to_json(const Measurement& measurement) {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 template <class T>
 Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);

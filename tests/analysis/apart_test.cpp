@@ -166,5 +166,4 @@ TEST(Attribution, OnlyWhatIsNeededIsMeasured) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

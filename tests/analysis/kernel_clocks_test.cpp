@@ -166,5 +166,4 @@ TEST(SizeChoice, WhatFailsAtASizeIsNotChosenThere) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

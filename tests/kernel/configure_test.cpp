@@ -172,5 +172,4 @@ TEST(Occupancy, RoundsSharedMemoryUpToTheDevicesUnit) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

@@ -83,9 +83,6 @@ TEST(MacroClashes, TheExamplesAreClean) {
   EXPECT_GT(seen, 5);
 }
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-
 Problem problem_with(const std::string& source, const std::string& kernel = "") {
   return parse_problem(
       "restrictions = ['UNUSED < 5']\n[parameters]\nTILE = [1, 2]\nLEVEL = ['-O1', '-O2']\nUNUSED = [1, 2]\n"
@@ -113,5 +110,4 @@ TEST(UnusedParameters, TheExamplesHaveNone) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

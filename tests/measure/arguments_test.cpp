@@ -205,5 +205,4 @@ TEST_F(ArrayFiles, InFortransOrderAreRefusedWhereThatMatters) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

@@ -119,5 +119,4 @@ TEST(CompileStatus, IsTheCompilersErrorButWhereTheDeviceSaysMore) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

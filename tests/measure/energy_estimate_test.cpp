@@ -141,7 +141,6 @@ TEST(Precision, WhatMissesItIsNotConvergedAndKeepsItsValue) {
 }
 
 using testing::Contains;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 /// The i-th of a sequence of numbers from -0.5 to 0.5 that look like noise.
@@ -338,5 +337,4 @@ INSTANTIATE_TEST_SUITE_P(Sensors, EnergyStatistics, testing::ValuesIn(cases()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-
 }  // namespace ergotune

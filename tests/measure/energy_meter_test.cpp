@@ -319,5 +319,4 @@ TEST_F(EnergyShown, IsTheGpuWhileItIsMeasuredAndThatItHasEnded) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

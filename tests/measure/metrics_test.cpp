@@ -179,5 +179,4 @@ TEST(Propagate, ErrorsToFirstOrder) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

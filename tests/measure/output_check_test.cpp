@@ -160,5 +160,4 @@ source.c.text = "void fill_reference(float *y) { for (int i = 0; i < N; ++i) y[i
 }
 
 }  // namespace
-
 }  // namespace ergotune

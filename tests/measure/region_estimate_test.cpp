@@ -223,5 +223,4 @@ TEST_F(EnergyRegions, IdlePowerIsMeasuredOrGiven) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

@@ -148,8 +148,6 @@ TEST_F(SeveralKernels, InstructionsOfAllKernelsAreAddedWhereAllTell) {
   EXPECT_FALSE(measure(problem).quantities.contains("static_fma"));
 }
 
-using ::testing::StartsWith;
-
 TEST_F(SeveralKernels, AKernelIsHeldAgainstItsReferenceOnWhatItReadsInTheRound) {
   Problem problem = two_kernels("{ kernel = \"twice\", launches = 2 }, { kernel = \"third\", launches = 3 }");
   problem.kernels[1].verification = beside("reference", problem.kernels[1]);

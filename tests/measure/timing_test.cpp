@@ -211,5 +211,4 @@ TEST(EstimateTime, TheIntervalOfTheQuantityIsTheOneThatIsJudged) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

@@ -226,5 +226,4 @@ TEST(PowerTraces, AreTheSameFromTheirFile) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

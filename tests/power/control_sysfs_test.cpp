@@ -280,9 +280,6 @@ TEST_F(SysfsControls, AMissingFileIsAStatusAndNotACrash) {
   for (const auto& step : steps) EXPECT_EQ(control->restore(step).status, ControlStatus::not_supported);
 }
 
-using control_trees::kAmdCard;
-using control_trees::kInstinctCard;
-using ::testing::HasSubstr;
 constexpr auto kCore = ControlQuantity::core_clock_mhz;
 constexpr auto kPower = ControlQuantity::power_limit_w;
 
@@ -341,9 +338,6 @@ TEST_F(AmdgpuControls, ReadTheClocksBackAsFarAsTheyTell) {
   tree.put(instinct + level, "auto");
   EXPECT_THAT(with_ceiling->check(kCore, 1200).message, HasSubstr("perf_determinism"));
 }
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 struct CpuClocks : ::testing::Test {
   control_trees::Tree tree;
@@ -423,5 +417,4 @@ TEST_F(CpuClocks, AreForWhoMayWriteThem) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

@@ -172,7 +172,6 @@ TEST_F(GuardianOfOurs, WithoutAProcessThereIsNone) {
   EXPECT_EQ(open_files(), were);
 }
 
-using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 struct RestoreApart : ::testing::Test {
@@ -287,5 +286,4 @@ TEST_F(RestoreApart, ADriverThatDoesNotOpenAtAllIsSaid) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

@@ -230,10 +230,6 @@ TEST_F(Sessions, ReadBackWhatTheyHaveSet) {
   EXPECT_EQ(tree.get(std::string(kTegraGpu) + "/max_freq"), "1020000000");
 }
 
-using control_trees::kTegraGpu;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
-
 TEST_F(Sessions, TheSecondIsRefusedAndReportedAboutTheFirst) {
   ControlSessionOptions options;
   options.command = "ergotune tune first.toml";
@@ -326,5 +322,4 @@ TEST_F(Sessions, WithoutAStateFolderNothingOpens) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

@@ -192,8 +192,6 @@ TEST_F(Replay, AJournalWhoseSessionLivesIsLeftAlone) {
   EXPECT_EQ(max_frequency(), "1020000000");
 }
 
-using control_trees::kTegraGpu;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 struct RestoredJournals : ::testing::Test {
@@ -297,5 +295,4 @@ TEST_F(RestoredJournals, AreWrittenAndReadWholeOrNotAtAll) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

@@ -325,5 +325,4 @@ TEST_F(NvmlGpus, ACallThatLostTheProcessorIsNoReadingButASlowDriverIsRead) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

@@ -167,5 +167,4 @@ TEST(CoreVoltage, OfATegraIsItsRegulators) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

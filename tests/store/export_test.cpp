@@ -158,8 +158,6 @@ TEST_F(ExportTest, ResultSetOfAStore) {
   EXPECT_THROW(result_set(store, 9), UserError);
 }
 
-using testing::HasSubstr;
-
 BestResult best_of(const std::string& problem, const std::string& device, std::int64_t block) {
   BestResult best;
   best.problem = problem;
@@ -253,10 +251,6 @@ TEST(SessionsOfAStore, SayHowTheProblemStandsNow) {
   EXPECT_EQ(store.document(first) + store.environment(first), R"({"n":2}{"cpu":"new"})");
   EXPECT_EQ(store.document(other) + store.environment(other), R"({"n":1}{"cpu":"old"})");
 }
-
-using nlohmann::json;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 ResultSet one_result() {
   ResultSet results;
@@ -371,5 +365,4 @@ TEST(TellingLine, IsTheFirstThatSaysError) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

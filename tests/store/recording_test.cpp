@@ -397,5 +397,4 @@ TEST_F(Damaged, NestingIsBounded) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

@@ -103,8 +103,6 @@ TEST_F(Schema, AnyValueComesBackAndTheSameConfigurationIsTheSameText) {
   EXPECT_EQ(metrics.at("some"), -1.5);
 }
 
-using testing::ElementsAre;
-
 class Scan : public testing::Test {
  protected:
   void SetUp() override {
@@ -207,5 +205,4 @@ TEST_F(Scan, WhatIsNoStoreIsRefused) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

@@ -352,7 +352,6 @@ TEST(Store, OnANetworkFilesystemProcessesShareAStoreWithoutAWriteAheadLog) {
   ::unsetenv("ERGOTUNE_STORE_JOURNAL");
 }
 
-using testing::ElementsAre;
 using testing::IsEmpty;
 
 /// A row of configuration `x`; its message is its name.
@@ -426,5 +425,4 @@ TEST(CountingRows, WhatIsSearchedAnewIsNoLongerConfirmed) {
 }
 
 }  // namespace
-
 }  // namespace ergotune

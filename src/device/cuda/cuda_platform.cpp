@@ -19,12 +19,6 @@ std::string uuid_of(CUdevice device) {
   return device::gpu_uuid(uuid.bytes);
 }
 
-std::string pci_address_of(CUdevice device) {
-  char text[32] = {};
-  if (api().cuDeviceGetPCIBusId(text, sizeof text, device) != CUDA_SUCCESS) return {};
-  return normalise_pci_address(text);
-}
-
 DeviceEntry describe(CUdevice device, int number, int driver_version) {
   DeviceEntry entry;
   entry.device = device;
@@ -35,7 +29,7 @@ DeviceEntry describe(CUdevice device, int number, int driver_version) {
   api().cuDeviceGetName(name, sizeof name - 1, device);
   info.name = name;
   info.uuid = uuid_of(device);
-  info.pci_address = pci_address_of(device);
+  info.pci_address = pci_address_of(api(), device);
   info.driver_version = fmt::format("CUDA {}.{}", driver_version / 1000, driver_version % 1000 / 10);
 
   const auto attribute = [&](DeviceAttribute which) -> std::int64_t {
@@ -75,24 +69,14 @@ DeviceEntry describe(CUdevice device, int number, int driver_version) {
 
 }  // namespace
 
+std::string pci_address_of(const Api& api, CUdevice device) {
+  char text[32] = {};
+  if (api.cuDeviceGetPCIBusId(text, sizeof text, device) != CUDA_SUCCESS) return {};
+  return normalise_pci_address(text);
+}
+
 std::vector<DeviceEntry> find_devices(std::string* note) {
-  std::vector<DeviceEntry> found;
-  const auto none = [&](const std::string& why) {
-    if (note) *note = "cuda: " + why;
-    return found;
-  };
-  if (!api().usable()) return none(api().problem());
-  if (const CUresult code = api().cuInit(0); code != CUDA_SUCCESS) return none("cuInit: " + api().error_text(code));
-  int count = 0, version = 0;
-  if (const CUresult code = api().cuDeviceGetCount(&count); code != CUDA_SUCCESS)
-    return none("cuDeviceGetCount: " + api().error_text(code));
-  api().cuDriverGetVersion(&version);
-  for (int i = 0; i < count; ++i) {
-    CUdevice device = 0;
-    if (api().cuDeviceGet(&device, i) == CUDA_SUCCESS) found.push_back(describe(device, i, version));
-  }
-  if (found.empty()) return none("the driver has no device (is CUDA_VISIBLE_DEVICES empty?)");
-  return found;
+  return list_devices(api(), "cuda", "CUDA_VISIBLE_DEVICES", describe, note);
 }
 
 DeviceEntry find_device(const std::string& id) { return device::entry_of(id, find_devices); }

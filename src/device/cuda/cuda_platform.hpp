@@ -20,6 +20,31 @@ struct DeviceEntry {
   int shared_limit = 0, shared_limit_optin = 0;
 };
 
+/// Returns the entries of all devices of a driver with CUDA's interface, made by `describe` from a device, its number
+/// and the driver's version; if there are none, sets `note`. `name`: "cuda" or "hip"; `variables`: may hide devices.
+template <class Entry>
+std::vector<Entry> list_devices(const Api& api, const std::string& name, const std::string& variables,
+                                Entry (*describe)(CUdevice device, int number, int version), std::string* note) {
+  std::vector<Entry> found;
+  std::string why = api.problem();
+  int count = 0, version = 0;
+  if (api.usable()) {
+    CUresult code = api.cuInit(0);
+    if (code == CUDA_SUCCESS) code = api.cuDeviceGetCount(&count);
+    why = code == CUDA_SUCCESS ? "the driver has no device (is " + variables + " empty?)"
+                               : "its devices cannot be listed: " + api.error_text(code);
+    api.cuDriverGetVersion(&version);
+  }
+  for (int i = 0; i < count; ++i) {
+    CUdevice device = 0;
+    if (api.cuDeviceGet(&device, i) == CUDA_SUCCESS) found.push_back(describe(device, i, version));
+  }
+  if (found.empty() && note) *note = name + ": " + why;
+  return found;
+}
+/// Returns the normal form of a device's PCI address; empty if the driver does not report it.
+std::string pci_address_of(const Api& api, CUdevice device);
+
 /// Opens a device of a driver with CUDA's interface.
 std::unique_ptr<Device> open_device(const Api& api, DeviceEntry entry);
 

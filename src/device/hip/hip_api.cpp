@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/process/environment.hpp"
-#include "base/sysfs.hpp"
 #include "device/backend.hpp"
 #include "device/entries.hpp"
 #include "device/hip/hip_names.hpp"
@@ -95,12 +94,6 @@ std::string uuid_of(int device) {
   return digits.size() == sizeof uuid.bytes ? "GPU-" + digits : std::string();
 }
 
-std::string pci_address_of(int device) {
-  char text[32] = {};
-  if (api().cuDeviceGetPCIBusId(text, sizeof text, device) != cuda::CUDA_SUCCESS) return {};
-  return normalise_pci_address(text);
-}
-
 /// Adds properties of GCN and CDNA for which HIP has no attribute; their CUs have four SIMDs of 64 lanes (LLVM, User
 /// Guide for AMDGPU Backend: vector registers per lane, and allocation units of registers and local data share). For
 /// RDNA, the driver computes the occupancy.
@@ -134,7 +127,7 @@ DeviceEntry describe(int device, int number, int version) {
   const std::string architecture = architecture_of(entry.target);
   info.name = name[0] ? name : architecture;
   info.uuid = uuid_of(device);
-  info.pci_address = pci_address_of(device);
+  info.pci_address = cuda::pci_address_of(api(), device);
   info.driver_version = fmt::format("HIP {}.{}.{}", version / 10000000, version / 100000 % 100, version % 100000);
   const auto attribute = [&](DeviceAttribute which) -> std::int64_t {
     int value = 0;
@@ -174,24 +167,10 @@ DeviceEntry describe(int device, int number, int version) {
 std::string architecture_of(const std::string& target) { return target.substr(0, target.find(':')); }
 
 std::vector<DeviceEntry> find_devices(std::string* note) {
-  std::vector<DeviceEntry> found;
-  const auto none = [&](const std::string& why) {
-    if (note) *note = "hip: " + why;
-    return found;
-  };
-  if (!driver_is_there()) return none("no AMD GPU (the amdgpu driver's /dev/kfd is not there)");
-  if (!api().usable()) return none(api().problem());
-  if (const int code = api().cuInit(0); code != cuda::CUDA_SUCCESS) return none("hipInit: " + api().error_text(code));
-  int count = 0, version = 0;
-  if (const int code = api().cuDeviceGetCount(&count); code != cuda::CUDA_SUCCESS)
-    return none("hipGetDeviceCount: " + api().error_text(code));
-  api().cuDriverGetVersion(&version);
-  for (int i = 0; i < count; ++i) {
-    int device = 0;
-    if (api().cuDeviceGet(&device, i) == cuda::CUDA_SUCCESS) found.push_back(describe(device, i, version));
-  }
-  if (found.empty()) return none("the driver has no device (is HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES empty?)");
-  return found;
+  if (driver_is_there())
+    return cuda::list_devices(api(), "hip", "HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES", describe, note);
+  if (note) *note = "hip: no AMD GPU (the amdgpu driver's /dev/kfd is not there)";
+  return {};
 }
 
 DeviceEntry find_device(const std::string& id) { return device::entry_of(id, find_devices); }

@@ -8,9 +8,9 @@
 #include "base/kernel_source/signature.hpp"
 #include "device/backend.hpp"
 #include "device/code_object.hpp"
+#include "device/cuda/nvrtc_api.hpp"
 #include "device/entries.hpp"
 #include "device/hip/hip_api.hpp"
-#include "device/rtc_program.hpp"
 #include "problem/files/source_text.hpp"
 
 namespace ergotune::hip {
