@@ -226,7 +226,7 @@ TEST(Powersensor3, ALineIsUsedByOneProgramOnly) {
 
 TEST(Powersensor3, TheStreamStopsWithTheSensor) {
   FakePowersensor3 device;
-  open_powersensor3(device.path()).reset();
+  EXPECT_EQ(open_powersensor3(device.path())->info().id, "powersensor3:" + device.path());
   for (int i = 0; i < 500 && device.streaming(); ++i) usleep(10000);
   EXPECT_FALSE(device.streaming());
   open_powersensor3(device.path());  // and can be opened again
