@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "device/packed_code.hpp"
-#include "power/guardian/guardian_protocol.hpp"
-#include "power/powersensor/powersensor_stream.hpp"
+#include "device/entries.hpp"
+#include "power/guardian/guardian_process.hpp"
+#include "power/powersensor/powersensor.hpp"
 #include "power/sensors/amdgpu_energy.hpp"
-#include "power/sensors/command_sensor.hpp"
+#include "power/sensors/sensor_family.hpp"
 
 namespace {
 

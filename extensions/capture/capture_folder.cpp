@@ -19,7 +19,7 @@ using Kind = CapturedArgument::Kind;
 constexpr const char* kAxes[] = {"X", "Y", "Z"};
 
 /// What can be tuned of compiled code beside its blocks: values, the first of which is the program's own, and the
-/// option of the kernel that takes one (src/device/packed_code.cpp); shared memory is part of the launch.
+/// option of the kernel that takes one (src/device/entries.cpp); shared memory is part of the launch.
 struct LaunchChoice {
   const char *name, *option;
   std::vector<int> values;

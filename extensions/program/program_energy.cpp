@@ -7,7 +7,7 @@
 
 #include "base/statistics.hpp"
 #include "measure/energy/energy_plausible.hpp"
-#include "measure/timing/estimate.hpp"
+#include "measure/timing/timing.hpp"
 
 namespace ergotune {
 

@@ -14,7 +14,7 @@
 #include "base/statistics.hpp"
 #include "ergotune/error.hpp"
 #include "evaluate/live/machine_fault.hpp"
-#include "measure/timing/estimate.hpp"
+#include "measure/timing/timing.hpp"
 #include "program/program_energy.hpp"
 
 namespace ergotune {

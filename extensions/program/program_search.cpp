@@ -17,7 +17,7 @@
 #include "power/controls/control.hpp"
 #include "power/sensors/sensor.hpp"
 #include "problem/program.hpp"
-#include "report/result_json.hpp"
+#include "report/result_document.hpp"
 #include "tune/session/measure_one.hpp"
 
 namespace ergotune {

@@ -13,7 +13,7 @@
 #include "measure/energy/energy.hpp"
 #include "power/sensors/stored_calibration.hpp"
 #include "problem/tables/quantity.hpp"
-#include "report/result_json.hpp"
+#include "report/result_document.hpp"
 #include "tune/session/named_configuration.hpp"
 
 namespace ergotune {

@@ -18,7 +18,7 @@
 #include "kernel/configure.hpp"
 #include "measure/energy/power_trace.hpp"
 #include "measure/observers/trace_observer.hpp"
-#include "report/result_json.hpp"
+#include "report/result_document.hpp"
 #include "store/formats/json_values.hpp"
 #include "watch/session_view.hpp"
 

@@ -10,10 +10,10 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "report/result_json.hpp"
+#include "report/result_document.hpp"
 #include "search/ranking.hpp"
 #include "store/formats/json_values.hpp"
-#include "store/sqlite/failure_groups.hpp"
+#include "store/result_set.hpp"
 #include "store/sqlite/stored_session.hpp"
 
 namespace ergotune::serve {

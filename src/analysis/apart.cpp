@@ -88,8 +88,7 @@ std::vector<IterationPart> parts_of(const Problem& problem) {
     if (branch != names.end()) part.name = branch->second;
     parts.push_back(std::move(part));
   }
-  std::sort(parts.begin(), parts.end(),
-            [](const IterationPart& a, const IterationPart& b) { return a.kernels < b.kernels; });
+  std::ranges::sort(parts, [](const IterationPart& a, const IterationPart& b) { return a.kernels < b.kernels; });
   return parts;
 }
 
@@ -112,7 +111,7 @@ std::vector<IterationVariant> iteration_variants(const Problem& problem, std::op
         {problem.kernels[k].name + " alone", unverified(with_steps(problem, steps_alone(problem, k))), needed({k})});
   for (const Coalition coalition : wanted) {
     const auto known = [&](const IterationVariant& round) { return round.parts == coalition; };
-    if (std::none_of(rounds.begin(), rounds.end(), known)) rounds.push_back(only(problem, parts, coalition));
+    if (std::ranges::none_of(rounds, known)) rounds.push_back(only(problem, parts, coalition));
   }
   return rounds;
 }
@@ -128,7 +127,7 @@ Attribution attribute(const Problem& problem, AttributionMethod method, const st
         values[rounds[i].parts] = found->second;
     }
     const std::vector<Coalition> needed = coalitions_for(method, result.parts.size());
-    if (!std::all_of(needed.begin(), needed.end(), [&](Coalition c) { return values.contains(c); })) continue;
+    if (!std::ranges::all_of(needed, [&](Coalition c) { return values.contains(c); })) continue;
     result.shares[quantity] = attribute(method, result.parts.size(), values);
     result.whole[quantity] = values.at((Coalition{1} << result.parts.size()) - 1);
   }

@@ -25,7 +25,7 @@ Centrality proportion_of_centrality(const SearchSpace& space, std::span<const do
   }
   result.configurations = order.size();
   if (order.empty()) return result;
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return fitness[a] > fitness[b]; });
+  std::ranges::stable_sort(order, [&](auto a, auto b) { return fitness[a] > fitness[b]; });
   result.optimum = fitness[order.back()];
 
   // Edges lead to strictly better neighbours only, so the graph has no cycles. With restarts, the PageRank x satisfies

@@ -21,7 +21,7 @@ constexpr std::size_t kMostPoints = 5000;
 std::vector<double> ranks(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
   std::vector<double> result(values.size());
   for (std::size_t begin = 0; begin < order.size();) {
     std::size_t end = begin;
@@ -53,9 +53,9 @@ std::vector<std::string> common_names(const std::vector<ComparedSession>& sessio
     for (const Parameter& parameter : session.recording->parameters)
       if (parameter.values.size() > 1) varying.insert(parameter.name);
   for (const std::string& name : varying) {
-    const bool everywhere = std::all_of(sessions.begin(), sessions.end(), [&](const ComparedSession& session) {
+    const bool everywhere = std::ranges::all_of(sessions, [&](const ComparedSession& session) {
       const auto& list = session.recording->parameters;
-      return std::any_of(list.begin(), list.end(), [&](const Parameter& p) { return p.name == name; });
+      return std::ranges::any_of(list, [&](const Parameter& p) { return p.name == name; });
     });
     if (everywhere) names.push_back(name);
   }

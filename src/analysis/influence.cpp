@@ -60,7 +60,7 @@ std::vector<Variable> variables_of(const Recording& recording, const Tradeoff& t
       add(column.name, false, [&](std::size_t row) { return column.value[row]; });
   for (std::size_t k = 0; k < recording.parameters.size(); ++k) {
     const auto& values = recording.parameters[k].values;
-    if (std::any_of(values.begin(), values.end(), [](const Value& v) { return !v.is_number(); })) continue;
+    if (std::ranges::any_of(values, [](const Value& v) { return !v.is_number(); })) continue;
     add(recording.parameters[k].name, true,
         [&](std::size_t row) { return values[recording.position(row)[k]].as_real(); });
   }
@@ -155,8 +155,7 @@ void correct(std::vector<Influence>& list, bool energy) {
 void note_places(std::vector<Influence>& list) {
   std::vector<std::size_t> order(list.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](auto a, auto b) { return list[a].efficiency.r < list[b].efficiency.r; });
+  std::ranges::stable_sort(order, [&](auto a, auto b) { return list[a].efficiency.r < list[b].efficiency.r; });
   for (std::size_t place = 0; place < order.size(); ++place) list[order[place]].place_in_efficiency = place;
   for (std::size_t place = 0; place < list.size(); ++place) {
     Influence& one = list[place];
@@ -173,7 +172,7 @@ void note_places(std::vector<Influence>& list) {
 std::vector<double> holm_adjusted(std::span<const double> p) {
   std::vector<std::size_t> order(p.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return p[a] < p[b]; });
+  std::ranges::sort(order, [&](auto a, auto b) { return p[a] < p[b]; });
   std::vector<double> adjusted(p.size());
   double least = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -205,8 +204,7 @@ std::vector<Influence> influences(const Recording& recording, const Tradeoff& tr
     Influence one;
     one.name = variables[v].name;
     one.is_parameter = variables[v].is_parameter;
-    one.count = static_cast<std::size_t>(
-        std::count_if(scaled[v].begin(), scaled[v].end(), [](double x) { return std::isfinite(x); }));
+    one.count = static_cast<std::size_t>(std::ranges::count_if(scaled[v], [](double x) { return std::isfinite(x); }));
     double r[kTargets] = {};
     weighted_correlations(scaled[v], targets, once, r);
     Association* const places[] = {&one.speed, &one.efficiency, &one.product};
@@ -225,8 +223,7 @@ std::vector<Influence> influences(const Recording& recording, const Tradeoff& tr
     list.push_back(std::move(one));
   }
   correct(list, tradeoff.has_energy);
-  std::stable_sort(list.begin(), list.end(),
-                   [](const Influence& a, const Influence& b) { return a.speed.r < b.speed.r; });
+  std::ranges::stable_sort(list, [](const Influence& a, const Influence& b) { return a.speed.r < b.speed.r; });
   if (tradeoff.has_energy) note_places(list);
   return list;
 }

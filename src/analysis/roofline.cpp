@@ -21,8 +21,7 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 const RecordedColumn* first_of(const Recording& recording, std::initializer_list<const char*> names) {
   for (const char* name : names) {
     const RecordedColumn* column = recording.column(name);
-    if (column && std::any_of(column->value.begin(), column->value.end(), [](double v) { return std::isfinite(v); }))
-      return column;
+    if (column && std::ranges::any_of(column->value, [](double v) { return std::isfinite(v); })) return column;
   }
   return nullptr;
 }
@@ -94,8 +93,7 @@ std::string as_text(double rate, const char* unit) {
 }
 
 std::string of_fastest(const Roofline& roofline, std::size_t fastest) {
-  const auto found = std::find_if(roofline.points.begin(), roofline.points.end(),
-                                  [&](const RooflinePoint& p) { return p.point == fastest; });
+  const auto found = std::ranges::find_if(roofline.points, [&](const RooflinePoint& p) { return p.point == fastest; });
   if (found == roofline.points.end()) return {};
   const double ridge = roofline.peak_rate / roofline.peak_bandwidth;
   const double of_rate = found->rate / roofline.peak_rate;
@@ -131,8 +129,8 @@ std::vector<std::string> strongest(const std::vector<Influence>& influences, Ass
     const bool consequence = info && info->needs_sensor();  // power and heat are consequences, not causes
     if ((one.*which).p < 0.05 && !consequence) list.push_back(&one);
   }
-  std::stable_sort(list.begin(), list.end(),
-                   [&](const auto* a, const auto* b) { return std::abs((a->*which).r) > std::abs((b->*which).r); });
+  std::ranges::stable_sort(
+      list, [&](const auto* a, const auto* b) { return std::abs((a->*which).r) > std::abs((b->*which).r); });
   std::vector<std::string> words;
   for (std::size_t i = 0; i < list.size() && i < most; ++i)
     words.push_back(fmt::format("{} ({:+.2f})", list[i]->name, (list[i]->*which).r));
@@ -157,7 +155,7 @@ std::string against_fastest(const Recording& recording, const Tradeoff& tradeoff
     differences.emplace_back(relative * std::abs(one.efficiency.r),
                              fmt::format("{} {:.4g} instead of {:.4g}", one.name, b, a));
   }
-  std::sort(differences.begin(), differences.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::ranges::sort(differences, [](const auto& a, const auto& b) { return a.first > b.first; });
   if (differences.size() > 4) differences.resize(4);
   std::vector<std::string> words;
   for (const auto& [weight, what] : differences) words.push_back(what);

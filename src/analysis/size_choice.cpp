@@ -78,7 +78,7 @@ Split best_split(const SizedResults& results, const std::vector<double>& best, c
     for (std::size_t c = 0; c < results.names.size(); ++c) {
       std::vector<double> values;
       for (const std::size_t s : leaves[l].sizes) values.push_back(results.sizes[s][c]);
-      std::sort(values.begin(), values.end());
+      std::ranges::sort(values);
       values.erase(std::unique(values.begin(), values.end()), values.end());
       for (std::size_t v = 1; v < values.size(); ++v) {
         Split split{0, l, c, 0, {}, {}};
@@ -116,8 +116,7 @@ std::size_t SizeTree::choose(const std::vector<double>& size) const {
 
 std::optional<SizeTree> size_tree(const SizedResults& results, std::size_t most, bool worst_case) {
   const std::vector<double> best = best_of_sizes(results);
-  if (best.empty() || std::any_of(best.begin(), best.end(), [](double b) { return !std::isfinite(b); }))
-    return std::nullopt;
+  if (best.empty() || std::ranges::any_of(best, [](double b) { return !std::isfinite(b); })) return std::nullopt;
   SizeTree tree;
   tree.nodes.emplace_back();
   std::vector<Leaf> leaves{{0, all(results), best_at(results, best, all(results), worst_case)}};

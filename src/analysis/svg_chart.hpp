@@ -1,4 +1,5 @@
-// Small charts as stand-alone SVG: points, lines and intervals; without scripts and fonts.
+// Small charts as stand-alone SVG: points, lines and intervals; without scripts and fonts. Also the figure of a space's
+// pruning.
 #pragma once
 
 #include <optional>
@@ -6,6 +7,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "ergotune/space.hpp"
 
 namespace ergotune {
 
@@ -41,5 +44,9 @@ struct Chart {
 
 /// Draws the charts one below the other in one stand-alone SVG.
 std::string to_svg(const std::vector<Chart>& charts);
+
+/// Stand-alone SVG with logarithmic bars: the product of all values, the valid configurations, and for each restriction
+/// what it removes by itself and, darker, what no other restriction removes.
+std::string pruning_figure(const SearchSpace& space, const std::vector<RestrictionEffect>& effects);
 
 }  // namespace ergotune

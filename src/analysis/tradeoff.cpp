@@ -86,7 +86,7 @@ Spread spread_of(const Tradeoff& tradeoff, const std::vector<double>& speed, con
   // Windows of 1 % over the times, with their extremes of energy kept in two monotone queues.
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < points.size(); ++i) order.push_back(i);
-  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return points[a].time < points[b].time; });
+  std::ranges::sort(order, [&](auto a, auto b) { return points[a].time < points[b].time; });
   std::vector<std::size_t> least, most;
   std::size_t least_from = 0, most_from = 0, first = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -187,7 +187,7 @@ std::vector<std::size_t> convex_hull(std::span<const double> x, std::span<const 
   // Andrew's monotone chain.
   std::vector<std::size_t> order(x.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
     if (x[a] != x[b]) return x[a] < x[b];
     return y[a] != y[b] ? y[a] < y[b] : a < b;
   });

@@ -52,8 +52,7 @@ ClockStatus look(const std::string& id, const std::vector<JournalStatus>& journa
     status.lease = helper_lease(status.key, ControlEnvironment::from_environment());
     const auto usable = usable_control(id, &status.problem);
     status.permission = usable != nullptr;
-    for (const auto quantity :
-         {ControlQuantity::core_clock_mhz, ControlQuantity::memory_clock_mhz, ControlQuantity::power_limit_w})
+    for (const auto quantity : kControlQuantities)
       status.ranges[quantity] = (usable ? *usable : *control).range(quantity);
     status.foreign = control->external_lock_sign();
     if (const auto monitor = monitor_for_control(control->reopen_id())) status.now = monitor->read();
@@ -64,8 +63,8 @@ ClockStatus look(const std::string& id, const std::vector<JournalStatus>& journa
     if (!status.key.empty() && journal.device_key == status.key) status.journal = journal;
   // A clock that a session of ours has changed is no foreign setting.
   if (!status.lease.empty()) status.foreign.clear();
-  if (status.journal && std::any_of(status.journal->steps.begin(), status.journal->steps.end(),
-                                    [](const RestoreStep& step) { return step.quantity.has_value(); }))
+  if (status.journal &&
+      std::ranges::any_of(status.journal->steps, [](const RestoreStep& step) { return step.quantity.has_value(); }))
     status.foreign.clear();
   return status;
 }
@@ -109,9 +108,9 @@ std::vector<RestoreReport> restore_all() {
   // Left by a session that is gone, and not tried yet: whoever holds it may let go of it at any moment.
   const auto left = [&] {
     const auto journals = list_journals();
-    return std::any_of(journals.begin(), journals.end(), [&](const JournalStatus& journal) {
+    return std::ranges::any_of(journals, [&](const JournalStatus& journal) {
       const auto tried = [&](const RestoreReport& report) { return report.device == journal.device; };
-      return !journal.session.alive && journal.damaged.empty() && std::none_of(reports.begin(), reports.end(), tried);
+      return !journal.session.alive && journal.damaged.empty() && std::ranges::none_of(reports, tried);
     });
   };
   while (true) {
@@ -178,7 +177,7 @@ std::unique_ptr<ControlSession> hold_setting(std::unique_ptr<Control> control, c
 
 bool RestoredClocks::complete() const {
   return unfinished.empty() &&
-         std::all_of(reports.begin(), reports.end(), [](const RestoreReport& report) { return report.complete; });
+         std::ranges::all_of(reports, [](const RestoreReport& report) { return report.complete; });
 }
 
 RestoredClocks restore_clocks() {

@@ -13,7 +13,7 @@
 #include "kernel/configure.hpp"
 #include "kernel/wisdom_key.hpp"
 #include "problem/tables/device_profile.hpp"
-#include "report/result_json.hpp"
+#include "report/result_document.hpp"
 
 namespace ergotune {
 namespace {
@@ -22,14 +22,13 @@ constexpr std::string_view kSimulated = "sim:";
 
 bool uses_device(const Expression& expression) {
   const auto& names = expression.names();
-  return std::any_of(names.begin(), names.end(), [](const std::string& n) { return n.starts_with("device."); });
+  return std::ranges::any_of(names, [](const std::string& n) { return n.starts_with("device."); });
 }
 
 /// Whether restrictions or ranges use properties of the device (device.max_threads_per_block).
 bool uses_device(const Problem& problem) {
-  return std::any_of(problem.restrictions.begin(), problem.restrictions.end(),
-                     [](const Restriction& r) { return uses_device(r.expression); }) ||
-         std::any_of(problem.parameters.begin(), problem.parameters.end(), [](const Parameter& p) {
+  return std::ranges::any_of(problem.restrictions, [](const Restriction& r) { return uses_device(r.expression); }) ||
+         std::ranges::any_of(problem.parameters, [](const Parameter& p) {
            return p.range && (uses_device(p.range->start) || uses_device(p.range->stop) || uses_device(p.range->step));
          });
 }
@@ -74,7 +73,7 @@ DeviceLimits limits_of(const Problem& problem, const std::string& device) {
 }
 
 bool CompileCheck::any() const {
-  return std::any_of(configurations.begin(), configurations.end(), [](const auto& one) { return one.message.empty(); });
+  return std::ranges::any_of(configurations, [](const auto& one) { return one.message.empty(); });
 }
 
 CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, const std::string& device,

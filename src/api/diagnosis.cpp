@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -17,8 +18,8 @@
 #include "ergotune/session.hpp"
 #include "kernel/compile_cache.hpp"
 #include "power/controls/control.hpp"
-#include "power/device_facts.hpp"
 #include "power/guardian/guardian.hpp"
+#include "power/nvml_library.hpp"
 #include "power/sensors/sensor.hpp"
 
 namespace ergotune {
@@ -200,22 +201,13 @@ void look_at_load(Diagnosis& diagnosis) {
 }  // namespace
 
 std::string to_string(Finding::State state) {
-  switch (state) {
-    case State::ok:
-      return "ok";
-    case State::absent:
-      return "absent";
-    case State::warning:
-      return "warning";
-    case State::failed:
-      return "failed";
-  }
-  return "";
+  constexpr std::array kNames = {"ok", "absent", "warning", "failed"};
+  return kNames.at(static_cast<std::size_t>(state));
 }
 
 bool Diagnosis::can_tune() const {
-  return std::any_of(findings.begin(), findings.end(),
-                     [](const Finding& finding) { return finding.area == "kernels" && finding.state == State::ok; });
+  return std::ranges::any_of(
+      findings, [](const Finding& finding) { return finding.area == "kernels" && finding.state == State::ok; });
 }
 
 Diagnosis diagnose(const std::string& command) {

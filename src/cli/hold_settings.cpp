@@ -94,7 +94,7 @@ ControlSetting setting_of_wisdom(const std::vector<std::string>& sources, const 
       all.push_back(std::move(wisdom));
     }
   const auto is_program = [&](const Wisdom& wisdom) { return wisdom.kernel == program; };
-  if (std::any_of(all.begin(), all.end(), is_program)) std::erase_if(all, std::not_fn(is_program));
+  if (std::ranges::any_of(all, is_program)) std::erase_if(all, std::not_fn(is_program));
   ControlSetting setting;
   std::map<ControlQuantity, std::map<double, std::vector<std::string>>> kernels;
   for (const Wisdom& wisdom : all) {

@@ -10,7 +10,7 @@
 
 #include "cli/verb.hpp"
 #include "problem/tables/setting_table.hpp"
-#include "report/result_json.hpp"
+#include "report/result_document.hpp"
 #include "tune/session/session_setup.hpp"
 
 namespace ergotune::cli {

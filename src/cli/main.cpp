@@ -19,7 +19,7 @@
 
 #include "base/extensions.hpp"
 #include "cli/command.hpp"
-#include "cli/output/style.hpp"
+#include "cli/output/table.hpp"
 #include "device/device.hpp"
 #include "ergotune/error.hpp"
 #include "power/guardian/guardian.hpp"
@@ -152,8 +152,8 @@ std::string without_control_characters(std::string_view bytes) {
   constexpr std::array<std::string_view, 6> kOurs{"\r\x1b[K", "\x1b[0m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m"};
   std::string text;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    const auto ours = std::find_if(kOurs.begin(), kOurs.end(),
-                                   [&](std::string_view sequence) { return bytes.substr(i).starts_with(sequence); });
+    const auto ours =
+        std::ranges::find_if(kOurs, [&](std::string_view sequence) { return bytes.substr(i).starts_with(sequence); });
     const auto c = static_cast<unsigned char>(bytes[i]);
     const auto next = static_cast<unsigned char>(i + 1 < bytes.size() ? bytes[i + 1] : 0);
     if (ours != kOurs.end()) {

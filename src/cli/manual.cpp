@@ -1,4 +1,4 @@
-#include "cli/manual.hpp"
+#include "cli/verb.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -13,7 +13,6 @@
 #include <sstream>
 #include <type_traits>
 
-#include "cli/manual.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune::cli {

@@ -2,6 +2,7 @@
 // takes longer to compile than the rest of a file.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <utility>
@@ -73,5 +74,9 @@ struct Exit {
 /// Lets `add_verbs` define the verbs, parses the command line and runs the verb's callback. Returns the exit code: 0,
 /// or 2 for a wrong command line (help or the error was printed). Throws whatever the callback throws.
 int run_command(const std::string& description, const std::function<void(Verb)>& add_verbs, int argc, char** argv);
+
+/// Writes man/man1, bash-completion, zsh and fish files below `folder`, the share/ folder of a prefix. Throws Error if
+/// a file cannot be written.
+void write_manual(const CLI::App& app, const std::filesystem::path& folder);
 
 }  // namespace ergotune::cli

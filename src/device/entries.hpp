@@ -1,8 +1,10 @@
 // Helpers shared by the backends: each lists the devices of its driver as entries, whose member `info` is a DeviceInfo.
+// Compiled code is packed with what was read from it.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -44,5 +46,23 @@ void check_arguments(const std::string& kernel, const std::vector<KernelParamete
 
 /// Formats 16 bytes as NVML does: "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx".
 std::string gpu_uuid(std::span<const unsigned char, 16> bytes);
+
+struct PackedCode {
+  std::string code;
+  /// Instruction counts by names of quantities ("static_fma"), and the code from which they were counted ("SASS",
+  /// "PTX"); empty: unknown.
+  std::map<std::string, double> instructions = {};
+  std::string instructions_from = {};
+  /// Attributes of a CUDA function that are set when the code is loaded: the driver's number of each and the value.
+  std::map<int, int> attributes = {};
+
+  std::string pack() const;
+  /// Bytes that were not created by pack() are returned as code.
+  static PackedCode unpack(const std::string& bytes);
+};
+
+/// Takes the options that are attributes of a CUDA function out of compiler options. Throws DeviceError for a value
+/// that is no number or out of range.
+std::map<int, int> take_function_attributes(std::vector<std::string>& options);
 
 }  // namespace ergotune::device

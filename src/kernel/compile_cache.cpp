@@ -19,7 +19,7 @@ namespace ergotune {
 
 namespace {
 
-constexpr std::string_view kMagic = "ergotune code 4\n";
+constexpr std::string_view kMagic = "ergotune code 5\n";
 
 void add_part(std::string& text, std::string_view part) {
   text += fmt::format("{}:", part.size());

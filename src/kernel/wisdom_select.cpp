@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <tuple>
 
@@ -142,19 +143,8 @@ std::string reason_for_none(const std::vector<WisdomRecord>& records, const Wisd
 }  // namespace
 
 std::string to_string(WisdomMatch match) {
-  switch (match) {
-    case WisdomMatch::exact:
-      return "exact";
-    case WisdomMatch::near_size:
-      return "near size";
-    case WisdomMatch::architecture:
-      return "architecture";
-    case WisdomMatch::vendor:
-      return "vendor";
-    case WisdomMatch::none:
-      return "default";
-  }
-  return "default";
+  constexpr std::array kNames = {"exact", "near size", "architecture", "vendor", "default"};
+  return kNames.at(static_cast<std::size_t>(match));
 }
 
 double size_distance(const std::vector<std::int64_t>& request, const std::vector<std::int64_t>& record) {

@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "device/cuda/cuda_kernel.hpp"
-#include "device/hip/hip_platform.hpp"
+#include "device/hip/hip_api.hpp"
 #include "ergotune/error.hpp"
 #include "launcher/native.hpp"
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "device/device.hpp"
 #include "ergotune/problem.hpp"
 #include "ergotune/space.hpp"
 #include "problem/code_names.hpp"
@@ -42,6 +43,13 @@ std::optional<std::string> broken_code_restriction(const Problem& problem, const
       return fmt::format("restriction \"{}\": {}", restriction.label(), fmt::join(found, ", "));
   }
   return std::nullopt;
+}
+
+Status compile_status(const std::exception& error) {
+  const auto* failure = dynamic_cast<const DeviceError*>(&error);
+  if (failure && failure->fault() == DeviceFault::unsupported) return Status::unsupported;
+  if (failure && failure->fault() == DeviceFault::timeout) return Status::timeout;
+  return Status::compile_error;
 }
 
 }  // namespace ergotune

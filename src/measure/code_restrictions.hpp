@@ -1,7 +1,8 @@
 // Restrictions on properties of the compiled code, such as "registers <= 128". They are evaluated after a configuration
-// was compiled and before it runs.
+// was compiled and before it runs. Also the status of a configuration that does not compile.
 #pragma once
 
+#include <exception>
 #include <map>
 #include <optional>
 #include <string>
@@ -20,5 +21,8 @@ struct Problem;
 std::optional<std::string> broken_code_restriction(const Problem& problem, const std::vector<Parameter>& parameters,
                                                    const Configuration& configuration, const Constants& constants,
                                                    const std::map<std::string, Quantity>& quantities);
+
+/// Returns unsupported or timeout if the device reports one of these, else compile_error.
+Status compile_status(const std::exception& error);
 
 }  // namespace ergotune

@@ -142,9 +142,8 @@ Parameter make_execution_parameter(const ExecutionParameterSpec& spec, const Con
   // The default is the hardware's default value, or the listed value nearest to it, since gains are relative to an
   // untuned machine.
   const double reference = range.default_value.value_or(highest(range));
-  parameter.default_value = as_value(*std::min_element(distinct.begin(), distinct.end(), [&](double a, double b) {
-    return std::abs(a - reference) < std::abs(b - reference);
-  }));
+  parameter.default_value = as_value(*std::ranges::min_element(
+      distinct, [&](double a, double b) { return std::abs(a - reference) < std::abs(b - reference); }));
   return parameter;
 }
 

@@ -1,56 +1,33 @@
 #include "ergotune/result.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
-#include <utility>
 
 #include "base/statistics.hpp"
 
 namespace ergotune {
 namespace {
 
-constexpr std::array<std::pair<Status, std::string_view>, 8> kStatusNames{{
-    {Status::ok, "ok"},
-    {Status::compile_error, "compile_error"},
-    {Status::launch_error, "launch_error"},
-    {Status::runtime_error, "runtime_error"},
-    {Status::timeout, "timeout"},
-    {Status::wrong_result, "wrong_result"},
-    {Status::not_converged, "not_converged"},
-    {Status::unsupported, "unsupported"},
-}};
+/// By the values of Status.
+constexpr std::array<std::string_view, 8> kStatusNames = {"ok",      "compile_error", "launch_error",  "runtime_error",
+                                                          "timeout", "wrong_result",  "not_converged", "unsupported"};
 
 }  // namespace
 
-std::string to_string(Status status) {
-  for (const auto& [value, name] : kStatusNames) {
-    if (value == status) return std::string(name);
-  }
-  return "runtime_error";
-}
+std::string to_string(Status status) { return std::string(kStatusNames.at(static_cast<std::size_t>(status))); }
 
 std::optional<Status> status_from(std::string_view name) {
-  for (const auto& [value, text] : kStatusNames) {
-    if (text == name) return value;
-  }
-  return std::nullopt;
+  const auto found = std::ranges::find(kStatusNames, name);
+  return found == kStatusNames.end() ? std::nullopt : std::optional(static_cast<Status>(found - kStatusNames.begin()));
 }
 
 bool usable(Status status) { return status == Status::ok || status == Status::not_converged; }
 
 std::string to_string(Provenance provenance) {
-  switch (provenance) {
-    case Provenance::measured:
-      return "measured";
-    case Provenance::replayed:
-      return "replayed";
-    case Provenance::simulated:
-      return "simulated";
-    case Provenance::modelled:
-      return "modelled";
-  }
-  return "measured";
+  constexpr std::array kNames = {"measured", "replayed", "simulated", "modelled"};
+  return kNames.at(static_cast<std::size_t>(provenance));
 }
 
 std::optional<double> Measurement::value(const std::string& name) const {

@@ -12,7 +12,6 @@
 #include "measure/buffers/problem_buffers.hpp"
 #include "measure/code_restrictions.hpp"
 #include "measure/energy/clock_watch.hpp"
-#include "measure/mix.hpp"
 #include "measure/observers/observation.hpp"
 #include "measure/observers/observer_registry.hpp"
 #include "measure/timing/loaded_iteration.hpp"

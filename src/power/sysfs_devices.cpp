@@ -33,8 +33,7 @@ std::vector<DrmDevice> drm_devices(const Sysfs& sysfs) {
 const DrmDevice* card_at(const std::vector<DrmDevice>& cards, const std::string& pci_address) {
   const std::string wanted = normalise_pci_address(pci_address);
   if (wanted.empty()) return nullptr;
-  const auto found =
-      std::find_if(cards.begin(), cards.end(), [&](const DrmDevice& card) { return card.pci_address == wanted; });
+  const auto found = std::ranges::find_if(cards, [&](const DrmDevice& card) { return card.pci_address == wanted; });
   return found == cards.end() ? nullptr : &*found;
 }
 

@@ -11,7 +11,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "ergotune/random.hpp"
-#include "report/result_json.hpp"
+#include "report/result_document.hpp"
 #include "search/models/gaussian_process.hpp"
 #include "store/formats/json_values.hpp"
 #include "store/sqlite/stored_session.hpp"
@@ -45,7 +45,7 @@ Predictor::Predictor(const SearchSpace& space, Known known) : space_(space), kno
       if (value > 0) values[name].emplace_back(std::log(value), index);
   for (auto& [name, list] : values) {
     if (list.size() < kFewest) continue;
-    std::sort(list.begin(), list.end());
+    std::ranges::sort(list);
     if (list.size() > kMost) {  // the best half of them, and an even selection of the others
       const std::size_t rest = list.size() - kMost / 2;
       for (std::size_t i = 0; i < kMost / 2; ++i) list[kMost / 2 + i] = list[kMost / 2 + i * rest / (kMost / 2)];
@@ -67,8 +67,7 @@ Predictor::Predictor(const SearchSpace& space, Known known) : space_(space), kno
       deviations.push_back(std::abs(one.error) / one.deviation);
     }
     model->widening = quantile(deviations, 0.95) / kTwoSided;
-    const auto within =
-        std::count_if(deviations.begin(), deviations.end(), [&](double d) { return d <= kTwoSided * model->widening; });
+    const auto within = std::ranges::count_if(deviations, [&](double d) { return d <= kTwoSided * model->widening; });
     QuantityModel& described = models_[name];
     described.median_error = median(errors);
     described.coverage = static_cast<double>(within) / static_cast<double>(deviations.size());
@@ -106,13 +105,13 @@ std::vector<Prediction> Predictor::best(const std::string& quantity, std::size_t
   std::vector<std::pair<double, ConfigurationIndex>> leading;
   for (const auto& [index, values] : known_)
     if (const auto found = values.find(quantity); found != values.end()) leading.emplace_back(found->second, index);
-  std::sort(leading.begin(), leading.end());
+  std::ranges::sort(leading);
   std::vector<ConfigurationIndex> near;
   for (std::size_t i = 0; i < std::min<std::size_t>(10, leading.size()); ++i) {
     space_.neighbours(leading[i].second, Neighbourhood::hamming, near);
     pool.insert(pool.end(), near.begin(), near.end());
   }
-  std::sort(pool.begin(), pool.end());
+  std::ranges::sort(pool);
   pool.erase(std::unique(pool.begin(), pool.end()), pool.end());
   std::unordered_map<ConfigurationIndex, bool> tried;
   for (const auto& [index, values] : known_) tried[index] = true;

@@ -106,10 +106,10 @@ std::optional<ModelEdge> model_edge(const PreparedSession& prepared, const Ranke
     for (const double f : supported)
       if (edge.lowest ? f < end - 0.5 : f > end + 0.5) beyond.push_back(f);
     if (beyond.empty()) continue;
-    std::sort(beyond.begin(), beyond.end(), [&](double a, double b) { return std::abs(a - end) < std::abs(b - end); });
+    std::ranges::sort(beyond, [&](double a, double b) { return std::abs(a - end) < std::abs(b - end); });
     for (const double f : beyond)
       if (f == beyond.front() || std::abs(f - end) <= 0.1 * end) edge.widened.push_back(f);
-    std::sort(edge.widened.begin(), edge.widened.end());
+    std::ranges::sort(edge.widened);
     return edge;
   }
   return std::nullopt;
@@ -245,8 +245,8 @@ std::vector<RankedResults> load_all_ranked(const std::filesystem::path& file, st
   if (session == 0 && is_store(file)) {
     const Store store = Store::open(file, true);
     std::vector<SessionInfo> sessions = store.sessions();
-    std::stable_sort(sessions.begin(), sessions.end(),
-                     [](const SessionInfo& a, const SessionInfo& b) { return a.worked_at > b.worked_at; });
+    std::ranges::stable_sort(sessions,
+                             [](const SessionInfo& a, const SessionInfo& b) { return a.worked_at > b.worked_at; });
     for (const SessionInfo& info : sessions) all.push_back(rank_results(result_set(store, info.id), objective));
   }
   if (all.empty()) all.push_back(load_ranked(file, session, objective));
@@ -273,8 +273,8 @@ std::optional<Unconfirmed> RankedResults::unconfirmed(std::size_t row) const {
 }
 
 std::uint64_t RankedResults::failed() const {
-  const auto without = std::count_if(results.rows.begin(), results.rows.end(),
-                                     [&](const StoredRow& row) { return !objective.value(row.measurement); });
+  const auto without =
+      std::ranges::count_if(results.rows, [&](const StoredRow& row) { return !objective.value(row.measurement); });
   return static_cast<std::uint64_t>(without) - screened();
 }
 

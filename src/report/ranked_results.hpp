@@ -14,7 +14,6 @@
 #include "search/ranking.hpp"
 #include "store/formats/export.hpp"
 #include "store/result_set.hpp"
-#include "store/sqlite/failure_groups.hpp"
 #include "tune/session/session_setup.hpp"
 
 namespace ergotune {

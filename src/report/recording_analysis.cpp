@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ergotune/error.hpp"
-#include "report/result_json.hpp"
+#include "report/result_document.hpp"
 
 namespace ergotune {
 namespace {

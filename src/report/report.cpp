@@ -87,7 +87,7 @@ std::vector<std::size_t> rows_of_page(const Recording& recording, const Objectiv
   Random random(1);
   random.shuffle(std::span(rows).subspan(kMostRows / 4));
   rows.resize(kMostRows);
-  std::sort(rows.begin(), rows.end());
+  std::ranges::sort(rows);
   return rows;
 }
 

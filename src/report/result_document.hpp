@@ -2,9 +2,13 @@
 // the page, plans, the C++ API and Python's Result are views of it.
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 
+#include <filesystem>
+#include <vector>
+
+#include "ergotune/result.hpp"
+#include "ergotune/space.hpp"
 #include "report/ranked_results.hpp"
 #include "tune/plans/plan.hpp"
 
@@ -31,5 +35,15 @@ nlohmann::ordered_json plans_document(const PreparedSession& prepared, const Pla
 
 /// One row: configuration, status, quantities, metrics, objective, confirmation_repeats.
 nlohmann::ordered_json row_document(const RankedResults& ranked, std::size_t row);
+
+/// A measurement as JSON: status, quantities with value, standard_error, half_width (of the 95 % interval), n, method,
+/// sensor; metrics.
+nlohmann::ordered_json to_json(const Measurement& measurement);
+nlohmann::ordered_json to_json(const Value& value);
+/// {"name": value, ...}
+nlohmann::ordered_json to_json(const Constants& values);
+nlohmann::ordered_json to_json(const std::vector<Parameter>& parameters, const Configuration& configuration);
+/// A finite number, else null.
+nlohmann::ordered_json number_or_null(double value);
 
 }  // namespace ergotune

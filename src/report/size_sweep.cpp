@@ -11,7 +11,6 @@
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "report/result_document.hpp"
-#include "report/result_json.hpp"
 #include "tune/session/measure_one.hpp"
 
 namespace ergotune {

@@ -429,7 +429,7 @@ TEST_F(CudaTest, ADriverWithoutDevicesIsANote) {
   const auto devices = list_devices(&notes);
   unsetenv("FAKE_CUDA_NO_DEVICE");
   EXPECT_NE(devices.front().backend, "cuda");
-  EXPECT_THAT(notes, testing::Contains(HasSubstr("cuda: cuInit")));
+  EXPECT_THAT(notes, testing::Contains(HasSubstr("cuda: ")));
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 
 #include "device/backend.hpp"
 #include "device/hip/hip_api.hpp"
-#include "device/hip/hiprtc_api.hpp"
 #include "device_fixtures.hpp"
 #include "ergotune/problem.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "device/code_object.hpp"
-#include "device/hip/hiprtc_api.hpp"
+#include "device/hip/hip_api.hpp"
 #include "device_fixtures.hpp"
 
 using namespace ergotune;

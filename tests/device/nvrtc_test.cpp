@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "device/cuda/nvrtc_api.hpp"
-#include "device/packed_code.hpp"
+#include "device/entries.hpp"
 #include "device_fixtures.hpp"
 
 using namespace ergotune;

@@ -114,6 +114,15 @@ TEST_F(OpenclTest, ARejectedBinaryFallsBackToSource) {
   EXPECT_EQ(download<int>(*device_, *x, 1)[0], 9);
 }
 
+TEST(PortableProgram, ComesBackAsItWasPacked) {
+  const opencl::PortableProgram packed{"source\n", "-DX=1", {"/a", "/b c"}, std::string("\0code", 5)};
+  const auto back = opencl::PortableProgram::unpack(packed.pack());
+  EXPECT_EQ(back.source, packed.source);
+  EXPECT_EQ(back.options, packed.options);
+  EXPECT_EQ(back.include_folders, packed.include_folders);
+  EXPECT_EQ(back.code, packed.code);
+}
+
 TEST_F(OpenclTest, CutOffBinariesAreRefused) {
   const auto binary = open_compiler(id_)->compile(job("kernel void f() {}", "f"));
   for (const std::size_t length : {std::size_t{0}, std::size_t{10}, std::size_t{25}, binary.bytes.size() - 1})

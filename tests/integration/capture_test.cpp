@@ -13,7 +13,7 @@
 
 #include "base/files.hpp"
 #include "device/cuda/nvrtc_api.hpp"
-#include "device/hip/hiprtc_api.hpp"
+#include "device/hip/hip_api.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/nvml/fake_nvml.hpp"
 #include "integration/support/command.hpp"

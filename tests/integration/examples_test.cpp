@@ -11,7 +11,7 @@
 #include "device/code_object.hpp"
 #include "device/cuda/nvrtc_api.hpp"
 #include "device/fortran.hpp"
-#include "device/hip/hiprtc_api.hpp"
+#include "device/hip/hip_api.hpp"
 #include "ergotune/problem_file.hpp"
 #include "ergotune/random.hpp"
 #include "kernel/configure.hpp"

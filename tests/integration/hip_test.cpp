@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "device/hip/hiprtc_api.hpp"
+#include "device/hip/hip_api.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "integration/support/command.hpp"
 #include "patience.hpp"

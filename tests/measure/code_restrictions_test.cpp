@@ -1,8 +1,13 @@
 // Restrictions over what the compiler says: known before a configuration runs.
-#include "measure/code_restrictions.hpp"
-#include "ergotune/problem.hpp"
+#include <gtest/gtest.h>
 
+#include <limits>
+
+#include "device/device.hpp"
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
+#include "ergotune/result.hpp"
+#include "measure/code_restrictions.hpp"
 #include "measure/runner_fixture.hpp"
 #include "problem/code_names.hpp"
 
@@ -69,6 +74,48 @@ TEST_F(CodeRestrictions, AreLeftOutOfTheSpaceAndStopAConfigurationBeforeItRuns) 
   EXPECT_EQ(device.launches, before) << "nothing ran";
   EXPECT_TRUE(found.quantities.contains("registers"));
   EXPECT_FALSE(found.quantities.contains("time"));
+}
+
+TEST(Measurement, StatusNamesGoBothWays) {
+  for (const auto& [status, name] :
+       {std::pair(Status::ok, "ok"), std::pair(Status::compile_error, "compile_error"),
+        std::pair(Status::launch_error, "launch_error"), std::pair(Status::runtime_error, "runtime_error"),
+        std::pair(Status::timeout, "timeout"), std::pair(Status::wrong_result, "wrong_result"),
+        std::pair(Status::not_converged, "not_converged"), std::pair(Status::unsupported, "unsupported")}) {
+    EXPECT_EQ(to_string(status), name);
+    EXPECT_EQ(status_from(name), status);
+  }
+  EXPECT_EQ(to_string(Provenance::measured), "measured");
+  EXPECT_EQ(to_string(Provenance::modelled), "modelled");
+  EXPECT_FALSE(status_from("fine"));
+  EXPECT_TRUE(usable(Status::not_converged));
+  EXPECT_FALSE(usable(Status::wrong_result));
+}
+
+TEST(Measurement, ValuesThatAreNoNumbersAreNoValues) {
+  Measurement m;
+  m.quantities["time"] = {0.5, 0.01, 7, "", "", Provenance::measured};
+  m.quantities["energy"] = {std::numeric_limits<double>::quiet_NaN(), 0, 1, "", "", Provenance::measured};
+  m.metrics["gflops"] = 12;
+  m.metric_errors["gflops"] = 0.5;
+  EXPECT_EQ(m.value("time"), 0.5);
+  EXPECT_EQ(m.standard_error("time"), 0.01);
+  EXPECT_FALSE(m.value("energy"));
+  EXPECT_EQ(m.value("gflops"), 12);
+  EXPECT_EQ(m.standard_error("gflops"), 0.5);
+  EXPECT_FALSE(m.value("power"));
+  m.metrics["alone"] = 3;
+  EXPECT_EQ(m.standard_error("alone"), 0) << "nobody tells one";
+  EXPECT_EQ(m.standard_error("power"), 0);
+}
+
+TEST(CompileStatus, IsTheCompilersErrorButWhereTheDeviceSaysMore) {
+  EXPECT_EQ(compile_status(DeviceError(DeviceFault::unsupported, "")), Status::unsupported);
+  EXPECT_EQ(compile_status(DeviceError(DeviceFault::timeout, "")), Status::timeout);
+  for (const DeviceFault fault :
+       {DeviceFault::compile, DeviceFault::launch, DeviceFault::runtime, DeviceFault::out_of_memory})
+    EXPECT_EQ(compile_status(DeviceError(fault, "")), Status::compile_error);
+  EXPECT_EQ(compile_status(std::runtime_error("")), Status::compile_error);
 }
 
 }  // namespace

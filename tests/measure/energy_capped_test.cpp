@@ -1,5 +1,5 @@
 // A GPU that hunts for its power limit: short windows must tell what it settles at.
-#include "measure/energy/energy_capped.hpp"
+#include "measure/energy/energy_plausible.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,5 @@
 // What outputs are compared with, and what is said of them.
-#include "measure/verify/output_check.hpp"
-#include "ergotune/problem.hpp"
-
+#include <gmock/gmock.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,7 +7,12 @@
 #include <fstream>
 
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
+#include "ergotune/problem_file.hpp"
+#include "measure/buffers/problem_buffers.hpp"
+#include "measure/fake_device.hpp"
 #include "measure/runner_fixture.hpp"
+#include "measure/verify/output_check.hpp"
 
 namespace ergotune {
 namespace {
@@ -123,6 +126,37 @@ TEST_F(Outputs, HaveTheirLargestErrorNoted) {
   EXPECT_EQ(error.n, 1);
   after_64([](float* b) { b[3] = std::nanf(""); });
   EXPECT_FALSE(measure(runner, 64).quantities.contains("error")) << "what is no number has none";
+}
+
+// A reference on the host for results of another device: the constants of that device hold, not the host's.
+TEST(References, RunOnTheHostWithTheConstantsOfTheMeasuredDevice) {
+  const Problem problem = parse_problem(R"(
+name = "constants by device"
+[constants]
+N = 4
+[constants_for."fake device"]
+N = 8
+[parameters]
+block = [1]
+[kernel]
+function = "fill"
+source.opencl.text = "__kernel void fill(__global float *y) {}"
+arguments = [ { name = "y", type = "float32", count = "N", access = "write" } ]
+[kernel.launch]
+global = ["N"]
+block = ["block"]
+[verification.host_function]
+function = "fill_reference"
+source.c.text = "void fill_reference(float *y) { for (int i = 0; i < N; ++i) y[i] = N; }"
+)",
+                                        "problem.toml");
+  test::FakeDevice device;
+  const Constants constants = problem.constants_for(device.info().name, device.info().properties);
+  const ProblemBuffers buffers(device, argument_lists(problem), constants);
+  const auto outputs = expected_outputs(problem, device, buffers);
+  ASSERT_TRUE(outputs);
+  ASSERT_EQ(outputs->at("y").size(), 8 * sizeof(float));
+  EXPECT_EQ(reinterpret_cast<const float*>(outputs->at("y").data())[7], 8.0f);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
-#include "measure/buffers/guarded_buffer.hpp"
+#include "measure/buffers/problem_buffers.hpp"
 #include "measure/runner_fixture.hpp"
 
 namespace ergotune {

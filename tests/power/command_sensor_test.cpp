@@ -1,4 +1,4 @@
-#include "power/sensors/command_sensor.hpp"
+#include "power/sensors/sensor_family.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

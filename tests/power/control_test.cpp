@@ -46,6 +46,14 @@ class Variables {
   std::map<std::string, std::optional<std::string>> before_;
 };
 
+TEST(ControlNames, AreThoseOfProblemFilesAndOfTheProtocol) {
+  EXPECT_EQ(to_string(ControlQuantity::core_clock_mhz), "core_clock_mhz");
+  EXPECT_EQ(to_string(ControlQuantity::memory_clock_mhz), "memory_clock_mhz");
+  EXPECT_EQ(control_quantity_from("power_limit_w"), ControlQuantity::power_limit_w);
+  EXPECT_EQ(to_string(ControlStatus::device_lost), "device_lost");
+  EXPECT_EQ(to_string(ControlStatus::failed), "failed");
+}
+
 TEST(ControlEnvironments, AreTheUsersAndWholePaths) {
   const auto here = std::filesystem::current_path();
   {

@@ -9,7 +9,6 @@
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
 #include "patience.hpp"
 #include "power/powersensor/powersensor.hpp"
-#include "power/powersensor/powersensor_stream.hpp"
 
 using namespace ergotune;
 using namespace ergotune::test;
@@ -48,7 +47,6 @@ TEST(Powersensor3Stream, FramesBecomeWattsAtTheirTimes) {
   for (std::size_t i = 0; i < samples.size(); ++i) {
     EXPECT_NEAR(samples[i].device_seconds, static_cast<double>(i) * 50e-6, 1e-12) << "through the wrap at 1024 us";
     EXPECT_NEAR(samples[i].watts, 1.0, 1e-9);
-    EXPECT_EQ(samples[i].marker, i == 2);
   }
 }
 
@@ -194,22 +192,6 @@ TEST(QuietPowersensor3, EnergyIsTrueWithAClockThatRunsWrong) {
   expect_true_energy3(options, kCurve);
 }
 
-TEST(QuietPowersensor3, MarkersComeBackWithTheirTime) {
-  FakePowersensor3 device(with_curve(kCurve));
-  const auto sensor = open_powersensor3(device.path());
-  usleep(300000);
-  const double requested = host_seconds();
-  sensor->mark();
-  std::vector<double> markers;
-  for (int i = 0; i < 500 && markers.empty(); ++i) {
-    usleep(10000);
-    markers = sensor->take_markers();
-  }
-  ASSERT_EQ(markers.size(), 1u);
-  EXPECT_GT(markers[0], requested - 0.02);
-  EXPECT_LT(markers[0], host_seconds() + 0.02);
-}
-
 TEST(Powersensor3, PullingThePlugIsAFailureInWords) {
   FakePowersensor3 device(with_curve(kCurve));
   const auto sensor = open_powersensor3(device.path());
@@ -244,7 +226,7 @@ TEST(Powersensor3, ALineIsUsedByOneProgramOnly) {
 
 TEST(Powersensor3, TheStreamStopsWithTheSensor) {
   FakePowersensor3 device;
-  open_powersensor3(device.path()).reset();
+  EXPECT_EQ(open_powersensor3(device.path())->info().id, "powersensor3:" + device.path());
   for (int i = 0; i < 500 && device.streaming(); ++i) usleep(10000);
   EXPECT_FALSE(device.streaming());
   open_powersensor3(device.path());  // and can be opened again

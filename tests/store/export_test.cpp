@@ -1,14 +1,17 @@
-#include "store/formats/export.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "base/process/process.hpp"
 #include "ergotune/problem_file.hpp"
+#include "store/formats/export.hpp"
+#include "store/result_set.hpp"
+#include "store/sqlite/store.hpp"
+#include "store/sqlite/stored_session.hpp"
 #include "store/written_files.hpp"
 
 namespace ergotune {
@@ -153,6 +156,212 @@ TEST_F(ExportTest, ResultSetOfAStore) {
   EXPECT_THAT(results.parameters[2].values, ElementsAre(1410));
   EXPECT_EQ(results.rows.size(), 1u);
   EXPECT_THROW(result_set(store, 9), UserError);
+}
+
+BestResult best_of(const std::string& problem, const std::string& device, std::int64_t block) {
+  BestResult best;
+  best.problem = problem;
+  best.device = device;
+  best.objective = "energy";
+  Parameter code, clock, flag;
+  code.name = "block";
+  clock.name = "clock";
+  clock.kind = ParameterKind::core_clock_mhz;
+  flag.name = "flag";
+  best.parameters = {code, clock, flag};
+  best.configuration = {block, 1410, true};
+  best.measurement.quantities["time"].provenance = Provenance::measured;
+  return best;
+}
+
+TEST(Headers, SayOfEachDeviceWhatIsBestThere) {
+  BestResult second = best_of("2 adds*/", "gpu #2\n(new)", 128);
+  second.measurement.quantities["energy"].provenance = Provenance::replayed;
+  const std::string header = to_c_header({best_of("2 adds*/", "--GPU  one--", 64), second,
+                                          best_of("2 adds*/", "gpu #2 new", 256), best_of("other", "gpu 3", 512)});
+  EXPECT_THAT(header, HasSubstr("#ifndef PROBLEM_2_ADDS_TUNED_H\n#define PROBLEM_2_ADDS_TUNED_H\n"));
+  const std::string blocks = header.substr(header.find("#if "));
+  EXPECT_EQ(blocks,
+            "#if defined(TARGET_GPU_ONE)\n"
+            "/* --GPU  one--: best for energy (measured); run at clock = 1410 */\n#define block 64\n#define flag 1\n"
+            "#elif defined(TARGET_GPU_2_NEW)\n"
+            "/* gpu #2 (new): best for energy (replayed); run at clock = 1410 */\n#define block 128\n#define flag 1\n"
+            "#else /* default */\n"
+            "/* --GPU  one--: best for energy (measured); run at clock = 1410 */\n#define block 64\n#define flag 1\n"
+            "#endif\n\n#endif /* PROBLEM_2_ADDS_TUNED_H */\n");
+  EXPECT_THAT(to_c_header({second}), testing::Not(HasSubstr("TARGET_"))) << "there is nothing to choose";
+  EXPECT_THAT(to_c_header({}), HasSubstr("#ifndef PROBLEM_TUNED_H\n"));
+  EXPECT_THAT(to_c_header({best_of("+", "-", 1)}), HasSubstr("#ifndef UNKNOWN_TUNED_H\n"));
+}
+
+// A macro whose value is a compiler option would not compile where it is used.
+TEST(Headers, SayForWhichConstantsAndHowToCompile) {
+  BestResult best = best_of("add", "GPU", 64);
+  best.constants = {{"COLS", 3}, {"ROWS", 512}};
+  best.parameters.emplace_back().name = "LEVEL";
+  best.configuration.emplace_back(std::string("-O3"));
+  const std::string header = to_c_header({best});
+  EXPECT_THAT(header, HasSubstr("/* GPU, COLS = 3, ROWS = 512: "));
+  EXPECT_THAT(header, testing::Not(HasSubstr("#define LEVEL")));
+  EXPECT_LT(header.find("-O3"), header.find("*/", header.find("GPU")));
+}
+
+TEST(StoresByName, MayHoldAnyLetter) {
+  for (const char* name : {"a?b.db", "a#b.db", "a%41b.db", "a b.db", "\u00e4.db", "file:x.db"}) {
+    const TemporaryFolder folder;
+    const auto file = folder.path() / name;
+    { Store::open(file).session(SessionKey{.problem = "p"}, {"x"}, "time", "{}", "{}"); }
+    EXPECT_TRUE(is_store(file)) << name;
+    EXPECT_EQ(Store::open(file, true).sessions().size(), 1u) << name;
+  }
+}
+
+std::string complaint(const Store& store, std::int64_t session) {
+  return complaint_about([&] { pick_session(store, session); });
+}
+
+TEST(SessionsOfAStore, TheOneThatHasRowsIsMeant) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "s.db";
+  Store store = Store::open(file);
+  EXPECT_EQ(complaint(store, 0), file.string() + ": this store has no sessions yet; \"ergotune tune\" makes one");
+  const auto begin = [&](const char* problem) {
+    return store.session(SessionKey{.problem = problem, .device = problem}, {"x"}, "time", "{}", "{}");
+  };
+  const auto full = begin("full"), older = begin("older");
+  begin("empty");
+  EXPECT_EQ(complaint(store, 9), file.string() + ": this store has no session 9; it has 1, 2, 3");
+  store.add(older, {1}, {});
+  store.add(full, {1}, {});
+  EXPECT_EQ(pick_session(store).id, older) << "the later of two nobody has worked on since";
+  store.begin_run(full, {});
+  EXPECT_EQ(pick_session(store).id, full) << "the last that was worked on and has rows";
+}
+
+TEST(SessionsOfAStore, SayHowTheProblemStandsNow) {
+  const TemporaryFolder folder;
+  Store store = Store::open(folder.path() / "s.db");
+  const auto session = [&](const SessionKey& identity, const char* environment, const char* document) {
+    return store.session(identity, {"x"}, "time", environment, document);
+  };
+  const SessionKey identity{.problem = "p"};
+  const auto other = session({.problem = "q", .device = "q"}, R"({"cpu":"old"})", R"({"n":1})");
+  const auto first = session(identity, R"({"cpu":"old"})", R"({"n":1})");
+  EXPECT_EQ(session(identity, R"({"cpu":"new"})", R"({"n":2})"), first);
+  EXPECT_EQ(store.document(first) + store.environment(first), R"({"n":2}{"cpu":"new"})");
+  EXPECT_EQ(store.document(other) + store.environment(other), R"({"n":1}{"cpu":"old"})");
+}
+
+ResultSet one_result() {
+  ResultSet results;
+  results.problem = results.kernel = "k";
+  results.device = "Größe";
+  Parameter block;
+  block.name = "block";
+  block.values = {64, 128};
+  results.parameters = {block};
+  Measurement m;
+  m.quantities["time"] = {0.5, 0, 1, "", "", Provenance::measured};
+  results.rows = {{1, {64}, m}};
+  return results;
+}
+
+json entry_of(const ResultSet& results) { return json::parse(to_kernel_tuner_cache(results))["cache"].front(); }
+
+TEST(ExportForms, ASensorIsReportedByTheNameOfItsQuantity) {
+  const std::pair<const char*, const char*> names[] = {
+      {"nvml:0", "nvml_"}, {"powersensor3:0", "ps_"}, {"powersensor2:1", "ps_"}, {"rapl", ""}, {"", ""}};
+  for (const auto& [sensor, prefix] : names) {
+    ResultSet results = one_result();
+    for (const char* name : {"energy", "power", "temperature"})
+      results.rows[0].measurement.quantities[name] = {3, 0, 1, "", sensor, Provenance::measured};
+    const json entry = entry_of(results);
+    for (const char* name : {"energy", "power"}) EXPECT_EQ(entry[prefix + std::string(name)], 3) << sensor;
+    EXPECT_EQ(entry["temperature"], 3) << sensor;
+  }
+}
+
+class StoredResults : public WrittenFiles {
+ protected:
+  Problem problem_ = load_problem(std::filesystem::path(ERGOTUNE_TEST_DATA) / "problems" / "vector_add.toml");
+  Store store_ = Store::open(folder_.path() / "s.db");
+  std::int64_t session(const std::string& document) {
+    return store_.session(SessionKey{.problem = "p", .problem_document = document, .device = "D"},
+                          {"block_size", "extra"}, "energy", "{}", document);
+  }
+};
+
+TEST_F(StoredResults, TheGoalIsTheLastRunsAndWithoutRunsTheProblems) {
+  problem_.objective = {"bandwidth", Direction::maximise};
+  const auto id = session(serialise(problem_));
+  const auto check = [&](const std::string& text, Direction direction) {
+    const ResultSet results = result_set(store_, id);
+    EXPECT_EQ(results.objective, text);
+    EXPECT_EQ(results.goal.text, text);
+    EXPECT_EQ(results.goal.direction, direction);
+    const Recording recording = load_recording(store_.file(), id);
+    EXPECT_EQ(recording.objective.text, text);
+    EXPECT_EQ(recording.objective.direction, direction);
+  };
+  check("bandwidth", Direction::maximise);
+  RunInfo run;
+  run.objective = {"power", Direction::minimise};
+  store_.begin_run(id, run);
+  check("power", Direction::minimise);
+}
+
+TEST_F(StoredResults, AStoredProblemThatCannotBeReadTakesNoRowsWithIt) {
+  const auto id = session(R"({"no": "problem"})");
+  Measurement m;
+  m.quantities["time"] = {0.5, 0, 0, "", "", Provenance::measured};
+  store_.add(id, {1, 2}, m);
+  const Recording recording = load_recording(store_.file(), id);
+  EXPECT_THAT(recording.warnings, ElementsAre(HasSubstr("the stored problem cannot be read: ")));
+  ASSERT_EQ(recording.size(), 1u);
+  EXPECT_EQ(recording.measurement(0).quantities.at("time").n, 1) << "once at least";
+  EXPECT_EQ(recording.compile_seconds.size(), 1u) << "a store knows what it cost";
+  EXPECT_FALSE(recording.restrictions_known);
+}
+
+TEST(FailureGroups, NumbersAndScratchFoldersMakeNoKindOfTheirOwn) {
+  FailureGroups groups;
+  groups.add(0, Status::compile_error, "/tmp/ergotune-host-aB3xY/kernel.c:3: error: 3 is odd");
+  groups.add(1, Status::wrong_result, "c[5] is 3.25, not 7");
+  groups.add(2, Status::wrong_result, "c[17] is 81, not 7.5");
+  groups.add(3, Status::runtime_error, "c[17] is 81, not 7.5");
+  groups.add(4, Status::compile_error, "/tmp/ergotune-host-Zz9/kernel.c:3: error: 5 is odd");
+  groups.add(5, Status::wrong_result, "c[170] is 8, not 7");
+  groups.add(6, Status::wrong_result, "c[1] is 2e+30, not 1e-05");
+  groups.add(7, Status::wrong_result, "c[1] is 5e, not 1e+");
+  const auto list = groups.list();
+  ASSERT_EQ(list.size(), 4u);
+  EXPECT_EQ(list[0].count, 4u);
+  EXPECT_EQ(list[0].first, 1u);
+  EXPECT_EQ(list[0].message, "c[5] is 3.25, not 7") << "the first one's, whole";
+  EXPECT_EQ(list[1].count, 2u);
+  EXPECT_EQ(list[2].status, Status::runtime_error) << "the same words of another status";
+  EXPECT_EQ(list[3].first, 7u) << "a letter after a number is no exponent";
+}
+
+TEST(FailureGroups, PoclsScratchFilesMakeNoKindOfTheirOwn) {
+  FailureGroups groups;
+  groups.add(0, Status::compile_error, "error: add.cl:1:9 <Spelling=/cache/tempfile_vkHAHJ.cl:2:11>: expected ')'");
+  groups.add(1, Status::compile_error, "error: add.cl:1:9 <Spelling=/cache/tempfile_NQ2byS.cl:2:11>: expected ')'");
+  groups.add(2, Status::compile_error, "error: add.cl:1:9 <Spelling=/cache/tempfile_4f1q7h.cl:2:11>: expected ';'");
+  ASSERT_EQ(groups.list().size(), 2u);
+  EXPECT_EQ(groups.list()[0].count, 2u);
+}
+
+TEST(TellingLine, IsTheFirstThatSaysError) {
+  EXPECT_EQ(most_informative_line(
+                "kernel.c: In function 'f':\nkernel.c:3:9: error: 'n' undeclared\n   3 | n\nkernel.c:4: error: b"),
+            "kernel.c:3:9: error: 'n' undeclared");
+  EXPECT_EQ(most_informative_line("k.F90:4:7:\n\n    4 | x = 1\nError: Symbol 'x' has no type"),
+            "Error: Symbol 'x' has no type");
+  EXPECT_EQ(most_informative_line("\n  signal 11\nmore"), "signal 11");
+  EXPECT_EQ(most_informative_line(" \t signal 11 \t"), "signal 11");
+  EXPECT_EQ(most_informative_line(""), "");
+  EXPECT_EQ(most_informative_line("\n \n"), "");
 }
 
 }  // namespace

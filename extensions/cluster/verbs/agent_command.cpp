@@ -10,7 +10,7 @@
 #include "base/process/process.hpp"
 #include "cli/command.hpp"
 #include "cli/companions.hpp"
-#include "cli/interruption.hpp"
+#include "cli/run_here.hpp"
 #include "cluster/agent.hpp"
 #include "cluster/node_documents.hpp"
 #include "ergotune/error.hpp"

@@ -20,12 +20,11 @@
 #include "base/files.hpp"
 #include "cli/command.hpp"
 #include "cli/hold_settings.hpp"
-#include "cli/interruption.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/run_here.hpp"
 #include "ergotune/error.hpp"
 #include "govern/governor.hpp"
-#include "measure/energy/region_estimate.hpp"
+#include "measure/energy/region_monitor.hpp"
 #include "measure/energy/span_energy.hpp"
 #include "power/guardian/guardian.hpp"
 

@@ -10,9 +10,9 @@
 #include "base/text.hpp"
 #include "cli/command.hpp"
 #include "cli/companions.hpp"
-#include "cli/interruption.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/table.hpp"
+#include "cli/run_here.hpp"
 #include "ergotune/error.hpp"
 #include "program/program_search.hpp"
 

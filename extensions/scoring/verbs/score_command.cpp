@@ -10,7 +10,7 @@
 
 #include "base/text.hpp"
 #include "cli/command.hpp"
-#include "cli/output/figure.hpp"
+#include "cli/output/table.hpp"
 #include "ergotune/error.hpp"
 #include "scoring/score.hpp"
 #include "scoring/tune_strategy.hpp"

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "cli/interruption.hpp"
 #include "cli/live_options.hpp"
-#include "cli/output/figure.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/output/table.hpp"
+#include "cli/run_here.hpp"
 #include "temperature/temperature_run.hpp"
 
 namespace ergotune::cli {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "cli/interruption.hpp"
+#include "cli/run_here.hpp"
 #include "ergotune/error.hpp"
 #include "watch/watch.hpp"
 

@@ -60,8 +60,7 @@ std::string fitting(std::vector<std::pair<int, std::string>> parts, std::size_t 
     return text;
   };
   while (parts.size() > 1 && joined().size() >= columns)
-    parts.erase(
-        std::min_element(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first < b.first; }));
+    parts.erase(std::ranges::min_element(parts, [](const auto& a, const auto& b) { return a.first < b.first; }));
   return joined().substr(0, columns - 1);
 }
 

@@ -1,14 +1,32 @@
 #include "cli/output/table.hpp"
 
+#include <fmt/color.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/files.hpp"
 
 namespace ergotune::cli {
-
 namespace {
+
+fmt::text_style text_style_of(Style style) {
+  switch (style) {
+    case Style::heading:
+      return fmt::emphasis::bold;
+    case Style::good:
+      return fmt::fg(fmt::terminal_color::green);
+    case Style::warning:
+      return fmt::fg(fmt::terminal_color::yellow);
+    case Style::error:
+      return fmt::emphasis::bold | fmt::fg(fmt::terminal_color::red);
+  }
+  return {};
+}
 
 /// No limit for a file or pipe.
 constexpr std::size_t kPlainWidth = 100'000;
@@ -16,10 +34,18 @@ constexpr std::size_t kPlainWidth = 100'000;
 /// Number of characters on the screen: UTF-8 continuation bytes do not count.
 std::size_t shown_width(const std::string& text) {
   return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
 }  // namespace
+
+std::string styled(const std::string& text, Style style, int descriptor) {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  const bool permitted =
+      (no_color == nullptr || *no_color == '\0') && terminal != nullptr && std::string_view(terminal) != "dumb";
+  return permitted && ::isatty(descriptor) == 1 ? fmt::format(text_style_of(style), "{}", text) : text;
+}
 
 Table::Table(std::vector<std::string> header) : header_(std::move(header)), left_(header_.size(), false) {}
 
@@ -70,6 +96,14 @@ std::size_t terminal_width() {
   if (::isatty(STDOUT_FILENO) != 1 || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 20)
     return kPlainWidth;
   return size.ws_col;
+}
+
+Option add_figure_option(Verb verb, std::string& file, const std::string& content) {
+  return verb.add_option("--figure", file, "Write an SVG figure: " + content);
+}
+
+void write_figure(const std::string& file, const std::vector<Chart>& charts) {
+  if (!file.empty()) write_named_file(file, to_svg(charts));
 }
 
 }  // namespace ergotune::cli

@@ -1,10 +1,19 @@
-// Text tables with aligned columns.
+// Output that verbs share: styled text, tables with aligned columns, figures (--figure).
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "analysis/svg_chart.hpp"
+#include "cli/verb.hpp"
+
 namespace ergotune::cli {
+
+enum class Style { heading, good, warning, error };
+
+/// The text in bold or in a colour; unchanged if `descriptor` is not a terminal, if NO_COLOR is set (no-color.org), or
+/// if TERM is "dumb".
+std::string styled(const std::string& text, Style style, int descriptor = 1);
 
 class Table {
  public:
@@ -25,5 +34,11 @@ class Table {
 
 /// Characters in a line of the terminal; unlimited in effect if standard output is not a terminal.
 std::size_t terminal_width();
+
+/// Adds --figure FILE to a verb; `content` describes the figure in the help.
+Option add_figure_option(Verb verb, std::string& file, const std::string& content);
+
+/// Writes the charts as one SVG file, one below the other; no effect if `file` is empty.
+void write_figure(const std::string& file, const std::vector<Chart>& charts);
 
 }  // namespace ergotune::cli

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "cli/output/figure.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/output/table.hpp"
 #include "ergotune/problem_file.hpp"
 #include "report/recording_analysis.hpp"
 #include "tune/target/simulated_recording.hpp"

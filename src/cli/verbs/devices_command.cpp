@@ -11,7 +11,7 @@
 #include "device/device.hpp"
 #include "ergotune/error.hpp"
 #include "power/controls/control.hpp"
-#include "power/device_facts.hpp"
+#include "power/nvml_library.hpp"
 #include "power/sensors/sensor.hpp"
 
 namespace ergotune::cli {
@@ -71,7 +71,7 @@ struct UnattachedSensors {
 
 UnattachedSensors others_than(const std::vector<DeviceLine>& lines) {
   const auto named = [&](const std::string& id, const std::vector<std::string> DeviceLine::*list) {
-    return std::any_of(lines.begin(), lines.end(), [&](const DeviceLine& line) {
+    return std::ranges::any_of(lines, [&](const DeviceLine& line) {
       return std::find((line.*list).begin(), (line.*list).end(), id) != (line.*list).end();
     });
   };
@@ -81,7 +81,7 @@ UnattachedSensors others_than(const std::vector<DeviceLine>& lines) {
   if (controls_forbidden()) return others;
   for (std::string& control : list_controls())
     if (!named(control, &DeviceLine::controls) &&
-        std::none_of(lines.begin(), lines.end(), [&](const DeviceLine& line) { return line.refused == control; }))
+        std::ranges::none_of(lines, [&](const DeviceLine& line) { return line.refused == control; }))
       others.controls.push_back(std::move(control));
   return others;
 }

@@ -8,7 +8,7 @@
 #include "api/diagnosis.hpp"
 #include "base/process/process.hpp"
 #include "cli/command.hpp"
-#include "cli/output/style.hpp"
+#include "cli/output/table.hpp"
 
 namespace ergotune::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "cli/companions.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/run_here.hpp"
-#include "measure/energy/region_estimate.hpp"
+#include "measure/energy/region_monitor.hpp"
 
 namespace ergotune::cli {
 namespace {

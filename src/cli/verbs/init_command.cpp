@@ -21,15 +21,14 @@ namespace {
 
 bool runs_here(const Problem& problem) {
   const auto devices = list_devices();
-  return std::any_of(devices.begin(), devices.end(),
-                     [&](const DeviceInfo& info) { return has_source_for(problem.kernel(), info.backend); });
+  return std::ranges::any_of(devices,
+                             [&](const DeviceInfo& info) { return has_source_for(problem.kernel(), info.backend); });
 }
 
 /// The next useful command on this machine: without a GPU, a look at the search space, with compilation if NVRTC is
 /// installed.
 std::string next_command(const std::string& file, const Problem& problem) {
-  if (std::all_of(problem.parameters.begin(), problem.parameters.end(),
-                  [](const Parameter& parameter) { return parameter.values.size() < 2; }))
+  if (std::ranges::all_of(problem.parameters, [](const Parameter& parameter) { return parameter.values.size() < 2; }))
     return "nothing can be tuned yet: do the first CHECK, then run init again with --force";
   if (runs_here(problem)) return "ergotune tune " + file;
   if (!problem.kernel().source_for(Language::cuda)) return fmt::format("ergotune space {} --profile mi250x", file);

@@ -182,9 +182,8 @@ KernelAtClocks measure_at_clocks(const MeasureArguments& arguments, const RunCon
   setup.energy = true;
   PreparedSession prepared = prepare_session(std::move(alone), setup);
   const auto& parameters = prepared.space->parameters();
-  const auto clock = std::find_if(parameters.begin(), parameters.end(), [](const Parameter& parameter) {
-    return parameter.kind == ParameterKind::core_clock_mhz;
-  });
+  const auto clock = std::ranges::find_if(
+      parameters, [](const Parameter& parameter) { return parameter.kind == ParameterKind::core_clock_mhz; });
   if (clock == parameters.end() || clock->values.size() < 2)
     throw UserError("--kernel-clocks chooses among several clocks: give core_clock_mhz under [execution]");
   Configuration configuration =
@@ -202,8 +201,7 @@ KernelAtClocks measure_at_clocks(const MeasureArguments& arguments, const RunCon
     found.latency = std::max(found.latency, m.value("clock_latency").value_or(0));
     found.at.push_back({value.as_real(), *seconds, *joules, m.standard_error("energy")});
   }
-  std::sort(found.at.begin(), found.at.end(),
-            [](const AtClock& a, const AtClock& b) { return a.clock_mhz < b.clock_mhz; });
+  std::ranges::sort(found.at, [](const AtClock& a, const AtClock& b) { return a.clock_mhz < b.clock_mhz; });
   return found;
 }
 

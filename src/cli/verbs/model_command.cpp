@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "cli/interruption.hpp"
 #include "cli/live_options.hpp"
-#include "cli/output/figure.hpp"
 #include "cli/output/progress.hpp"
+#include "cli/output/table.hpp"
+#include "cli/run_here.hpp"
 #include "ergotune/error.hpp"
 #include "report/power_study.hpp"
 #include "tune/plans/device_model.hpp"
@@ -70,7 +70,7 @@ void print_ridges(const RidgeComparison& ridges) {
 /// Plots for the terminal: power as bars, energy per unit of work as marks.
 void print_plot(const PowerSampling& sampling, const PowerModel& model) {
   std::vector<PowerSample> sorted = sampling.samples;
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.clock_mhz < b.clock_mhz; });
+  std::ranges::sort(sorted, [](const auto& a, const auto& b) { return a.clock_mhz < b.clock_mhz; });
   double most_power = 0, most_energy = 0, least_energy = std::numeric_limits<double>::infinity();
   for (const PowerSample& s : sorted) {
     most_power = std::max(most_power, s.power_w);

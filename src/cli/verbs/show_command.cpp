@@ -10,9 +10,7 @@
 #include "base/clock.hpp"
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
-#include "cli/output/findings.hpp"
 #include "cli/output/progress.hpp"
-#include "cli/output/style.hpp"
 #include "cli/output/table.hpp"
 #include "cli/output/tune_report.hpp"
 #include "ergotune/error.hpp"
@@ -42,8 +40,8 @@ std::vector<std::string> value_columns(const RankedResults& ranked) {
   std::vector<std::string> names;
   const auto add = [&](const std::string& name) {
     if (std::find(names.begin(), names.end(), name) != names.end()) return;
-    const bool there = std::any_of(ranked.best.begin(), ranked.best.end(),
-                                   [&](std::size_t row) { return ranked.measurement(row).value(name).has_value(); });
+    const bool there = std::ranges::any_of(
+        ranked.best, [&](std::size_t row) { return ranked.measurement(row).value(name).has_value(); });
     if (there) names.push_back(name);
   };
   for (const std::string& name : ranked.objective.quantities()) add(name);
@@ -90,7 +88,7 @@ void print_top(const RankedResults& ranked, std::size_t top) {
   const std::vector<std::size_t> varying = varying_parameters(results);
   const auto shown = std::span(ranked.best).first(count);
   const bool some_behind =
-      std::any_of(shown.begin(), shown.end(), [&](std::size_t row) { return ranked.unconfirmed(row); });
+      std::ranges::any_of(shown, [&](std::size_t row) { return ranked.unconfirmed(row).has_value(); });
   // Columns that do not fit are left out from the right: objective and configuration come first.
   const std::size_t first = std::min(values.size(), ranked.objective.quantities().size());
   std::vector<std::string> header{"#"};
@@ -105,8 +103,8 @@ void print_top(const RankedResults& ranked, std::size_t top) {
     const StoredRow& row = results.rows[ranked.best[i]];
     const bool converged = row.measurement.status != Status::not_converged;
     const auto& warnings = row.measurement.warnings;
-    const bool is_stopped = std::any_of(warnings.begin(), warnings.end(),
-                                        [](const std::string& text) { return text.starts_with("stopped early"); });
+    const bool is_stopped =
+        std::ranges::any_of(warnings, [](const std::string& text) { return text.starts_with("stopped early"); });
     unsure = unsure || !converged;
     stopped = stopped || is_stopped;
     std::vector<std::string> cells{fmt::format("{}{}{}", i + 1, converged ? "" : "~", is_stopped ? "!" : "")};

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -9,7 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "analysis/pruning_figure.hpp"
+#include "analysis/svg_chart.hpp"
 #include "api/compile_check.hpp"
 #include "base/clock.hpp"
 #include "base/files.hpp"
@@ -17,7 +18,7 @@
 #include "cli/output/progress.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
-#include "report/result_json.hpp"
+#include "report/result_document.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -62,15 +63,8 @@ class LinePrinter {
 };
 
 const char* class_name(RestrictionClass restriction_class) {
-  switch (restriction_class) {
-    case RestrictionClass::correctness:
-      return "correctness";
-    case RestrictionClass::device_limit:
-      return "device_limit";
-    case RestrictionClass::performance:
-      return "performance";
-  }
-  return "";
+  constexpr std::array kNames = {"correctness", "device_limit", "performance"};
+  return kNames.at(static_cast<std::size_t>(restriction_class));
 }
 
 Json effect_json(const RestrictionEffect& effect) {

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "cli/interruption.hpp"
 #include "cli/live_options.hpp"
-#include "cli/output/figure.hpp"
-#include "report/power_over_time.hpp"
+#include "cli/output/table.hpp"
+#include "cli/run_here.hpp"
+#include "report/power_study.hpp"
 
 namespace ergotune::cli {
 namespace {

@@ -211,17 +211,19 @@ DeviceFault fault_of(CUresult code, DeviceFault otherwise);
 /// Api::check for CUDA's driver.
 void check(CUresult code, DeviceFault fault, const char* what);
 
-/// Base class of objects that belong to a driver, and use its table.
+/// Base class of objects that belong to a driver, and use its table. They are not copied, since they own their handles.
 class DriverObject {
  public:
-  explicit DriverObject(const Api& api) : api_(&api) {}
-  const Api& api() const { return *api_; }
+  explicit DriverObject(const Api& api) : api_(api) {}
+  DriverObject(const DriverObject&) = delete;
+  DriverObject& operator=(const DriverObject&) = delete;
+  const Api& api() const { return api_; }
 
  protected:
-  void check(CUresult code, DeviceFault fault, const char* what) const { api_->check(code, fault, what); }
+  void check(CUresult code, DeviceFault fault, const char* what) const { api_.check(code, fault, what); }
 
  private:
-  const Api* api_;
+  const Api& api_;
 };
 
 }  // namespace ergotune::cuda

@@ -9,8 +9,8 @@
 #include "device/backend.hpp"
 #include "device/cuda/cuda_platform.hpp"
 #include "device/cuda/instruction_mix.hpp"
+#include "device/cuda/nvrtc_api.hpp"
 #include "device/entries.hpp"
-#include "device/rtc_program.hpp"
 #include "problem/files/source_text.hpp"
 
 namespace ergotune::cuda {

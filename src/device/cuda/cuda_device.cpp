@@ -9,7 +9,7 @@
 
 #include "device/backend.hpp"
 #include "device/cuda/cuda_kernel.hpp"
-#include "device/cuda/cuda_multiprocessors.hpp"
+#include "device/cuda/cuda_platform.hpp"
 
 namespace ergotune::cuda {
 namespace {
@@ -21,8 +21,6 @@ class CudaMarker : public Marker, DriverObject {
   explicit CudaMarker(const Api& api) : DriverObject(api) {
     check(api.cuEventCreate(&event_, kEventDefault), DeviceFault::runtime, "cuEventCreate");
   }
-  CudaMarker(const CudaMarker&) = delete;
-  CudaMarker& operator=(const CudaMarker&) = delete;
   ~CudaMarker() override { api().cuEventDestroy(event_); }
   CUevent get() const { return event_; }
 
@@ -33,8 +31,6 @@ class CudaMarker : public Marker, DriverObject {
 class CudaGraph : public LaunchGraph, DriverObject {
  public:
   CudaGraph(const Api& api, CUgraphExec graph) : DriverObject(api), graph_(graph) {}
-  CudaGraph(const CudaGraph&) = delete;
-  CudaGraph& operator=(const CudaGraph&) = delete;
   ~CudaGraph() override { api().cuGraphExecDestroy(graph_); }
   CUgraphExec get() const { return graph_; }
 
@@ -56,8 +52,6 @@ class PrimaryContext : DriverObject {
       check(code, DeviceFault::runtime, "cuCtxSetCurrent");
     }
   }
-  PrimaryContext(const PrimaryContext&) = delete;
-  PrimaryContext& operator=(const PrimaryContext&) = delete;
   ~PrimaryContext() {
     if (before_ && before_ != context_) api().cuCtxSetCurrent(before_);
     api().cuDevicePrimaryCtxRelease(device_);
@@ -100,8 +94,6 @@ class CudaQueue : public Queue, DriverObject {
       : DriverObject(api), part_(std::move(part)), stream_(stream), owned_(owned), masked_(masked), all_(all) {
     all_.push_back(this);
   }
-  CudaQueue(const CudaQueue&) = delete;
-  CudaQueue& operator=(const CudaQueue&) = delete;
   ~CudaQueue() override {
     std::erase(all_, this);
     if (owned_) api().cuStreamDestroy(stream_);
@@ -120,8 +112,6 @@ class CudaQueue : public Queue, DriverObject {
 class CudaPinnedMemory : public PinnedMemory, DriverObject {
  public:
   CudaPinnedMemory(const Api& api, void* memory) : DriverObject(api), memory_(memory) {}
-  CudaPinnedMemory(const CudaPinnedMemory&) = delete;
-  CudaPinnedMemory& operator=(const CudaPinnedMemory&) = delete;
   ~CudaPinnedMemory() override { api().cuMemHostUnregister(memory_); }
 
  private:
@@ -196,22 +186,10 @@ class CudaDevice : public Device, DriverObject {
     static_cast<CudaKernel&>(kernel).launch(stream_of(queue), count, one_by_one ? nullptr : main_.get());
   }
   std::unique_ptr<LaunchGraph> record_graph(const std::function<void()>& work) override {
-    if (!api().has_graphs() || api().cuStreamBeginCapture(main_.get(), kCaptureThreadLocal) != CUDA_SUCCESS)
-      return nullptr;
     recording_ = true;
-    bool recorded = true;
-    try {
-      work();
-    } catch (const DeviceError&) {
-      recorded = false;  // on failure, the launches are queued one by one, which succeeds or reports the error
-    }
+    const CUgraphExec graph = capture_graph(api(), main_.get(), work);
     recording_ = false;
-    CUgraph graph = nullptr;  // the capture must be ended even after a failure
-    recorded = api().cuStreamEndCapture(main_.get(), &graph) == CUDA_SUCCESS && recorded;
-    CUgraphExec ready = nullptr;
-    if (recorded && api().cuGraphInstantiate(&ready, graph, 0) != CUDA_SUCCESS) ready = nullptr;
-    if (graph) api().cuGraphDestroy(graph);
-    return ready ? std::make_unique<CudaGraph>(api(), ready) : nullptr;
+    return graph ? std::make_unique<CudaGraph>(api(), graph) : nullptr;
   }
   void launch_graph(LaunchGraph& graph) override {
     check(api().cuGraphLaunch(static_cast<CudaGraph&>(graph).get(), main_.get()), DeviceFault::launch, "cuGraphLaunch");

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "device/code_object.hpp"
-#include "device/packed_code.hpp"
+#include "device/entries.hpp"
 
 namespace ergotune::cuda {
 namespace {
@@ -17,6 +17,22 @@ constexpr std::size_t kGraphLaunches = 64;
 constexpr std::size_t kGraphsWorthIt = 4;
 
 }  // namespace
+
+CUgraphExec capture_graph(const Api& api, CUstream stream, const std::function<void()>& work) {
+  if (!api.has_graphs() || api.cuStreamBeginCapture(stream, kCaptureThreadLocal) != CUDA_SUCCESS) return nullptr;
+  bool captured = true;
+  try {
+    work();
+  } catch (const DeviceError&) {
+    captured = false;
+  }
+  CUgraph graph = nullptr;  // the capture must be ended even after a failure
+  captured = api.cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS && captured;
+  CUgraphExec ready = nullptr;
+  if (captured && api.cuGraphInstantiate(&ready, graph, 0) != CUDA_SUCCESS) ready = nullptr;
+  if (graph) api.cuGraphDestroy(graph);
+  return ready;
+}
 
 CudaBuffer::CudaBuffer(const Api& api, std::size_t bytes) : DriverObject(api), bytes_(bytes) {
   check(api.cuMemAlloc(&address_, std::max<std::size_t>(bytes, 1)), DeviceFault::out_of_memory,
@@ -142,19 +158,11 @@ void CudaKernel::launch(CUstream stream, std::size_t count, CUstream recorder) {
 }
 
 bool CudaKernel::make_graph(CUstream stream) {
-  graph_refused_ = true;  // reset below if the graph is created
-  if (!api().has_graphs() || api().cuStreamBeginCapture(stream, kCaptureThreadLocal) != CUDA_SUCCESS) return false;
-  bool captured = true;
-  for (std::size_t i = 0; i < kGraphLaunches && captured; ++i)
-    captured = api().cuLaunchKernel(function_, geometry_.grid[0], geometry_.grid[1], geometry_.grid[2],
-                                    geometry_.block[0], geometry_.block[1], geometry_.block[2], shared_bytes_, stream,
-                                    pointers_.data(), nullptr) == CUDA_SUCCESS;
-  CUgraph graph = nullptr;  // the capture must be ended even if a launch failed
-  captured = api().cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS && captured;
-  if (captured) graph_refused_ = api().cuGraphInstantiate(&graph_, graph, 0) != CUDA_SUCCESS;
-  if (graph) api().cuGraphDestroy(graph);
-  if (graph_refused_) graph_ = nullptr;
-  return !graph_refused_;
+  graph_ = capture_graph(api(), stream, [&] {
+    for (std::size_t i = 0; i < kGraphLaunches; ++i) launch_once(stream);
+  });
+  graph_refused_ = !graph_;
+  return graph_ != nullptr;
 }
 
 void CudaKernel::drop_graph() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -10,14 +11,16 @@
 
 namespace ergotune::cuda {
 
+/// Records the work that `work` queues on a stream as a graph. Returns null if the driver rejects it or queueing fails:
+/// the caller then queues the work one by one, which succeeds or reports the error.
+CUgraphExec capture_graph(const Api& api, CUstream stream, const std::function<void()>& work);
+
 class CudaBuffer : public Buffer, DriverObject {
  public:
   CudaBuffer(const Api& api, std::size_t bytes);
   /// Memory that another owner frees.
   CudaBuffer(const Api& api, CUdeviceptr address, std::size_t bytes)
       : DriverObject(api), bytes_(bytes), address_(address), owned_(false) {}
-  CudaBuffer(const CudaBuffer&) = delete;
-  CudaBuffer& operator=(const CudaBuffer&) = delete;
   ~CudaBuffer() override;
   std::size_t bytes() const override { return bytes_; }
   CUdeviceptr address() const { return address_; }
@@ -34,8 +37,6 @@ class CudaModule : public DriverObject {
  public:
   /// The device's context must be current and remain so.
   CudaModule(const Api& api, const Binary& binary);
-  CudaModule(const CudaModule&) = delete;
-  CudaModule& operator=(const CudaModule&) = delete;
   ~CudaModule();
   CUfunction function() const { return function_; }
   /// Resources according to metadata in the code (AMD), which are more complete than those of HIP's functions; nullopt
@@ -51,8 +52,6 @@ class CudaModule : public DriverObject {
 class CudaKernel : public LoadedKernel, DriverObject {
  public:
   CudaKernel(const DeviceEntry& device, std::shared_ptr<const CudaModule> module);
-  CudaKernel(const CudaKernel&) = delete;
-  CudaKernel& operator=(const CudaKernel&) = delete;
   ~CudaKernel() override;
 
   Resources resources() const override;

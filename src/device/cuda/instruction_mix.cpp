@@ -10,7 +10,7 @@
 #include "base/process/environment.hpp"
 #include "base/process/process.hpp"
 #include "base/text.hpp"
-#include "device/cuda/cuda_folders.hpp"
+#include "device/cuda/nvrtc_api.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune::device {

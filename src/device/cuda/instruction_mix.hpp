@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "device/packed_code.hpp"
+#include "device/entries.hpp"
 
 namespace ergotune::device {
 

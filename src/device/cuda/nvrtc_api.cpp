@@ -1,9 +1,69 @@
 #include "device/cuda/nvrtc_api.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
-#include "device/cuda/cuda_folders.hpp"
+#include "base/process/environment.hpp"
+
+namespace ergotune::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Sub-folders of `parent` whose name starts with `prefix`, newest (largest name) first.
+std::vector<fs::path> folders_like(const fs::path& parent, const std::string& prefix) {
+  std::vector<fs::path> found;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(parent, ignored))
+    if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
+  std::sort(found.rbegin(), found.rend());
+  return found;
+}
+
+std::vector<fs::path> python_folders() {
+  std::vector<fs::path> pythons;
+  for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+    if (const auto environment = environment_variable(variable); !environment.empty())
+      for (auto& folder : folders_like(fs::path(environment) / "lib", "python3"))
+        pythons.push_back(folder / "site-packages");
+  for (const fs::path parent : {"/usr/local/lib", "/usr/lib", "/opt/conda/lib"})
+    for (auto& folder : folders_like(parent, "python3")) {
+      pythons.push_back(folder / "site-packages");
+      pythons.push_back(folder / "dist-packages");
+    }
+  return pythons;
+}
+
+}  // namespace
+
+std::vector<fs::path> toolkit_folders(std::span<const char* const> python_packages) {
+  std::vector<fs::path> folders;
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"})
+    if (const auto folder = environment_variable(variable); !folder.empty()) folders.emplace_back(folder);
+  folders.emplace_back("/usr/local/cuda");
+  for (auto& folder : folders_like("/usr/local", "cuda-")) folders.push_back(folder);
+  for (const fs::path base : {"/opt/cuda", "/usr/lib/cuda"}) folders.push_back(base);
+  for (const auto& python : python_folders())
+    for (const char* package : python_packages) folders.push_back(python / package);
+  return folders;
+}
+
+std::vector<std::string> toolkit_libraries(std::span<const char* const> python_packages,
+                                           std::span<const char* const> names) {
+  std::vector<std::string> found;
+  for (const auto& folder : toolkit_folders(python_packages))
+    for (const char* sub : {"lib64", "lib", "extras/CUPTI/lib64", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib"})
+      for (const char* name : names) {
+        std::error_code ignored;
+        if (fs::exists(folder / sub / name, ignored)) found.push_back((folder / sub / name).string());
+      }
+  return found;
+}
+
+}  // namespace ergotune::cuda
 
 namespace ergotune::nvrtc {
 namespace {
@@ -42,6 +102,68 @@ std::vector<std::string> include_folders() {
     if (fs::exists(folder / "cuda_fp16.h", ignored)) return {folder.string()};
   }
   return {};
+}
+
+Program::Program(const Api& api, const std::string& source, const std::string& name) : api_(api) {
+  check(api_.nvrtcCreateProgram(&program_, source.c_str(), name.c_str(), 0, nullptr, nullptr),
+        "the program cannot be made");
+}
+
+Program::~Program() { api_.nvrtcDestroyProgram(&program_); }
+
+void Program::check(nvrtcResult result, const char* what) const {
+  if (result == NVRTC_SUCCESS) return;
+  throw DeviceError(DeviceFault::compile, fmt::format("{}: {}", what, api_.nvrtcGetErrorString(result)), result);
+}
+
+std::string Program::log() const {
+  std::size_t size = 0;
+  if (api_.nvrtcGetProgramLogSize(program_, &size) != NVRTC_SUCCESS) return {};
+  std::string text(size, '\0');
+  if (size > 0 && api_.nvrtcGetProgramLog(program_, text.data()) != NVRTC_SUCCESS) return {};
+  text = text.c_str();
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+void Program::compile(const std::string& function, const std::vector<std::string>& options, std::string& log) {
+  check(api_.nvrtcAddNameExpression(program_, function.c_str()), "the function's name is refused");
+  std::vector<const char*> pointers;
+  for (const std::string& option : options) pointers.push_back(option.c_str());
+  const nvrtcResult result = api_.nvrtcCompileProgram(program_, static_cast<int>(pointers.size()), pointers.data());
+  log = this->log();
+  if (result != NVRTC_SUCCESS && !log.empty()) throw DeviceError(DeviceFault::compile, log, result);
+  check(result, "the compiler failed");
+}
+
+std::string Program::lowered_name(const std::string& function) const {
+  const char* lowered = nullptr;
+  const bool found = api_.nvrtcGetLoweredName(program_, function.c_str(), &lowered) == NVRTC_SUCCESS && lowered;
+  return found ? lowered : "";
+}
+
+std::string Program::code(bool binary) const {
+  std::size_t size = 0;
+  check(binary ? api_.nvrtcGetCUBINSize(program_, &size) : api_.nvrtcGetPTXSize(program_, &size),
+        "the size of the code");
+  std::string bytes(size, '\0');
+  check(binary ? api_.nvrtcGetCUBIN(program_, bytes.data()) : api_.nvrtcGetPTX(program_, bytes.data()), "the code");
+  return bytes;
+}
+
+bool names(const std::vector<std::string>& options, std::string_view text) {
+  return std::ranges::any_of(options,
+                             [&](const std::string& option) { return option.find(text) != std::string::npos; });
+}
+
+std::vector<std::string> options_of(const CompileJob& job, const std::vector<std::string>& more_folders) {
+  std::vector<std::string> options;
+  if (!names(job.options, "-std")) options.emplace_back("--std=c++17");
+  for (const auto& [name, value] : job.defines) options.push_back(fmt::format("-D{}={}", name, value));
+  for (const auto& folder : job.include_folders) options.push_back("-I" + folder);
+  for (const auto& folder : more_folders) options.push_back("-I" + folder);
+  options.insert(options.end(), job.options.begin(), job.options.end());
+  return options;
 }
 
 }  // namespace ergotune::nvrtc

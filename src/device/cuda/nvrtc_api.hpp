@@ -1,12 +1,28 @@
 // NVRTC, CUDA's run-time compiler, as a table of entry points. It needs neither GPU nor driver. AMD's hiprtc has the
-// same functions under different names (hiprtc_api.hpp).
+// same functions under different names (hip_api.hpp). Also the folders of CUDA toolkits.
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/driver_table.hpp"
+#include "device/device.hpp"
+
+namespace ergotune::cuda {
+
+/// Returns folders of toolkits (CUDA_HOME, /usr/local/cuda ...), then of the given Python packages ("nvidia/cu13") in
+/// the active environment and in the system's; most specific first. The folders need not exist.
+std::vector<std::filesystem::path> toolkit_folders(std::span<const char* const> python_packages);
+
+/// Returns the files with these names in those folders, below lib64, lib, and the toolkits' other places.
+std::vector<std::string> toolkit_libraries(std::span<const char* const> python_packages,
+                                           std::span<const char* const> names);
+
+}  // namespace ergotune::cuda
 
 namespace ergotune::nvrtc {
 
@@ -43,5 +59,36 @@ const Api& api();
 
 /// Returns folders with CUDA's headers (cuda_fp16.h ...) that belong to the loaded NVRTC; may be empty.
 std::vector<std::string> include_folders();
+
+// Compilation with NVRTC or hiprtc: a program, and the options of a job.
+
+/// A program being compiled; destroyed with the object. Failures throw DeviceError(compile).
+class Program {
+ public:
+  Program(const Api& api, const std::string& source, const std::string& name);
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  ~Program();
+
+  /// Compiles the program such that it contains `function`, a name or a name expression. `log` receives the compiler's
+  /// messages even if compilation fails, which throws with these messages.
+  void compile(const std::string& function, const std::vector<std::string>& options, std::string& log);
+  /// Returns the lowered name of the function; empty if the library does not know it.
+  std::string lowered_name(const std::string& function) const;
+  /// Returns device code (`binary`) or intermediate code.
+  std::string code(bool binary) const;
+
+ private:
+  void check(nvrtcResult result, const char* what) const;
+  std::string log() const;
+  const Api& api_;
+  nvrtcProgram program_ = nullptr;
+};
+
+/// True if one of the options contains `text`.
+bool names(const std::vector<std::string>& options, std::string_view text);
+/// Returns the options: C++17 unless the job specifies another standard, macros, the job's folders and `more_folders`,
+/// and the job's own options.
+std::vector<std::string> options_of(const CompileJob& job, const std::vector<std::string>& more_folders = {});
 
 }  // namespace ergotune::nvrtc

@@ -8,10 +8,9 @@
 #include "base/kernel_source/signature.hpp"
 #include "device/backend.hpp"
 #include "device/code_object.hpp"
+#include "device/cuda/nvrtc_api.hpp"
 #include "device/entries.hpp"
-#include "device/hip/hip_platform.hpp"
-#include "device/hip/hiprtc_api.hpp"
-#include "device/rtc_program.hpp"
+#include "device/hip/hip_api.hpp"
 #include "problem/files/source_text.hpp"
 
 namespace ergotune::hip {
@@ -95,8 +94,8 @@ class HipCompiler : public Compiler {
     }
     std::string reason;
     if (const auto code = read_code_object(result.bytes, &reason)) {
-      const auto named = std::find_if(code->kernels.begin(), code->kernels.end(),
-                                      [&](const KernelMetadata& kernel) { return kernel.name == result.entry; });
+      const auto named = std::ranges::find_if(
+          code->kernels, [&](const KernelMetadata& kernel) { return kernel.name == result.entry; });
       const KernelMetadata& kernel = named != code->kernels.end() ? *named : kernel_named(*code, job.function);
       result.entry = kernel.name;
       std::vector<device::KernelParameter> taken;

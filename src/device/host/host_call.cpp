@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <iterator>
 #include <regex>
@@ -12,31 +13,9 @@
 namespace ergotune::host {
 
 const char* c_type(ElementType type) {
-  switch (type) {
-    case ElementType::int8:
-      return "signed char";
-    case ElementType::uint8:
-      return "unsigned char";
-    case ElementType::int16:
-      return "short";
-    case ElementType::uint16:
-      return "unsigned short";
-    case ElementType::int32:
-      return "int";
-    case ElementType::uint32:
-      return "unsigned int";
-    case ElementType::int64:
-      return "long";
-    case ElementType::uint64:
-      return "unsigned long";
-    case ElementType::float16:
-      return "_Float16";
-    case ElementType::float32:
-      return "float";
-    case ElementType::float64:
-      return "double";
-  }
-  return "int";
+  constexpr std::array kTypes = {"signed char", "unsigned char", "short",    "unsigned short", "int",   "unsigned int",
+                                 "long",        "unsigned long", "_Float16", "float",          "double"};
+  return kTypes.at(static_cast<std::size_t>(type));
 }
 
 namespace {
@@ -99,8 +78,8 @@ int kind_of(std::string text) {
 /// Returns an argument's name for messages, or its position counted from 1 if it has none.
 std::string name_of(const CompileJob& job, std::size_t argument) {
   const std::string& name = job.arguments[argument].name;
-  const bool plain = !name.empty() &&
-                     std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+  const bool plain =
+      !name.empty() && std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) || c == '_'; });
   return plain ? "'" + name + "'" : std::to_string(argument + 1);
 }
 

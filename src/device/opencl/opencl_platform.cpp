@@ -168,8 +168,8 @@ std::vector<DeviceEntry> find_devices(std::string* note) {
     }
   }
   if (found.empty()) return none("its platforms have no device");
-  std::stable_sort(found.begin(), found.end(),
-                   [](const DeviceEntry& a, const DeviceEntry& b) { return a.info.is_cpu < b.info.is_cpu; });
+  std::ranges::stable_sort(found,
+                           [](const DeviceEntry& a, const DeviceEntry& b) { return a.info.is_cpu < b.info.is_cpu; });
   return found;
 }
 

@@ -9,31 +9,18 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
+#include "base/messages/serialise.hpp"
 #include "device/backend.hpp"
 #include "device/entries.hpp"
 
 namespace ergotune::opencl {
 namespace {
 
-constexpr std::string_view kMagic = "ergotune-opencl-2\n";
-
-void append(std::string& bytes, const std::string& part) {
-  bytes += fmt::format("{}\n", part.size());
-  bytes += part;
-}
-
-std::string take(const std::string& bytes, std::size_t& at) {
-  const std::size_t end = bytes.find('\n', at);
-  std::size_t size = 0;
-  if (end != std::string::npos && end > at)
-    for (std::size_t i = at; i < end; ++i) size = size * 10 + static_cast<std::size_t>(bytes[i] - '0');
-  if (end == std::string::npos || size > bytes.size() - end - 1)
-    throw DeviceError(DeviceFault::compile, "the compiled OpenCL program is cut off");
-  at = end + 1 + size;
-  return bytes.substr(end + 1, size);
-}
+constexpr std::string_view kMagic = "ergotune-opencl-3\n";
 
 /// Include folders as compiler options. No way of quoting spaces works with all drivers (PoCL supports none), so that a
 /// folder with unusual characters is passed as a symbolic link, which is removed with the object.
@@ -59,9 +46,8 @@ class IncludeOptions {
 
  private:
   static bool is_plain(const std::string& path) {
-    return std::all_of(path.begin(), path.end(), [](unsigned char c) {
-      return std::isalnum(c) || c >= 0x80 || std::strchr("/._-+=,@%:~", c) != nullptr;
-    });
+    return std::ranges::all_of(
+        path, [](unsigned char c) { return std::isalnum(c) || c >= 0x80 || std::strchr("/._-+=,@%:~", c) != nullptr; });
   }
   std::string link_to(const std::string& folder) {
     if (room_.empty()) {
@@ -81,26 +67,23 @@ class IncludeOptions {
 
 }  // namespace
 
-std::string PortableProgram::pack() const {
-  std::string bytes(kMagic);
-  append(bytes, source);
-  append(bytes, options);
-  append(bytes, std::to_string(include_folders.size()));
-  for (const auto& folder : include_folders) append(bytes, folder);
-  append(bytes, code);
-  return bytes;
+static auto fields(PortableProgram& program) {
+  auto& [source, options, include_folders, code] = program;
+  return std::tie(source, options, include_folders, code);
 }
 
+std::string PortableProgram::pack() const { return std::string(kMagic) + Writer()(*this).take(); }
+
 PortableProgram PortableProgram::unpack(const std::string& bytes) {
-  if (bytes.compare(0, kMagic.size(), kMagic) != 0)
+  if (!bytes.starts_with(kMagic))
     throw DeviceError(DeviceFault::compile, "not a compiled OpenCL program of this version of ergotune");
   PortableProgram program;
-  std::size_t at = kMagic.size();
-  program.source = take(bytes, at);
-  program.options = take(bytes, at);
-  for (int left = std::atoi(take(bytes, at).c_str()); left > 0; --left)
-    program.include_folders.push_back(take(bytes, at));
-  program.code = take(bytes, at);
+  try {
+    Reader reader(std::string_view(bytes).substr(kMagic.size()));
+    reader(program).end();
+  } catch (const FormatError&) {
+    throw DeviceError(DeviceFault::compile, "the compiled OpenCL program is cut off");
+  }
   return program;
 }
 

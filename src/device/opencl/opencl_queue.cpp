@@ -21,7 +21,7 @@ double Event::profile(cl_uint name) const {
 }
 
 bool OpenclMarker::passed() const {
-  return std::all_of(before.begin(), before.end(), [](const Event& event) { return event.complete(); });
+  return std::ranges::all_of(before, [](const Event& event) { return event.complete(); });
 }
 
 double seconds_between(const OpenclMarker& start, const OpenclMarker& stop) {

@@ -4,7 +4,7 @@
 
 #include "base/clock.hpp"
 #include "evaluate/live/machine_fault.hpp"
-#include "measure/compile_status.hpp"
+#include "measure/code_restrictions.hpp"
 
 namespace ergotune {
 

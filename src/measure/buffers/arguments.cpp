@@ -65,10 +65,6 @@ std::vector<std::byte> read_array_file(const std::filesystem::path& file, Elemen
 
 namespace {
 
-struct Half {
-  std::uint16_t bits;
-};
-
 template <class T>
 T convert(double value) {
   if constexpr (std::is_same_v<T, Half>) {
@@ -76,36 +72,6 @@ T convert(double value) {
   } else {
     return static_cast<T>(value);
   }
-}
-
-/// Calls `f` with a value of the C++ type of an element type.
-template <class F>
-auto with_type(ElementType type, F&& f) {
-  switch (type) {
-    case ElementType::int8:
-      return f(std::int8_t{});
-    case ElementType::uint8:
-      return f(std::uint8_t{});
-    case ElementType::int16:
-      return f(std::int16_t{});
-    case ElementType::uint16:
-      return f(std::uint16_t{});
-    case ElementType::int32:
-      return f(std::int32_t{});
-    case ElementType::uint32:
-      return f(std::uint32_t{});
-    case ElementType::int64:
-      return f(std::int64_t{});
-    case ElementType::uint64:
-      return f(std::uint64_t{});
-    case ElementType::float16:
-      return f(Half{});
-    case ElementType::float32:
-      return f(float{});
-    case ElementType::float64:
-      return f(double{});
-  }
-  return f(float{});
 }
 
 template <class T>

@@ -24,7 +24,7 @@ Calibrated find_update_period(const std::vector<Reading>& readings) {
   std::vector<double> gaps;
   for (std::size_t i = 1; i < edges.size(); ++i) gaps.push_back(edges[i] - edges[i - 1]);
   // Missed or equal updates cause gaps of several periods; the lower half of the gaps are single periods.
-  std::sort(gaps.begin(), gaps.end());
+  std::ranges::sort(gaps);
   double period = median(std::span(gaps).first(std::max<std::size_t>(1, (gaps.size() + 1) / 2)));
   LineFit fit;
   std::vector<double> number(edges.size(), 0.0);
@@ -124,7 +124,7 @@ Point best_point(const std::vector<Prepared>& traces, bool exponential, double p
   }
   // Aliased waves cause several minima: descend from the best few points. A longer window with a shorter lag fits
   // almost equally well, so the steps go along the mean delay and across it.
-  std::sort(grid.begin(), grid.end(), [](const Point& a, const Point& b) { return a.rss < b.rss; });
+  std::ranges::sort(grid, [](const Point& a, const Point& b) { return a.rss < b.rss; });
   const double share = exponential ? 1.0 : 0.5;
   Point best;
   for (std::size_t start = 0; start < std::min<std::size_t>(6, grid.size()); ++start) {

@@ -89,7 +89,7 @@ bool held_by_power_limit(const DeviceState& state) {
   const auto is_there = [&](const char* reason) {
     return std::find(reasons.begin(), reasons.end(), reason) != reasons.end();
   };
-  return is_there("power_cap") && std::none_of(kOthers.begin(), kOthers.end(), is_there);
+  return is_there("power_cap") && std::ranges::none_of(kOthers, is_there);
 }
 
 void note_clock_states(std::span<const DeviceState> looks, Measurement& measurement, double requested_mhz,

@@ -27,8 +27,7 @@ std::string contradiction(const std::vector<SlopeEstimate>& estimates) {
 
 /// Returns the estimates that enter the mean.
 std::vector<const SlopeEstimate*> precise_ones(const std::vector<SlopeEstimate>& estimates) {
-  const bool metered =
-      std::any_of(estimates.begin(), estimates.end(), [](const auto& e) { return e.valid && e.metered; });
+  const bool metered = std::ranges::any_of(estimates, [](const auto& e) { return e.valid && e.metered; });
   std::vector<const SlopeEstimate*> good;
   double best = INFINITY;
   for (const auto& e : estimates)

@@ -7,7 +7,7 @@
 
 #include "base/statistics.hpp"
 #include "measure/energy/energy.hpp"
-#include "measure/energy/energy_capped.hpp"
+#include "measure/energy/energy_plausible.hpp"
 #include "measure/energy/energy_series.hpp"
 
 namespace ergotune {

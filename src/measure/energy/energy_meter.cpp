@@ -167,8 +167,8 @@ bool EnergyMeter::wants_more(const LaunchStream& so_far) {
   EnergyTrace snapshot;
   {
     const std::lock_guard lock(mutex_);
-    const bool all_failed = std::all_of(trace_.sensors.begin(), trace_.sensors.end(),
-                                        [](const SensorTrace& t) { return !t.failure.empty() && t.readings.empty(); });
+    const bool all_failed = std::ranges::all_of(
+        trace_.sensors, [](const SensorTrace& t) { return !t.failure.empty() && t.readings.empty(); });
     if (all_failed) return false;
     snapshot = trace_;
   }

@@ -1,6 +1,8 @@
-// Detects readings that are impossible for a GPU, and the uncertainty that a calibration leaves.
+// What plain means of readings get wrong: impossible readings, the uncertainty that a calibration leaves, and the
+// oscillation of a kernel that the power limit slows down.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "measure/energy/energy.hpp"
@@ -20,5 +22,30 @@ std::string drop_implausible(SensorTrace& trace);
 
 /// Returns the relative standard deviation at a power in W that results from the uncertainty of gain and offset.
 double calibration_error(const SensorInfo& info, double watts);
+
+/// Long-term behaviour of a kernel at the power limit.
+struct CappedEstimate {
+  double energy = 0;          ///< J per launch
+  double seconds = 0;         ///< per launch
+  double relative_error = 0;  ///< standard error of both over their values
+  double degrees = 0;         ///< degrees of freedom of relative_error
+  double elasticity = 0;      ///< d ln(power) / d ln(launch rate)
+  std::int64_t n = 0;         ///< readings used
+  std::string sensor;
+};
+
+/// Returns the power limit in W that reduced the clock during most of the span; nullopt if none did.
+std::optional<double> binding_power_limit(const EnergyTrace& trace, TimeSpan span);
+
+/// A power-capped GPU oscillates: it runs too fast until its average over about a second exceeds the limit, then too
+/// slow, and settles after several seconds. A short window covers only a part of the oscillation, so that its mean is
+/// off by some per cent and scatters by more. Power as a function of the launch rate does not oscillate: ln P = a + e
+/// ln r, least squares over readings, with prior knowledge that the elasticity e is about 2.5 +- 1 (P ~ f V(f)^2 near
+/// the top of the clock range). The line reaches the limit at the rate at which the GPU settles; energy per launch is
+/// the limit divided by that rate. Returns nullopt if the power does not reach the limit (then there is no oscillation
+/// and the plain mean is correct), if there are fewer than four usable readings, and if the power is far from the
+/// limit.
+std::optional<CappedEstimate> estimate_capped(const SensorTrace& sensor, TimeSpan span, const LaunchAxis& axis,
+                                              double limit_watts);
 
 }  // namespace ergotune

@@ -93,7 +93,7 @@ std::vector<PowerOver> power_series(const SensorTrace& trace, TimeSpan span, con
 }
 
 bool touches(const std::vector<TimeSpan>& pauses, double from, double to) {
-  return std::any_of(pauses.begin(), pauses.end(), [&](const TimeSpan& p) { return p.from < to && p.to > from; });
+  return std::ranges::any_of(pauses, [&](const TimeSpan& p) { return p.from < to && p.to > from; });
 }
 
 SeriesMean batch_mean(std::span<const double> values) {

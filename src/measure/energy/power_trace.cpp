@@ -58,7 +58,7 @@ std::optional<Settling> settling_of(const TraceSeries& series, double load_secon
   const double first = std::min(0.0, series.time.front());
   if (const auto before = between(series, first / 2, 0); !before.empty()) out.before = mean(before);
   out.final = mean(end);
-  out.most = *std::max_element(loaded.begin(), loaded.end());
+  out.most = *std::ranges::max_element(loaded);
   out.drift = drift_over(series, late, load_seconds);
   out.band = std::max(kBand * std::abs(out.final), 3 * std::sqrt(variance(end)));
   double settled = 0;

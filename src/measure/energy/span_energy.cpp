@@ -203,7 +203,7 @@ void SensorRecorder::wait(double after, double patience) const {
   const double begin = host_seconds();
   const auto has_said = [&] {
     const std::lock_guard lock(mutex_);
-    return std::all_of(traces_.begin(), traces_.end(), [&](const SensorTrace& trace) {
+    return std::ranges::all_of(traces_, [&](const SensorTrace& trace) {
       const auto& readings = trace.readings;
       return !trace.failure.empty() ||
              (readings.size() >= 2 && readings.back().time > after + reading_margin(trace.info) - 2e-3);

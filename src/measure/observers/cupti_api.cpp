@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "device/cuda/cuda_api.hpp"
-#include "device/cuda/cuda_folders.hpp"
+#include "device/cuda/nvrtc_api.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune::cupti {

@@ -178,15 +178,14 @@ Options options_of(const ObserverSpec& spec, const ObserverDescription& descript
     names.push_back(option.name);
   }
   for (const auto& [name, values] : spec.options) {
-    const auto option = std::find_if(description.options.begin(), description.options.end(),
-                                     [&, wanted = name](const ObserverOption& o) { return o.name == wanted; });
+    const auto option = std::ranges::find_if(description.options,
+                                             [&, wanted = name](const ObserverOption& o) { return o.name == wanted; });
     if (option == description.options.end())
       throw UserError(fmt::format("observer \"{}\" has no option \"{}\"{}", spec.name, name,
                                   names.empty() ? "; it has none" : suggestion(name, names)),
                       spec.place);
-    const bool right =
-        (option->list || values.size() == 1) &&
-        std::all_of(values.begin(), values.end(), [&](const Value& value) { return fits(value, option->type); });
+    const bool right = (option->list || values.size() == 1) &&
+                       std::ranges::all_of(values, [&](const Value& value) { return fits(value, option->type); });
     if (!right)
       throw UserError(fmt::format("\"{}\" of observer \"{}\" must be {}", name, spec.name, expected_text(*option)),
                       spec.place);

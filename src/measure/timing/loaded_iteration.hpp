@@ -1,4 +1,5 @@
 // The kernels of one configuration, loaded and bound for each launch of an iteration, and the workloads made of them.
+// Also the time of each kernel in such a workload.
 #pragma once
 
 #include <map>
@@ -75,5 +76,14 @@ class LoadedIteration {
   IterationPlan plan_;
   std::unique_ptr<KernelWorkload> workload_, sequence_;
 };
+
+/// Time in s for iterations with markers around each launch; a few iterations suffice.
+inline constexpr double kKernelTimesSeconds = 0.5;
+
+/// Adds "time.NAME" for each kernel (device time of its launches, including waiting for free SMs) and "overlap" (the
+/// share of the busy time in which two or more kernels ran), from separate iterations that take at most `seconds`, but
+/// at least three iterations.
+void measure_kernel_times(Device& device, LoadedIteration& round, const Problem& problem, double seconds,
+                          Measurement& result);
 
 }  // namespace ergotune

@@ -32,8 +32,7 @@ KernelWorkload::KernelWorkload(Device& device, std::vector<LoadedKernel*> kernel
   if (!queues_.empty()) fork_ = device_.make_marker();
   // Not all drivers are known to keep recorded kernels on the SMs of their queue: such iterations are queued launch by
   // launch.
-  requested_ =
-      std::any_of(options.begin(), options.end(), [](const QueueOptions& queue) { return queue.multiprocessors > 0; });
+  requested_ = std::ranges::any_of(options, [](const QueueOptions& queue) { return queue.multiprocessors > 0; });
   recordable_ = !requested_;
   arrange();
 }
@@ -52,7 +51,7 @@ void KernelWorkload::arrange() {
     const WorkloadStep& step = steps_[i];
     if (i == 0 || step.section != steps_[i - 1].section) sections_.emplace_back();
     auto& lanes = sections_.back().lanes;
-    auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const Lane& l) { return l.side == step.queue; });
+    auto lane = std::ranges::find_if(lanes, [&](const Lane& l) { return l.side == step.queue; });
     if (lane == lanes.end()) {
       lanes.emplace_back();
       lane = lanes.end() - 1;

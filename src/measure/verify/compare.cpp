@@ -31,6 +31,17 @@ T element(std::span<const std::byte> data, std::size_t i) {
   return value;
 }
 
+/// Calls `f` with a value of the type in which elements are stored, and the conversion of such a value to a number.
+template <class F>
+auto with_elements(ElementType type, F f) {
+  return with_type(type, [&]<class T>(T) {
+    if constexpr (std::is_same_v<T, Half>)
+      return f(std::uint16_t{}, half_to_double);
+    else
+      return f(T{}, [](T x) { return static_cast<double>(x); });
+  });
+}
+
 /// Returns the largest relative error in one block.
 template <class T, class Load>
 double error_of_block(std::span<const std::byte> actual, std::span<const std::byte> expected, std::size_t from,
@@ -153,79 +164,18 @@ BufferComparison compare(ElementType type, std::span<const std::byte> actual, st
   const double floor = relative_tolerance > 0 && absolute_tolerance > 0 ? absolute_tolerance / relative_tolerance
                                                                         : std::numeric_limits<double>::min();
   const Tolerance tolerance{absolute_tolerance, relative_tolerance, floor};
-  const auto plain = [](auto x) { return static_cast<double>(x); };
-  switch (type) {
-    case ElementType::int8:
-      return compare_elements<std::int8_t>(actual, expected, tolerance, plain);
-    case ElementType::uint8:
-      return compare_elements<std::uint8_t>(actual, expected, tolerance, plain);
-    case ElementType::int16:
-      return compare_elements<std::int16_t>(actual, expected, tolerance, plain);
-    case ElementType::uint16:
-      return compare_elements<std::uint16_t>(actual, expected, tolerance, plain);
-    case ElementType::int32:
-      return compare_elements<std::int32_t>(actual, expected, tolerance, plain);
-    case ElementType::uint32:
-      return compare_elements<std::uint32_t>(actual, expected, tolerance, plain);
-    case ElementType::int64:
-      return compare_elements<std::int64_t>(actual, expected, tolerance, plain);
-    case ElementType::uint64:
-      return compare_elements<std::uint64_t>(actual, expected, tolerance, plain);
-    case ElementType::float16:
-      return compare_elements<std::uint16_t>(actual, expected, tolerance, half_to_double);
-    case ElementType::float32:
-      return compare_elements<float>(actual, expected, tolerance, plain);
-    case ElementType::float64:
-      return compare_elements<double>(actual, expected, tolerance, plain);
-  }
-  return compare_elements<float>(actual, expected, tolerance, plain);
+  return with_elements(type,
+                       [&]<class T>(T, auto load) { return compare_elements<T>(actual, expected, tolerance, load); });
 }
 
 namespace {
 
-template <class T, class Load>
-std::vector<double> reals(std::span<const std::byte> bytes, Load load) {
-  const std::size_t count = bytes.size() / sizeof(T);
-  std::vector<double> values;
-  values.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) values.push_back(load(element<T>(bytes, i)));
-  return values;
-}
-
 std::vector<double> reals(ElementType type, std::span<const std::byte> bytes) {
-  const auto plain = [](auto x) { return static_cast<double>(x); };
-  switch (type) {
-    case ElementType::int8:
-      return reals<std::int8_t>(bytes, plain);
-    case ElementType::uint8:
-      return reals<std::uint8_t>(bytes, plain);
-    case ElementType::int16:
-      return reals<std::int16_t>(bytes, plain);
-    case ElementType::uint16:
-      return reals<std::uint16_t>(bytes, plain);
-    case ElementType::int32:
-      return reals<std::int32_t>(bytes, plain);
-    case ElementType::uint32:
-      return reals<std::uint32_t>(bytes, plain);
-    case ElementType::int64:
-      return reals<std::int64_t>(bytes, plain);
-    case ElementType::uint64:
-      return reals<std::uint64_t>(bytes, plain);
-    case ElementType::float16:
-      return reals<std::uint16_t>(bytes, half_to_double);
-    case ElementType::float32:
-      return reals<float>(bytes, plain);
-    case ElementType::float64:
-      break;
-  }
-  return reals<double>(bytes, plain);
-}
-
-template <class T, class Load>
-std::size_t count_nans(std::span<const std::byte> bytes, Load load) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) count += std::isnan(load(element<T>(bytes, i)));
-  return count;
+  return with_elements(type, [&]<class T>(T, auto load) {
+    std::vector<double> values(bytes.size() / sizeof(T));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = load(element<T>(bytes, i));
+    return values;
+  });
 }
 
 /// NaN takes precedence over all numbers, so that an output with a NaN is reported as wrong.
@@ -246,8 +196,7 @@ std::vector<double> reduced(Compare how, std::vector<double> values) {
       return {extreme(values, true)};
     case Compare::sorted:
       // NaN is sorted to the end
-      std::sort(values.begin(), values.end(),
-                [](double a, double b) { return a < b || (!std::isnan(a) && std::isnan(b)); });
+      std::ranges::sort(values, [](double a, double b) { return a < b || (!std::isnan(a) && std::isnan(b)); });
       break;
     case Compare::elements:
       break;
@@ -258,11 +207,12 @@ std::vector<double> reduced(Compare how, std::vector<double> values) {
 }  // namespace
 
 std::size_t nans_in(ElementType type, std::span<const std::byte> contents) {
-  const auto plain = [](auto x) { return x; };
-  if (type == ElementType::float32) return count_nans<float>(contents, plain);
-  if (type == ElementType::float64) return count_nans<double>(contents, plain);
-  if (type == ElementType::float16) return count_nans<std::uint16_t>(contents, half_to_double);
-  return 0;
+  if (type < ElementType::float16) return 0;  // integers
+  return with_elements(type, [&]<class T>(T, auto load) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < contents.size() / sizeof(T); ++i) count += std::isnan(load(element<T>(contents, i)));
+    return count;
+  });
 }
 
 BufferComparison compare(Compare how, ElementType type, std::span<const std::byte> actual,

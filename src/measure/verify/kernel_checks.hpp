@@ -10,7 +10,7 @@
 #include "ergotune/result.hpp"
 #include "measure/buffers/problem_buffers.hpp"
 #include "measure/timing/loaded_iteration.hpp"
-#include "measure/verify/reference.hpp"
+#include "measure/verify/output_check.hpp"
 
 namespace ergotune {
 

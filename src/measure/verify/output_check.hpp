@@ -1,19 +1,36 @@
-// Verifies the outputs of an iteration, and that it wrote only inside of its buffers.
+// Verifies the outputs of an iteration, and that it wrote only inside of its buffers. Determines the
+// expected outputs.
 #pragma once
 
+#include <cstddef>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "device/device.hpp"
 #include "ergotune/result.hpp"
 #include "measure/buffers/problem_buffers.hpp"
 #include "measure/runner.hpp"
-#include "measure/verify/reference.hpp"
 
 namespace ergotune {
 
 struct Problem;
+
+/// Contents by argument name.
+using ExpectedOutputs = std::map<std::string, std::vector<std::byte>>;
+
+/// Determines the expected outputs from a reference kernel, a host function or files; returns nullopt if they come from
+/// the first correct configuration, or if none are needed. `configuration`: parameters for the reference; null: the
+/// defaults. Throws UserError if the reference fails.
+std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& device, const ProblemBuffers& buffers,
+                                                const Configuration* configuration = nullptr);
+
+/// Writes expected outputs to a file for later runners. The file is complete or does not exist.
+void save_outputs(const ExpectedOutputs& outputs, const std::filesystem::path& file);
+/// Returns nullopt if the file is missing, truncated or corrupt.
+std::optional<ExpectedOutputs> load_outputs(const std::filesystem::path& file);
 
 class OutputCheck {
  public:
@@ -56,6 +73,15 @@ class OutputCheck {
   std::optional<ExpectedOutputs> expected_;
   ExpectedOutputs actual_;  ///< kept between configurations to avoid an allocation per run
   std::map<std::string, std::unique_ptr<PinnedMemory>> pinned_;  ///< memory of actual_
+};
+
+/// A Verifier, which open_target() finds in SetupOptions::verifier and adds to the session key.
+struct IdentifiedVerifier {
+  Verifier verify;
+  std::string identity;  ///< equal for callbacks that accept the same outputs
+  bool operator()(const std::vector<OutputView>& outputs, std::string& message, double& error) const {
+    return verify(outputs, message, error);
+  }
 };
 
 }  // namespace ergotune

@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <set>
 #include <sstream>
 
 #include "power/controls/control_backends.hpp"
-#include "power/controls/control_sysfs.hpp"
 #include "power/sysfs_devices.hpp"
 
 namespace ergotune {
@@ -90,16 +90,9 @@ class AmdgpuControl final : public Control {
       range.why_not = "this GPU takes a ceiling of the core clock or levels of the memory clock, not both";
       return range;
     }
-    for (const auto& level : levels(quantity)) range.values.push_back(level.mhz);
-    std::sort(range.values.begin(), range.values.end());
-    range.values.erase(std::unique(range.values.begin(), range.values.end()), range.values.end());
-    range.supported = !range.values.empty();
-    if (range.supported) {
-      range.low = range.values.front();
-      range.high = range.values.back();
-      range.default_value = range.high;
-    }
-    return range;
+    std::set<double> clocks;
+    for (const auto& level : levels(quantity)) clocks.insert(level.mhz);
+    return range_of({clocks.begin(), clocks.end()});
   }
 
   std::vector<double> core_clocks_at(double) override { return range(ControlQuantity::core_clock_mhz).values; }
@@ -142,9 +135,8 @@ class AmdgpuControl final : public Control {
     if (sysfs_.read(level_file()) != "manual")
       if (auto result = write_file(sysfs_, level_file(), "manual"); !result.ok()) return result;
     const auto& list = levels(quantity);
-    const auto level = std::min_element(list.begin(), list.end(), [&](const Level& a, const Level& b) {
-      return std::abs(a.mhz - value) < std::abs(b.mhz - value);
-    });
+    const auto level = std::ranges::min_element(
+        list, [&](const Level& a, const Level& b) { return std::abs(a.mhz - value) < std::abs(b.mhz - value); });
     return write_file(sysfs_, file(quantity), std::to_string(level->number));
   }
 
@@ -187,22 +179,16 @@ class AmdgpuControl final : public Control {
       // Any other performance level has already removed the maximum.
       return sysfs_.read(level_file()) == kCeilingLevel ? set_ceiling(mhz) : ControlResult();
     }
-    return {ControlStatus::invalid_value, fmt::format("{} {} is not a step of this device", step.kind, step.target)};
+    return foreign_step(step);
   }
 
  private:
   ControlRange ceiling_range() const {
-    ControlRange range;
-    range.supported = true;
-    range.low = core_.front().mhz;
-    range.high = range.low;
-    for (const Level& level : core_) {
-      range.low = std::min(range.low, level.mhz);
-      range.high = std::max(range.high, level.mhz);
-    }
-    for (double mhz = range.low; mhz < range.high; mhz += kCeilingStepMhz) range.values.push_back(mhz);
-    range.values.push_back(range.high);
-    range.default_value = range.high;
+    const auto [low, high] = std::ranges::minmax(core_, {}, &Level::mhz);
+    std::vector<double> clocks;
+    for (double mhz = low.mhz; mhz < high.mhz; mhz += kCeilingStepMhz) clocks.push_back(mhz);
+    clocks.push_back(high.mhz);
+    ControlRange range = range_of(std::move(clocks));
     if (sysfs_.read(level_file()) == kCeilingLevel) range.current = ceiling_now();
     return range;
   }

@@ -13,17 +13,19 @@
 
 namespace ergotune {
 
-std::string to_string(ControlQuantity quantity) {
-  switch (quantity) {
-    case ControlQuantity::core_clock_mhz:
-      return "core_clock_mhz";
-    case ControlQuantity::memory_clock_mhz:
-      return "memory_clock_mhz";
-    case ControlQuantity::power_limit_w:
-      return "power_limit_w";
-  }
-  return "unknown";
-}
+namespace {
+
+/// By the values of ControlQuantity: its name, and how messages call it.
+constexpr std::array<std::pair<const char*, const char*>, 3> kQuantityNames = {
+    {{"core_clock_mhz", "core clock"}, {"memory_clock_mhz", "memory clock"}, {"power_limit_w", "power limit"}}};
+
+/// By the values of ControlStatus.
+constexpr std::array kStatusNames = {"ok",          "not_supported", "no_permission", "invalid_value",
+                                     "device_lost", "timeout",       "failed"};
+
+}  // namespace
+
+std::string to_string(ControlQuantity quantity) { return kQuantityNames.at(static_cast<std::size_t>(quantity)).first; }
 
 std::optional<ControlQuantity> control_quantity_from(std::string_view name) {
   for (const auto quantity : kControlQuantities)
@@ -31,36 +33,10 @@ std::optional<ControlQuantity> control_quantity_from(std::string_view name) {
   return std::nullopt;
 }
 
-std::string to_string(ControlStatus status) {
-  switch (status) {
-    case ControlStatus::ok:
-      return "ok";
-    case ControlStatus::not_supported:
-      return "not_supported";
-    case ControlStatus::no_permission:
-      return "no_permission";
-    case ControlStatus::invalid_value:
-      return "invalid_value";
-    case ControlStatus::device_lost:
-      return "device_lost";
-    case ControlStatus::timeout:
-      return "timeout";
-    case ControlStatus::failed:
-      return "failed";
-  }
-  return "unknown";
-}
+std::string to_string(ControlStatus status) { return kStatusNames.at(static_cast<std::size_t>(status)); }
 
 std::string quantity_description(ControlQuantity quantity) {
-  switch (quantity) {
-    case ControlQuantity::core_clock_mhz:
-      return "core clock";
-    case ControlQuantity::memory_clock_mhz:
-      return "memory clock";
-    case ControlQuantity::power_limit_w:
-      return "power limit";
-  }
-  return "setting";
+  return kQuantityNames.at(static_cast<std::size_t>(quantity)).second;
 }
 
 std::string quantity_unit(ControlQuantity quantity) { return quantity == ControlQuantity::power_limit_w ? "W" : "MHz"; }
@@ -69,6 +45,22 @@ ControlResult changed_meanwhile(ControlQuantity quantity, double requested, doub
   const auto unit = quantity_unit(quantity);
   return {ControlStatus::failed, fmt::format("{} {:g} {} was set, but it is {:g} {}", quantity_description(quantity),
                                              requested, unit, now, unit)};
+}
+
+ControlResult foreign_step(const RestoreStep& step) {
+  return {ControlStatus::invalid_value, fmt::format("{} {} is not a step of this device", step.kind, step.target)};
+}
+
+ControlRange range_of(std::vector<double> ascending) {
+  ControlRange range;
+  range.supported = !ascending.empty();
+  if (range.supported) {
+    range.low = ascending.front();
+    range.high = ascending.back();
+    range.default_value = range.high;
+  }
+  range.values = std::move(ascending);
+  return range;
 }
 
 std::string error_description(ControlQuantity quantity, double value, const std::string& reason) {
@@ -115,8 +107,8 @@ void require_controls_allowed() {
 
 double nearest_value(const ControlRange& range, double value) {
   if (range.values.empty()) return std::clamp(value, range.low, range.high);
-  return *std::min_element(range.values.begin(), range.values.end(),
-                           [&](double a, double b) { return std::abs(a - value) < std::abs(b - value); });
+  return *std::ranges::min_element(range.values,
+                                   [&](double a, double b) { return std::abs(a - value) < std::abs(b - value); });
 }
 
 ControlResult check_value(ControlQuantity quantity, const ControlRange& range, double value) {
@@ -266,7 +258,7 @@ std::vector<std::size_t> order_by_setting(const std::vector<ControlSetting>& set
   std::vector<std::size_t> order;
   ControlSetting here = current;
   while (!groups.empty()) {
-    auto next = std::min_element(groups.begin(), groups.end(), [&](const auto& a, const auto& b) {
+    auto next = std::ranges::min_element(groups, [&](const auto& a, const auto& b) {
       return std::pair{cost(here, a.first), a.second.front()} < std::pair{cost(here, b.first), b.second.front()};
     });
     order.insert(order.end(), next->second.begin(), next->second.end());

@@ -7,7 +7,6 @@
 
 #include "base/sysfs.hpp"
 #include "power/controls/control_backends.hpp"
-#include "power/controls/control_sysfs.hpp"
 #include "power/sensors/sensor_family.hpp"
 
 namespace ergotune {
@@ -82,7 +81,7 @@ class CpufreqControl final : public Control {
   std::vector<double> core_clocks_at(double) override { return range(ControlQuantity::core_clock_mhz).values; }
 
   bool permitted() override {
-    return std::all_of(policies_.begin(), policies_.end(), [&](const Policy& policy) {
+    return std::ranges::all_of(policies_, [&](const Policy& policy) {
       return writable(sysfs_, policy.files().min) && writable(sysfs_, policy.files().max);
     });
   }
@@ -136,7 +135,7 @@ class CpufreqControl final : public Control {
       if (step.kind == kSysfsStep && step.target == policy.governor())
         return restore_text(sysfs_, policy.governor(), step.value);
     }
-    return {ControlStatus::invalid_value, fmt::format("{} {} is not a step of this device", step.kind, step.target)};
+    return foreign_step(step);
   }
 
  private:

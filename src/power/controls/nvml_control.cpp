@@ -1,16 +1,21 @@
 // NVIDIA GPUs through NVML: locked clocks (application clocks if the GPU or driver lacks locked ones) and power limit.
 // Without persistence mode the driver forgets settings when its last client ends, so that persistence mode is enabled
 // before the first change and restored with the rest.
-#include "power/controls/nvml_control.hpp"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
 
+#include "ergotune/error.hpp"
 #include "power/controls/control_backends.hpp"
+#include "power/nvml_library.hpp"
 
 namespace ergotune {
 namespace {
@@ -27,7 +32,73 @@ bool has_cap_sys_admin() {
   return ::geteuid() == 0;
 }
 
-}  // namespace
+constexpr const char* kLockedCore = "nvml-locked-core-clocks";
+constexpr const char* kLockedMemory = "nvml-locked-memory-clocks";
+constexpr const char* kTaken = "taken";  // value of a locked-clocks step after the GPU has accepted a lock
+constexpr const char* kApplicationClocks = "nvml-application-clocks";
+constexpr const char* kPowerLimit = "nvml-power-limit";
+constexpr const char* kPersistence = "nvml-persistence-mode";
+
+ControlResult bad_value(const RestoreStep& step) {
+  return {ControlStatus::invalid_value, fmt::format("{}: \"{}\" is not a value", step.kind, step.value)};
+}
+
+class NvmlControl final : public Control {
+ public:
+  NvmlControl(ControlEnvironment environment, std::shared_ptr<const nvml::Library> library,
+              const nvml::NvmlDevice& gpu);
+
+  std::string id() const override;
+  std::string reopen_id() const override { return "nvml:" + gpu_.uuid; }
+  std::string device_key() const override { return gpu_.uuid; }
+  ControlEnvironment environment() const override { return environment_; }
+  ControlRange range(ControlQuantity quantity) override;
+  std::vector<double> core_clocks_at(double memory_clock_mhz) override;
+  bool permitted() override;
+  std::string external_lock_sign() override;
+  std::string foreign_under_load(const std::vector<std::string>& reasons, std::optional<double> ran_mhz) const override;
+  /// True, because an idle GPU reports "idle" instead of the event reason of a lock.
+  bool may_overlook_lock() const override;
+  ControlResult set(ControlQuantity quantity, double value) override;
+  ControlResult check(ControlQuantity quantity, double value) override;
+  std::string lost() const override;
+  std::vector<RestoreStep> snapshot() override;
+  void confirm(RestoreStep& step) const override;
+  ControlResult restore(const RestoreStep& step) override;
+
+  /// Converts an NVML return code to a status.
+  static ControlStatus status_of(int code);
+  /// True if the driver or the GPU does not support the call.
+  static bool missing(int code) { return status_of(code) == ControlStatus::not_supported; }
+
+ private:
+  template <class Call>
+  std::vector<double> list(Call call);
+  ControlRange clock_range(ControlQuantity quantity);
+  ControlRange limit_range() const;
+  int application_clocks(const EntryPoint<int(nvml::Handle, int, unsigned*)>& get, unsigned& memory,
+                         unsigned& core) const;
+  /// Returns whether application clocks are set (differ from their defaults), and which.
+  bool application_clocks_set(unsigned& memory, unsigned& core) const;
+  void enable_persistence();
+  unsigned paired_core(unsigned memory, unsigned core_now);
+  ControlResult set_clock(ControlQuantity quantity, double value);
+  ControlResult outcome(ControlQuantity quantity, double value, int code) const;
+  template <class T>
+  ControlResult put_back(const RestoreStep& step, T wanted, const EntryPoint<int(nvml::Handle, T*)>& get,
+                         const EntryPoint<int(nvml::Handle, T)>& set) const;
+  ControlResult restore_application_clocks(const RestoreStep& step);
+
+  ControlEnvironment environment_;
+  std::shared_ptr<const nvml::Library> library_;
+  nvml::NvmlDevice gpu_;
+  std::vector<double> memory_clocks_;
+  std::map<unsigned, std::vector<double>> core_clocks_;
+  int list_failure_ = nvml::kOk;  // of the last list requested
+  bool application_clocks_saved_ = false, power_limit_saved_ = false, persistence_saved_ = false;
+  bool persistence_on_ = false;
+  std::set<ControlQuantity> lock_taken_;
+};
 
 ControlStatus NvmlControl::status_of(int code) {
   switch (code) {
@@ -282,6 +353,114 @@ unsigned NvmlControl::paired_core(unsigned memory, unsigned core_now) {
   allowed.values = core_clocks_at(memory);
   return allowed.values.empty() ? core_now : to_mhz(nearest_value(allowed, core_now));
 }
+
+std::vector<RestoreStep> NvmlControl::snapshot() {
+  const auto& f = library_->functions();
+  std::vector<RestoreStep> steps;
+  const auto required = [&](int code, const char* what) {
+    if (code == nvml::kOk) return true;
+    if (missing(code)) return false;
+    throw UserError(fmt::format("{}: its {} cannot be read ({}), so it could not be restored: nothing is changed", id(),
+                                what, library_->error(code)));
+  };
+  if (f.reset_gpu_locked_clocks) steps.push_back({kLockedCore, gpu_.uuid, "", ControlQuantity::core_clock_mhz});
+  if (f.reset_memory_locked_clocks) steps.push_back({kLockedMemory, gpu_.uuid, "", ControlQuantity::memory_clock_mhz});
+  unsigned memory = 0, core = 0;
+  const int clocks = application_clocks(f.application_clock, memory, core);
+  application_clocks_saved_ = required(clocks, "application clocks");
+  if (application_clocks_saved_)
+    for (const auto quantity : {ControlQuantity::core_clock_mhz, ControlQuantity::memory_clock_mhz})
+      steps.push_back({kApplicationClocks, gpu_.uuid, fmt::format("{} {}", memory, core), quantity});
+  unsigned limit = 0;
+  power_limit_saved_ = required(nvml::call(f.power_limit, gpu_.handle, &limit), "power limit");
+  if (power_limit_saved_) steps.push_back({kPowerLimit, gpu_.uuid, std::to_string(limit)});
+  int persistence = 0;
+  persistence_saved_ = required(nvml::call(f.persistence_mode, gpu_.handle, &persistence), "persistence mode");
+  // Last, since without persistence the driver may discard the other settings at any time.
+  if (persistence_saved_) steps.push_back({kPersistence, gpu_.uuid, std::to_string(persistence)});
+  return steps;
+}
+
+void NvmlControl::confirm(RestoreStep& step) const {
+  if (step.quantity && lock_taken_.contains(*step.quantity) && (step.kind == kLockedCore || step.kind == kLockedMemory))
+    step.value = kTaken;
+}
+
+// Reads a setting, writes it if it differs, and reads it again.
+template <class T>
+ControlResult NvmlControl::put_back(const RestoreStep& step, T wanted, const EntryPoint<int(nvml::Handle, T*)>& get,
+                                    const EntryPoint<int(nvml::Handle, T)>& set) const {
+  T now{};
+  if (nvml::call(get, gpu_.handle, &now) == nvml::kOk && now == wanted) return {};
+  if (const int code = nvml::call(set, gpu_.handle, wanted); code != nvml::kOk)
+    return {status_of(code), fmt::format("{}: {}", step.kind, library_->error(code))};
+  const int code = nvml::call(get, gpu_.handle, &now);
+  if (code != nvml::kOk)
+    return {status_of(code),
+            fmt::format("{}: written, but it cannot be verified: {}", step.kind, library_->error(code))};
+  if (now == wanted) return {};
+  return {ControlStatus::failed, fmt::format("{}: it is {} after {} was written", step.kind, now, wanted)};
+}
+
+ControlResult NvmlControl::restore(const RestoreStep& step) {
+  if (step.target != gpu_.uuid) return foreign_step(step);
+  const auto& f = library_->functions();
+  const auto result = [&](int code) -> ControlResult {
+    if (code == nvml::kOk) return {};
+    return {status_of(code), fmt::format("{}: {}", step.kind, library_->error(code))};
+  };
+  if (step.kind == kLockedCore || step.kind == kLockedMemory) {
+    const int code =
+        nvml::call(step.kind == kLockedCore ? f.reset_gpu_locked_clocks : f.reset_memory_locked_clocks, gpu_.handle);
+    // A GPU without this lock has none in force, but a GPU that accepted it must also release it.
+    return missing(code) && step.value != kTaken ? ControlResult{} : result(code);
+  }
+  if (step.kind == kPowerLimit) {
+    unsigned wanted = 0;
+    if (std::sscanf(step.value.c_str(), "%u", &wanted) != 1) return bad_value(step);
+    return put_back(step, wanted, f.power_limit, f.set_power_limit);
+  }
+  if (step.kind == kPersistence) {
+    int wanted = 0;
+    if (std::sscanf(step.value.c_str(), "%d", &wanted) != 1) return bad_value(step);
+    return put_back(step, wanted, f.persistence_mode, f.set_persistence_mode);
+  }
+  if (step.kind == kApplicationClocks) return restore_application_clocks(step);
+  return {ControlStatus::invalid_value, fmt::format("unknown kind of step \"{}\"", step.kind)};
+}
+
+ControlResult NvmlControl::restore_application_clocks(const RestoreStep& step) {
+  const auto& f = library_->functions();
+  unsigned memory = 0, core = 0;
+  if (std::sscanf(step.value.c_str(), "%u %u", &memory, &core) != 2) return bad_value(step);
+  unsigned now_memory = 0, now_core = 0;
+  int read = nvml::kOk;
+  const auto right = [&] {
+    read = application_clocks(f.application_clock, now_memory, now_core);
+    return read == nvml::kOk && now_memory == memory && now_core == core;
+  };
+  const auto failure = [&](int code) -> ControlResult {
+    return {status_of(code), fmt::format("{}: {}", step.kind, library_->error(code))};
+  };
+  if (right()) return {};
+  // Resetting lets the driver choose again, which setting the default values would not. It is therefore tried first;
+  // the clocks are set if they are known to have been different.
+  const int reset = nvml::call(f.reset_application_clocks, gpu_.handle);
+  if (reset == nvml::kOk && right()) return {};
+  if (read != nvml::kOk) return failure(read);
+  unsigned usual_memory = 0, usual_core = 0;
+  const int usual = application_clocks(f.default_application_clock, usual_memory, usual_core);
+  const bool others = usual == nvml::kOk && (usual_memory != memory || usual_core != core);
+  if (reset != nvml::kOk && !others && !(missing(reset) && missing(usual))) return failure(reset);
+  const int set = nvml::call(f.set_application_clocks, gpu_.handle, memory, core);
+  if (set != nvml::kOk) return failure(set);
+  if (right()) return {};
+  if (read != nvml::kOk) return failure(read);
+  return {ControlStatus::failed,
+          fmt::format("{}: they are {} {} after {} {} was written", step.kind, now_memory, now_core, memory, core)};
+}
+
+}  // namespace
 
 std::unique_ptr<Control> open_nvml_control(const std::string& id, const ControlEnvironment& environment,
                                            std::string& reason) {

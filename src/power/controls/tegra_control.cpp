@@ -8,11 +8,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "base/process/process.hpp"
 #include "power/controls/control_backends.hpp"
-#include "power/controls/control_sysfs.hpp"
 #include "power/sysfs_devices.hpp"
 
 namespace ergotune {
@@ -58,8 +58,7 @@ std::vector<PowerMode> power_modes(const Sysfs& sysfs) {
     }
     if (mode.id >= 0 && mode.watts > 0) modes.push_back(mode);
   }
-  std::stable_sort(modes.begin(), modes.end(),
-                   [](const PowerMode& a, const PowerMode& b) { return a.watts < b.watts; });
+  std::ranges::stable_sort(modes, [](const PowerMode& a, const PowerMode& b) { return a.watts < b.watts; });
   return modes;
 }
 
@@ -99,13 +98,7 @@ class TegraControl final : public Control {
   ControlRange range(ControlQuantity quantity) override {
     if (quantity == ControlQuantity::memory_clock_mhz) return memory_range();
     if (quantity == ControlQuantity::power_limit_w) return power_range();
-    ControlRange range;
-    if (frequencies_.empty()) return range;
-    range.supported = true;
-    for (const long long hertz : frequencies_) range.values.push_back(static_cast<double>(hertz) / 1e6);
-    range.low = range.values.front();
-    range.high = range.values.back();
-    range.default_value = range.high;
+    ControlRange range = range_of(in_mhz(frequencies_));
     if (const auto now = read_range(sysfs_, files()); now && now->low == now->high)
       range.current = static_cast<double>(now->high) / 1e6;
     return range;
@@ -160,7 +153,7 @@ class TegraControl final : public Control {
       for (const fs::path& file : {railgate(), memory("rate"), memory("mrq_rate_locked")})
         if (step.target == file) return restore_text(sysfs_, file, step.value);
     if (step.kind == kPowerModeStep && step.target == kPowerMode) return set_mode(std::atoi(step.value.c_str()));
-    return {ControlStatus::invalid_value, fmt::format("{} {} is not a step of this device", step.kind, step.target)};
+    return foreign_step(step);
   }
 
  private:
@@ -168,44 +161,35 @@ class TegraControl final : public Control {
   fs::path railgate() const { return folder_ / "device/railgate_enable"; }
   static fs::path memory(const char* file) { return fs::path(kEmc) / file; }
 
+  static std::vector<double> in_mhz(const std::vector<long long>& rates) {
+    std::vector<double> clocks;
+    for (const long long hertz : rates) clocks.push_back(static_cast<double>(hertz) / 1e6);
+    return clocks;
+  }
   /// Values are exact in Hz; MHz carry at most rounding.
   static long long nearest(const std::vector<long long>& rates, double mhz) {
-    return *std::min_element(rates.begin(), rates.end(), [&](long long a, long long b) {
+    return *std::ranges::min_element(rates, [&](long long a, long long b) {
       return std::abs(static_cast<double>(a) - mhz * 1e6) < std::abs(static_cast<double>(b) - mhz * 1e6);
     });
   }
 
   ControlRange memory_range() const {
-    ControlRange range;
-    range.supported = !memory_rates_.empty();
-    if (!range.supported) {
+    ControlRange range = range_of(in_mhz(memory_rates_));
+    if (!range.supported)
       range.why_not = fmt::format("{} cannot be written: debugfs belongs to root", memory("rate").string());
-      return range;
-    }
-    for (const long long hertz : memory_rates_) range.values.push_back(static_cast<double>(hertz) / 1e6);
-    range.low = range.values.front();
-    range.high = range.values.back();
-    range.default_value = range.high;
-    if (sysfs_.read(memory("mrq_rate_locked")) == "1")
+    else if (sysfs_.read(memory("mrq_rate_locked")) == "1")
       if (const auto now = sysfs_.read_integer(memory("rate"))) range.current = static_cast<double>(*now) / 1e6;
     return range;
   }
 
   ControlRange power_range() const {
-    ControlRange range;
-    range.supported = !modes_.empty();
-    if (!range.supported) {
-      range.why_not = fmt::format("no power mode of {} names its power", kPowerModes);
-      return range;
-    }
+    std::set<double> watts;
+    for (const PowerMode& mode : modes_) watts.insert(mode.watts);
+    ControlRange range = range_of({watts.begin(), watts.end()});
+    if (!range.supported) range.why_not = fmt::format("no power mode of {} names its power", kPowerModes);
     const auto now = power_mode_now(sysfs_);
-    for (const PowerMode& mode : modes_) {
-      if (range.values.empty() || range.values.back() < mode.watts) range.values.push_back(mode.watts);
-      if (now == mode.id) range.current = mode.watts;
-    }
-    range.low = range.values.front();
-    range.high = range.values.back();
-    range.default_value = range.current.value_or(range.high);
+    for (const PowerMode& mode : modes_)
+      if (now == mode.id) range.default_value = range.current = mode.watts;
     return range;
   }
 

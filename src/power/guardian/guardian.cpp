@@ -20,9 +20,8 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
-#include "power/guardian/guardian_protocol.hpp"
+#include "power/guardian/guardian_process.hpp"
 #include "power/guardian/journal.hpp"
-#include "power/guardian/restore_process.hpp"
 
 namespace ergotune {
 namespace {
@@ -120,8 +119,9 @@ void wait_until_gone(const Task& task) {
 }
 
 bool device_lost(const RestoreReport& report) {
-  return std::any_of(report.outcomes.begin(), report.outcomes.end(),
-                     [](const RestoreOutcome& outcome) { return outcome.result.status == ControlStatus::device_lost; });
+  return std::ranges::any_of(report.outcomes, [](const RestoreOutcome& outcome) {
+    return outcome.result.status == ControlStatus::device_lost;
+  });
 }
 
 void log(const Task& task, const RestoreReport& report) {

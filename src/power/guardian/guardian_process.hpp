@@ -10,12 +10,49 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
 
-#include "power/guardian/guardian_protocol.hpp"
+#include "base/messages/message_stream.hpp"
+#include "power/guardian/guardian.hpp"
 #include "power/guardian/journal.hpp"
+
+// Messages between a session and its guardian, and between the guardian and the process that restores.
+
+namespace ergotune::guardian {
+
+/// From the guardian: the device is open, and settings may be changed from now on.
+struct Ready {};
+/// From the guardian: it cannot guard, for the reason in `message`.
+struct Refused {
+  std::string message;
+};
+/// From the session: it has ended, and all settings must be restored.
+struct Finish {};
+/// From the restoring process: it begins with this step of the journal.
+struct At {
+  std::uint64_t step = 0;
+};
+
+using Message = std::variant<Ready, Refused, Finish, At, RestoreReport>;
+
+inline constexpr FrameKind kKind{"ERGG", 1};
+
+std::string encode(const Message& message);
+/// Throws FormatError unless the frame contains exactly one valid message.
+Message decode(const Frame& frame, std::type_identity<Message> = {});
+
+using Stream = MessageStream<Message>;
+
+/// Sends a message; does nothing if the other end has closed the stream.
+void answer(Stream& stream, const Message& message);
+
+}  // namespace ergotune::guardian
 
 namespace ergotune {
 
@@ -50,5 +87,16 @@ class GuardianProcess {
   pid_t pid_ = -1;
   std::optional<guardian::Stream> stream_;
 };
+
+/// Restores as restore_journal() does, but if a driver call blocks or ends the process, only its own step fails:
+/// another process carries out the remaining steps, and the caller does not wait forever. Restores in this process if
+/// none can be started. `round.control` is ignored. Takes at most 20 s with a driver that blocks.
+RestoreReport restore_in_process(const StateFolder& folder, const std::filesystem::path& file,
+                                 const ControlEnvironment& environment, const RestoreOptions& round = {});
+
+/// First argument of the guardian that starts it as a restoring process.
+inline constexpr const char* kRestoreArgument = "--restore";
+/// Main function of the restoring process. `arguments`: those after kRestoreArgument. Returns the exit code.
+int run_restorer(const std::vector<std::string>& arguments);
 
 }  // namespace ergotune

@@ -20,7 +20,6 @@
 #include "power/guardian/guardian.hpp"
 #include "power/guardian/guardian_process.hpp"
 #include "power/guardian/journal.hpp"
-#include "power/guardian/restore_process.hpp"
 
 namespace ergotune {
 namespace {

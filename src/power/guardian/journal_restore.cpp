@@ -7,8 +7,8 @@
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "power/controls/control_backends.hpp"
+#include "power/guardian/guardian_process.hpp"
 #include "power/guardian/journal.hpp"
-#include "power/guardian/restore_process.hpp"
 
 namespace ergotune {
 namespace {

@@ -220,7 +220,7 @@ std::optional<Device> listed_device(Connection& connection, const std::string& k
   reason = list ? "ergotuned does not know this device" : result_of(answer).message;
   if (!list) return std::nullopt;
   const auto& all = list->devices;
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Device& device) { return device.key == key; });
+  const auto found = std::ranges::find_if(all, [&](const Device& device) { return device.key == key; });
   return found == all.end() ? std::nullopt : std::optional(*found);
 }
 

@@ -7,6 +7,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -14,8 +15,91 @@
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
+#include "power/sensors/sensor_family.hpp"
 
 namespace ergotune {
+
+void Powersensor3Decoder::feed(std::span<const unsigned char> bytes, std::vector<Sample>& out) {
+  for (const unsigned char byte : bytes) {
+    if (!first_) {
+      if (byte & 0x80) first_ = byte;  // else a second byte whose first one was lost
+      continue;
+    }
+    if (byte & 0x80) {  // two first bytes in a row: the second byte of the first item was lost
+      first_ = byte;
+      continue;
+    }
+    const unsigned id = (*first_ >> 4) & 7, level = ((*first_ & 15u) << 6) | (byte & 63u);
+    first_.reset();
+    item(id, level, (byte & 0x40) != 0, out);
+  }
+}
+
+void Powersensor3Decoder::item(unsigned id, unsigned level, bool flag, std::vector<Sample>& out) {
+  if (id == 7 && flag) {
+    if (stamp_) microseconds_ += (level - *stamp_) & 1023;
+    stamp_ = level;
+    in_frame_ = true;
+    seen_ = 0;
+    return;
+  }
+  if (!in_frame_) return;
+  levels_[id] = level;
+  seen_ |= 1u << id;
+  if (id == 7) finish(out);
+}
+
+void Powersensor3Decoder::finish(std::vector<Sample>& out) {
+  in_frame_ = false;
+  Sample sample;
+  sample.device_seconds = static_cast<double>(microseconds_) * 1e-6;
+  const auto value = [&](unsigned channel) {
+    const auto& c = channels_[channel];
+    return (3.3 * levels_[channel] / 1023 - static_cast<double>(c.reference)) / static_cast<double>(c.sensitivity);
+  };
+  for (unsigned pair = 0; pair < 4; ++pair) {
+    if (!channels_[2 * pair].in_use || !channels_[2 * pair + 1].in_use) continue;
+    const unsigned needed = 3u << (2 * pair);
+    if ((seen_ & needed) != needed) return;  // a channel is missing
+    sample.watts += value(2 * pair) * value(2 * pair + 1);
+  }
+  out.push_back(sample);
+}
+
+double ClockAnchor::host_time(double device_seconds, double arrival) {
+  const double delay = arrival - device_seconds;
+  if (!started_) {
+    started_ = true;
+    offset_ = least_ = delay;
+    window_end_ = arrival + kWindow;
+  }
+  least_ = std::min(least_, delay);
+  if (first_window_) offset_ = least_;
+  if (arrival >= window_end_) {
+    offset_ = least_;
+    first_window_ = false;
+    least_ = delay;
+    window_end_ = arrival + kWindow;
+  }
+  return device_seconds + offset_;
+}
+
+void Powersensor2Decoder::feed(std::span<const unsigned char> bytes, std::vector<Sample>& out) {
+  for (const unsigned char byte : bytes) {
+    if (!first_) {
+      first_ = byte;
+      continue;
+    }
+    const unsigned id = *first_ >> 5;
+    if (id < 5 && (byte & 0xE0) == 0xE0) {
+      const unsigned level = ((*first_ & 31u) << 5) | (byte & 31u);
+      if (sensors_[id].in_use()) out.push_back({id, sensors_[id].watts(level)});
+      first_.reset();
+    } else {
+      first_ = byte;
+    }
+  }
+}
 
 PowersensorPort::PowersensorPort(const std::string& path) : path_(path) {
   // non-blocking, since opening a line without carrier would block forever
@@ -122,7 +206,6 @@ Powersensor::~Powersensor() {
 void Powersensor::run() {
   std::array<unsigned char, 4096> bytes;
   std::vector<Reading> energy;
-  std::vector<double> markers;
   double last_heard = host_seconds(), last_kept{};
   try {
     while (!stop_) {
@@ -134,8 +217,7 @@ void Powersensor::run() {
       }
       last_heard = arrival;
       energy.clear();
-      markers.clear();
-      protocol_->feed(std::span(bytes).first(n), arrival, energy, markers);
+      protocol_->feed(std::span(bytes).first(n), arrival, energy);
       const std::lock_guard lock(mutex_);
       for (const auto& reading : energy) {
         if (reading.time < last_kept + kReadingInterval) continue;
@@ -143,7 +225,6 @@ void Powersensor::run() {
         readings_.push_back(reading);
         if (readings_.size() > kMostReadings) readings_.pop_front();
       }
-      markers_.insert(markers_.end(), markers.begin(), markers.end());
     }
   } catch (const Error& error) {
     const std::lock_guard lock(mutex_);
@@ -162,7 +243,6 @@ ReadStatus Powersensor::read(std::vector<Reading>& out) {
 void Powersensor::restart() {
   const std::lock_guard lock(mutex_);
   readings_.clear();
-  markers_.clear();
 }
 
 std::string Powersensor::last_error() const {
@@ -170,11 +250,44 @@ std::string Powersensor::last_error() const {
   return error_;
 }
 
-void Powersensor::mark() { port_.write('M'); }
+std::unique_ptr<Powersensor> open_powersensor(int version, const std::string& path,
+                                              std::unique_ptr<PowersensorProtocol> protocol) {
+  SensorInfo info;
+  info.driver = fmt::format("powersensor{}", version);
+  info.id = info.driver + ":" + path;
+  info.name = fmt::format("PowerSensor {} at {}", version, path);
+  info.kind = SensorKind::cumulative_energy;
+  info.scope = SensorScope::gpu;
+  info.update_period = kReadingInterval;
+  return std::make_unique<Powersensor>(std::move(info), path, std::move(protocol));
+}
 
-std::vector<double> Powersensor::take_markers() {
-  const std::lock_guard lock(mutex_);
-  return std::exchange(markers_, {});
+namespace {
+
+/// Serial lines are not probed: opening one resets some devices, and any device may be connected. A sensor is used only
+/// if the user names it, since the measured device is unknown.
+class PowersensorFamily : public SensorFamily {
+ public:
+  PowersensorFamily(std::string name, std::unique_ptr<Powersensor> (*open)(const std::string& path))
+      : name_(std::move(name)), open_(open) {}
+  std::string name() const override { return name_; }
+  std::unique_ptr<Sensor> open(const std::string& id) override {
+    const std::size_t colon = id.find(':');
+    return open_(colon == std::string::npos ? "/dev/ttyACM0" : id.substr(colon + 1));
+  }
+
+ private:
+  std::string name_;
+  std::unique_ptr<Powersensor> (*open_)(const std::string& path);
+};
+
+}  // namespace
+
+std::unique_ptr<SensorFamily> make_powersensor3_family() {
+  return std::make_unique<PowersensorFamily>("powersensor3", open_powersensor3);
+}
+std::unique_ptr<SensorFamily> make_powersensor2_family() {
+  return std::make_unique<PowersensorFamily>("powersensor2", open_powersensor2);
 }
 
 }  // namespace ergotune

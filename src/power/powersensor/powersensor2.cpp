@@ -5,8 +5,6 @@
 
 #include "ergotune/error.hpp"
 #include "power/powersensor/powersensor.hpp"
-#include "power/powersensor/powersensor_stream.hpp"
-#include "power/sensors/sysfs_sensor.hpp"
 
 namespace ergotune {
 namespace {
@@ -40,8 +38,7 @@ class Powersensor2Protocol : public PowersensorProtocol {
 
   void stop(PowersensorPort& port) override { port.write('T'); }
 
-  void feed(std::span<const unsigned char> bytes, double arrival, std::vector<Reading>& energy,
-            std::vector<double>&) override {
+  void feed(std::span<const unsigned char> bytes, double arrival, std::vector<Reading>& energy) override {
     samples_.clear();
     decoder_->feed(bytes, samples_);
     // Bytes arrive in bursts without time stamps; the samples of a burst are spread evenly over the time since the
@@ -68,33 +65,10 @@ class Powersensor2Protocol : public PowersensorProtocol {
   double last_arrival_ = 0;
 };
 
-class Powersensor2Family : public SensorFamily {
- public:
-  std::string name() const override { return "powersensor2"; }
-  std::vector<SensorInfo> list(std::vector<std::string>&) override { return {}; }
-  std::unique_ptr<Sensor> open(const std::string& id) override {
-    const std::size_t colon = id.find(':');
-    return open_powersensor2(colon == std::string::npos ? "/dev/ttyACM0" : id.substr(colon + 1));
-  }
-  std::vector<std::unique_ptr<Sensor>> for_device(const std::string&, const std::string&, bool,
-                                                  std::vector<std::string>&) override {
-    return {};
-  }
-};
-
 }  // namespace
 
 std::unique_ptr<Powersensor> open_powersensor2(const std::string& path) {
-  SensorInfo info;
-  info.id = "powersensor2:" + path;
-  info.name = "PowerSensor 2 at " + path;
-  info.kind = SensorKind::cumulative_energy;
-  info.scope = SensorScope::gpu;
-  info.driver = "powersensor2";
-  info.update_period = 1e-3;
-  return std::make_unique<Powersensor>(info, path, std::make_unique<Powersensor2Protocol>(path));
+  return open_powersensor(2, path, std::make_unique<Powersensor2Protocol>(path));
 }
-
-std::unique_ptr<SensorFamily> make_powersensor2_family() { return std::make_unique<Powersensor2Family>(); }
 
 }  // namespace ergotune

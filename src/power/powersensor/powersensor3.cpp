@@ -1,12 +1,10 @@
-// PowerSensor 3 (astron.nl): 20 kHz, time stamps, markers.
+// PowerSensor 3 (astron.nl): 20 kHz, time stamps.
 #include <fmt/format.h>
 
 #include <cstring>
 
 #include "ergotune/error.hpp"
 #include "power/powersensor/powersensor.hpp"
-#include "power/powersensor/powersensor_stream.hpp"
-#include "power/sensors/sysfs_sensor.hpp"
 
 namespace ergotune {
 namespace {
@@ -45,15 +43,13 @@ class Powersensor3Protocol : public PowersensorProtocol {
 
   void stop(PowersensorPort& port) override { port.write('T'); }
 
-  void feed(std::span<const unsigned char> bytes, double arrival, std::vector<Reading>& energy,
-            std::vector<double>& markers) override {
+  void feed(std::span<const unsigned char> bytes, double arrival, std::vector<Reading>& energy) override {
     samples_.clear();
     decoder_->feed(bytes, samples_);
     for (const auto& sample : samples_) {
       const double time = anchor_.host_time(sample.device_seconds, arrival);
       integral_.add(time, sample.watts);
       energy.push_back({time, integral_.joules()});
-      if (sample.marker) markers.push_back(time);
     }
   }
 
@@ -68,34 +64,10 @@ class Powersensor3Protocol : public PowersensorProtocol {
   EnergyIntegral integral_;
 };
 
-class Powersensor3Family : public SensorFamily {
- public:
-  std::string name() const override { return "powersensor3"; }
-  // Serial lines are not probed: opening one resets some devices, and any device may be connected.
-  std::vector<SensorInfo> list(std::vector<std::string>&) override { return {}; }
-  std::unique_ptr<Sensor> open(const std::string& id) override {
-    const std::size_t colon = id.find(':');
-    return open_powersensor3(colon == std::string::npos ? "/dev/ttyACM0" : id.substr(colon + 1));
-  }
-  std::vector<std::unique_ptr<Sensor>> for_device(const std::string&, const std::string&, bool,
-                                                  std::vector<std::string>&) override {
-    return {};  // used only if the user names it, since the measured device is unknown
-  }
-};
-
 }  // namespace
 
 std::unique_ptr<Powersensor> open_powersensor3(const std::string& path) {
-  SensorInfo info;
-  info.id = "powersensor3:" + path;
-  info.name = "PowerSensor 3 at " + path;
-  info.kind = SensorKind::cumulative_energy;
-  info.scope = SensorScope::gpu;
-  info.driver = "powersensor3";
-  info.update_period = 1e-3;  // 20 kHz internally; joules are reported every millisecond
-  return std::make_unique<Powersensor>(info, path, std::make_unique<Powersensor3Protocol>(path));
+  return open_powersensor(3, path, std::make_unique<Powersensor3Protocol>(path));
 }
-
-std::unique_ptr<SensorFamily> make_powersensor3_family() { return std::make_unique<Powersensor3Family>(); }
 
 }  // namespace ergotune

@@ -73,9 +73,8 @@ std::optional<GpuMetrics> read_gpu_metrics(std::string_view bytes, std::string& 
     reason = fmt::format("it has {} bytes and its header gives {}", bytes.size(), said);
     return std::nullopt;
   }
-  const auto layout = std::find_if(kLayouts.begin(), kLayouts.end(), [&](const Layout& known) {
-    return known.format == format && known.content == content;
-  });
+  const auto layout = std::ranges::find_if(
+      kLayouts, [&](const Layout& known) { return known.format == format && known.content == content; });
   if (layout == kLayouts.end()) {
     reason = fmt::format("revision {} is none that is known to count energy", metrics.revision);
     return std::nullopt;

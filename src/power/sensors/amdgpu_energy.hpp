@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "power/sensors/sysfs_sensor.hpp"
+#include "power/sensors/sensor_family.hpp"
 #include "power/sysfs_devices.hpp"
 
 namespace ergotune {

@@ -13,7 +13,6 @@
 #include "base/clock.hpp"
 #include "base/process/process.hpp"
 #include "ergotune/error.hpp"
-#include "power/sensors/command_sensor.hpp"
 #include "power/sensors/sensor_family.hpp"
 
 namespace ergotune {
@@ -46,9 +45,9 @@ constexpr std::string_view kPrefix = "command:";
 /// Time in s between the end of a program's output and its exit.
 constexpr double kPatience = 0.1;
 
-class CommandSensor : public Sensor {
+class CommandSensor : public DescribedSensor {
  public:
-  explicit CommandSensor(const std::string& id, const std::string& command) {
+  CommandSensor(const std::string& id, const std::string& command) : DescribedSensor({}) {
     info_.id = id;
     info_.name = "output of " + command;
     info_.kind = SensorKind::instantaneous_power;
@@ -58,10 +57,6 @@ class CommandSensor : public Sensor {
   ~CommandSensor() override { ::close(output_); }
   CommandSensor(const CommandSensor&) = delete;
   CommandSensor& operator=(const CommandSensor&) = delete;
-
-  const SensorInfo& info() const override { return info_; }
-  void set_info(const SensorInfo& info) override { info_ = info; }
-  std::string last_error() const override { return error_; }
 
   ReadStatus read(std::vector<Reading>& out) override {
     const std::size_t before = out.size();
@@ -77,8 +72,7 @@ class CommandSensor : public Sensor {
       take(std::string_view(pending_).substr(begin, end - begin), now, lines);
     pending_.erase(0, begin);
     // Lines that arrive together were printed at different times; they are placed relative to the last one.
-    for (const auto& line : lines)
-      out.push_back({line.time ? *line.time + offset_ : now, info_.gain * line.watts + info_.offset});
+    for (const auto& line : lines) out.push_back({line.time ? *line.time + offset_ : now, corrected(line.watts)});
     if (out.size() > before) return ReadStatus::ok;
     if (!ended) return ReadStatus::no_new_data;
     if (!ended_) error_ = why_ended() + (error_.empty() ? "" : "; " + error_);
@@ -146,8 +140,7 @@ class CommandSensor : public Sensor {
     lines.push_back(*parsed);
   }
 
-  SensorInfo info_;
-  std::string error_, pending_;
+  std::string pending_;
   std::optional<ChildProcess> child_;
   int output_{};
   bool ended_ = false, axis_known_ = false, axis_fixed_{}, axis_wall_{};
@@ -157,15 +150,10 @@ class CommandSensor : public Sensor {
 class CommandFamily : public SensorFamily {
  public:
   std::string name() const override { return "command"; }
-  std::vector<SensorInfo> list(std::vector<std::string>&) override { return {}; }
   std::unique_ptr<Sensor> open(const std::string& id) override {
     const std::string command = id.substr(std::min(id.size(), kPrefix.size()));
     if (command.empty()) throw UserError("sensor command: give the program, as in --sensor \"command:meter --watts\"");
     return std::make_unique<CommandSensor>(id, command);
-  }
-  std::vector<std::unique_ptr<Sensor>> for_device(const std::string&, const std::string&, bool,
-                                                  std::vector<std::string>&) override {
-    return {};  // used only if the user names it
   }
 };
 

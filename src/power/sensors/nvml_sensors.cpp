@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/clock.hpp"
@@ -41,17 +42,8 @@ enum class Role { energy, samples, instant, average };
 constexpr Role kRoles[] = {Role::energy, Role::samples, Role::instant, Role::average};  // best first
 
 std::string name_of(Role role) {
-  switch (role) {
-    case Role::energy:
-      return "energy";
-    case Role::samples:
-      return "samples";
-    case Role::instant:
-      return "instant";
-    case Role::average:
-      return "average";
-  }
-  return {};
+  constexpr std::array kNames = {"energy", "samples", "instant", "average"};
+  return kNames.at(static_cast<std::size_t>(role));
 }
 
 /// Properties known for a GPU's generation before calibration. Windows differ between GPUs, so these are only initial
@@ -116,13 +108,10 @@ SensorInfo known_semantics(const Library& library, const NvmlDevice& gpu, Role r
 }
 
 /// Base of the four sensors: identity and messages of failures.
-class NvmlSensor : public Sensor {
+class NvmlSensor : public DescribedSensor {
  public:
   NvmlSensor(std::shared_ptr<const Library> library, const NvmlDevice& gpu, SensorInfo info)
-      : library_(std::move(library)), gpu_(gpu), info_(std::move(info)) {}
-  const SensorInfo& info() const override { return info_; }
-  void set_info(const SensorInfo& info) override { info_ = info; }
-  std::string last_error() const override { return error_; }
+      : DescribedSensor(std::move(info)), library_(std::move(library)), gpu_(gpu) {}
 
  protected:
   ReadStatus failure(const char* what, int code) {
@@ -135,7 +124,6 @@ class NvmlSensor : public Sensor {
     error_ = fmt::format("{}: not in this NVML library", what);
     return ReadStatus::not_supported;
   }
-  double corrected(double value) const { return info_.gain * value + info_.offset; }
   /// Returns false and sets the message if no GPU can draw this power, or if the value has a type that power never has.
   bool plausible(double watts, unsigned type) {
     constexpr unsigned kUnsignedShort = 6;
@@ -159,8 +147,6 @@ class NvmlSensor : public Sensor {
 
   std::shared_ptr<const Library> library_;
   NvmlDevice gpu_;
-  SensorInfo info_;
-  std::string error_;
 
  private:
   double quickest_ = INFINITY;  ///< s

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "ergotune/error.hpp"
-#include "power/sensors/sysfs_sensor.hpp"
+#include "power/sensors/sensor_family.hpp"
 
 namespace ergotune {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ergotune/error.hpp"
-#include "power/sensors/sysfs_sensor.hpp"
+#include "power/sensors/sensor_family.hpp"
 
 namespace ergotune {
 namespace {

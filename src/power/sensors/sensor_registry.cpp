@@ -1,7 +1,10 @@
 // The table of sensor families, and the functions that query all of them.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -11,7 +14,6 @@
 #include "power/sensors/sensor.hpp"
 #include "power/sensors/sensor_family.hpp"
 #include "power/sensors/stored_calibration.hpp"
-#include "power/sensors/sysfs_sensor.hpp"
 
 namespace ergotune {
 namespace {
@@ -100,35 +102,33 @@ std::optional<double> seconds_until_core_clock(DeviceMonitor& monitor, double mh
 }
 
 std::string to_string(SensorKind kind) {
-  switch (kind) {
-    case SensorKind::cumulative_energy:
-      return "cumulative_energy";
-    case SensorKind::instantaneous_power:
-      return "instantaneous_power";
-    case SensorKind::windowed_power:
-      return "windowed_power";
-    case SensorKind::exponential_power:
-      return "exponential_power";
-  }
-  return "unknown";
+  constexpr std::array kNames = {"cumulative_energy", "instantaneous_power", "windowed_power", "exponential_power"};
+  return kNames.at(static_cast<std::size_t>(kind));
 }
 
 std::string to_string(SensorScope scope) {
-  switch (scope) {
-    case SensorScope::chip:
-      return "chip";
-    case SensorScope::gpu:
-      return "board";
-    case SensorScope::module:
-      return "module";
-    case SensorScope::rail:
-      return "rail";
-    case SensorScope::package:
-      return "package";
-    case SensorScope::node:
-      return "node";
+  constexpr std::array kNames = {"chip", "board", "module", "rail", "package", "node"};
+  return kNames.at(static_cast<std::size_t>(scope));
+}
+
+bool exists_unreadable(const Sysfs& sysfs, const std::filesystem::path& path) {
+  // checked for the effective user, as when reading
+  return sysfs.exists(path) && faccessat(AT_FDCWD, sysfs.real(path).c_str(), R_OK, AT_EACCESS) != 0;
+}
+
+const SensorInfo& choose_sensor(const std::string& id, const std::string& family, const std::vector<SensorInfo>& list,
+                                const std::vector<std::string>& notes) {
+  std::vector<std::string> ids;
+  for (const auto& info : list) {
+    if (info.id == id || id == family) return info;
+    ids.push_back(info.id);
   }
-  return "unknown";
+  std::string reasons;
+  for (const auto& note : notes) reasons += (reasons.empty() ? "" : "; ") + note;
+  if (ids.empty())
+    throw UserError(fmt::format("there is no sensor \"{}\" here{}{}", id, reasons.empty() ? "" : ": ", reasons));
+  throw UserError(
+      fmt::format("there is no sensor \"{}\"{}{}{}", id, suggestion(id, ids), reasons.empty() ? "" : "; ", reasons));
 }
 
 }  // namespace ergotune

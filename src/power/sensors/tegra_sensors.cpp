@@ -10,7 +10,7 @@
 
 #include "base/process/environment.hpp"
 #include "ergotune/error.hpp"
-#include "power/sensors/sysfs_sensor.hpp"
+#include "power/sensors/sensor_family.hpp"
 #include "power/sysfs_devices.hpp"
 
 namespace ergotune {
@@ -175,8 +175,7 @@ class TegraFamily : public SensorFamily {
     if (id.starts_with("tegra:/")) return open_below(id);
     std::vector<std::string> notes;
     const SensorInfo info = choose_sensor(id, "tegra", list(notes), notes);
-    const auto rail =
-        std::find_if(rails_.begin(), rails_.end(), [&](const Rail& r) { return "tegra:" + r.name == info.id; });
+    const auto rail = std::ranges::find_if(rails_, [&](const Rail& r) { return "tegra:" + r.name == info.id; });
     return std::make_unique<TegraSensor>(sysfs_, info, *rail);
   }
 
@@ -186,7 +185,7 @@ class TegraFamily : public SensorFamily {
     const std::string_view part = is_cpu ? "CPU" : "GPU";
     for (const auto& info : list(notes))
       if (contains(info.id, part) || info.scope == SensorScope::module) sensors.push_back(open(info.id));
-    std::stable_sort(sensors.begin(), sensors.end(), [&](const auto& a, const auto& b) {
+    std::ranges::stable_sort(sensors, [&](const auto& a, const auto& b) {
       return contains(a->info().id, part) && !contains(b->info().id, part);
     });
     return sensors;
@@ -202,7 +201,7 @@ class TegraFamily : public SensorFamily {
  private:
   /// GPU rails first, the module's supply next: what "tegra" or a folder alone means.
   static std::vector<Rail> best_first(std::vector<Rail> rails) {
-    std::stable_sort(rails.begin(), rails.end(), [](const Rail& a, const Rail& b) {
+    std::ranges::stable_sort(rails, [](const Rail& a, const Rail& b) {
       const auto rank = [](const Rail& rail) { return is_module(rail.name) ? 1 : contains(rail.name, "GPU") ? 0 : 2; };
       return rank(a) < rank(b);
     });

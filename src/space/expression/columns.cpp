@@ -59,78 +59,50 @@ void divide_narrow(Code code, const Integers& columns) {
     });
 }
 
-// Returns false for operations of other kinds.
-
-bool integer_arithmetic(Code code, const Integers& columns) {
+void evaluate_integers(Code code, const Integers& columns) {
   switch (code) {
     case Code::add:
-      columns.each([](auto x, auto y) { return x + y; });
-      return true;
+      return columns.each([](auto x, auto y) { return x + y; });
     case Code::subtract:
-      columns.each([](auto x, auto y) { return x - y; });
-      return true;
+      return columns.each([](auto x, auto y) { return x - y; });
     case Code::multiply:
-      columns.each([](auto x, auto y) { return x * y; });
-      return true;
+      return columns.each([](auto x, auto y) { return x * y; });
     case Code::negate:
-      columns.each([](auto x, auto) { return -x; });
-      return true;
+      return columns.each([](auto x, auto) { return -x; });
     case Code::floor_divide:
-      columns.each([](auto x, auto y) { return y == 0 ? 0 : arithmetic::floor_divide(x, y); });
-      return true;
+      return columns.each([](auto x, auto y) { return y == 0 ? 0 : arithmetic::floor_divide(x, y); });
     case Code::modulo:
-      columns.each([](auto x, auto y) { return y == 0 ? 0 : arithmetic::floor_modulo(x, y); });
-      return true;
+      return columns.each([](auto x, auto y) { return y == 0 ? 0 : arithmetic::floor_modulo(x, y); });
     case Code::divide:
-      columns.each_real([](auto x, auto y) { return y == 0 ? 0.0 : arithmetic::true_divide(x, y); });
-      return true;
+      return columns.each_real([](auto x, auto y) { return y == 0 ? 0.0 : arithmetic::true_divide(x, y); });
     case Code::power:
-      columns.each([](auto x, auto y) {
+      return columns.each([](auto x, auto y) {
         std::int64_t result = 0;
         arithmetic::power(x, y, result);
         return result;
       });
-      return true;
     case Code::minimum:
-      columns.each([](auto x, auto y) { return y < x ? y : x; });
-      return true;
+      return columns.each([](auto x, auto y) { return y < x ? y : x; });
     case Code::maximum:
-      columns.each([](auto x, auto y) { return y > x ? y : x; });
-      return true;
+      return columns.each([](auto x, auto y) { return y > x ? y : x; });
     case Code::absolute:
-      columns.each([](auto x, auto) { return x < 0 ? -x : x; });
-      return true;
+      return columns.each([](auto x, auto) { return x < 0 ? -x : x; });
     case Code::to_real:
-      columns.each_real([](auto x, auto) { return x; });
-      return true;
-    default:
-      return false;
-  }
-}
-
-void integer_logic(Code code, const Integers& columns) {
-  switch (code) {
+      return columns.each_real([](auto x, auto) { return x; });
     case Code::less:
-      columns.each([](auto x, auto y) -> std::int64_t { return x < y; });
-      return;
+      return columns.each([](auto x, auto y) -> std::int64_t { return x < y; });
     case Code::less_equal:
-      columns.each([](auto x, auto y) -> std::int64_t { return x <= y; });
-      return;
+      return columns.each([](auto x, auto y) -> std::int64_t { return x <= y; });
     case Code::equal:
-      columns.each([](auto x, auto y) -> std::int64_t { return x == y; });
-      return;
+      return columns.each([](auto x, auto y) -> std::int64_t { return x == y; });
     case Code::not_equal:
-      columns.each([](auto x, auto y) -> std::int64_t { return x != y; });
-      return;
+      return columns.each([](auto x, auto y) -> std::int64_t { return x != y; });
     case Code::logical_not:
-      columns.each([](auto x, auto) -> std::int64_t { return x == 0; });
-      return;
+      return columns.each([](auto x, auto) -> std::int64_t { return x == 0; });
     case Code::logical_and:
-      columns.each([](auto x, auto y) { return x & y; });
-      return;
+      return columns.each([](auto x, auto y) { return x & y; });
     case Code::logical_or:
-      columns.each([](auto x, auto y) { return x | y; });
-      return;
+      return columns.each([](auto x, auto y) { return x | y; });
     default:
       return;
   }
@@ -146,84 +118,54 @@ double modulo_of_reals(double x, double y) {
   return arithmetic::floor_modulo(x, y);
 }
 
-bool real_arithmetic(Code code, const Reals& columns) {
+void evaluate_reals(Code code, const Reals& columns) {
   switch (code) {
     case Code::add:
-      columns.each([](double x, double y) { return x + y; });
-      return true;
+      return columns.each([](double x, double y) { return x + y; });
     case Code::subtract:
-      columns.each([](double x, double y) { return x - y; });
-      return true;
+      return columns.each([](double x, double y) { return x - y; });
     case Code::multiply:
-      columns.each([](double x, double y) { return x * y; });
-      return true;
+      return columns.each([](double x, double y) { return x * y; });
     case Code::negate:
-      columns.each([](double x, double) { return -x; });
-      return true;
+      return columns.each([](double x, double) { return -x; });
     case Code::divide:
-      columns.each([](double x, double y) { return y == 0 ? 0.0 : x / y; });
-      return true;
+      return columns.each([](double x, double y) { return y == 0 ? 0.0 : x / y; });
     case Code::floor_divide:
-      columns.each([](double x, double y) { return y == 0 ? 0.0 : arithmetic::floor_divide(x, y); });
-      return true;
+      return columns.each([](double x, double y) { return y == 0 ? 0.0 : arithmetic::floor_divide(x, y); });
     case Code::modulo:
-      columns.each([](double x, double y) { return modulo_of_reals(x, y); });
-      return true;
+      return columns.each([](double x, double y) { return modulo_of_reals(x, y); });
     case Code::power:
-      columns.each([](double x, double y) { return std::pow(x, y); });
-      return true;
+      return columns.each([](double x, double y) { return std::pow(x, y); });
     case Code::minimum:
-      columns.each([](double x, double y) { return y < x ? y : x; });
-      return true;
+      return columns.each([](double x, double y) { return y < x ? y : x; });
     case Code::maximum:
-      columns.each([](double x, double y) { return y > x ? y : x; });
-      return true;
+      return columns.each([](double x, double y) { return y > x ? y : x; });
     case Code::absolute:
-      columns.each([](double x, double) { return std::fabs(x); });
-      return true;
+      return columns.each([](double x, double) { return std::fabs(x); });
     case Code::sqrt:
-      columns.each([](double x, double) { return std::sqrt(x); });
-      return true;
+      return columns.each([](double x, double) { return std::sqrt(x); });
     case Code::log:
-      columns.each([](double x, double) { return std::log(x); });
-      return true;
+      return columns.each([](double x, double) { return std::log(x); });
     case Code::log2:
-      columns.each([](double x, double) { return std::log2(x); });
-      return true;
+      return columns.each([](double x, double) { return std::log2(x); });
     case Code::exp:
-      columns.each([](double x, double) { return std::exp(x); });
-      return true;
-    default:
-      return false;
-  }
-}
-
-void real_to_integer(Code code, const Reals& columns) {
-  switch (code) {
+      return columns.each([](double x, double) { return std::exp(x); });
     case Code::ceil:
-      columns.each_integer([](double x, double) { return std::ceil(x); });
-      return;
+      return columns.each_integer([](double x, double) { return std::ceil(x); });
     case Code::floor:
-      columns.each_integer([](double x, double) { return std::floor(x); });
-      return;
+      return columns.each_integer([](double x, double) { return std::floor(x); });
     case Code::round:
-      columns.each_integer([](double x, double) { return std::nearbyint(x); });
-      return;
+      return columns.each_integer([](double x, double) { return std::nearbyint(x); });
     case Code::truncate:
-      columns.each_integer([](double x, double) { return std::trunc(x); });
-      return;
+      return columns.each_integer([](double x, double) { return std::trunc(x); });
     case Code::less:
-      columns.each_integer([](double x, double y) { return x < y; });
-      return;
+      return columns.each_integer([](double x, double y) { return x < y; });
     case Code::less_equal:
-      columns.each_integer([](double x, double y) { return x <= y; });
-      return;
+      return columns.each_integer([](double x, double y) { return x <= y; });
     case Code::equal:
-      columns.each_integer([](double x, double y) { return x == y; });
-      return;
+      return columns.each_integer([](double x, double y) { return x == y; });
     case Code::not_equal:
-      columns.each_integer([](double x, double y) { return x != y; });
-      return;
+      return columns.each_integer([](double x, double y) { return x != y; });
     default:
       return;
   }
@@ -268,7 +210,8 @@ void Columns::evaluate(std::size_t lanes) {
         out[i] = call.function(positions.data());
       }
     } else if (operation.real_operands) {
-      evaluate_real(operation, out, lanes);
+      evaluate_reals(operation.code,
+                     {column(operation.a), column(operation.b == kNone ? operation.a : operation.b), out, lanes});
     } else {
       evaluate_integer(operation, out, lanes);
     }
@@ -290,13 +233,8 @@ void Columns::evaluate_integer(const Operation& operation, std::int64_t* out, st
   const bool divides = operation.code == Code::floor_divide || operation.code == Code::modulo;
   if (divides && narrow(operation.a) && narrow(operation.b))
     divide_narrow(operation.code, columns);
-  else if (!integer_arithmetic(operation.code, columns))
-    integer_logic(operation.code, columns);
-}
-
-void Columns::evaluate_real(const Operation& operation, std::int64_t* out, std::size_t lanes) {
-  const Reals columns{column(operation.a), column(operation.b == kNone ? operation.a : operation.b), out, lanes};
-  if (!real_arithmetic(operation.code, columns)) real_to_integer(operation.code, columns);
+  else
+    evaluate_integers(operation.code, columns);
 }
 
 std::vector<std::int64_t> value_description(const program::Program& program, OperationId variable) {

@@ -26,7 +26,6 @@ class Columns {
  private:
   static constexpr std::uint32_t kMissing = ~std::uint32_t{0};
   void evaluate_integer(const program::Operation& operation, std::int64_t* out, std::size_t lanes);
-  void evaluate_real(const program::Operation& operation, std::int64_t* out, std::size_t lanes);
   std::uint32_t add(program::OperationId id);
 
   const program::Program& program_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "space/expression/expression_tree.hpp"
 
@@ -138,51 +139,13 @@ void collect(const ExpressionNode& node, std::vector<std::string>& names) {
 }  // namespace
 
 std::string_view operator_text(Operator op) {
-  switch (op) {
-    case Operator::negate:
-      return "-";
-    case Operator::plus:
-      return "+";
-    case Operator::logical_not:
-      return "not ";
-    case Operator::add:
-      return "+";
-    case Operator::subtract:
-      return "-";
-    case Operator::multiply:
-      return "*";
-    case Operator::divide:
-      return "/";
-    case Operator::floor_divide:
-      return "//";
-    case Operator::modulo:
-      return "%";
-    case Operator::power:
-      return "**";
-  }
-  return "";
+  constexpr std::array kTexts = {"-", "+", "not ", "+", "-", "*", "/", "//", "%", "**"};
+  return kTexts.at(static_cast<std::size_t>(op));
 }
 
 std::string_view comparison_text(Relation comparison) {
-  switch (comparison) {
-    case Relation::less:
-      return "<";
-    case Relation::less_equal:
-      return "<=";
-    case Relation::greater:
-      return ">";
-    case Relation::greater_equal:
-      return ">=";
-    case Relation::equal:
-      return "==";
-    case Relation::not_equal:
-      return "!=";
-    case Relation::in:
-      return "in";
-    case Relation::not_in:
-      return "not in";
-  }
-  return "";
+  constexpr std::array kTexts = {"<", "<=", ">", ">=", "==", "!=", "in", "not in"};
+  return kTexts.at(static_cast<std::size_t>(comparison));
 }
 
 std::string print_expression(const ExpressionNode& node) {

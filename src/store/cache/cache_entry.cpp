@@ -86,7 +86,7 @@ struct CacheEntryParser::State {
 
   KeyRole& find(std::string_view key, std::size_t expected) {
     if (expected < roles.size() && roles[expected].key == key) return roles[expected];
-    const auto found = std::find_if(roles.begin(), roles.end(), [&](const KeyRole& r) { return r.key == key; });
+    const auto found = std::ranges::find_if(roles, [&](const KeyRole& r) { return r.key == key; });
     if (found != roles.end()) return *found;
     roles.push_back({std::string(key), role_of(std::string(key))});
     return roles.back();

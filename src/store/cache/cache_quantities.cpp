@@ -50,8 +50,7 @@ ParameterKind parameter_kind(std::string_view name) {
 }  // namespace
 
 double cache_scale(std::string_view key) {
-  const auto found =
-      std::find_if(kScales.begin(), kScales.end(), [&](const auto& entry) { return entry.first == key; });
+  const auto found = std::ranges::find_if(kScales, [&](const auto& entry) { return entry.first == key; });
   return found == kScales.end() ? 1.0 : found->second;
 }
 
@@ -59,7 +58,7 @@ bool is_observed(std::string_view key) {
   if (key == "energy" || key == "power") return false;
   if (key == "time" || cache_scale(key) != 1.0) return true;
   if (key.ends_with("_energy") || key.ends_with("_power")) return true;
-  return std::any_of(kMeanings.begin(), kMeanings.end(), [&](const Meaning& meaning) {
+  return std::ranges::any_of(kMeanings, [&](const Meaning& meaning) {
     return std::find(meaning.recorded.begin(), meaning.recorded.end(), key) != meaning.recorded.end();
   });
 }
@@ -85,7 +84,7 @@ std::string status_for_cache(Status status) {
 std::vector<std::string> rename_columns(std::vector<RecordedColumn>& columns) {
   std::vector<std::string> remarks;
   const auto find = [&](std::string_view name) {
-    return std::find_if(columns.begin(), columns.end(), [&](const RecordedColumn& c) { return c.name == name; });
+    return std::ranges::find_if(columns, [&](const RecordedColumn& c) { return c.name == name; });
   };
   for (const Meaning& meaning : kMeanings) {
     for (const std::string_view key : meaning.recorded) {
@@ -119,7 +118,7 @@ std::string renamed(const std::string& key) {
 }
 
 bool renamed_target(std::string_view name) {
-  return std::any_of(kMeanings.begin(), kMeanings.end(), [&](const Meaning& meaning) { return meaning.ours == name; });
+  return std::ranges::any_of(kMeanings, [&](const Meaning& meaning) { return meaning.ours == name; });
 }
 
 Parameter recorded_parameter(const std::string& name) {

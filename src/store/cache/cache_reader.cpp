@@ -1,4 +1,4 @@
-#include "store/formats/recording_readers.hpp"
+#include "store/formats/recording_builder.hpp"
 
 #include <fmt/format.h>
 
@@ -233,7 +233,7 @@ Outcome read_lines(const Opened& opened, TextSource& source, int threads) {
       BlockResult result = read_block(block, size, unfinished, parser);
       const std::lock_guard lock(mutex);
       const auto extra = parser.extra_values();
-      if (std::any_of(extra.begin(), extra.end(), [](const auto& list) { return !list.empty(); })) {
+      if (std::ranges::any_of(extra, [](const auto& list) { return !list.empty(); })) {
         result.rows.map_positions(extras.join(extra), opened.head.parameters);
       }
       results.emplace(number, std::move(result));

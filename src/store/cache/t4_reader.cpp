@@ -1,4 +1,4 @@
-#include "store/formats/recording_readers.hpp"
+#include "store/formats/recording_builder.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,6 @@
 #include "ergotune/error.hpp"
 #include "store/cache/cache_quantities.hpp"
 #include "store/formats/json_values.hpp"
-#include "store/formats/recording_builder.hpp"
 #include "store/formats/text_source.hpp"
 
 namespace ergotune {

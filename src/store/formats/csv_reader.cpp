@@ -1,4 +1,4 @@
-#include "store/formats/recording_readers.hpp"
+#include "store/formats/recording_builder.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,6 @@
 #include "ergotune/error.hpp"
 #include "problem/tables/quantity.hpp"
 #include "store/cache/cache_quantities.hpp"
-#include "store/formats/recording_builder.hpp"
 #include "store/formats/text_source.hpp"
 
 namespace ergotune {
@@ -102,7 +101,7 @@ CsvColumn describe(const std::string& name, const std::vector<std::string>& head
 std::size_t parameter_columns(const std::vector<std::string>& header) {
   const auto status = std::find(header.begin(), header.end(), "status");
   if (status != header.end()) return static_cast<std::size_t>(status - header.begin());
-  const auto quantity = std::find_if(header.begin(), header.end(), [](const std::string& name) {
+  const auto quantity = std::ranges::find_if(header, [](const std::string& name) {
     const QuantityInfo* ours = quantity_info(name);
     return (ours && ours->needs_sensor()) || is_observed(name);  // "registers" may be a parameter
   });

@@ -7,7 +7,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "store/formats/json_values.hpp"
-#include "store/formats/recording_readers.hpp"
+#include "store/formats/recording_builder.hpp"
 #include "store/formats/text_source.hpp"
 #include "store/sqlite/store.hpp"
 
@@ -25,10 +25,9 @@ std::string beginning(const std::filesystem::path& file) {
 }
 
 bool same_parameters(const Problem& problem, const Recording& recording) {
-  return std::all_of(recording.parameters.begin(), recording.parameters.end(), [&](const Parameter& recorded) {
+  return std::ranges::all_of(recording.parameters, [&](const Parameter& recorded) {
     return recorded.kind != ParameterKind::code ||
-           std::any_of(problem.parameters.begin(), problem.parameters.end(),
-                       [&](const Parameter& p) { return p.name == recorded.name; });
+           std::ranges::any_of(problem.parameters, [&](const Parameter& p) { return p.name == recorded.name; });
   });
 }
 
@@ -82,8 +81,7 @@ Configuration Recording::configuration(std::size_t row) const {
 }
 
 const RecordedColumn* Recording::column(const std::string& name) const {
-  const auto found =
-      std::find_if(columns.begin(), columns.end(), [&](const RecordedColumn& c) { return c.name == name; });
+  const auto found = std::ranges::find_if(columns, [&](const RecordedColumn& c) { return c.name == name; });
   return found == columns.end() ? nullptr : &*found;
 }
 

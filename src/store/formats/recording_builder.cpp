@@ -21,7 +21,7 @@ void move_to_end(std::vector<T>& to, std::vector<T>& from) {
 }  // namespace
 
 ValueIndex::ValueIndex(const std::vector<Value>& values) : values_(values) {
-  all_integers_ = std::all_of(values.begin(), values.end(), [](const Value& v) { return v.is_integer(); });
+  all_integers_ = std::ranges::all_of(values, [](const Value& v) { return v.is_integer(); });
   if (!all_integers_) return;
   if (values.size() <= kShortList) {
     for (const Value& value : values) integers_.push_back(value.as_integer());
@@ -161,16 +161,16 @@ void RecordingBuilder::map_positions(const std::vector<std::vector<std::uint32_t
 
 void RecordingBuilder::finish(Recording& recording) {
   for (Column& column : columns_) {
-    if (std::all_of(column.value.begin(), column.value.end(), [](double x) { return std::isnan(x); })) continue;
+    if (std::ranges::all_of(column.value, [](double x) { return std::isnan(x); })) continue;
     RecordedColumn result;
     result.name = std::move(column.name);
     result.is_metric = column.is_metric;
     result.value = std::move(column.value);
     const auto& error = column.standard_error;
-    if (std::any_of(error.begin(), error.end(), [](float x) { return x != 0; })) {
+    if (std::ranges::any_of(error, [](float x) { return x != 0; })) {
       result.standard_error = std::move(column.standard_error);
     }
-    if (std::any_of(column.n.begin(), column.n.end(), [](std::uint32_t n) { return n != 1; })) {
+    if (std::ranges::any_of(column.n, [](std::uint32_t n) { return n != 1; })) {
       result.n = std::move(column.n);
     }
     result.degrees = std::move(column.degrees);

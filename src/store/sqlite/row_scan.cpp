@@ -9,7 +9,7 @@
 
 #include "ergotune/error.hpp"
 #include "store/formats/json_values.hpp"
-#include "store/sqlite/schema.hpp"
+#include "store/sqlite/database.hpp"
 
 namespace ergotune {
 namespace {
@@ -85,7 +85,7 @@ RowScan::~RowScan() = default;
 std::size_t RowScan::after(std::int64_t after, std::size_t limit, const std::function<void(const RowSummary&)>& each) {
   State& s = *state_;
   Statement& from = *s.rows;
-  from.bind(1, s.session).bind(2, after).bind(3, static_cast<std::int64_t>(limit));
+  from.with(s.session, after, static_cast<std::int64_t>(limit));
   std::size_t count = 0;
   RowSummary row;
   for (; from.step(); ++count) {
@@ -137,8 +137,8 @@ std::vector<StoredRow> RowScan::whole(const std::vector<std::int64_t>& ids) {
   if (ids.empty()) return result;
   Statement rows(state_->database,
                  fmt::format("SELECT {} FROM measurements WHERE id IN ({}) AND session = ? ORDER BY id",
-                             kStoredRowColumns, fmt::join(ids, ",")));
-  rows.bind(1, state_->session);
+                             kStoredRowColumns, fmt::join(ids, ",")),
+                 state_->session);
   while (rows.step()) {
     try {
       result.push_back(stored_row(rows));

@@ -19,9 +19,7 @@
 #include "ergotune/error.hpp"
 #include "store/formats/json_values.hpp"
 #include "store/sqlite/database.hpp"
-#include "store/sqlite/flusher.hpp"
 #include "store/sqlite/row_scan.hpp"
-#include "store/sqlite/schema.hpp"
 
 namespace ergotune {
 
@@ -37,9 +35,23 @@ struct Store::State {
 
   /// Inserts the row of a measurement and removes the record of its start. Call it inside a transaction.
   void insert(std::int64_t session, const StoredRow& row);
-  void change(Statement& bound);
   void wrote() {
     if (flusher) flusher->wrote();
+  }
+  void commit(Transaction& transaction) {
+    transaction.commit();
+    wrote();
+  }
+  /// Executes one statement outside of a transaction.
+  void change(Statement& bound) {
+    database.require_in_place();
+    bound.run();
+    wrote();
+  }
+  template <class... Value>
+  void change(const std::string& sql, const Value&... values) {
+    Statement statement(database, sql, values...);
+    change(statement);
   }
   std::string text_of_session(const char* query, std::int64_t session) const;
 
@@ -164,30 +176,27 @@ std::int64_t Store::session(const SessionKey& identity, const std::vector<std::s
                             const std::string& document) {
   const std::string hash = identity.hash();
   Transaction transaction(state_->database);
-  Statement find(state_->database, "SELECT id FROM sessions WHERE identity_hash = ?");
-  find.bind(1, hash);
+  Statement find(state_->database, "SELECT id FROM sessions WHERE identity_hash = ?", hash);
   if (find.step()) {
     const std::int64_t id = find.integer(0);
     find.reset();
     // The current problem: comments, metrics and objective may have changed.
-    Statement update(state_->database, "UPDATE sessions SET environment = ?, document = ? WHERE id = ?");
-    update.bind(1, environment_json).bind(2, document).bind(3, id);
-    update.run();
-    transaction.commit();
-    state_->wrote();
+    Statement(state_->database, "UPDATE sessions SET environment = ?, document = ? WHERE id = ?", environment_json,
+              document, id)
+        .run();
+    state_->commit(transaction);
     return id;
   }
-  Statement insert(state_->database,
-                   "INSERT INTO sessions (identity_hash, problem, device, device_identity, conditions, provenance, "
-                   "created_at, parameter_names, objective, environment, document) "
-                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  insert.bind(1, hash).bind(2, identity.problem).bind(3, identity.device).bind(4, identity.device_identity);
-  insert.bind(5, identity.conditions).bind(6, to_string(identity.provenance)).bind(7, wall_seconds());
-  insert.bind(8, dump(Json(parameter_names))).bind(9, objective).bind(10, environment_json).bind(11, document);
-  insert.run();
+  Statement(
+      state_->database,
+      "INSERT INTO sessions (identity_hash, problem, device, device_identity, conditions, provenance, created_at, "
+      "parameter_names, objective, environment, document) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      hash, identity.problem, identity.device, identity.device_identity, identity.conditions,
+      to_string(identity.provenance), wall_seconds(), dump(Json(parameter_names)), objective, environment_json,
+      document)
+      .run();
   const std::int64_t id = state_->database.last_row();
-  transaction.commit();
-  state_->wrote();
+  state_->commit(transaction);
   return id;
 }
 
@@ -230,8 +239,7 @@ std::vector<SessionInfo> Store::sessions() const {
 }
 
 std::optional<SessionInfo> Store::session_info(std::int64_t id) const {
-  Statement rows(state_->database, session_query("WHERE id = ?"));
-  rows.bind(1, id);
+  Statement rows(state_->database, session_query("WHERE id = ?"), id);
   if (!rows.step()) return std::nullopt;
   try {
     return session_row(rows);
@@ -241,8 +249,7 @@ std::optional<SessionInfo> Store::session_info(std::int64_t id) const {
 }
 
 std::string Store::State::text_of_session(const char* query, std::int64_t session) const {
-  Statement rows(database, query);
-  rows.bind(1, session);
+  Statement rows(database, query, session);
   return rows.step() ? rows.text(0) : std::string();
 }
 
@@ -258,25 +265,21 @@ void Store::note(std::int64_t session, const std::string& key, const std::string
   Json document = Json::parse(environment(session), nullptr, false);
   if (!document.is_object()) document = Json::object();
   document[key] = Json::parse(json);
-  Statement update(state_->database, "UPDATE sessions SET environment = ? WHERE id = ?");
-  state_->change(update.bind(1, dump(document)).bind(2, session));
+  state_->change("UPDATE sessions SET environment = ? WHERE id = ?", dump(document), session);
 }
 
 void Store::State::insert(std::int64_t session, const StoredRow& stored) {
   const std::string text = configuration_text(stored.configuration);
-  const Measurement& measurement = stored.measurement;
+  const Measurement& m = stored.measurement;
   Json times = Json::array();
-  for (const double time : measurement.times) times.push_back(number_json(time));
-  Statement& row = *insert_measurement;
-  row.bind(1, session).bind(2, text).bind(3, to_string(measurement.status)).bind(4, measurement.message);
-  row.bind(5, quantities_text(measurement)).bind(6, numbers_text(measurement.metrics));
-  row.bind(7, metric_errors_text(measurement)).bind(8, dump(Json(measurement.warnings)));
-  row.bind(9, dump(times)).bind(10, measurement.compile_seconds).bind(11, measurement.verify_seconds);
-  row.bind(12, measurement.measure_seconds).bind(13, measurement.tuner_seconds).bind(14, measurement.finished_at);
-  row.bind(15, to_string(stored.kind)).bind(16, stored.run).bind(17, stored.stage).bind(18, stored.gpu);
-  row.run();
-  delete_running->bind(1, session).bind(2, text);
-  delete_running->run();
+  for (const double time : m.times) times.push_back(number_json(time));
+  insert_measurement
+      ->with(session, text, to_string(m.status), m.message, quantities_text(m), numbers_text(m.metrics),
+             metric_errors_text(m), dump(Json(m.warnings)), dump(times), m.compile_seconds, m.verify_seconds,
+             m.measure_seconds, m.tuner_seconds, m.finished_at, to_string(stored.kind), stored.run, stored.stage,
+             stored.gpu)
+      .run();
+  delete_running->with(session, text).run();
 }
 
 void Store::add(std::int64_t session, const Configuration& configuration, const Measurement& measurement) {
@@ -289,34 +292,27 @@ void Store::add(std::int64_t session, const Configuration& configuration, const 
 void Store::add(std::int64_t session, const StoredRow& row) {
   Transaction transaction(state_->database);
   state_->insert(session, row);
-  transaction.commit();
-  state_->wrote();
+  state_->commit(transaction);
 }
 
 void Store::add_all(std::int64_t session, const std::vector<StoredRow>& rows) {
   Transaction transaction(state_->database);
   for (const StoredRow& row : rows) state_->insert(session, row);
-  transaction.commit();
-  state_->wrote();
+  state_->commit(transaction);
 }
 
 void Store::set_metrics(const std::vector<StoredRow>& rows) {
   Transaction transaction(state_->database);
   Statement update(state_->database, "UPDATE measurements SET metrics = ?, metric_errors = ? WHERE id = ?");
-  for (const StoredRow& row : rows) {
-    update.bind(1, numbers_text(row.measurement.metrics)).bind(2, metric_errors_text(row.measurement));
-    update.bind(3, row.id);
-    update.run();
-  }
-  transaction.commit();
-  state_->wrote();
+  for (const StoredRow& row : rows)
+    update.with(numbers_text(row.measurement.metrics), metric_errors_text(row.measurement), row.id).run();
+  state_->commit(transaction);
 }
 
 std::vector<StoredRow> Store::rows(std::int64_t session) const {
   std::vector<StoredRow> result;
   Statement rows(state_->database,
-                 fmt::format("SELECT {} FROM measurements WHERE session = ? ORDER BY id", kStoredRowColumns));
-  rows.bind(1, session);
+                 fmt::format("SELECT {} FROM measurements WHERE session = ? ORDER BY id", kStoredRowColumns), session);
   const auto info = session_info(session);
   while (rows.step()) {
     try {
@@ -371,49 +367,39 @@ std::vector<std::filesystem::path> take_lost_stores() {
 std::vector<StoredRow> Store::results(std::int64_t session) const { return current_rows(rows(session), runs(session)); }
 
 std::int64_t Store::begin_run(std::int64_t session, const RunInfo& info) {
-  Statement insert(state_->database,
-                   "INSERT INTO runs (session, started_at, objective, direction, strategy, plan, seed, phase) "
-                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
-  insert.bind(1, session).bind(2, wall_seconds()).bind(3, info.objective.text);
-  insert.bind(4, direction_text(info.objective)).bind(5, info.strategy).bind(6, info.plan);
-  insert.bind(7, std::to_string(info.seed)).bind(8, info.phase);
-  insert.run();
+  Statement(state_->database,
+            "INSERT INTO runs (session, started_at, objective, direction, strategy, plan, seed, phase) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            session, wall_seconds(), info.objective.text, direction_text(info.objective), info.strategy, info.plan,
+            std::to_string(info.seed), info.phase)
+      .run();
   state_->wrote();
   return state_->database.last_row();
 }
 
-void Store::State::change(Statement& bound) {
-  database.require_in_place();
-  bound.run();
-  wrote();
-}
-
 void Store::set_phase(std::int64_t run, const std::string& phase) {
-  Statement update(state_->database, "UPDATE runs SET phase = ? WHERE id = ?");
-  state_->change(update.bind(1, phase).bind(2, run));
+  state_->change("UPDATE runs SET phase = ? WHERE id = ?", phase, run);
 }
 
 void Store::set_confirmed(std::int64_t run, int rounds) {
-  Statement update(state_->database, "UPDATE runs SET confirmed = ? WHERE id = ?");
-  state_->change(update.bind(1, static_cast<std::int64_t>(rounds)).bind(2, run));
+  state_->change("UPDATE runs SET confirmed = ? WHERE id = ?", static_cast<std::int64_t>(rounds), run);
 }
 
 void Store::set_certainty(std::int64_t run, const Certainty& certainty) {
-  Statement update(state_->database, "UPDATE runs SET probability_best = ?, expected_loss = ? WHERE id = ?");
-  state_->change(update.bind(1, certainty.probability_best).bind(2, certainty.expected_loss).bind(3, run));
+  state_->change("UPDATE runs SET probability_best = ?, expected_loss = ? WHERE id = ?", certainty.probability_best,
+                 certainty.expected_loss, run);
 }
 
 void Store::end_run(std::int64_t run, const std::string& why) {
-  Statement update(state_->database, "UPDATE runs SET ended_at = ?, ended = ? WHERE id = ?");
-  state_->change(update.bind(1, wall_seconds()).bind(2, why).bind(3, run));
+  state_->change("UPDATE runs SET ended_at = ?, ended = ? WHERE id = ?", wall_seconds(), why, run);
 }
 
 std::vector<RunInfo> Store::runs(std::int64_t session) const {
   std::vector<RunInfo> result;
   Statement rows(state_->database,
                  "SELECT id, session, started_at, ended_at, objective, direction, strategy, plan, seed, phase, ended, "
-                 "confirmed, probability_best, expected_loss FROM runs WHERE session = ? ORDER BY id");
-  rows.bind(1, session);
+                 "confirmed, probability_best, expected_loss FROM runs WHERE session = ? ORDER BY id",
+                 session);
   while (rows.step()) {
     RunInfo run;
     run.id = rows.integer(0);
@@ -477,21 +463,15 @@ std::optional<Configuration> readable_configuration(const std::string& text) {
 
 void Store::record_start(std::int64_t session, const Configuration& configuration, const Configuration* ended) {
   Transaction transaction(state_->database);
-  if (ended) {
-    state_->delete_running->bind(1, session).bind(2, configuration_text(*ended));
-    state_->delete_running->run();
-  }
-  state_->insert_running->bind(1, session).bind(2, configuration_text(configuration)).bind(3, wall_seconds());
-  state_->insert_running->run();
-  transaction.commit();
-  state_->wrote();
+  if (ended) state_->delete_running->with(session, configuration_text(*ended)).run();
+  state_->insert_running->with(session, configuration_text(configuration), wall_seconds()).run();
+  state_->commit(transaction);
 }
 
 std::vector<Configuration> Store::unfinished(std::int64_t session) const {
   std::vector<Configuration> result;
   Statement rows(state_->database,
-                 "SELECT configuration FROM running WHERE session = ? AND under_way = 1 ORDER BY since");
-  rows.bind(1, session);
+                 "SELECT configuration FROM running WHERE session = ? AND under_way = 1 ORDER BY since", session);
   while (rows.step()) {
     if (auto configuration = readable_configuration(rows.text(0))) result.push_back(std::move(*configuration));
   }
@@ -500,25 +480,23 @@ std::vector<Configuration> Store::unfinished(std::int64_t session) const {
 
 std::vector<Configuration> Store::note_deaths(std::int64_t session) {
   Transaction transaction(state_->database);
-  Statement died(state_->database,
-                 "UPDATE running SET under_way = 0, deaths = deaths + 1 WHERE session = ? AND under_way = 1");
-  died.bind(1, session).run();
+  Statement(state_->database,
+            "UPDATE running SET under_way = 0, deaths = deaths + 1 WHERE session = ? AND under_way = 1", session)
+      .run();
   std::vector<Configuration> culprits;
   {
     Statement rows(state_->database,
-                   "SELECT configuration FROM running WHERE session = ? AND deaths > 1 ORDER BY since");
-    rows.bind(1, session);
+                   "SELECT configuration FROM running WHERE session = ? AND deaths > 1 ORDER BY since", session);
     while (rows.step()) {
       if (auto configuration = readable_configuration(rows.text(0))) culprits.push_back(std::move(*configuration));
     }
   }
-  transaction.commit();
-  state_->wrote();
+  state_->commit(transaction);
   return culprits;
 }
 
 void Store::withdraw(std::int64_t session, const Configuration& configuration) {
-  state_->change(state_->delete_running->bind(1, session).bind(2, configuration_text(configuration)));
+  state_->change(state_->delete_running->with(session, configuration_text(configuration)));
 }
 
 }  // namespace ergotune

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 #include "ergotune/problem_file.hpp"
 #include "store/cache/cache_quantities.hpp"
+#include "store/formats/recording_builder.hpp"
 
 namespace ergotune {
 
@@ -33,7 +35,7 @@ SessionInfo pick_session(const Store& store, std::int64_t session) {
     const auto later = [](const SessionInfo& a, const SessionInfo& b) {
       return std::pair(a.rows > 0, a.worked_at) < std::pair(b.rows > 0, b.worked_at);
     };
-    return *std::max_element(sessions.begin(), sessions.end(), later);
+    return *std::ranges::max_element(sessions, later);
   }
   std::string known;
   for (const SessionInfo& info : sessions) {
@@ -67,6 +69,47 @@ std::vector<Parameter> stored_parameters(const SessionInfo& session, const std::
     parameters.push_back(std::move(parameter));
   }
   return parameters;
+}
+
+Recording read_stored_session(const std::filesystem::path& file, std::int64_t session) {
+  const Store store = Store::open(file, true);
+  const SessionInfo info = pick_session(store, session);
+  Recording recording;
+  recording.file = file;
+  recording.name = info.problem;
+  recording.device = info.device;
+  recording.objective = info.objective;
+  std::optional<Problem> problem;
+  try {
+    problem = stored_problem(store, info.id);
+  } catch (const UserError& error) {
+    recording.warnings.push_back(error.message());
+  }
+  recording.parameters = stored_parameters(info, problem);
+  if (problem) {
+    recording.restrictions = std::move(problem->restrictions);
+    recording.restrictions_known = true;
+    recording.metrics = std::move(problem->metrics);
+    if (info.runs == 0) recording.objective = problem->objective;
+  }
+  RecordingBuilder rows(recording.parameters.size());
+  DistinctValues values(recording.parameters.size());
+  std::size_t row_number = 0;
+  for (const StoredRow& row : store.results(info.id)) {
+    const Measurement& m = row.measurement;
+    rows.set(m);
+    if (row.confirmed_for) recording.confirmed[row_number] = *row.confirmed_for;
+    if (row.certainty) recording.certainty[row_number] = *row.certainty;
+    if (row.searched) recording.searched[row_number] = *row.searched;
+    if (!m.message.empty()) recording.messages[row_number] = m.message;
+    ++row_number;
+    rows.finish_row(values.positions(row.configuration), m.status,
+                    {m.compile_seconds, m.verify_seconds, m.measure_seconds, m.tuner_seconds, true});
+  }
+  for (std::string& warning : store.warnings()) recording.warnings.push_back(std::move(warning));
+  rows.finish(recording);
+  values.finish(recording);
+  return recording;
 }
 
 }  // namespace ergotune

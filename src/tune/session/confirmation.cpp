@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "measure/combine.hpp"
+#include "measure/metrics.hpp"
 #include "tune/round_effects.hpp"
 
 namespace ergotune {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ergotune/error.hpp"
-#include "power/device_facts.hpp"
+#include "power/nvml_library.hpp"
 #include "tune/plans/device_model.hpp"
 
 namespace ergotune {

@@ -13,7 +13,7 @@
 #include "kernel/round.hpp"
 #include "measure/execution_parameters.hpp"
 #include "measure/observers/observer_registry.hpp"
-#include "measure/verify/identified_verifier.hpp"
+#include "measure/verify/output_check.hpp"
 #include "power/guardian/guardian.hpp"
 #include "power/sensors/sensor.hpp"
 #include "problem/tables/quantity.hpp"

@@ -152,8 +152,6 @@ class FakePowersensor3 : public FakeSerialDevice {
       start_stream();
     } else if (byte == 'T') {
       stop_stream();
-    } else if (byte == 'M') {
-      mark_ = true;
     }
   }
   void produce(double now, std::vector<unsigned char>& out) override {
@@ -166,7 +164,7 @@ class FakePowersensor3 : public FakeSerialDevice {
         const double volts = channel % 2 == 0 ? kAmpereReference + kAmpereSensitivity * amperes : kVoltSensitivity * 12;
         // rounded with dither, as noise does it
         const double level = channel < 4 ? volts / 3.3 * 1023 + dither_.uniform() : 512;
-        item(channel, static_cast<unsigned>(level), channel == 0 && mark_.exchange(false), out);
+        item(channel, static_cast<unsigned>(level), false, out);
       }
     }
   }
@@ -188,7 +186,6 @@ class FakePowersensor3 : public FakeSerialDevice {
   }
   int configuring_ = -1;
   std::uint64_t frames_ = 0;
-  std::atomic<bool> mark_{false};
   Random dither_{9};
 };
 

@@ -1,4 +1,4 @@
-#include "power/controls/control_sysfs.hpp"
+#include "power/controls/control_backends.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -100,7 +100,7 @@ std::vector<long long> parse_numbers(const std::string& text) {
   std::vector<long long> numbers;
   std::istringstream in(text);
   for (long long number; in >> number;) numbers.push_back(number);
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   return numbers;
 }
