@@ -24,7 +24,7 @@
 #include "program/program_search.hpp"
 #endif
 #ifdef ERGOTUNE_EXTENSION_TEMPERATURE
-#include "temperature/temperature_run.hpp"
+#include "temperature/temperature.hpp"
 #endif
 
 namespace ergotune::python {

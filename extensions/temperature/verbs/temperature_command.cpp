@@ -9,7 +9,7 @@
 #include "cli/live_options.hpp"
 #include "cli/output/figure.hpp"
 #include "cli/output/progress.hpp"
-#include "temperature/temperature_run.hpp"
+#include "temperature/temperature.hpp"
 
 namespace ergotune::cli {
 namespace {
