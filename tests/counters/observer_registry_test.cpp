@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "counters/cupti_host.hpp"
+#include "counters/cupti.hpp"
 #include "ergotune/error.hpp"
 #include "problem/tables/quantity.hpp"
 
