@@ -22,9 +22,19 @@ inline constexpr const char* kProtocol = "1";
 /// A source may be large, a list of strings is short.
 inline constexpr FrameKind kKind{"ERGC", 1, 1u << 30, {256u << 20, 64, false}};
 
-std::string encode(const Message& message);
+inline std::string encode(const Message& message) {
+  return encode_frame(kKind, 1, Writer(kKind.limits)(static_cast<const std::vector<std::string>&>(message)).take());
+}
+
 /// Throws FormatError when it is not exactly one message.
-Message decode(const Frame& frame, std::type_identity<Message> = {});
+inline Message decode(const Frame& frame, std::type_identity<Message> = {}) {
+  Reader reader(frame.payload, kKind.limits);
+  Message message;
+  reader(static_cast<std::vector<std::string>&>(message));
+  reader.end();
+  if (frame.type != 1 || message.empty()) throw FormatError("bytes that are not a message");
+  return message;
+}
 
 using Stream = MessageStream<Message>;
 

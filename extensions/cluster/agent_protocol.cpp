@@ -25,20 +25,11 @@ static auto fields(Open& open) {
   return std::tie(problem, inputs, silence, energy, take_over, further_metrics);
 }
 static auto fields(List&) { return std::tie(); }
-static auto fields(Accompany& accompany) {
-  auto& [what] = accompany;
-  return std::tie(what);
-}
+static auto fields(Accompany& accompany) { return std::tie(accompany.what); }
 static auto fields(Ready&) { return std::tie(); }
 static auto fields(Begin&) { return std::tie(); }
-static auto fields(Listed& listed) {
-  auto& [document] = listed;
-  return std::tie(document);
-}
-static auto fields(Need& need) {
-  auto& [hashes] = need;
-  return std::tie(hashes);
-}
+static auto fields(Listed& listed) { return std::tie(listed.document); }
+static auto fields(Need& need) { return std::tie(need.hashes); }
 static auto fields(Piece& piece) {
   auto& [hash, bytes, last] = piece;
   return std::tie(hash, bytes, last);
@@ -51,14 +42,8 @@ static auto fields(Refused& refused) {
   auto& [user_error, message] = refused;
   return std::tie(user_error, message);
 }
-static auto fields(Note& note) {
-  auto& [text] = note;
-  return std::tie(text);
-}
-static auto fields(Ask& ask) {
-  auto& [request] = ask;
-  return std::tie(request);
-}
+static auto fields(Note& note) { return std::tie(note.text); }
+static auto fields(Ask& ask) { return std::tie(ask.request); }
 static auto fields(Started& started) {
   auto& [id, device] = started;
   return std::tie(id, device);
@@ -67,23 +52,11 @@ static auto fields(Answer& answer) {
   auto& [id, measurement, gpu, disturbed] = answer;
   return std::tie(id, measurement, gpu, disturbed);
 }
-static auto fields(Establish& establish) {
-  auto& [candidates] = establish;
-  return std::tie(candidates);
-}
-static auto fields(Cancel& cancel) {
-  auto& [number] = cancel;
-  return std::tie(number);
-}
-static auto fields(Cancelled& cancelled) {
-  auto& [number] = cancelled;
-  return std::tie(number);
-}
+static auto fields(Establish& establish) { return std::tie(establish.candidates); }
+static auto fields(Cancel& cancel) { return std::tie(cancel.number); }
+static auto fields(Cancelled& cancelled) { return std::tie(cancelled.number); }
 static auto fields(Heartbeat&) { return std::tie(); }
-static auto fields(Leaving& leaving) {
-  auto& [why] = leaving;
-  return std::tie(why);
-}
+static auto fields(Leaving& leaving) { return std::tie(leaving.why); }
 static auto fields(Stop&) { return std::tie(); }
 
 std::string encode(const Message& message) { return encode_message(kKind, message); }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <time.h>
 
 #include <algorithm>
 #include <utility>
@@ -131,18 +130,6 @@ std::vector<DeviceShare> Cluster::gpus() const {
 void Cluster::cancel() {
   AsyncEvaluator::cancel();
   await(options_.open.silence + 10, [this] { return cancelling_ == 0; });
-}
-
-std::uint64_t Cluster::strays() const {
-  std::uint64_t strays = 0;
-  call([&] { strays = strays_; });
-  return strays;
-}
-
-double Cluster::own_seconds() const {
-  timespec used{};
-  call([&] { ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used); });
-  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
 void Cluster::add_node(const std::string& command) {
@@ -278,10 +265,7 @@ void Cluster::take_opened(Node& node, Opened opened) {
 
 void Cluster::take_answer(Node& node, Answer answer) {
   auto request = dispatch_.answered(node.life(), answer.id);
-  if (!node.ready() || !request) {
-    ++strays_;
-    return;
-  }
+  if (!node.ready() || !request) return;  // late, or received twice
   const std::string gpu = node.result_device_name(answer.gpu);
   node.count(gpu, answer.measurement);
   deliver({request->id, request->index, std::move(answer.measurement), gpu, answer.disturbed});

@@ -64,11 +64,6 @@ class Cluster : public AsyncEvaluator, public LiveDevice {
   /// Also waits until no node runs a cancelled request; a node that does not answer is soon considered lost.
   void cancel() override;
 
-  /// Number of unexpected answers: late, or received twice.
-  std::uint64_t strays() const;
-  /// s of CPU time used by the evaluator's thread.
-  double own_seconds() const;
-
  private:
   using Node = ClusterNode;
 
@@ -102,7 +97,7 @@ class Cluster : public AsyncEvaluator, public LiveDevice {
   Dispatch dispatch_;
   std::size_t lives_ = 0;
   std::vector<Configuration> references_;
-  std::uint64_t cancels_ = 0, strays_ = 0;
+  std::uint64_t cancels_ = 0;
   double reread_at_ = 0, alone_since_ = 0;  ///< host_seconds(); 0 while there is a node
   std::string last_loss_;
   bool user_error_ = false;

@@ -36,16 +36,6 @@ bool is_hash(const std::string& text) {
   return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
 
-/// Removes entries of a folder that were not used for 30 days.
-void forget_old(const fs::path& folder) {
-  const auto now = fs::file_time_type::clock::now();
-  std::error_code failed;
-  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end; entry.increment(failed)) {
-    std::error_code ignored;
-    if (now - entry->last_write_time(ignored) > std::chrono::hours(24 * 30) && !ignored)
-      fs::remove_all(entry->path(), ignored);
-  }
-}
 /// The "trees/HASH" folder of a path below it.
 fs::path tree_of(const fs::path& place) {
   auto part = place.begin();
@@ -161,8 +151,9 @@ InputFolder::InputFolder(fs::path folder) : folder_(std::move(folder)) {
   if (failed)
     throw UserError(fmt::format("no inputs can be kept in {}: {}; set XDG_CACHE_HOME to a folder that can be written",
                                 folder_.string(), failed.message()));
-  forget_old(folder_ / "files");
-  forget_old(folder_ / "trees");
+  for (const char* kept : {"files", "trees"})
+    for (const fs::path& unused : left_behind(folder_ / kept, "", std::chrono::hours(24 * 30)))
+      fs::remove_all(unused, failed);
 }
 
 fs::path InputFolder::file_of(const std::string& hash) const {

@@ -59,8 +59,7 @@ ClusterOptions cluster_options(const SetupOptions& options) {
   return cluster;
 }
 
-}  // namespace
-
+/// Opens the nodes named by options.run.node_commands and options.run.nodes.
 void open_nodes(Target& target, const SetupOptions& options) {
   validate_node_inputs(options, target.problem);
   auto cluster = std::make_unique<Cluster>(for_nodes(target.problem, options), cluster_options(options));
@@ -91,6 +90,16 @@ void open_nodes(Target& target, const SetupOptions& options) {
       target.original.verification.kind == Verification::Kind::first_correct)
     target.live->establish_reference({target.space->configuration(*fallback)});
   if (!measured) target.conditions = conditions;
+}
+
+}  // namespace
+
+void register_cluster() {
+  register_target({[](const Problem& problem, const SetupOptions& options) {
+                     return !problem.program && (!options.run.node_commands.empty() || !options.run.nodes.empty()) &&
+                            !options.run.device.starts_with("replay:");
+                   },
+                   open_nodes});
 }
 
 }  // namespace ergotune

@@ -7,8 +7,7 @@
 #include <cmath>
 #include <optional>
 
-#include "counters/cupti_host.hpp"
-#include "counters/cupti_ranges.hpp"
+#include "counters/cupti.hpp"
 #include "device/cuda/cuda_platform.hpp"
 #include "ergotune/error.hpp"
 #include "problem/tables/counter_names.hpp"

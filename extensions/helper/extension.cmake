@@ -1,9 +1,9 @@
 # The optional root helper; it links only what it needs.
 file(GLOB helper_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/extensions/helper/*.cpp)
-list(FILTER helper_sources EXCLUDE REGEX "/(main|daemon).cpp$")
+list(FILTER helper_sources EXCLUDE REGEX "/daemon.cpp$")
 ergotune_module(helper "${helper_sources}" COLD USES power base)
 set_property(GLOBAL APPEND PROPERTY ERGOTUNE_EXTENSIONS helper)
-add_executable(ergotuned ${PROJECT_SOURCE_DIR}/extensions/helper/main.cpp ${PROJECT_SOURCE_DIR}/extensions/helper/daemon.cpp)
+add_executable(ergotuned ${PROJECT_SOURCE_DIR}/extensions/helper/daemon.cpp)
 set_target_properties(ergotuned PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 target_include_directories(ergotuned PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/extensions)
 target_include_directories(ergotuned SYSTEM PRIVATE ${TOMLPLUSPLUS_INCLUDE})

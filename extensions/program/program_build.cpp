@@ -2,9 +2,15 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "base/clock.hpp"
@@ -30,7 +36,74 @@ void touch(const fs::path& file) {
   fs::last_write_time(file, fs::file_time_type::clock::now(), error);
 }
 
+constexpr std::string_view kPrefix = "ergotune-program-";
+
+/// Removes folders left by killed processes.
+void remove_stale(const std::filesystem::path& top) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(top, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kPrefix)) continue;
+    long pid = 0;
+    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), pid);
+    if (pid > 0 && ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH)
+      std::filesystem::remove_all(entry.path(), error);
+  }
+}
+
 }  // namespace
+
+ProgramTemplates::ProgramTemplates(const Constants& constants, const std::vector<Parameter>& parameters,
+                                   const Configuration& configuration) {
+  for (const auto& [name, value] : constants) values_.insert_or_assign(std::string(name), value);
+  for (std::size_t i = 0; i < std::min(parameters.size(), configuration.size()); ++i)
+    values_.insert_or_assign(parameters[i].name, configuration[i]);
+}
+
+std::string ProgramTemplates::text(const Template& text) const {
+  return text.render([this](std::string_view name) -> const Value* {
+    const auto found = values_.find(name);
+    return found == values_.end() ? nullptr : &found->second;
+  });
+}
+
+std::vector<std::string> ProgramTemplates::texts(const std::vector<Template>& list) const {
+  std::vector<std::string> strings;
+  for (const Template& item : list) strings.push_back(text(item));
+  return strings;
+}
+
+std::map<std::string, std::string> ProgramTemplates::texts(const std::map<std::string, Template>& map) const {
+  std::map<std::string, std::string> strings;
+  for (const auto& [name, item] : map) strings[name] = text(item);
+  return strings;
+}
+
+void ProgramTemplates::write(const std::vector<ProgramFile>& files, const std::filesystem::path& folder) const {
+  for (const ProgramFile& file : files) {
+    const std::filesystem::path place = folder / file.name;
+    std::error_code error;
+    std::filesystem::create_directories(place.parent_path(), error);
+    write_named_file(place, text(file.text));
+  }
+}
+
+ScratchFolder::ScratchFolder() {
+  std::error_code error;
+  std::filesystem::path top = std::filesystem::temp_directory_path(error);
+  if (error) top = "/tmp";
+  remove_stale(top);
+  std::string name = (top / fmt::format("{}{}-XXXXXX", kPrefix, ::getpid())).string();
+  if (!::mkdtemp(name.data()))
+    throw UserError(fmt::format("no temporary folder can be made in {}: {}; TMPDIR names another place", top.string(),
+                                std::strerror(errno)));
+  path_ = name;
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code error;
+  std::filesystem::remove_all(path_, error);
+}
 
 std::string ProgramBuilds::contents(const fs::path& file) {
   const auto [entry, fresh] = hashes_.try_emplace(file.string());
@@ -168,14 +241,8 @@ BuildOutcome ProgramBuilds::build(ProgramTemplates texts, Supervisor& supervisor
 }
 
 void ProgramBuilds::prune() const {
-  constexpr auto kUnused = std::chrono::hours(24 * 30);
   std::error_code error;
-  std::vector<fs::path> unused;
-  for (const auto& entry : fs::directory_iterator(cache_, error)) {
-    const auto used = fs::last_write_time(entry.path(), error);
-    if (!error && fs::file_time_type::clock::now() - used >= kUnused) unused.push_back(entry.path());
-  }
-  for (const fs::path& old : unused) {
+  for (const fs::path& old : left_behind(cache_, "", std::chrono::hours(24 * 30))) {
     if (old.extension() == ".done") {
       fs::remove(old, error);
       fs::remove_all(fs::path(old).replace_extension(), error);

@@ -1,4 +1,4 @@
-// Runs one configuration of a program after the other and measures it.
+// Runs one configuration of a program after the other and measures it, with the energy of its runs.
 #pragma once
 
 #include <atomic>
@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "ergotune/result.hpp"
 #include "evaluate/live/live_device.hpp"
 #include "measure/energy/clock_watch.hpp"
 #include "measure/energy/span_energy.hpp"
 #include "measure/runner.hpp"
 #include "program/program_build.hpp"
 #include "program/program_output.hpp"
-#include "program/program_templates.hpp"
 #include "program/supervisor.hpp"
 
 namespace ergotune {
@@ -83,5 +83,18 @@ class ProgramRunner {
   SensorRecorder recorder_;
   ClockWatch watch_;
 };
+
+struct EnergyOfRuns {
+  std::string why_not;             ///< why there is no value; empty: there is one
+  Quantity energy;                 ///< J per run
+  Quantity power;                  ///< W during a run
+  double relative_half_width = 0;  ///< half-width of the 95 % interval of the energy, relative to the energy
+};
+
+/// Sensors measure different parts (CPU and GPU), and their energies are added. Each span contains `runs` runs. The
+/// standard error is the larger of the scatter of the samples and the uncertainty at the edges of the sensors'
+/// readings, combined with the GPUs' repeatability and the uncertainty of their calibrations.
+EnergyOfRuns energy_of_runs(const std::vector<SensorTrace>& traces, const std::vector<TimeSpan>& spans,
+                            std::size_t runs);
 
 }  // namespace ergotune

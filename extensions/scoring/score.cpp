@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "base/process/environment.hpp"
-#include "scoring/interpolation.hpp"
 #include "search/objective.hpp"
 
 namespace ergotune {
@@ -227,7 +226,7 @@ std::vector<StrategyScore> score_strategies(const std::vector<std::string>& stra
 }
 
 ScoredSpace::ScoredSpace(Recording recording, const std::string& objective_text)
-    : state_(std::make_unique<State>(std::move(recording))) {
+    : state_(new State{.table = ReplayTable(std::move(recording))}) {
   const Recording& source = state_->table.recording();
   ObjectiveSpec spec;
   if (objective_text.empty())
@@ -271,18 +270,5 @@ ScoredSpace::ScoredSpace(Recording recording, const std::string& objective_text)
   }
   state_->baseline = search::make_baseline(values, valid_seconds, failed_seconds);
 }
-
-ScoredSpace::ScoredSpace(ScoredSpace&&) noexcept = default;
-ScoredSpace& ScoredSpace::operator=(ScoredSpace&&) noexcept = default;
-ScoredSpace::~ScoredSpace() = default;
-
-const std::string& ScoredSpace::name() const { return state_->name; }
-const SearchSpace& ScoredSpace::space() const { return state_->table.space(); }
-std::size_t ScoredSpace::failed() const { return state_->failed; }
-double ScoredSpace::optimum() const { return state_->baseline.optimum; }
-double ScoredSpace::budget_seconds() const { return state_->baseline.budget; }
-std::size_t ScoredSpace::draws_to_cutoff() const { return state_->baseline.draws_to_cutoff; }
-const std::vector<double>& ScoredSpace::times() const { return state_->baseline.times; }
-const std::vector<double>& ScoredSpace::baseline() const { return state_->baseline.curve; }
 
 }  // namespace ergotune

@@ -25,22 +25,30 @@ class ScoredSpace {
   /// `objective`: an objective's text; empty: that of the recording. Throws UserError if the recording has no valid
   /// value for it, or if it is a Pareto objective.
   ScoredSpace(Recording recording, const std::string& objective = {});
-  ScoredSpace(ScoredSpace&&) noexcept;
-  ScoredSpace& operator=(ScoredSpace&&) noexcept;
-  ~ScoredSpace();
 
-  const std::string& name() const;
-  const SearchSpace& space() const;
-  std::size_t failed() const;
-  double optimum() const;  ///< transformed so that smaller is better
-  double budget_seconds() const;
+  const std::string& name() const { return state_->name; }
+  const SearchSpace& space() const { return state_->table.space(); }
+  std::size_t failed() const { return state_->failed; }
+  /// Transformed so that smaller is better.
+  double optimum() const { return state_->baseline.optimum; }
+  double budget_seconds() const { return state_->baseline.budget; }
   /// Number of random draws expected to reach 95 % of the way from the median to the optimum.
-  std::size_t draws_to_cutoff() const;
+  std::size_t draws_to_cutoff() const { return state_->baseline.draws_to_cutoff; }
   /// Points in time, s, and the value that random search is expected to have reached at each.
-  const std::vector<double>& times() const;
-  const std::vector<double>& baseline() const;
+  const std::vector<double>& times() const { return state_->baseline.times; }
+  const std::vector<double>& baseline() const { return state_->baseline.curve; }
 
-  struct State;
+  struct State {
+    ReplayTable table;
+    std::string name;
+    std::vector<double> values;  ///< by configuration; infinity: failure
+    std::size_t failed = 0;
+    bool costs_unknown = false;
+    search::ScoreBaseline baseline;
+
+    double seconds(ConfigurationIndex index) const { return costs_unknown ? 1.0 : table.seconds(index); }
+    double repeat_seconds(ConfigurationIndex index) const { return costs_unknown ? 1.0 : table.run_seconds(index); }
+  };
   const State& state() const { return *state_; }
 
  private:
@@ -94,19 +102,5 @@ SpaceScore score_runs(const ScoredSpace& space, const std::vector<std::vector<Fo
 
 /// Combines the scores of a strategy over several spaces; `spaces` becomes a member of the result.
 StrategyScore combine_scores(const std::string& strategy, std::vector<SpaceScore> spaces);
-
-struct ScoredSpace::State {
-  explicit State(Recording recording) : table(std::move(recording)) {}
-
-  ReplayTable table;
-  std::string name;
-  std::vector<double> values;  ///< by configuration; infinity: failure
-  std::size_t failed = 0;
-  bool costs_unknown = false;
-  search::ScoreBaseline baseline;
-
-  double seconds(ConfigurationIndex index) const { return costs_unknown ? 1.0 : table.seconds(index); }
-  double repeat_seconds(ConfigurationIndex index) const { return costs_unknown ? 1.0 : table.run_seconds(index); }
-};
 
 }  // namespace ergotune

@@ -61,8 +61,6 @@ std::optional<PowerTrace> stored_trace(const Problem& problem, const std::vector
 
 using Object = nlohmann::ordered_json;
 
-std::string text_of(const Object& json) { return json.dump(-1, ' ', false, Object::error_handler_t::replace); }
-
 /// A document is recomputed only after this multiple of the time that it took, so that requests of pages never occupy a
 /// core.
 constexpr double kRest = 20;
@@ -101,6 +99,8 @@ Object macros_of(const Problem& problem, const std::vector<Parameter>& parameter
 }
 
 }  // namespace
+
+std::string text_of(const Object& document) { return document.dump(-1, ' ', false, Object::error_handler_t::replace); }
 
 std::string SessionView::results(std::int64_t after, std::size_t limit, std::int64_t& last) const {
   const auto begin = std::upper_bound(log_.begin(), log_.end(), std::pair(after, ~std::size_t{0}));
@@ -159,7 +159,7 @@ std::string SessionView::configuration(std::size_t row) {
   if (row >= size()) throw UserError(fmt::format("this session has no configuration {}", row));
   const Recording& recording = source_.recording;
   const Configuration configuration = recording.configuration(row);
-  const std::vector<StoredRow> rows = scan_.whole(counted_[row].ids);
+  const std::vector<StoredRow> rows = scan_.whole(counted_[row]);
   const std::vector<StoredRow> counting = current_rows(rows, runs_);
   Object document{{"configuration", to_json(recording.parameters, configuration)}};
   if (!counting.empty()) document.update(to_json(counting.front().measurement));

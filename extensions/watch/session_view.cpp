@@ -167,7 +167,7 @@ void SessionView::take(const RowSummary& lean) {
   // a row of a configuration without a measurement
   if (!known && lean.kind != RowKind::search && lean.kind != RowKind::confirmed) return;
   const std::size_t row = row_of(lean);
-  counted_[row].ids.push_back(lean.id);
+  counted_[row].push_back(lean.id);
   log_.emplace_back(lean.id, row);
   if (known) {
     again_.push_back(row);
@@ -193,7 +193,7 @@ void SessionView::take(const RowSummary& lean) {
 
 /// Determines the row that counts for a configuration with several rows.
 void SessionView::recount(std::size_t row) {
-  const std::vector<StoredRow> counting = current_rows(scan_.whole(counted_[row].ids), runs_);
+  const std::vector<StoredRow> counting = current_rows(scan_.whole(counted_[row]), runs_);
   if (counting.empty()) return;
   const StoredRow& counts = counting.front();
   RowSummary lean;
@@ -240,7 +240,7 @@ bool SessionView::update(std::size_t limit) {
 void SessionView::note(double time, const char* level, std::string text) {
   const nlohmann::ordered_json line{
       {"n", lines_before_ + lines_.size()}, {"time", time}, {"level", level}, {"text", std::move(text)}};
-  lines_.push_back(line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  lines_.push_back(text_of(line));
   if (lines_.size() <= kMostLines) return;
   lines_.pop_front();
   ++lines_before_;

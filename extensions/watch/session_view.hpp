@@ -3,9 +3,9 @@
 
 #include <deque>
 #include <filesystem>
-#include <functional>
 #include <future>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -17,6 +17,9 @@
 #include "store/sqlite/row_scan.hpp"
 
 namespace ergotune::serve {
+
+/// A JSON document on one line; bytes that are not UTF-8 are replaced.
+std::string text_of(const nlohmann::ordered_json& document);
 
 class SessionView {
  public:
@@ -49,20 +52,11 @@ class SessionView {
   bool ask(const std::string& what);
   /// Whether a CPU's energy is being measured, so that no other work should run.
   bool quiet() const;
-  bool live() const { return live_ != nullptr; }
   /// False if its store was deleted or replaced.
   bool stands() const;
-  /// Opens the live file of a running session beside the store, if there is one.
-  void find_live();
-
   ReportSource& source() { return source_; }
-  Objective& objective() { return *objective_; }
-  std::int64_t number() const { return session_; }
 
  private:
-  struct Counted {
-    std::vector<std::int64_t> ids;  ///< rows of the store
-  };
   /// A document that is computed in a separate thread.
   struct Work {
     std::future<std::string> future;
@@ -77,6 +71,8 @@ class SessionView {
   RecordedColumn& column(std::string_view name, bool is_metric);
   void note(double time, const char* level, std::string text);
   void refresh_runs();
+  /// Opens the live file of a running session beside the store, if there is one.
+  void find_live();
   std::optional<std::string> worked_out(Work& work, const std::optional<std::string>& objective, bool findings);
 
   std::filesystem::path file_;
@@ -90,7 +86,7 @@ class SessionView {
   std::vector<RunInfo> runs_;
   std::unordered_map<std::string, std::size_t> row_of_;  ///< by the text of the configuration
   std::vector<std::map<Value, std::uint32_t>> value_of_;
-  std::vector<Counted> counted_;
+  std::vector<std::vector<std::int64_t>> counted_;  ///< by configuration: its rows of the store
   std::vector<std::string> stages_, gpus_;
   std::vector<std::pair<std::int64_t, std::size_t>> log_;  ///< row of the store, row of the recording; in order
   std::int64_t scanned_ = 0;                               ///< last row of the store that was read

@@ -20,8 +20,6 @@ using Object = nlohmann::ordered_json;
 constexpr std::size_t kAtOnce = 20'000;
 constexpr std::size_t kMostViews = 64;
 
-std::string text_of(const Object& json) { return json.dump(-1, ' ', false, Object::error_handler_t::replace); }
-
 Answer failure(int status, const std::string& message) {
   return {status, "application/json", text_of({{"error", message}})};
 }
@@ -136,13 +134,13 @@ std::optional<Answer> Site::of_session(const Route& route) {
   using Kind = Route::Kind;
   if (route.kind == Kind::control) {
     if (!view->ask(route.ask)) return failure(409, "no process on this machine works on this session");
-    return Answer{200, "application/json", text_of({{"asked", route.ask}})};
+    return Answer{.body = text_of({{"asked", route.ask}})};
   }
   if (route.number < 0) return failure(400, "a whole number from 0 on is needed");
   const bool more = view->update(kAtOnce);
   if (route.kind == Kind::results) {
     std::int64_t last = 0;
-    return Answer{200, "application/json", view->results(route.number, route.limit, last)};
+    return Answer{.body = view->results(route.number, route.limit, last)};
   }
   if (more) return std::nullopt;  // read all rows first
   std::optional<std::string> body;
@@ -150,7 +148,7 @@ std::optional<Answer> Site::of_session(const Route& route) {
   if (route.kind == Kind::findings) body = view->findings(route.objective);
   if (route.kind == Kind::configuration) body = view->configuration(static_cast<std::size_t>(route.number));
   if (!body) return std::nullopt;
-  return Answer{200, "application/json", std::move(*body)};
+  return Answer{.body = std::move(*body)};
 }
 
 std::optional<Answer> Site::compare(const Route& route) {
@@ -176,7 +174,7 @@ std::optional<Answer> Site::compare(const Route& route) {
 std::optional<Answer> Site::answer(const Route& route) {
   using Kind = Route::Kind;
   try {
-    if (route.kind == Kind::sessions) return Answer{200, "application/json", sessions()};
+    if (route.kind == Kind::sessions) return Answer{.body = sessions()};
     if (route.kind == Kind::compare) return compare(route);
     if (route.kind != Kind::none && route.kind != Kind::page && route.kind != Kind::events) return of_session(route);
   } catch (const UserError& error) {

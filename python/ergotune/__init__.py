@@ -23,13 +23,26 @@ from ._core import (
     write_report,
 )
 from ._callables import tune_callable
-from ._clocks import clock_status, clocks, restore_clocks
 from ._energy import EnergyCallback, EnergyMonitor, RegionEnergy, energy
 from ._results import Result
 from ._online import Session, measure, measure_apart
 from ._measuring import calibrate, model, program, temperature, trace
 from ._session import compare_plans, devices, tune, tune_sizes
-from ._documents import analyse, compare, compile_check, doctor, draft_problem, export_results, import_results, predict, schema, show
+from ._documents import (
+    analyse,
+    clock_status,
+    clocks,
+    compare,
+    compile_check,
+    doctor,
+    draft_problem,
+    export_results,
+    import_results,
+    predict,
+    restore_clocks,
+    schema,
+    show,
+)
 from ._watch import Watch, watch
 from .observers import Observer
 

@@ -69,18 +69,18 @@ class RegionEnergy:
 class _Region:
     """A region of a monitor as a context manager; ``energy`` afterwards."""
 
-    def __init__(self, monitor: "EnergyMonitor", name: str):
-        self._monitor, self._name = monitor, name
+    def __init__(self, monitor: "EnergyMonitor", name: str, synchronize: Optional[Callable[[], Any]] = None):
+        self._monitor, self._name, self._synchronize = monitor, name, synchronize or monitor._synchronize
         self._region: Optional[_core.EnergyRegion] = None
 
     def __enter__(self) -> "_Region":
-        self._monitor._synchronize()
+        self._synchronize()
         self._region = _core.EnergyRegion(self._monitor._core, self._name)
         return self
 
     def __exit__(self, *_: Any) -> None:
         try:
-            self._monitor._synchronize()
+            self._synchronize()
         finally:
             if self._region is not None:
                 self._region.end()
@@ -220,19 +220,13 @@ class energy:
 
     def __enter__(self) -> "energy":
         self._found = None
-        region = self._opened().region(self._name or "region")
-        if self._synchronize:
-            self._synchronize()
-        self._region = region.__enter__()
+        self._region = _Region(self._opened(), self._name or "region", self._synchronize)
+        self._region.__enter__()
         return self
 
     def __exit__(self, *raised: Any) -> None:
-        try:
-            if self._synchronize:
-                self._synchronize()
-        finally:
-            if self._region is not None:
-                self._region.__exit__(*raised)
+        if self._region is not None:
+            self._region.__exit__(*raised)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         name = self._name or function.__qualname__

@@ -89,7 +89,7 @@ class Result:
         return f"<ergotune.Result of {self.problem} on {self.device}: {len(self)} configurations, {found}>"
 
     def __str__(self) -> str:
-        from ._html import result_text
+        from ._views import result_text
 
         return result_text(self)
 
@@ -163,12 +163,12 @@ class Result:
     def plot(self, x: Optional[str] = None, y: Optional[str] = None, ax: Any = None) -> Any:
         """Scatter plot with matplotlib; by default energy over time where both were measured, else the objective over
         the order of evaluation with the best so far. Returns the axes."""
-        from ._plots import plot_result
+        from ._views import plot_result
 
         return plot_result(self, x, y, ax)
 
     def _repr_html_(self) -> str:
-        from ._html import result_html
+        from ._views import result_html
 
         return result_html(self)
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
+import hashlib
 import importlib
 import inspect
+import json
 import os
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import triton  # type: ignore[import-not-found,import-untyped,unused-ignore]
 from triton.runtime.autotuner import Autotuner as TritonAutotuner  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from . import _core
 from ._callables.arrays import is_array
-from ._callables.choices import Choices
 from ._callables.identity import identity
 from ._callables.tune import as_text, kept, tune_callable
 from ._results import Result
@@ -71,6 +74,50 @@ class _Space:
         return f"{[(name, list(known)) for name, known in self._by_text.items()]} {sorted(self.listed)}"
 
 
+def _choices_folder() -> Path:
+    data = os.environ.get("ERGOTUNE_DATA_DIR")
+    return Path(data or Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "ergotune") / "choices"
+
+
+class _Choices:
+    """What was chosen for a kernel, by device and key, in a file that processes share. ``depends_on``: each has a file of its own.
+    None: nothing is kept."""
+
+    def __init__(self, name: str, depends_on: Optional[str]) -> None:
+        digest = hashlib.sha256((depends_on or "").encode()).hexdigest()[:16]
+        self._file = None if depends_on is None else _choices_folder() / f"{name}-{digest}.json"
+
+    def find(self, device: str, key: str) -> Optional[Dict[str, str]]:
+        return next((row["configuration"] for row in self._rows() if (row["device"], row["key"]) == (device, key)), None)
+
+    def add(self, row: Dict[str, Any]) -> None:
+        if self._file:
+            others = [other for other in self._rows() if (other["device"], other["key"]) != (row["device"], row["key"])]
+            draft = self._file.with_suffix(f".{os.getpid()}")
+            draft.write_text(json.dumps([*others, row], indent=1))
+            os.replace(draft, self._file)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Of several processes one tunes, and the others take what it has chosen."""
+        with contextlib.ExitStack() as held:
+            if self._file:
+                try:
+                    self._file.parent.mkdir(parents=True, exist_ok=True)
+                    fcntl.flock(held.enter_context(open(self._file.with_suffix(".lock"), "w")), fcntl.LOCK_EX)
+                except OSError as error:
+                    warnings.warn(f"what is chosen is not kept for other processes: {error}; name a folder in ERGOTUNE_DATA_DIR", stacklevel=2)
+                    self._file = None
+            yield
+
+    def _rows(self) -> List[Dict[str, Any]]:
+        if self._file:
+            with contextlib.suppress(OSError, ValueError):
+                rows = json.loads(self._file.read_text())
+                return rows if isinstance(rows, list) else []
+        return []
+
+
 class Autotuner(TritonAutotuner):  # type: ignore[misc,unused-ignore]
     """A kernel that is tuned when it is launched with a new key. ``result`` is the :class:`ergotune.Result` of the last tuning."""
 
@@ -115,7 +162,7 @@ class Autotuner(TritonAutotuner):  # type: ignore[misc,unused-ignore]
         if taken := [name for name in space.values if name in named]:
             raise ValueError(f"the launch gives {taken[0]!r} a value, which is tuned")
         device_name = describe_device(device)[2]
-        choices = Choices(self.base_fn.__name__, self._depends_on(space) if self._keep else None)
+        choices = _Choices(self.base_fn.__name__, self._depends_on(space) if self._keep else None)
         with choices.locked():
             if known := choices.find(device_name, key):
                 return space.config(known)

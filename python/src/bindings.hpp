@@ -60,8 +60,6 @@ void bind_problem(py::module_& module);
 std::string json_of(const py::object& object);
 /// Binds problems with several kernels; called by bind_problem.
 void bind_workload(py::module_& module, py::class_<ProblemFile>& problem);
-/// Binds measuring parts of an iteration separately, and attribution to kernels.
-void bind_apart(py::module_& module);
 /// Binds Python callables as kernels.
 void bind_callables(py::module_& module);
 void bind_space(py::module_& module);

@@ -52,6 +52,5 @@ PYBIND11_MODULE(_core, module) {
   python::bind_search(module);
   python::bind_store(module);
   python::bind_tuning(module);
-  python::bind_apart(module);
   python::bind_callables(module);
 }

@@ -23,7 +23,7 @@
 #include "program/program_search.hpp"
 #endif
 #ifdef ERGOTUNE_EXTENSION_TEMPERATURE
-#include "temperature/temperature_run.hpp"
+#include "temperature/temperature.hpp"
 #endif
 
 namespace ergotune::python {
@@ -276,30 +276,6 @@ py::dict run_plans(ProblemFile problem, const py::dict& settings, std::string pl
   return from_json(plans_document(prepared, comparison));
 }
 
-/// Power in W of a kernel that loads the whole device, at `count` core clocks in MHz.
-py::list sample_power(const std::string& control, const std::string& sensor, std::size_t count,
-                      const std::vector<std::string>& worker_command) {
-  const RestoreWarning put_back;
-  const InterruptGuard guard;
-  DeviceModelOptions options;
-  options.setup.run.controls = {control};
-  options.setup.run.sensors = {sensor};
-  options.setup.worker_command = worker_command;
-  options.sampling.count = count;
-  options.sampling.adaptive = false;
-  options.interrupted = options.setup.interrupted = &interrupted;
-  DeviceModel model;
-  {
-    const py::gil_scoped_release released;
-    model = measure_device_model(options);
-  }
-  raise_interruption();
-  py::list samples;
-  for (const PowerSample& sample : model.sampling.samples)
-    samples.append(py::make_tuple(sample.clock_mhz, sample.power_w));
-  return samples;
-}
-
 /// make_document() for work that Ctrl-C ends, and that may change clocks, which are restored before this returns.
 template <class Work>
 py::object document_of_run(Work work) {
@@ -469,44 +445,30 @@ void adapt_problem(ProblemFile& problem, const py::dict& given) {
 }
 
 void bind_tuning(py::module_& module) {
-  module.def("tune", &tune, py::arg("problem"), py::arg("settings"), py::arg("verify") = py::none(),
-             py::arg("observers") = py::list(), py::arg("metrics") = py::none(), py::arg("progress") = py::none(),
-             py::arg("taken") = py::none());
-  module.def("run_plans", &run_plans, py::arg("problem"), py::arg("settings"), py::arg("plans"),
-             py::arg("progress") = py::none());
-  module.def("tune_sizes", &tune_sizes, py::arg("problem"), py::arg("settings"), py::arg("sizes"), py::arg("leaves"),
-             py::arg("worst_case"), py::arg("tree"), py::arg("progress"));
+  module.def("tune", &tune);
+  module.def("run_plans", &run_plans);
+  module.def("tune_sizes", &tune_sizes);
 #ifdef ERGOTUNE_EXTENSION_PROGRAM
-  module.def("program", &program, py::arg("command"), py::arg("settings"), py::arg("tell"));
+  module.def("program", &program);
 #endif
-  module.def("model", &model, py::arg("from_file"), py::arg("settings"), py::arg("share"), py::arg("figure"),
-             py::arg("tell"));
-  module.def("trace", &trace, py::arg("problem"), py::arg("settings"), py::arg("observers"), py::arg("configuration"),
-             py::arg("before"), py::arg("seconds"), py::arg("after"), py::arg("csv"), py::arg("figure"),
-             py::arg("tell"));
-  module.def("calibrate", &calibrate, py::arg("sensor"), py::arg("device"), py::arg("meter"), py::arg("keep"),
-             py::arg("tell"));
-  module.def("sample_power", &sample_power, py::arg("control"), py::arg("sensor"), py::arg("count"),
-             py::arg("worker_command"));
+  module.def("model", &model);
+  module.def("trace", &trace);
+  module.def("calibrate", &calibrate);
 #ifdef ERGOTUNE_EXTENSION_TEMPERATURE
-  module.def(
-      "temperature",
-      [](const ProblemFile& problem, const py::dict& settings, const std::string& configuration, std::size_t runs,
-         double seconds, double rest, std::size_t every, std::optional<double> at, const std::string& csv,
-         const std::string& figure, bool keep) {
-        return temperature(problem, settings,
-                           {.configuration = configuration,
-                            .runs = runs,
-                            .every = every,
-                            .seconds = seconds,
-                            .rest = rest,
-                            .at = at,
-                            .dry = !keep,
-                            .csv = csv,
-                            .figure = figure});
-      },
-      py::arg("problem"), py::arg("settings"), py::arg("configuration"), py::arg("runs"), py::arg("seconds"),
-      py::arg("rest"), py::arg("every"), py::arg("at"), py::arg("csv"), py::arg("figure"), py::arg("keep"));
+  module.def("temperature", [](const ProblemFile& problem, const py::dict& settings, const std::string& configuration,
+                               std::size_t runs, double seconds, double rest, std::size_t every,
+                               std::optional<double> at, const std::string& csv, const std::string& figure, bool keep) {
+    return temperature(problem, settings,
+                       {.configuration = configuration,
+                        .runs = runs,
+                        .every = every,
+                        .seconds = seconds,
+                        .rest = rest,
+                        .at = at,
+                        .dry = !keep,
+                        .csv = csv,
+                        .figure = figure});
+  });
 #endif
   module.def("settings", [] {
     py::list list;

@@ -69,74 +69,58 @@ void bind_store(py::module_& module) {
       });
   module.def("load_recording", &load_recording, py::arg("file"), py::arg("session") = 0,
              py::call_guard<py::gil_scoped_release>());
-  module.def(
-      "analyse",
-      [](const std::filesystem::path& file, std::int64_t session, const std::vector<std::string>& peaks,
-         const std::filesystem::path& figure, const std::string& device) {
-        return make_document([&] {
-          const RecordingAnalysis analysis = analyse_recording(
-              device.empty() ? load_recording(file, session) : record_simulated(load_problem(file), device),
-              {.peaks = peaks});
-          if (!figure.empty()) write_named_file(figure, to_svg(analysis_charts(analysis)));
-          return analysis_document(analysis);
-        });
-      },
-      py::arg("file"), py::arg("session"), py::arg("peaks"), py::arg("figure"), py::arg("device"));
-  module.def(
-      "show",
-      [](const std::filesystem::path& source, std::int64_t session, const std::optional<std::string>& objective,
-         std::size_t top) {
-        return make_document([&] { return stored_document(load_ranked(source, session, objective), source, top); });
-      },
-      py::arg("source"), py::arg("session"), py::arg("objective"), py::arg("top"));
-  module.def(
-      "predict",
-      [](const std::filesystem::path& store, std::int64_t session, const std::vector<std::string>& configurations,
-         const std::string& quantity, std::size_t top) {
-        return make_document([&] {
-          const PredictedSession predicted = predicted_session(store, session);
-          const Predictor predictor(predicted.space, predicted.known);
-          return prediction_document(predicted, predictor,
-                                     chosen_predictions(predicted, predictor, {configurations, quantity, top}));
-        });
-      },
-      py::arg("store"), py::arg("session"), py::arg("configurations"), py::arg("quantity"), py::arg("top"));
+  module.def("analyse",
+             [](const std::filesystem::path& file, std::int64_t session, const std::vector<std::string>& peaks,
+                const std::filesystem::path& figure, const std::string& device) {
+               return make_document([&] {
+                 const RecordingAnalysis analysis = analyse_recording(
+                     device.empty() ? load_recording(file, session) : record_simulated(load_problem(file), device),
+                     {.peaks = peaks});
+                 if (!figure.empty()) write_named_file(figure, to_svg(analysis_charts(analysis)));
+                 return analysis_document(analysis);
+               });
+             });
+  module.def("show", [](const std::filesystem::path& source, std::int64_t session,
+                        const std::optional<std::string>& objective, std::size_t top) {
+    return make_document([&] { return stored_document(load_ranked(source, session, objective), source, top); });
+  });
+  module.def("predict",
+             [](const std::filesystem::path& store, std::int64_t session,
+                const std::vector<std::string>& configurations, const std::string& quantity, std::size_t top) {
+               return make_document([&] {
+                 const PredictedSession predicted = predicted_session(store, session);
+                 const Predictor predictor(predicted.space, predicted.known);
+                 return prediction_document(predicted, predictor,
+                                            chosen_predictions(predicted, predictor, {configurations, quantity, top}));
+               });
+             });
   module.def("schema", [](const std::string& document) {
     return from_json(
         nlohmann::ordered_json::parse(document == "result" ? std::string(result_schema()) : problem_schema()));
   });
-  module.def(
-      "compare",
-      [](const std::vector<std::string>& sources, const std::optional<std::string>& objective) {
-        return make_document([&] {
-          const ComparedFiles compared = compare_files(sources, objective);
-          return comparison_json(sources, compared.sessions, compared.comparison);
-        });
-      },
-      py::arg("sources"), py::arg("objective"));
-  module.def(
-      "export_results",
-      [](const std::filesystem::path& source, const std::filesystem::path& output, const std::string& format,
-         std::int64_t session, const std::optional<std::string>& objective) {
-        return make_document([&] {
-          std::vector<std::string> warnings;
-          auto exported = export_results({source, format, session, objective}, output, warnings);
-          exported["warnings"] = warnings;
-          return exported;
-        });
-      },
-      py::arg("source"), py::arg("output"), py::arg("format"), py::arg("session"), py::arg("objective"));
-  module.def(
-      "import_results",
-      [](const std::filesystem::path& file, const std::filesystem::path& store, const std::string& name,
-         const std::string& device) {
-        return make_document([&] { return import_results(file, store, name, device); });
-      },
-      py::arg("file"), py::arg("store"), py::arg("name"), py::arg("device"));
-  module.def(
-      "doctor",
-      [](const std::string& command) { return make_document([&] { return diagnosis_document(diagnose(command)); }); },
-      py::arg("command"));
+  module.def("compare", [](const std::vector<std::string>& sources, const std::optional<std::string>& objective) {
+    return make_document([&] {
+      const ComparedFiles compared = compare_files(sources, objective);
+      return comparison_json(sources, compared.sessions, compared.comparison);
+    });
+  });
+  module.def("export_results",
+             [](const std::filesystem::path& source, const std::filesystem::path& output, const std::string& format,
+                std::int64_t session, const std::optional<std::string>& objective) {
+               return make_document([&] {
+                 std::vector<std::string> warnings;
+                 auto exported = export_results({source, format, session, objective}, output, warnings);
+                 exported["warnings"] = warnings;
+                 return exported;
+               });
+             });
+  module.def("import_results", [](const std::filesystem::path& file, const std::filesystem::path& store,
+                                  const std::string& name, const std::string& device) {
+    return make_document([&] { return import_results(file, store, name, device); });
+  });
+  module.def("doctor", [](const std::string& command) {
+    return make_document([&] { return diagnosis_document(diagnose(command)); });
+  });
   module.def(
       "write_report",
       [](const std::filesystem::path& source, const std::filesystem::path& output, std::int64_t session,

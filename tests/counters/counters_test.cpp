@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "counters/cupti_ranges.hpp"
+#include "counters/cupti.hpp"
 #include "device/cuda/cuda_platform.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"

@@ -1,10 +1,9 @@
 // What is read from a program's output.
 #include "program/program_output.hpp"
+#include "program/program_runner.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "program/program_energy.hpp"
 
 namespace ergotune {
 namespace {

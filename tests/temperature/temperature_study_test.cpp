@@ -1,4 +1,4 @@
-#include "temperature/temperature_study.hpp"
+#include "temperature/temperature.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,6 @@
 #include "base/clock.hpp"
 #include "base/files.hpp"
 #include "capture/capture_folder.hpp"
-#include "capture/verbs/captured.hpp"
 #include "capture/verbs/watched_program.hpp"
 #include "cli/command.hpp"
 #include "cli/output/progress.hpp"
@@ -24,7 +23,6 @@
 
 namespace ergotune::cli {
 
-void add_capture_command(Verb app);
 namespace {
 
 using Json = nlohmann::ordered_json;

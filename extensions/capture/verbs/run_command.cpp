@@ -18,7 +18,6 @@
 
 namespace ergotune::cli {
 
-void add_run_command(Verb app);
 namespace {
 
 using Json = nlohmann::ordered_json;

@@ -8,7 +8,7 @@
 #include "base/files.hpp"
 #include "base/json_depth.hpp"
 #include "capture/capture_folder.hpp"
-#include "capture/verbs/captured.hpp"
+#include "capture/verbs/watched_program.hpp"
 #include "device/backend.hpp"
 #include "device/entries.hpp"
 #include "device/opencl/opencl_program.hpp"

@@ -11,6 +11,10 @@
 
 namespace ergotune::cli {
 
+/// What `ergotune capture` leaves beside a problem file, and `ergotune run` looks for. JSON: kernel, source_hash,
+/// options of the program's own kernel.
+inline constexpr const char* kCaptureRecord = "capture.json";
+
 struct ProgramEnd {
   /// As a shell has it: 128 + the signal that ended it.
   int exit_code = 0;

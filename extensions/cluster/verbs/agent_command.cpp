@@ -12,12 +12,11 @@
 #include "cli/companions.hpp"
 #include "cli/run_here.hpp"
 #include "cluster/agent.hpp"
-#include "cluster/node_documents.hpp"
+#include "cluster/node_transport.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune::cli {
 
-void add_agent_command(Verb app);
 namespace {
 
 /// Reserves the pipe for the agent: output of drivers, compilers or kernels goes to standard error, and standard input
@@ -33,10 +32,6 @@ void take_pipe(AgentOptions& options) {
   }
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
 }
-
-}  // namespace
-
-namespace {
 
 std::vector<std::string> all_commands(std::vector<std::string> commands, const std::string& nodes) {
   if (!nodes.empty())

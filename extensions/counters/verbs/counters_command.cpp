@@ -12,8 +12,7 @@
 #include "base/process/process.hpp"
 #include "cli/command.hpp"
 #include "counters/counters_observer.hpp"
-#include "counters/cupti_host.hpp"
-#include "counters/cupti_ranges.hpp"
+#include "counters/cupti.hpp"
 #include "device/cuda/cuda_platform.hpp"
 #include "device/device.hpp"
 #include "ergotune/error.hpp"
@@ -22,7 +21,6 @@
 
 namespace ergotune::cli {
 
-void add_counters_command(Verb app);
 namespace {
 
 using Json = nlohmann::ordered_json;

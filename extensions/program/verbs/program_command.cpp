@@ -15,10 +15,10 @@
 #include "cli/run_here.hpp"
 #include "ergotune/error.hpp"
 #include "program/program_search.hpp"
+#include "program/supervisor.hpp"
 
 namespace ergotune::cli {
 
-void add_program_command(Verb app);
 namespace {
 
 struct ProgramArguments : NodeOptions {
@@ -185,6 +185,17 @@ void add_program_command(Verb app) {
       "Without\n"
       "a clock or limit that can be set, time and energy of the program as it is are measured.");
   verb.callback([arguments] { program(arguments->search, *arguments); });
+}
+
+/// The process that runs programs for a session and leaves no process of them behind. Started by the session.
+void add_supervise_command(Verb app) {
+  auto descriptor = std::make_shared<int>(-1);
+  Verb verb = app.add_verb("supervise", "Run programs for a session (started by the session itself)");
+  verb.hide();
+  verb.add_option("--descriptor", *descriptor, "Socket to the session").required();
+  verb.callback([descriptor] {
+    if (const int code = run_supervisor(*descriptor); code != 0) throw Exit{code};
+  });
 }
 
 }  // namespace ergotune::cli

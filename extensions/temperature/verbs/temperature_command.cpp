@@ -9,7 +9,7 @@
 #include "cli/output/progress.hpp"
 #include "cli/output/table.hpp"
 #include "cli/run_here.hpp"
-#include "temperature/temperature_run.hpp"
+#include "temperature/temperature.hpp"
 
 namespace ergotune::cli {
 namespace {

@@ -13,7 +13,6 @@
 
 namespace ergotune::cli {
 
-void add_watch_command(Verb app);
 namespace {
 
 struct WatchArguments {

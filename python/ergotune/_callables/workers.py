@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, Optional
 
 from .. import _command, _core
-from .faults import Fault, describe
-from .session import Session, Work, compile_beforehand
+from .session import Fault, Session, Work, compile_beforehand, describe
 
 #: Set while a worker imports the main module: a call of tune_callable then would begin it all over again.
 importing_main = False

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ._encoding import NpEncoder, plain
-from ._errors import BY_NAME, ErrorConfig
+from ._rows import BY_NAME, ErrorConfig, NpEncoder, plain
 
 
 def cache_path(cache):

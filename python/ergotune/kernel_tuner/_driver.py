@@ -10,9 +10,9 @@ from datetime import datetime, timezone
 
 from .. import _core
 from ._cache import key_of
-from ._errors import InvalidConfig
-from ._guests import make_guest
-from .util import UNITS, get_result_cost, print_config_output, process_metrics
+from ._rows import InvalidConfig
+from ._guests import Guest
+from .util import UNITS, TuningBudget, get_result_cost, print_config_output, process_metrics
 
 _current = threading.local()
 
@@ -53,8 +53,8 @@ class Driver:
             self._strategy = _core.Strategy(self.plan.strategy, space, self.plan.seed, self.left, len(self.plan.objectives),
                                             self.plan.options)
         else:
-            self._strategy = self.guest = make_guest(self.plan.strategy, space, self.rows, self.guest_options, self.left,
-                                                     self.plan.seconds, self.quiet)
+            options = {**self.guest_options, "budget": TuningBudget(self.plan.seconds, self.left)}
+            self._strategy = self.guest = Guest(self.plan.strategy, space, self.rows, options, self.quiet)
         self._first = []
         if self.plan.start is not None:
             wanted = dict(zip(self.plan.names, self.plan.start))

@@ -4,10 +4,9 @@ ergotune's own: each runs in a thread of its own, and its runner waits there unt
 import threading
 from collections import deque
 
-from ._encoding import plain
-from ._errors import InvalidConfig, StopCriterionReached
+from ._rows import InvalidConfig, StopCriterionReached, plain
 from .searchspace import Searchspace
-from .util import Options, TuningBudget, copy_without_benchmark_timings
+from .util import Options, copy_without_benchmark_timings
 
 
 class GuestRunner:
@@ -126,8 +125,3 @@ def guest_options(call, plan, restrictions, metrics, verbose, simulation):
             "objective": plan.objectives, "objective_higher_is_better": plan.higher, "simulation_mode": bool(simulation),
             "strategy_options": Options(plan.options), "strategy": plan.strategy, "cache": {}, "cachefile": None,
             "simulated_time": 0}
-
-
-def make_guest(strategy, space, rows, options, evaluations, seconds, quiet):
-    """The guest for one run."""
-    return Guest(strategy, space, rows, {**options, "budget": TuningBudget(seconds, evaluations)}, quiet)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _core
 from ._absent import NotSupported
-from ._encoding import plain
+from ._rows import plain
 from ._symbols import trace
 from ._tensors import GpuArray, constant_pointers, is_array, order_of, placed
 from ._tunable import Conditions, is_tunable, leaves, refuse_scalars

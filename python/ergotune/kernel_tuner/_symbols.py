@@ -4,7 +4,7 @@
 by values (``if``, ``and``, a table) cannot be seen that way and gives None.
 """
 
-from ._encoding import plain
+from ._rows import plain
 
 
 class Symbol:

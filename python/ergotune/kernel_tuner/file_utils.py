@@ -7,8 +7,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from ._absent import absent
-from ._encoding import NpEncoder
-from ._errors import CompilationFailedConfig, InvalidConfig, RuntimeFailedConfig
+from ._rows import CompilationFailedConfig, InvalidConfig, NpEncoder, RuntimeFailedConfig
 
 _TIMES = {"compilation": "compile_time", "benchmark": "benchmark_time", "framework": "framework_time",
           "search_algorithm": "strategy_time", "validation": "verification_time"}

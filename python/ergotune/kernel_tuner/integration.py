@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
-from ._encoding import NpEncoder
+from ._rows import NpEncoder
 from .util import get_objective_defaults, looks_like_a_filename, read_file
 
 

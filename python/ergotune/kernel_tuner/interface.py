@@ -19,13 +19,11 @@ from .._session import describe_device, run_problem
 from ._absent import NotSupported, absent
 from ._cache import Cache, read_cache
 from ._driver import Driver, Plan, as_strategy, simulate
-from ._encoding import plain
+from ._rows import plain, row_of
 from ._guests import guest_options
-from ._meters import CLOCKS, QUANTITIES, Meter, Meters
-from ._observers import DEVICES, ReturnedTime, Watch, instances
+from ._observers import CLOCKS, DEVICES, QUANTITIES, Meter, Meters, ReturnedTime, Watch, instances
 from ._problem import Builder, kernel_tuner_language
 from ._restrictions import add_restrictions, as_list, function_of
-from ._rows import row_of
 from ._strategies import STRATEGIES, default_evaluations, resolve
 from ._tunable import Current, is_tunable, selected
 from ._verification import left_in_place, set_verification

@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import _core
 from ._absent import NotSupported
-from ._encoding import plain
+from ._rows import plain
 from ._restrictions import add_restrictions, as_list
 from .util import default_block_size_names
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from ._absent import absent
 from ._cache import close_cache, read_cache, store_cache  # noqa: F401
-from ._encoding import NpEncoder  # noqa: F401
-from ._errors import (  # noqa: F401
+from ._rows import (  # noqa: F401
     CompilationFailedConfig,
     ErrorConfig,
     InvalidConfig,
+    NpEncoder,
     RuntimeFailedConfig,
     SkippableFailure,
     StopCriterionReached,
@@ -133,44 +133,6 @@ def get_instance_string(params):
     return "_".join(str(value) for value in params.values())
 
 
-def get_problem_size(problem_size, params):
-    """Three numbers, from a number, an expression, a function or a sequence of these."""
-    if callable(problem_size):
-        problem_size = problem_size(params)
-    if isinstance(problem_size, (str, int, np.integer)):
-        problem_size = (problem_size,)
-    sizes = [1, 1, 1]
-    for i, size in enumerate(problem_size):
-        if not isinstance(size, (str, int, np.integer, float)):
-            raise TypeError("Error: problem_size should only contain strings or integers")
-        sizes[i] = int(evaluate(size, params)) if isinstance(size, str) else size
-    return sizes
-
-
-def get_thread_block_dimensions(params, block_size_names=None):
-    """Threads per block in x, y, z; 256, 1, 1 where no parameter sets it."""
-    names = block_size_names or default_block_size_names
-    return tuple(int(params.get(name, default)) for name, default in zip(names, (256, 1, 1)))
-
-
-def get_grid_dimensions(current_problem_size, params, grid_div, block_size_names):
-    """Blocks in x, y, z: sizes over divisors, rounded up."""
-
-    def divisor(div, default):
-        if div is None:
-            return params.get(default, 1)
-        if callable(div):
-            return div(params)
-        if isinstance(div, (int, np.integer)):
-            return div
-        if isinstance(div, str):
-            return int(evaluate(div, params))
-        return math.prod(divisor(d, 1) for d in div)
-
-    return tuple(math.ceil(float(size) / float(divisor(div, name)))
-                 for size, div, name in zip(current_problem_size, grid_div, block_size_names))
-
-
 def check_block_size_names(block_size_names):
     """Raises ValueError unless it is None or a list of up to three strings."""
     if block_size_names is None:
@@ -205,39 +167,6 @@ def read_file(filename):
         return file.read()
 
 
-def write_file(filename, string):
-    """Writes a text."""
-    with open(filename, "w") as file:
-        file.write(string)
-
-
-def delete_temp_file(filename):
-    """Deletes a file; one that is not there is no error."""
-    import contextlib
-    import os
-
-    with contextlib.suppress(FileNotFoundError):
-        os.remove(filename)
-
-
-def get_total_timings(results, env, overhead_time):
-    """Adds the sums of the rows' times (ms) to ``env``, and what of ``overhead_time`` (ms) they leave."""
-    kinds = ("framework_time", "strategy_time", "compile_time", "verification_time", "benchmark_time")
-    results = results or ()
-    if any(kind not in row for row in results for kind in kinds):
-        return env
-    totals = {f"total_{kind}": sum(row[kind] for row in results) for kind in kinds}
-    env.update(totals)
-    env["overhead_time"] = overhead_time + env.get("simulated_time", 0) - sum(totals.values())
-    return env
-
-
-def append_default_block_size_names(block_size_names):
-    """Fills a list of names up to three."""
-    if block_size_names is not None:
-        block_size_names += default_block_size_names[len(block_size_names):]
-
-
 def check_restriction(restrict, params):
     """Whether a configuration meets a restriction: a text, a function, a Constraint object."""
     from ._restrictions import function_of
@@ -259,52 +188,9 @@ def check_restrictions(restrictions, params, verbose):
     return True
 
 
-def check_thread_block_dimensions(params, max_threads, block_size_names=None):
-    """Whether its block has at most so many threads."""
-    return math.prod(get_thread_block_dimensions(params, block_size_names)) <= max_threads
-
-
-def config_valid(config, tuning_options, max_threads):
-    """Whether a configuration (values in the order of ``tuning_options.tune_params``) meets restrictions and block size."""
-    params = dict(zip(tuning_options["tune_params"], config))
-    return (check_restrictions(tuning_options.get("restrictions") or [], params, False)
-            and check_thread_block_dimensions(params, max_threads, tuning_options.get("block_size_names")))
-
-
-def setup_block_and_grid(problem_size, grid_div, params, block_size_names=None):
-    """(threads per block, blocks) of a configuration."""
-    names = block_size_names or default_block_size_names
-    return (get_thread_block_dimensions(params, names),
-            get_grid_dimensions(get_problem_size(problem_size, params), params, grid_div, names))
-
-
 def copy_without_benchmark_timings(result):
     """The row with no time spent on it."""
     return {**result, "compile_time": 0, "verification_time": 0, "benchmark_time": 0}
-
-
-def get_interval(a):
-    """(first, last, step) of numbers in equal steps, else None."""
-    if len(a) < 3 or not all(isinstance(v, (int, float)) for v in a):
-        return None
-    step = a[1] - a[0]
-    return (a[0], a[-1], step) if all(b - c == step for c, b in zip(a, a[1:])) else None
-
-
-def get_smem_args(smem_args, params):
-    """Sizes of shared memory with expressions and functions worked out."""
-    return {k: v(params) if callable(v) else int(evaluate(v, params)) if isinstance(v, str) else v for k, v in smem_args.items()}
-
-
-def get_temp_filename(suffix=None):
-    """A name for a file that is not there."""
-    import os
-    import tempfile
-
-    handle, name = tempfile.mkstemp(suffix=suffix)
-    os.close(handle)
-    os.remove(name)
-    return name
 
 
 class Options(dict):
@@ -400,6 +286,11 @@ _MEANS = {
     "tune_kernel(cache=...) and tune_cache read and continue a cache": (
         "process_cache", "correct_open_cache", "dump_cache", "check_matching_problem_size", "infer_args_from_cache"),
     "parameters reach the source as macros": ("get_kernel_string", "prepare_kernel_string"),
+    "tune_kernel and run_kernel determine block, grid and shared memory": (
+        "get_problem_size", "get_thread_block_dimensions", "get_grid_dimensions", "setup_block_and_grid", "get_smem_args",
+        "check_thread_block_dimensions", "config_valid", "append_default_block_size_names"),
+    "Python's tempfile, pathlib and range do this": ("get_temp_filename", "delete_temp_file", "write_file", "get_interval"),
+    "the results of tune_kernel hold these times": ("get_total_timings",),
     "use print_config_output": ("print_config",),
     "Julia is not tuned": ("possible_julia_vector_to_list", "is_julia_array", "julia_list_of_pairs_to_dict"),
 }

@@ -1,5 +1,5 @@
 // Hardware counters of NVIDIA GPUs by the names used in papers (those of nvprof), and the CUPTI metrics from which each
-// is computed. Which metrics a chip has is determined in counters/cupti_host.hpp.
+// is computed. Which metrics a chip has is determined in counters/cupti.hpp.
 #pragma once
 
 #include <cstddef>

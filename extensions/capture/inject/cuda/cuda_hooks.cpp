@@ -57,7 +57,7 @@ int add_kernel_node(const char* name, bool whole, Handle* node, Handle graph, co
     changed.shared_bytes = tuned->shared_bytes;
     given = &changed;
   });
-  return call_and_note<int(Handle*, Handle, const Handle*, std::size_t, const KernelNode*)>(
+  return call_and_note(
       name, [] {}, node, graph, after, count, given);
 }
 
@@ -77,45 +77,43 @@ void put_found_in_front(const char* symbol, void** function, int version, std::u
 using namespace ergotune::inject::gpu;
 
 ERGOTUNE_EXPORT int cuGetProcAddress(const char* symbol, void** function, int version, std::uint64_t flags) {
-  return call_and_note<int(const char*, void**, int, std::uint64_t)>(
+  return call_and_note(
       "cuGetProcAddress", [&] { put_found_in_front(symbol, function, version, flags); }, symbol, function, version,
       flags);
 }
 ERGOTUNE_EXPORT int cuGetProcAddress_v2(const char* symbol, void** function, int version, std::uint64_t flags,
                                         int* status) {
-  return call_and_note<int(const char*, void**, int, std::uint64_t, int*)>(
+  return call_and_note(
       "cuGetProcAddress_v2", [&] { put_found_in_front(symbol, function, version, flags); }, symbol, function, version,
       flags, status);
 }
 
 ERGOTUNE_EXPORT int cuModuleLoadFatBinary(Handle* module, const void* image) {
-  return call_and_note<int(Handle*, const void*)>(
+  return call_and_note(
       "cuModuleLoadFatBinary", [&] { Functions::get().loaded(*module, image); }, module, image);
 }
 ERGOTUNE_EXPORT int cuLibraryLoadData(Handle* library, const void* image, int* options, void** values, unsigned count,
                                       int* library_options, void** library_values, unsigned library_count) {
-  return call_and_note<int(Handle*, const void*, int*, void**, unsigned, int*, void**, unsigned)>(
+  return call_and_note(
       "cuLibraryLoadData", [&] { Functions::get().loaded(*library, image); }, library, image, options, values, count,
       library_options, library_values, library_count);
 }
 ERGOTUNE_EXPORT int cuLibraryGetKernel(Handle* kernel, Handle library, const char* name) {
-  return call_and_note<int(Handle*, Handle, const char*)>(
+  return call_and_note(
       "cuLibraryGetKernel", [&] { Functions::get().found(library, *kernel, name); }, kernel, library, name);
 }
 ERGOTUNE_EXPORT int cuLibraryGetModule(Handle* module, Handle library) {
-  return call_and_note<int(Handle*, Handle)>(
+  return call_and_note(
       "cuLibraryGetModule", [&] { Functions::get().same_code(library, *module); }, module, library);
 }
 ERGOTUNE_EXPORT int cuLibraryUnload(Handle library) { return unload("cuLibraryUnload", library); }
 ERGOTUNE_EXPORT int cuKernelGetFunction(Handle* function, Handle kernel) {
-  return call_and_note<int(Handle*, Handle)>(
+  return call_and_note(
       "cuKernelGetFunction", [&] { Functions::get().same_function(kernel, *function); }, function, kernel);
 }
 
-ERGOTUNE_EXPORT int cuCtxDestroy_v2(Handle context) { return end_context<int(Handle)>("cuCtxDestroy_v2", context); }
-ERGOTUNE_EXPORT int cuDevicePrimaryCtxReset_v2(int device) {
-  return end_context<int(int)>("cuDevicePrimaryCtxReset_v2", device);
-}
+ERGOTUNE_EXPORT int cuCtxDestroy_v2(Handle context) { return end_context("cuCtxDestroy_v2", context); }
+ERGOTUNE_EXPORT int cuDevicePrimaryCtxReset_v2(int device) { return end_context("cuDevicePrimaryCtxReset_v2", device); }
 ERGOTUNE_EXPORT int cuDevicePrimaryCtxRelease_v2(int device) {
   return release_context("cuDevicePrimaryCtxRelease_v2", device);
 }

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "capture/inject/gpu/gpu_hooks.hpp"
-#include "capture/inject/gpu/gpu_watch.hpp"
 
 namespace ergotune::inject {
 

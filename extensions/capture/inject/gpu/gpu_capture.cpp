@@ -8,7 +8,6 @@
 #include <stdexcept>
 
 #include "capture/inject/gpu/gpu_functions.hpp"
-#include "capture/inject/gpu/gpu_rtc.hpp"
 #include "capture/inject/session.hpp"
 
 namespace ergotune::inject::gpu {

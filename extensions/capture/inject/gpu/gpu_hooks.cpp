@@ -1,8 +1,6 @@
 // The functions that CUDA's driver and HIP's have in common.
 #include "capture/inject/gpu/gpu_hooks.hpp"
 
-#include "capture/inject/gpu/gpu_watch.hpp"
-
 #define OURS(name) ERGOTUNE_NAMED(cu##name, hip##name)
 #define NAME(name) ERGOTUNE_NAMED("cu" #name, "hip" #name)
 
@@ -16,14 +14,14 @@ int release_context(const char* name, int device) {
     int active = 1;
     if (query && query(device, &flags, &active) == 0 && !active) forget_tuned();
   };
-  return call_and_note<int(int)>(name, note, device);
+  return call_and_note(name, note, device);
 }
 
 int unload(const char* name, Handle code) {
   quietly([&] {
     for (const Handle function : Functions::get().unloaded(code)) forget_tuned(function);
   });
-  return call_and_note<int(Handle)>(
+  return call_and_note(
       name, [] {}, code);
 }
 
@@ -59,27 +57,25 @@ bool stands_in_front(std::string_view name) {
 using namespace ergotune::inject::gpu;
 
 ERGOTUNE_EXPORT int OURS(ModuleLoad)(Handle* module, const char* file) {
-  return call_and_note<int(Handle*, const char*)>(
+  return call_and_note(
       NAME(ModuleLoad), [&] { Functions::get().loaded_file(*module, file); }, module, file);
 }
 ERGOTUNE_EXPORT int OURS(ModuleLoadData)(Handle* module, const void* image) {
-  return call_and_note<int(Handle*, const void*)>(
+  return call_and_note(
       NAME(ModuleLoadData), [&] { Functions::get().loaded(*module, image); }, module, image);
 }
 ERGOTUNE_EXPORT int OURS(ModuleLoadDataEx)(Handle* module, const void* image, unsigned count, int* options,
                                            void** values) {
-  return call_and_note<int(Handle*, const void*, unsigned, int*, void**)>(
+  return call_and_note(
       NAME(ModuleLoadDataEx), [&] { Functions::get().loaded(*module, image); }, module, image, count, options, values);
 }
 ERGOTUNE_EXPORT int OURS(ModuleGetFunction)(Handle* function, Handle module, const char* name) {
-  return call_and_note<int(Handle*, Handle, const char*)>(
+  return call_and_note(
       NAME(ModuleGetFunction), [&] { Functions::get().found(module, *function, name); }, function, module, name);
 }
 ERGOTUNE_EXPORT int OURS(ModuleUnload)(Handle module) { return unload(NAME(ModuleUnload), module); }
-ERGOTUNE_EXPORT int OURS(CtxDestroy)(Handle context) { return end_context<int(Handle)>(NAME(CtxDestroy), context); }
-ERGOTUNE_EXPORT int OURS(DevicePrimaryCtxReset)(int device) {
-  return end_context<int(int)>(NAME(DevicePrimaryCtxReset), device);
-}
+ERGOTUNE_EXPORT int OURS(CtxDestroy)(Handle context) { return end_context(NAME(CtxDestroy), context); }
+ERGOTUNE_EXPORT int OURS(DevicePrimaryCtxReset)(int device) { return end_context(NAME(DevicePrimaryCtxReset), device); }
 ERGOTUNE_EXPORT int OURS(DevicePrimaryCtxRelease)(int device) {
   return release_context(NAME(DevicePrimaryCtxRelease), device);
 }

@@ -1,7 +1,5 @@
 // NVRTC's or hiprtc's functions in front of their own (LD_PRELOAD): what a program compiles at run time is noted on its
 // way. Programs that look them up in its library find these as well.
-#include "capture/inject/gpu/gpu_rtc.hpp"
-
 #include <map>
 #include <mutex>
 
@@ -28,7 +26,7 @@ Sources& sources() {
 }
 
 /// Calls the compiler's own function; `note` then sees the program's source, where there is one.
-template <class F, class Note, class... Arguments>
+template <class Note, class... Arguments>
 int call_and_note_source(const char* name, Program program, Note&& note, Arguments... arguments) {
   const auto look = [&] {
     if (!Session::get().wants(CaptureRequest::Mode::capture)) return;
@@ -36,7 +34,7 @@ int call_and_note_source(const char* name, Program program, Note&& note, Argumen
     const auto found = sources().made.find(program);
     if (found != sources().made.end()) note(*found->second);
   };
-  return call_and_note<F>(name, kInternalError, look, program, arguments...);
+  return call_and_note(name, kInternalError, look, program, arguments...);
 }
 
 }  // namespace
@@ -69,12 +67,12 @@ ERGOTUNE_EXPORT int RTC(CreateProgram)(Program* program, const char* source, con
     const std::lock_guard lock(sources().mutex);
     sources().made[*program] = std::move(made);
   };
-  return call_and_note<int(Program*, const char*, const char*, int, const char* const*, const char* const*)>(
-      RTC_NAME("CreateProgram"), kInternalError, note, program, source, name, count, headers, include_names);
+  return call_and_note(RTC_NAME("CreateProgram"), kInternalError, note, program, source, name, count, headers,
+                       include_names);
 }
 
 ERGOTUNE_EXPORT int RTC(AddNameExpression)(Program program, const char* expression) {
-  return call_and_note_source<int(Program, const char*)>(
+  return call_and_note_source(
       RTC_NAME("AddNameExpression"), program, [&](RuntimeSource& source) { source.names.emplace_back("", expression); },
       expression);
 }
@@ -91,8 +89,7 @@ ERGOTUNE_EXPORT int RTC(CompileProgram)(Program program, int count, const char* 
     }
     sources().compiled.push_back(std::move(compiled));
   };
-  return call_and_note_source<int(Program, int, const char* const*)>(RTC_NAME("CompileProgram"), program, note, count,
-                                                                     options);
+  return call_and_note_source(RTC_NAME("CompileProgram"), program, note, count, options);
 }
 
 ERGOTUNE_EXPORT int RTC(DestroyProgram)(Program* program) {
@@ -101,6 +98,6 @@ ERGOTUNE_EXPORT int RTC(DestroyProgram)(Program* program) {
       const std::lock_guard lock(sources().mutex);
       sources().made.erase(*program);
     });
-  return call_and_note<int(Program*)>(
+  return call_and_note(
       RTC_NAME("DestroyProgram"), kInternalError, [] {}, program);
 }

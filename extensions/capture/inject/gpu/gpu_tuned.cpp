@@ -1,8 +1,11 @@
 #include "capture/inject/gpu/gpu_tuned.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <shared_mutex>
 #include <sstream>
 
@@ -13,6 +16,23 @@
 
 namespace ergotune::inject::gpu {
 namespace {
+
+/// What the command answered for one kind of launch of one kernel in one context: leave it, or this instead.
+struct TunedLaunch {
+  // asked with
+  LaunchShape requested;
+  std::size_t requested_shared = 0;
+  // answered; written before `state` says so
+  enum class State { left, unverified, used };
+  std::atomic<State> state{State::left};
+  std::string kernel, description;
+  Replacement replacement;
+  Tolerances tolerances;
+  KernelClock clock;
+  std::mutex verifying;
+  int attempts = 0;
+  std::atomic<std::uint64_t> launches{0};
+};
 
 using State = TunedLaunch::State;
 
@@ -82,6 +102,23 @@ std::string load(TunedLaunch& tuned, const Answer& answer, Handle own) {
     if (driver.cuFuncSetAttribute(found, attribute, value) != 0)
       return "the driver does not set its attribute " + std::to_string(attribute);
   return {};
+}
+
+void report(TunedLaunch& tuned) {
+  const std::uint64_t launches = tuned.launches.exchange(0);
+  if (launches == 0) return;
+  unsigned grid[3], block[3];
+  std::copy_n(tuned.replacement.grid.begin(), 3, grid);
+  std::copy_n(tuned.replacement.block.begin(), 3, block);
+  Session::get().tell(
+      {"used", tuned.kernel, tuned.description, description_of(shape_of(grid, block)), std::to_string(launches)});
+}
+
+/// Reports to the command how often each was launched since the last report.
+void report_tuned() {
+  const std::shared_lock lock(known().mutex);
+  for (const auto& [key, of_function] : known().launches)
+    for (const auto& tuned : of_function) report(*tuned);
 }
 
 void ask(TunedLaunch& tuned, const Call& call) {
@@ -174,16 +211,6 @@ std::optional<int> launch_both(const Call& call, TunedLaunch& tuned, LaunchKerne
   return verification.own;
 }
 
-void report(TunedLaunch& tuned) {
-  const std::uint64_t launches = tuned.launches.exchange(0);
-  if (launches == 0) return;
-  unsigned grid[3], block[3];
-  std::copy_n(tuned.replacement.grid.begin(), 3, grid);
-  std::copy_n(tuned.replacement.block.begin(), 3, block);
-  Session::get().tell(
-      {"used", tuned.kernel, tuned.description, description_of(shape_of(grid, block)), std::to_string(launches)});
-}
-
 bool is_able(const Driver& driver) {
   return driver.cuMemAlloc_v2 && driver.cuMemFree_v2 && driver.cuMemcpyDtoDAsync_v2 && driver.cuMemcpyDtoHAsync_v2 &&
          driver.cuMemcpyHtoDAsync_v2 && driver.cuStreamSynchronize && driver.cuModuleLoadDataEx &&
@@ -238,12 +265,6 @@ void forget_tuned(Handle function) {
     for (const auto& tuned : one.second) report(*tuned);
     return true;
   });
-}
-
-void report_tuned() {
-  const std::shared_lock lock(known().mutex);
-  for (const auto& [key, of_function] : known().launches)
-    for (const auto& tuned : of_function) report(*tuned);
 }
 
 }  // namespace ergotune::inject::gpu

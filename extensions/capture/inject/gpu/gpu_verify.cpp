@@ -1,4 +1,4 @@
-#include "capture/inject/gpu/gpu_verify.hpp"
+#include "capture/inject/gpu/gpu_tuned.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "capture/inject/session.hpp"
-#include "capture/scalar_type.hpp"
 
 namespace ergotune::inject::gpu {
 namespace {

@@ -1,4 +1,6 @@
-#include "capture/inject/gpu/gpu_watch.hpp"
+// A program's launches, listed or captured, and how long they take: by a pair of events around each, where no kernel is
+// named.
+#include "capture/inject/gpu/gpu_hooks.hpp"
 
 #include <cstdlib>
 #include <map>
@@ -7,12 +9,65 @@
 #include <optional>
 
 #include "capture/inject/gpu/gpu_capture.hpp"
-#include "capture/inject/gpu/gpu_functions.hpp"
-#include "capture/inject/gpu/gpu_timing.hpp"
-#include "capture/inject/session.hpp"
 
 namespace ergotune::inject::gpu {
 namespace {
+
+/// Events before a launch and behind it.
+using Pair = std::pair<Handle, Handle>;
+PendingTimes<Pair>& pending() {
+  static auto* const all = new PendingTimes<Pair>;
+  return *all;
+}
+
+bool wants_times() {
+  const Driver& driver = Driver::get();
+  return driver.cuEventCreate && driver.cuEventRecord && driver.cuEventQuery && driver.cuEventElapsedTime &&
+         driver.cuEventDestroy_v2 && Session::get().wants_times();
+}
+
+void destroy(Handle event) {
+  if (event) (void)Driver::get().cuEventDestroy_v2(event);
+}
+
+Handle recorded(Handle stream) {
+  Handle event = nullptr;
+  if (Driver::get().cuEventCreate(&event, 0) != 0) return nullptr;
+  if (Driver::get().cuEventRecord(event, stream) == 0) return event;
+  destroy(event);
+  return nullptr;
+}
+
+/// An event before the launch; null where none is taken.
+Handle start_timing(Handle stream) {
+  if (!wants_times()) return nullptr;
+  int capturing = 0;  // events would become part of the graph
+  if (Driver::get().cuStreamIsCapturing &&
+      (Driver::get().cuStreamIsCapturing(stream, &capturing) != 0 || capturing != 0))
+    return nullptr;
+  return recorded(stream);
+}
+
+/// Takes the times of launches that have ended.
+void collect_times() {
+  const Driver& driver = Driver::get();
+  const auto take = [&](const Pair& events) {
+    float milliseconds = 0;
+    const bool known = driver.cuEventElapsedTime(&milliseconds, events.first, events.second) == 0;
+    destroy(events.first);
+    destroy(events.second);
+    return known && milliseconds > 0 ? milliseconds * 1e6 : 0.0;
+  };
+  pending().collect([&](const Pair& events) { return driver.cuEventQuery(events.second) == 0; }, take);
+}
+
+/// Records an event behind the launch.
+void stop_timing(const std::shared_ptr<KernelLog::Entry>& entry, Handle started, Handle stream) {
+  if (!started) return;
+  const Handle stop = recorded(stream);
+  if (!stop) return destroy(started);
+  if (pending().add({started, stop}, entry, entry->launches == 1) % 64 == 0) collect_times();
+}
 
 /// A launch between its two callbacks.
 struct InFlight {

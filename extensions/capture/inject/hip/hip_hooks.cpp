@@ -51,10 +51,9 @@ ERGOTUNE_EXPORT int hipGetProcAddress(const char* symbol, void** function, int v
     const bool own_stream = (flags & kPerThread) && std::string(symbol) == "hipLaunchKernel";
     *function = function_in_front(own_stream ? "hipLaunchKernel_spt" : symbol, *function);
   };
-  return call_and_note<int(const char*, void**, int, std::uint64_t, int*)>("hipGetProcAddress", note, symbol, function,
-                                                                           version, flags, status);
+  return call_and_note("hipGetProcAddress", note, symbol, function, version, flags, status);
 }
-ERGOTUNE_EXPORT int hipDeviceReset() { return end_context<int()>("hipDeviceReset"); }
+ERGOTUNE_EXPORT int hipDeviceReset() { return end_context("hipDeviceReset"); }
 
 ERGOTUNE_EXPORT void** __hipRegisterFatBinary(const void* image) {
   auto* const driver = own_function("__hipRegisterFatBinary").get<void**(const void*)>();

@@ -11,21 +11,14 @@ namespace {
 
 using capture::CapturedArgument;
 
-std::string text_info(At query, void* object, cl_uint name) {
-  char text[1024] = {};
-  auto* function = next.get<Query>(query);
-  return function && function(object, name, sizeof text - 1, text, nullptr) == CL_SUCCESS ? text : "";
-}
-
-using ArgumentQuery = cl_int(cl_kernel, cl_uint, cl_uint, std::size_t, void*, std::size_t*);
 template <class T>
 bool argument_info(cl_kernel kernel, cl_uint position, cl_uint name, T& value) {
-  auto* function = next.get<ArgumentQuery>(At::GetKernelArgInfo);
+  const auto& function = next().GetKernelArgInfo;
   return function && function(kernel, position, name, sizeof value, &value, nullptr) == CL_SUCCESS;
 }
 std::string argument_text(cl_kernel kernel, cl_uint position, cl_uint name) {
   char text[256] = {};
-  auto* function = next.get<ArgumentQuery>(At::GetKernelArgInfo);
+  const auto& function = next().GetKernelArgInfo;
   return function && function(kernel, position, name, sizeof text - 1, text, nullptr) == CL_SUCCESS ? text : "";
 }
 
@@ -40,22 +33,18 @@ class InformedKernel {
     const char* source = kernel.program->source.c_str();
     const std::size_t length = kernel.program->source.size();
     cl_int code = CL_SUCCESS;
-    program_ = next.get<cl_program(cl_context, cl_uint, const char**, const std::size_t*, cl_int*)>(
-        At::CreateProgramWithSource)(context, 1, &source, &length, &code);
+    program_ = next().CreateProgramWithSource(context, 1, &source, &length, &code);
     const std::string options = kernel.program->options + " -cl-kernel-arg-info";
     const bool built =
-        program_ && next.get<cl_int(cl_program, cl_uint, const cl_device_id*, const char*, ProgramCallback*, void*)>(
-                        At::BuildProgram)(program_, 1, &device, options.c_str(), nullptr, nullptr) == CL_SUCCESS;
-    if (built)
-      own_ =
-          next.get<cl_kernel(cl_program, const char*, cl_int*)>(At::CreateKernel)(program_, kernel.name.c_str(), &code);
+        program_ && next().BuildProgram(program_, 1, &device, options.c_str(), nullptr, nullptr) == CL_SUCCESS;
+    if (built) own_ = next().CreateKernel(program_, kernel.name.c_str(), &code);
     if (!own_ || !argument_info(own_, 0, kArgAddress, address))
       throw Refused("the driver does not report its arguments (-cl-kernel-arg-info)", true);
     kernel_ = own_;
   }
   ~InformedKernel() {
-    if (own_) next.get<cl_int(cl_kernel)>(At::ReleaseKernel)(own_);
-    if (program_) next.get<cl_int(cl_program)>(At::ReleaseProgram)(program_);
+    if (own_) next().ReleaseKernel(own_);
+    if (program_) next().ReleaseProgram(program_);
   }
   InformedKernel(const InformedKernel&) = delete;
   InformedKernel& operator=(const InformedKernel&) = delete;
@@ -69,13 +58,12 @@ class InformedKernel {
 template <class T>
 T work_group_info(cl_kernel kernel, cl_device_id device, cl_uint name) {
   T value{};
-  auto* function =
-      next.get<cl_int(cl_kernel, cl_device_id, cl_uint, std::size_t, void*, std::size_t*)>(At::GetKernelWorkGroupInfo);
+  const auto& function = next().GetKernelWorkGroupInfo;
   if (function) (void)function(kernel, device, name, sizeof value, &value, nullptr);
   return value;
 }
 
-void finish_queue(cl_command_queue queue) { (void)next.get<cl_int(cl_command_queue)>(At::Finish)(queue); }
+void finish_queue(cl_command_queue queue) { (void)next().Finish(queue); }
 
 /// "const float*" -> "float": what the problem file calls the elements.
 std::string plain_type(std::string type) {
@@ -90,18 +78,16 @@ std::string plain_type(std::string type) {
 OpenclCapture::OpenclCapture(cl_command_queue queue, cl_kernel handle, const KernelState& kernel,
                              const LaunchShape& shape, const std::vector<cl_event>& waits_for)
     : queue_(queue),
-      context_(info_of<cl_context>(At::GetCommandQueueInfo, queue, CL_QUEUE_CONTEXT)),
-      device_(info_of<cl_device_id>(At::GetCommandQueueInfo, queue, kQueueDevice)) {
+      context_(info_of<cl_context>(next().GetCommandQueueInfo, queue, CL_QUEUE_CONTEXT)),
+      device_(info_of<cl_device_id>(next().GetCommandQueueInfo, queue, kQueueDevice)) {
   if (!kernel.program->without_source.empty()) throw Refused("its program was " + kernel.program->without_source, true);
   for (const cl_event event : waits_for) {
     // only the program itself ends it, perhaps after this call
-    if (info_of<cl_uint>(At::GetEventInfo, event, kEventCommandType) == kCommandUser &&
-        info_of<cl_int>(At::GetEventInfo, event, CL_EVENT_COMMAND_EXECUTION_STATUS) > CL_COMPLETE)
+    if (info_of<cl_uint>(next().GetEventInfo, event, kEventCommandType) == kCommandUser &&
+        info_of<cl_int>(next().GetEventInfo, event, CL_EVENT_COMMAND_EXECUTION_STATUS) > CL_COMPLETE)
       throw Refused("it waits for an event of the program's own", false);
   }
-  if (!waits_for.empty())
-    (void)next.get<cl_int(cl_uint, const cl_event*)>(At::WaitForEvents)(static_cast<cl_uint>(waits_for.size()),
-                                                                        waits_for.data());
+  if (!waits_for.empty()) (void)next().WaitForEvents(static_cast<cl_uint>(waits_for.size()), waits_for.data());
   finish_queue(queue);
   launch_.kernel = kernel.name;
   launch_.dimensions = shape.dimensions;
@@ -114,7 +100,7 @@ OpenclCapture::OpenclCapture(cl_command_queue queue, cl_kernel handle, const Ker
   launch_.tune_rounding = Session::get().wishes().tune_rounding;
   take_code(kernel);
   const InformedKernel informed(context_, device_, handle, kernel);
-  const auto count = info_of<cl_uint>(At::GetKernelInfo, handle, CL_KERNEL_NUM_ARGS);
+  const auto count = info_of<cl_uint>(next().GetKernelInfo, handle, CL_KERNEL_NUM_ARGS);
   for (cl_uint i = 0; i < count; ++i) {
     if (i >= kernel.arguments.size() || !kernel.arguments[i].set)
       throw Refused("its argument " + std::to_string(i) + " was set in a way that is not seen", true);
@@ -134,7 +120,7 @@ void OpenclCapture::choose_block(const std::array<std::size_t, 3>& demanded) {
 
 void OpenclCapture::take_code(const KernelState& kernel) {
   launch_.program = program_command();
-  launch_.device = text_info(At::GetDeviceInfo, device_, CL_DEVICE_NAME);
+  launch_.device = device_name(device_);
   launch_.source = kernel.program->source;
   const std::vector<std::string> words = capture::split_options(kernel.program->options);
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -187,16 +173,17 @@ void OpenclCapture::take_buffer(CapturedArgument& argument, const ArgumentValue&
     return;
   }
   const std::string words = "its argument " + argument.name;
-  if (info_of<cl_uint>(At::GetMemObjectInfo, memory, kMemType) != kMemObjectBuffer)
+  if (info_of<cl_uint>(next().GetMemObjectInfo, memory, kMemType) != kMemObjectBuffer)
     throw Refused(words + " is an image or a pipe; only buffers are captured", true);
   // parts of one buffer are one memory only where they are the same part
-  cl_mem whole = info_of<cl_mem>(At::GetMemObjectInfo, memory, kMemAssociated);
-  const auto offset = whole ? info_of<std::size_t>(At::GetMemObjectInfo, memory, kMemOffset) : 0;
-  const auto bytes = info_of<std::size_t>(At::GetMemObjectInfo, memory, CL_MEM_SIZE);
+  cl_mem whole = info_of<cl_mem>(next().GetMemObjectInfo, memory, kMemAssociated);
+  const auto offset = whole ? info_of<std::size_t>(next().GetMemObjectInfo, memory, kMemOffset) : 0;
+  const auto bytes = info_of<std::size_t>(next().GetMemObjectInfo, memory, CL_MEM_SIZE);
   if (!whole) whole = memory;
   for (const Buffer& other : buffers_) {
-    const cl_mem others_parent = info_of<cl_mem>(At::GetMemObjectInfo, other.memory, kMemAssociated);
-    const auto others_offset = others_parent ? info_of<std::size_t>(At::GetMemObjectInfo, other.memory, kMemOffset) : 0;
+    const cl_mem others_parent = info_of<cl_mem>(next().GetMemObjectInfo, other.memory, kMemAssociated);
+    const auto others_offset =
+        others_parent ? info_of<std::size_t>(next().GetMemObjectInfo, other.memory, kMemOffset) : 0;
     const bool overlaps = (others_parent ? others_parent : other.memory) == whole &&
                           offset < others_offset + other.bytes && others_offset < offset + bytes;
     if (overlaps && (offset != others_offset || bytes != other.bytes))
@@ -214,24 +201,19 @@ void OpenclCapture::take_buffer(CapturedArgument& argument, const ArgumentValue&
 std::vector<std::byte> OpenclCapture::read(const Buffer& buffer) {
   std::vector<std::byte> contents(buffer.bytes);
   const auto read_from = [&](cl_mem memory) {
-    return next.get<cl_int(cl_command_queue, cl_mem, cl_bool, std::size_t, std::size_t, void*, cl_uint, const cl_event*,
-                           cl_event*)>(At::EnqueueReadBuffer)(queue_, memory, 1, 0, buffer.bytes, contents.data(), 0,
-                                                              nullptr, nullptr);
+    return next().EnqueueReadBuffer(queue_, memory, 1, 0, buffer.bytes, contents.data(), 0, nullptr, nullptr);
   };
   if (read_from(buffer.memory) == CL_SUCCESS) return contents;
   // made so that the host may not read it: by way of a copy
   cl_int code = CL_SUCCESS;
-  const cl_mem copy = next.get<cl_mem(cl_context, cl_bitfield, std::size_t, void*, cl_int*)>(At::CreateBuffer)(
-      context_, CL_MEM_READ_WRITE, buffer.bytes, nullptr, &code);
+  const cl_mem copy = next().CreateBuffer(context_, CL_MEM_READ_WRITE, buffer.bytes, nullptr, &code);
   if (copy) {
-    code = next.get<cl_int(cl_command_queue, cl_mem, cl_mem, std::size_t, std::size_t, std::size_t, cl_uint,
-                           const cl_event*, cl_event*)>(At::EnqueueCopyBuffer)(queue_, buffer.memory, copy, 0, 0,
-                                                                               buffer.bytes, 0, nullptr, nullptr);
+    code = next().EnqueueCopyBuffer(queue_, buffer.memory, copy, 0, 0, buffer.bytes, 0, nullptr, nullptr);
     if (code == CL_SUCCESS) {
       finish_queue(queue_);
       code = read_from(copy);
     }
-    next.get<cl_int(cl_mem)>(At::ReleaseMemObject)(copy);
+    next().ReleaseMemObject(copy);
   }
   if (!copy || code != CL_SUCCESS) throw Refused("a buffer cannot be read (" + std::to_string(code) + ")", false);
   return contents;

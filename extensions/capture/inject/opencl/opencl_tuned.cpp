@@ -12,28 +12,18 @@ bool same(const LaunchShape& a, const LaunchShape& b) {
          (a.block_is_open || a.block == b.block);
 }
 
-std::string device_text(cl_device_id device, cl_uint name) {
-  char text[512] = {};
-  auto* function = next.get<Query>(At::GetDeviceInfo);
-  return function && function(device, name, sizeof text - 1, text, nullptr) == CL_SUCCESS ? text : "";
-}
-
 /// Compiles what the answer says; the words of what failed, or nothing.
 std::string build(TunedLaunch& tuned, cl_context context, cl_device_id device, const Answer& answer,
                   std::size_t arguments) {
   const char* text = answer.code.c_str();
   const std::size_t length = answer.code.size();
   cl_int code = CL_SUCCESS;
-  tuned.program = next.get<cl_program(cl_context, cl_uint, const char**, const std::size_t*, cl_int*)>(
-      At::CreateProgramWithSource)(context, 1, &text, &length, &code);
-  if (tuned.program)
-    code = next.get<cl_int(cl_program, cl_uint, const cl_device_id*, const char*, ProgramCallback*, void*)>(
-        At::BuildProgram)(tuned.program, 1, &device, answer.options.c_str(), nullptr, nullptr);
+  tuned.program = next().CreateProgramWithSource(context, 1, &text, &length, &code);
+  if (tuned.program) code = next().BuildProgram(tuned.program, 1, &device, answer.options.c_str(), nullptr, nullptr);
   if (code != CL_SUCCESS) return "it does not compile (" + std::to_string(code) + ")";
-  tuned.kernel = next.get<cl_kernel(cl_program, const char*, cl_int*)>(At::CreateKernel)(
-      tuned.program, answer.function.c_str(), &code);
+  tuned.kernel = next().CreateKernel(tuned.program, answer.function.c_str(), &code);
   if (!tuned.kernel) return "it has no kernel of that name (" + std::to_string(code) + ")";
-  if (info_of<cl_uint>(At::GetKernelInfo, tuned.kernel, CL_KERNEL_NUM_ARGS) != arguments)
+  if (info_of<cl_uint>(next().GetKernelInfo, tuned.kernel, CL_KERNEL_NUM_ARGS) != arguments)
     return "it has other arguments";
   tuned.versions.assign(arguments, 0);
   return {};
@@ -45,12 +35,12 @@ std::shared_ptr<TunedLaunch> ask(cl_command_queue queue, cl_device_id device, co
   tuned->device = device;
   tuned->requested = shape;
   if (!kernel.program->without_source.empty()) return tuned;
-  const auto answer = ask_for_launch(kernel.name, kernel.program->source, kernel.program->options,
-                                     device_text(device, CL_DEVICE_NAME), shape, 0);
+  const auto answer =
+      ask_for_launch(kernel.name, kernel.program->source, kernel.program->options, device_name(device), shape, 0);
   if (!answer || !answer->use) return tuned;
   tuned->words = answer->description;
   tuned->shape = answer->shape;
-  const std::string failure = build(*tuned, info_of<cl_context>(At::GetCommandQueueInfo, queue, CL_QUEUE_CONTEXT),
+  const std::string failure = build(*tuned, info_of<cl_context>(next().GetCommandQueueInfo, queue, CL_QUEUE_CONTEXT),
                                     device, *answer, kernel.arguments.size());
   tuned->use = failure.empty();
   if (!tuned->use) Session::get().tell({"failed", kernel.name, tuned->words, failure});
@@ -58,7 +48,7 @@ std::shared_ptr<TunedLaunch> ask(cl_command_queue queue, cl_device_id device, co
 }
 
 std::shared_ptr<TunedLaunch> tuned_for(cl_command_queue queue, KernelState& kernel, const LaunchShape& shape) {
-  const auto device = info_of<cl_device_id>(At::GetCommandQueueInfo, queue, kQueueDevice);
+  const auto device = info_of<cl_device_id>(next().GetCommandQueueInfo, queue, kQueueDevice);
   const std::lock_guard lock(kernel.mutex);
   for (const auto& known : kernel.tuned)
     if (known->device == device && same(known->requested, shape)) return known;
@@ -70,7 +60,7 @@ std::shared_ptr<TunedLaunch> tuned_for(cl_command_queue queue, KernelState& kern
 }
 
 bool set_arguments(TunedLaunch& tuned, const KernelState& kernel) {
-  auto* set = next.get<cl_int(cl_kernel, cl_uint, std::size_t, const void*)>(At::SetKernelArg);
+  const auto& set = next().SetKernelArg;
   for (std::size_t i = 0; i < kernel.arguments.size(); ++i) {
     const ArgumentValue& value = kernel.arguments[i];
     if (!value.set || value.shared_virtual) return false;
@@ -95,8 +85,8 @@ Reported& reported() {
 }  // namespace
 
 TunedLaunch::~TunedLaunch() {
-  if (kernel) next.get<cl_int(cl_kernel)>(At::ReleaseKernel)(kernel);
-  if (program) next.get<cl_int(cl_program)>(At::ReleaseProgram)(program);
+  if (kernel) next().ReleaseKernel(kernel);
+  if (program) next().ReleaseProgram(program);
 }
 
 std::optional<cl_int> launch_tuned(cl_command_queue queue, KernelState& kernel, const LaunchShape& shape,
@@ -107,9 +97,9 @@ std::optional<cl_int> launch_tuned(cl_command_queue queue, KernelState& kernel, 
   if (!tuned || !tuned->use) return std::nullopt;
   const std::lock_guard lock(tuned->mutex);
   if (tuned->use && set_arguments(*tuned, kernel)) {
-    const cl_int code = next.get<EnqueueKernel>(At::EnqueueNDRangeKernel)(
-        queue, tuned->kernel, static_cast<cl_uint>(shape.dimensions), offset, tuned->shape.global.data(),
-        tuned->shape.block.data(), waits, waits_for, event);
+    const cl_int code =
+        next().EnqueueNDRangeKernel(queue, tuned->kernel, static_cast<cl_uint>(shape.dimensions), offset,
+                                    tuned->shape.global.data(), tuned->shape.block.data(), waits, waits_for, event);
     if (code == CL_SUCCESS) {
       if (tuned->launches++ == 0) {
         const std::lock_guard list(reported().mutex);

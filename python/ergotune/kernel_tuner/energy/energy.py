@@ -6,8 +6,8 @@ The same functions, parameters, results and units as Kernel Tuner's; the samples
 
 import numpy as np
 
-from ... import _command, _core
-from .._meters import warn_of_fallback
+from ..._measuring import model
+from .._observers import warn_of_fallback
 from ..observers.nvml import get_nvml_gr_clocks
 from ..util import read_cache
 
@@ -25,8 +25,9 @@ def get_frequency_power_relation_fp32(device, n_samples=10, nvidia_smi_fallback=
     if simulation_mode:
         raise ValueError("simulation_mode needs cache=FILE")
     gpu = f"nvml:{device}"
-    samples = sorted(_core.sample_power(gpu, gpu, n_samples, _command.worker()))
-    return np.array([clock for clock, _ in samples]), np.array([power for _, power in samples])
+    samples = model(clocks=n_samples, spaced=True, keep=False, sensors=[gpu], controls=[gpu])["samples"]
+    samples.sort(key=lambda sample: sample["clock_mhz"])
+    return np.array([s["clock_mhz"] for s in samples]), np.array([s["power_w"] for s in samples])
 
 
 def estimated_voltage(clocks, clock_threshold, voltage_scale):

@@ -1,20 +1,14 @@
 """Observers as Kernel Tuner's scripts write them."""
 
 from .._absent import ENERGY, absent
-from .observer import (
-    BenchmarkObserver,
-    ContinuousObserver,
-    IterationObserver,
-    OutputObserver,
-    PrologueObserver,
-)
+from .observer import BenchmarkObserver, IterationObserver, OutputObserver, PrologueObserver
 from .register import RegisterObserver
 
-__all__ = ["BenchmarkObserver", "ContinuousObserver", "IterationObserver", "OutputObserver", "PrologueObserver", "RegisterObserver"]
+__all__ = ["BenchmarkObserver", "IterationObserver", "OutputObserver", "PrologueObserver", "RegisterObserver"]
 
 _WORK = {"NVMLObserver": "nvml", "TegraObserver": "tegra", "PowerSensorObserver": "powersensor", "PMTObserver": "pmt",
          "NCUObserver": "ncu"}
-_absent = absent(__name__, dict.fromkeys(("PMTContinuousObserver", "AMDSMIObserver"), ENERGY))
+_absent = absent(__name__, dict.fromkeys(("ContinuousObserver", "PMTContinuousObserver", "AMDSMIObserver"), ENERGY))
 
 
 def __getattr__(name):

@@ -2,7 +2,7 @@
 
 from typing import Optional, Sequence
 
-from .._meters import Meter
+from .._observers import Meter
 
 
 class NCUObserver(Meter):

@@ -1,10 +1,11 @@
 """Base classes of Kernel Tuner's observers."""
 
-import time
 from abc import ABC, abstractmethod
 from typing import Any, Dict, List
 
-import numpy as np
+from .._absent import ENERGY, absent
+
+__getattr__ = absent(__name__, {"ContinuousObserver": ENERGY})
 
 
 class BenchmarkObserver(ABC):
@@ -57,47 +58,3 @@ class PrologueObserver(BenchmarkObserver):
     @abstractmethod
     def after_finish(self) -> None:
         """After it."""
-
-
-class ContinuousObserver(BenchmarkObserver):
-    """Power while the kernel runs again and again. An observer offers one as its attribute ``continuous_observer``;
-    its ``parent`` has ``read_power()`` (W)."""
-
-    def __init__(self, name, observables, parent, continuous_duration=1):
-        supported = [name + "_power", name + "_energy", "power_readings"]
-        for observable in observables:
-            if observable not in supported:
-                raise ValueError(f"Observable {observable} not in supported: {supported}")
-        self.name, self.observables, self.parent = name, observables, parent
-        self.continuous_duration = continuous_duration
-        self.power = self.energy = self.t0 = 0
-        self.power_readings = []
-        self.results = None
-
-    def before_start(self) -> None:
-        self.parent.before_start()
-        self.power = self.energy = 0
-        self.power_readings = []
-
-    def after_start(self) -> None:
-        self.parent.after_start()
-        self.t0 = time.perf_counter()
-
-    def during(self) -> None:
-        self.parent.during()
-        power, now = self.parent.read_power(), time.perf_counter() - self.t0
-        last = self.power_readings[-1] if self.power_readings else None
-        if last is None or last[1] != power or now - last[0] > 0.01:
-            self.power_readings.append([now, power])
-
-    def after_finish(self) -> None:
-        self.parent.after_finish()
-        if self.power_readings:
-            self.power = np.median([power for _, power in self.power_readings])
-            self.energy = self.power * self.results["time"] / 1e3
-
-    def get_results(self) -> Dict[str, Any]:
-        found = {"pwr_" + key: value for key, value in self.parent.get_results().items()}
-        mine = {self.name + "_power": self.power, self.name + "_energy": self.energy, "power_readings": self.power_readings}
-        found.update({key: value for key, value in mine.items() if key in self.observables})
-        return found

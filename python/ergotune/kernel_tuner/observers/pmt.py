@@ -3,7 +3,7 @@
 from typing import Any
 
 from .._absent import ENERGY, absent
-from .._meters import Meter, check, only_one
+from .._observers import Meter, check, only_one
 
 __getattr__ = absent(__name__, {"PMTContinuousObserver": ENERGY})
 

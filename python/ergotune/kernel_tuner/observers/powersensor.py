@@ -2,7 +2,7 @@
 
 from typing import Optional, Sequence
 
-from .._meters import Meter, check
+from .._observers import Meter, check
 
 
 class PowerSensorObserver(Meter):

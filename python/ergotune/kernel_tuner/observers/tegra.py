@@ -7,7 +7,7 @@ from typing import Sequence
 import numpy as np
 
 from .._absent import ENERGY, absent
-from .._meters import Meter, check
+from .._observers import Meter, check
 
 __getattr__ = absent(__name__, {"tegra": ENERGY})
 

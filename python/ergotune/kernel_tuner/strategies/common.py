@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 from .. import util
-from .._errors import InvalidConfig
+from .._rows import InvalidConfig
 
 
 class CostFunc:

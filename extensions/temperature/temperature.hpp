@@ -1,16 +1,20 @@
 // The dependence of a configuration's energy, power, time and clock on the temperature of the chip: hundreds of runs
-// (Frericks, Section 4.3), and a linear fit for each quantity.
+// (Frericks, Section 4.3), and a linear fit for each quantity; `ergotune temperature` and Python's temperature().
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "analysis/svg_chart.hpp"
 #include "ergotune/result.hpp"
+#include "tune/session/session_setup.hpp"
 
 namespace ergotune {
 
@@ -56,5 +60,30 @@ struct EnergyScatter {
   double measured = 0, corrected = 0;
 };
 EnergyScatter scatter_of(const TemperatureStudy& study, double celsius);
+
+struct TemperatureOptions {
+  std::string configuration;  ///< a JSON object; omitted parameters take their defaults
+  std::size_t runs = 300, every = 20;
+  double seconds = 0;        ///< longest duration, s; 0: no limit
+  double rest = 0;           ///< s of rest after `every` runs, during which the device cools
+  std::optional<double> at;  ///< °C to which energies are corrected
+  bool dry = false;          ///< do not store the device's coefficient for corrected_energy
+  std::string csv, figure;   ///< files to write
+  const std::atomic<bool>* interrupted = nullptr;
+  std::function<void(const SessionProgress&)> progress;
+};
+
+struct TemperatureRun {
+  PreparedSession prepared;
+  Configuration configuration;
+  TemperatureStudy study;
+  double seconds = 0;
+  std::filesystem::path kept;  ///< file in which the coefficient was stored; empty: not stored
+};
+
+/// Measures, writes the requested files, and stores the coefficient. Throws UserError for mistakes of the user, and
+/// Error if no slope could be fitted.
+TemperatureRun run_temperature(Problem problem, SetupOptions setup, const TemperatureOptions& options);
+nlohmann::ordered_json temperature_document(const TemperatureRun& run, const TemperatureOptions& options);
 
 }  // namespace ergotune
