@@ -12,7 +12,9 @@
 
 #include "base/statistics.hpp"
 #include "cliffs.hpp"
+#include "ergotune/problem_file.hpp"
 #include "ergotune/strategy.hpp"
+#include "evaluate/recorded/simulated.hpp"
 #include "scoring/tune_strategy.hpp"
 
 namespace ergotune::cliffs {
@@ -25,6 +27,59 @@ double cpu_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// A space whose values are all known.
+struct Landscape {
+  std::string title;
+  std::shared_ptr<const void> owner;
+  const SearchSpace* space = nullptr;
+  /// By configuration and seed of the search: a simulated value has the noise of its seed.
+  std::function<double(ConfigurationIndex, std::uint64_t)> value;
+  double optimum = std::numeric_limits<double>::infinity(), worst = 0;
+};
+
+Landscape drawn(std::uint64_t seed) {
+  const auto space = std::make_shared<const Space>(draw_options(seed));
+  const Options& o = space->options();
+  std::string title = fmt::format(
+      "space {}: {} parameters ({} idle), {} configurations, {:.0f} % failing, margin {:.2f}, {} basins, plateau "
+      "{:.3f}",
+      seed, o.parameters, o.idle, space->space().size(), 100 * space->failing(), o.margin, o.basins, o.plateau);
+  return {std::move(title), space,         &space->space(), [space](auto index, auto) { return space->value(index); },
+          space->optimum(), space->worst()};
+}
+
+/// The energy of a problem on a simulated device. The optimum is that of the noisy values of the first seed.
+Landscape simulated(const std::string& file, const std::string& device) {
+  struct Simulation {
+    std::optional<SearchSpace> space;
+    std::vector<SimulatedDevice> devices;
+    double value(ConfigurationIndex index, std::uint64_t seed) const {
+      const Measurement m = devices.at(seed - 1).measure(space->configuration(index));
+      return m.ok() ? *m.value("energy") : std::numeric_limits<double>::infinity();
+    }
+  };
+  constexpr std::uint64_t kSeeds = 30;
+  const DeviceProfile profile = load_device_profile(device);
+  const Problem problem = load_problem(file);
+  const auto simulation = std::make_shared<Simulation>();
+  simulation->space.emplace(problem.build_space(problem.constants_for(profile.name, profile.properties)));
+  for (SimulationOptions options; options.seed <= kSeeds; ++options.seed)
+    simulation->devices.emplace_back(profile, problem, simulation->space->parameters(), options);
+  Landscape landscape{file, simulation, &*simulation->space,
+                      [simulation](auto index, auto seed) { return simulation->value(index, seed); }};
+  std::uint64_t failed = 0;
+  for (ConfigurationIndex i = 0; i < landscape.space->size(); ++i) {
+    const double value = simulation->value(i, 1);
+    failed += !std::isfinite(value);
+    landscape.optimum = std::min(landscape.optimum, value);
+    if (std::isfinite(value)) landscape.worst = std::max(landscape.worst, value);
+  }
+  landscape.title += fmt::format(
+      " on {}: {} configurations, {:.0f} % failing, optimum {:.5g} J", device, landscape.space->size(),
+      100.0 * static_cast<double>(failed) / static_cast<double>(landscape.space->size()), landscape.optimum);
+  return landscape;
 }
 
 struct Run {
@@ -44,15 +99,15 @@ std::unique_ptr<Strategy> strategy_of(const std::string& text, StrategyContext c
   return make_strategy(name, context);
 }
 
-Run search_once(const Space& cliffs, const std::string& strategy_name, std::uint64_t seed,
+Run search_once(const Landscape& cliffs, const std::string& strategy_name, std::uint64_t seed,
                 const TableOptions& options) {
   StrategyContext context;
-  context.space = &cliffs.space();
+  context.space = cliffs.space;
   context.seed = seed;
   const double start = cpu_seconds();
   const auto strategy = strategy_of(strategy_name, context);
   Run run;
-  double best = cliffs.worst();
+  double best = cliffs.worst;
   std::size_t done = 0;
   std::deque<ConfigurationIndex> under_way;
   while (done < options.evaluations) {
@@ -61,15 +116,15 @@ Run search_once(const Space& cliffs, const std::string& strategy_name, std::uint
     const ConfigurationIndex index = under_way.front();
     under_way.pop_front();
     Outcome outcome;
-    const double value = cliffs.value(index);
+    const double value = cliffs.value(index, seed);
     outcome.ok = std::isfinite(value);
     if (outcome.ok) outcome.values = {value};
     outcome.seconds = options.seconds;
     best = std::min(best, value);
     strategy->tell(index, outcome);
-    if (++done == kLooks[std::min(run.loss.size(), kLookCount - 1)]) run.loss.push_back(best / cliffs.optimum() - 1);
+    if (++done == kLooks[std::min(run.loss.size(), kLookCount - 1)]) run.loss.push_back(best / cliffs.optimum - 1);
   }
-  run.loss.resize(kLookCount, best / cliffs.optimum() - 1);
+  run.loss.resize(kLookCount, best / cliffs.optimum - 1);
   run.thought = (cpu_seconds() - start) / static_cast<double>(std::max<std::size_t>(1, done));
   return run;
 }
@@ -95,7 +150,7 @@ namespace {
 using Runs = std::map<std::string, std::vector<Run>>;
 
 struct Searched {
-  std::unique_ptr<Space> space;
+  Landscape space;
   Runs runs;
 };
 
@@ -111,10 +166,11 @@ void on_threads(int wanted, std::size_t jobs, const std::function<void(std::size
 }
 
 // Some spaces at a time, so that every thread has something to do until nearly the end.
-std::vector<Searched> search_block(const TableOptions& options, std::uint64_t first, std::size_t count) {
+std::vector<Searched> search_block(const TableOptions& options, std::size_t done, std::size_t count) {
   std::vector<Searched> block(count);
   on_threads(options.threads, count, [&](std::size_t i) {
-    block[i].space = std::make_unique<Space>(draw_options(first + i));
+    block[i].space =
+        options.files.empty() ? drawn(options.first + done + i) : simulated(options.files[done + i], options.device);
     for (const std::string& name : options.strategies) block[i].runs[name].resize(options.repeats);
   });
   const std::size_t each = options.repeats * options.strategies.size();
@@ -122,7 +178,7 @@ std::vector<Searched> search_block(const TableOptions& options, std::uint64_t fi
     Searched& at = block[job / each];
     const std::string& name = options.strategies[job % each / options.repeats];
     const std::size_t repeat = job % options.repeats;
-    at.runs.at(name)[repeat] = search_once(*at.space, name, 1 + repeat, options);
+    at.runs.at(name)[repeat] = search_once(at.space, name, 1 + repeat, options);
   });
   return block;
 }
@@ -132,13 +188,8 @@ struct Totals {
   std::map<std::string, std::vector<double>> means[kLookCount];
 };
 
-void print_space(std::uint64_t seed, const Searched& searched, const TableOptions& options, Totals& totals) {
-  const Options& o = searched.space->options();
-  fmt::print(
-      "space {}: {} parameters ({} idle), {} configurations, {:.0f} % failing, margin {:.2f}, {} basins, "
-      "plateau {:.3f}\n",
-      seed, o.parameters, o.idle, searched.space->space().size(), 100 * searched.space->failing(), o.margin, o.basins,
-      o.plateau);
+void print_space(const Searched& searched, const TableOptions& options, Totals& totals) {
+  fmt::print("{}\n", searched.space.title);
   for (const std::string& name : options.strategies) {
     const std::vector<Run>& runs = searched.runs.at(name);
     std::string line = fmt::format("  {:<16}", name);
@@ -171,8 +222,8 @@ void print_table(const TableOptions& options) {
   Totals totals;
   for (std::size_t done = 0; done < options.spaces; done += kBlock) {
     const std::size_t count = std::min(kBlock, options.spaces - done);
-    const std::vector<Searched> block = search_block(options, options.first + done, count);
-    for (std::size_t i = 0; i < count; ++i) print_space(options.first + done + i, block[i], options, totals);
+    const std::vector<Searched> block = search_block(options, done, count);
+    for (std::size_t i = 0; i < count; ++i) print_space(block[i], options, totals);
   }
   for (const std::string& name : options.strategies) {
     std::string line = fmt::format("{:<10} median / mean", name);

@@ -6,6 +6,8 @@
 //   search_speed --cliffs SPACES [--first SEED] [--repeats N] [--threads N] [--strategies a,bayesian:ceiling=0.85]
 //                [--slots N] [--seconds PER_EVALUATION]
 //     drawn spaces that are hard to search (cliffs.hpp), the first strategy judged against random
+//   search_speed --simulated PROBLEM,... [--device a100] and the options of --cliffs but the first two
+//     energies of problems on a simulated device, each seed with its own noise (resource_cliffs.py draws problems)
 //   search_speed --priors RECORDING,... [--kinds none,others,...] [--first SEED] [--repeats N]
 //     recordings of the same kernel as priors of each other
 //   search_speed --noisy RECORDING,... [--noise 0.05] [--first SEED] [--repeats N]
@@ -157,7 +159,9 @@ class Arguments {
 
 void cliff_table(const Arguments& arguments) {
   auto options = arguments.common(cliffs::TableOptions{});
-  options.spaces = arguments.count("cliffs", options.spaces);
+  options.files = split(arguments.text("simulated"));
+  options.device = arguments.text("device", options.device);
+  options.spaces = options.files.empty() ? arguments.count("cliffs", options.spaces) : options.files.size();
   options.evaluations = std::min<std::size_t>(options.evaluations, arguments.count("evaluations", 400));
   options.strategies = arguments.list("strategies", options.strategies);
   options.slots = arguments.count("slots", 1);
@@ -227,7 +231,7 @@ void speed_tables(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   const Arguments arguments(argc, argv);
-  if (arguments.has("cliffs"))
+  if (arguments.has("cliffs") || arguments.has("simulated"))
     cliff_table(arguments);
   else if (arguments.has("priors"))
     prior_table(arguments);

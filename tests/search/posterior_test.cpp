@@ -104,6 +104,18 @@ TEST_F(Posterior, IsThatOfTheTextbook) {
   }
 }
 
+// What a search compares candidates with where it looks for what is better apart from noise.
+TEST_F(Posterior, SeparatesTheNoise) {
+  GaussianProcess process = model();
+  process.set_pool(observed_);
+  std::vector<float> mean, deviation;
+  process.predict(mean, deviation);
+  EXPECT_NEAR(process.least_mean(), *std::min_element(mean.begin(), mean.end()), 1e-3);
+  const Numbers r = residual();
+  const double variance = dot(r, solve(gram(observed_), r)) / static_cast<double>(r.size());
+  EXPECT_NEAR(process.noise_deviation(), std::sqrt(variance * std::exp(Scales{}.log_noise)), 1e-4);
+}
+
 // Each value from all the others, with the mean of all.
 TEST_F(Posterior, ForetellsWhatIsLeftOut) {
   const Numbers r = residual();

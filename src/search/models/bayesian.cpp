@@ -114,12 +114,6 @@ class Bayesian : public StrategyBase {
   static constexpr std::size_t kPromising = 6, kShortList = 32;
   /// Number of best configurations that are kept sorted.
   static constexpr std::size_t kKept = 20;
-  /// Every kWide-th step sees the values without a ceiling. Most of a search is spent in the first basin, so that the
-  /// ceiling soon leaves the model a spread of a per cent or two, and no other region seems worth a trial. One in three
-  /// such steps improved spaces with cliffs from 15 to 4 % above the optimum after 50 evaluations
-  /// (bench/search/resource_cliffs.py).
-  static constexpr std::uint64_t kWide = 3;
-
   std::size_t initial_size() const {
     auto size = static_cast<std::size_t>(integer("initial"));
     // where it sees a sample only, a model of three points leads nowhere for long
@@ -160,7 +154,7 @@ class Bayesian : public StrategyBase {
       if (!o.pending) ok.push_back(o.value);
     logarithmic_ = *std::min_element(ok.begin(), ok.end()) > 0;
     for (double& v : ok) v = transformed(v);
-    const double ceiling = quantile(ok, modelled_ % kWide == 1 ? 1.0 : real("ceiling"));
+    const double ceiling = quantile(ok, noiseless_ ? 1.0 : real("ceiling"));
     std::vector<double> values;
     for (const Observation& o : observations_)
       values.push_back(o.pending ? o.believed : std::min(transformed(o.value), ceiling));
@@ -190,6 +184,7 @@ class Bayesian : public StrategyBase {
   void update() {
     const double before = static_cast<double>(observations_.size() * model_.pool().size());
     overhead_.charge(OverheadBudget::Account::steps, before * static_cast<double>(waiting_.size()), [&] { take_in(); });
+    noiseless_ = modelled_ % 2 == 1;
     model_.set_values(model_values());
     const std::size_t n = observations_.size();
     const bool rare = model_.pool().empty() || overhead_.affordable(OverheadBudget::Account::fits);
@@ -222,6 +217,12 @@ class Bayesian : public StrategyBase {
       model_.predict(mean_, deviation_);
       feasibility_.predict(log_feasible_);
     });
+    target_ = transformed(best_value());
+    if (!noiseless_) return;
+    target_ = model_.least_mean();
+    const double noise = model_.noise_deviation();
+    for (float& deviation : deviation_)
+      deviation = static_cast<float>(std::sqrt(std::max(deviation * deviation - noise * noise, 1e-12)));
   }
 
   void keep_best(ConfigurationIndex index, double value) {
@@ -294,7 +295,7 @@ class Bayesian : public StrategyBase {
 
   /// The likeliest improvement among `only`, or among all candidates.
   bool propose_best(const std::unordered_set<ConfigurationIndex>* only = nullptr) {
-    const double target = transformed(best_value()) - (logarithmic_ && !candidates_.whole() ? kWorthwhile : 0.0);
+    const double target = target_ - (logarithmic_ && !candidates_.whole() ? kWorthwhile : 0.0);
     const auto& pool = model_.pool();
     rank(target, only);
     if (gains_.empty()) {
@@ -322,7 +323,7 @@ class Bayesian : public StrategyBase {
       if (found) (promising_.size() < kPromising ? promising_ : shortlist_).push_back(pool[candidate]);
       found = true;
     }
-    if (only == nullptr) {
+    if (only == nullptr && !noiseless_) {
       const double worthwhile = logarithmic_ ? 0.01 : 0.01 * std::abs(best_value());
       prospect_ = normal_cdf((transformed(best_value()) - worthwhile - mean_[pick]) /
                              std::max(1e-12, static_cast<double>(deviation_[pick])));
@@ -390,6 +391,11 @@ class Bayesian : public StrategyBase {
   std::size_t next_fit_ = 0, listed_ = 0;
   std::uint64_t last_improvement_ = 0, modelled_ = 0, quick_ = 0, paid_ = 0;
   std::optional<double> prospect_;
+  double target_ = 0;  ///< that a candidate has to be below
+  /// Every other step looks for what is better apart from noise: it sees the values without a ceiling, and compares
+  /// means with the least mean at an observation. Most of a search is spent in the first basin, whose luckiest value no
+  /// other region seems likely to beat.
+  bool noiseless_ = false;
   bool started_ = false, logarithmic_ = true, improved_ = false;
 };
 

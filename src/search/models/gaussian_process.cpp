@@ -71,7 +71,8 @@ struct GaussianProcess::State {
   std::vector<Matrix> whitened;
   Vector explained;       // column sums of squares of `whitened`
   Eigen::Index rows = 0;  // that `whitened` has; those of later observations come with the next prediction
-  bool stale = true;      // the scales are not those that factor and `whitened` were built with
+  double noise_deviation = 0, least_mean = 0;  // of the last prediction
+  bool stale = true;                           // the scales are not those that factor and `whitened` were built with
 
   std::vector<std::uint16_t> levels_of(ConfigurationIndex index) const {
     std::vector<std::uint32_t> positions(space->dimensions());
@@ -426,6 +427,9 @@ void GaussianProcess::refit_pool() {
   if (state_->stale) state_->rebuild();
 }
 
+double GaussianProcess::noise_deviation() const { return state_->noise_deviation; }
+double GaussianProcess::least_mean() const { return state_->least_mean; }
+
 void GaussianProcess::predict(std::vector<float>& mean, std::vector<float>& deviation) const {
   State& s = *state_;
   const auto n = static_cast<Eigen::Index>(s.observed.size());
@@ -439,6 +443,9 @@ void GaussianProcess::predict(std::vector<float>& mean, std::vector<float>& devi
   const double centre = white_1.dot(white_y) / white_1.squaredNorm();
   const Eigen::VectorXd residual = white_y - centre * white_1;
   const double variance = std::max(residual.squaredNorm() / static_cast<double>(n), 1e-12);
+  s.noise_deviation = std::sqrt(variance * s.noise());
+  // an observation's value lies above its mean by the noise times (K + noise)^-1 r
+  s.least_mean = (s.values - s.noise() * l.transpose().solve(residual)).minCoeff();
   const Vector about = s.weighed(residual.cast<float>());
   for (std::size_t i = 0; i < m; ++i) {
     const auto at = static_cast<Eigen::Index>(i);

@@ -65,6 +65,9 @@ class GaussianProcess {
   /// Mean and standard deviation of a measurement of each candidate in the pool, in units of the values. The deviation
   /// includes the noise, which also covers differences between configurations that no feature explains.
   void predict(std::vector<float>& mean, std::vector<float>& deviation) const;
+  /// Of the last prediction: the part of the deviations that is noise, and the least mean at an observation.
+  double noise_deviation() const;
+  double least_mean() const;
 
  private:
   struct State;
