@@ -2,11 +2,10 @@
 #pragma once
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 
+#include "base/half.hpp"
 #include "ergotune/argument.hpp"
 
 namespace ergotune::launcher {
@@ -16,17 +15,6 @@ T read_scalar(const void* address) {
   T value;
   std::memcpy(&value, address, sizeof value);
   return value;
-}
-
-/// Converts IEEE 754 binary16.
-inline double half_value(std::uint16_t bits) {
-  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  double value = std::ldexp(fraction, -24);
-  if (exponent == 31)
-    value = fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
-  else if (exponent > 0)
-    value = std::ldexp(1024 + fraction, exponent - 25);
-  return bits >> 15 ? -value : value;
 }
 
 /// Returns a scalar's bits, widened such that equal numbers have equal bits.
@@ -45,7 +33,7 @@ inline std::uint64_t bits_of(ElementType type, const void* address) {
     case ElementType::uint32:
       return read_scalar<std::uint32_t>(address);
     case ElementType::float16:
-      return std::bit_cast<std::uint64_t>(half_value(read_scalar<std::uint16_t>(address)));
+      return std::bit_cast<std::uint64_t>(half_to_double(read_scalar<std::uint16_t>(address)));
     case ElementType::float32:
       return std::bit_cast<std::uint64_t>(double{read_scalar<float>(address)});
     default:

@@ -11,10 +11,18 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/statistics.hpp"
 #include "ergotune/space.hpp"
 #include "ergotune/strategy.hpp"
 
-namespace ergotune::search {
+namespace ergotune {
+
+/// Standard error of the first value; 0 if it is exact.
+ErrorEstimate error_of(const Outcome& outcome);
+/// Half-width of the 95 % interval of the difference of two outcomes' first values (Student's t, Welch's degrees).
+double half_width_of_difference(const Outcome& a, const Outcome& b);
+
+namespace search {
 
 /// The state and value of every configuration: in an array for small spaces, in a hash table for large ones.
 class EvaluationCache {
@@ -108,4 +116,5 @@ class StrategyBase : public Strategy {
 /// are positive (for energy and time: the energy-delay product), else the sum.
 double scalar_value(const Outcome& outcome);
 
-}  // namespace ergotune::search
+}  // namespace search
+}  // namespace ergotune

@@ -1,4 +1,4 @@
-#include "measure/verify/compare.hpp"
+#include "kernel/compare.hpp"
 #include "ergotune/problem.hpp"
 #include "measure/buffers/arguments.hpp"
 

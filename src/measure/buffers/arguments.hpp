@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/half.hpp"
 #include "ergotune/argument.hpp"
 
 namespace ergotune {
@@ -15,10 +16,6 @@ namespace ergotune {
 /// in messages: "fills argument "a"". Throws UserError.
 std::vector<std::byte> read_array_file(const std::filesystem::path& file, ElementType type, std::size_t bytes,
                                        const std::string& what, const SourcePlace& place = {});
-
-/// Conversion to and from IEEE 754 binary16, rounding to nearest even.
-std::uint16_t half_from(double value);
-double half_to_double(std::uint16_t bits);
 
 /// Returns the bytes of a scalar of `type` in the machine's byte order. Throws UserError if the value does not fit.
 std::vector<std::byte> scalar_bytes(ElementType type, const Value& value, const SourcePlace& place = {});

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "ergotune/problem.hpp"
-#include "measure/verify/compare.hpp"
+#include "kernel/compare.hpp"
 
 namespace ergotune {
 

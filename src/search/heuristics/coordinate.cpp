@@ -8,7 +8,6 @@
 #include <unordered_map>
 
 #include "search/builtin.hpp"
-#include "search/ranking.hpp"
 #include "search/strategy_base.hpp"
 
 namespace ergotune::search {

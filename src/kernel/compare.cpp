@@ -1,4 +1,4 @@
-#include "measure/verify/compare.hpp"
+#include "kernel/compare.hpp"
 
 #include <fmt/format.h>
 
@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/half.hpp"
 #include "ergotune/problem.hpp"
-#include "measure/buffers/arguments.hpp"
 
 namespace ergotune {
 namespace {
