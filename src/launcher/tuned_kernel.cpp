@@ -302,7 +302,7 @@ const Decision& TunedKernel::settle(LaunchEntry& entry, Site& site, const Consta
 
 bool TunedKernel::later(std::function<void()> task) {
   const std::lock_guard lock(mutex_);
-  if (!background_) background_ = std::make_unique<Background>();
+  if (!background_) background_.reset(new Background);
   return background_->add(std::move(task));
 }
 

@@ -179,7 +179,8 @@ class TunedKernel {
   std::atomic<long> passed_{0};      ///< number of launches while captures are enabled
   std::deque<OnlineTuning> online_;  ///< protected by mutex_
   std::shared_ptr<OnlineCallback> callback_ = std::make_shared<OnlineCallback>();
-  std::unique_ptr<Background> background_;  ///< declared last, so that it ends before the members that it uses
+  std::unique_ptr<Background, Background::Delete>
+      background_;  ///< declared last, so that it ends before the members that it uses
 };
 
 }  // namespace ergotune::launcher

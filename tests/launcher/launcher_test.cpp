@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -255,6 +256,22 @@ TEST(Background, WithoutAThreadItSaysSo) {
   EXPECT_FALSE(background.add([] { FAIL() << "nobody waits for this one"; }));
   EXPECT_TRUE(background.add([&] { done.set_value(); })) << "and the next time it may be had";
   EXPECT_EQ(done.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
+}
+
+TEST(Background, CanBeDestroyedInAForkedProcess) {
+  std::unique_ptr<Background, Background::Delete> background(new Background);
+  std::promise<void> done;
+  ASSERT_TRUE(background->add([&] { done.set_value(); }));
+  done.get_future().wait();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    background.reset();
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(Application, WisdomThatIsCutOrNoFileAndACacheThatIsNoneCostNoLaunch) {
