@@ -27,6 +27,7 @@ endfunction()
 function(ergotune_layer name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp
                                       ${CMAKE_CURRENT_SOURCE_DIR}/${name}/*/*.cpp)
+  list(REMOVE_ITEM sources "" ${strategy_sources})
   ergotune_module(${name} "${sources}" ${ARGN})
   set_property(GLOBAL APPEND PROPERTY ERGOTUNE_LAYERS ${name})
 endfunction()

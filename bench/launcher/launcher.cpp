@@ -2,6 +2,7 @@
 //   bench_launcher overhead cuda|opencl          a launch with it and without, ns, side by side
 //   bench_launcher first cuda|opencl CACHE       the first call of this process: run it twice for cold and warm
 //   bench_launcher heat cuda|opencl WIDTH HEIGHT STEPS    examples/application, checked against the host
+//   bench_launcher online cuda|opencl WIDTH HEIGHT STEPS BOUND    the same, tuned online, against a loop that is not
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -210,12 +211,72 @@ void step(int width, int height, float rate, const std::vector<float>& now, std:
     }
 }
 
-int heat(const std::string& backend, int width, int height, int steps) {
-  const auto app = application(backend);
+/// Grid whose left edge is warm.
+std::vector<float> warm_edge(int width, int height) {
   std::vector<float> cells(static_cast<std::size_t>(width) * height);
   for (int y = 0; y < height; ++y) cells[static_cast<std::size_t>(y) * width] = 1.0f + 0.001f * static_cast<float>(y);
+  return cells;
+}
+
+std::string heat_problem(const std::string& backend) {
+  return backend == "cuda" ? "examples/application/heat_cuda.toml" : "examples/application/heat.toml";
+}
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, static_cast<double>(std::abs(a[i] - b[i])));
+  return worst;
+}
+
+/// The loop twice: with the default, and tuned online. It waits for the device every hundred steps, as an application
+/// does that writes its results.
+int online(const std::string& backend, int width, int height, int steps, double bound) {
+  constexpr int kChunk = 100;
+  const auto app = application(backend);
+  const std::vector<float> cells = warm_edge(width, height);
+  std::vector<double> ends[2];
+  std::vector<float> results[2] = {cells, cells};
+  std::string why;
+  for (const int tuned : {0, 1}) {
+    std::uint64_t now = app->buffer(cells), next = app->buffer(cells);
+    launcher::Options options;
+    options.online = tuned ? bound : 0;
+    const Kernel kernel(heat_problem(backend), options);
+    kernel.prepare(app->queue, width, height, 0.2f, now, next);
+    app->wait();
+    const double start = seconds();
+    for (int s = 1; s <= steps; ++s) {
+      kernel(app->queue, width, height, 0.2f, now, next);
+      std::swap(now, next);
+      if (s % kChunk != 0) continue;
+      app->wait();
+      ends[tuned].push_back(seconds() - start);
+    }
+    app->wait();
+    why = kernel.why(app->queue, width, height, 0.2f, now, next);
+    app->read(now, results[tuned]);
+  }
+  const std::size_t chunks = ends[0].size();
+  const double each = ends[0].back() / static_cast<double>(chunks);
+  double worst = 0;
+  for (std::size_t i = 9; i < chunks; ++i) worst = std::max(worst, ends[1][i] / (each * static_cast<double>(i + 1)));
+  const auto step_us = [&](std::size_t chunk) {
+    return (ends[1][chunk] - (chunk == 0 ? 0 : ends[1][chunk - 1])) / kChunk * 1e6;
+  };
+  const double error = largest_difference(results[0], results[1]);
+  fmt::print(
+      "{{\"backend\": \"{}\", \"default_step_us\": {:.2f}, \"first_step_us\": {:.2f}, \"last_step_us\": {:.2f}, "
+      "\"ratio\": {:.4f}, \"worst_ratio\": {:.4f}, \"largest_error\": {:.2g}, \"why\": {}}}\n",
+      backend, each / kChunk * 1e6, step_us(0), step_us(chunks - 1), ends[1].back() / ends[0].back(), worst, error,
+      why);
+  return error < 1e-4 ? 0 : 1;
+}
+
+int heat(const std::string& backend, int width, int height, int steps) {
+  const auto app = application(backend);
+  const std::vector<float> cells = warm_edge(width, height);
   std::uint64_t now = app->buffer(cells), next = app->buffer(cells);
-  const Kernel kernel(backend == "cuda" ? "examples/application/heat_cuda.toml" : "examples/application/heat.toml");
+  const Kernel kernel(heat_problem(backend));
   const float rate = 0.2f;
   double start = 0;
   for (int s = 0; s <= steps; ++s) {
@@ -234,9 +295,7 @@ int heat(const std::string& backend, int width, int height, int steps) {
     std::swap(expected, other);
   }
   app->read(now, found);
-  double worst = 0;
-  for (std::size_t i = 0; i < found.size(); ++i)
-    worst = std::max(worst, static_cast<double>(std::abs(found[i] - expected[i])));
+  const double worst = largest_difference(found, expected);
   fmt::print("{{\"backend\": \"{}\", \"step_us\": {:.2f}, \"largest_error\": {:.2g}, \"why\": {}}}\n", backend,
              spent * 1e6, worst, kernel.why(app->queue, width, height, rate, now, next));
   return worst < 1e-4 ? 0 : 1;
@@ -250,10 +309,14 @@ int main(int argc, char** argv) {
     if (what == "overhead" && argc == 3) return overhead(backend);
     if (what == "first" && argc == 4) return first_call(backend, argv[3]);
     if (what == "heat" && argc == 6) return heat(backend, std::atoi(argv[3]), std::atoi(argv[4]), std::atoi(argv[5]));
+    if (what == "online" && argc == 7)
+      return online(backend, std::atoi(argv[3]), std::atoi(argv[4]), std::atoi(argv[5]), std::atof(argv[6]));
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 1;
   }
-  fmt::print(stderr, "bench_launcher overhead BACKEND | first BACKEND CACHE | heat BACKEND WIDTH HEIGHT STEPS\n");
+  fmt::print(stderr,
+             "bench_launcher overhead BACKEND | first BACKEND CACHE | heat BACKEND WIDTH HEIGHT STEPS | "
+             "online BACKEND WIDTH HEIGHT STEPS BOUND\n");
   return 2;
 }

@@ -1,1 +1,1 @@
-ergotune_extension(scoring VERBS score USES search evaluate store measure problem space base)
+ergotune_extension(scoring VERBS score USES search strategies evaluate store measure problem space base)

@@ -31,8 +31,10 @@ typedef struct ergotune_options {
   int background;        /* 1: compile in a thread; until then launches run the latest or default configuration */
   void (*warn)(const char* message, void* data); /* default: prints to standard error; must not call the launcher */
   void* data;                                    /* passed to warn */
-  int clocks; /* 1: apply the clocks and power limits of the wisdom while this process runs (launcher.md, "Clocks");
-                 0: only if $ERGOTUNE_CLOCKS is 1 */
+  int clocks;    /* 1: apply the clocks and power limits of the wisdom while this process runs (launcher.md, "Clocks");
+                    0: only if $ERGOTUNE_CLOCKS is 1 */
+  double online; /* above 0: launches try other configurations, as long as all launches together take at most this share
+                    longer (0.05: 5 %) than without (launcher.md, "Online tuning"); 0: $ERGOTUNE_ONLINE, else none */
 } ergotune_options;
 
 /* An argument of a launch, in the order of the problem's arguments and without local memory. Buffer: address of the
@@ -60,8 +62,9 @@ int ergotune_kernel_prepare(ergotune_kernel* kernel, void* queue, const ergotune
 int ergotune_kernel_reload(ergotune_kernel* kernel);
 
 /* Returns the configuration of launches with such arguments, and the reason for it, as one JSON document: {"kernel",
- * "configuration", "execution", "reason", "match", "distance", "is_default"}. `execution` holds the clocks at which it
- * was tuned, as a hint. The text is valid until the next call in this thread. NULL on failure. */
+ * "configuration", "execution", "reason", "match", "distance", "is_default"}, with online tuning also "online".
+ * `execution` holds the clocks at which it was tuned, as a hint. The text is valid until the next call in this thread.
+ * NULL on failure. */
 const char* ergotune_kernel_why(ergotune_kernel* kernel, void* queue, const ergotune_argument* arguments, size_t count);
 
 /* Returns the types of a launch's arguments, separated by spaces: "int32", "float64" ..., "*" for a buffer, "struct:24"

@@ -32,12 +32,13 @@ class LaunchError : public std::runtime_error {
   int code_;
 };
 
-/// The options of ergotune_options; empty strings and false select the defaults.
+/// The options of ergotune_options; empty strings, false and 0 select the defaults.
 struct Options {
   std::string backend, kernel, wisdom, constants, objective, cache;
   bool background = false;
   std::function<void(const std::string&)> warn;
   bool clocks = false;
+  double online = 0;
 };
 
 /// Returns `text` as a quoted TOML string. Carriage returns are dropped.
@@ -214,6 +215,7 @@ class Kernel {
     plain.cache = text(options.cache);
     plain.background = options.background ? 1 : 0;
     plain.clocks = options.clocks ? 1 : 0;
+    plain.online = options.online;
     if (options.warn) {
       warn_ = std::make_unique<Warn>(std::move(options.warn));
       plain.data = warn_.get();

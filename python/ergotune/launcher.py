@@ -32,7 +32,7 @@ class _Options(ctypes.Structure):
     _fields_ = [
         ("size", ctypes.c_size_t), ("backend", ctypes.c_char_p), ("kernel", ctypes.c_char_p), ("wisdom", ctypes.c_char_p),
         ("constants", ctypes.c_char_p), ("objective", ctypes.c_char_p), ("cache", ctypes.c_char_p), ("background", ctypes.c_int),
-        ("warn", ctypes.c_void_p), ("data", ctypes.c_void_p), ("clocks", ctypes.c_int),
+        ("warn", ctypes.c_void_p), ("data", ctypes.c_void_p), ("clocks", ctypes.c_int), ("online", ctypes.c_double),
     ]
 
 
@@ -103,14 +103,16 @@ class Kernel:
 
     `wisdom`: folders to choose from (default: $ERGOTUNE_WISDOM, else "wisdom" beside the problem file); `constants`: values of
     the problem's constants; `background`: a thread of the launcher's compiles, and the default runs meanwhile; `warn`: told what
-    goes wrong without ending anything; `clocks`: clocks and limits of the wisdom are in force while this process lives. Raises LaunchError.
+    goes wrong without ending anything; `clocks`: clocks and limits of the wisdom are in force while this process lives; `online`: bound of online
+    tuning (0.05: all launches take at most 5 % longer), 0: $ERGOTUNE_ONLINE. Raises LaunchError.
     """
 
     def __init__(self, problem: str | os.PathLike[str], *, folder: str | os.PathLike[str] | None = None,
                  wisdom: str | os.PathLike[str] | typing.Sequence[str | os.PathLike[str]] | None = None, backend: str | None = None, kernel: str | None = None,
                  constants: typing.Mapping[str, typing.Any] | None = None, objective: str | None = None,
                  cache: str | os.PathLike[str] | None = None, background: bool = False,
-                 warn: typing.Callable[[str], None] | None = None, clocks: bool = False) -> None:
+                 warn: typing.Callable[[str], None] | None = None, clocks: bool = False,
+                 online: float = 0) -> None:
         self._kernel: typing.Any = None
         self._library = _open_library()
 
@@ -121,7 +123,7 @@ class Kernel:
             wisdom = ":".join(os.fspath(each) for each in wisdom)
         given = ",".join(f"{name}={value}" for name, value in (constants or {}).items())
         options = _Options(ctypes.sizeof(_Options), text(backend), text(kernel), text(wisdom), text(given or None), text(objective), text(cache),
-                           int(background), None, None, int(clocks))
+                           int(background), None, None, int(clocks), online)
         if warn is not None:
             tell = warn
             self._warn = _WARN(lambda message, _: tell(message.decode(errors="replace")))  # kept: the library calls it

@@ -2,6 +2,8 @@
 // compilation is enabled.
 #pragma once
 
+#include <unistd.h>
+
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -25,6 +27,13 @@ class Background {
   }
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
+
+  /// A forked process has the object but not the thread, for which it would wait: it keeps the object.
+  struct Delete {
+    void operator()(Background* object) const {
+      if (object->owner_ == ::getpid()) delete object;
+    }
+  };
 
   /// Queues a task, which must not throw. Returns false without queueing it if the system cannot create a thread.
   bool add(std::function<void()> task) {
@@ -56,6 +65,7 @@ class Background {
   std::condition_variable changed_;
   std::deque<std::function<void()>> tasks_;
   bool ended_ = false;
+  pid_t owner_ = ::getpid();
   std::thread thread_;
 };
 

@@ -94,6 +94,13 @@ KernelSettings settings_from(const ergotune_options* given, const std::filesyste
     settings.cache = cache;
   settings.background = options.background != 0;
   settings.clocks = options.clocks != 0 || environment_variable("ERGOTUNE_CLOCKS") == "1";
+  settings.online = options.online;
+  if (const std::string bound = environment_variable("ERGOTUNE_ONLINE"); options.online == 0 && !bound.empty()) {
+    const Value value = value_from(bound);
+    if (!value.is_number()) throw UserError(fmt::format("ERGOTUNE_ONLINE is a bound such as 0.05, not \"{}\"", bound));
+    settings.online = value.as_real();
+  }
+  if (!(settings.online >= 0)) throw UserError("the bound of online tuning is a share of the time, such as 0.05");
   if (options.warn) {
     settings.warn = [warn = options.warn, data = options.data](const std::string& message) {
       warn(message.c_str(), data);

@@ -16,6 +16,7 @@
 namespace ergotune::launcher {
 
 class HeldClocks;
+struct OnlineTuning;
 
 inline constexpr std::size_t kMostBound = 16;
 
@@ -32,11 +33,12 @@ struct LaunchKey {
 struct Decision {
   LaunchPlan plan;
   Configuration configuration;
-  Constants execution;         ///< clocks and limits at which it was tuned
-  HeldClocks* held = nullptr;  ///< the device's, if clocks are applied
-  double clock_mhz = 0;        ///< the core clock to run at; 0: the common one of all kernels
-  double seconds = 0;          ///< how long a launch took when it was tuned; 0: not known
-  double clock_latency = 0;    ///< how long a change of clock took then, s; 0: not known
+  Constants execution;             ///< clocks and limits at which it was tuned
+  HeldClocks* held = nullptr;      ///< the device's, if clocks are applied
+  OnlineTuning* online = nullptr;  ///< while launches try other configurations
+  double clock_mhz = 0;            ///< the core clock to run at; 0: the common one of all kernels
+  double seconds = 0;              ///< how long a launch took when it was tuned; 0: not known
+  double clock_latency = 0;        ///< how long a change of clock took then, s; 0: not known
   std::string reason, match;
   double distance = 0;
   bool is_default = true;
@@ -49,6 +51,7 @@ struct LaunchEntry {
   std::mutex mutex;
   bool settled = false;  ///< false: a better decision may follow
   std::atomic<bool> captured{false};
+  std::atomic<OnlineTuning*> online{nullptr};  ///< the latest, also at its end
 };
 
 class LaunchTable {

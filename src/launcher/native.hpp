@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,31 @@ struct LaunchPlan {
   std::vector<PassedArgument> passed;
 };
 
+/// Measures the time between points of a queue.
+class Stopwatch {
+ public:
+  virtual ~Stopwatch() = default;
+  /// Makes a point of the queue's present end.
+  virtual void mark() = 0;
+  /// Calls the function, which must not use the driver, when the queue has passed all points.
+  virtual void finish(std::function<void()> done) = 0;
+  /// Returns the s between two points; nullopt if the driver does not measure them. After `done`, in a thread that has
+  /// entered the place.
+  virtual std::optional<double> seconds(std::size_t from, std::size_t to) const = 0;
+};
+
+/// Device memory for a copy of a buffer of the application.
+class BufferCopy {
+ public:
+  virtual ~BufferCopy() = default;
+  /// The address of the handle, as in ergotune_argument.
+  virtual const void* handle() const = 0;
+  /// Queues copying of an application's buffer. Returns false if it is null or smaller.
+  virtual bool copy_from(void* queue, const void* buffer) = 0;
+  /// Returns the contents, waiting for no queue of the application, in a thread that has entered the place.
+  virtual std::vector<std::byte> read() const = 0;
+};
+
 class Native {
  public:
   virtual ~Native() = default;
@@ -70,6 +96,9 @@ class Native {
   virtual void when_reached(void* queue, std::function<void()> call) const = 0;
   /// Returns the contents of a buffer after all queued work; empty if the handle is null.
   virtual std::vector<std::byte> contents(void* queue, const void* handle) const = 0;
+  virtual std::unique_ptr<Stopwatch> stopwatch(void* queue) const = 0;
+  /// Throws DeviceError if no memory is left. In a thread that has entered the place.
+  virtual std::unique_ptr<BufferCopy> buffer_copy(const Place& place, std::size_t bytes) const = 0;
 };
 
 /// Returns the access for "cuda", "hip" or "opencl". Throws UserError for other backends, and if the driver is missing.

@@ -73,6 +73,65 @@ class CudaCode : public Code, DriverObject {
   std::size_t allowed_ = 0;
 };
 
+class CudaStopwatch : public Stopwatch, DriverObject {
+ public:
+  CudaStopwatch(const Api& api, const Native& native, void* queue)
+      : DriverObject(api), native_(native), queue_(queue) {}
+  ~CudaStopwatch() override {
+    for (const CUevent event : events_) api().cuEventDestroy(event);
+  }
+  void mark() override {
+    CUevent event = nullptr;
+    if (api().cuEventCreate(&event, 0) != CUDA_SUCCESS) return;
+    events_.push_back(event);
+    api().cuEventRecord(event, static_cast<CUstream>(queue_));
+  }
+  void finish(std::function<void()> done) override { native_.when_reached(queue_, std::move(done)); }
+  std::optional<double> seconds(std::size_t from, std::size_t to) const override {
+    float milliseconds = 0;
+    if (std::max(from, to) >= events_.size() ||
+        api().cuEventElapsedTime(&milliseconds, events_[from], events_[to]) != CUDA_SUCCESS)
+      return std::nullopt;
+    return milliseconds / 1e3;
+  }
+
+ private:
+  const Native& native_;
+  void* queue_;
+  std::vector<CUevent> events_;
+};
+
+class CudaCopy : public BufferCopy, DriverObject {
+ public:
+  CudaCopy(const Api& api, std::size_t bytes) : DriverObject(api), memory_(api, bytes), address_(memory_.address()) {}
+  const void* handle() const override { return &address_; }
+  bool copy_from(void* queue, const void* buffer) override {
+    const CUdeviceptr from = *static_cast<const CUdeviceptr*>(buffer);
+    CUdeviceptr base = 0;
+    std::size_t size = 0;
+    if (from == 0 || !api().cuMemGetAddressRange || api().cuMemGetAddressRange(&base, &size, from) != CUDA_SUCCESS ||
+        size - (from - base) < memory_.bytes())
+      return false;
+    return api().cuMemcpyDtoDAsync(address_, from, memory_.bytes(), static_cast<CUstream>(queue)) == CUDA_SUCCESS;
+  }
+  std::vector<std::byte> read() const override {
+    constexpr unsigned kNonBlocking = 1;
+    std::vector<std::byte> bytes(memory_.bytes());
+    CUstream stream = nullptr;
+    check(api().cuStreamCreate(&stream, kNonBlocking), DeviceFault::runtime, "cuStreamCreate");
+    const CUresult copied = api().cuMemcpyDtoHAsync(bytes.data(), address_, bytes.size(), stream);
+    const CUresult waited = api().cuStreamSynchronize(stream);
+    api().cuStreamDestroy(stream);
+    check(copied, DeviceFault::runtime, "copy from the device");
+    check(waited, DeviceFault::runtime, "waiting for the stream");
+    return bytes;
+  }
+
+ private:
+  CudaBuffer memory_;
+  CUdeviceptr address_;
+};
+
 class CudaNative : public Native {
  public:
   using FindDevice = DeviceEntry (*)(const std::string&);
@@ -136,6 +195,12 @@ class CudaNative : public Native {
                "copy from the device");
     api_.check(api_.cuStreamSynchronize(stream), DeviceFault::runtime, "waiting for the stream");
     return bytes;
+  }
+  std::unique_ptr<Stopwatch> stopwatch(void* queue) const override {
+    return std::make_unique<CudaStopwatch>(api_, *this, queue);
+  }
+  std::unique_ptr<BufferCopy> buffer_copy(const Place&, std::size_t bytes) const override {
+    return std::make_unique<CudaCopy>(api_, bytes);
   }
 
  private:

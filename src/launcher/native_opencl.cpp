@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <mutex>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "device/opencl/opencl_program.hpp"
 #include "ergotune/error.hpp"
 #include "launcher/native.hpp"
@@ -84,6 +86,105 @@ class OpenclCode : public Code {
   std::array<Slot, 16> slots_;
 };
 
+/// Points are markers, whose times are those of the device where the queue has profiling enabled, otherwise those at
+/// which the host is called.
+class OpenclStopwatch : public Stopwatch {
+ public:
+  explicit OpenclStopwatch(void* queue) : queue_(queue) {}
+  void mark() override {
+    struct Call {
+      std::shared_ptr<Points> points;
+      std::size_t number = 0;
+    };
+    const auto called = [](cl_event event, cl_int, void* given) {
+      const std::unique_ptr<Call> call(static_cast<Call*>(given));
+      cl_ulong ns = 0;
+      const bool profiled =
+          api().clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof ns, &ns, nullptr) == CL_SUCCESS;
+      call->points->pass(call->number, profiled ? static_cast<double>(ns) * 1e-9 : host_seconds());
+      api().clReleaseEvent(event);
+    };
+    const std::size_t number = points_->add();
+    cl_event reached = nullptr;
+    if (!api().clEnqueueMarkerWithWaitList || !api().clSetEventCallback ||
+        api().clEnqueueMarkerWithWaitList(static_cast<cl_command_queue>(queue_), 0, nullptr, &reached) != CL_SUCCESS)
+      return points_->pass(number, std::nullopt);
+    auto call = std::make_unique<Call>(points_, number);
+    if (api().clSetEventCallback(reached, CL_COMPLETE, called, call.get()) == CL_SUCCESS) return (void)call.release();
+    points_->pass(number, std::nullopt);
+    api().clReleaseEvent(reached);
+  }
+  void finish(std::function<void()> done) override {
+    {
+      const std::lock_guard lock(points_->mutex);
+      points_->done = std::move(done);
+    }
+    points_->pass(0, std::nullopt);
+    api().clFlush(static_cast<cl_command_queue>(queue_));
+  }
+  std::optional<double> seconds(std::size_t from, std::size_t to) const override {
+    const std::lock_guard lock(points_->mutex);
+    const auto begin = points_->times.at(from + 1), end = points_->times.at(to + 1);
+    return begin && end ? std::optional(*end - *begin) : std::nullopt;
+  }
+
+ private:
+  /// The driver may call the last of them after the first call of a later one. Entry 0 stands for finish().
+  struct Points {
+    std::mutex mutex;
+    std::vector<std::optional<double>> times{std::nullopt};
+    std::size_t passed = 0;
+    std::function<void()> done;
+    std::size_t add() {
+      const std::lock_guard lock(mutex);
+      times.emplace_back();
+      return times.size() - 1;
+    }
+    void pass(std::size_t number, std::optional<double> time) {
+      {
+        const std::lock_guard lock(mutex);
+        times[number] = time;
+        if (++passed < times.size() || !done) return;
+      }
+      done();
+    }
+  };
+  void* queue_;
+  std::shared_ptr<Points> points_ = std::make_shared<Points>();
+};
+
+class OpenclCopy : public BufferCopy {
+ public:
+  OpenclCopy(const Place& place, std::size_t bytes) : place_(place), bytes_(bytes) {
+    cl_int code = CL_SUCCESS;
+    memory_ = api().clCreateBuffer(static_cast<cl_context>(place.context), CL_MEM_READ_WRITE, bytes, nullptr, &code);
+    check(code, DeviceFault::launch, "clCreateBuffer");
+  }
+  ~OpenclCopy() override { api().clReleaseMemObject(memory_); }
+  const void* handle() const override { return &memory_; }
+  bool copy_from(void* queue, const void* buffer) override {
+    const auto from = *static_cast<const cl_mem*>(buffer);
+    return from && api().clEnqueueCopyBuffer(static_cast<cl_command_queue>(queue), from, memory_, 0, 0, bytes_, 0,
+                                             nullptr, nullptr) == CL_SUCCESS;
+  }
+  std::vector<std::byte> read() const override {
+    std::vector<std::byte> bytes(bytes_);
+    cl_int code = CL_SUCCESS;
+    const cl_command_queue queue = api().clCreateCommandQueue(static_cast<cl_context>(place_.context),
+                                                              static_cast<cl_device_id>(place_.device), 0, &code);
+    check(code, DeviceFault::runtime, "clCreateCommandQueue");
+    code = api().clEnqueueReadBuffer(queue, memory_, 1, 0, bytes_, bytes.data(), 0, nullptr, nullptr);
+    api().clReleaseCommandQueue(queue);
+    check(code, DeviceFault::runtime, "clEnqueueReadBuffer");
+    return bytes;
+  }
+
+ private:
+  Place place_;
+  std::size_t bytes_;
+  cl_mem memory_ = nullptr;
+};
+
 class OpenclNative : public Native {
  public:
   Place place_of(void* queue) const override {
@@ -143,6 +244,10 @@ class OpenclNative : public Native {
                                     nullptr),
           DeviceFault::runtime, "clEnqueueReadBuffer");
     return bytes;
+  }
+  std::unique_ptr<Stopwatch> stopwatch(void* queue) const override { return std::make_unique<OpenclStopwatch>(queue); }
+  std::unique_ptr<BufferCopy> buffer_copy(const Place& place, std::size_t bytes) const override {
+    return std::make_unique<OpenclCopy>(place, bytes);
   }
 
  private:

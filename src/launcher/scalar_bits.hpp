@@ -2,12 +2,11 @@
 #pragma once
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
+#include <type_traits>
 
-#include "ergotune/argument.hpp"
+#include "problem/element_type.hpp"
 
 namespace ergotune::launcher {
 
@@ -18,39 +17,17 @@ T read_scalar(const void* address) {
   return value;
 }
 
-/// Converts IEEE 754 binary16.
-inline double half_value(std::uint16_t bits) {
-  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  double value = std::ldexp(fraction, -24);
-  if (exponent == 31)
-    value = fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
-  else if (exponent > 0)
-    value = std::ldexp(1024 + fraction, exponent - 25);
-  return bits >> 15 ? -value : value;
-}
-
 /// Returns a scalar's bits, widened such that equal numbers have equal bits.
 inline std::uint64_t bits_of(ElementType type, const void* address) {
-  switch (type) {
-    case ElementType::int8:
-      return static_cast<std::uint64_t>(std::int64_t{read_scalar<std::int8_t>(address)});
-    case ElementType::uint8:
-      return read_scalar<std::uint8_t>(address);
-    case ElementType::int16:
-      return static_cast<std::uint64_t>(std::int64_t{read_scalar<std::int16_t>(address)});
-    case ElementType::uint16:
-      return read_scalar<std::uint16_t>(address);
-    case ElementType::int32:
-      return static_cast<std::uint64_t>(std::int64_t{read_scalar<std::int32_t>(address)});
-    case ElementType::uint32:
-      return read_scalar<std::uint32_t>(address);
-    case ElementType::float16:
-      return std::bit_cast<std::uint64_t>(half_value(read_scalar<std::uint16_t>(address)));
-    case ElementType::float32:
-      return std::bit_cast<std::uint64_t>(double{read_scalar<float>(address)});
-    default:
-      return read_scalar<std::uint64_t>(address);
-  }
+  return with_type(type, [&]<class T>(T) {
+    const T value = read_scalar<T>(address);
+    if constexpr (std::is_same_v<T, Half>)
+      return std::bit_cast<std::uint64_t>(half_to_double(value.bits));
+    else if constexpr (std::is_floating_point_v<T>)
+      return std::bit_cast<std::uint64_t>(double{value});
+    else
+      return static_cast<std::uint64_t>(value);
+  });
 }
 
 /// Returns the number whose bits bits_of() returned.

@@ -86,9 +86,16 @@ TunedKernel::TunedKernel(Problem problem, KernelSettings settings)
   wisdom_ = read_all_wisdom();
   capture_ = CaptureSettings::from_environment();
   capturing_ = capture_.means(name_);
+  callback_->kernel = this;
 }
 
-TunedKernel::~TunedKernel() { background_.reset(); }
+TunedKernel::~TunedKernel() {
+  {
+    const std::lock_guard lock(callback_->mutex);
+    callback_->kernel = nullptr;
+  }
+  background_.reset();
+}
 
 LaunchKey TunedKernel::key_of(void* queue, Arguments arguments) const {
   if (arguments.size() != sizes_.size())
@@ -204,7 +211,7 @@ const Decision& TunedKernel::decide(LaunchEntry& entry, bool wait) {
   auto wanted = choose(site, constants);
   if (settings_.background && !wait) {
     auto meanwhile = interim_decision(site, entry.key, constants, *wanted);
-    if (meanwhile && improve_later(entry)) {
+    if (meanwhile && later([this, &entry] { improve(entry); })) {
       const Decision* kept = table_.keep(std::move(meanwhile));
       entry.decision.store(kept, std::memory_order_release);
       return *kept;
@@ -281,17 +288,22 @@ const Decision& TunedKernel::settle(LaunchEntry& entry, Site& site, const Consta
     const std::lock_guard lock(site.mutex);
     site.latest = wanted->configuration;
   }
+  if (settings_.online > 0 && !capturing_ && wanted->match != to_string(WisdomMatch::exact)) {
+    const std::lock_guard lock(mutex_);
+    wanted->online = &online_.emplace_back();
+  }
   const Decision* kept = table_.keep(std::move(wanted));
+  entry.online.store(kept->online);
   entry.decision.store(kept, std::memory_order_release);
   entry.settled = true;
+  if (kept->online) begin_online(entry, *kept->online);
   return *kept;
 }
 
-/// Returns false if no thread can be created.
-bool TunedKernel::improve_later(LaunchEntry& entry) {
+bool TunedKernel::later(std::function<void()> task) {
   const std::lock_guard lock(mutex_);
-  if (!background_) background_ = std::make_unique<Background>();
-  return background_->add([this, &entry] { improve(entry); });
+  if (!background_) background_.reset(new Background);
+  return background_->add(std::move(task));
 }
 
 void TunedKernel::improve(LaunchEntry& entry) {
@@ -421,14 +433,18 @@ std::string TunedKernel::why(void* queue, Arguments arguments) {
   for (std::size_t i = 0; i < decision->configuration.size(); ++i)
     configuration[problem_.parameters[i].name] = json_of(decision->configuration[i]);
   for (const auto& [name, value] : decision->execution) execution[name] = json_of(value);
-  return Json{{"kernel", name_},
-              {"configuration", configuration},
-              {"execution", execution},
-              {"reason", decision->reason},
-              {"match", decision->match},
-              {"distance", decision->is_default ? Json() : Json(decision->distance)},
-              {"is_default", decision->is_default}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  Json document{{"kernel", name_},
+                {"configuration", configuration},
+                {"execution", execution},
+                {"reason", decision->reason},
+                {"match", decision->match},
+                {"distance", decision->is_default ? Json() : Json(decision->distance)},
+                {"is_default", decision->is_default}};
+  if (OnlineTuning* online = entry ? entry->online.load() : nullptr) {
+    const std::lock_guard lock(online->mutex);
+    if (!online->state.empty()) document["online"] = Json::parse(online->state);
+  }
+  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace ergotune::launcher

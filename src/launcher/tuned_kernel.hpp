@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -22,6 +23,7 @@
 #include "launcher/held_clocks.hpp"
 #include "launcher/launch_capture.hpp"
 #include "launcher/launch_table.hpp"
+#include "launcher/online.hpp"
 
 namespace ergotune::launcher {
 
@@ -31,6 +33,7 @@ struct KernelSettings {
   Constants constants;
   std::filesystem::path cache;
   bool background = false, clocks = false;
+  double online = 0;  ///< bound of online tuning; 0: none
   std::function<void(const std::string&)> warn;
   std::string text;  ///< text of the problem file, for captures
 };
@@ -52,6 +55,7 @@ class TunedKernel {
     LaunchEntry* entry = table_.find(key, hash);
     const Decision* decision = entry ? entry->decision.load(std::memory_order_acquire) : nullptr;
     if (!decision || capturing_) return first_launch(key, hash, queue, arguments, error);
+    if (decision->online) return launch_online(*entry, *decision, queue, arguments, error);
     follow_clock(*decision, queue);
     const int code = decision->plan.code->launch(decision->plan, queue, arguments.data());
     return code == 0 ? 0 : failed_launch(*entry, *decision, code, queue, arguments, error);
@@ -110,8 +114,26 @@ class TunedKernel {
   /// Compiles and loads the wanted configuration; if that fails, replaces it by the default.
   void complete(std::unique_ptr<Decision>& wanted, Site& site, const Place& place, const Constants& constants);
   const Decision& settle(LaunchEntry& entry, Site& site, const Constants& constants, std::unique_ptr<Decision> wanted);
-  bool improve_later(LaunchEntry& entry);
   void improve(LaunchEntry& entry);
+  /// Queues a task for the launcher's thread; returns false if none can be created.
+  bool later(std::function<void()> task);
+  void begin_online(LaunchEntry& entry, OnlineTuning& online);
+  int launch_online(LaunchEntry& entry, const Decision& decision, void* queue, Arguments arguments, std::string& error);
+  /// Queues the measured launch, and returns the code of the application's own.
+  int launch_measured(OnlineTuning& online, const Decision& decision, void* queue, Arguments arguments);
+  // in the launcher's thread, of which an exception ends the tuning:
+  void in_online(LaunchEntry& entry, OnlineTuning& online, const std::function<void()>& task);
+  void open_search(LaunchEntry& entry, OnlineTuning& online);
+  void end_measured(LaunchEntry& entry, OnlineTuning& online);
+  void prepare_measured(LaunchEntry& entry, OnlineTuning& online);
+  /// The code of a configuration; throws if it cannot be used here.
+  const Decision& tested_decision(LaunchEntry& entry, OnlineTuning& online, const OnlineSearch::Step& step);
+  /// Why the outputs of the tested launch are not those of the application's own; empty if they are.
+  std::string difference(const OnlineTuning& online) const;
+  /// All launches run the best; `ends`: and test no others. False if another decision was made since.
+  bool run_from_now_on(LaunchEntry& entry, OnlineTuning& online, bool ends);
+  void end_online(LaunchEntry& entry, OnlineTuning& online);
+  void note_state(OnlineTuning& online, bool settled, const std::string& trouble = {});
   Site& site_at(const Place& place);
   Constants constants_at(const Site& site, const LaunchKey& key) const;
   std::unique_ptr<Decision> choose(Site& site, const Constants& constants) const;
@@ -154,8 +176,11 @@ class TunedKernel {
   CompileCache cache_;
   CaptureSettings capture_;
   bool capturing_ = false;
-  std::atomic<long> passed_{0};             ///< number of launches while captures are enabled
-  std::unique_ptr<Background> background_;  ///< declared last, so that it ends before the members that it uses
+  std::atomic<long> passed_{0};      ///< number of launches while captures are enabled
+  std::deque<OnlineTuning> online_;  ///< protected by mutex_
+  std::shared_ptr<OnlineCallback> callback_ = std::make_shared<OnlineCallback>();
+  std::unique_ptr<Background, Background::Delete>
+      background_;  ///< declared last, so that it ends before the members that it uses
 };
 
 }  // namespace ergotune::launcher

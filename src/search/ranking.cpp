@@ -61,17 +61,6 @@ std::vector<Ranked> rank(Objective& objective, std::span<const Measurement* cons
   return ranked;
 }
 
-ErrorEstimate error_of(const Outcome& outcome) {
-  if (outcome.standard_errors.empty()) return {};
-  return {outcome.standard_errors.front(), outcome.degrees.empty() ? 0.0 : outcome.degrees.front()};
-}
-
-double half_width_of_difference(const Outcome& a, const Outcome& b) {
-  const ErrorEstimate errors[] = {error_of(a), error_of(b)};
-  const ErrorEstimate both = combined_error(errors);
-  return half_width_95(both.standard_error, both.degrees);
-}
-
 Repeats repeatability_of(const Objective& objective, std::span<const MeasuredTwice> pairs) {
   std::vector<double> logarithms;
   for (const auto& [searched, confirmed] : pairs) {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/statistics.hpp"
 #include "search/objective.hpp"
+#include "search/strategy_base.hpp"
 
 namespace ergotune {
 
@@ -30,11 +30,6 @@ struct Ranked {
 /// their intervals, one that ran at the requested clock precedes one that a power limit held down.
 std::vector<Ranked> rank(Objective& objective, std::span<const Measurement* const> measurements,
                          const std::function<bool(std::size_t)>& confirmed = {});
-
-/// Standard error of the first value; 0 if it is exact.
-ErrorEstimate error_of(const Outcome& outcome);
-/// Half-width of the 95 % interval of the difference of two outcomes' first values (Student's t, Welch's degrees).
-double half_width_of_difference(const Outcome& a, const Outcome& b);
 
 /// How values of a search change when they are measured again: confirmed value relative to the search's value. Load and
 /// clocks may have changed in between, and the leader of a search is selected partly by luck.

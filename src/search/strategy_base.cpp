@@ -3,7 +3,20 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ergotune::search {
+namespace ergotune {
+
+ErrorEstimate error_of(const Outcome& outcome) {
+  if (outcome.standard_errors.empty()) return {};
+  return {outcome.standard_errors.front(), outcome.degrees.empty() ? 0.0 : outcome.degrees.front()};
+}
+
+double half_width_of_difference(const Outcome& a, const Outcome& b) {
+  const ErrorEstimate errors[] = {error_of(a), error_of(b)};
+  const ErrorEstimate both = combined_error(errors);
+  return half_width_95(both.standard_error, both.degrees);
+}
+
+namespace search {
 
 double scalar_value(const Outcome& outcome) {
   if (!outcome.ok || outcome.values.empty()) return std::numeric_limits<double>::infinity();
@@ -145,4 +158,5 @@ std::optional<ConfigurationIndex> EvaluationCache::random_fresh(Random& random) 
   return index;
 }
 
-}  // namespace ergotune::search
+}  // namespace search
+}  // namespace ergotune

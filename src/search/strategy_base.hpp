@@ -13,10 +13,18 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/statistics.hpp"
 #include "ergotune/space.hpp"
 #include "ergotune/strategy.hpp"
 
-namespace ergotune::search {
+namespace ergotune {
+
+/// Standard error of the first value; 0 if it is exact.
+ErrorEstimate error_of(const Outcome& outcome);
+/// Half-width of the 95 % interval of the difference of two outcomes' first values (Student's t, Welch's degrees).
+double half_width_of_difference(const Outcome& a, const Outcome& b);
+
+namespace search {
 
 /// The state and value of every configuration: in an array for small spaces, in a hash table for large ones.
 class EvaluationCache {
@@ -123,4 +131,5 @@ StrategyDescription describe_strategy(std::string name, std::string summary, std
   return description;
 }
 
-}  // namespace ergotune::search
+}  // namespace search
+}  // namespace ergotune

@@ -59,6 +59,21 @@ TEST_F(Heat, GoesFromUntunedToTunedThroughCaptureTuneAndWisdom) {
   EXPECT_EQ(why["is_default"], false);
 }
 
+// As docs/launcher.md shows, with a bound that pays for PoCL's compilation of the first launches.
+TEST_F(Heat, IsTunedOnlineByItsOwnLaunches) {
+  const auto launched = [&](const std::string& program, const std::string& steps) {
+    const ProcessResult result =
+        run_process({kPrograms + program, "512", "512", steps},
+                    options({{"ERGOTUNE_ONLINE", "20"}, {"ERGOTUNE_WISDOM", (folder.path() / "wisdom").string()}}));
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    return result.out;
+  };
+  const std::string tuned = launched("heat_tuned", "10000");
+  EXPECT_EQ(sum_of(tuned), sum_of(launched("heat", "10000")));
+  const auto why = nlohmann::json::parse(tuned.substr(tuned.find('{')));
+  EXPECT_GT(why["online"]["tried"], 0) << why;
+}
+
 TEST_F(Heat, TwoProcessesBeginAtOnceWithNothingCompiled) {
   const auto again = options({});
   ChildProcess first = ChildProcess::start({kPrograms + "heat_tuned", "96", "80", "6"}, again);
@@ -105,7 +120,7 @@ TEST(LauncherLibrary, HoldsNothingThatOnlyTuningNeeds) {
   for (const char* unwanted : {"sqlite", "simdjson", "libz", "python"}) EXPECT_THAT(needed, Not(HasSubstr(unwanted)));
   const std::string symbols = run_process({"nm", "--demangle", library}).out;
   ASSERT_THAT(symbols, HasSubstr("TunedKernel"));
-  for (const char* unwanted : {"sqlite3_", "simdjson", "CLI::", "ergotune::Store", "Ledger", "Strategy"})
+  for (const char* unwanted : {"sqlite3_", "simdjson", "CLI::", "ergotune::Store", "Ledger"})
     EXPECT_THAT(symbols, Not(HasSubstr(unwanted)));
   std::string seen = run_process({"nm", "--dynamic", "--defined-only", library}).out;
   for (std::smatch match; std::regex_search(seen, match, std::regex(" [A-Z] (.*)\n")); seen = match.suffix())

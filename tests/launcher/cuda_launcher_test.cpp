@@ -78,10 +78,11 @@ struct CudaApplication : testing::Test {
     if (context) api.cuDevicePrimaryCtxRelease(0);
     std::filesystem::remove_all(folder);
   }
-  Kernel kernel(bool background = false) {
+  Kernel kernel(bool background = false, double online = 0) {
     write_file(folder / "add.toml", problem);
     Options options;
     options.background = background;
+    options.online = online;
     options.cache = (folder / "cache").string();
     options.warn = [this](const std::string& message) { warnings.push_back(message); };
     return Kernel((folder / "add.toml").string(), options);
@@ -199,6 +200,20 @@ TEST_F(CudaApplication, WhileTheBackgroundCompilesNobodyWaits) {
 }
 
 // A configuration that does without shared memory shifts no argument.
+TEST_F(CudaApplication, IsTunedOnlineWithoutAWrongOrAdditionalLaunch) {
+  const Kernel tuned = kernel(false, 50);
+  nlohmann::json online = nlohmann::json::object();
+  int launches = 0;
+  while (!online.value("settled", false) && launches < 1'000'000) {
+    for (int i = 0; i < 16; ++i, ++launches) tuned(stream, memory, 64);
+    online = nlohmann::json::parse(tuned.why(stream, memory, 64)).value("online", nlohmann::json::object());
+  }
+  EXPECT_EQ(online["tried"], 5) << online;
+  EXPECT_FALSE(online.contains("message")) << online;
+  EXPECT_EQ(online["failed"], 2) << "those that need more shared memory than there is";
+  EXPECT_EQ(first_value(), launches);
+}
+
 TEST_F(CudaApplication, LocalMemoryOfNoSizeIsNoArgument) {
   const std::string first = "arguments = [\n";
   problem.insert(problem.find(first) + first.size(),

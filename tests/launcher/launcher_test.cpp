@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -257,6 +258,22 @@ TEST(Background, WithoutAThreadItSaysSo) {
   EXPECT_EQ(done.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
 }
 
+TEST(Background, CanBeDestroyedInAForkedProcess) {
+  std::unique_ptr<Background, Background::Delete> background(new Background);
+  std::promise<void> done;
+  ASSERT_TRUE(background->add([&] { done.set_value(); }));
+  done.get_future().wait();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    background.reset();
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(Application, WisdomThatIsCutOrNoFileAndACacheThatIsNoneCostNoLaunch) {
   wise({record(64, 2)});
   const auto wisdom = folder / "wisdom" / "mark.wisdom";
@@ -445,6 +462,129 @@ struct SwitchedQueue {
     return requested;
   }
 };
+
+// Each launch adds 1. The default does a thousand times the work; one configuration adds a million, one does not
+// compile.
+struct OnlineApplication : Application {
+  cl_mem memory = nullptr;
+  int launches = 0;
+  void SetUp() override {
+    Application::SetUp();
+    if (IsSkipped()) return;
+    write_file(folder / "count.toml", R"(
+name = "count"
+[constants]
+n = 64
+[parameters]
+work = [10000, 9999, 10, 1, 2]
+[kernel]
+function = "count"
+source = "count.cl"
+arguments = [
+  { name = "size", type = "int32", value = "n" },
+  { name = "out", type = "int32", count = "n", access = "read_write" },
+]
+[kernel.launch]
+global = ["n"]
+block = [16]
+)");
+    write_file(folder / "count.cl", R"(
+#if work == 2
+  this does not compile;
+#endif
+kernel void count(int size, global int* out) {
+  int i = get_global_id(0);
+  volatile int loops = work;
+  while (loops > 1) --loops;
+  out[i] += work == 1 ? 1000000 : 1;
+}
+)");
+    memory = buffer(64);
+  }
+  void TearDown() override {
+    if (memory) api().clReleaseMemObject(memory);
+    Application::TearDown();
+  }
+  Kernel open(double bound = 0.5) {
+    Options given = options();
+    given.online = bound;
+    return Kernel((folder / "count.toml").string(), given);
+  }
+  nlohmann::json why(const Kernel& kernel) { return nlohmann::json::parse(kernel.why(queue, 64, memory)); }
+  bool settled(const Kernel& kernel) {
+    const auto answer = why(kernel);
+    return answer.contains("online") && answer["online"]["settled"];
+  }
+  void launch(const Kernel& kernel) {
+    for (int i = 0; i < 8; ++i, ++launches) kernel(queue, 64, memory);
+    api().clFinish(queue);
+  }
+  int counted() {
+    int value = 0;
+    api().clEnqueueReadBuffer(queue, memory, 1, 0, sizeof value, &value, 0, nullptr, nullptr);
+    return value;
+  }
+};
+
+TEST_F(OnlineApplication, TriesConfigurationsInItsOwnLaunchesAndKeepsTheFastest) {
+  {
+    const Kernel kernel = open();
+    launch(kernel);
+    EXPECT_TRUE(why(kernel)["is_default"]);
+    while (!settled(kernel) && launches < 1'000'000) launch(kernel);
+    const auto after = why(kernel);
+    EXPECT_EQ(after["configuration"]["work"], 10) << after;
+    EXPECT_FALSE(after["is_default"]);
+    EXPECT_EQ(after["online"]["tried"], 4) << after;
+    EXPECT_EQ(after["online"]["failed"], 2) << after;
+    launch(kernel);
+    EXPECT_EQ(counted(), launches) << "the wrong configuration ran on copies only";
+  }
+  const Kernel next = open();
+  EXPECT_EQ(why(next)["configuration"]["work"], 10);
+  EXPECT_EQ(why(next)["match"], "exact");
+  launch(next);
+  EXPECT_FALSE(why(next).contains("online")) << "nothing is left to try";
+}
+
+TEST_F(OnlineApplication, EndsWithoutATrialWhereOutputsCannotBeCompared) {
+  std::string problem = *read_file(folder / "count.toml");
+  const std::string count = "count = \"n\"";
+  write_file(folder / "count.toml", problem.replace(problem.find(count), count.size(), "count = \"2 * n\""));
+  const Kernel kernel = open();
+  while (!settled(kernel) && launches < 1'000'000) launch(kernel);
+  EXPECT_TRUE(why(kernel)["is_default"]);
+  EXPECT_EQ(counted(), launches);
+}
+
+TEST_F(OnlineApplication, CanBeClosedAndReloadedAtAnyTime) {
+  for (int launched = 0; launched < 200; launched += 23) {
+    const Kernel kernel = open();
+    for (int i = 0; i < launched; ++i) kernel(queue, 64, memory);
+    kernel.reload();
+    for (int i = 0; i < launched; ++i) kernel(queue, 64, memory);
+    launches += 2 * launched;
+  }
+  EXPECT_EQ(counted(), launches);
+}
+
+TEST_F(OnlineApplication, ManyThreadsLaunchWhileItTries) {
+  const Kernel kernel = open();
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 500; ++i) kernel(queue, 64, memory);
+    });
+  threads.clear();
+  EXPECT_EQ(counted(), 2000);
+}
+
+TEST_F(OnlineApplication, ABoundIsANumber) {
+  EXPECT_THROW(open(-1), LaunchError);
+  ::setenv("ERGOTUNE_ONLINE", "much", 1);
+  EXPECT_THROW(open(0), LaunchError);
+  ::unsetenv("ERGOTUNE_ONLINE");
+}
 
 TEST(ClockSwitch, GivesLongKernelsTheirClock) {
   SwitchedQueue queue;

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <set>
 
+#include "base/half.hpp"
 #include "base/npy.hpp"
 #include "ergotune/error.hpp"
 #include "measure/buffers/arguments.hpp"

@@ -1,6 +1,6 @@
-#include "measure/verify/compare.hpp"
+#include "kernel/compare.hpp"
+#include "base/half.hpp"
 #include "ergotune/problem.hpp"
-#include "measure/buffers/arguments.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

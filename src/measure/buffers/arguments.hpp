@@ -16,45 +16,6 @@ namespace ergotune {
 std::vector<std::byte> read_array_file(const std::filesystem::path& file, ElementType type, std::size_t bytes,
                                        const std::string& what, const SourcePlace& place = {});
 
-/// The bits of an IEEE 754 binary16 number.
-struct Half {
-  std::uint16_t bits;
-};
-
-/// Calls `f` with a value of the C++ type of an element type; Half for float16.
-template <class F>
-auto with_type(ElementType type, F&& f) {
-  switch (type) {
-    case ElementType::int8:
-      return f(std::int8_t{});
-    case ElementType::uint8:
-      return f(std::uint8_t{});
-    case ElementType::int16:
-      return f(std::int16_t{});
-    case ElementType::uint16:
-      return f(std::uint16_t{});
-    case ElementType::int32:
-      return f(std::int32_t{});
-    case ElementType::uint32:
-      return f(std::uint32_t{});
-    case ElementType::int64:
-      return f(std::int64_t{});
-    case ElementType::uint64:
-      return f(std::uint64_t{});
-    case ElementType::float16:
-      return f(Half{});
-    case ElementType::float32:
-      return f(float{});
-    case ElementType::float64:
-      return f(double{});
-  }
-  return f(float{});
-}
-
-/// Conversion to and from IEEE 754 binary16, rounding to nearest even.
-std::uint16_t half_from(double value);
-double half_to_double(std::uint16_t bits);
-
 /// Returns the bytes of a scalar of `type` in the machine's byte order. Throws UserError if the value does not fit.
 std::vector<std::byte> scalar_bytes(ElementType type, const Value& value, const SourcePlace& place = {});
 

@@ -9,9 +9,9 @@
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
+#include "kernel/compare.hpp"
 #include "kernel/configure.hpp"
 #include "measure/buffers/arguments.hpp"
-#include "measure/verify/compare.hpp"
 
 namespace ergotune {
 

@@ -15,9 +15,9 @@
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
+#include "kernel/compare.hpp"
 #include "kernel/configure.hpp"
 #include "measure/buffers/arguments.hpp"
-#include "measure/verify/compare.hpp"
 #include "problem/address_field.hpp"
 
 namespace ergotune {

@@ -7,7 +7,6 @@
 #include <set>
 #include <unordered_map>
 
-#include "search/ranking.hpp"
 #include "search/strategy_base.hpp"
 
 namespace ergotune::search {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/regret_bound.hpp"
 #include "base/statistics.hpp"
 #include "ergotune/error.hpp"
 #include "measure/energy/region_monitor.hpp"
@@ -22,9 +23,6 @@
 
 namespace ergotune {
 namespace {
-
-/// A trial is expected to cost at most this many times as much as the dearest so far.
-constexpr double kCaution = 2;
 
 SetupOptions adapted(SetupOptions setup, bool own_rounds) {
   if (!is_live(setup.run.device))
@@ -142,7 +140,7 @@ struct OwnTrial {
 
 }  // namespace
 
-struct Session::State {
+struct Session::State : RegretBound {
   OnlineOptions options;
   PreparedSession prepared;
   OwnRounds* own;  ///< the ledger's evaluator, where trials are the application's own rounds; null else
@@ -153,12 +151,9 @@ struct Session::State {
   ConfigurationIndex running = 0;
   bool settled = false;
   std::uint64_t rounds = 0, tried = 0;
-  /// Cost (s; J in own rounds for an objective of energy) of iterations and trials so far, and the estimated cost of
-  /// the iterations alone with the default configuration. The estimated time is what an iteration took, multiplied by
-  /// the measured speed-up of its configuration, so that a temporary slowdown of the machine is not attributed to
-  /// trials.
-  double spent = 0, with_default = 0;
-  double longest_trial = 0, worst = 0;
+  // Costs are s; J in own rounds for an objective of energy. The estimated time with the default is what an iteration
+  // took, multiplied by the measured speed-up of its configuration, so that a temporary slowdown of the machine is not
+  // attributed to trials.
   ConfigurationIndex start = 0;
   std::optional<OwnTrial> trial;
   /// Code of the next trial and the s of its compilation, beside which the rounds go on.
@@ -172,7 +167,8 @@ struct Session::State {
   std::unique_ptr<RegionMonitor> monitor;    ///< of own rounds for an objective of energy
 
   State(Problem problem, SetupOptions setup, OnlineOptions o)
-      : options(std::move(o)),
+      : RegretBound{.bound = o.bound},
+        options(std::move(o)),
         prepared(prepare_session(std::move(problem), adapted(setup, options.own_rounds))),
         own(options.own_rounds ? take_over() : nullptr),
         ledger(prepared.open_ledger()),
@@ -200,7 +196,6 @@ struct Session::State {
   void own_round(OnlineIteration& round);
   void round_beside_trials(OnlineIteration& round);
   void use_best();
-  double allowance() const;
   double gain() const;
   double of_default(const std::string& quantity) const;
   double cost_of_seconds(double seconds) const;
@@ -404,9 +399,6 @@ void Session::State::own_round(OnlineIteration& round) {
   if (!monitor) spent += round.seconds;
 }
 
-/// What may still be spent.
-double Session::State::allowance() const { return (1 + options.bound) * with_default - spent; }
-
 /// How much faster than the default the rounds are now, as measured, at the cautious ends of both intervals; those of a
 /// few own rounds are too wide for that.
 double Session::State::gain() const {
@@ -506,10 +498,7 @@ bool Session::settled() const { return state_->settled; }
 std::uint64_t Session::rounds() const { return state_->rounds; }
 std::uint64_t Session::tried() const { return state_->tried; }
 std::uint64_t Session::resumed() const { return state_->ledger->resumed(); }
-double Session::ratio() const {
-  const State& state = *state_;
-  return state.with_default > 0 ? state.spent / state.with_default : 0;
-}
+double Session::ratio() const { return state_->ratio(); }
 double Session::worst_ratio() const { return state_->worst; }
 
 }  // namespace ergotune

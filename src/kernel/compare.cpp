@@ -1,4 +1,4 @@
-#include "measure/verify/compare.hpp"
+#include "kernel/compare.hpp"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "ergotune/problem.hpp"
-#include "measure/buffers/arguments.hpp"
+#include "problem/element_type.hpp"
 
 namespace ergotune {
 namespace {

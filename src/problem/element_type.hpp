@@ -1,0 +1,41 @@
+// Dispatch on element types.
+#pragma once
+
+#include <cstdint>
+
+#include "base/half.hpp"
+#include "ergotune/argument.hpp"
+
+namespace ergotune {
+
+/// Calls `f` with a value of the C++ type of an element type; Half for float16.
+template <class F>
+auto with_type(ElementType type, F&& f) {
+  switch (type) {
+    case ElementType::int8:
+      return f(std::int8_t{});
+    case ElementType::uint8:
+      return f(std::uint8_t{});
+    case ElementType::int16:
+      return f(std::int16_t{});
+    case ElementType::uint16:
+      return f(std::uint16_t{});
+    case ElementType::int32:
+      return f(std::int32_t{});
+    case ElementType::uint32:
+      return f(std::uint32_t{});
+    case ElementType::int64:
+      return f(std::int64_t{});
+    case ElementType::uint64:
+      return f(std::uint64_t{});
+    case ElementType::float16:
+      return f(Half{});
+    case ElementType::float32:
+      return f(float{});
+    case ElementType::float64:
+      return f(double{});
+  }
+  return f(float{});
+}
+
+}  // namespace ergotune
