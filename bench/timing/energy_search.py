@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Does a short search by energy end at more energy than the fastest known configuration needs, and how far from what a longer search finds?
 
-For each problem: a search by time; one by energy that knows nothing of it; a longer one by energy that knows both; then the three winners
-measured in turns."""
+For each problem: a search by time; one by energy that knows nothing of it, neither of them with anything compiled; a longer one by energy that
+knows both; then the three winners measured in turns. Several GPUs share the problems: start it once for each, with --device cuda:0 ... and
+--jobs, so that each has its part of the host's cores."""
 
 import argparse
+import csv
+import io
 import json
 import statistics
 import subprocess
@@ -22,42 +25,62 @@ def as_json(*command):
     return json.loads(run.stdout)
 
 
+def timeline(ergotune, store):
+    """Of each measurement: when it ended, s since the epoch, and what it took."""
+    text = subprocess.run([ergotune, "export", store, "--format", "csv"], capture_output=True, text=True, check=True).stdout
+    rows = sorted(csv.DictReader(io.StringIO(text)), key=lambda row: float(row["finished_at"]))
+    return [{"ended_at": float(row["finished_at"]), "status": row["status"],
+             **{name: float(row[name]) for name in ("compile_seconds", "verify_seconds", "measure_seconds", "time", "energy") if row.get(name)}}
+            for row in rows]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ergotune", default="ergotune")
     parser.add_argument("--output", default="energy-search.json")
     parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--jobs", help="compile workers of each search")
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("problems", nargs="*", default=["convolution/convolution", "correlator/correlator", "softmax/softmax", "tensor_gemm/hopper_gemm", "layer_norm/layer_norm", "sgemm/sgemm"])
     parser.add_argument("--time-budget", default="6s", help="of the search by time")
     parser.add_argument("--budget", default="10s", help="of the search by energy")
-    parser.add_argument("--longer-budget", default="22s", help="of the longer search by energy")
+    parser.add_argument("--longer-budget", default="60s", help="of the longer search by energy")
     options = parser.parse_args()
     rows = []
     for name in options.problems:
-        problem = EXAMPLES / f"{name}.toml"
+        problem = Path(name) if Path(name).suffix else EXAMPLES / f"{name}.toml"
         with tempfile.TemporaryDirectory() as folder:
-            tune = [options.ergotune, "tune", problem, "--device", options.device, "--json", "-q"]
-            energy, known, alone = [*tune, "--objective", "energy"], Path(folder) / "known.db", Path(folder) / "alone.db"
-            began = time.monotonic()
-            searched = as_json(*energy, "--store", alone, "--budget", options.budget)
-            wall = time.monotonic() - began
-            winners = {"fastest": as_json(*tune, "--store", known, "--budget", options.time_budget)["best"]["configuration"],
-                       "winner": searched["best"]["configuration"]}
-            longer = as_json(*energy, "--store", known, "--budget", options.longer_budget, "--prior", "auto", "--prior", alone)
-            winners["longer"] = longer["best"]["configuration"]
+            one = [problem, "--device", options.device, "--json", *(["--jobs", options.jobs] if options.jobs else [])]
+            tune = [options.ergotune, "tune", *one, "-q"]
+            known, alone = Path(folder) / "known.db", Path(folder) / "alone.db"
+
+            def search(store, budget, cache, *further):
+                began, since = time.monotonic(), time.time()
+                result = as_json(*tune, "--store", store, "--budget", budget, "--cache-dir", Path(folder) / cache, *further)
+                return result, time.monotonic() - began, since
+
+            energy = ["--objective", "energy"]
+            searched, wall, since = search(alone, options.budget, "by-energy", *energy)
+            by_time, time_wall, _ = search(known, options.time_budget, "by-time")
+            longer, longer_wall, _ = search(known, options.longer_budget, "by-energy", *energy, "--prior", "auto", "--prior", alone)
+            winners = {which: result["best"]["configuration"] for which, result in (("fastest", by_time), ("winner", searched), ("longer", longer))}
             energies = {json.dumps(configuration): [] for configuration in winners.values()}
             for _ in range(options.repeats if len(energies) > 1 else 0):
                 for configuration, found in energies.items():
-                    found.append(as_json(options.ergotune, "measure", problem, "--device", options.device, "--objective", "energy", "--json",
+                    found.append(as_json(options.ergotune, "measure", *one, "--cache-dir", Path(folder) / "by-energy", *energy,
                                          "--config", configuration)["quantities"]["energy"]["value"])
             means = {which: statistics.fmean(energies[json.dumps(configuration)] or [1]) for which, configuration in winners.items()}
             ratios = {other: means["winner"] / means[other] for other in ("fastest", "longer")}
+            events = timeline(options.ergotune, alone)
+            for event in events:
+                event["ended_at"] -= since
             rows.append({"problem": name, "evaluated": searched["evaluated"], "screened": searched.get("screened", 0), "wall_s": wall,
-                         "longer_evaluated": longer["evaluated"], "confirmation_repeats": searched["best"]["confirmation_repeats"],
-                         "stopped_because": searched["stopped_because"], "winner_over": ratios, "energy_j": list(energies.values()), **winners})
-            print(f"{name}: {wall:.1f} s, {searched['evaluated']} configurations, {searched.get('screened', 0)} by time alone; winner needs "
-                  f"{100 * (ratios['fastest'] - 1):+.2f} % of the fastest's energy{' (the same)' if winners['winner'] == winners['fastest'] else ''}, "
+                         "time_evaluated": by_time["evaluated"], "time_wall_s": time_wall, "longer_evaluated": longer["evaluated"], "longer_wall_s": longer_wall,
+                         "confirmation_repeats": searched["best"]["confirmation_repeats"], "stopped_because": searched["stopped_because"],
+                         "winner_over": ratios, "energy_j": list(energies.values()), **winners, "timeline": events})
+            print(f"{name}: {wall:.1f} s, {searched['evaluated']} configurations, {searched.get('screened', 0)} by time alone (the search by time: "
+                  f"{by_time['evaluated']}); winner needs {100 * (ratios['fastest'] - 1):+.2f} % of the fastest's energy"
+                  f"{' (the same)' if winners['winner'] == winners['fastest'] else ''}, "
                   f"{100 * (ratios['longer'] - 1):+.2f} % of the longer search's ({longer['evaluated']} configurations)"
                   f"{' (the same)' if winners['winner'] == winners['longer'] else ''}", flush=True)
         Path(options.output).write_text(json.dumps(rows, indent=1) + "\n")

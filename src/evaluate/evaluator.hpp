@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "ergotune/result.hpp"
 #include "ergotune/space.hpp"
 
@@ -77,6 +78,8 @@ class Evaluator {
   virtual Provenance provenance() const = 0;
   /// Number of requests that it can usefully hold at once (compilation runs ahead of measuring).
   virtual std::size_t capacity() const { return 1; }
+  /// The clock that budgets of time refer to, s.
+  virtual double now() const { return host_seconds(); }
   /// All devices among which requests are distributed, including lost ones; empty for a single device.
   virtual std::vector<DeviceShare> gpus() const { return {}; }
   /// Accepts a request. Does not block for long.
@@ -85,7 +88,7 @@ class Evaluator {
   virtual std::optional<EvaluationResult> wait(double seconds) = 0;
   /// Requests accepted and not yet returned.
   virtual std::size_t pending() const = 0;
-  /// Drops requests that have not started and ends running ones.
+  /// Drops all requests. What runs ends soon, and its result is dropped as well.
   virtual void cancel() {}
   /// Must be called before the first submit(). Evaluators that run nothing ignore it; wrappers pass it on.
   virtual void set_journal(RunJournal*) {}

@@ -198,10 +198,16 @@ TEST_F(LiveEvaluatorTest, EveryKernelOfAProblemIsCompiledAndAllOfThemRun) {
   EXPECT_THAT(code, ElementsAre("0", "1", "2"));
 }
 
-TEST_F(LiveEvaluatorTest, CancelDropsWhatWaitsAndTheRestGoesOn) {
-  Gate running;
+TEST_F(LiveEvaluatorTest, CancelDropsWhatWaitsAndTheSameRunnerGoesOn) {
+  Gate running, cancelled;
+  std::atomic<int> runners{0};
+  script.ready = [&](const protocol::Setup& setup) {
+    runners += setup.role == protocol::Role::runner;
+    return protocol::Ready{script.device, "scripted compiler", true, {}};
+  };
   script.run = [&](const protocol::Run& request) {
     if (request.id == 1) running.open();
+    if (request.id == 1) cancelled.pass();
     return Script::ran(request);
   };
   start();
@@ -211,8 +217,11 @@ TEST_F(LiveEvaluatorTest, CancelDropsWhatWaitsAndTheRestGoesOn) {
   evaluator->cancel();
   EXPECT_EQ(evaluator->pending(), 0u);
   EXPECT_FALSE(evaluator->wait(0));
+  cancelled.open();
   ask(3, 3);
   EXPECT_EQ(next().id, 3u);
+  EXPECT_EQ(runners, 1);
+  evaluator.reset();  // its workers use the variables above
 }
 
 TEST_F(LiveEvaluatorTest, AWorkerThatCannotServeAnyMoreEndsTheSessionAndNothingCounts) {

@@ -19,6 +19,7 @@ class FakeEvaluator : public Evaluator {
   Provenance provenance_value = Provenance::measured;
   std::map<ConfigurationIndex, int> measured;
   std::vector<EvaluationRequest> requests;
+  double energy_up_to = 1e300;  ///< of what is measured
   std::size_t largest_pending = 0;
   bool cancelled = false;
   /// Called before a result is handed out; may throw, or set a flag.
@@ -42,6 +43,7 @@ class FakeEvaluator : public Evaluator {
     if (before_result) before_result(results);
     ++results;
     const int time = measured[request.index]++;
+    energy_up_to = request.energy_up_to;
     return EvaluationResult{.id = request.id,
                             .index = request.index,
                             .measurement = measure(request.configuration, time),

@@ -98,6 +98,8 @@ class WorkerHandle {
   void extend_deadline(double seconds) {
     if (deadline_ > 0) deadline_ += seconds;
   }
+  /// Makes the expected answer late after `seconds`, if it is not before.
+  void answer_within(double seconds) { deadline_ = std::min(deadline_, host_seconds() + seconds); }
   int process() const { return transport_ ? transport_->process() : 0; }
 
   /// Sends a request to an idle worker; the answer is late after `seconds`.

@@ -19,6 +19,9 @@ namespace {
 /// power cap is not among them: a kernel that reaches the device's limit meets it in every run.
 constexpr std::array kDisturbances = {"thermal", "hardware slowdown", "hardware thermal", "power brake", "sync boost"};
 
+/// s that a cancelled job may still run; starting a runner takes about as long.
+constexpr double kCancelSeconds = 1.5;
+
 }  // namespace
 
 std::vector<std::string> DeviceWorker::open() {
@@ -81,10 +84,12 @@ void DeviceWorker::run(JobPointer job) {
   handle_.ask(std::move(run), time_limit_);
 }
 
-DeviceWorker::Finished DeviceWorker::take(Ran ran) {
+std::optional<DeviceWorker::Finished> DeviceWorker::take(Ran ran) {
+  if (!ran.healthy) handle_.clear();
+  has_reference_ = ran.has_reference;
+  if (std::exchange(cancelled_, false)) return std::nullopt;
   Finished finished{std::exchange(job_, nullptr), std::move(ran.measurement), false};
   finished.job->ours += std::max(0.0, handle_.since_request() - ran.seconds);
-  has_reference_ = ran.has_reference;
   if (sets_clocks(*finished.job)) {
     finished.must_rerun = controls_->end(finished.job->setting, options_, finished.measurement, finished.job->again);
     finished.disturbed = controls_->disturbed();
@@ -93,7 +98,6 @@ DeviceWorker::Finished DeviceWorker::take(Ran ran) {
   if (!finished.must_rerun && disturbed(finished.job->request, finished.measurement))
     finished.must_rerun = !std::exchange(finished.job->disturbed, true);
   results_ += !finished.must_rerun && !finished.job->reference_only;
-  if (!ran.healthy) handle_.clear();
   return finished;
 }
 
@@ -114,6 +118,7 @@ bool DeviceWorker::disturbed(const EvaluationRequest& request, Measurement& meas
 }
 
 std::optional<DeviceWorker::Finished> DeviceWorker::take(const WorkerLoss& lost) {
+  cancelled_ = false;
   if (!job_) return std::nullopt;
   Measurement failed =
       lost.why == WorkerLoss::Why::late
@@ -129,8 +134,10 @@ std::optional<DeviceWorker::Finished> DeviceWorker::take(const WorkerLoss& lost)
 }
 
 void DeviceWorker::cancel() {
-  if (job_) handle_.clear();
+  if (!job_) return;
   job_.reset();
+  cancelled_ = true;
+  handle_.answer_within(kCancelSeconds);
 }
 
 }  // namespace ergotune

@@ -44,7 +44,7 @@ class DeviceWorker {
   DeviceShare state() const;
   /// Expected outputs exist, or none are needed.
   bool has_reference() const { return has_reference_; }
-  bool running() const { return job_ != nullptr; }
+  bool running() const { return job_ || cancelled_; }
 
   void set_controls(std::unique_ptr<DeviceControls> controls) { controls_ = std::move(controls); }
   const DeviceControls* controls() const { return controls_.get(); }
@@ -68,9 +68,9 @@ class DeviceWorker {
 
   /// Handle the runner's answers. Finished::must_rerun is true if the job has to run again.
   void take(const protocol::Ready& ready) { has_reference_ = ready.has_reference; }
-  Finished take(protocol::Ran ran);
+  std::optional<Finished> take(protocol::Ran ran);
   std::optional<Finished> take(const WorkerLoss& lost);
-  /// Ends the running job.
+  /// Drops the running job. If it ends soon, the runner serves on, since starting another takes longer.
   void cancel();
 
  private:
@@ -86,6 +86,7 @@ class DeviceWorker {
   std::unique_ptr<DeviceControls> controls_;
   WorkerHandle handle_;
   JobPointer job_;
+  bool cancelled_ = false;                   ///< the runner still runs a job that was dropped
   RunOptions options_;                       ///< of the running job
   std::set<std::string> reference_reasons_;  ///< reasons for reduced clocks during the reference's run here
   bool compares_ = false;                    ///< a reference has run here

@@ -43,10 +43,9 @@ void EnergyByTime::add(const Measurement& measurement) {
   ++revision_;
 }
 
-std::optional<EnergyByTime::Guess> EnergyByTime::at(double time) const {
-  if (n_ == 0 || !(time > 0)) return std::nullopt;
+EnergyByTime::Guess EnergyByTime::at(double time) const {
   const double x = std::log(time);
-  return Guess{std::exp(x + level_ + exponent_ * (x - centre_)), deviation_};
+  return {std::exp(x + level_ + exponent_ * (x - centre_)), deviation_};
 }
 
 double EnergyByTime::longest(double energy) const {

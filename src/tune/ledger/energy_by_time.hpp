@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 
 #include "ergotune/result.hpp"
 
@@ -21,8 +20,9 @@ class EnergyByTime {
 
   /// Takes what has a time and an energy.
   void add(const Measurement& measurement);
-  /// nullopt while no energy is known.
-  std::optional<Guess> at(double time) const;
+  bool empty() const { return n_ == 0; }
+  /// With the power of 1 W while no energy is known, which is enough to compare configurations.
+  Guess at(double time) const;
   /// s above which the energy is unlikely to be less than this; infinity while nothing is known.
   double longest(double energy) const;
   /// Rises when guesses have changed by more than a percent or two.

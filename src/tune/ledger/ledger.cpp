@@ -124,11 +124,11 @@ void Ledger::compute_metrics(Measurement& measurement, const Configuration& conf
 }
 
 std::optional<Measurement> Ledger::corrected_measurement(const ConfigurationResult& entry) const {
-  const bool guessed = screens_ && lacks_energy(entry.measurement) && energy_by_time_.at(1);
+  const bool guessed = screens_ && lacks_energy(entry.measurement);
   if ((factors_.revision() == 0 && !guessed) || !usable(entry.measurement.status)) return std::nullopt;
   Measurement level = entry.measurement;
   if (guessed) {
-    const EnergyByTime::Guess guess = *energy_by_time_.at(*level.value("time"));
+    const EnergyByTime::Guess guess = energy_by_time_.at(*level.value("time"));
     level.quantities["energy"] = {guess.energy,        guess.energy * guess.deviation, 1, "modelled by its time", {},
                                   Provenance::modelled};
   }
@@ -205,8 +205,7 @@ void Ledger::submit(const ConfigurationRequest& wanted, bool again) {
 
 bool Ledger::answers(const ConfigurationResult& known, const ConfigurationRequest& wanted) const {
   if (known.disturbed) return false;
-  // others of this session have an energy: it is measured here
-  const bool screened = lacks_energy(known.measurement) && energy_by_time_.at(1);
+  const bool screened = lacks_energy(known.measurement) && (wants_energy_ || !energy_by_time_.empty());
   return !screened || evaluator_.provenance() != Provenance::measured ||
          *known.measurement.value("time") > wanted.energy_up_to;
 }

@@ -122,8 +122,12 @@ class Ledger : private RunJournal {
   std::vector<ConfigurationResult> take_entries();
   /// Factors between devices and times, from all baseline runs of the session.
   const DeviceFactors& factors() const { return factors_; }
-  /// From now on levelled() models the energy of what has a time and no energy.
-  void screen() { screens_ = true; }
+  /// From now on a result without an energy answers no request that wants one; `guess`: corrected_measurement() models
+  /// the energy of what has a time alone.
+  void want_energy(bool guess) {
+    wants_energy_ = true;
+    screens_ = guess;
+  }
   const EnergyByTime& energy_by_time() const { return energy_by_time_; }
   /// Rises when levelled() may give other values than before.
   std::size_t revision() const { return factors_.revision() + (screens_ ? energy_by_time_.revision() : 0); }
@@ -165,6 +169,8 @@ class Ledger : private RunJournal {
 
   /// Configurations measured by this ledger, without confirmation repeats.
   std::uint64_t evaluated() const { return evaluated_; }
+  /// s, by the evaluator's clock.
+  double now() const { return evaluator_.now(); }
   /// Configurations known from the store.
   std::uint64_t resumed() const { return resumed_; }
   /// s spent waiting for the evaluator (waited), and s of overhead that the evaluator reports in
@@ -214,7 +220,7 @@ class Ledger : private RunJournal {
   std::vector<ConfigurationIndex> order_, to_retry_;
   DeviceFactors factors_;
   EnergyByTime energy_by_time_;
-  bool screens_ = false;
+  bool wants_energy_ = false, screens_ = false;
   std::int64_t run_ = 0;
   int confirmed_ = 0;  ///< confirmation repeats of this run in the store
   std::string stage_;

@@ -21,22 +21,37 @@ std::vector<ConfigurationIndex> ScreeningSource::promising(std::size_t room) con
   return best;
 }
 
+std::string ScreeningSource::no_time() const {
+  return search_.budget_spent(keeps(), energy_seconds_ * static_cast<double>(1 + energies_under_way_));
+}
+
 std::vector<ConfigurationRequest> ScreeningSource::next(std::size_t room) {
   std::vector<ConfigurationRequest> list;
+  const auto ask_energy = [&](ConfigurationIndex index) {
+    ConfigurationRequest& wanted = list.emplace_back();
+    wanted.index = index;
+    wanted.give_up_above = search_.bound_of(index).above;
+    wanted.objective_quantity = "energy";
+    asked_.insert(index);
+    ++energies_under_way_;
+  };
   if (search_.share_spent() >= kTimesAlone) times_alone_ = false;
-  if (!times_alone_)
-    for (const ConfigurationIndex index : promising(room)) {
-      ConfigurationRequest& wanted = list.emplace_back();
-      wanted.index = index;
-      wanted.give_up_above = search_.bound_of(index).above;
-      wanted.objective_quantity = "energy";
-      asked_.insert(index);
-    }
-  if (list.empty() && !ended_) {
-    list = search_.next(room);
-    for (ConfigurationRequest& wanted : list) {
+  // Beyond the room: the first part requests what a search by time requests.
+  if (first_ && standing_.seen(*first_) && standing_.is_guess(*first_)) {
+    ask_energy(*first_);
+    ++room;
+  }
+  first_.reset();
+  std::vector<ConfigurationIndex> best;
+  if (!times_alone_) best = promising(kEnergiesAhead);
+  for (const ConfigurationIndex index : best)
+    if (energies_under_way_ < kEnergiesAhead && list.size() < room && (!standing_.best() || no_time().empty()))
+      ask_energy(index);
+  if (best.empty() && !ended_ && list.size() < room) {
+    for (ConfigurationRequest& wanted : search_.next(room - list.size())) {
       const double longest = ledger_.energy_by_time().longest(wanted.give_up_above);
-      wanted.energy_up_to = times_alone_ && ledger_.energy_by_time().at(1) ? 0 : longest;
+      wanted.energy_up_to = times_alone_ ? 0 : longest;
+      list.push_back(std::move(wanted));
     }
   }
   if (list.empty() && under_way_ == 0 && std::exchange(times_alone_, false)) return next(room);
@@ -46,11 +61,20 @@ std::vector<ConfigurationRequest> ScreeningSource::next(std::size_t room) {
 
 void ScreeningSource::take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) {
   --under_way_;
-  asked_.contains(wanted.index) ? search_.learn(wanted, measurement, fresh) : search_.take(wanted, measurement, fresh);
+  if (fresh && measurement.value("energy")) {
+    ++energies_;
+    energy_seconds_ = measurement.verify_seconds + measurement.measure_seconds;
+  }
+  if (!asked_.contains(wanted.index)) return search_.take(wanted, measurement, fresh);
+  --energies_under_way_;
+  search_.learn(wanted, measurement, fresh);
 }
 
 std::string ScreeningSource::stop() {
-  if (std::string why = search_.must_stop(); !why.empty()) return why;
+  // Without one measured energy there is no answer, whatever the budget says.
+  if (!standing_.best() && (first_ || energies_under_way_ > 0 || !promising(1).empty())) return {};
+  if (std::string why = search_.must_stop(keeps()); !why.empty()) return why;
+  if (std::string why = no_time(); !times_alone_ && energies_under_way_ == 0 && !why.empty()) return why;
   const std::string why = search_.stop();
   ended_ = !why.empty();
   if (!ended_) return {};

@@ -1,6 +1,7 @@
 // Screening: times first, then the energy of what can still need the least.
 #pragma once
 
+#include <optional>
 #include <set>
 
 #include "tune/ledger/leaderboard.hpp"
@@ -8,32 +9,43 @@
 
 namespace ergotune {
 
-/// A search for least energy. Its first part measures times alone; what energy they come to is modelled
-/// (Ledger::screen). The second part measures the energy of those whose modelled energy, less its uncertainty, is below
-/// the best that was measured, the best by the model first, and searches on: new configurations are timed, and their
-/// energy is measured where they are as promising.
+/// A search for least energy. Its first part is a search by time; what energy the times come to is modelled
+/// (Ledger::want_energy). The second part measures the energy of those whose modelled energy, less its uncertainty, is
+/// below the best that was measured, the best by the model first, and searches on: new configurations are timed, and
+/// their energy is measured where they are as promising.
 class ScreeningSource : public Source {
  public:
-  ScreeningSource(StrategySource& search, Leaderboard& standing, const Ledger& ledger)
-      : search_(search), standing_(standing), ledger_(ledger) {}
+  /// The energy of `first` is measured while the first of the search compile.
+  ScreeningSource(StrategySource& search, Leaderboard& standing, const Ledger& ledger,
+                  std::optional<ConfigurationIndex> first)
+      : search_(search), standing_(standing), ledger_(ledger), first_(first) {}
   std::vector<ConfigurationRequest> next(std::size_t room) override;
   void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override;
   std::string stop() override;
 
  private:
   /// Share of the budget for times alone.
-  static constexpr double kTimesAlone = 0.4;
+  static constexpr double kTimesAlone = 0.6;
   /// So many in a row that are too slow: slower ones are as well.
   static constexpr int kTooSlow = 8;
+  /// One runs and one waits, so that the next one is chosen by all that is known then.
+  static constexpr std::size_t kEnergiesAhead = 2;
+  /// The energies of so many are worth more than the repeats of fewer.
+  static constexpr std::size_t kFewEnergies = 4;
 
   /// The best by the model whose energy is to be measured, `room` at most.
   std::vector<ConfigurationIndex> promising(std::size_t room) const;
+  /// Why there is no time for the energy of one more; empty if there is.
+  std::string no_time() const;
+  bool keeps() const { return energies_ > kFewEnergies; }
 
   StrategySource& search_;
   Leaderboard& standing_;
   const Ledger& ledger_;
-  std::set<ConfigurationIndex> asked_;  ///< for their energy
-  std::size_t under_way_ = 0;
+  std::optional<ConfigurationIndex> first_;
+  std::set<ConfigurationIndex> asked_;                                 ///< for their energy
+  std::size_t under_way_ = 0, energies_under_way_ = 0, energies_ = 0;  ///< energies_: measured
+  double energy_seconds_ = 0;                                          ///< of the last energy
   bool times_alone_ = true;
   bool ended_ = false;  ///< the search; energies may be left
 };

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/clock.hpp"
 #include "search/ranking.hpp"
 
 namespace ergotune {
@@ -33,7 +32,7 @@ void StrategySource::begin() {
   context.budget = options_.budget.evaluations;
   context.objectives = standing_.objective().count();
   context.options = options_.strategy_options;
-  if (measures()) context.clock = host_seconds;
+  if (measures()) context.clock = [this] { return standing_.ledger().now(); };
   if (whole()) context.priors = options_.priors;
   standing_.recompute_outcomes();
   for (const ConfigurationIndex index : standing_.order()) {
@@ -64,9 +63,8 @@ Outcome StrategySource::reported(ConfigurationIndex index) const {
 }
 
 const RepeatCost& StrategySource::kept() const {
-  const std::size_t seen = standing_.order().size();
-  if (expected_ && seen > kept_at_ + kept_at_ / 50) {
-    kept_at_ = seen;
+  if (expected_ && learned_ > kept_at_ + kept_at_ / 50) {
+    kept_at_ = learned_;
     kept_ = expected_();
   }
   return kept_;
@@ -117,8 +115,9 @@ void StrategySource::take(const ConfigurationRequest& wanted, const Measurement&
 }
 
 void StrategySource::learn(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) {
+  ++learned_;
   if (fresh) {
-    came_.push_back(host_seconds());
+    came_.push_back(standing_.ledger().now());
     if (came_.size() > kPaced) came_.pop_front();
     const auto energy = measurement.value("energy"), time = measurement.value("time");
     if (energy && time && *time > 0) joules_ += *energy / *time * measurement.measure_seconds;
@@ -146,21 +145,27 @@ double StrategySource::share_spent() const {
   return share;
 }
 
-std::string StrategySource::must_stop() {
+std::string StrategySource::budget_spent(bool keep, double ahead) const {
   const Budget& budget = options_.budget;
-  if (standing_.ledger().take_confirm_request()) return "the web page asked to confirm the best so far";
   const auto spent = [&](double so_far, double whole, double RepeatCost::*each) {
     if (!(whole > 0) || so_far < (1 - kKept) * whole) return false;
-    const double most = kKept * whole, one = kept().*each;
-    const double reserve = kFewestRepeats * one > most ? 0 : static_cast<double>(kept().repeats) * one;
-    return so_far + std::min(most, reserve) >= whole;
+    const double most = keep ? kKept * whole : 0, one = kept().*each, fewest = kFewestRepeats * one;
+    // nothing is kept where it would be too little
+    const bool fits = fewest <= std::min(most, whole - so_far);
+    return so_far + (fits ? std::min(most, static_cast<double>(kept().repeats) * one) : 0) >= whole;
   };
   // preparing may take longer than a short budget: the first configuration is evaluated all the same
   const bool answered = !standing_.order().empty();
-  if (answered && spent(seconds(), budget.seconds, &RepeatCost::seconds))
+  if (answered && spent(seconds() + ahead, budget.seconds, &RepeatCost::seconds))
     return fmt::format("the time budget of {:g} s is spent", budget.seconds);
   if (spent(joules_, budget.joules, &RepeatCost::joules))
     return fmt::format("the energy budget of {:g} J is spent", budget.joules);
+  return {};
+}
+
+std::string StrategySource::must_stop(bool keep) {
+  if (standing_.ledger().take_confirm_request()) return "the web page asked to confirm the best so far";
+  if (std::string why = budget_spent(keep); !why.empty()) return why;
   constexpr std::size_t kPatience = 1000;
   if (known_in_a_row_ > kPatience + 2 * standing_.order().size())
     return fmt::format("the strategy asked {} times in a row for configurations that are known already",
@@ -181,7 +186,7 @@ std::string StrategySource::stop() {
 }
 
 double StrategySource::seconds() const {
-  return options_.spent_seconds + host_seconds() - started_ - (standing_.ledger().paused() - paused_before_);
+  return options_.spent_seconds + standing_.ledger().now() - started_ - (standing_.ledger().paused() - paused_before_);
 }
 
 /// A budget is meant to be used, at least half of it. True if none was given.

@@ -25,8 +25,10 @@ class StrategySource : public Source {
   std::vector<ConfigurationRequest> next(std::size_t room) override;
   void take(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh) override;
   std::string stop() override;
-  /// Of that, what leaves no choice: a request, or a budget that is spent.
-  std::string must_stop();
+  /// Of that, what leaves no choice: a request, or a budget that is spent. `keep`: less what is kept for confirmation;
+  /// `ahead`: in so many seconds.
+  std::string must_stop(bool keep = true);
+  std::string budget_spent(bool keep, double ahead = 0) const;
   /// Of the budget that is closest to its end; 0 where there is none.
   double share_spent() const;
   RaceBound bound_of(ConfigurationIndex whole) const;
@@ -83,8 +85,8 @@ class StrategySource : public Source {
   double joules_ = 0;
   std::function<RepeatCost()> expected_;
   mutable RepeatCost kept_;
-  mutable std::size_t kept_at_ = 0;  ///< results when that was worked out
-  std::size_t known_in_a_row_ = 0;   ///< requested by the strategy since the last fresh result
+  mutable std::size_t kept_at_ = 0;               ///< results when that was worked out
+  std::size_t learned_ = 0, known_in_a_row_ = 0;  ///< results; requested by the strategy since the last fresh result
   double paused_before_ = 0;
 };
 

@@ -6,7 +6,6 @@
 #include <span>
 #include <utility>
 
-#include "base/clock.hpp"
 #include "measure/metrics.hpp"
 #include "tune/round_effects.hpp"
 
@@ -189,7 +188,7 @@ RepeatCost Confirmation::so_far(const std::vector<ConfigurationIndex>& candidate
     cost.seconds += share * (m.verify_seconds + m.measure_seconds);
     if (energy && time && *time > 0) cost.joules += share * *energy / *time * m.measure_seconds;
   }
-  if (done_ > 0) cost.seconds = (host_seconds() - began_) / static_cast<double>(done_);
+  if (done_ > 0) cost.seconds = (ledger_.now() - began_) / static_cast<double>(done_);
   return cost;
 }
 
@@ -277,7 +276,7 @@ void Confirmation::run(bool fresh, Room room) {
   // What was confirmed once, and has no new rival, is not measured again by the same command.
   const std::vector<ConfigurationIndex> ranking = standing_.ranking();
   if (!fresh && !ranking.empty() && is_confirmed(ranking.front())) return;
-  const double before = began_ = host_seconds(), waited = ledger_.waited();
+  const double before = began_ = ledger_.now(), waited = ledger_.waited();
   done_ = 0;
   for (int batch = 0; batch < kConfirmationBatches || !outdated(standing_.ranking()).empty(); ++batch) {
     const std::vector<ConfigurationIndex> list = candidates();
@@ -290,7 +289,7 @@ void Confirmation::run(bool fresh, Room room) {
   }
   if (!rounds_.empty() && objective_.kind() == Objective::Kind::single) race();
   if (const auto last = standings()) ledger_.conclude(last->indices.front(), last->chances);
-  seconds_ += host_seconds() - before - (ledger_.waited() - waited);
+  seconds_ += ledger_.now() - before - (ledger_.waited() - waited);
 }
 
 /// Whether their intervals leave it open which is better.

@@ -125,7 +125,7 @@ class Confirmation {
   int next_round_ = 0;
   std::string gpu_;  ///< that measured them
   int lost_gpus_ = 0;
-  double began_ = 0;  ///< host_seconds()
+  double began_ = 0;  ///< Ledger::now()
   /// Measurements so far, and those that are expected to follow the batch that is under way.
   std::size_t done_ = 0, expected_further_ = 0;
   double seconds_ = 0;

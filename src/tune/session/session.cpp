@@ -9,7 +9,6 @@
 #include <memory>
 #include <utility>
 
-#include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "model/execution_kind.hpp"
 #include "tune/ledger/fair_source.hpp"
@@ -35,7 +34,7 @@ class Search {
         space_(space),
         objective_(objective),
         options_(options),
-        started_(host_seconds()),
+        started_(ledger.now()),
         waited_before_(ledger.waited()),
         own_before_(ledger.evaluator_overhead_seconds()),
         default_(default_of(space, ledger.space())),
@@ -89,7 +88,7 @@ void Search::progress(const ConfigurationResult* last, const std::string& phase,
   progress.total = space_.size();
   const Budget& budget = options_.budget;
   if (budget.evaluations > 0) progress.total = std::min<std::uint64_t>(progress.total, budget.evaluations);
-  progress.seconds = host_seconds() - started_;
+  progress.seconds = ledger_.now() - started_;
   progress.best = standing_.best_value();
   progress.seconds_left = left;
   if (!left && evaluated_ > 0) {
@@ -114,30 +113,35 @@ void Search::progress(const ConfigurationResult* last, const std::string& phase,
 std::string Search::measure(std::vector<ConfigurationIndex> list) {
   class Listed : public ListSource {
    public:
-    Listed(std::vector<ConfigurationIndex> list, StrategySource& search)
+    Listed(std::vector<ConfigurationIndex> list, StrategySource& search, bool times_alone)
         : ListSource(std::move(list),
                      [&search](const ConfigurationRequest& wanted, const Measurement& m, bool fresh) {
                        search.learn(wanted, m, fresh);
                        return search.evaluations_left();
                      }),
-          search_(search) {}
+          search_(search),
+          times_alone_(times_alone) {}
     std::vector<ConfigurationRequest> next(std::size_t room) override {
-      return search_.evaluations_left() ? ListSource::next(std::min<std::size_t>(room, 1))
-                                        : std::vector<ConfigurationRequest>{};
+      if (!search_.evaluations_left()) return {};
+      std::vector<ConfigurationRequest> list = ListSource::next(std::min<std::size_t>(room, 1));
+      for (ConfigurationRequest& wanted : list)
+        if (times_alone_) wanted.energy_up_to = 0;
+      return list;
     }
     std::string stop() override { return search_.stop(); }
 
    private:
     StrategySource& search_;
+    bool times_alone_;
   };
-  Listed listed(std::move(list), source_);
+  Listed listed(std::move(list), source_, screens_);
   return ledger_.drive(listed);
 }
 
 /// Adds known results, the default configuration and retried failures. Returns why the search must end here; empty to
 /// continue.
 std::string Search::begin() {
-  if (screens_) ledger_.screen();
+  if (objective_.needs("energy")) ledger_.want_energy(screens_);
   if (&space_ == &ledger_.space()) {
     for (const ConfigurationIndex index : ledger_.order()) {
       // what an earlier search screened: here its energy is wanted
@@ -194,7 +198,7 @@ bool Search::can_screen() const {
 std::string Search::search() {
   std::optional<ConfigurationIndex> reference = default_;
   if (!reference || !standing_.seen(*reference) || !standing_.outcome(*reference).ok) reference = standing_.best();
-  ScreeningSource screening(source_, standing_, ledger_);
+  ScreeningSource screening(source_, standing_, ledger_, reference);
   BaselineRunSource fair(screens_ ? static_cast<Source&>(screening) : source_, ledger_, reference,
                          options_.reference_every);
   const std::string why = ledger_.drive(fair);
@@ -218,7 +222,7 @@ SessionResult Search::run() {
   if (space_.empty()) throw UserError("there is nothing to tune: " + space_.why_empty());
   std::string why = begin();
   source_.begin();
-  if (why.empty()) why = search();
+  if (why.empty() || (screens_ && !standing_.best())) why = search();
   // It came first, and what disturbed it may be over.
   if (default_ && standing_.seen(*default_) && ledger_.find(*default_)->disturbed) measure({*default_});
   standing_.recompute_outcomes();  // what the last baseline runs showed
@@ -238,7 +242,7 @@ SessionResult Search::run() {
   result.evaluated = evaluated_;
   result.resumed = known_;
   result.retried = retried_;
-  result.seconds = host_seconds() - started_;
+  result.seconds = ledger_.now() - started_;
   const double waited = ledger_.waited() - waited_before_;
   result.tuner_seconds =
       std::max(0.0, result.seconds - waited - confirming_) + ledger_.evaluator_overhead_seconds() - own_before_;
