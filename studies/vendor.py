@@ -9,11 +9,14 @@ import time
 
 
 class Board:
-    """The first GPU's energy counter (J), power limit (W) and name, through NVML; None where there is no NVML."""
+    """Energy counter (J), power limit (W) and name of CUDA's first GPU, through NVML, whose order is another."""
 
     def __init__(self):
+        cuda, address = ctypes.CDLL("libcuda.so.1"), ctypes.create_string_buffer(32)
+        if cuda.cuInit(0) or cuda.cuDeviceGetPCIBusId(address, len(address), 0):
+            raise OSError("CUDA knows no GPU")
         self._nvml, self._gpu = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p()
-        if self._nvml.nvmlInit_v2() or self._nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(self._gpu)):
+        if self._nvml.nvmlInit_v2() or self._nvml.nvmlDeviceGetHandleByPciBusId_v2(address, ctypes.byref(self._gpu)):
             raise OSError("NVML knows no GPU")
 
     def _number(self, function, type):
