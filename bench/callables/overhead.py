@@ -15,7 +15,7 @@ import time
 
 LAUNCHES = 10
 SIZE = 1 << 22
-ROUNDS = 160  # a launch takes longer than 0.3 ms, and is a sample by itself
+ROUNDS = 32  # a launch takes longer than 0.3 ms, and is a sample by itself
 
 
 def cupy_case():
@@ -134,7 +134,7 @@ def main():
 
     few, many = options.configurations
     differences = []
-    for number in range(4):
+    for number in range(6):
         costs = {tool.__name__: [beside(tool, count) for count in (few, many)] for tool in (loop, ours)}
         each = {name: (cost[1] - cost[0]) / (many - few) for name, cost in costs.items()}
         print(f"{options.framework}, round {number + 1}: beside its launches the loop needs {each['loop']:.3f} ms a configuration, ergotune "

@@ -132,8 +132,9 @@ TEST_F(HipCommand, ACounterThatStandsStillOrReadsZeroIsNoEnergyAndNeverZeroJoule
     // a counter that reads 0 before the session begins is refused before there is a store
     const auto store = folder.path() / fmt::format("{}.db", defect);
     if (std::filesystem::exists(store)) {
+      // its time is measured first, its energy cannot be
       for (const auto& [configuration, statuses] : stored_rows(store))
-        EXPECT_EQ(statuses.at(0), "unsupported") << defect << configuration;
+        EXPECT_EQ(statuses.back(), "unsupported") << defect << configuration;
     }
     EXPECT_THAT(run.out + run.err, HasSubstr("amdgpu")) << defect;
     // its time can be had all the same
