@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -75,15 +76,16 @@ std::size_t compare_block(std::span<const std::byte> actual, std::span<const std
   return different;
 }
 
-/// Returns true if a block of single precision numbers certainly contains no difference and no larger error, computed
-/// in single precision with a margin for rounding. True for most blocks, in a third of the time.
+/// Returns true if a block of single precision numbers certainly contains no difference, and no error that is larger by
+/// more than a thousandth, computed in single precision with a margin for rounding. True for most blocks, in a third of
+/// the time.
 bool nothing_new(std::span<const std::byte> actual, std::span<const std::byte> expected, std::size_t from,
                  std::size_t to, const Tolerance& tolerance, double error) {
   constexpr double kRoom = 0.999;
   const auto absolute = static_cast<float>(kRoom * tolerance.absolute);
   const auto relative = static_cast<float>(kRoom * tolerance.relative);
   const auto floor = static_cast<float>(tolerance.floor);
-  const auto worst = static_cast<float>(kRoom * error);
+  const auto worst = static_cast<float>(error / kRoom);
   constexpr float kMost = std::numeric_limits<float>::infinity();
   std::uint32_t open = 0;
   for (std::size_t i = from; i < to; ++i) {
@@ -98,16 +100,19 @@ bool nothing_new(std::span<const std::byte> actual, std::span<const std::byte> e
 
 constexpr std::size_t kBlock = 4096;
 
-/// Converts a block of FP16 numbers to FP32, which is exact; a table takes a quarter of the time.
+/// Converts a block of FP16 numbers to FP32, which is exact but for infinities, which become NaN. Without branches, as
+/// above.
 std::span<const std::byte> widened(std::span<const std::byte> halves, std::size_t from, std::size_t to,
                                    std::array<float, kBlock>& out) {
-  static const std::vector<float> values = [] {
-    std::vector<float> all;
-    for (unsigned bits = 0; bits <= 0xffff; ++bits)
-      all.push_back(static_cast<float>(half_to_double(static_cast<std::uint16_t>(bits))));
-    return all;
-  }();
-  for (std::size_t i = from; i < to; ++i) out[i - from] = values[element<std::uint16_t>(halves, i)];
+  for (std::size_t i = from; i < to; ++i) {
+    const std::uint32_t bits = element<std::uint16_t>(halves, i), magnitude = bits & 0x7fffu;
+    const auto subnormal = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<int>(magnitude)) * 0x1p-24f);
+    const std::uint32_t normal = (magnitude << 13) + ((127u - 15u) << 23);  // the difference of the exponents' biases
+    const std::uint32_t is_subnormal = 0u - static_cast<std::uint32_t>(magnitude < 0x400u);  // all bits or none
+    const std::uint32_t is_infinite = 0u - static_cast<std::uint32_t>(magnitude >= 0x7c00u);
+    const std::uint32_t number = (is_subnormal & subnormal) | (~is_subnormal & normal) | (is_infinite & 0x7fc00000u);
+    out[i - from] = std::bit_cast<float>((bits & 0x8000u) << 16 | number);
+  }
   return std::as_bytes(std::span(out));
 }
 
@@ -119,6 +124,7 @@ BufferComparison compare_elements(std::span<const std::byte> actual, std::span<c
   std::array<float, kBlock> ours, theirs;
   for (std::size_t from = 0; from < count; from += kBlock) {
     const std::size_t to = std::min(count, from + kBlock);
+    if (std::memcmp(&actual[from * sizeof(T)], &expected[from * sizeof(T)], (to - from) * sizeof(T)) == 0) continue;
     if constexpr (std::is_same_v<T, float>) {
       if (nothing_new(actual, expected, from, to, tolerance, result.error)) continue;
     }

@@ -15,9 +15,9 @@ struct BufferComparison {
   bool equal = true;
   std::size_t different = 0;
   std::size_t first_different = 0;
-  /// Largest |actual - expected| / max(|expected|, absolute_tolerance / relative_tolerance). The lower bound of the
-  /// denominator replaces the relative error, meaningless near zero, by the absolute tolerance. Infinity if one of the
-  /// two is not finite.
+  /// Largest |actual - expected| / max(|expected|, absolute_tolerance / relative_tolerance), to a thousandth. The lower
+  /// bound of the denominator replaces the relative error, meaningless near zero, by the absolute tolerance. Infinity
+  /// if one of the two is not finite.
   double error = 0;
   std::string message;  ///< "3 of 4096 elements differ, the first at 17: 0.5 instead of 0.25"
 };

@@ -298,6 +298,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
 
   observed.expected_launch_seconds = warm_up(round.workload(), first_seconds);
   observation.register_configuration(observed);
+  if (!device.info().is_cpu) run_watched(round.workload(), 0, run.settle_seconds, 0);
   wait_for_clock(round.workload(), run, result);
   watch.begin();
   TimingResult timing = time(round.workload(), observed.expected_launch_seconds, run);

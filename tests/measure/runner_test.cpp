@@ -66,6 +66,15 @@ TEST_F(RunnerTest, NoiseBeyondTheCapIsNotConvergedWithItsValueKept) {
   EXPECT_THAT(m.message, HasSubstr("1 % was asked"));
 }
 
+TEST_F(RunnerTest, AGpuThatSlowsDownUnderALastingLoadIsTimedAfterwardsIfThatIsAsked) {
+  device.kernels["double_32"] = [this](const FakeLaunch& launch) {
+    return right(device.launches < 300 ? 1e-3 : 1.2e-3)(launch);
+  };
+  Runner runner(device, problem, options);
+  EXPECT_NEAR(measure(runner, 32).quantities["time"].value, 1e-3, 1e-9);
+  EXPECT_NEAR(measure(runner, 32, {.settle_seconds = 0.05}).quantities["time"].value, 1.2e-3, 1e-9);
+}
+
 TEST_F(RunnerTest, ColdCacheFlushesBeforeEverySample) {
   options.cold_cache = true;
   device.kernels["double_32"] = right(1e-6);

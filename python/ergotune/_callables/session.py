@@ -113,6 +113,7 @@ class Session:
         self._queue = None if is_cpu else queue
         number = device.rpartition(":")[2]
         self._number = int(number) if number.isdigit() else 0
+        self._makes = False  # the function returned what is launched, and launched nothing itself
         try:
             with self.on_queue():
                 self._take(work.setup() if work.setup else work.arguments)
@@ -264,22 +265,23 @@ class Session:
                 call, result, maker = self._run(json.loads(texts))
                 self._check(result)
                 resources = _resources(maker) or _resources(result)
-                self._restore()
-                self._synchronise()
             return Kernel(self, call, resources, arrays.order())
         except Exception as error:
             raise as_fault(error) from error
 
     def _run(self, texts: Mapping[str, str]) -> Tuple[Callable[[], Any], Any, Any]:
         """What is launched, what it returned, and what the function returned."""
-        self._restore()
+        if not self._makes:
+            self._restore()
         call: Callable[[], Any] = functools.partial(self._work.function, *self._positional, **self._named, **self._work.configuration(texts))
         made = result = call()
-        if callable(made) and not arrays.is_array(made):
-            call = made
+        makes = callable(made) and not arrays.is_array(made)
+        if makes or self._makes:
+            call = made if makes else call
             self._synchronise()
             self._restore()
             result = call()
+        self._makes = makes
         self._synchronise()
         return call, result, made
 

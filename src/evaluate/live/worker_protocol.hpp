@@ -41,10 +41,10 @@ inline auto fields(MeasureOptions& options) {
                         std::tie(options.min_sample_seconds, options.stream_seconds_limit, options.reference_file));
 }
 inline auto fields(RunOptions& options) {
-  auto& [give_up_above, objective_quantity, energy_up_to, reference_only, resources_only, watched, requested_clock_mhz,
-         clock_tolerance, set_at, state_only] = options;
-  return std::tie(give_up_above, objective_quantity, energy_up_to, reference_only, resources_only, watched,
-                  requested_clock_mhz, clock_tolerance, set_at, state_only);
+  auto& [give_up_above, objective_quantity, energy_up_to, settle_seconds, reference_only, resources_only, watched,
+         requested_clock_mhz, clock_tolerance, set_at, state_only] = options;
+  return std::tie(give_up_above, objective_quantity, energy_up_to, settle_seconds, reference_only, resources_only,
+                  watched, requested_clock_mhz, clock_tolerance, set_at, state_only);
 }
 inline auto fields(Quantity& quantity) {
   auto& [value, standard_error, n, method, sensor, provenance, degrees] = quantity;
