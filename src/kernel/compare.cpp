@@ -8,11 +8,13 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <future>
 #include <limits>
 #include <numeric>
 #include <type_traits>
 #include <vector>
 
+#include "base/process/environment.hpp"
 #include "ergotune/problem.hpp"
 #include "problem/element_type.hpp"
 
@@ -116,14 +118,14 @@ std::span<const std::byte> widened(std::span<const std::byte> halves, std::size_
   return std::as_bytes(std::span(out));
 }
 
+/// Compares the elements [first, last) block by block; without a message.
 template <class T, class Load>
-BufferComparison compare_elements(std::span<const std::byte> actual, std::span<const std::byte> expected,
-                                  const Tolerance& tolerance, Load load) {
+BufferComparison compare_part(std::span<const std::byte> actual, std::span<const std::byte> expected, std::size_t first,
+                              std::size_t last, const Tolerance& tolerance, Load load) {
   BufferComparison result;
-  const std::size_t count = expected.size() / sizeof(T);
   std::array<float, kBlock> ours, theirs;
-  for (std::size_t from = 0; from < count; from += kBlock) {
-    const std::size_t to = std::min(count, from + kBlock);
+  for (std::size_t from = first; from < last; from += kBlock) {
+    const std::size_t to = std::min(last, from + kBlock);
     if (std::memcmp(&actual[from * sizeof(T)], &expected[from * sizeof(T)], (to - from) * sizeof(T)) == 0) continue;
     if constexpr (std::is_same_v<T, float>) {
       if (nothing_new(actual, expected, from, to, tolerance, result.error)) continue;
@@ -144,6 +146,32 @@ BufferComparison compare_elements(std::span<const std::byte> actual, std::span<c
       }
     }
     result.different += different;
+  }
+  return result;
+}
+
+/// Compares large outputs in several threads: a device waits for it.
+template <class T, class Load>
+BufferComparison compare_elements(std::span<const std::byte> actual, std::span<const std::byte> expected,
+                                  const Tolerance& tolerance, Load load) {
+  constexpr std::size_t kPart = kBlock << 10, kMostThreads = 8;
+  const std::size_t count = expected.size() / sizeof(T);
+  const std::size_t threads =
+      std::clamp<std::size_t>(count / kPart, 1, std::min<std::size_t>(kMostThreads, usable_processors()));
+  const std::size_t each = (count / threads + kBlock - 1) / kBlock * kBlock;
+  const auto part = [&](std::size_t number) {
+    const std::size_t first = std::min(count, number * each);
+    const std::size_t last = number + 1 == threads ? count : std::min(count, first + each);
+    return compare_part<T>(actual, expected, first, last, tolerance, load);
+  };
+  std::vector<std::future<BufferComparison>> others;
+  for (std::size_t i = 1; i < threads; ++i) others.push_back(std::async(std::launch::async, part, i));
+  BufferComparison result = part(0);
+  for (auto& other : others) {
+    const BufferComparison found = other.get();
+    if (result.different == 0) result.first_different = found.first_different;
+    result.different += found.different;
+    result.error = std::max(result.error, found.error);
   }
   result.equal = result.different == 0;
   if (!result.equal) {

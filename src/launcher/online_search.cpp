@@ -67,7 +67,8 @@ void OnlineSearch::take(const Step& step, std::optional<double> seconds, double 
     if (seconds) again_[step.index].push_back(*seconds);
     if (++repeats_ < 2 * kLaunches) return;
     for (auto& [index, repeated] : again_) times_[index] = std::move(repeated);
-    if (!faster(running_, start_)) running_ = start_;
+    // it was certainly faster before: a launch that was prolonged does not change that
+    if (time(running_).seconds >= time(start_).seconds) running_ = start_;
   } else if (!seconds || (!step.first && *seconds > kCaution * time(running_).seconds)) {
     // not by the first launch, in which a driver may still compile
     end_trial(seconds);

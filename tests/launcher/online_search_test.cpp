@@ -11,7 +11,8 @@ namespace {
 struct Loop {
   std::vector<double> seconds;
   OnlineSearch search;
-  std::uint64_t launches = 0;
+  std::uint64_t launches = 0, prolonged = 0;  ///< prolonged: each step of this number by 100 s
+  std::uint64_t steps = 0;
   double spent = 0, worst = 0;
 
   Loop(std::vector<double> times, ConfigurationIndex start, double bound)
@@ -29,7 +30,8 @@ struct Loop {
   }
   void run(std::uint64_t most) {
     while (const auto step = search.next()) {
-      const double now = seconds[search.running()], tested = seconds[step->index];
+      const double now = seconds[search.running()];
+      const double tested = seconds[step->index] + (++steps == prolonged ? 100 : 0);
       while (search.due(*step) > launches + 1 && launches < most) launch(now);
       if (launches >= most) return;
       launch(step->index == search.running() ? now : std::max(tested, 0.0));
@@ -47,6 +49,17 @@ TEST(OnlineSearch, FindsTheFastestWithinTheBound) {
   EXPECT_LE(loop.worst, 1.05 + 1e-9);
   EXPECT_NEAR(loop.search.spent, loop.spent, 1e-6 * loop.spent);
   EXPECT_EQ(loop.search.next(), std::nullopt);
+}
+
+TEST(OnlineSearch, OneProlongedLaunchOfTheFastestDoesNotUndoTheSearch) {
+  Loop undisturbed({1.0, 0.5}, 0, 0.5);
+  undisturbed.run(1'000'000);
+  for (std::uint64_t last = 0; last < 2 * OnlineSearch::kLaunches; ++last) {
+    Loop loop({1.0, 0.5}, 0, 0.5);
+    loop.prolonged = undisturbed.steps - last;
+    loop.run(1'000'000);
+    EXPECT_EQ(loop.search.running(), 1u) << "the last step but " << last;
+  }
 }
 
 TEST(OnlineSearch, TriesNothingBeforeLaunchesHavePaidForIt) {

@@ -41,6 +41,14 @@ TEST(Compare, NamesHowManyDifferAndTheFirst) {
   EXPECT_NEAR(found.error, 2.5, 1e-6);
 }
 
+TEST(Compare, LargeOutputsAsSmallOnes) {
+  std::vector<std::uint8_t> expected(40'000'000, 2), actual = expected;
+  for (const std::size_t i : {20'000'001u, 5'000'000u, 39'999'999u}) actual[i] = 5;
+  const BufferComparison found = compare_values(ElementType::uint8, actual, expected);
+  EXPECT_EQ(found.message, "3 of 40000000 elements differ, the first at 5000000: 5 instead of 2");
+  EXPECT_NEAR(found.error, 1.5, 1e-6);
+}
+
 // What is said fast, block by block in single precision, is what element by element gives in double precision.
 TEST(Compare, IsTheSameAsOneElementAfterTheOther) {
   EXPECT_TRUE(rc::check([] {

@@ -187,6 +187,11 @@ def order() -> str:
     return "queue" if "torch" in sys.modules or "cupy" in sys.modules else "any"
 
 
+@functools.lru_cache(maxsize=1)
+def _torch_has_gpu(torch: Any) -> bool:
+    return bool(torch.cuda.is_available())  # looks at the environment each time
+
+
 @functools.lru_cache(maxsize=16)
 def _torch_stream(queue: int, number: int) -> Any:
     return _torch().cuda.ExternalStream(queue, device=number)
@@ -198,7 +203,7 @@ def stream(queue: int, number: int) -> Iterator[None]:
     legacy = _needs_legacy()
     torch, cupy = _torch(), sys.modules.get("cupy")
     with contextlib.ExitStack() as stack:
-        if torch is not None and torch.cuda.is_available():
+        if torch is not None and _torch_has_gpu(torch):
             stack.enter_context(torch.cuda.device(number) if legacy else torch.cuda.stream(_torch_stream(queue, number)))
         if cupy is not None:
             stack.enter_context(cupy.cuda.Device(number))
@@ -210,7 +215,7 @@ def stream(queue: int, number: int) -> Iterator[None]:
 def synchronise(arrays: Sequence[Any]) -> None:
     """Waits until arrays of GPUs hold what was written into them. Raises what a kernel has raised."""
     torch, cupy = _torch(), sys.modules.get("cupy")
-    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+    if torch is not None and _torch_has_gpu(torch) and torch.cuda.is_initialized():
         torch.cuda.synchronize()
     if cupy is not None and any(_is_cupy(array) for array in arrays):
         cupy.cuda.get_current_stream().synchronize()
