@@ -6,9 +6,9 @@ namespace ergotune {
 
 static auto fields(EvaluationRequest& request) {
   auto& [id, index, configuration, repeat, give_up_above, objective_quantity, resources_only, gpu, reference,
-         energy_up_to] = request;
+         energy_up_to, first] = request;
   return std::tie(id, index, configuration, repeat, give_up_above, objective_quantity, resources_only, gpu, reference,
-                  energy_up_to);
+                  energy_up_to, first);
 }
 namespace agents {
 

@@ -34,6 +34,8 @@ struct EvaluationRequest {
   bool reference = false;
   /// Screening: above this time, s, the energy is not measured.
   double energy_up_to = 1e300;
+  /// Runs before all requests that wait, once it is compiled.
+  bool first = false;
 };
 
 struct EvaluationResult {

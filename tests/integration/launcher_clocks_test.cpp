@@ -105,22 +105,26 @@ struct LauncherClocks : ::testing::Test {
   bool set() { return nvml.gpu().locked != 0 || nvml.gpu().power_limit_mw != 650'000; }
 };
 
-TEST_F(LauncherClocks, HoldWhileTheApplicationLives) {
-  for (const bool by_environment : {false, true}) {
-    ChildProcess application = start(by_environment ? std::map<std::string, std::string>{{"ERGOTUNE_CLOCKS", "1"}}
-                                                    : std::map<std::string, std::string>{});
-    ASSERT_TRUE(ran(applications)) << warnings(applications);
-    EXPECT_EQ(warnings(applications), "");
-    EXPECT_EQ(nvml.gpu().locked_max, 1395u) << "in force before the first launch returns";
-    EXPECT_EQ(nvml.gpu().power_limit_mw, 500'000u);
-    const json status = json::parse(ergotune(folder, {"clocks", "status", "--json"}).out);
-    const json journal = status.at("devices").at(0).at("journal");
-    EXPECT_THAT(journal.at("command").get<std::string>(), HasSubstr(std::to_string(application.pid())));
-    EXPECT_THAT(journal.at("command").get<std::string>(), HasSubstr("1395"));
-    application.kill(SIGTERM);
-    application.wait(20);
-    EXPECT_TRUE(eventually([&] { return !set() && list_journals().empty(); }));
-  }
+/// Whether the environment asks for the clocks, or the application.
+struct LauncherClocksAsked : LauncherClocks, ::testing::WithParamInterface<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(By, LauncherClocksAsked, ::testing::Bool());
+
+TEST_P(LauncherClocksAsked, HoldWhileTheApplicationLives) {
+  std::map<std::string, std::string> more;
+  if (GetParam()) more["ERGOTUNE_CLOCKS"] = "1";
+  ChildProcess application = start(more);
+  ASSERT_TRUE(ran(1)) << warnings(1);
+  EXPECT_EQ(warnings(1), "");
+  EXPECT_EQ(nvml.gpu().locked_max, 1395u) << "in force before the first launch returns";
+  EXPECT_EQ(nvml.gpu().power_limit_mw, 500'000u);
+  const json status = json::parse(ergotune(folder, {"clocks", "status", "--json"}).out);
+  const json journal = status.at("devices").at(0).at("journal");
+  EXPECT_THAT(journal.at("command").get<std::string>(), HasSubstr(std::to_string(application.pid())));
+  EXPECT_THAT(journal.at("command").get<std::string>(), HasSubstr("1395"));
+  application.kill(SIGTERM);
+  application.wait(20);
+  EXPECT_TRUE(eventually([&] { return !set() && list_journals().empty(); }));
 }
 
 TEST_F(LauncherClocks, AreLeftAloneUnlessAskedFor) {

@@ -31,7 +31,7 @@ class ScheduledEvaluator : public Evaluator {
       double& compiler = *std::min_element(compilers_.begin(), compilers_.end());
       job.ready = compiler = std::max(compiler, now_) + compile_seconds;
     }
-    waiting_.push_back(std::move(job));
+    waiting_.insert(job.request.first ? waiting_.begin() : waiting_.end(), std::move(job));
   }
   std::optional<EvaluationResult> wait(double seconds) override {
     const double until = now_ + seconds;

@@ -134,6 +134,30 @@ TEST(ScreeningInTime, NeedsNoMoreEnergyThanTheFastestOfASearchByTime) {
   }
 }
 
+// Each takes 0.3 s, for example because of its outputs: more is compiled ahead than there is time for.
+TEST(ScreeningInTime, MeasuresEnergiesWhateverWaits) {
+  const SearchSpace space = SearchSpace::build(parameters(), {});
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    test::ScheduledEvaluator evaluator(15);
+    evaluator.time_seconds = 0.3;
+    evaluator.measure = [](const Configuration& c) {
+      Measurement m = timed(time_of(c), 1e-3 * time_of(c));
+      m.quantities["energy"] = {energy_of(c), 2e-3 * energy_of(c), 9, "fake", "", Provenance::measured};
+      return m;
+    };
+    SessionOptions options;
+    options.seed = seed;
+    options.budget.seconds = 8;
+    options.spent_seconds = 2;
+    ObjectiveSpec spec;
+    spec.text = "energy";
+    Objective objective = Objective::parse(spec, {});
+    const SessionResult result = run_session(space, objective, evaluator, nullptr, 0, options);
+    const auto energy = [&](ConfigurationIndex index) { return energy_of(space.configuration(index)); };
+    EXPECT_LT(energy(result.best.at(0).index), 0.5 * energy(*space.default_configuration())) << seed;
+  }
+}
+
 // Whatever the budget is.
 TEST_F(Screening, OneEnergyIsMeasuredInAnyCase) {
   options.budget.seconds = 1e-9;

@@ -208,7 +208,7 @@ void LiveEvaluator::accept(const JobPointer& job) {
   }
   if (const DeviceControls* controls = workers_.front().controls(); controls && !job->reference_only)
     job->setting = controls->setting_of(job->request.configuration);
-  waiting_.push_back(job);
+  waiting_.insert(job->request.first ? waiting_.begin() : waiting_.end(), job);
 }
 
 void LiveEvaluator::advance() {

@@ -196,6 +196,7 @@ void Ledger::submit(const ConfigurationRequest& wanted, bool again) {
   request.give_up_above = wanted.give_up_above;
   request.objective_quantity = wanted.objective_quantity;
   request.energy_up_to = wanted.energy_up_to;
+  request.first = wanted.first;
   {
     const std::lock_guard lock(mutex_);
     pending_[request.id] = {wanted, request.configuration, false, 0, again};

@@ -65,6 +65,8 @@ struct ConfigurationRequest {
   std::optional<Configuration> resources_of;
   /// Screening (EvaluationRequest). What is known by its time alone is measured again where that is not above.
   double energy_up_to = 1e300;
+  /// Before those that wait (EvaluationRequest).
+  bool first = false;
 };
 
 /// Supplies the configurations to measure and receives their results.

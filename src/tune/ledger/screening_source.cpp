@@ -32,6 +32,7 @@ std::vector<ConfigurationRequest> ScreeningSource::next(std::size_t room) {
     wanted.index = index;
     wanted.give_up_above = search_.bound_of(index).above;
     wanted.objective_quantity = "energy";
+    wanted.first = true;  // the times of all that the compilers are ahead may take longer than what is left
     asked_.insert(index);
     ++energies_under_way_;
   };
