@@ -109,6 +109,10 @@ std::vector<Constants> sizes_of(const std::vector<std::string>& set) {
     const std::vector<std::string> values = equals == std::string::npos ? names : split(text.substr(equals + 1));
     if (equals == std::string::npos || names.empty() || values.empty())
       throw UserError(fmt::format("--set takes NAME=VALUE, not \"{}\"", text));
+    for (const std::string& value : values)
+      if (value.find('=') != std::string::npos)
+        throw UserError(
+            fmt::format("\"{}\" is no value of {}: each constant has a --set of its own", value, names.front()));
     std::vector<Constants> with;
     for (const Constants& before : sizes)
       for (const std::string& value : values) {

@@ -109,7 +109,7 @@ class OpenclStopwatch : public Stopwatch {
     if (!api().clEnqueueMarkerWithWaitList || !api().clSetEventCallback ||
         api().clEnqueueMarkerWithWaitList(static_cast<cl_command_queue>(queue_), 0, nullptr, &reached) != CL_SUCCESS)
       return points_->pass(number, std::nullopt);
-    auto call = std::make_unique<Call>(points_, number);
+    std::unique_ptr<Call> call(new Call{points_, number});
     if (api().clSetEventCallback(reached, CL_COMPLETE, called, call.get()) == CL_SUCCESS) return (void)call.release();
     points_->pass(number, std::nullopt);
     api().clReleaseEvent(reached);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ergotune/error.hpp"
+#include "ergotune/problem.hpp"
 
 namespace ergotune {
 namespace {

@@ -63,6 +63,34 @@ TEST(Mistakes, WhatIsNoProblemFileIsCalledByItsName) {
 }
 
 // With --quiet nothing was said before, and one of the notes is the reason.
+TEST(Mistakes, ASourceInPlaceOfAProblemFileLeadsToInit) {
+  TemporaryFolder folder;
+  folder.write("k.cu", "// a kernel\n__global__ void k(float* x) { x[threadIdx.x] = 1; }\n");
+  const auto result = ergotune(folder, {"tune", "k.cu"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("ergotune init k.cu"));
+}
+
+TEST(Mistakes, SeveralConstantsInOneSetAreRefusedBeforeAnythingRuns) {
+  TemporaryFolder folder;
+  folder.write("p.toml", counting_problem(2));
+  const auto result = ergotune(folder, {"tune", "p.toml", "--device", "host", "--set", "N=1,M=2"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("M=2"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "ergotune.db"));
+}
+
+TEST(Mistakes, AWinnerThatWasNotConfirmedIsMarked) {
+  TemporaryFolder folder;
+  folder.write("p.toml", counting_problem(2));
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"tune", "p.toml", "--device", "host", "--no-confirm"}, {"show", "ergotune.db"}}) {
+    const auto result = ergotune(folder, words);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("not confirmed")) << words.front();
+  }
+}
+
 TEST(Mistakes, WhenNothingWorksTheNotesAreSaidAgain) {
   TemporaryFolder folder;
   std::string text = counting_problem(2);

@@ -189,6 +189,21 @@ TEST_F(Draft, SeesRowsAndOutputsThroughPointers) {
   EXPECT_EQ(rows.kernel().launch.block[0].text(), "BLOCK_SIZE");
 }
 
+TEST_F(Draft, MarksTheLaunchUnlessAPositionIsTheNumberOfTheThread) {
+  const auto asks = [&](const std::string& row) {
+    const std::string source =
+        "__kernel void sums(__global const float* x, __global float* y, int rows) {\n  int row = " + row +
+        ";\n  if (row < rows) y[row] = x[row];\n}\n";
+    return draft("k.cl", source).questions;
+  };
+  for (const char* row :
+       {"get_global_id(0)", "(int) get_global_id(0)", "get_group_id(0) * get_local_size(0) + get_local_id(0)"})
+    EXPECT_THAT(asks(row), Not(Contains(HasSubstr("launch")))) << row;
+  for (const char* row :
+       {"get_global_id(0) / 16", "get_group_id(0) * 4 + get_local_id(0) / 32", "2 * get_global_id(0)"})
+    EXPECT_THAT(asks(row), Contains(HasSubstr("launch"))) << row;
+}
+
 TEST_F(Draft, AsksWhatItMarksAndNothingElse) {
   for (const char* source : {kRows,
                              "#include <cstdio>\ntemplate <typename T, int V, bool B> __global__ void f(T* x, int n, "

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "ergotune/problem.hpp"
 #include "tune/fake_evaluator.hpp"
 #include "tune/ledger/energy_by_time.hpp"
 #include "tune/scheduled_evaluator.hpp"

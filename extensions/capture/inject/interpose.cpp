@@ -97,19 +97,21 @@ OwnFunction& own_function(const char* name) {
 
 }  // namespace ergotune::inject
 
-// The loader's takes "next" from the address that it returns to: the call has to be a jump.
+// The loader's takes "next" from the address that it returns to: the call has to be a jump. clang makes none in a
+// function that is noexcept, as the header declares dlsym: this one has another name in C++.
 #if defined(__clang__)
 #define ERGOTUNE_JUMP [[clang::musttail]]
 #else
 #define ERGOTUNE_JUMP
 #endif
+extern "C" void* ergotune_dlsym(void* library, const char* name) __asm__("dlsym");
 extern "C" __attribute__((visibility("default")
 #ifndef __clang__
                               ,
                           optimize("O2"), no_sanitize("address", "undefined", "thread")
 #endif
                               )) void*
-dlsym(void* library, const char* name) noexcept {
+ergotune_dlsym(void* library, const char* name) {
   using namespace ergotune::inject;
   if (!own_lookup) find_lookups();
   if (!own_lookup) return nullptr;

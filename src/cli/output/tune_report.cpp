@@ -120,7 +120,7 @@ void print_gains(const RankedResults& ranked, double best) {
   const bool is_time = ranked.objective.quantity() == "time";
   const bool is_measured = ranked.results.provenance == Provenance::measured;
   const std::string mark = is_measured ? "" : ", " + to_string(ranked.results.provenance);
-  const auto print_gain = [&](double other, const char* name) {
+  const auto print_gain = [&](double other, const char* name, const std::string& mark) {
     if (best == other) {
       fmt::print("  the same as the {}\n", name);
     } else if (const auto ratio = gain(best, other, ranked.objective.direction())) {
@@ -135,12 +135,13 @@ void print_gains(const RankedResults& ranked, double best) {
   };
   if (ranked.default_row) {
     if (const auto value = ranked.value(*ranked.default_row)) {
-      print_gain(*value, "default");
+      const bool behind = ranked.confidence.confirmation_repeats > 0 && !ranked.is_confirmed(*ranked.default_row);
+      print_gain(*value, "default", mark + (behind ? ", not confirmed" : ""));
     } else {
       fmt::print("  the default configuration failed: {}\n", ranked.measurement(*ranked.default_row).message);
     }
   }
-  if (ranked.median) print_gain(*ranked.median, "median");
+  if (ranked.median) print_gain(*ranked.median, "median", mark);
 }
 
 bool mentions(const std::string& expression, const std::string& name) {
@@ -185,6 +186,8 @@ void print_best(const RankedResults& ranked) {
   for (const std::string& warning : best.warnings) fmt::print("  note: {}\n", warning);
   if (value) print_gains(ranked, *value);
   print_confidence(ranked.confidence);
+  if (ranked.results.provenance == Provenance::measured && ranked.best.size() > 1 && !ranked.is_confirmed(row))
+    fmt::print("  not confirmed: measured once, in the search, it may read better than it is\n");
 }
 
 namespace {

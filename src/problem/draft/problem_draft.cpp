@@ -639,6 +639,28 @@ class Draft {
     return used_.contains(upper(small)) && !tunable_.contains(upper(small)) ? small : upper(small);
   }
 
+  /// Whether the source holds the position in a variable that is the number of the thread and nothing else.
+  bool is_thread_number(const draft::Position& position, int dimension) const {
+    if (position.variable.empty()) return false;
+    std::smatch found;
+    if (!std::regex_search(kernel_.body, found, std::regex("\\b" + position.variable + "\\s*=\\s*([^;,]+)")))
+      return false;
+    static const std::regex kAround(
+        R"(static_cast<[^>]*>|\(\s*(?:un)?signed\s*\)|\(\s*(?:unsigned\s+)?(?:u?int(?:32_t|64_t)?|long|size_t)\s*\)|[\s()])");
+    const std::string text = std::regex_replace(found[1].str(), kAround, "");
+    const char axis = "xyz"[dimension];
+    if (text == fmt::format("get_global_id{}", dimension)) return true;
+    const std::string group = fmt::format("get_group_id{}", dimension),
+                      local = fmt::format("get_local_id{}", dimension);
+    const std::string block = fmt::format("blockIdx.{}", axis), thread = fmt::format("threadIdx.{}", axis);
+    for (const std::string& size :
+         {fmt::format("blockDim.{}", axis), fmt::format("get_local_size{}", dimension), position.block})
+      for (const auto& [outer, inner] : {std::pair(block, thread), std::pair(group, local)})
+        for (const std::string& product : {outer + "*" + size, size + "*" + outer})
+          if (text == product + "+" + inner || text == inner + "+" + product) return true;
+    return false;
+  }
+
   std::string geometry() {
     dimensions_ = use_.dimensions();
     const std::vector<std::string> shared = use_.shared_memory_dimensions();
@@ -646,11 +668,12 @@ class Draft {
       return tunable_.contains(name) || fixed_.contains(name) || whole_number(name);
     };
     std::vector<std::string> blocks, items, grid, free;
-    bool by_block = false, guessed = false;
+    bool by_block = false, guessed = false, certain = true;
     std::string loops;
     reach_.assign(static_cast<std::size_t>(dimensions_), "");
     for (int d = 0; d < dimensions_; ++d) {
       draft::Position position = use_.position(d);
+      certain = certain && is_thread_number(position, d);
       const auto dimension = static_cast<std::size_t>(d);
       if (!position.block.empty() && !known(position.block)) {
         // blockIdx.x * columns: each block works on a row
@@ -721,7 +744,12 @@ class Draft {
     const auto quoted = [](const std::vector<std::string>& list) {
       return fmt::format("[\"{}\"]", fmt::join(list, "\", \""));
     };
-    const std::string mark = by_block || guessed ? check("what the launch covers", by_block ? "grid" : "global") : "";
+    const std::string mark =
+        by_block || guessed || !certain
+            ? check(fmt::format("what the launch covers; compare it and block with {}",
+                                launch_.block.empty() ? "the application's launch" : "the launch in this file"),
+                    by_block ? "grid" : "global")
+            : "";
     return fmt::format("[kernel.launch]\n{}{}\nblock = {}{}\n{}\n",
                        by_block ? fmt::format("grid = {}", quoted(grid)) : fmt::format("global = {}", quoted(items)),
                        mark.empty() ? "  # threads, rounded up to whole blocks" : mark, quoted(blocks),

@@ -174,7 +174,7 @@ void run(const Launch& launch) {
   state.now_milliseconds += 0.010;
   if (name == "add_one" || name == "add_struct" || name == "add_far") {
     auto* x = reinterpret_cast<int*>(launch.arguments[0]);
-    if (name == "add_far") std::memcpy(&x, x, sizeof x);
+    if (name == "add_far") std::memcpy(&x, static_cast<const void*>(x), sizeof x);
     const int n = static_cast<int>(launch.arguments[1]);
     for (int i = 0; i < n - (launch.block[0] == 16 && launch.grid[0] > 1); ++i) ++x[i];
   } else if (name == "fault_address") {

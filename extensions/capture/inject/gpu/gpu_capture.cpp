@@ -37,7 +37,7 @@ GpuCapture::GpuCapture(const Call& call) : function_(call.function) {
   launch_.most_threads = static_cast<std::size_t>(attribute_of(call.function, 0));
   launch_.static_shared_bytes = static_cast<std::size_t>(attribute_of(call.function, 1));
   launch_.cluster = call.cluster;
-  if (ERGOTUNE_NAMED(driver.cuDeviceGetAttribute, nullptr)) {
+  if (ERGOTUNE_NAMED(driver.cuDeviceGetAttribute != nullptr, false)) {
     constexpr int kMostShared = 97, kClusters = 120, kRequiredCluster = 11;
     int most = 0, clusters = 0;
     if (driver.cuDeviceGetAttribute(&most, kMostShared, device) == 0 && most > 0)
