@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import _command, _core
+from ._core import Problem
 from ._session import ProblemOrFile, _loaded, _plain_settings
 from ._watch import Watch, watch
 
@@ -32,7 +33,26 @@ def measure(problem: ProblemOrFile, configuration: Optional[Mapping[str, Any]] =
     """
     plain = _plain_settings(settings, ("configuration",))
     plain["worker_command"] = _command.worker()
-    return _core.measure(_loaded(problem, plain.get("device")), plain, dict(configuration or {}))
+    loaded = _loaded(problem, plain.get("device"))
+    try:
+        return _core.measure(loaded, plain, dict(configuration or {}))
+    except _core.UserError as error:
+        if wrong := _value_that_is_none(loaded, plain.get("device") or "", configuration or {}):
+            raise _core.UserError(f"{error}: {wrong}") from None
+        raise
+
+
+def _value_that_is_none(problem: Problem, device: str, configuration: Mapping[str, Any]) -> str:
+    """Which parameter lacks the value that the configuration gives it, and the values that it has; "" where none does."""
+    try:
+        space = _core.SearchSpace(problem, device=device)
+    except Exception:
+        return ""
+    for name in space.parameter_names:
+        values = space.values(name)
+        if name in configuration and configuration[name] not in values:
+            return f"{name} has no value {configuration[name]!r}, it has {', '.join(map(repr, values[:20]))}" + " ..." * (len(values) > 20)
+    return ""
 
 
 def measure_apart(problem: ProblemOrFile, configuration: Optional[Mapping[str, Any]] = None, *,

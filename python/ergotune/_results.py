@@ -1,5 +1,6 @@
 """What a tuning run found, as plain Python, NumPy and pandas."""
 
+import importlib
 from collections import Counter
 from typing import Any, Dict, List, Optional
 
@@ -126,12 +127,7 @@ class Result:
     def to_pandas(self) -> Any:
         """A pandas.DataFrame of the same, with the half-width of each 95 % interval (``time_half_width``), the ``message`` of
         failures, and ``confirmed``, how often a configuration was measured again. Needs pandas (the extra ``tables``)."""
-        try:
-            import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]
-        except ImportError as error:
-            raise ImportError("to_pandas() needs pandas: pip install pandas, or ergotune with its extra: pip install 'ergotune[tables]'") from error
-
-        return pandas.DataFrame(self._columns(intervals=True))
+        return needed("pandas", "to_pandas()", "tables").DataFrame(self._columns(intervals=True))
 
     def _columns(self, intervals: bool) -> Dict[str, NDArray[Any]]:
         columns = {name: np.array([c[name] for c in self.configurations]) for name in self.parameter_names}
@@ -162,7 +158,7 @@ class Result:
 
     def plot(self, x: Optional[str] = None, y: Optional[str] = None, ax: Any = None) -> Any:
         """Scatter plot with matplotlib; by default energy over time where both were measured, else the objective over
-        the order of evaluation with the best so far. Returns the axes."""
+        the order of evaluation with the best so far. Returns the axes. Needs matplotlib (the extra ``plots``)."""
         from ._views import plot_result
 
         return plot_result(self, x, y, ax)
@@ -171,6 +167,15 @@ class Result:
         from ._views import result_html
 
         return result_html(self)
+
+
+def needed(module: str, what: str, extra: str) -> Any:
+    """The module of a package that only an extra of ergotune installs."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ImportError(f"{what} needs {package}: pip install {package}, or ergotune with its extra: pip install 'ergotune[{extra}]'") from error
 
 
 def value_of(measurement: Dict[str, Any], name: str) -> Dict[str, Any]:

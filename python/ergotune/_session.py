@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import functools
 import hashlib
 import inspect
 import itertools
@@ -11,7 +12,7 @@ import os
 import re
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _command, _core
 from ._core import Problem
@@ -66,6 +67,19 @@ def _loaded(problem: ProblemOrFile, device: object = None) -> Problem:
         raise TypeError(f"a problem is an ergotune.Problem or the path of a problem file, not {type(problem).__name__}"
                         + "; ergotune.tune_callable(function, space) tunes a function of your own" * callable(problem))
     return _core.load_problem(os.fspath(problem), device if isinstance(device, str) else "")
+
+
+def _needs_a_problem(init: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(init)
+    def checked(self: Any, problem: Any = None, *more: Any, **named: Any) -> None:
+        if not isinstance(problem, _core.Problem):
+            raise TypeError(f"a search space is that of an ergotune.Problem, not of {problem!r}; ergotune.load_problem(path) reads a problem file")
+        init(self, problem, *more, **named)
+
+    return checked
+
+
+setattr(_core.SearchSpace, "__init__", _needs_a_problem(_core.SearchSpace.__init__))
 
 
 def tune(
@@ -139,9 +153,7 @@ def tune(
     for name, function in functions.items():
         if not callable(function):
             raise TypeError(f"the metric {name} is an expression or a function, not {function!r}")
-    if quiet is None:
-        quiet = not (sys.stderr.isatty() or in_notebook())
-    plain.update(seconds=seconds, resume=resume, take_over=take_over, in_process=in_process, quiet=quiet)
+    plain.update(seconds=seconds, resume=resume, take_over=take_over, in_process=in_process, quiet=_is_quiet(quiet))
     if workers is not None and executor is None:
         raise TypeError("workers is a number of workers of an executor: give executor=, or devices= for devices of this machine")
     with contextlib.ExitStack() as nodes:
@@ -157,6 +169,10 @@ def tune(
     result = Result(raw)
     result.page = page
     return result
+
+
+def _is_quiet(quiet: Optional[bool]) -> bool:
+    return not (sys.stderr.isatty() or in_notebook()) if quiet is None else quiet
 
 
 def _objective_check(objective: Optional[str]) -> Optional[Callable[[Row, Row], None]]:
@@ -196,7 +212,7 @@ def compare_plans(
 def tune_sizes(
     problem: ProblemOrFile, constants: Mapping[str, Sequence[Any]], *, leaves: int = 6, worst_case: bool = False,
     tree: Union[str, "os.PathLike[str]", None] = None, resume: bool = True, progress: Optional[Progress] = None,
-    **settings: Unpack[AllSettings],
+    quiet: Optional[bool] = None, **settings: Unpack[AllSettings],
 ) -> Row:
     """Tunes a problem at several sizes, as ``ergotune tune --set SIZE=1024,2048`` does: each starts from what the others found, and
     every winner is measured at every size.
@@ -207,7 +223,7 @@ def tune_sizes(
         leaves: configurations that the tree chooses from at most.
         worst_case: over sizes, the least of the worst losses instead of the mean.
         tree: a file .hpp or .py for the tree that chooses a configuration by size.
-        resume, progress, settings: those of :func:`tune`; ``store`` is needed.
+        resume, progress, quiet, settings: those of :func:`tune`; ``store`` is needed.
 
     Returns:
         The document of ``ergotune tune --set ... --json``: ``sizes``, each with ``constants`` and its ``result``; ``one_for_all``, the
@@ -219,7 +235,9 @@ def tune_sizes(
     plain.update(resume=resume, worker_command=_command.worker())
     groups = [names if isinstance(names, tuple) else (names,) for names in constants]
     sizes = [{name: value for names, value in zip(groups, values) for name in names} for values in itertools.product(*constants.values())]
-    return _core.tune_sizes(_loaded(problem, plain.get("device")), plain, sizes, leaves, worst_case, os.fspath(tree or ""), progress)
+    loaded = _loaded(problem, plain.get("device"))
+    with _shown_progress(loaded, plain, progress, _is_quiet(quiet)) as shown:
+        return _core.tune_sizes(loaded, plain, sizes, leaves, worst_case, os.fspath(tree or ""), shown)
 
 
 def _tell_settings() -> None:
@@ -247,15 +265,8 @@ def run_problem(
     alone = str(settings.get("device", "")).startswith(("sim:", "replay:"))  # these start no worker, unless on nodes
     settings["worker_command"] = [str(_command.path()), "worker"] if alone else _command.worker()
     settings["metric_names"] = list(metric_names)
-    line = progress is None and not settings.get("quiet", True)
-    if line:
-        objective = str(settings.get("objective") or problem.objective)
-        progress = _line_progress(_core.unit_of(re.sub(r"^(max|min)\w* ", "", objective)))
-    try:
-        raw = _core.tune(problem, settings, verify, list(observers), metrics, progress, taken)
-    finally:
-        if line:
-            sys.stderr.write("\n")
+    with _shown_progress(problem, settings, progress, settings.get("quiet", True)) as shown:
+        raw = _core.tune(problem, settings, verify, list(observers), metrics, shown, taken)
     if raw["interrupted"] and not raw["configurations"]:
         raise KeyboardInterrupt
     return raw
@@ -272,6 +283,19 @@ def _si_metrics(metrics: Mapping[str, Callable[[Row], float]]) -> Callable[[Row,
         return values
 
     return evaluate
+
+
+@contextlib.contextmanager
+def _shown_progress(problem: Problem, settings: Row, progress: Optional[Progress], quiet: bool) -> Iterator[Optional[Progress]]:
+    """The caller's function, or a line of text unless quiet."""
+    if progress is not None or quiet:
+        yield progress
+        return
+    objective = str(settings.get("objective") or problem.objective)
+    try:
+        yield _line_progress(_core.unit_of(re.sub(r"^(max|min)\w* ", "", objective)))
+    finally:
+        sys.stderr.write("\n")
 
 
 def _line_progress(unit: str) -> Progress:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, List, Optional, Tuple
 import numpy as np
 
 from ._core import unit_of
-from ._results import value_of
+from ._results import needed, value_of
 
 if TYPE_CHECKING:
     from ._results import Result
@@ -99,8 +99,7 @@ def _label(name: str) -> str:
 
 def plot_result(result: Result, x: Optional[str] = None, y: Optional[str] = None, ax: Any = None) -> Any:
     """Drawn by matplotlib, which is imported only here."""
-    import matplotlib.pyplot as plt  # type: ignore[import-untyped,import-not-found,unused-ignore]
-
+    plt = needed("matplotlib.pyplot", "plot()", "plots")
     if ax is None:
         _, ax = plt.subplots()
     table = result.to_numpy()

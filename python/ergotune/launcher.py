@@ -98,6 +98,18 @@ def _address(thing: typing.Any, what: str) -> int:
     raise LaunchError(f"{what} is a {type(thing).__name__}, which has no address on a device")
 
 
+def _number(given: typing.Any, kind: str, place: int) -> typing.Any:
+    integer = kind.startswith(("int", "uint"))
+    try:
+        number = int(given) if integer else float(given)
+        fits = not isinstance(given, (str, bytes)) and (not integer or number == given)
+    except (TypeError, ValueError, OverflowError):
+        fits = False
+    if not fits:
+        raise LaunchError(f"argument {place} is {given!r}, and the problem has {kind}; arguments are counted from 1 after the queue")
+    return number
+
+
 class Kernel:
     """A kernel that runs tuned; `problem` is a problem file's path, or its text where `folder` says what paths in it start at.
 
@@ -107,13 +119,14 @@ class Kernel:
     tuning (0.05: all launches take at most 5 % longer), 0: $ERGOTUNE_ONLINE. Raises LaunchError.
     """
 
+    _kernel: typing.Any = None  # close() needs it also where __init__ was refused its arguments
+
     def __init__(self, problem: str | os.PathLike[str], *, folder: str | os.PathLike[str] | None = None,
                  wisdom: str | os.PathLike[str] | typing.Sequence[str | os.PathLike[str]] | None = None, backend: str | None = None, kernel: str | None = None,
                  constants: typing.Mapping[str, typing.Any] | None = None, objective: str | None = None,
                  cache: str | os.PathLike[str] | None = None, background: bool = False,
                  warn: typing.Callable[[str], None] | None = None, clocks: bool = False,
                  online: float = 0) -> None:
-        self._kernel: typing.Any = None
         self._library = _open_library()
 
         def text(value: typing.Any) -> bytes | None:
@@ -141,16 +154,14 @@ class Kernel:
 
     def _arguments(self, arguments: tuple[typing.Any, ...]) -> tuple[typing.Any, list[typing.Any]]:
         if len(arguments) != len(self._signature):
-            raise LaunchError(f"the kernel takes {len(self._signature)} arguments ({', '.join(self._signature)}), and was given {len(arguments)}")
+            raise LaunchError(f"the kernel takes {len(self._signature)} arguments ({', '.join(self._signature)}), and was given "
+                              f"{len(arguments)} after the first, which is the queue or stream (None: CUDA's default stream)")
         values: list[typing.Any] = []
         for i, (kind, given) in enumerate(zip(self._signature, arguments)):
             if kind == "*":
                 values.append(ctypes.c_void_p(_address(given, f"argument {i + 1}")))
             elif kind in _SCALARS:
-                integer = kind.startswith(("int", "uint"))
-                if integer and int(given) != given:
-                    raise LaunchError(f"argument {i + 1} is {given}, and the problem has {kind}")
-                values.append(_SCALARS[kind](int(given) if integer else float(given)))
+                values.append(_SCALARS[kind](_number(given, kind, i + 1)))
             else:  # a structure, or half precision: its bytes
                 values.append((ctypes.c_char * len(bytes(given))).from_buffer_copy(bytes(given)))
         array = (_Argument * max(1, len(values)))()

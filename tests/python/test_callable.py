@@ -243,6 +243,24 @@ def test_mistakes_name_what_to_mend():
         ergotune.tune_callable(cast, {"dtype": [None]}, arguments=(1,), setup=inputs, **QUICK)
     with pytest.raises(ergotune.UserError, match="nothing can be compared"):
         ergotune.tune_callable(accumulate, {"step": [1]}, arguments=(np.ones(3),), verify=nothing, **QUICK)
+    for verify in (np.ones(2), 3.0, 0):
+        with pytest.raises(TypeError, match="verify"):
+            ergotune.tune_callable(cast, {"dtype": [None]}, verify=verify, **QUICK)
+    with pytest.raises(TypeError, match="dtype"):
+        ergotune.tune_callable(cast, {"dtype": None}, **QUICK)
+    with pytest.raises(ergotune.UserError, match="host"):
+        ergotune.tune_callable(cast, {"dtype": [None]}, **{**QUICK, "device": "opencl"})
+    with pytest.raises(ergotune.UserError, match="setup.*tuple"):
+        ergotune.tune_callable(cast, {"dtype": [None]}, setup=five, **QUICK)
+
+
+def five():
+    return 5
+
+
+def test_a_single_value_is_a_list_of_one():
+    result = ergotune.tune_callable(accumulate, {"step": 1}, arguments=(np.ones(3),), **QUICK)
+    assert result.best == {"step": 1}
 
 
 def broken_setup():

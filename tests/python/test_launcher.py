@@ -1,5 +1,6 @@
 """The launcher from Python, on PyOpenCL's own queue and buffers."""
 
+import gc
 import pathlib
 
 import numpy as np
@@ -54,7 +55,21 @@ def test_mistakes_are_told(queue, tmp_path):
     heat = Kernel(HEAT, cache="none")
     with pytest.raises(LaunchError, match=r"takes 5 arguments \(int32, int32, float32, \*, \*\), and was given 1"):
         heat(queue, 1)
+    with pytest.raises(LaunchError, match="queue"):
+        heat(40, 24, 0.2, None, None)
+    for given in ("40", "x", cl.Buffer(queue.context, cl.mem_flags.READ_WRITE, 4), None):
+        with pytest.raises(LaunchError, match="argument 2.*int32"):
+            heat(queue, 1, given, 0.2, None, None)
+    with pytest.raises(LaunchError, match="argument 3.*float32"):
+        heat(queue, 1, 1, "0.2", None, None)
     with pytest.raises(LaunchError, match="argument 4 is a list"):
         heat(queue, 1, 1, 0.2, [1], [2])
     with pytest.raises(LaunchError, match="argument 1 is 1.5"):
         heat(queue, 1.5, 1, 0.2, None, None)
+
+
+@pytest.mark.filterwarnings("error")  # an exception in __del__ is one
+def test_a_kernel_whose_arguments_are_refused_can_be_deleted():
+    with pytest.raises(TypeError, match="wisdm"):
+        Kernel(HEAT, wisdm="w")
+    gc.collect()

@@ -131,6 +131,7 @@ def test_restrictions_may_name_parameters():
 def test_spaces_are_sequences():
     space = ergotune.SearchSpace(problem(TURN=[1, 2, 3], other=[1, 2]))
     assert space[1:3] == [space[1], space[2]] and space[::-1] == list(space)[::-1] and space[10:] == []
+    assert "load_problem" in refused(lambda: ergotune.SearchSpace("x.toml"), TypeError)
     assert {"TURN": 1} not in space and {"TURN": 1, "other": 2} in space and (1, 2) in space
 
 
@@ -217,7 +218,9 @@ def test_one_configuration_is_measured(tmp_path):
     assert one["status"] in ("ok", "not_converged") and one["quantities"]["time"]["value"] > 0
     again = ergotune.measure(problem(), {"TURN": 2}, device="host", precision=0.5, store=str(tmp_path / "s.db"))
     assert again["quantities"]["time"] == one["quantities"]["time"]
-    refused(lambda: ergotune.measure(problem(), {"TURN": 7}, device="host"))
+    for value in (7, "2"):
+        said = refused(lambda given=value: ergotune.measure(problem(), {"TURN": given}, device="host"))
+        assert f"TURN has no value {value!r}" in said and "1, 2, 3" in said
     refused(lambda: ergotune.measure(problem(), {"NOPE": 7}, device="host"))
 
 

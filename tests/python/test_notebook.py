@@ -111,6 +111,9 @@ def test_a_table_names_what_it_needs(measured, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="pip install"):
         measured.to_pandas()
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match="pip install matplotlib"):
+        measured.plot()
 
 
 def test_a_result_without_a_best_shows_the_commonest_failure():

@@ -137,7 +137,7 @@ def sized(tmp_path):
     return tmp_path / "sized.toml"
 
 
-def test_sizes_are_swept_as_by_the_command(command, sized, tmp_path):
+def test_sizes_are_swept_as_by_the_command(command, sized, tmp_path, capsys):
     found = ergotune.tune_sizes(sized, {"N": [512, 2048]}, device="sim:a100", store=tmp_path / "a.db", tree=tmp_path / "choose.py")
     assert [(size["constants"], size["result"]["best"]["configuration"]["tile"]) for size in found["sizes"]] == [({"N": 512}, 2), ({"N": 2048}, 8)]
     by_command = command("tune", sized, "--set", "N=512,2048", "--device", "sim:a100", "--store", tmp_path / "b.db", "--json")[1]
@@ -145,8 +145,10 @@ def test_sizes_are_swept_as_by_the_command(command, sized, tmp_path):
     choose = {}
     exec((tmp_path / "choose.py").read_text(), choose)
     assert choose["choose_sized"](N=512)["tile"] == 2 and choose["choose_sized"](N=4096)["tile"] == 8
-    pairs = ergotune.tune_sizes(sized, {("N",): [256], "N": [512]}, device="sim:a100", store=tmp_path / "c.db")
-    assert [size["constants"] for size in pairs["sizes"]] == [{"N": 512}]
+    pairs = ergotune.tune_sizes(sized, {("N",): [256], "N": [512]}, device="sim:a100", store=tmp_path / "c.db", quiet=True)
+    assert [size["constants"] for size in pairs["sizes"]] == [{"N": 512}] and not capsys.readouterr().err
+    ergotune.tune_sizes(sized, {"N": [512]}, device="sim:a100", store=tmp_path / "d.db", quiet=False)
+    assert "configurations" in capsys.readouterr().err
 
 
 def test_mistakes_in_sizes_are_refused(sized, tmp_path):

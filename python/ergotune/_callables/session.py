@@ -133,8 +133,11 @@ class Session:
             self._named = dict(made)
         elif isinstance(made, (tuple, list)):
             self._positional = list(made)
-        elif made is not None:
+        elif arrays.is_array(made):
             self._positional = [made]
+        elif made is not None:
+            made_by = "setup returns" if self._work.setup else "arguments= is"
+            raise Fault("user", f"{made_by} a tuple or list of the function's arguments, a dict of them by name, or one array, not {made!r}")
         given = [*enumerate(self._positional), *self._named.items()]
         #: The arrays among the arguments, by position or name.
         self._arrays: Dict[Any, Any] = {key: value for key, value in given if arrays.is_array(value)}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from .._settings import Settings
 
-Values = Union[Iterable[Any], Callable[..., Iterable[Any]]]
+Values = Union[Iterable[Any], int, float, Callable[..., Iterable[Any]]]
 #: How many configurations may fail before none gives expected outputs.
 _REFERENCES = 5
 
@@ -58,7 +58,9 @@ def _problem(name: str, space: Mapping[str, Values], default: Mapping[str, Any],
             problem.add_generator(parameter, values)
             work.values[parameter] = {}
             continue
-        listed = [values] if isinstance(values, (str, bytes)) else list(values)
+        if not isinstance(values, (str, bytes, int, float, np.generic, Iterable)):
+            raise TypeError(f"the values of the parameter {parameter} are a list, or one number or text, not {values!r}")
+        listed = [values] if isinstance(values, (str, bytes, int, float, np.generic)) else list(values)
         plain = [kept(value) for value in listed]
         work.values[parameter] = {as_text(shown): value for shown, value in zip(plain, listed)}
         if len(work.values[parameter]) < len(listed):
@@ -98,7 +100,7 @@ def tune_callable(
     Args:
         function: the callable. It runs in a worker process if it can be pickled, so that a crash or a hang is the status of one
             configuration; otherwise in this process, and a note reports it.
-        space: by parameter its values, any objects, or a function of earlier parameters that returns them.
+        space: by parameter its values, any objects (a number or a text is one value), or a function of earlier parameters that returns them.
         arguments: a tuple, or a dict of keyword arguments. Arrays (NumPy, PyTorch, CuPy, ``__cuda_array_interface__``) have their
             original contents whenever a configuration begins, and after the session.
         setup: function() that makes the arguments in the process that measures.
@@ -127,7 +129,7 @@ def tune_callable(
                            "if __name__ == \"__main__\":")
     if not callable(function):
         raise TypeError(f"function is a callable, not {function!r}")
-    for what, value in (("setup", setup), ("verify", verify or None), ("compile", compile)):
+    for what, value in (("setup", setup), ("verify", None if verify is False else verify), ("compile", compile)):
         if value is not None and not callable(value):
             raise TypeError(f"{what} is a function, not {value!r}")
     if not isinstance(space, Mapping) or not space:
@@ -141,6 +143,10 @@ def tune_callable(
     for taken in ("node_commands", "nodes"):
         if settings.get(taken):
             raise _core.UserError(f"{taken}: callables run on this machine only")
+    for device in [settings.get("device"), *([devices] if isinstance(devices, str) else devices or ())]:
+        if isinstance(device, str) and device.startswith("opencl"):
+            raise _core.UserError(f"a Python function is not tuned on device={device!r}: device=\"host\" is for functions that compute on the "
+                                  "CPU; without device=, or with cuda or hip, it runs on the GPU of its arrays")
     if isinstance(restrictions, str) or callable(restrictions):
         restrictions = [restrictions]
     work = Work(function, arguments, setup, verify, compile, absolute_tolerance, relative_tolerance)
