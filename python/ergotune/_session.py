@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import functools
 import hashlib
 import inspect
 import itertools
@@ -67,19 +66,6 @@ def _loaded(problem: ProblemOrFile, device: object = None) -> Problem:
         raise TypeError(f"a problem is an ergotune.Problem or the path of a problem file, not {type(problem).__name__}"
                         + "; ergotune.tune_callable(function, space) tunes a function of your own" * callable(problem))
     return _core.load_problem(os.fspath(problem), device if isinstance(device, str) else "")
-
-
-def _needs_a_problem(init: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(init)
-    def checked(self: Any, problem: Any = None, *more: Any, **named: Any) -> None:
-        if not isinstance(problem, _core.Problem):
-            raise TypeError(f"a search space is that of an ergotune.Problem, not of {problem!r}; ergotune.load_problem(path) reads a problem file")
-        init(self, problem, *more, **named)
-
-    return checked
-
-
-setattr(_core.SearchSpace, "__init__", _needs_a_problem(_core.SearchSpace.__init__))
 
 
 def tune(
