@@ -37,13 +37,13 @@ def measure(problem: ProblemOrFile, configuration: Optional[Mapping[str, Any]] =
     try:
         return _core.measure(loaded, plain, dict(configuration or {}))
     except _core.UserError as error:
-        if wrong := _value_that_is_none(loaded, plain.get("device") or "", configuration or {}):
+        if wrong := _unknown_value(loaded, plain.get("device") or "", configuration or {}):
             raise _core.UserError(f"{error}: {wrong}") from None
         raise
 
 
-def _value_that_is_none(problem: Problem, device: str, configuration: Mapping[str, Any]) -> str:
-    """Which parameter lacks the value that the configuration gives it, and the values that it has; "" where none does."""
+def _unknown_value(problem: Problem, device: str, configuration: Mapping[str, Any]) -> str:
+    """Names the parameter that does not have the value in `configuration`, and its values; "" if all values are known."""
     try:
         space = _core.SearchSpace(problem, device=device)
     except Exception:

@@ -112,7 +112,7 @@ std::vector<Constants> sizes_of(const std::vector<std::string>& set) {
     for (const std::string& value : values)
       if (value.find('=') != std::string::npos)
         throw UserError(
-            fmt::format("\"{}\" is not a value of {}: each constant has a --set of its own", value, names.front()));
+            fmt::format("\"{}\" is not a value of {}; give each constant its own --set", value, names.front()));
     std::vector<Constants> with;
     for (const Constants& before : sizes)
       for (const std::string& value : values) {

@@ -7,6 +7,7 @@
 
 #include "base/files.hpp"
 #include "problem/document/problem_document.hpp"
+#include "problem/draft/problem_draft.hpp"
 
 namespace ergotune {
 
@@ -29,7 +30,9 @@ ProblemFile load_problem(const std::filesystem::path& file) {
 namespace {
 
 /// Recognises files that are not problem files; returns what the file is and what to do, or an empty string.
-std::string describe_other_file(std::string_view text) {
+std::string describe_other_file(std::string_view text, const std::filesystem::path& file) {
+  if (can_draft_from(file))
+    return fmt::format("this is a source; \"ergotune init {}\" writes a first problem file for it", file.string());
   if (text.starts_with("SQLite format 3"))
     return "this is a store of results; \"ergotune show\" and \"ergotune report\" read it, and to go on tuning name "
            "the "
@@ -49,7 +52,7 @@ ProblemFile parse_problem(const std::string& text, const std::filesystem::path& 
     throw UserError("the problem file is empty; \"ergotune init\" writes one from a kernel's source",
                     {file.string(), 0, 0});
   }
-  if (const std::string message = describe_other_file(text); !message.empty())
+  if (const std::string message = describe_other_file(text, file); !message.empty())
     throw UserError(message, {file.string(), 0, 0});
   // A TOML file may begin with '[' (a table), but never with '{'.
   return text[first] == '{' ? load_json_problem(text, file) : load_toml_problem(text, file);

@@ -258,6 +258,20 @@ def five():
     return 5
 
 
+def prepared(values, step):
+    first = values.copy()  # what a function prepares from its arguments
+
+    def launch():
+        values[:] = first + 1
+
+    return launch
+
+
+def test_a_function_that_prepares_a_launch_sees_the_original_contents():
+    result = ergotune.tune_callable(prepared, {"step": [1, 2, 3]}, arguments=(np.zeros(3),), **QUICK)
+    assert [measurement["status"] for measurement in result.measurements].count("wrong_result") == 0
+
+
 def test_a_single_value_is_a_list_of_one():
     result = ergotune.tune_callable(accumulate, {"step": 1}, arguments=(np.ones(3),), **QUICK)
     assert result.best == {"step": 1}

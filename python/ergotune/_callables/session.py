@@ -113,7 +113,6 @@ class Session:
         self._queue = None if is_cpu else queue
         number = device.rpartition(":")[2]
         self._number = int(number) if number.isdigit() else 0
-        self._makes = False  # the function returned what is launched, and launched nothing itself
         try:
             with self.on_queue():
                 self._take(work.setup() if work.setup else work.arguments)
@@ -274,17 +273,14 @@ class Session:
 
     def _run(self, texts: Mapping[str, str]) -> Tuple[Callable[[], Any], Any, Any]:
         """What is launched, what it returned, and what the function returned."""
-        if not self._makes:
-            self._restore()
+        self._restore()
         call: Callable[[], Any] = functools.partial(self._work.function, *self._positional, **self._named, **self._work.configuration(texts))
         made = result = call()
-        makes = callable(made) and not arrays.is_array(made)
-        if makes or self._makes:
-            call = made if makes else call
+        if callable(made) and not arrays.is_array(made):
+            call = made
             self._synchronise()
             self._restore()
             result = call()
-        self._makes = makes
         self._synchronise()
         return call, result, made
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <set>
 
@@ -239,14 +238,9 @@ Node parse_toml(const std::string& text, const std::string& file) {
     const auto& begin = error.source().begin;
     const auto words = error.description();
     const bool ascii = std::all_of(words.begin(), words.end(), [](unsigned char c) { return c < 0x80; });
-    static const std::set<std::string> kSources{".cl", ".cu", ".hip", ".c", ".cpp", ".cc", ".f90"};
-    const std::filesystem::path path(file);
-    const bool is_source = kSources.contains(path.extension().string());
-    throw UserError(
-        fmt::format(
-            "this is not TOML: {}{}{}", words, ascii ? "" : "; names and text that are not ASCII stand in quotes",
-            is_source ? "; for a kernel's source, \"ergotune init " + file + "\" writes a first problem file" : ""),
-        {file, static_cast<int>(begin.line), static_cast<int>(begin.column)});
+    throw UserError(fmt::format("this is not TOML: {}{}", words,
+                                ascii ? "" : "; names and text that are not ASCII stand in quotes"),
+                    {file, static_cast<int>(begin.line), static_cast<int>(begin.column)});
   } catch (const UserError& error) {  // an assertion of toml++ does not know its place
     throw UserError(error.message(), error.place().file.empty() ? SourcePlace{file, 0, 0} : error.place());
   }

@@ -39,7 +39,7 @@ struct SourceLanguage {
   const char* macro = "";          ///< macro that its run-time compiler defines
 };
 
-SourceLanguage language_of(const std::filesystem::path& file) {
+const SourceLanguage* known_language(const std::filesystem::path& file) {
   static const std::map<std::string, SourceLanguage> kLanguages{
       {".cu", {"cuda", Kind::device, {"__global__"}, "__CUDACC_RTC__"}},
       {".hip", {"hip", Kind::device, {"__global__"}, "__HIPCC_RTC__"}},
@@ -49,12 +49,17 @@ SourceLanguage language_of(const std::filesystem::path& file) {
       {".cc", {"cpp", Kind::host, {}}},
       {".cxx", {"cpp", Kind::host, {}}}};
   const auto found = kLanguages.find(file.extension().string());
-  if (found == kLanguages.end())
+  return found == kLanguages.end() ? nullptr : &found->second;
+}
+
+SourceLanguage language_of(const std::filesystem::path& file) {
+  const SourceLanguage* const language = known_language(file);
+  if (!language)
     throw UserError(
         fmt::format("{}: no first problem file can be written for this kind of source; it can be for .cu, .hip, "
                     ".cl, .c and .cpp (the page \"The problem file\" of the documentation describes the rest)",
                     file.string()));
-  return found->second;
+  return *language;
 }
 
 std::string text_of(const std::filesystem::path& file) {
@@ -896,6 +901,8 @@ class Draft {
 };
 
 }  // namespace
+
+bool can_draft_from(const std::filesystem::path& source) { return known_language(source) != nullptr; }
 
 ProblemDraft draft_problem(const std::filesystem::path& source, const std::string& function,
                            const std::filesystem::path& folder) {

@@ -23,5 +23,7 @@ ProblemDraft draft_problem(const std::filesystem::path& source, const std::strin
 /// Does the same for source text; `source` gives its language and its path.
 ProblemDraft draft_problem_from_text(const std::string& text, const std::filesystem::path& source,
                                      const std::string& function, const std::filesystem::path& folder);
+/// Returns true if the file's extension is that of a language above.
+bool can_draft_from(const std::filesystem::path& source);
 
 }  // namespace ergotune
