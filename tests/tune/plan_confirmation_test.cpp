@@ -63,7 +63,7 @@ TEST_F(PlanConfirmation, WhoReadsWellByLuckLosesWhenItIsMeasuredAgain) {
   };
   const PlanResult result = run("global_energy");
   EXPECT_EQ(result.best->configuration, at(2, 900));
-  EXPECT_EQ(result.confirmation_repeats, 3);
+  EXPECT_GE(result.confirmation_repeats, 3);
   ASSERT_TRUE(result.probability_best);
   EXPECT_GT(*result.probability_best, 0.9);
   EXPECT_GE(measured(4, 600), 4);
@@ -118,7 +118,7 @@ TEST_F(PlanConfirmation, ARoundThatCouldNotBeMeasuredTakesNothingFromItsConfigur
   EXPECT_EQ(none.best->measurement.warnings.size(), 1u);
 }
 
-// Three candidates, three rounds, 2 s each by what the search took.
+// Two candidates, three rounds, 2 s each by what the search took.
 TEST_F(PlanConfirmation, SaysHowLongItWillTake) {
   const auto honest = evaluator.measure;
   evaluator.measure = [&](const Configuration& c, int time) {
@@ -135,8 +135,8 @@ TEST_F(PlanConfirmation, SaysHowLongItWillTake) {
     EXPECT_EQ(progress.total, 20u);
   };
   run("global_energy", options);
-  ASSERT_EQ(left.size(), 10u) << "at first, and after each";
-  EXPECT_EQ(left.front(), 18);
+  ASSERT_EQ(left.size(), 7u) << "at first, and after each";
+  EXPECT_EQ(left.front(), 12);
   EXPECT_EQ(left.back(), 0);
 }
 

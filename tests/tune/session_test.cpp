@@ -507,9 +507,9 @@ TEST_F(SessionTest, RoundsOfConfirmationAreRowsOfTheirOwnKindAndTheirMeanCounts)
   }
   EXPECT_EQ(search.size(), 30u);
   for (const auto& [key, count] : search) EXPECT_EQ(count, 1) << key;
-  EXPECT_EQ(rounds.size(), 3u) << "the default is among the first three";
+  EXPECT_EQ(rounds.size(), 2u) << "the default is among the first two";
   for (const auto& [key, count] : rounds) EXPECT_EQ(count, 3) << key;
-  EXPECT_EQ(means.size(), 3u);
+  EXPECT_EQ(means.size(), 2u);
   const std::vector<StoredRow> counting = store.results(id);
   ASSERT_EQ(counting.size(), 30u);
   for (const StoredRow& row : counting) {

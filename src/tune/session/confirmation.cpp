@@ -13,7 +13,9 @@ namespace ergotune {
 namespace {
 
 constexpr int kConfirmationRounds = 3;
-constexpr std::size_t kConfirmedCandidates = 3;
+constexpr std::size_t kConfirmedCandidates = 2;
+// Those that a budget keeps time for: another may follow where the repeats differ more than was expected.
+constexpr std::size_t kExpectedCandidates = 3;
 // Number of candidates if noise hides which is best: those whose intervals reach that of the best.
 constexpr std::size_t kNoisyCandidates = 10;
 // While the expected loss of the choice exceeds kAcceptedLoss, candidates with a probability above kChance are
@@ -199,7 +201,7 @@ RepeatCost Confirmation::expected() const {
   for (const ConfigurationIndex index : standing_.order())
     near += !standing_.is_guess(index) && near_best(index, *best);
   RepeatCost cost = so_far({*best});
-  cost.repeats = kConfirmationRounds * (1 + std::clamp(near, kConfirmedCandidates, kNoisyCandidates));
+  cost.repeats = kConfirmationRounds * (1 + std::clamp(near, kExpectedCandidates, kNoisyCandidates));
   return cost;
 }
 
