@@ -322,7 +322,7 @@ def autotune(  # type: ignore[misc]
 
     Args:
         configs, key, prune_configs_by, reset_to_zero, restore_value, pre_hook, post_hook: as for ``triton.autotune``.
-        rep: ms of timed launches per configuration at most: ``max_seconds`` in another unit.
+        rep: ms of timed launches per configuration at most (100 unless given, as in Triton): ``max_seconds`` in another unit.
         warmup: ignored with a warning: ergotune warms up by itself.
         use_cuda_graph: launches follow each other, as in Triton's graphs: ``cold_cache=False``.
         do_bench: refused; use ``triton.autotune(do_bench=ergotune.triton.do_bench("energy"))`` for Triton's own search.
@@ -352,8 +352,7 @@ def autotune(  # type: ignore[misc]
         warnings.warn("warmup: ignored, since ergotune warms up by itself", stacklevel=2)
     if use_cuda_graph:
         settings.setdefault("cold_cache", False)
-    if rep is not None:
-        settings.setdefault("max_seconds", 1e-3 * rep)
+    settings.setdefault("max_seconds", 1e-3 * (100 if rep is None else rep))
     settings.setdefault("cold_cache", _flushes(settings.get("objective")))
     how: Dict[str, Any] = {
         **settings, "verify": reference if reference is not None else None if verify else False, "seconds": seconds, "quiet": quiet, "in_process": in_process,

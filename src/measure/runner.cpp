@@ -47,8 +47,8 @@ struct Runner::State {
   std::vector<std::string> observer_names;
   std::vector<std::string> parameter_names, notes;
   bool inputs_suspect = false;
-  double clock_patience = 3;  ///< s to wait for a change of the clock, until the usual time is known
-  bool slows_down = false;    ///< this GPU ran slower under a lasting load than at its beginning
+  double clock_patience = 3;           ///< s to wait for a change of the clock, until the usual time is known
+  bool slows_down = false;             ///< this GPU ran slower under a lasting load than at its beginning
   std::vector<Configuration> lasting;  ///< those that it ran for long without slowing down
   bool healthy = true;
 

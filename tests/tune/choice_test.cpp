@@ -9,6 +9,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
 #include "tune/fake_evaluator.hpp"
+#include "tune/scheduled_evaluator.hpp"
 #include "tune/session/prior.hpp"
 #include "tune/session/racing.hpp"
 #include "tune/session/session.hpp"
@@ -33,6 +34,25 @@ SearchSpace make_space(int x, int y) {
 double truth(const Configuration& c) {
   const double x = c[0].as_real() - 12, y = c[1].as_real() - 7;
   return 1e-3 * (1 + 0.03 * std::abs(x) + 0.02 * std::abs(y));
+}
+
+// Four configurations that differ by less than the noise, among few or many others.
+TEST(Choice, IsNotRepeatedForLongerThanTheSearchTook) {
+  const auto repeats = [](int others) {
+    const SearchSpace space = make_space(4 + others, 1);
+    Random random(3);
+    test::ScheduledEvaluator evaluator(4);
+    evaluator.compile_seconds = 0;
+    evaluator.time_seconds = 0.1;
+    evaluator.measure = [&](const Configuration& c) {
+      const double value = (c[0].as_real() > 4 ? 2e-3 : 1e-3) * (1 + 0.03 * random.normal());
+      return timed(value, 0.03 * value);
+    };
+    Objective objective = Objective::parse({}, {});
+    return run_session(space, objective, evaluator, nullptr, 0, {}).best.front().rounds;
+  };
+  EXPECT_EQ(repeats(0), 3);
+  EXPECT_GT(repeats(100), 3);
 }
 
 TEST(Choice, UnderNoiseLosesLittleAndSaysHowMuch) {

@@ -23,6 +23,8 @@ constexpr std::size_t kNoisyCandidates = 10;
 constexpr double kAcceptedLoss = 0.003;
 constexpr double kChance = 0.02;
 constexpr int kRaces = 4;
+// s that the confirmation may take before the repeats of a race have to cost less than the measurements of the search.
+constexpr double kBriefly = 0.5;
 // Results measured once whose expected gain exceeds that loss are confirmed as well, in at most this many batches.
 constexpr int kConfirmationBatches = 3;
 // The repeats on a GPU that is lost meanwhile are repeated on another one, at most this many times.
@@ -362,9 +364,17 @@ std::optional<Confirmation::Standings> Confirmation::standings() {
   return found;
 }
 
-/// Repeats the candidates that may still be the best until the expected loss of the choice is negligible.
+/// Repeats the candidates that may still be the best until the expected loss of the choice is negligible, or the
+/// confirmation has taken longer than the measurements that it confirms.
 void Confirmation::race() {
+  double searched = 0;
+  for (const ConfigurationIndex index : standing_.order()) {
+    const auto before = searched_.find(index);
+    const Measurement& m = before == searched_.end() ? ledger_.find(index)->measurement : before->second;
+    searched += m.verify_seconds + m.measure_seconds;
+  }
   for (int turn = 0; turn < kRaces; ++turn) {
+    if (ledger_.now() - began_ > std::max(kBriefly, searched)) return;
     const auto now = standings();
     if (!now || now->chances.expected_loss < kAcceptedLoss) return;
     std::vector<ConfigurationIndex> rivals;
