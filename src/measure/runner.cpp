@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/clock.hpp"
-#include "base/statistics.hpp"
 #include "device/decorator.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
@@ -83,7 +82,6 @@ struct Runner::State {
   bool note_time(const TimingResult& timing, Measurement& result) const;
   void observe(Workload& workload, const TimingResult& timing, const RunOptions& run, Measurement& result);
   void run_watched(Workload& workload, std::size_t looks, double least, double most);
-  void settle(Workload& workload, const Configuration& configuration, double seconds);
   void wait_for_clock(Workload& workload, const RunOptions& run, Measurement& result);
 };
 
@@ -234,21 +232,6 @@ void Runner::State::run_watched(Workload& workload, std::size_t looks, double le
     timer.once(workload);
 }
 
-/// Runs iterations for `seconds`, so that the clock is that of a lasting load. Configurations that ran so once are not
-/// run so again, as long as this GPU has slowed down under none.
-void Runner::State::settle(Workload& workload, const Configuration& configuration, double seconds) {
-  if (device.info().is_cpu || seconds <= 0) return;
-  if (!slows_down && std::find(lasting.begin(), lasting.end(), configuration) != lasting.end()) return;
-  constexpr double kSlower = 1.01;
-  std::vector<double> times;
-  const double begin = host_seconds();
-  while (host_seconds() - begin < seconds) times.push_back(timer.once(workload));
-  const std::size_t third = times.size() / 3;
-  const auto all = std::span<const double>(times);
-  slows_down = slows_down || (third > 0 && median(all.last(third)) > kSlower * median(all.first(third)));
-  lasting.push_back(configuration);
-}
-
 /// Runs iterations until the GPU runs at the requested clock: a change takes time, and some GPUs change only under
 /// load. A GPU that is held down for another reason never reaches it.
 void Runner::State::wait_for_clock(Workload& workload, const RunOptions& run, Measurement& result) {
@@ -317,7 +300,7 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
 
   observed.expected_launch_seconds = warm_up(round.workload(), first_seconds);
   observation.register_configuration(observed);
-  settle(round.workload(), configuration, run.settle_seconds);
+  if (!device.info().is_cpu) run_watched(round.workload(), 0, run.settle_seconds, 0);
   wait_for_clock(round.workload(), run, result);
   watch.begin();
   TimingResult timing = time(round.workload(), observed.expected_launch_seconds, run);

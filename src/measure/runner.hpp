@@ -38,8 +38,7 @@ struct RunOptions {
   /// s: where the time is above, observers do not watch, so that no energy is measured.
   double energy_up_to = 1e300;
   /// s: a GPU runs the configuration for so long before it is timed, so that its clock is that of a lasting load: above
-  /// its power limit a GPU runs faster for some milliseconds than it can for long. A GPU that slows down under no
-  /// configuration does so once for each.
+  /// its power limit a GPU runs faster for some milliseconds than it can for long.
   double settle_seconds = 0;
   /// Only take this configuration's outputs as the reference, measure nothing.
   bool reference_only = false;

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <filesystem>
 
 #include "ergotune/error.hpp"
@@ -74,28 +73,6 @@ TEST_F(RunnerTest, AGpuThatSlowsDownUnderALastingLoadIsTimedAfterwardsIfThatIsAs
   Runner runner(device, problem, options);
   EXPECT_NEAR(measure(runner, 32).quantities["time"].value, 1e-3, 1e-9);
   EXPECT_NEAR(measure(runner, 32, {.settle_seconds = 0.05}).quantities["time"].value, 1.2e-3, 1e-9);
-}
-
-TEST_F(RunnerTest, AGpuThatDoesNotSlowDownRunsEachConfigurationForLongOnce) {
-  std::size_t launches = 0;
-  double slowness = 0;
-  for (const char* name : {"double_32", "double_64"})
-    device.kernels[name] = [&](const FakeLaunch& launch) {
-      return right(1e-3 * (1 + slowness * std::log2(static_cast<double>(++launches))))(launch);
-    };
-  Runner runner(device, problem, options);
-  const auto launches_of = [&](std::int64_t block, double settle) {
-    launches = 0;
-    measure(runner, block, {.settle_seconds = settle});
-    return launches;
-  };
-  const std::size_t short_one = launches_of(32, 0);
-  EXPECT_GT(launches_of(32, 0.05), short_one);
-  EXPECT_EQ(launches_of(32, 0.05), short_one);
-  slowness = 0.5;
-  EXPECT_GT(launches_of(64, 0.05), short_one);
-  slowness = 0;
-  EXPECT_GT(launches_of(32, 0.05), short_one) << "the GPU is one that slows down";
 }
 
 TEST_F(RunnerTest, ColdCacheFlushesBeforeEverySample) {
