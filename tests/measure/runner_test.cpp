@@ -16,6 +16,7 @@ namespace ergotune {
 namespace {
 
 using namespace test;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST_F(RunnerTest, TimeHasValueErrorCountAndMethod) {
@@ -181,6 +182,35 @@ TEST_F(RunnerTest, ReferenceKernel) {
   EXPECT_TRUE(runner.has_reference());
   EXPECT_EQ(measure(runner, 64).status, Status::wrong_result);
   EXPECT_EQ(measure(runner, 32).status, Status::ok);
+}
+
+TEST_F(RunnerTest, AReferenceThatFollowsTheConfigurationRunsOnceForTheParametersThatItSees) {
+  int runs = 0;
+  for (const char* name : {"reference", "reference_32", "reference_64"})
+    device.kernels[name] = [&runs, name](const FakeLaunch& launch) {
+      ++runs;
+      right(0)(launch);
+      if (name == std::string("reference_64")) launch.buffers[2]->floats()[0] = -1;
+      return 1.0;
+    };
+  problem.verification.kind = Verification::Kind::kernel;
+  problem.verification.per_configuration = true;
+  const auto reference = std::make_shared<Kernel>(problem.kernel());
+  problem.verification.reference = reference;
+  reference->launch.block = {Expression::parse("32")};
+  const auto statuses = [&](const char* function) {
+    reference->function = Template::parse(function);
+    runs = 0;
+    Runner runner(device, problem, options);
+    std::vector<Status> found;
+    for (const int block : {32, 64, 32, 64}) found.push_back(measure(runner, block).status);
+    return found;
+  };
+  EXPECT_THAT(statuses("reference"), ::testing::Each(Status::ok));
+  EXPECT_EQ(runs, 1);
+  EXPECT_THAT(statuses("reference_{{block_size_x}}"),
+              ElementsAre(Status::ok, Status::wrong_result, Status::ok, Status::wrong_result));
+  EXPECT_EQ(runs, 2);
 }
 
 TEST_F(RunnerTest, AReferenceThatDoesNotRunIsTheUsersMistake) {

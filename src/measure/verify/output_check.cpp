@@ -10,6 +10,7 @@
 #include <fstream>
 #include <memory>
 #include <set>
+#include <utility>
 
 #include "base/hash.hpp"
 #include "device/backend.hpp"
@@ -17,6 +18,7 @@
 #include "ergotune/problem.hpp"
 #include "kernel/compare.hpp"
 #include "kernel/configure.hpp"
+#include "kernel/wisdom_key.hpp"
 #include "measure/buffers/arguments.hpp"
 #include "problem/address_field.hpp"
 
@@ -36,6 +38,34 @@ ExpectedOutputs outputs_from_files(const Problem& problem, const ProblemBuffers&
                                     fmt::format("holds the expected contents of \"{}\"", name));
   }
   return outputs;
+}
+
+/// Whether the reference runs on the device that is measured, not on the host.
+bool runs_on(const Device& device, const Verification& verification) {
+  return verification.kind == Verification::Kind::kernel &&
+         has_source_for(*verification.reference, device.info().backend);
+}
+
+/// For each parameter whether what the reference computes, or which outputs there are, may depend on it.
+std::vector<bool> parameters_of_reference(const Problem& problem, const Device& device) {
+  const Kernel& reference = *problem.verification.reference;
+  auto names = code_description(reference, runs_on(device, problem.verification) ? device.info().backend : "host");
+  names.merge(launch_names(problem, reference));
+  const auto add = [&](const Expression& expression) {
+    names.insert(expression.names().begin(), expression.names().end());
+  };
+  for (const Argument& argument : arguments_of(problem, reference)) {
+    for (const Expression* one : {&argument.value, &argument.count}) add(*one);
+    for (const Field& field : argument.fields) add(field.value);
+  }
+  for (const Kernel& kernel : problem.kernels)
+    for (const Argument& argument : kernel.arguments)
+      if (argument.when) add(*argument.when);
+  std::vector<bool> seen;
+  for (const Parameter& parameter : problem.parameters)
+    seen.push_back(names.contains(parameter.name) ||
+                   names.contains(parameter.name.substr(parameter.name.find('.') + 1)));
+  return seen;
 }
 
 /// Runs the reference with the constants of `measured`, the device that is measured, and the inputs of its kernels,
@@ -79,7 +109,7 @@ std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& 
   const Kernel& reference = *verification.reference;
   const Configuration values = configuration ? *configuration : default_values(problem);
   try {
-    if (verification.kind == Kind::kernel && has_source_for(reference, device.info().backend)) {
+    if (runs_on(device, verification)) {
       return run_reference(problem, reference, device, device.info(), buffers, values);
     }
     const std::unique_ptr<Device> host = open_device("host");
@@ -151,6 +181,8 @@ OutputCheck::OutputCheck(const Problem& problem, Device& device, ProblemBuffers&
     : problem_(problem), device_(device), buffers_(buffers), options_(options) {
   if (!compares()) return;
   expected_ = expected_outputs(problem, device, buffers);
+  expected_for_ = default_values(problem);
+  if (problem.verification.per_configuration) seen_by_reference_ = parameters_of_reference(problem, device);
   if (!expected_ && !options.reference_file.empty()) expected_ = load_outputs(options.reference_file);
   const auto is_output = [&](const auto& entry) {
     return std::count(buffers.outputs().begin(), buffers.outputs().end(), entry.first) > 0;
@@ -174,7 +206,25 @@ bool OutputCheck::compared(const std::string& name) const {
 
 void OutputCheck::expect(const Configuration& configuration) {
   if (verifier_ || !compares() || !problem_.verification.per_configuration) return;
-  expected_ = expected_outputs(problem_, device_, buffers_, &configuration);
+  constexpr std::size_t kMemory = std::size_t{1} << 30;
+  Configuration seen = default_values(problem_);
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    if (seen_by_reference_[i]) seen[i] = configuration[i];
+  if (expected_ && expected_for_ == seen) return;
+  if (expected_) {
+    for (const auto& [name, contents] : *expected_) earlier_bytes_ += contents.size();
+    earlier_.emplace_back(std::move(expected_for_), *std::exchange(expected_, std::nullopt));
+  }
+  const auto known = std::ranges::find(earlier_, seen, &std::pair<Configuration, ExpectedOutputs>::first);
+  if (known == earlier_.end()) {
+    if (earlier_bytes_ > kMemory) earlier_bytes_ = 0, earlier_.clear();
+    expected_ = expected_outputs(problem_, device_, buffers_, &seen);
+  } else {
+    expected_ = std::move(known->second);
+    for (const auto& [name, contents] : *expected_) earlier_bytes_ -= contents.size();
+    earlier_.erase(known);
+  }
+  expected_for_ = std::move(seen);
 }
 
 bool OutputCheck::memory_intact(Measurement& result) {

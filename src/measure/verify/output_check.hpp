@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/device.hpp"
@@ -52,8 +53,8 @@ class OutputCheck {
   /// Returns false, and sets status and message of `result`, if kernels have written outside of their buffers or to an
   /// input; then all memory has been restored.
   bool memory_intact(Measurement& result);
-  /// Determines the expected outputs of this configuration if the reference depends on it. Throws UserError if the
-  /// reference fails.
+  /// Determines the expected outputs of this configuration if the reference depends on it: it runs once for each
+  /// combination of the parameters that occur in it. Throws UserError if the reference fails.
   void expect(const Configuration& configuration);
 
  private:
@@ -71,6 +72,10 @@ class OutputCheck {
   const MeasureOptions& options_;
   Verifier verifier_;
   std::optional<ExpectedOutputs> expected_;
+  Configuration expected_for_;           ///< values with which the reference has computed them
+  std::vector<bool> seen_by_reference_;  ///< of each parameter; the others have their defaults in expected_for_
+  std::vector<std::pair<Configuration, ExpectedOutputs>> earlier_;  ///< for other values
+  std::size_t earlier_bytes_ = 0;
   ExpectedOutputs actual_;  ///< kept between configurations to avoid an allocation per run
   std::map<std::string, std::unique_ptr<PinnedMemory>> pinned_;  ///< memory of actual_
 };
