@@ -35,7 +35,8 @@ std::vector<std::string> functions_in(const CompileJob& job) {
 
 /// Whether neither the source nor what it can become by macros and includes contains the function.
 bool lacks_function(const CompileJob& job) {
-  if (job.language == Language::fortran || is_compiled_code(job.source)) return false;
+  // a source without functions that are recognised is left to its compiler, such as one that a program registers
+  if (job.language == Language::fortran || is_compiled_code(job.source) || functions_in(job).empty()) return false;
   std::string name = job.function.substr(0, job.function.find('<'));
   name = name.substr(name.rfind(':') + 1);  // npos + 1 is 0
   const std::string text = kernel_source::blank_comments(job.source);
