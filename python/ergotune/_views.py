@@ -26,11 +26,18 @@ def _gain(result: Result) -> str:
     if document["objective"]["pareto"] or not document["best"]:
         return ""
     best: float = document["best"]["objective"]
-    others = {"default": (document["default"] or {}).get("objective"), "median": document["median"]}
-    ratios = {name: best / other if result.direction.startswith("max") else other / best
-              for name, other in others.items() if other and best > 0 and other > 0}
     better, worse = ("faster", "slower") if result.objective == "time" else ("better", "worse")
-    return ", ".join(f"{max(ratio, 1 / ratio):.2f}x {better if ratio >= 1 else worse} than the {name}" for name, ratio in ratios.items())
+    parts = []
+    if gain := document["gain"]:
+        ratio, half = gain["value"], gain["half_width"]
+        factor = max(ratio, 1 / ratio)
+        interval = f" ± {factor * half / ratio:.2g}" if half else ""
+        parts.append(f"{factor:.2f}x{interval} {better if ratio >= 1 else worse} than the default")
+    other: Optional[float] = document["median"]
+    if other and best > 0 and other > 0:
+        ratio = best / other if result.direction.startswith("max") else other / best
+        parts.append(f"{max(ratio, 1 / ratio):.2f}x {better if ratio >= 1 else worse} than the median")
+    return ", ".join(parts)
 
 
 def _certainty(result: Result) -> str:

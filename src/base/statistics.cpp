@@ -100,6 +100,11 @@ double half_width_95(double standard_error, double degrees) {
   return quantile * standard_error;
 }
 
+double ratio_half_width(double a, double of_a, double b, double of_b) {
+  if (!(of_a > 0 && of_a < a && of_b > 0 && of_b < b)) return 0;
+  return std::hypot(of_a / a, of_b / b);
+}
+
 ErrorEstimate combined_error(std::span<const ErrorEstimate> terms) {
   double variance = 0, squares = 0;
   for (const auto& [error, degrees] : terms) {

@@ -48,6 +48,12 @@ double f_tail(double f, double numerator, double denominator);
 /// estimated from a small sample).
 double half_width_95(double standard_error, double degrees);
 
+/// Half-width, relative to the value, of the interval of a / b and of b / a for two independent means above zero with
+/// half-widths `of_a` and `of_b`: the delta method, with half-widths in the place of standard errors, which keeps the
+/// degrees of freedom of each side (Zou and Donner, Statistics in Medicine 27, 2008). 0, unknown, if a half-width is 0,
+/// not finite, or not below its mean.
+double ratio_half_width(double a, double of_a, double b, double of_b);
+
 /// A standard error with its degrees of freedom (0: known exactly, as for half_width_95()).
 struct ErrorEstimate {
   double standard_error = 0, degrees = 0;

@@ -78,10 +78,10 @@ void check_arguments(const std::string& kernel, const std::vector<KernelParamete
                      std::vector<ArgumentSignature> given, bool takes_local_memory) {
   const auto is_local = [](const ArgumentSignature& a) { return a.kind == Argument::Kind::local_memory; };
   if (!takes_local_memory) std::erase_if(given, is_local);
-  const auto fail = [](const std::string& message) { throw DeviceError(DeviceFault::compile, message); };
   if (given.size() != taken.size())
-    fail(fmt::format("the kernel {} takes {} arguments, and the problem gives it {}", kernel, taken.size(),
-                     given.size()));
+    throw Mismatch(fmt::format("the kernel {} takes {} arguments, and the problem gives it {}", kernel, taken.size(),
+                               given.size()),
+                   0);
   for (std::size_t i = 0; i < given.size(); ++i) {
     const ArgumentSignature& argument = given[i];
     if (is_local(argument)) continue;
@@ -90,10 +90,12 @@ void check_arguments(const std::string& kernel, const std::vector<KernelParamete
                                                  : argument.bytes > 0 ? argument.bytes
                                                                       : size_of(argument.type));
     if (fits(taken[i], argument, bytes)) continue;
-    fail(fmt::format("argument {} of the kernel {}{} is {}, and the problem gives it {}", i + 1, kernel,
-                     argument.name.empty() ? "" : fmt::format(" (\"{}\")", argument.name),
-                     as_text(taken[i].pointer.value_or(false), taken[i].type, taken[i].bytes),
-                     as_text(buffer, argument.bytes > 0 ? argument.type_name : to_string(argument.type), bytes)));
+    throw Mismatch(
+        fmt::format("argument {} of the kernel {}{} is {}, and the problem gives it {}", i + 1, kernel,
+                    argument.name.empty() ? "" : fmt::format(" (\"{}\")", argument.name),
+                    as_text(taken[i].pointer.value_or(false), taken[i].type, taken[i].bytes),
+                    as_text(buffer, argument.bytes > 0 ? argument.type_name : to_string(argument.type), bytes)),
+        i + 1);
   }
 }
 

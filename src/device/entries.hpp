@@ -38,9 +38,20 @@ struct KernelParameter {
   std::optional<bool> pointer;  ///< nullopt: unknown
   std::string type;             ///< its own, or that which it points to: "float"; empty: unknown
 };
+/// The source does not fit the problem's function or arguments.
+class Mismatch : public DeviceError {
+ public:
+  /// `argument`: number of the argument, from 1; 0: their count, or the function.
+  Mismatch(const std::string& message, std::size_t argument, int native_code = 0)
+      : DeviceError(DeviceFault::compile, message, native_code), argument_(argument) {}
+  std::size_t argument() const { return argument_; }
+
+ private:
+  std::size_t argument_;
+};
 /// Compares a kernel's parameters with the arguments that the problem gives, before a launch reads beyond them. Values
 /// have the size and kind of the parameter's type, elements of buffers its size; bytes, unsigned integers and vectors
-/// may hold packed data. Throws DeviceError(compile).
+/// may hold packed data. Throws Mismatch.
 void check_arguments(const std::string& kernel, const std::vector<KernelParameter>& taken,
                      std::vector<ArgumentSignature> given, bool takes_local_memory = false);
 

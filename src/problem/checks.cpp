@@ -188,6 +188,11 @@ void check_metrics(const Problem& problem, Names names) {
 void check_distinct(const Problem& problem) {
   for (const Parameter& parameter : problem.parameters) {
     const std::string macro = parameter.name.substr(parameter.name.find('.') + 1);  // npos + 1 is 0
+    if (const QuantityInfo* quantity = quantity_info(macro))
+      throw UserError(
+          fmt::format("\"{}\" is the name of a quantity that is measured ({}); rename the parameter, such as {}_VALUE",
+                      macro, quantity->meaning, macro),
+          parameter.place);
     if (problem.constants.contains(macro))
       throw UserError(fmt::format("\"{}\" is both a constant and a parameter; rename one of them", macro),
                       parameter.place);

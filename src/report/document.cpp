@@ -81,13 +81,11 @@ class ReportDocument {
   Json gains(std::optional<std::size_t> fastest) const {
     Json out = Json::object();
     if (ranked_.best.empty()) return out;
-    const bool larger = ranked_.objective.direction() == Direction::maximise;
-    const double best = *ranked_.value(ranked_.best.front());
-    const auto against = [&](const char* name, std::optional<double> other) {
-      if (other && best > 0 && *other > 0) out[name] = larger ? best / *other : *other / best;
-    };
-    if (ranked_.default_row) against("default", ranked_.value(*ranked_.default_row));
-    against("median", ranked_.median);
+    if (const auto gain = ranked_.gain_over_default()) {
+      out["default"] = gain->factor;
+      if (gain->half_width > 0) out["default_half_width"] = gain->half_width;
+    }
+    if (const auto gain = ranked_.gain_over_median()) out["median"] = gain->factor;
     if (!fastest) return out;
     const Measurement &mine = ranked_.measurement(ranked_.best.front()), &other = ranked_.measurement(*fastest);
     const auto energy = mine.value("energy"), time = mine.value("time");

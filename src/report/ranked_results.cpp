@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/statistics.hpp"
@@ -276,6 +277,27 @@ std::uint64_t RankedResults::failed() const {
   const auto without =
       std::ranges::count_if(results.rows, [&](const StoredRow& row) { return !objective.value(row.measurement); });
   return static_cast<std::uint64_t>(without) - screened();
+}
+
+static std::optional<Gain> gain_of(double best, std::optional<double> other, Direction direction) {
+  if (!other || !(best > 0) || !(*other > 0)) return std::nullopt;
+  const double factor = direction == Direction::maximise ? best / *other : *other / best;
+  return std::isfinite(factor) ? std::optional(Gain{factor}) : std::nullopt;
+}
+
+std::optional<Gain> RankedResults::gain_over_default() const {
+  if (best.empty() || !default_row || !value(best.front())) return std::nullopt;
+  auto gain = gain_of(*value(best.front()), value(*default_row), objective.direction());
+  if (!gain || best.front() == *default_row) return gain;
+  const auto interval = [&](std::size_t row) { return measurement(row).half_width(objective.quantity()); };
+  gain->half_width = gain->factor * ratio_half_width(*value(best.front()), interval(best.front()), *value(*default_row),
+                                                     interval(*default_row));
+  return gain;
+}
+
+std::optional<Gain> RankedResults::gain_over_median() const {
+  return best.empty() || !value(best.front()) ? std::nullopt
+                                              : gain_of(*value(best.front()), median, objective.direction());
 }
 
 bool RankedResults::is_screened(std::size_t row) const {

@@ -18,6 +18,11 @@
 
 namespace ergotune {
 
+/// The factor by which the best is better than another value, and the half-width of its interval (0: unknown).
+struct Gain {
+  double factor = 1, half_width = 0;
+};
+
 struct RankedResults {
   ResultSet results;
   Objective objective;
@@ -39,6 +44,10 @@ struct RankedResults {
     return describe(results.parameters, results.rows[row].configuration);
   }
   std::optional<double> value(std::size_t row) const { return objective.value(measurement(row)); }
+  /// nullopt: not measured, or a ratio is meaningless, as of logarithms and negated times. The values of a confirmation
+  /// are paired, which the interval of independent means ignores: it is wider than needed.
+  std::optional<Gain> gain_over_default() const;
+  std::optional<Gain> gain_over_median() const;
   bool is_confirmed(std::size_t row) const { return results.rows[row].confirmed_for == objective.spec(); }
   /// Why a row with a better value is ranked behind the confirmed winner; nullopt if its value is not better.
   std::optional<Unconfirmed> unconfirmed(std::size_t row) const;

@@ -192,6 +192,10 @@ Json results_document(const RankedResults& ranked, std::size_t top) {
   document["best"] = ranked.best.empty() ? Json(nullptr) : row_document(ranked, ranked.best.front());
   add_confidence(document["best"], ranked.confidence);
   document["default"] = ranked.default_row ? row_document(ranked, *ranked.default_row) : Json(nullptr);
+  document["gain"] = nullptr;
+  if (const auto gain = ranked.gain_over_default())
+    document["gain"] = {{"value", gain->factor},
+                        {"half_width", gain->half_width > 0 ? Json(gain->half_width) : Json(nullptr)}};
   document["median"] = or_null(ranked.median);
   document["top"] = Json::array();
   for (std::size_t i = 0; i < std::min(top, ranked.best.size()); ++i)

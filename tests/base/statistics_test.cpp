@@ -53,6 +53,26 @@ TEST(Statistics, TheIntervalOfTheMeanCoversTheTruth) {
   EXPECT_LT(covered, 1940);
 }
 
+TEST(Statistics, TheIntervalOfARatioCoversTheTruth) {
+  Random random(7);
+  const double a = 10, b = 4;
+  const int samples = 5, runs = 4000;
+  int covered = 0;
+  for (int run = 0; run < runs; ++run) {
+    RunningStatistics of_a, of_b;
+    for (int i = 0; i < samples; ++i)
+      of_a.add(a * (1 + 0.02 * random.normal())), of_b.add(b * (1 + 0.02 * random.normal()));
+    const auto half = [](const RunningStatistics& s) { return s.relative_half_width() * s.mean(); };
+    const double ratio = of_a.mean() / of_b.mean();
+    covered += std::abs(ratio - a / b) <= ratio * ratio_half_width(of_a.mean(), half(of_a), of_b.mean(), half(of_b));
+  }
+  EXPECT_GT(covered, 0.95 * runs) << "of both sides alike small samples it is a little wider than needed";
+  EXPECT_LT(covered, 0.99 * runs) << "and not much";
+  EXPECT_EQ(ratio_half_width(a, 0, b, 1), 0) << "unknown";
+  EXPECT_EQ(ratio_half_width(a, 1, b, b), 0) << "so wide that it holds zero";
+  EXPECT_EQ(ratio_half_width(a, 1, b, INFINITY), 0);
+}
+
 TEST(Statistics, QuantileInterpolatesAndRefusesNothing) {
   const std::vector<double> x = {4, 1, 3, 2};
   EXPECT_DOUBLE_EQ(median(x), 2.5);

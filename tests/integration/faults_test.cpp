@@ -67,8 +67,8 @@ TEST_F(Faults, AStoreLosesNothingAndASessionGoesOnAfterwards) {
   for (const std::string& fault : chosen_faults(all, 4)) {
     TemporaryFolder folder;
     folder.write("p.toml", counting_problem(kConfigurations));
-    const std::vector<std::string> tune{"tune",         "p.toml", "--device",    "host", "--strategy", "brute_force",
-                                        "--no-confirm", "--json", "--precision", "10",   "--store",    "p.db"};
+    const std::vector<std::string> tune{"tune",         "p.toml", "--device",    "host",  "--strategy", "brute_force",
+                                        "--no-confirm", "--json", "--precision", "1000%", "--store",    "p.db"};
     const ProcessResult first = faulty(folder, fault, tune);
     const auto store = folder.path() / "p.db";
     std::map<std::string, std::vector<std::string>> kept;
@@ -105,8 +105,8 @@ TEST_F(Faults, NoProcessesDescriptorsOrRoomAreNoConfigurationsResult) {
   for (const std::string& fault : chosen_faults(all, 4)) {
     TemporaryFolder folder;
     folder.write("p.toml", counting_problem(kConfigurations));
-    const std::vector<std::string> tune{"tune",         "p.toml", "--device",    "host", "--strategy", "brute_force",
-                                        "--no-confirm", "--json", "--precision", "10",   "--store",    "p.db"};
+    const std::vector<std::string> tune{"tune",         "p.toml", "--device",    "host",  "--strategy", "brute_force",
+                                        "--no-confirm", "--json", "--precision", "1000%", "--store",    "p.db"};
     faulty(folder, fault, tune);
     const auto document = json_of(ergotune(folder, tune));
     EXPECT_EQ(document["evaluated"].get<int>() + document["resumed"].get<int>(), kConfigurations) << fault;
@@ -124,7 +124,7 @@ TEST_F(Faults, ShortReadsAndWritesChangeNothing) {
     folder.write("p.toml", counting_problem(kConfigurations));
     const auto result = faulty(folder, fmt::format("call={},nth=1,error=0,stays", call),
                                {"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm",
-                                "--json", "--precision", "10", "--store", "p.db"});
+                                "--json", "--precision", "1000%", "--store", "p.db"});
     ASSERT_EQ(result.exit_code, 0) << call << ": " << result.err;
     EXPECT_EQ(json_of(result)["evaluated"], kConfigurations);
     EXPECT_EQ(stored_rows(folder.path() / "p.db").size(), std::size_t{kConfigurations});
@@ -139,7 +139,7 @@ TEST_F(Faults, AWallClockThatStepsChangesNothing) {
     folder.write("p.toml", counting_problem(kConfigurations));
     const auto result = faulty(folder, fmt::format("call=clock,nth=4,error={}", step),
                                {"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm",
-                                "--json", "--precision", "10", "--budget", "60s", "--store", "p.db"});
+                                "--json", "--precision", "1000%", "--budget", "60s", "--store", "p.db"});
     ASSERT_EQ(result.exit_code, 0) << step << ": " << result.err;
     EXPECT_EQ(json_of(result)["statuses"]["ok"], kConfigurations) << step << result.out;
     EXPECT_EQ(stored_rows(folder.path() / "p.db").size(), std::size_t{kConfigurations});
@@ -159,7 +159,7 @@ TEST_F(Faults, AMachineThatSleepsGoesOn) {
   folder.write("p.toml", problem);
   ChildProcess session =
       start_ergotune(folder, {"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm",
-                              "--precision", "10", "--store", "p.db", "--time-limit", "2.5"});
+                              "--precision", "1000%", "--store", "p.db", "--time-limit", "2.5"});
   const auto store = folder.path() / "p.db";
   for (int i = 0; i < 6000 && !std::filesystem::exists(running); ++i) ::usleep(10'000);
   std::vector<pid_t> stopped{session.pid()};
@@ -190,7 +190,7 @@ TEST_F(Faults, StreamsThatTakeNothingEndNoWork) {
     options.timeout = 60;
     return run_process({"/bin/bash", "-c", ergotune_program() + " " + arguments}, options);
   };
-  const std::string tune = "tune p.toml --device host --strategy brute_force --no-confirm --precision 10 --store ";
+  const std::string tune = "tune p.toml --device host --strategy brute_force --no-confirm --precision 1000% --store ";
   for (const char* stream : {"2>/dev/full", "2>&-", ">/dev/full", ">&-"}) {
     std::filesystem::remove(folder.path() / "p.db");
     const ProcessResult result = shell(tune + "p.db --wisdom w " + stream);
@@ -270,7 +270,7 @@ TEST_F(Faults, ThePagesServerGoesOnServing) {
   TemporaryFolder folder;
   folder.write("p.toml", counting_problem(kConfigurations));
   ASSERT_EQ(ergotune(folder, {"tune", "p.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm",
-                              "--precision", "10", "--store", "p.db"})
+                              "--precision", "1000%", "--store", "p.db"})
                 .exit_code,
             0);
   for (const std::string& fault : chosen_faults(all, 12)) {
@@ -378,7 +378,7 @@ TEST_F(Faults, NoClockStaysSetWhateverFails) {
     folder.write("p.toml", problem);
     const ProcessResult result = faulty(folder, fault,
                                         {"tune", "p.toml", "--device", "host", "--strategy", "brute_force",
-                                         "--no-confirm", "--no-store", "--json", "--precision", "10"});
+                                         "--no-confirm", "--no-store", "--json", "--precision", "1000%"});
     if (tree.contents() != before) {  // what could not be put back is said, and a whole machine puts it back
       EXPECT_NE(result.exit_code, 0) << fault << result.out;
       EXPECT_THAT(result.err, HasSubstr("clocks restore")) << fault;

@@ -107,7 +107,7 @@ TEST_F(QuietKillOnABoard, HoweverAPlanIsKilledTheUsersOwnSettingsComeBack) {
   const auto tune = [&] {
     return std::vector<std::string>{
         "tune",     "p.toml",         "--device",  "host",   "--plan",      "energy_then_clocks,global_energy",
-        "--sensor", "nvml:0",         "--control", "nvml:0", "--precision", "10",
+        "--sensor", "nvml:0",         "--control", "nvml:0", "--precision", "1000%",
         "--store",  store().string(), "--quiet"};
   };
   const auto set = [&] { return nvml.gpu().locked != 0 || nvml.gpu().power_limit_mw != 650'000; };

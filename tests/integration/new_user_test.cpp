@@ -260,9 +260,32 @@ TEST(NewUser, ArgumentsThatTheKernelDoesNotTakeAreFoundByTheCompiler) {
     folder.write("k.toml", opencl_problem(y));
     EXPECT_EQ(ergotune(folder, {"space", "k.toml", "--compile", "1"}).exit_code, 1) << y;
     const auto tuned = ergotune(folder, {"tune", "k.toml", "--no-store", "-q", "--json"});
-    EXPECT_EQ(tuned.exit_code, 1) << y;
-    EXPECT_EQ(json_of(tuned)["statuses"]["compile_error"], 3) << tuned.out;
+    EXPECT_EQ(tuned.exit_code, 2) << tuned.out << "once, not with each configuration";
+    EXPECT_THAT(tuned.err, HasSubstr("k.toml")) << y;
   }
+}
+
+TEST(NewUser, AFunctionThatTheSourceDoesNotHaveIsNamedOnce) {
+  TemporaryFolder folder;
+  folder.write("k.cl", "__kernel void copy_all(__global const float* x, __global float* y) { y[BLOCK] = x[0]; }\n");
+  folder.write("k.toml", opencl_problem("float32"));
+  std::string text = host_problem(kCopies);
+  folder.write("p.toml", text.replace(text.find("\"work\""), 6, "\"werk\""));
+  for (const auto& [file, function] : {std::pair("k.toml", "copy_all"), std::pair("p.toml", "\"work\"")}) {
+    const auto tuned = ergotune(folder, {"tune", file, "--store", "s.db", "-q"});
+    EXPECT_EQ(tuned.exit_code, 2) << tuned.out;
+    EXPECT_THAT(tuned.err, AllOf(HasSubstr(file), HasSubstr(function)));
+  }
+}
+
+TEST(NewUser, TheLaunchOfAFunctionOfTheHostIsNotIgnoredInSilence) {
+  TemporaryFolder folder;
+  const auto notes = [&](const std::string& more) {
+    folder.write("p.toml", host_problem(kCopies) + more);
+    return json_of(ergotune(folder, {"tune", "p.toml", "--no-store", "-q", "--json"}))["notes"].dump();
+  };
+  EXPECT_THAT(notes("[kernel.launch]\nglobal = [64]\nblock = [\"turn\"]\n"), HasSubstr("launch"));
+  EXPECT_EQ(notes("").find("launch"), std::string::npos);
 }
 
 TEST(NewUser, TheCountOfCompilationsIsANumberOrAll) {

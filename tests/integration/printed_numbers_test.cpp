@@ -58,7 +58,7 @@ TEST(PrintedNumbers, AFrontShowsBothObjectivesAndAWinnerWhatWasOptimised) {
                "name = \"s\"\nobjective = \"max score\"\n[parameters]\nA = [1, 7]\n[program]\n"
                "command = [\"echo\", \"score: 10{{A}}\"]\noutput = { score = 'score: (\\S+)' }\n"
                "[metrics]\nye = \"30 - A\"\n");
-  const std::vector<std::string> common{"--no-store",    "--no-confirm", "--precision", "10",
+  const std::vector<std::string> common{"--no-store",    "--no-confirm", "--precision", "1000%",
                                         "--max-seconds", "0.01",         "-q"};
   const auto tune = [&](const std::string& objective) {
     std::vector<std::string> strings{"tune", "s.toml", "--objective", objective};

@@ -59,7 +59,7 @@ TEST(Resume, VerificationAgainstTheFirstCorrectOutputsHoldsAcrossSessions) {
   folder.write("f.toml", text);
   const std::vector<std::string> first{"tune",         "f.toml",  "--device",    "host",     "--strategy",
                                        "brute_force",  "--store", "f.db",        "--budget", "1",
-                                       "--no-confirm", "--json",  "--precision", "10"};
+                                       "--no-confirm", "--json",  "--precision", "1000%"};
   EXPECT_EQ(json_of(ergotune(folder, first))["statuses"]["ok"], 1);
   // The second session meets the wrong one first, and would take it for the truth.
   const std::vector<std::string> second{"tune",        "f.toml",  "--device", "host",         "--strategy",
@@ -107,7 +107,7 @@ TEST(Resume, FailuresAreTriedAgainWhenRequestedFor) {
   const auto tune = [&](std::vector<std::string> more) {
     std::vector<std::string> command{"tune",        "f.toml",      "--device", "host",         "--strategy",
                                      "brute_force", "--store",     "f.db",     "--no-confirm", "--json",
-                                     "--quiet",     "--precision", "10"};  // a busy machine converges too
+                                     "--quiet",     "--precision", "1000%"};  // a busy machine converges too
     command.insert(command.end(), more.begin(), more.end());
     return ergotune(folder, command);
   };

@@ -15,6 +15,7 @@ namespace ergotune {
 namespace {
 
 using testing::Contains;
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -106,6 +107,19 @@ kernel void blur(global const uchar4* in, global float2* out, local float* tile,
   std::int64_t threads = 1;  // gains are relative to the default: one that nobody would write makes them look large
   for (const Parameter& parameter : blur.parameters) threads *= parameter.default_value.value().as_integer();
   EXPECT_GE(threads, 64);
+}
+
+TEST_F(Draft, MarksLocalMemoryUnlessEachWorkItemHasItsOwnElement) {
+  const auto text = [&](const std::string& index) {
+    return draft("sum.cl",
+                 "kernel void sum(global const float* x, global float* y, local float* part, int n) {\n"
+                 "  int lid = get_local_id(0), i = get_global_id(0);\n  part[lid] = i < n ? x[i] : 0;\n"
+                 "  y[i] = part[" +
+                     index + "];\n}\n")
+        .text;
+  };
+  EXPECT_THAT(text("0"), Not(ContainsRegex("local_count = [^\n]*CHECK")));
+  EXPECT_THAT(text("lid + 1"), ContainsRegex("local_count = [^\n]*CHECK")) << "a halo";
 }
 
 TEST_F(Draft, OfOneBlockForEachRowCountsBlocks) {
@@ -202,6 +216,43 @@ TEST_F(Draft, MarksTheLaunchUnlessAPositionIsTheNumberOfTheThread) {
   for (const char* row :
        {"get_global_id(0) / 16", "get_group_id(0) * 4 + get_local_id(0) / 32", "2 * get_global_id(0)"})
     EXPECT_THAT(asks(row), Contains(HasSubstr("launch"))) << row;
+}
+
+TEST_F(Draft, TakesTheGridFromTheLaunchWhereTheBodyDoesNotShowIt) {
+  const auto launched = [&](const std::string& host) {
+    return draft("rows.cu", R"(
+__global__ void rows(const float* x, float* y, int n, int m) {
+  int row = blockIdx.x * blockDim.y + threadIdx.y;
+  if (row >= n) return;
+  for (int c = threadIdx.x; c < m; c += blockDim.x) y[row * m + c] = x[row * m + c];
+}
+#ifndef __CUDACC_RTC__
+void run(float* x, float* y, int rows_here, int cols) { )" +
+                                host + " }\n#endif\n")
+        .text;
+  };
+  for (const char* host :
+       {"rows<<<(rows_here + 3) / 4, dim3(64, 4)>>>(x, y, rows_here, cols);",
+        "dim3 block(64, 4); rows<<<dim3((rows_here + block.y - 1) / block.y), block>>>(x, y, rows_here, cols);",
+        "dim3 b(64, 4); int g = (rows_here + 3) / 4; rows<<<g, b>>>(x, y, rows_here, cols);"}) {
+    const std::string text = launched(host);
+    const Problem problem = parse_problem(text, folder_ / "p.toml");
+    ASSERT_EQ(problem.kernel().launch.grid.size(), 1u) << text;
+    const Expression& grid = problem.kernel().launch.grid[0];
+    const Constants sizes{{"N_SIZE", Value(10)}, {"BLOCK_SIZE_Y", Value(4)}};
+    EXPECT_EQ(grid.evaluate(sizes).as_integer(), 3) << text;
+    EXPECT_EQ(problem.kernel().launch.block.size(), 2u);
+    EXPECT_THAT(text, Not(ContainsRegex("grid = [^\n]*CHECK")));
+    for (const Parameter& parameter : problem.parameters)
+      EXPECT_EQ(parameter.default_value.value(), Value(parameter.name == "BLOCK_SIZE_Y" ? 4 : 64)) << text;
+  }
+  const Problem exact =
+      parse_problem(launched("rows<<<rows_here / 4, dim3(64, 4)>>>(x, y, rows_here, cols);"), folder_ / "p.toml");
+  EXPECT_GE(exact.restrictions.size(), 2u) << "the block divides the rows";
+  for (const char* host : {"rows<<<(rows_here + 255) / 256, dim3(64, 4)>>>(x, y, rows_here, cols);",  // not the block's
+                           "rows<<<ceil(rows_here / 4), dim3(64, 4)>>>(x, y, rows_here, cols);",      // a function
+                           "rows<<<25, dim3(64, 4)>>>(x, y, rows_here, cols);"})  // covers less with another block
+    EXPECT_THAT(launched(host), HasSubstr("# CHECK: what the launch covers")) << host;
 }
 
 TEST_F(Draft, AsksWhatItMarksAndNothingElse) {

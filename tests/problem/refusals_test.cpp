@@ -70,6 +70,13 @@ TEST(Refused, OptionsThatNoSourceTakes) {
   for (const char* key : {"cpp", "all"}) EXPECT_EQ(line(key), -1) << key;
 }
 
+TEST(Refused, ParametersWithTheNameOfAQuantity) {
+  for (const char* name : {"time", "energy", "launches", "achieved_occupancy"})
+    EXPECT_EQ(line_of_fault("space_only = true\n[parameters]\nX = [1, 2]\n" + std::string(name) + " = [1, 2]\n"), 4)
+        << name;
+  EXPECT_EQ(line_of_fault(space("times = [1, 2]\n")), -1);
+}
+
 TEST(Refused, NestingThatWouldOverflowTheStack) {
   constexpr int kDeep = 200'000;
   EXPECT_EQ(line_of_fault(space("[metrics]\n" + repeated("a.", kDeep) + "a = 1\n")), 5);

@@ -133,6 +133,24 @@ TEST(Settings, TimesMayBeWrittenWithUnits) {
   }
 }
 
+TEST(Settings, PrecisionIsAShareOrAPercentage) {
+  const Setting& precision = *find_setting("precision");
+  for (const auto& [word, share] :
+       std::map<std::string, double>{{"0.05", 0.05}, {"5%", 0.05}, {"2.5 %", 0.025}, {"1000%", 10}}) {
+    RunConfig settings;
+    parse_setting(settings, precision, {word}, "--precision");
+    EXPECT_EQ(settings.precision, share) << word;
+    RunConfig again;
+    std::visit([&](const auto& value) { give(again, precision, value, "precision"); }, value_of(settings, precision));
+    EXPECT_EQ(again.precision, share) << "as a document keeps it";
+  }
+  EXPECT_EQ(problem_with("precision = \"5%\"").run.precision, 0.05);
+  for (const char* wrong : {"5", "1", "0%", "-5%", "%", "x%"}) {
+    RunConfig settings;
+    EXPECT_THROW(parse_setting(settings, precision, {wrong}, "--precision"), UserError) << wrong;
+  }
+}
+
 TEST(Settings, AnotherStrategyForgetsTheOptionsOfTheOneBefore) {
   RunConfig settings = problem_with("strategy = \"genetic\"\nstrategy_options = { population = 20 }").run;
   parse_setting(settings, *find_setting("strategy"), {"genetic"}, "--strategy");

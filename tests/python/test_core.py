@@ -180,7 +180,7 @@ def test_every_setting_is_a_keyword(tmp_path):
     file.write_text(MODELLED)
     values = {"device": "sim:a100", "objective": "max 1/time", "strategy": "random", "budget": 3, "strategy_options": {},
               "store": tmp_path / "s.db", "sensors": ["none"], "controls": "none", "cache_dir": tmp_path, "verify": False, "occupancy": 0.1,
-              "prior": ["auto"], "node_commands": [], "nodes": ""}
+              "prior": ["auto"], "precision": "50%", "node_commands": [], "nodes": ""}
     signature = inspect.signature(ergotune.tune)
     for row in ergotune._core.settings():
         name = row["name"]

@@ -100,6 +100,11 @@ TEST_F(Report, TellsBestMedianDefaultAndFailures) {
   EXPECT_EQ(document["convergence"], nlohmann::json::parse("[[1,0.004,null],[3,0.002,null],[4,0.002,null]]"));
   EXPECT_DOUBLE_EQ(document["gains"]["default"].get<double>(), 2);
   EXPECT_DOUBLE_EQ(document["gains"]["median"].get<double>(), 1.5);
+  const double best = document["best"]["half_width"].get<double>() / 0.002,
+               other = document["default"]["half_width"].get<double>() / 0.004;
+  EXPECT_DOUBLE_EQ(document["gains"]["default_half_width"].get<double>(), 2 * std::hypot(best, other));
+  EXPECT_EQ(document["gain"], nlohmann::json({{"value", document["gains"]["default"]},
+                                              {"half_width", document["gains"]["default_half_width"]}}));
   EXPECT_EQ(document["better"]["time"], -1);
   EXPECT_EQ(document["top"].size(), 3u);
 }

@@ -79,13 +79,6 @@ void print_importance(const std::vector<Parameter>& parameters, const Importance
 
 namespace {
 
-/// The factor by which the best value is better than another one; nullopt if a ratio is meaningless.
-std::optional<double> gain(double best, double other, Direction direction) {
-  if (!(best > 0) || !(other > 0)) return std::nullopt;  // for logarithms and negated times, a ratio is no gain
-  const double ratio = direction == Direction::maximise ? best / other : other / best;
-  return std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;
-}
-
 /// " (simulated)"; empty for measured values.
 std::string mark_of(Provenance provenance) {
   return provenance == Provenance::measured ? "" : fmt::format(" ({})", to_string(provenance));
@@ -120,13 +113,16 @@ void print_gains(const RankedResults& ranked, double best) {
   const bool is_time = ranked.objective.quantity() == "time";
   const bool is_measured = ranked.results.provenance == Provenance::measured;
   const std::string mark = is_measured ? "" : ", " + to_string(ranked.results.provenance);
-  const auto print_gain = [&](double other, const char* name, const std::string& mark) {
+  const auto print_gain = [&](double other, const std::optional<Gain>& gain, const char* name,
+                              const std::string& mark) {
     if (best == other) {
       fmt::print("  the same as the {}\n", name);
-    } else if (const auto ratio = gain(best, other, ranked.objective.direction())) {
-      const char* comparative = *ratio >= 1 ? (is_time ? "faster" : "better") : (is_time ? "slower" : "worse");
-      fmt::print("  {:.2f}x {} than the {} ({}{})\n", std::max(*ratio, 1 / *ratio), comparative, name,
-                 human(other, unit), mark);
+    } else if (gain) {
+      const char* comparative = gain->factor >= 1 ? (is_time ? "faster" : "better") : (is_time ? "slower" : "worse");
+      const double factor = std::max(gain->factor, 1 / gain->factor);
+      const std::string interval =
+          gain->half_width > 0 ? fmt::format(" ± {:.2g}", factor * gain->half_width / gain->factor) : std::string();
+      fmt::print("  {:.2f}x{} {} than the {} ({}{})\n", factor, interval, comparative, name, human(other, unit), mark);
     } else {
       const bool better = ranked.objective.direction() == Direction::maximise ? best > other : best < other;
       fmt::print("  {} {} than the {} ({}{})\n", human(std::abs(best - other), unit), better ? "better" : "worse", name,
@@ -136,12 +132,12 @@ void print_gains(const RankedResults& ranked, double best) {
   if (ranked.default_row) {
     if (const auto value = ranked.value(*ranked.default_row)) {
       const bool behind = ranked.confidence.confirmation_repeats > 0 && !ranked.is_confirmed(*ranked.default_row);
-      print_gain(*value, "default", mark + (behind ? ", not confirmed" : ""));
+      print_gain(*value, ranked.gain_over_default(), "default", mark + (behind ? ", not confirmed" : ""));
     } else {
       fmt::print("  the default configuration failed: {}\n", ranked.measurement(*ranked.default_row).message);
     }
   }
-  if (ranked.median) print_gain(*ranked.median, "median", mark);
+  if (ranked.median) print_gain(*ranked.median, ranked.gain_over_median(), "median", mark);
 }
 
 bool mentions(const std::string& expression, const std::string& name) {

@@ -1,8 +1,10 @@
 // ergotune show: prints the content of a store: the best configurations, and failures with the compiler's messages.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -62,6 +64,27 @@ void print_head(const RankedResults& ranked, const ShowOptions& options) {
     statuses += fmt::format("{}{} {}", statuses.empty() ? "" : ", ", count, status);
   fmt::print("{} ({})\n", counted(results.rows.size(), "row"), statuses.empty() ? "none yet" : statuses);
   for (const auto& [name, value] : results.attributes) fmt::print("{}: {}\n", name, value.to_string());
+}
+
+/// Names the other sessions of the store, where the newest was taken because none was chosen.
+void print_other_sessions(const RankedResults& ranked, const ShowOptions& options) {
+  if (options.session != 0 || !is_store(options.source)) return;
+  std::map<std::string, std::vector<std::string>> values;
+  std::size_t others = 0;
+  for (const SessionInfo& info : Store::open(options.source, true).sessions()) {
+    others += info.id != ranked.results.session;
+    for (const auto& [name, value] : info.constants)
+      if (auto& found = values[name]; std::ranges::find(found, value.to_string()) == found.end())
+        found.push_back(value.to_string());
+  }
+  if (others == 0) return;
+  std::vector<std::string> differing;
+  for (const auto& [name, found] : values)
+    if (found.size() > 1) differing.push_back(fmt::format("{} ({})", name, fmt::join(found, ", ")));
+  fmt::print(
+      "session {}, the newest; {} {} {}: --session N chooses one, --sessions lists them\n", ranked.results.session,
+      others, others == 1 ? "other differs in" : "others differ in",
+      differing.empty() ? "the problem, the device or the settings" : fmt::format("{}", fmt::join(differing, ", ")));
 }
 
 void print_best_or_none(const RankedResults& ranked) {
@@ -179,6 +202,7 @@ void show(const ShowOptions& options) {
     return;
   }
   print_head(ranked, options);
+  print_other_sessions(ranked, options);
   print_best_or_none(ranked);
   print_top(ranked, options.top);
   print_screened(ranked.screened());

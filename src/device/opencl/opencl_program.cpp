@@ -210,8 +210,7 @@ class OpenclCompiler : public Compiler {
     cl_int code = CL_SUCCESS;
     const cl_kernel kernel = api().clCreateKernel(program.get(), job.function.c_str(), &code);
     if (code == CL_INVALID_KERNEL_NAME)
-      throw DeviceError(DeviceFault::compile, fmt::format("{} has no kernel \"{}\"", job.source_name, job.function),
-                        code);
+      throw device::Mismatch(fmt::format("{} has no kernel \"{}\"", job.source_name, job.function), 0, code);
     check(code, DeviceFault::compile, "clCreateKernel");
     const std::vector<device::KernelParameter> parameters = parameters_of(kernel);
     api().clReleaseKernel(kernel);

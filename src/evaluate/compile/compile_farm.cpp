@@ -19,7 +19,7 @@ constexpr std::size_t kKnownBytes = 256u << 20;
 
 CompileFarm::CompileFarm(std::size_t workers, const StartWorker& start, const Setup& setup, double time_limit,
                          const Problem& problem, std::shared_ptr<CompileShare> share)
-    : share_(std::move(share)), time_limit_(time_limit) {
+    : check_mismatch_(problem), share_(std::move(share)), time_limit_(time_limit) {
   prepare_for(problem);
   for (std::size_t i = 0; i < workers; ++i) {
     auto own = std::make_unique<WorkerHandle>(start, setup);
@@ -30,7 +30,7 @@ CompileFarm::CompileFarm(std::size_t workers, const StartWorker& start, const Se
 
 CompileFarm::CompileFarm(WorkerHandle& runner, double time_limit, const Problem& problem,
                          std::shared_ptr<CompileShare> share)
-    : share_(std::move(share)), time_limit_(time_limit) {
+    : check_mismatch_(problem), share_(std::move(share)), time_limit_(time_limit) {
   prepare_for(problem);
   workers_.push_back(std::make_unique<CompileWorker>(CompileWorker{nullptr, runner, {}, 0}));
 }
@@ -144,6 +144,7 @@ std::optional<CompileFarm::Failure> CompileFarm::take(WorkerHandle& handle, Comp
   const std::string key = job->code_keys[worker.kernel];
   job->compile_seconds += compiled.seconds;
   job->ours += std::max(0.0, handle.since_request() - compiled.seconds);
+  check_mismatch_(worker.kernel, job->request.configuration, compiled.mismatch, compiled.message);
   if (compiled.status != Status::ok) return Failure{job, compiled.status, std::move(compiled.message)};
   const auto code = job->code[worker.kernel] = std::make_shared<const Binary>(std::move(compiled.binary));
   keep(key, code);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "evaluate/compile/compile_step.hpp"
 #include "evaluate/compile/worker_handle.hpp"
 #include "evaluate/live/live_device.hpp"
 
@@ -57,7 +58,7 @@ class CompileFarm {
   bool waits_for_share() const { return starved_; }
 
   /// Accepts compiled code and adds it to the jobs in `waiting` that need the same code. Returns the failure, if the
-  /// compilation failed.
+  /// compilation failed. Throws as MismatchCheck does.
   std::optional<Failure> take(WorkerHandle& handle, protocol::Compiled compiled,
                               const std::vector<JobPointer>& waiting);
   /// Handles a lost worker. Returns nullopt if it was not compiling, or if the job is compiled once more: a runner may
@@ -74,6 +75,7 @@ class CompileFarm {
     std::uint32_t kernel = 0;
   };
   void prepare_for(const Problem& problem);
+  MismatchCheck check_mismatch_;
   CompileWorker& worker_of(const WorkerHandle& handle);
   JobPointer clear(CompileWorker& worker);
   void keep(const std::string& key, std::shared_ptr<const Binary> binary);

@@ -2,15 +2,23 @@
 // evaluator.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "ergotune/error.hpp"
 #include "ergotune/result.hpp"
 #include "kernel/compile_cache.hpp"
 
 namespace ergotune {
+
+struct Problem;
+
+/// What of the problem does not fit the source: nothing, the function or the number of arguments, or one argument.
+enum : std::int64_t { kFits = 0, kFunctionMismatch = 1 };  // 1 + n: argument n, from 1
 
 struct CompileOutcome {
   Status status = Status::ok;
@@ -18,6 +26,21 @@ struct CompileOutcome {
   Binary binary;
   double seconds = 0;
   bool from_cache = false;
+  std::int64_t mismatch = kFits;
+};
+
+/// Ends the session if the function or the arguments of the problem do not fit the source in the default configuration.
+/// In others that is a failure like any other, since macros may change what a kernel takes.
+class MismatchCheck {
+ public:
+  explicit MismatchCheck(const Problem& problem);
+  /// Throws UserError.
+  void operator()(std::size_t kernel, const Configuration& configuration, std::int64_t mismatch,
+                  const std::string& message) const;
+
+ private:
+  Configuration defaults_;
+  std::vector<std::vector<SourcePlace>> places_;  ///< by kernel: of its arguments
 };
 
 class CompileStep {

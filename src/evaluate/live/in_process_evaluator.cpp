@@ -30,6 +30,7 @@ CompileOutcome InProcessEvaluator::compile(const Configuration& configuration, s
     outcome = step_.run([&] { return runner_.compile_job(configuration, kernel); });
     seconds += outcome.seconds;
     if (outcome.status != Status::ok) outcome.message = with_kernel_name(problem_.kernels[kernel], outcome.message);
+    MismatchCheck{problem_}(kernel, configuration, outcome.mismatch, outcome.message);
     binaries.push_back(std::move(outcome.binary));
   }
   outcome.seconds = seconds;

@@ -104,8 +104,8 @@ class CompileService {
     CompileOutcome outcome =
         step_.run([&] { return make_compile_job(problem_, kernel, device_, constants_, request.configuration); });
     if (outcome.status != Status::ok) outcome.message = with_kernel_name(kernel, outcome.message);
-    return {request.id,      outcome.status,    std::move(outcome.message), std::move(outcome.binary),
-            outcome.seconds, outcome.from_cache};
+    return {request.id,         outcome.status,  std::move(outcome.message), std::move(outcome.binary), outcome.seconds,
+            outcome.from_cache, outcome.mismatch};
   }
 
  private:

@@ -26,8 +26,8 @@ static auto fields(Compile& compile) {
   return std::tie(id, kernel, configuration);
 }
 static auto fields(Compiled& compiled) {
-  auto& [id, status, message, binary, seconds, from_cache] = compiled;
-  return std::tie(id, status, message, binary, seconds, from_cache);
+  auto& [id, status, message, binary, seconds, from_cache, mismatch] = compiled;
+  return std::tie(id, status, message, binary, seconds, from_cache, mismatch);
 }
 static auto fields(Run& run) {
   auto& [id, configuration, binaries, options] = run;

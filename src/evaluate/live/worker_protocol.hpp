@@ -103,6 +103,7 @@ struct Compiled {
   Binary binary;
   double seconds = 0;
   bool from_cache = false;
+  std::int64_t mismatch = 0;  ///< CompileOutcome::mismatch
 };
 struct Run {
   std::uint64_t id = 0;

@@ -194,6 +194,7 @@ Json type_of(const Setting& setting, Schema& schema) {
     return type;
   };
   if (setting.name == "budget") return budget_type();
+  if (setting.name == "precision") return any_type({bounded("number"), Json{{"type", "string"}, {"pattern", "%$"}}});
   if (setting.is_flag()) return Type<bool>::type(schema);
   if (std::holds_alternative<double RunConfig::*>(setting.member)) return bounded("number");
   if (std::holds_alternative<int RunConfig::*>(setting.member) ||

@@ -605,10 +605,17 @@ class Draft {
       if (scalar != scalars_.end()) return line(fmt::format("value = \"{}\"", scalar->second), "");
       return line("value = 1.0", check("the value that the application passes", parameter.name));
     }
-    if (local)
-      return line(fmt::format("local_count = \"{}\"", block_threads_),
-                  check("local memory for one element for each work item of a block", parameter.name));
     const draft::BufferUse use = use_.use_of(parameter.name);
+    if (local) {
+      const auto is_work_item = [&](const std::string& index) {
+        std::string plain = without_parentheses(index);
+        if (const std::string value = use_.value_of(plain); !value.empty()) plain = without_parentheses(value);
+        return plain == "0" || plain == "get_local_id(0)";
+      };
+      const bool shown = dimensions_ == 1 && !use.indices.empty() && std::ranges::all_of(use.indices, is_work_item);
+      return line(fmt::format("local_count = \"{}\"", block_threads_),
+                  shown ? "" : check("local memory for one element for each work item of a block", parameter.name));
+    }
     std::string count;
     bool by_block = !use.indices.empty();
     for (const std::string& index : use.indices) {
@@ -664,6 +671,88 @@ class Draft {
         for (const std::string& product : {outer + "*" + size, size + "*" + outer})
           if (text == product + "+" + inner || text == inner + "+" + product) return true;
     return false;
+  }
+
+  /// Returns an expression of the launch in terms of the problem: arguments of the launch become their constants,
+  /// others their values; nullopt if it has something else.
+  std::optional<std::string> in_terms_of_problem(const std::string& expression) const {
+    static const std::regex kCast("\\((?:unsigned|int|long|size_t|uint|u?int[0-9]+_t| )+\\)");
+    const std::string text = std::regex_replace(expression, kCast, "");
+    const auto parameters = kernel_source::parameters_of(kernel_.parameters, true);
+    std::string result;
+    for (std::size_t at = 0; at < text.size();) {
+      std::size_t end = at;
+      while (end < text.size() && kernel_source::in_identifier(text[end])) ++end;
+      if (end == at) {
+        if (std::string_view("+-*/() ").find(text[at]) == std::string_view::npos) return std::nullopt;
+        result += text[at] == '/' ? "//" : std::string(1, text[at]);
+        ++at;
+        continue;
+      }
+      const std::string word = text.substr(at, end - at);
+      std::string found;
+      for (std::size_t i = 0; i < std::min(parameters.size(), launch_.arguments.size()); ++i)
+        if (launch_.arguments[i] == word && !parameters[i].pointer) {
+          found = size_named(parameters[i].name);
+          if (const auto scalar = scalars_.find(parameters[i].name); scalar != scalars_.end()) found = scalar->second;
+        }
+      if (found.empty() && tunable_.contains(word)) found = value_in_expressions(word);
+      if (found.empty())
+        if (const auto value = draft::source_value(source_, word, launch_.at)) found = std::to_string(*value);
+      if (found.empty()) return std::nullopt;
+      result += found;
+      at = end;
+    }
+    return result;
+  }
+
+  /// Returns one dimension of the launch's grid, in terms of `blocks` where it divides by the launch's block; nullopt
+  /// unless it covers the same with any of their values.
+  std::optional<std::string> launched_grid(std::size_t dimension, const std::vector<std::string>& blocks,
+                                           std::vector<std::string>& restrictions) const {
+    const std::vector<std::string> quotient = draft::parts_of(without_parentheses(launch_.grid[dimension]), "/");
+    if (quotient.size() == 1 && !of_block_.contains(static_cast<int>(dimension)) &&
+        kernel_.body.find("blockDim") != std::string::npos)
+      return std::nullopt;
+    if (quotient.size() == 1) return in_terms_of_problem(quotient.front());
+    if (quotient.size() > 2 || draft::parts_of(quotient[0], "+-").size() > 1 ||
+        draft::parts_of(quotient[1], "+-*").size() > 1)
+      return std::nullopt;
+    const auto value_of = [&](const std::string& text) {
+      for (std::size_t d = 0; d < launch_.block.size(); ++d)
+        if (text == fmt::format("{}.{}", launch_.block_variable, "xyz"[d]))
+          return draft::source_value(source_, launch_.block[d], launch_.at);
+      return draft::source_value(source_, text, launch_.at);
+    };
+    const auto divisor = value_of(quotient[1]);
+    std::optional<std::size_t> of;  // the dimension of the block that it divides by
+    int equal = 0;
+    for (std::size_t d = 0; d < launch_.block.size(); ++d) {
+      const bool named = quotient[1] == fmt::format("{}.{}", launch_.block_variable, "xyz"[d]) ||
+                         (!whole_number(quotient[1]) && quotient[1] == launch_.block[d]);
+      if (!named && (!divisor || draft::source_value(source_, launch_.block[d], launch_.at) != divisor)) continue;
+      if (named || d == dimension || !of) of = d;
+      equal += named ? 100 : 1;
+      if (named) break;
+    }
+    if (!of || (equal > 1 && equal < 100 && *of != dimension)) return std::nullopt;
+    if (!whole_number(blocks[*of]) && !kernel_source::identifiers_in(kernel_.body).contains(blocks[*of]) &&
+        kernel_.body.find(fmt::format("blockDim.{}", "xyz"[*of])) == std::string::npos)
+      return std::nullopt;  // the body holds the number
+    const std::string size = without_parentheses(quotient[0]), &block = blocks[*of];
+    std::smatch found;
+    static const std::regex kUp(R"((.*)\+\s*([\w.]+)\s*-\s*1)"), kUpNumber(R"((.*)\+\s*(\d+))");
+    const bool up =
+        std::regex_match(size, found, kUp) && (found[2] == quotient[1] || (divisor && value_of(found[2]) == divisor));
+    if (up || (std::regex_match(size, found, kUpNumber) && divisor && whole_number(found[2]) == *divisor - 1)) {
+      const auto whole = in_terms_of_problem(std::string(trimmed(found[1].str())));
+      return whole ? std::optional(fmt::format("({0} + {1} - 1) // {1}", *whole, block)) : std::nullopt;
+    }
+    auto whole = in_terms_of_problem(size);
+    if (!whole) return std::nullopt;
+    if (!std::all_of(whole->begin(), whole->end(), kernel_source::in_identifier)) whole = "(" + *whole + ")";
+    restrictions.push_back(fmt::format("{} % {} == 0", *whole, block));  // the launch divides without a rest
+    return fmt::format("{} // {}", *whole, block);
   }
 
   std::string geometry() {
@@ -749,15 +838,35 @@ class Draft {
     const auto quoted = [](const std::vector<std::string>& list) {
       return fmt::format("[\"{}\"]", fmt::join(list, "\", \""));
     };
+    // what the body does not show, the launch of this file may
+    bool launched = (by_block || guessed || !certain) && loops.empty() && factors_.empty() && tiles_.empty() &&
+                    !launch_.grid.empty() && !launch_.block.empty() && launch_.block.size() == blocks.size() &&
+                    launch_.grid.size() <= blocks.size();
+    if (launched) {
+      std::vector<std::string> given, restrictions;
+      for (std::size_t d = 0; d < launch_.grid.size() && launched; ++d) {
+        const auto one = launched_grid(d, blocks, restrictions);
+        if (one) given.push_back(*one);
+        launched = one.has_value();
+      }
+      if (launched) {
+        grid = std::move(given);
+        by_block = true;
+        restrictions_.insert(restrictions_.end(), restrictions.begin(), restrictions.end());
+      }
+    }
     const std::string mark =
-        by_block || guessed || !certain
+        (by_block || guessed || !certain) && !launched
             ? check(fmt::format("what the launch covers; compare it and block with {}",
                                 launch_.block.empty() ? "the application's launch" : "the launch in this file"),
                     by_block ? "grid" : "global")
             : "";
     return fmt::format("[kernel.launch]\n{}{}\nblock = {}{}\n{}\n",
                        by_block ? fmt::format("grid = {}", quoted(grid)) : fmt::format("global = {}", quoted(items)),
-                       mark.empty() ? "  # threads, rounded up to whole blocks" : mark, quoted(blocks),
+                       launched       ? "  # blocks, as the launch in this file"
+                       : mark.empty() ? "  # threads, rounded up to whole blocks"
+                                      : mark,
+                       quoted(blocks),
                        loops.empty() ? "" : check("threads that loop over the work of a block, " + loops, "block"),
                        shared_bytes);
   }

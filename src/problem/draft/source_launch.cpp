@@ -98,6 +98,19 @@ std::vector<std::string> block_of(const std::string& text, const std::string& ex
   return found;
 }
 
+/// Returns the dimensions of a grid, of which a variable's last value before `end` is taken.
+std::vector<std::string> grid_of(const std::string& text, const std::string& expression, std::size_t end) {
+  if (!std::all_of(expression.begin(), expression.end(), in_identifier) || value_in(text, expression, end, 0))
+    return expression.starts_with("dim3") ? block_of(text, expression, end) : std::vector{expression};
+  if (auto list = block_of(text, expression, end); !list.empty()) return list;
+  std::string found = expression;
+  for (const std::size_t behind : ends_of(text, expression, end))
+    if (const std::size_t next = next_character(text, behind);
+        next + 1 < text.size() && text[next] == '=' && text[next + 1] != '=')
+      found = parts_of(text.substr(next + 1, text.find(';', next) - next - 1), ",").front();
+  return {found};
+}
+
 }  // namespace
 
 std::vector<std::string> parts_of(const std::string& text, const char* separators) {
@@ -131,7 +144,11 @@ SourceLaunch source_launch(const std::string& source, const std::string& kernel)
       const std::size_t close = text.find(">>>", next);
       if (close == std::string::npos) continue;
       const std::vector<std::string> shape = parts_of(text.substr(next + 3, close - next - 3), ",");
-      if (shape.size() > 1) launch.block = block_of(text, shape[1], behind);
+      if (shape.size() > 1) {
+        launch.grid = grid_of(text, shape[0], behind);
+        launch.block = block_of(text, shape[1], behind);
+        launch.block_variable = shape[1];
+      }
       next = next_character(text, close + 3);
     } else if (launch.template_arguments.empty()) {
       continue;

@@ -10,7 +10,9 @@ namespace ergotune::draft {
 /// The first launch or explicit instantiation of a kernel, as expressions of the source; empty where there is none.
 struct SourceLaunch {
   std::vector<std::string> template_arguments;  ///< "float", "32" of transpose<float, 32><<<...>>>(...)
+  std::vector<std::string> grid;                ///< "(n + 15) / 16" of dim3 grid((n + 15) / 16)
   std::vector<std::string> block;               ///< "16", "16" of dim3 block(16, 16)
+  std::string block_variable;                   ///< "block"; an expression where the launch has one
   std::vector<std::string> arguments;
   std::size_t at = std::string::npos;  ///< position in the source
 };

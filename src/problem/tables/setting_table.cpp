@@ -9,6 +9,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/text.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune {
@@ -51,7 +52,7 @@ const std::array kTable{
             &S::precision,
             "",
             results_in_fixed_text,
-            "Target half-width of the 95 % interval, relative to the value",
+            "Target half-width of the 95 % interval, relative to the value: 0.05 or 5%",
             {},
             0,
             true},
@@ -142,6 +143,14 @@ std::string type_name(const Value& value) {
 std::string type_name(const std::vector<Value>&) { return "a list"; }
 std::string type_name(const std::map<std::string, Value>&) { return "a table"; }
 
+template <class T>
+std::optional<T> whole(std::string_view text) {
+  T number{};
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
 /// Assigns a value to a setting, according to the type of its member.
 class Setter {
  public:
@@ -158,9 +167,21 @@ class Setter {
     settings_.*member = static_cast<int>(value);
   }
   void operator()(double RunConfig::*member) const {
+    const bool share = member == &RunConfig::precision;
+    if (const auto* text = std::get_if<Value>(&given_);
+        share && text && text->is_string() && text->as_string().ends_with('%'))
+      if (const auto percent = whole<double>(trimmed(text->as_string().substr(0, text->as_string().size() - 1)))) {
+        check_bounds(*percent, text->as_string());
+        settings_.*member = *percent / 100;
+        return;
+      }
     const Value& value = one(&Value::is_number, "a number");
     if (value.is_bool()) wrong_kind("a number");
     check_bounds(value.as_real(), value.as_real());
+    if (share && value.as_real() >= 1)
+      complain(
+          fmt::format("is a share of the value: {0:g} would be {1:g} %; write 0.05 or 5% (\"{1:g}%\" if that is meant)",
+                      value.as_real(), 100 * value.as_real()));
     settings_.*member = value.as_real();
   }
   void operator()(std::uint64_t RunConfig::*member) const {
@@ -232,14 +253,6 @@ class Setter {
   const GivenValue& given_;
   const std::string& what_;
 };
-
-template <class T>
-std::optional<T> whole(std::string_view text) {
-  T number{};
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 /// "500ms", "8s", "2min", "1h" in s; nullopt for what is none.
 std::optional<double> duration_from(std::string_view text) {
@@ -362,6 +375,8 @@ GivenValue value_of(const RunConfig& settings, const Setting& setting) {
           return Value(value.string());
         else if constexpr (std::is_same_v<T, std::uint64_t>)
           return Value(static_cast<std::int64_t>(value));
+        else if constexpr (std::is_same_v<T, double>)  // a precision of 1 and more is read as a percentage only
+          return &value == &settings.precision && value >= 1 ? Value(fmt::format("{}%", 100 * value)) : Value(value);
         else
           return Value(value);
       },

@@ -14,7 +14,7 @@ function answerCards(parent) {
   const i = interval(head.best);
   add(sure(head.best) + show(head.best.objective, head.objective.unit), `${bestName()}${i ? ` (95 % interval${i})` : ''}`);
   for (const [name, value] of [['default', head.default?.objective], ['median', head.median]])
-    if (head.gains[name]) add(digits(head.gains[name], 3) + ' ×', `better than the ${name} (${show(value, head.objective.unit)})`);
+    if (head.gains[name]) add(digits(head.gains[name], 3) + (head.gains[name + '_half_width'] ? ' ± ' + digits(head.gains[name + '_half_width'], 2) : '') + ' ×', `better than the ${name} (${show(value, head.objective.unit)})`);
   if (head.best.probability_best !== undefined)
     add(percent(head.best.probability_best), 'probability of being the best of those measured again' +
       (head.best.expected_loss !== undefined ? `; expected loss ${percent(head.best.expected_loss)}` : ''));

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/kernel_source/outline.hpp"
 #include "device/backend.hpp"
@@ -139,6 +140,13 @@ void note_source_mistakes(Target& target) {
   std::vector<const Verification*> verifications{&target.original.verification};
   for (const Kernel& kernel : target.original.kernels) {
     note(kernel);
+    const Launch& launch = kernel.launch;
+    if (!(launch.grid.empty() && launch.global.empty() && launch.block.empty()) &&
+        std::ranges::none_of(std::array{Language::cuda, Language::hip, Language::opencl},
+                             [&](Language language) { return kernel.source_for(language) != nullptr; }))
+      target.notes.push_back(
+          "the launch of the problem is ignored: a function of the host is called once and contains its own loops; "
+          "remove \"grid\", \"global\" and \"block\", and use their parameters in the function");
     if (kernel.verification) verifications.push_back(kernel.verification.get());
   }
   for (const Verification* v : verifications)
