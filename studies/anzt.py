@@ -41,7 +41,7 @@ efficiency = "0.32 / (1 + 0.5 * (dim_m / blk_m + dim_n / blk_n)) / (1 + 1.2 / bl
 """
 
 
-#: two restrictions of the example that the paper does not print: all threads of the block take part in reading
+#: two restrictions of the example that no printed filter has and section 2.2 implies: all threads of the block take part in reading
 OURS = "# All threads of the block take part"
 
 
