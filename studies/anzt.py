@@ -41,7 +41,7 @@ efficiency = "0.32 / (1 + 0.5 * (dim_m / blk_m + dim_n / blk_n)) / (1 + 1.2 / bl
 """
 
 
-#: two restrictions of the example that the paper does not print: all threads of the block take part in reading
+#: two restrictions of the example that no printed filter has and section 2.2 implies: all threads of the block take part in reading
 OURS = "# All threads of the block take part"
 
 
@@ -71,7 +71,7 @@ REPEATED = 10  # launches of the same kernel, as in the paper
 CLOUD = 60     # random configurations on a real GPU, beside Table II's
 # What the paper names of its counters, as ergotune does.
 COUNTERS = ["occupancy", "ipc", "issued_ipc", "inst_executed", "inst_issued", "ldst_executed", "shared_load_transactions", "shared_load_throughput",
-            "l2_tex_read_hit_rate", "stall_inst_fetch", "dram_read_throughput", "dram_utilization"]
+            "l2_tex_read_hit_rate", "stall_inst_fetch", "dram_read_throughput", "dram_utilization", "l2_read_throughput", "tex_throughput"]
 MOVING = ["l2_tex_read_hit_rate", "shared_load_throughput", "stall_inst_fetch", "dram_read_throughput", "dram_utilization"]
 #: 124 random configurations on an H100, measured by us
 COUNTED = ROOT / "docs/measurements/counters-dgemm-h100.json.gz"
@@ -109,6 +109,7 @@ def whole_space(study):
     fastest, greenest = (analysis["quadrants"][which] for which in ("fastest", "most_efficient"))
     study.note(faster_than_greenest=sum(row["time"] < greenest["time"] for row in rows),
                greener_than_fastest=sum(row["energy"] < fastest["energy"] for row in rows),
+               upper_right=sum(row["time"] < greenest["time"] and row["energy"] < fastest["energy"] for row in rows),
                faster_share=100 * mean([row["time"] < greenest["time"] for row in rows]),
                greener_share=100 * mean([row["energy"] < fastest["energy"] for row in rows]),
                energy_saved=-percent_above(greenest["energy"], fastest["energy"]),
@@ -119,9 +120,7 @@ def whole_space(study):
     study.table("table2", [dict(zip(NAMES, entry[:9])) | {
         "paper_gflops": entry[9], "paper_gflops_per_watt": entry[10], "gflops": speed(by_shape[entry[:9]]),
         "gflops_per_watt": efficiency(by_shape[entry[:9]])} for entry in TABLE_TWO if entry[:9] in by_shape])
-    papers = [entry for entry in TABLE_TWO if entry[:9] in by_shape]
-    study.note(table2_speed_correlation=correlation([entry[9] for entry in papers], list(map(speed, found))),
-               table2_efficiency_correlation=correlation([entry[10] for entry in papers], list(map(efficiency, found))))
+    table_correlation(study, [entry for entry in TABLE_TWO if entry[:9] in by_shape], list(map(speed, found)), list(map(efficiency, found)))
     cloud(study, rows, found)
     correlations(study, coefficients(analysis))
     for row in rows:  # what the model says that nvprof says in the paper
@@ -131,6 +130,11 @@ def whole_space(study):
     by_metric(study, rows, ["occupancy", "instructions_per_second", "dram_read_throughput"])
     occupancy_levels(study, rows)
     scaling(study, found[:3])
+
+
+def table_correlation(study, papers, speeds, efficiencies):
+    study.note(table2_speed_correlation=correlation([entry[9] for entry in papers], speeds),
+               table2_efficiency_correlation=correlation([entry[10] for entry in papers], efficiencies))
 
 
 def cloud(study, rows, marked):
@@ -191,6 +195,8 @@ def occupancy_levels(study, rows):
              for level in levels for own in [[r for r in rows if round(r["occupancy"], 4) == level]]]
     study.table("occupancy", table)
     study.note(occupancy_levels=len(levels), occupancy_least=100 * levels[0], occupancy_most=100 * levels[-1],
+               **{f"best_occupancy_for_{what}": 100 * max(table, key=lambda r: r[column])["occupancy"]
+                  for what, column in (("speed", "mean_gflops"), ("efficiency", "mean_gflops_per_watt"))},
                occupancy_of_fastest=100 * min(rows, key=lambda r: r["time"])["occupancy"],
                efficiency_at_least_occupancy=table[0]["mean_gflops_per_watt"], efficiency_at_most_occupancy=table[-1]["mean_gflops_per_watt"])
 
@@ -311,6 +317,7 @@ def cloud_of(study, source):
                cloud_mean_gflops_per_watt=mean(list(map(efficiency, rows))), cloud_spread_at_equal_speed=analysis["spread"]["energy_at_equal_speed"],
                cloud_spread_at_equal_efficiency=analysis["spread"]["time_at_equal_efficiency"],
                occupancy_levels=len(levels), occupancy_least=100 * levels[0]["occupancy"], occupancy_most=100 * levels[-1]["occupancy"],
+               **{f"best_occupancy_for_{what}": 100 * max(levels, key=lambda level: level[what])["occupancy"] for what in ("speed", "efficiency")},
                occupancy_of_fastest=100 * min(rows, key=lambda r: r["time"])["occupancy"],
                efficiency_at_least_occupancy=levels[0]["efficiency"], efficiency_at_most_occupancy=levels[-1]["efficiency"],
                levels_that_rise=sum(b["efficiency"] > a["efficiency"] for a, b in zip(levels, levels[1:])))
@@ -322,7 +329,11 @@ def counters_of_h100(study):
         raise RuntimeError(f"anzt needs {COUNTED}, which is not there: docs/measurements/counters-2026-11-22.md says how it was made")
     kept = study.of_measurement("h100")
     cloud_of(kept, COUNTED)
-    with open(ROOT / "docs/measurements/h100-2026-11-22-studies/anzt/figure4.csv", newline="") as file:
+    measured = ROOT / "docs/measurements/h100-2026-11-22-studies/anzt"
+    with open(measured / "table2.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    table_correlation(kept, TABLE_TWO, *([float(row[what]) for row in rows] for what in ("gflops", "gflops_per_watt")))
+    with open(measured / "figure4.csv", newline="") as file:
         shape = [str(value) for value in TABLE_TWO[0][:9]]
         of_largest(kept, {int(row["size"]): row for row in csv.DictReader(file) if [row[name] for name in NAMES] == shape})
 

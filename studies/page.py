@@ -6,25 +6,29 @@ A number that stands beside a paper's carries the rule by which the two are comp
     {{name:.1f ~ 50.9}}          the same sign, and within a factor of 1.25 of 50.9
     {{name:.1f in 1035..1290}}   within an interval; either end may be left out, or be the name of another number
     {{name:.2f sign -}}          below 0 (sign +: above 0); if there are numbers name.low and name.high, so are both of them
-    {{name:.0f put in 16..16}}   "put" before any rule: the number is put in, so that agreement is not a finding; "≠" shows all the same
-    {{agreements a.b c.d}}       "3 of 5": of the page's numbers with a rule, none of them put in, whose names begin with a.b or c.d
+    {{name:.0f put in 16..16}}   "put" before any rule: the number is put in, or follows from what is: "†" after it, never counted
+    {{name:.0f again in 16..16}} "again" before any rule: the same quantity is counted elsewhere
+    {{item a.b}}                 shows nothing: the numbers from here to the next such mark belong to the item a.b
+    {{agreements a.b}}           "3 of 5": of the numbers with a rule that belong to a.b, or to a.b.c, and are counted, those that meet it
 """
 
 import re
 
 FACTOR = 1.25
 DIFFERS = "≠ "
+PUT_IN = "†"
+UNCOUNTED = ("put", "again")
 NUMBER = re.compile(r"\{\{([^{}]+)\}\}")
 PAPERS = re.compile(r".*\b(paper|thesis)\b")
 OURS = re.compile(r".*\b(ours|ergotune|measured)\b")
 #: what a cell of ours says that nothing can be compared with
-NOT_COMPARED = ("put in", "not compared")
+NOT_COMPARED = ("not compared",)
 
 
 def agrees(name, rule, numbers):
     """Whether the number meets its rule, given as its words."""
     kind, value = rule[0], numbers[name]
-    if kind == "put":
+    if kind in UNCOUNTED:
         return agrees(name, rule[1:], numbers)
     if kind == "~":
         paper = float(rule[1])
@@ -47,21 +51,46 @@ def parts(text):
 
 def compared(template):
     """Name and rule of every number that is compared."""
+    for _, name, rule in compared_by_item(template):
+        yield name, rule
+
+
+def compared_by_item(template):
+    """Item, name and rule of every number that is compared."""
+    item = ""
     for match in NUMBER.finditer(template):
         name, _, rule = parts(match[1])
-        if rule and name != "agreements":
-            yield name, rule
+        if name == "item":
+            item = rule[0]
+        elif rule and name != "agreements":
+            yield item, name, rule
+
+
+def counted(template, of):
+    """Name and rule of the numbers of an item, and of items within it, that are counted."""
+    return [(name, rule) for item, name, rule in compared_by_item(template) if f"{item}.".startswith(f"{of}.") and rule[0] not in UNCOUNTED]
+
+
+def counted_elsewhere_or_twice(template):
+    """Items whose numbers are counted, and that not exactly one row of scores beside the whole document's holds."""
+    rows = [parts(match[1])[2][0] for match in NUMBER.finditer(template) if match[1].startswith("agreements ")]
+    for item in sorted({item for item, _, rule in compared_by_item(template) if rule[0] not in UNCOUNTED}):
+        if (rows.count(item), rows.count(item.split(".")[0])) != (1, 1):
+            yield f"studies/reproduction.md: the numbers of {item or 'no item'} need one row with {{{{agreements {item}}}}}, and one of their document"
 
 
 def render(template, numbers):
     def value(match):
         name, form, rule = parts(match[1])
+        if name == "item":
+            return ""
         if name == "agreements":
-            of = [agrees(*each, numbers) for each in compared(template) if each[0].startswith(tuple(rule)) and each[1][0] != "put"]
+            of = [agrees(*each, numbers) for each in counted(template, rule[0])]
             if not of:
-                raise ValueError(f"nothing that begins with {' or '.join(rule)} is compared")
+                raise ValueError(f"no number of {rule[0]} is counted")
             return f"{sum(of)} of {len(of)}"
-        return ("" if not rule or agrees(name, rule, numbers) else DIFFERS) + format(numbers[name], form)
+        shown = format(numbers[name], form) + (PUT_IN if rule and rule[0] == "put" else "")
+        return ("" if not rule or agrees(name, rule, numbers) else DIFFERS) + shown
 
     return NUMBER.sub(value, template)
 
