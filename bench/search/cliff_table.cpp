@@ -34,10 +34,18 @@ struct Landscape {
   std::string title;
   std::shared_ptr<const void> owner;
   const SearchSpace* space = nullptr;
-  /// By configuration and seed of the search: a simulated value has the noise of its seed.
-  std::function<double(ConfigurationIndex, std::uint64_t)> value;
+  /// By configuration and seed of the search: a simulated value has the noise of its seed. No values: it fails.
+  std::function<Outcome(ConfigurationIndex, std::uint64_t)> outcome;
   double optimum = std::numeric_limits<double>::infinity(), worst = 0;
 };
+
+Outcome outcome_of(double value, double block_need) {
+  Outcome outcome;
+  outcome.ok = std::isfinite(value);
+  if (outcome.ok) outcome.values = {value};
+  outcome.block_need = block_need;
+  return outcome;
+}
 
 Landscape drawn(std::uint64_t seed) {
   const auto space = std::make_shared<const Space>(draw_options(seed));
@@ -46,8 +54,8 @@ Landscape drawn(std::uint64_t seed) {
       "space {}: {} parameters ({} idle), {} configurations, {:.0f} % failing, margin {:.2f}, {} basins, plateau "
       "{:.3f}",
       seed, o.parameters, o.idle, space->space().size(), 100 * space->failing(), o.margin, o.basins, o.plateau);
-  return {std::move(title), space,         &space->space(), [space](auto index, auto) { return space->value(index); },
-          space->optimum(), space->worst()};
+  const auto outcome = [space](ConfigurationIndex index, std::uint64_t) { return outcome_of(space->value(index), 0); };
+  return {std::move(title), space, &space->space(), outcome, space->optimum(), space->worst()};
 }
 
 /// The energy of a problem on a simulated device. The optimum is that of the noisy values of the first seed.
@@ -55,9 +63,10 @@ Landscape simulated(const std::string& file, const std::string& device) {
   struct Simulation {
     std::optional<SearchSpace> space;
     std::vector<SimulatedDevice> devices;
-    double value(ConfigurationIndex index, std::uint64_t seed) const {
+    Outcome outcome(ConfigurationIndex index, std::uint64_t seed) const {
       const Measurement m = devices.at(seed - 1).measure(space->configuration(index));
-      return m.ok() ? *m.value("energy") : std::numeric_limits<double>::infinity();
+      return outcome_of(m.ok() ? *m.value("energy") : std::numeric_limits<double>::infinity(),
+                        m.value("block_need").value_or(0));
     }
   };
   constexpr std::uint64_t kSeeds = 30;
@@ -68,13 +77,14 @@ Landscape simulated(const std::string& file, const std::string& device) {
   for (SimulationOptions options; options.seed <= kSeeds; ++options.seed)
     simulation->devices.emplace_back(profile, problem, simulation->space->parameters(), options);
   Landscape landscape{file, simulation, &*simulation->space,
-                      [simulation](auto index, auto seed) { return simulation->value(index, seed); }};
+                      [simulation](auto index, auto seed) { return simulation->outcome(index, seed); }};
   std::uint64_t failed = 0;
   for (ConfigurationIndex i = 0; i < landscape.space->size(); ++i) {
-    const double value = simulation->value(i, 1);
-    failed += !std::isfinite(value);
-    landscape.optimum = std::min(landscape.optimum, value);
-    if (std::isfinite(value)) landscape.worst = std::max(landscape.worst, value);
+    const Outcome outcome = simulation->outcome(i, 1);
+    failed += !outcome.ok;
+    if (!outcome.ok) continue;
+    landscape.optimum = std::min(landscape.optimum, outcome.values.front());
+    landscape.worst = std::max(landscape.worst, outcome.values.front());
   }
   landscape.title += fmt::format(
       " on {}: {} configurations, {:.0f} % failing, optimum {:.5g} J", device, landscape.space->size(),
@@ -115,12 +125,9 @@ Run search_once(const Landscape& cliffs, const std::string& strategy_name, std::
     if (under_way.empty()) break;
     const ConfigurationIndex index = under_way.front();
     under_way.pop_front();
-    Outcome outcome;
-    const double value = cliffs.value(index, seed);
-    outcome.ok = std::isfinite(value);
-    if (outcome.ok) outcome.values = {value};
+    Outcome outcome = cliffs.outcome(index, seed);
     outcome.seconds = options.seconds;
-    best = std::min(best, value);
+    if (outcome.ok) best = std::min(best, outcome.values.front());
     strategy->tell(index, outcome);
     if (++done == kLooks[std::min(run.loss.size(), kLookCount - 1)]) run.loss.push_back(best / cliffs.optimum - 1);
   }

@@ -28,6 +28,9 @@ struct Outcome {
   std::vector<double> degrees = {};
   /// In a workload of several kernels: the part of the time that each kernel takes, s, by kernel name.
   std::map<std::string, double> kernel_times = {};
+  /// Largest share that a block takes of the threads, registers and shared memory that it may have, where compiled code
+  /// reports it, of failures too: launches with more than 1 are refused. 0: unknown.
+  double block_need = 0;
   /// Seconds by which evaluating the configuration prolonged the search, considering concurrent evaluations; 0 if
   /// unknown. A strategy derives from it how much computation it may afford.
   double seconds = 0;

@@ -44,6 +44,13 @@ std::optional<Occupancy> occupancy_of(const BlockNeeds& needs, const Constants& 
   }
   const double warps = std::ceil(needs.threads / *warp);
   occupancy.share = std::min(1.0, occupancy.blocks * warps * *warp / *threads);  // equation 5
+  const auto taken = [&](const char* name, double amount) {
+    if (const auto most = limit(properties, name)) occupancy.need = std::max(occupancy.need, amount / *most);
+  };
+  taken("device.max_threads_per_block", needs.threads);
+  taken("device.shared_memory_per_block", needs.shared_bytes);
+  taken("device.shared_memory_per_multiprocessor", needs.shared_bytes);
+  taken("device.registers_per_multiprocessor", warps * *warp * needs.registers);
   occupancy.method = "from registers and shared memory";
   return occupancy;
 }

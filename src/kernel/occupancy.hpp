@@ -11,6 +11,7 @@ namespace ergotune {
 struct Occupancy {
   int blocks = 0;    ///< number of resident blocks per SM
   double share = 0;  ///< share of the threads that an SM can hold, 0 to 1
+  double need = 0;   ///< largest share that a block takes of what a block or an SM may have; above 1 it is refused
   std::string method;
 };
 

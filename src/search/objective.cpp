@@ -332,6 +332,7 @@ void Objective::forget() {
 Outcome Objective::outcome(const Measurement& measurement) {
   Outcome outcome;
   State& state = *state_;
+  outcome.block_need = measurement.value("block_need").value_or(0);
   if (!state.plausible(measurement)) return outcome;
   for (const std::string& name : state.names)
     if (const auto value = measurement.value(name)) state.note_best(name, *value);

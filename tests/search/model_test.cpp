@@ -135,11 +135,36 @@ TEST(Feasibility, LearnsWhichConfigurationsFail) {
   feasibility.predict(log_probability);
   EXPECT_EQ(log_probability, std::vector<float>(pool.size(), 0.0f)) << "before anything has failed";
   Random random(7);
-  for (const ConfigurationIndex index : space.sample_distinct(40, random)) feasibility.observe(index, works(index));
+  for (const ConfigurationIndex index : space.sample_distinct(40, random)) feasibility.observe(index, works(index), 0);
   feasibility.predict(log_probability);
   std::size_t right = 0;
   for (std::size_t i = 0; i < pool.size(); ++i) right += works(pool[i]) == (log_probability[i] > std::log(0.5));
   EXPECT_GT(static_cast<double>(right), 0.9 * static_cast<double>(pool.size()));
+}
+
+TEST(Feasibility, FollowsWhatABlockNeedsWhereThatIsKnown) {
+  const SearchSpace space = restricted_space();
+  const std::vector<ConfigurationIndex> pool = everything(space);
+  std::vector<std::uint32_t> at(space.dimensions());
+  const auto need = [&](ConfigurationIndex index) {
+    space.values_at(index, at);
+    return 3.0 * (at[0] + 1) * (at[1] + 1) /
+           static_cast<double>(space.parameters()[0].values.size() * space.parameters()[1].values.size());
+  };
+  const auto right_of = [&](bool is_known) {
+    Feasibility feasibility(space);
+    feasibility.set_pool(pool);
+    Random random(7);
+    for (const ConfigurationIndex index : space.sample_distinct(15, random))
+      feasibility.observe(index, need(index) <= 1, is_known ? need(index) : 0);
+    std::vector<float> log_probability;
+    feasibility.predict(log_probability);
+    std::size_t right = 0;
+    for (std::size_t i = 0; i < pool.size(); ++i) right += (need(pool[i]) <= 1) == (log_probability[i] > std::log(0.5));
+    return static_cast<double>(right) / static_cast<double>(pool.size());
+  };
+  EXPECT_GT(right_of(true), 0.95);
+  EXPECT_GT(right_of(true), right_of(false));
 }
 
 // The search leaves out what a bound calls hopeless: it must never be one that was looked for.

@@ -219,7 +219,8 @@ struct SimulatedDevice::State {
   }
   std::vector<SimulatedLaunch> launches_of(const Configuration& configuration) const;
   std::string refusal(const std::vector<SimulatedLaunch>& launches) const;
-  void note_kernels(const std::vector<SimulatedLaunch>& launches, const Round& round, Measurement& result) const;
+  void note_resources(const std::vector<SimulatedLaunch>& launches, Measurement& result) const;
+  void note_kernels(const Round& round, Measurement& result) const;
 
   DeviceProfile profile;
   Gpu gpu;
@@ -267,20 +268,26 @@ std::string SimulatedDevice::State::refusal(const std::vector<SimulatedLaunch>& 
   return launches.empty() ? "a round of this configuration launches nothing" : "";
 }
 
-/// Adds the resources of the code (the maximum over kernels) and the quantities of each kernel.
-void SimulatedDevice::State::note_kernels(const std::vector<SimulatedLaunch>& launches, const Round& round,
-                                          Measurement& result) const {
-  double registers = 0, shared = 0;
+/// Adds the resources of the code (the maximum over kernels).
+void SimulatedDevice::State::note_resources(const std::vector<SimulatedLaunch>& launches, Measurement& result) const {
+  double registers = 0, shared = 0, need = 0;
   for (const SimulatedLaunch& launch : launches) {
     registers = std::max(registers, launch.work.registers);
     shared = std::max(shared, launch.work.shared_bytes);
     const auto occupancy =
         occupancy_of({launch.work.threads, launch.work.registers, launch.work.shared_bytes}, profile.properties);
+    if (!occupancy) continue;
+    need = std::max(need, occupancy->need);
     const std::string& name = problem.kernels[launch.launch.kernel].name;
-    if (occupancy) put(result, name.empty() ? "occupancy" : "occupancy." + name, occupancy->share);
+    put(result, name.empty() ? "occupancy" : "occupancy." + name, occupancy->share);
   }
   put(result, "registers", registers);
   put(result, "shared_bytes", shared);
+  if (need > 0) put(result, "block_need", need);
+}
+
+/// Adds the quantities of each kernel.
+void SimulatedDevice::State::note_kernels(const Round& round, Measurement& result) const {
   if (!problem.has_named_kernels()) return;
   for (std::size_t k = 0; k < problem.kernels.size(); ++k)
     put(result, "time." + problem.kernels[k].name, round.kernel_seconds[k]);
@@ -300,6 +307,7 @@ Measurement SimulatedDevice::truth(const Configuration& configuration) const {
   Measurement result;
   result.compile_seconds = state_->options.compile_seconds;
   const std::vector<SimulatedLaunch> launches = state_->launches_of(configuration);
+  state_->note_resources(launches, result);
   if (std::string refusal = state_->refusal(launches); !refusal.empty()) {
     result.status = Status::launch_error;
     result.message = std::move(refusal);
@@ -340,7 +348,7 @@ Measurement SimulatedDevice::truth(const Configuration& configuration) const {
   put(result, "core_clock", ran * 1e6);
   put(result, "memory_clock", memory * 1e6);
   put(result, "temperature", round.temperature);
-  state_->note_kernels(launches, round, result);
+  state_->note_kernels(round, result);
   result.measure_seconds = state_->options.launches * round.seconds + state_->options.energy_seconds;
   return result;
 }

@@ -209,6 +209,8 @@ void LoadedIteration::note_occupancy(std::size_t kernel, Measurement& result) co
   const auto occupancy = occupancy_of(loaded_[kernel]->resources(), geometry_[kernel], device_.info().properties,
                                       loaded_[kernel]->resident_blocks());
   if (!occupancy) return;
+  Quantity& need = result.quantities["block_need"];
+  need = {std::max(need.value, occupancy->need), 0, 1, "compiled code", {}, Provenance::measured};
   const std::string& name = problem_.kernels[kernel].name;
   result.quantities[name.empty() ? "occupancy" : "occupancy." + name] = {occupancy->share,  0,  1,
                                                                          occupancy->method, {}, Provenance::measured};

@@ -38,6 +38,8 @@ constexpr QuantityInfo kQuantities[] = {
      false},
     {"occupancy", "", "share of an SM's threads that the code's registers and shared memory leave room for",
      Producer::compiler, std::nullopt, false},
+    {"block_need", "", "largest share that a block takes of the threads, registers and shared memory that it may have",
+     Producer::compiler, std::nullopt, false},
     {"static_instructions", "", "instructions of the compiled code", Producer::compiler, std::nullopt, false},
     {"static_fma", "", "of them fused multiply-adds", Producer::compiler, std::nullopt, false},
     {"static_tensor", "", "of them operations of tensor cores", Producer::compiler, std::nullopt, false},

@@ -57,7 +57,7 @@ class Bayesian : public StrategyBase {
     keep_best(index, value);
     if (observations_.size() >= model_limit() && places_.count(index) == 0) return;
     twins_.observe(index, std::isfinite(value), value);
-    feasibility_.observe(index, std::isfinite(value));
+    feasibility_.observe(index, std::isfinite(value), outcome.block_need);
     if (const auto known = places_.find(index); known != places_.end() && std::isfinite(value)) {
       observations_[known->second].value = value;
       observations_[known->second].pending = false;
