@@ -91,8 +91,9 @@ TEST(Tried, StructuresArePassedByValue) {
   folder.write("q.toml",
                kTurns + problem("", fields + kOne,
                                 "struct grid { int n; };\nvoid work(struct grid g, float* a) { a[0] = g.n; }"));
-  EXPECT_THAT(ergotune(folder, {"tune", "q.toml", "--device", "host", "-q", "--no-store"}).out,
-              HasSubstr("struct grid"));
+  const auto unlike = ergotune(folder, {"tune", "q.toml", "--device", "host", "-q", "--no-store"});
+  EXPECT_EQ(unlike.exit_code, 2);
+  EXPECT_THAT(unlike.err, HasSubstr("struct grid"));
 }
 
 // Fixed form, as every old library has it.
