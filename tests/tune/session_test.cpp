@@ -457,7 +457,11 @@ TEST_F(SessionTest, WhereTheSearchDoesNotRepeatMoreIsConfirmed) {
 // Batches follow each other while it is open who is best: what is left is more than the batch under way.
 TEST_F(SessionTest, TheTimeLeftOfAConfirmationIsThatOfAllOfIt) {
   Random random(3);
-  evaluator.measure = [&](const Configuration&, int) { return timed(1e-3 * std::exp(0.03 * random.normal()), 3e-5); };
+  evaluator.measure = [&](const Configuration&, int) {
+    Measurement m = timed(1e-3 * std::exp(0.03 * random.normal()), 3e-5);
+    m.measure_seconds = 0.3;  // the search took longer than the confirmation may
+    return m;
+  };
   evaluator.before_result = [](std::size_t) { ::usleep(5000); };
   std::vector<std::pair<double, double>> told;  // when, and what was left
   const auto now = [] {
