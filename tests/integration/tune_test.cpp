@@ -194,6 +194,7 @@ TEST(QuietTune, EverySettingIsAnOption) {
   const std::string help = ergotune(folder, {"tune", "--help"}).out;
   const std::map<std::string, std::string> values{{"device", "host"},
                                                   {"objective", "max 1/time"},
+                                                  {"precision", "200%"},
                                                   {"strategy", "brute_force"},
                                                   {"store", "s.db"},
                                                   {"sensors", "command:while :; do echo 40; sleep 0.005; done"},
