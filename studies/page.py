@@ -5,6 +5,7 @@ A number that stands beside a paper's carries the rule by which the two are comp
 
     {{name:.1f ~ 50.9}}          the same sign, and within a factor of 1.25 of 50.9
     {{name:.1f in 1035..1290}}   within an interval; either end may be left out, or be the name of another number
+    {{name:.0f holds 9..11 high}} an interval from the number to that named last holds another: one sign, and counted once
     {{name:.2f sign -}}          below 0 (sign +: above 0); if there are numbers name.low and name.high, so are both of them
     {{name:.0f put in 16..16}}   "put" before any rule: the number is put in, or follows from what is: "†" after it, never counted
     {{name:.0f again in 16..16}} "again" before any rule: the same quantity is counted elsewhere
@@ -36,6 +37,9 @@ def agrees(name, rule, numbers):
     if kind == "in":
         low, high = (end and (numbers[end] if end in numbers else float(end)) for end in rule[1].split(".."))
         return (low == "" or value >= low) and (high == "" or value <= high)
+    if kind == "holds":
+        low, high = map(float, rule[1].split(".."))
+        return value <= low and high <= numbers[rule[2]]
     if kind == "sign":
         sign = {"+": 1, "-": -1}[rule[1]]
         return all(sign * numbers.get(each, value) > 0 for each in (name, f"{name}.low", f"{name}.high"))

@@ -36,6 +36,7 @@ for agreeing in ("~ 12.4", "~ 8.1", "in 9..11", "in low..", "in ..10", "sign +",
 for differing in ("~ 12.6", "~ 7.9", "~ -10", "in 11..", "in ..low", "sign -", "again in 9..9"):
     assert shown("{{a.b:.0f %s}}" % differing) == "≠ 10", differing
 assert shown("{{r:.1f sign -}} {{r:.1f sign +}} {{s:.1f sign -}}") == "-0.3 ≠ -0.3 ≠ -0.3"  # an interval that holds 0 has no sign
+assert shown("{{low:.0f holds 9..10 a.b}}-{{a.b:.0f}} {{low:.0f holds 8..10 a.b}} {{low:.0f holds 9..11 a.b}}") == "9-10 ≠ 9 ≠ 9"
 assert shown("{{a.b:.0f put in 10..10}} {{a.b:.0f put ~ 20}}") == "10† ≠ 10†"
 document = "{{item p.one}}{{a.b:.0f ~ 10}} {{a.b:.0f put in 10..10}} {{a.b:.0f again ~ 10}}{{item p.two}}{{r:.1f sign +}} %s: {{agreements p}}"
 rows = "{{agreements p.one}} {{agreements p.two}}"
