@@ -192,20 +192,14 @@ TEST(QuietTune, EverySettingIsAnOption) {
   TemporaryFolder folder;
   folder.write("c.toml", counting_problem(3));
   const std::string help = ergotune(folder, {"tune", "--help"}).out;
-  const std::map<std::string, std::string> values{{"device", "host"},
-                                                  {"objective", "max 1/time"},
-                                                  {"precision", "200%"},
-                                                  {"strategy", "brute_force"},
-                                                  {"store", "s.db"},
-                                                  {"sensors", "command:while :; do echo 40; sleep 0.005; done"},
-                                                  {"cache_dir", "cache"},
-                                                  {"strategy_options", ""},
-                                                  {"controls", ""},
-                                                  {"plan", ""},
-                                                  {"occupancy", ""},
-                                                  {"prior", ""},
-                                                  {"node_commands", ""},
-                                                  {"nodes", ""}};
+  const std::map<std::string, std::string> values{
+      {"device", "host"},     {"objective", "max 1/time"},
+      {"precision", "200%"},  {"strategy", "brute_force"},
+      {"store", "s.db"},      {"sensors", "command:while :; do echo 40; sleep 0.005; done"},
+      {"cache_dir", "cache"}, {"strategy_options", ""},
+      {"controls", ""},       {"plan", ""},
+      {"occupancy", ""},      {"prior", ""},
+      {"node_commands", ""},  {"nodes", ""}};
   std::vector<std::string> command{"tune", "c.toml", "--json"};
   for (const Setting& setting : setting_table()) {
     const std::string option(setting.option.substr(setting.option.rfind(',') + 1));
