@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <new>
 #include <regex>
+#include <string_view>
 
 #include "base/clock.hpp"
 #include "base/kernel_source/identifiers.hpp"
@@ -33,14 +34,23 @@ std::vector<std::string> functions_in(const CompileJob& job) {
   return names;
 }
 
+/// Found at once in every source that fits, so that nothing else is read of it.
+bool contains_word(std::string_view text, std::string_view word) {
+  const auto is_part = [&](std::size_t at) { return at < text.size() && kernel_source::in_identifier(text[at]); };
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))
+    if (!(at > 0 && is_part(at - 1)) && !is_part(at + word.size())) return true;
+  return false;
+}
+
 /// Whether neither the source nor what it can become by macros and includes contains the function.
 bool lacks_function(const CompileJob& job) {
-  // a source without functions that are recognised is left to its compiler, such as one that a program registers
-  if (job.language == Language::fortran || is_compiled_code(job.source) || functions_in(job).empty()) return false;
   std::string name = job.function.substr(0, job.function.find('<'));
   name = name.substr(name.rfind(':') + 1);  // npos + 1 is 0
+  if (job.language == Language::fortran || is_compiled_code(job.source) || contains_word(job.source, name))
+    return false;
+  // a source without functions that are recognised is left to its compiler, such as one that a program registers
+  if (functions_in(job).empty() || job.source.find("##") != std::string::npos) return false;
   const std::string text = kernel_source::blank_comments(job.source);
-  if (kernel_source::identifiers_in(text).contains(name) || text.find("##") != std::string::npos) return false;
   static const std::regex kInclude(R"(#[ \t]*include[ \t]*([<"]))");
   for (std::sregex_iterator it(text.begin(), text.end(), kInclude), end; it != end; ++it)
     if ((*it)[1] == "\"" || !job.include_folders.empty()) return false;

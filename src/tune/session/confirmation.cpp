@@ -23,8 +23,8 @@ constexpr std::size_t kNoisyCandidates = 10;
 constexpr double kAcceptedLoss = 0.003;
 constexpr double kChance = 0.02;
 constexpr int kRaces = 4;
-// s that the confirmation may take before the repeats of a race have to cost less than the measurements of the search.
-constexpr double kBriefly = 0.5;
+// s that a confirmation may always take, even if the measurements of the search took less.
+constexpr double kShortConfirmation = 0.5;
 // Results measured once whose expected gain exceeds that loss are confirmed as well, in at most this many batches.
 constexpr int kConfirmationBatches = 3;
 // The repeats on a GPU that is lost meanwhile are repeated on another one, at most this many times.
@@ -374,7 +374,7 @@ void Confirmation::race() {
     searched += m.verify_seconds + m.measure_seconds;
   }
   for (int turn = 0; turn < kRaces; ++turn) {
-    if (ledger_.now() - began_ > std::max(kBriefly, searched)) return;
+    if (ledger_.now() - began_ > std::max(kShortConfirmation, searched)) return;
     const auto now = standings();
     if (!now || now->chances.expected_loss < kAcceptedLoss) return;
     std::vector<ConfigurationIndex> rivals;
