@@ -59,7 +59,8 @@ TEST_F(Heat, GoesFromUntunedToTunedThroughCaptureTuneAndWisdom) {
   EXPECT_EQ(why["is_default"], false);
 }
 
-// As docs/launcher.md shows, with a bound that pays for PoCL's compilation of the first launches.
+// As docs/launcher.md shows, with a bound that pays for PoCL's compilation of the first launches. The launches must last
+// until a configuration was compiled beside them: on a busy machine that takes more of them.
 TEST_F(Heat, IsTunedOnlineByItsOwnLaunches) {
   const auto launched = [&](const std::string& program, const std::string& steps) {
     const ProcessResult result =
@@ -68,9 +69,14 @@ TEST_F(Heat, IsTunedOnlineByItsOwnLaunches) {
     EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
     return result.out;
   };
-  const std::string tuned = launched("heat_tuned", "10000");
-  EXPECT_EQ(sum_of(tuned), sum_of(launched("heat", "10000")));
-  const auto why = nlohmann::json::parse(tuned.substr(tuned.find('{')));
+  nlohmann::json why;
+  for (const char* steps : {"10000", "40000", "160000"}) {
+    const std::string tuned = launched("heat_tuned", steps);
+    EXPECT_EQ(sum_of(tuned), sum_of(launched("heat", steps)));
+    why = nlohmann::json::parse(tuned.substr(tuned.find('{')));
+    if (why.contains("online") && why["online"]["tried"] > 0) break;
+  }
+  ASSERT_TRUE(why.contains("online")) << why;
   EXPECT_GT(why["online"]["tried"], 0) << why;
 }
 
