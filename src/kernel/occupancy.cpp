@@ -48,7 +48,9 @@ std::optional<Occupancy> occupancy_of(const BlockNeeds& needs, const Constants& 
     if (const auto most = limit(properties, name)) occupancy.need = std::max(occupancy.need, amount / *most);
   };
   taken("device.max_threads_per_block", needs.threads);
-  taken("device.shared_memory_per_block", needs.shared_bytes);
+  // CUDA grants dynamic shared memory beyond device.shared_memory_per_block
+  const bool optin = limit(properties, "device.shared_memory_per_block_optin").has_value();
+  taken(optin ? "device.shared_memory_per_block_optin" : "device.shared_memory_per_block", needs.shared_bytes);
   taken("device.shared_memory_per_multiprocessor", needs.shared_bytes);
   taken("device.registers_per_multiprocessor", warps * *warp * needs.registers);
   occupancy.method = "from registers and shared memory";

@@ -59,8 +59,8 @@ TEST_F(Heat, GoesFromUntunedToTunedThroughCaptureTuneAndWisdom) {
   EXPECT_EQ(why["is_default"], false);
 }
 
-// As docs/launcher.md shows, with a bound that pays for PoCL's compilation of the first launches. The launches must last
-// until a configuration was compiled beside them: on a busy machine that takes more of them.
+// As docs/launcher.md shows, with a bound that pays for PoCL's compilation of the first launches. The launches must
+// last until a configuration was compiled beside them: on a busy machine that takes more of them.
 TEST_F(Heat, IsTunedOnlineByItsOwnLaunches) {
   const auto launched = [&](const std::string& program, const std::string& steps) {
     const ProcessResult result =

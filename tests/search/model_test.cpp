@@ -167,6 +167,19 @@ TEST(Feasibility, FollowsWhatABlockNeedsWhereThatIsKnown) {
   EXPECT_GT(right_of(true), right_of(false));
 }
 
+// A device that grants blocks more than it reports must not lose its best configurations.
+TEST(Feasibility, LearnsThatBlocksMayHaveMoreThanTheDeviceReports) {
+  const SearchSpace space = restricted_space();
+  const std::vector<ConfigurationIndex> pool = everything(space);
+  Feasibility feasibility(space);
+  feasibility.set_pool(pool);
+  Random random(7);
+  for (const ConfigurationIndex index : space.sample_distinct(15, random)) feasibility.observe(index, true, 4.0);
+  std::vector<float> log_probability;
+  feasibility.predict(log_probability);
+  EXPECT_GT(*std::ranges::min_element(log_probability), std::log(0.3));
+}
+
 // The search leaves out what a bound calls hopeless: it must never be one that was looked for.
 TEST(Acquisition, NothingBelowTheBoundImprovesAsMuchAsWanted) {
   Random random(3);

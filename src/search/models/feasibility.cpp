@@ -11,9 +11,19 @@ void Feasibility::observe(ConfigurationIndex index, bool ok, double block_need) 
   if (!known_.insert(index).second) return;
   if (block_need > 0) need_.observe(index, std::log(block_need));
   largest_ = std::max(largest_, block_need);
-  if (!ok && block_need > 1) return;
+  if (ok) limit_ = std::max(limit_, block_need);
+  if (!ok && block_need > limit_) {
+    refused_.emplace_back(index, block_need);
+    return;
+  }
   failed_.observe(index, ok ? 0 : 1);
   failures_ += !ok;
+  std::erase_if(refused_, [&](const auto& refused) {
+    if (refused.second > limit_) return false;
+    failed_.observe(refused.first, 1);
+    ++failures_;
+    return true;
+  });
 }
 
 void Feasibility::set_pool(const std::vector<ConfigurationIndex>& pool) {
@@ -24,7 +34,7 @@ void Feasibility::set_pool(const std::vector<ConfigurationIndex>& pool) {
 void Feasibility::predict(std::vector<float>& log_probability) {
   log_probability.assign(pool_.size(), 0.0f);
   // allocation is in units; and no boundary of unknown failures is known better than to a tenth of the step
-  if (largest_ > 0.5) need_.add_below(0, 0.05, pool_, log_probability);
+  if (largest_ > 0.5) need_.add_below(std::log(limit_), 0.05, pool_, log_probability);
   if (failures_ > 0) failed_.add_below(0.5, 0.1, pool_, log_probability);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "search/models/gaussian_process.hpp"
@@ -10,9 +11,9 @@ namespace ergotune::search {
 
 /// The probability that a configuration does not fail. As a factor of the expected improvement it gives a search under
 /// unknown constraints (Gelbart, Snoek and Adams, UAI 2014). Two Gaussian processes: over the logarithm of what a block
-/// needs of the device (Outcome::block_need), whose prediction has to be below that of 1, and over 0 (worked) and 1
-/// (failed for another reason), whose prediction has to be below one half. The latter costs nothing until the first
-/// such failure.
+/// needs of the device (Outcome::block_need), whose prediction has to be below that of 1, or of the most that has
+/// worked, and over 0 (worked) and 1 (failed for another reason), whose prediction has to be below one half. The latter
+/// costs nothing until the first such failure.
 class Feasibility {
  public:
   explicit Feasibility(const SearchSpace& space) : need_(space), failed_(space) {}
@@ -44,6 +45,8 @@ class Feasibility {
   std::vector<ConfigurationIndex> pool_;
   std::size_t failures_ = 0;  ///< for another reason than block_need
   double largest_ = 0;        ///< block_need
+  double limit_ = 1;          ///< of block_need: some devices allow more than they report
+  std::vector<std::pair<ConfigurationIndex, double>> refused_;  ///< failed, with a block_need above limit_
 };
 
 }  // namespace ergotune::search
