@@ -38,7 +38,7 @@ typedef void (*work_type)(double, double, double);
 void work(float* b) {
   static work_type run;
   if (!run) run = (work_type)dlsym(dlopen(getenv("ERGOTUNE_NVML"), RTLD_NOW), "fake_nvml_work");
-  run(2, 0, 0.3);
+  run(10, 0, 0.3);
   b[0] = 1;
 }
 '''
