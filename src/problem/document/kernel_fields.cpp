@@ -97,10 +97,10 @@ Language language_named(const std::string& name, const SourcePlace& place) {
 
 Language language_of_file(const std::filesystem::path& file, const SourcePlace& place) {
   static const std::map<std::string, Language> kEndings{
-      {".cubin", Language::cuda}, {".ptx", Language::cuda},    {".fatbin", Language::cuda}, {".cu", Language::cuda},
-      {".cl", Language::opencl},  {".hip", Language::hip},     {".c", Language::c},         {".cpp", Language::cpp},
-      {".cc", Language::cpp},     {".cxx", Language::cpp},     {".f90", Language::fortran}, {".F90", Language::fortran},
-      {".f", Language::fortran},  {".f03", Language::fortran}, {".f08", Language::fortran}};
+      {".cubin", Language::cuda},  {".ptx", Language::cuda},  {".fatbin", Language::cuda}, {".cu", Language::cuda},
+      {".cuh", Language::cuda},    {".cl", Language::opencl}, {".hip", Language::hip},     {".c", Language::c},
+      {".cpp", Language::cpp},     {".cc", Language::cpp},    {".cxx", Language::cpp},     {".f90", Language::fortran},
+      {".F90", Language::fortran}, {".f", Language::fortran}, {".f03", Language::fortran}, {".f08", Language::fortran}};
   const auto found = kEndings.find(file.extension().string());
   if (found != kEndings.end()) return found->second;
   throw UserError(fmt::format("the ending of \"{}\" names no language; name it: source = {{ opencl = \"{}\" }}",
