@@ -197,8 +197,13 @@ def occupancy_levels(study, rows):
     study.note(occupancy_levels=len(levels), occupancy_least=100 * levels[0], occupancy_most=100 * levels[-1],
                **{f"best_occupancy_for_{what}": 100 * max(table, key=lambda r: r[column])["occupancy"]
                   for what, column in (("speed", "mean_gflops"), ("efficiency", "mean_gflops_per_watt"))},
-               occupancy_of_fastest=100 * min(rows, key=lambda r: r["time"])["occupancy"],
-               efficiency_at_least_occupancy=table[0]["mean_gflops_per_watt"], efficiency_at_most_occupancy=table[-1]["mean_gflops_per_watt"])
+               **correlations_of_levels([(r["occupancy"], r["mean_gflops"], r["mean_gflops_per_watt"]) for r in table]))
+
+
+def correlations_of_levels(levels):
+    """Correlation of occupancy with mean speed and mean efficiency, over the levels that the paper has: up to a half."""
+    occupancy, speeds, efficiencies = zip(*(level for level in levels if level[0] <= 0.5))
+    return {"level_speed_correlation": correlation(occupancy, speeds), "level_efficiency_correlation": correlation(occupancy, efficiencies)}
 
 
 def scaling(study, configurations):
@@ -318,9 +323,14 @@ def cloud_of(study, source):
                cloud_spread_at_equal_efficiency=analysis["spread"]["time_at_equal_efficiency"],
                occupancy_levels=len(levels), occupancy_least=100 * levels[0]["occupancy"], occupancy_most=100 * levels[-1]["occupancy"],
                **{f"best_occupancy_for_{what}": 100 * max(levels, key=lambda level: level[what])["occupancy"] for what in ("speed", "efficiency")},
-               occupancy_of_fastest=100 * min(rows, key=lambda r: r["time"])["occupancy"],
-               efficiency_at_least_occupancy=levels[0]["efficiency"], efficiency_at_most_occupancy=levels[-1]["efficiency"],
-               levels_that_rise=sum(b["efficiency"] > a["efficiency"] for a, b in zip(levels, levels[1:])))
+               **correlations_of_levels([(level["occupancy"], level["speed"], level["efficiency"]) for level in levels]))
+    # the paper: all kernels above 820 of 904 GFLOP/s read DRAM, and all above 800 L2, more than the mean kernel does
+    for counter, limit in (("dram_read_throughput", 820 / 904), ("l2_read_throughput", 800 / 904), ("tex_throughput", 800 / 904)):
+        read = [row for row in rows if isinstance(row.get(counter), float)]
+        fastest = [row for row in read if speed(row) > limit * max(map(speed, read))]
+        if fastest:
+            middle = mean([row[counter] for row in read])
+            study.note(**{f"fastest__{counter}": len(fastest), f"fastest_above_mean__{counter}": sum(row[counter] > middle for row in fastest)})
 
 
 def counters_of_h100(study):

@@ -66,6 +66,28 @@ def kernel_figures(study, name, found):
         for size in sizes[:8]})
     study.figure(f"{name}-figure13", f"{name}: speed against efficiency", f"{unit}/s", f"{unit}/J", {
         "configurations": ([(work / r["time"], work / r["energy"]) for r in found], "points")})
+    return best
+
+
+def statements(name, best):
+    """What the thesis states of a kernel's blocks and clocks beside Figures 6 to 49, in numbers: of `best`, the row of each number of
+    threads at each clock."""
+    sizes, clocks = sorted({size for size, _ in best}), sorted({clock for _, clock in best})
+    low, middle = clocks[3], clocks[6]  # 408 and 701.25 MHz, the second and third of the five that are shown
+    power = lambda size: best[size, middle]["energy"] / best[size, middle]["time"]
+    speed = lambda size: 1 / best[size, middle]["time"]
+    spread = lambda value: percent_above(max(map(value, sizes)), min(map(value, sizes)))
+    best_clock = {size: min(clocks[::3], key=lambda clock: best[size, clock]["energy"]) for size in sizes}
+    if name == "matmul":
+        return {"matmul_best_in_the_middle": sum(clock == middle for clock in best_clock.values())}
+    if name == "rgb2gray":
+        return {f"rgb2gray_{what}_of_256__{size}": value(size) / value(256) for what, value in (("power", power), ("speed", speed)) for size in (32, 64)}
+    if name == "raycasting":
+        return {"raycasting_power_spread": spread(power), "raycasting_speed_spread": spread(speed)}
+    if name == "bandpass":
+        return {"bandpass_best_at_low": sum(best_clock[size] == low for size in sizes if size > 32), "bandpass_best_clock__32": best_clock[32]}
+    return {"correlator_best_at_448": sum(min(sizes, key=lambda size: best[size, clock]["energy"]) == 448 for clock in clocks),
+            "correlator_power_rises": sum(power(b) > power(a) for a, b in zip(sizes, sizes[1:]))}
 
 
 def kernels(study):
@@ -88,7 +110,7 @@ def kernels(study):
                "best_threads": threads_of(greenest)}
         rows.append(row)
         study.note(**{f"{what}__{name}": row[what] for what in row if what != "kernel"})
-        kernel_figures(study, name, found)
+        study.note(**statements(name, kernel_figures(study, name, found)))
         if name == "matmul":
             three_clocks(study, found)
         if name == "rgb2gray":

@@ -110,6 +110,7 @@ def ridges(study):
                 f"optimal_clock__{kind}__{gpu}": best, f"ridge_of_highest__{kind}__{gpu}": 100 * ridge["value"] / highest,
                 f"ridge_of_base__{kind}__{gpu}": ridge["value"] / base})
         if kind == "recorded":
+            study.note(**{f"fit_residual__{gpu}": 100 * mean([abs(m / p - 1) for _, p, m in points])})
             study.note(**{f"ridge_low__{kind}__{gpu}": ridge["low"], f"ridge_high__{kind}__{gpu}": ridge["high"]})
         marks = {"base": base, "ridge": ridge["value"], "peak": highest}
         idle = model["parameters"]["idle_w"]["value"]
@@ -146,7 +147,9 @@ def gemm_on(study, gpu):
         note(**{f"plan__{name}__{gpu}": above, f"plan_evaluated__{name}__{gpu}": plan["asked"]})
     papers = {tuple(ways[name].items()) for name in PLANS if name != "model_steered"}
     energies = {f"{row['above_optimum_percent']:.1f}" for row in figure3 if row["plan"] != "model_steered"}
+    above = {plan["plan"]: 1 + plan["above_optimum_percent"] / 100 for plan in result["plans"]}
     study.note(plan_space=result["space"], **{
+        f"over_global__{name}__{gpu}": percent_above(above[name], above["global_energy"]) for name in PLANS if name.endswith("_then_clocks")}, **{
         f"different_energies__{gpu}": len(energies),
         f"different_configurations__{gpu}": len(papers),
         f"two_stage_as_global__{gpu}": sum(ways[name] == ways["global_energy"] for name in ("race_to_idle_then_clocks", "energy_then_clocks"))})
@@ -232,6 +235,7 @@ def full_load(study):
         held = [p / limit for f, p, limit in ran["limits"] if p > 0.95 * limit]  # the limit binds
         study.note(**{f"capped_lowest_clock__{gpu}": ran["limits"][0][0], f"lowest_clock__{gpu}": ran["clocks"][0][0],
                       f"highest_sustained__{gpu}": ran["clocks"][-1][0], f"limits__{gpu}": len(ran["limits"]),
+                      f"least_power_of_clocks__{gpu}": min(p for _, p, _ in ran["clocks"]), f"least_power_of_limits__{gpu}": min(p for _, p, _ in ran["limits"]),
                       f"limits_that_bind__{gpu}": len(held), f"fixed_above_capped__{gpu}": fixed_above_capped(ran)})
         if held:
             study.note(**{f"capped_power_of_limit_least__{gpu}": 100 * min(held), f"capped_power_of_limit_most__{gpu}": 100 * max(held)})
@@ -290,11 +294,13 @@ def table_two(study):
     rows = []
     for gpu in MODELLED:
         ridge = profile(gpu)["power"]["ridge_mhz"]
-        curves = {}
+        curves, may_choose = {}, []
         for kernel, (tops, change, gops, gained, clock) in zip(KERNELS, TABLE_TWO[gpu]):
             _, found = study.everything(radio_kernel(study, kernel, gpu), gpu)
             before = max(found, key=lambda r: r["core_clock_mhz"])
-            after = min((r for r in found if 0.9 * ridge <= r["core_clock_mhz"] <= 1.1 * ridge), key=lambda r: r["energy"])
+            window = [r for r in found if 0.9 * ridge <= r["core_clock_mhz"] <= 1.1 * ridge]
+            after = min(window, key=lambda r: r["energy"])
+            may_choose += [abs(r["core_clock_mhz"] / clock - 1) <= 0.05 for r in window]
             rows.append({"gpu": gpu, "kernel": kernel, "gained_percent": percent_above(before["energy"], after["energy"]),
                          "paper_gained_percent": gained,
                          "speed_percent": 100 * (before["time"] / after["time"] - 1), "paper_speed_percent": change,
@@ -305,8 +311,10 @@ def table_two(study):
             study.note(**{f"table2_gained__{gpu}__{kernel}": rows[-1]["gained_percent"], f"table2_speed__{gpu}__{kernel}": rows[-1]["speed_percent"],
                           f"table2_mhz__{gpu}__{kernel}": rows[-1]["tuned_mhz"]})
         own = [r for r in rows if r["gpu"] == gpu]
+        study.note(**{f"table2_blind__{gpu}": 100 * mean(may_choose)})
         for what in ("gained_percent", "speed_percent"):
-            study.note(**{f"table2_{what}_mean__{gpu}": mean([r[what] for r in own])})
+            study.note(**{f"table2_{what}_mean__{gpu}": mean([r[what] for r in own]),
+                          f"table2_{what}_correlation__{gpu}": correlation([r[what] for r in own], [r[f"paper_{what}"] for r in own])})
         study.figure(f"figure10-{gpu}", f"{gpu}: modelled energy of six kernels", "MHz", "of the least", curves)
     study.table("table2", rows)
     for name, what in (("gain", "gained_percent"), ("loss", "speed_percent")):

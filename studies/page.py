@@ -8,17 +8,19 @@ A number that stands beside a paper's carries the rule by which the two are comp
     {{name:.0f holds 9..11 high}} an interval from the number to that named last holds another: one sign, and counted once
     {{name:.2f sign -}}          below 0 (sign +: above 0); if there are numbers name.low and name.high, so are both of them
     {{name:.0f put in 16..16}}   "put" before any rule: the number is put in, or follows from what is: "†" after it, never counted
-    {{name:.0f again in 16..16}} "again" before any rule: the same quantity is counted elsewhere
+    {{name:.0f again in 16..16}} "again" before any rule: "‡" after it; it follows from numbers that are counted elsewhere
     {{item a.b}}                 shows nothing: the numbers from here to the next such mark belong to the item a.b
     {{agreements a.b}}           "3 of 5": of the numbers with a rule that belong to a.b, or to a.b.c, and are counted, those that meet it
+    {{breaks a.b}}               "2 of 4": of those that are not counted, those that break theirs; "none" for either where there are none
 """
 
 import re
 
 FACTOR = 1.25
 DIFFERS = "≠ "
-PUT_IN = "†"
-UNCOUNTED = ("put", "again")
+#: rules of numbers that are not counted, and their marks
+UNCOUNTED = {"put": "†", "again": "‡"}
+SCORES = ("agreements", "breaks")
 NUMBER = re.compile(r"\{\{([^{}]+)\}\}")
 PAPERS = re.compile(r".*\b(paper|thesis)\b")
 OURS = re.compile(r".*\b(ours|ergotune|measured)\b")
@@ -66,21 +68,23 @@ def compared_by_item(template):
         name, _, rule = parts(match[1])
         if name == "item":
             item = rule[0]
-        elif rule and name != "agreements":
+        elif rule and name not in SCORES:
             yield item, name, rule
 
 
-def counted(template, of):
-    """Name and rule of the numbers of an item, and of items within it, that are counted."""
-    return [(name, rule) for item, name, rule in compared_by_item(template) if f"{item}.".startswith(f"{of}.") and rule[0] not in UNCOUNTED]
+def of_item(template, of, counted):
+    """Name and rule of the numbers of an item, and of items within it, that are counted, or that are not."""
+    return [(name, rule) for item, name, rule in compared_by_item(template)
+            if f"{item}.".startswith(f"{of}.") and (rule[0] not in UNCOUNTED) == counted]
 
 
-def counted_elsewhere_or_twice(template):
-    """Items whose numbers are counted, and that not exactly one row of scores beside the whole document's holds."""
-    rows = [parts(match[1])[2][0] for match in NUMBER.finditer(template) if match[1].startswith("agreements ")]
-    for item in sorted({item for item, _, rule in compared_by_item(template) if rule[0] not in UNCOUNTED}):
-        if (rows.count(item), rows.count(item.split(".")[0])) != (1, 1):
-            yield f"studies/reproduction.md: the numbers of {item or 'no item'} need one row with {{{{agreements {item}}}}}, and one of their document"
+def scored_elsewhere_or_twice(template):
+    """Items that not exactly one row of each score that they need, beside the whole document's, holds."""
+    for score in SCORES:
+        rows = [rule[0] for name, _, rule in (parts(match[1]) for match in NUMBER.finditer(template)) if name == score]
+        for item in sorted({item for item, _, rule in compared_by_item(template) if (rule[0] in UNCOUNTED) == (score == "breaks")}):
+            if (rows.count(item), rows.count(item.split(".")[0])) != (1, 1):
+                yield f"studies/reproduction.md: the numbers of {item or 'no item'} need one row with {{{{{score} {item}}}}}, and one of their document"
 
 
 def render(template, numbers):
@@ -88,12 +92,10 @@ def render(template, numbers):
         name, form, rule = parts(match[1])
         if name == "item":
             return ""
-        if name == "agreements":
-            of = [agrees(*each, numbers) for each in counted(template, rule[0])]
-            if not of:
-                raise ValueError(f"no number of {rule[0]} is counted")
-            return f"{sum(of)} of {len(of)}"
-        shown = format(numbers[name], form) + (PUT_IN if rule and rule[0] == "put" else "")
+        if name in SCORES:
+            of = [agrees(*each, numbers) for each in of_item(template, rule[0], counted=name == "agreements")]
+            return f"{sum(met == (name == 'agreements') for met in of)} of {len(of)}" if of else "none"
+        shown = format(numbers[name], form) + (UNCOUNTED.get(rule[0], "") if rule else "")
         return ("" if not rule or agrees(name, rule, numbers) else DIFFERS) + shown
 
     return NUMBER.sub(value, template)

@@ -31,19 +31,20 @@ assert not list(page.numbers_by_hand(TABLE.format("3").replace("ergotune (simula
 
 numbers = {"a.b": 10.0, "low": 9.0, "r": -0.3, "r.low": -0.5, "r.high": -0.1, "s": -0.3, "s.low": -0.5, "s.high": 0.1}
 shown = lambda text: page.render(text, numbers)
-for agreeing in ("~ 12.4", "~ 8.1", "in 9..11", "in low..", "in ..10", "sign +", "again in 10..10"):
+for agreeing in ("~ 12.4", "~ 8.1", "in 9..11", "in low..", "in ..10", "sign +"):
     assert shown("{{a.b:.0f %s}}" % agreeing) == "10", agreeing
-for differing in ("~ 12.6", "~ 7.9", "~ -10", "in 11..", "in ..low", "sign -", "again in 9..9"):
+for differing in ("~ 12.6", "~ 7.9", "~ -10", "in 11..", "in ..low", "sign -"):
     assert shown("{{a.b:.0f %s}}" % differing) == "≠ 10", differing
 assert shown("{{r:.1f sign -}} {{r:.1f sign +}} {{s:.1f sign -}}") == "-0.3 ≠ -0.3 ≠ -0.3"  # an interval that holds 0 has no sign
 assert shown("{{low:.0f holds 9..10 a.b}}-{{a.b:.0f}} {{low:.0f holds 8..10 a.b}} {{low:.0f holds 9..11 a.b}}") == "9-10 ≠ 9 ≠ 9"
-assert shown("{{a.b:.0f put in 10..10}} {{a.b:.0f put ~ 20}}") == "10† ≠ 10†"
-document = "{{item p.one}}{{a.b:.0f ~ 10}} {{a.b:.0f put in 10..10}} {{a.b:.0f again ~ 10}}{{item p.two}}{{r:.1f sign +}} %s: {{agreements p}}"
-rows = "{{agreements p.one}} {{agreements p.two}}"
-assert shown(document % rows) == "10 10† 10≠ -0.3 1 of 1 0 of 1: 1 of 2"  # the rows add up to the whole
-assert not list(page.counted_elsewhere_or_twice(document % rows))
-assert len(list(page.counted_elsewhere_or_twice(document % "{{agreements p.one}}"))) == 1
-assert len(list(page.counted_elsewhere_or_twice(document % (rows + "{{agreements p.two}}")))) == 1
+assert shown("{{a.b:.0f put in 10..10}} {{a.b:.0f put ~ 20}} {{a.b:.0f again in 9..9}}") == "10† ≠ 10† ≠ 10‡"
+document = "{{item p.one}}{{a.b:.0f ~ 10}} {{a.b:.0f put in 11..11}} {{a.b:.0f again ~ 10}}{{item p.two}}{{r:.1f sign +}} %s: {{agreements p}}, {{breaks p}}"
+rows = "{{agreements p.one}} {{breaks p.one}} {{agreements p.two}} {{breaks p.two}}"
+assert shown(document % rows) == "10 ≠ 10† 10‡≠ -0.3 1 of 1 1 of 2 0 of 1 none: 1 of 2, 1 of 2"  # the rows add up to the whole
+assert not list(page.scored_elsewhere_or_twice(document % rows))
+assert len(list(page.scored_elsewhere_or_twice(document % "{{agreements p.one}} {{breaks p.one}}"))) == 1
+assert len(list(page.scored_elsewhere_or_twice(document % rows.replace("{{breaks p.one}}", "")))) == 1
+assert len(list(page.scored_elsewhere_or_twice(document % (rows + "{{agreements p.two}}")))) == 1
 assert not list(page.numbers_without_rule(TABLE.format("{{a.b ~ 3}} MHz")))
 assert not list(page.numbers_without_rule(TABLE.format("{{a.b}} MHz: not compared")))
 assert len(list(page.numbers_without_rule(TABLE.format("{{a.b}} MHz")))) == 1
