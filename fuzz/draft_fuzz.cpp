@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(reinterpret_cast<const char*>(data), size);
   for (const char* name : {"kernel.cu", "kernel.cl", "kernel.c"}) {
     try {
-      (void)draft_problem_from_text(text, name, "", ".");
+      (void)draft_problem_from_text(text, name, "", ".", {"host.py", std::string(name) == "kernel.cl" ? text : ""});
     } catch (const UserError&) {
     }
   }

@@ -1,4 +1,4 @@
-/* Two kernels of no use, one source for OpenCL and CUDA. */
+/* Two small kernels without an application, one source for OpenCL and CUDA. */
 #ifdef __OPENCL_VERSION__
 #define KERNEL __kernel
 #define GLOBAL __global

@@ -139,13 +139,14 @@ def compile_check(problem: ProblemOrFile, device: str = "", *, count: int = 10, 
 
 
 def draft_problem(source: Path, output: Optional[Path] = None, *, kernel: str = "",
-                  force: bool = False) -> Dict[str, Any]:
+                  host: Optional[Path] = None, force: bool = False) -> Dict[str, Any]:
     """Writes a first problem file for a kernel, from its source (``ergotune init``).
 
     Args:
         source: of the kernel: .cu, .hip, .cl, .c or .cpp.
         output: the problem file (default: the source's name with .toml).
         kernel: which one, where the source has several.
+        host: the program that launches it (C, C++ or Python), for sizes, block and grid.
         force: replaces the problem file where it exists.
 
     Returns:
@@ -154,7 +155,7 @@ def draft_problem(source: Path, output: Optional[Path] = None, *, kernel: str = 
     file = pathlib.Path(output) if output is not None else pathlib.Path(source).with_suffix(".toml")
     if file.exists() and not force:
         raise _core.UserError(f"{file} exists: force=True replaces it, output= names another")
-    text, function, questions = _core.draft_problem(source, kernel, file.parent)
+    text, function, questions = _core.draft_problem(source, kernel, file.parent, host or "")
     _core.parse_problem(text, file)  # what is written can be read
     file.write_text(text)
     return {"problem": str(file), "kernel": function, "questions": questions}

@@ -471,11 +471,12 @@ void bind_problem(py::module_& module) {
       "that a\nrecording holds. Raises UserError with the place of a mistake.");
   module.def(
       "draft_problem",
-      [](const std::filesystem::path& source, const std::string& kernel, const std::filesystem::path& folder) {
-        const ProblemDraft draft = draft_problem(source, kernel, folder);
+      [](const std::filesystem::path& source, const std::string& kernel, const std::filesystem::path& folder,
+         const std::filesystem::path& host) {
+        const ProblemDraft draft = draft_problem(source, kernel, folder, host);
         return py::make_tuple(draft.text, draft.kernel, draft.questions);
       },
-      py::arg("source"), py::arg("kernel"), py::arg("folder"));
+      py::arg("source"), py::arg("kernel"), py::arg("folder"), py::arg("host"));
   module.def("parse_problem", &parse_problem, py::arg("text"), py::arg("file") = "problem.toml");
 }
 

@@ -389,6 +389,70 @@ TEST_F(Draft, TakesDefaultsFromTheLaunchInTheSource) {
   }
 }
 
+// Host programs of OpenCL kernels are files of their own.
+TEST_F(Draft, TakesTheLaunchOfAnOpenClKernelFromItsHostProgram) {
+  const std::string kernel = R"(
+kernel void rows(global const float* x, global float* y, int n, int m) {
+  int row = get_group_id(0) * get_local_size(1) + get_local_id(1);
+  if (row >= n) return;
+  for (int c = get_local_id(0); c < m; c += get_local_size(0)) y[row * m + c] = 2 * x[row * m + c];
+}
+)";
+  const std::string in_c = R"(
+  const int n = 10, m = 700; cl_int error;
+  cl_kernel k = clCreateKernel(program, "rows", &error);
+  clSetKernelArg(k, 2, sizeof(int), &n);
+  clSetKernelArg(k, 3, sizeof(int), &m);
+  size_t local[2] = {64, 4}, global[2];
+)";
+  const std::string in_python = "n = 5  # rows\nn = 2 * 5\nm = 700\nlocal = (64, 4)\n";
+  for (const auto& [host, program] : {
+           std::pair<std::string, std::string>{
+               "c.c", in_c + "global[0] = (n + 3) / 4 * 64; global[1] = 4;\n"
+                             "clEnqueueNDRangeKernel(queue, k, 2, NULL, global, local, 0, NULL, NULL);"},
+           {"c.c", in_c + "clEnqueueNDRangeKernel(q, k, 2, 0, (size_t[]){(n + 3) / 4 * local[0], 4}, local, 0, 0, 0);"},
+           {"cpp.cpp",
+            "int n = 10, m = 700; cl::Kernel k(program, \"rows\"); k.setArg(2, n); k.setArg(3, m);\n"
+            "queue.enqueueNDRangeKernel(k, cl::NullRange, cl::NDRange((n + 3) / 4 * 64, 4), cl::NDRange(64, 4));"},
+           {"py.py",
+            in_python + "program.rows(queue, ((n + 3) // 4 * 64, 4), local, x, y, np.int32(n), np.int32(m))\n"},
+           {"py.py", in_python + "k = program.rows\nk(q, ((n + 3) // 4 * local[0], local[1]), local, x, y, n, m)\n"},
+           {"py.py", in_python +
+                         "k = cl.Kernel(program, 'rows')\nk.set_args(x, y, n, m)\nsize = ((n + 3) // 4 * 64, 4)\n"
+                         "cl.enqueue_nd_range_kernel(queue, k, size, local)\n"},
+       }) {
+    std::ofstream(folder_ / "rows.cl") << kernel;
+    std::ofstream(folder_ / host) << program;
+    const std::string text = draft_problem(folder_ / "rows.cl", "", folder_, folder_ / host).text;
+    EXPECT_THAT(text, Not(HasSubstr("CHECK:"))) << program;
+    const Problem problem = parse_problem(text, folder_ / "p.toml");
+    EXPECT_EQ(constant(problem, "N_SIZE"), 10) << program;
+    EXPECT_EQ(constant(problem, "M_SIZE"), 700) << program;
+    EXPECT_EQ(default_of(problem, "BLOCK_SIZE_X"), 64) << program;
+    EXPECT_EQ(default_of(problem, "BLOCK_SIZE_Y"), 4) << program;
+    ASSERT_FALSE(problem.kernel().launch.grid.empty()) << text;
+    const Constants sizes{{"N_SIZE", Value(10)}, {"BLOCK_SIZE_Y", Value(2)}};
+    EXPECT_EQ(problem.kernel().launch.grid[0].evaluate(sizes).as_integer(), 5) << text;
+  }
+  for (const char* program :
+       {"program.rows(queue, x.shape, None, x, y, n, m)\n", "program.other(queue, (4,), (2,), x)\n"}) {
+    std::ofstream(folder_ / "py.py") << program;
+    EXPECT_THAT(draft_problem(folder_ / "rows.cl", "", folder_, folder_ / "py.py").questions,
+                Contains(HasSubstr("launch")))
+        << program;
+  }
+}
+
+TEST_F(Draft, KeepsWhatOnlyTheSizeOfTheLaunchEnsures) {
+  const std::string kernel = "kernel void scale(global float* x) { int i = get_global_id(0); x[i] *= 2; }";
+  std::ofstream(folder_ / "scale.cl") << kernel;
+  std::ofstream(folder_ / "run.py") << "program.scale(queue, (1000,), (50,), x)\n";
+  const Problem problem =
+      parse_problem(draft_problem(folder_ / "scale.cl", "", folder_, folder_ / "run.py").text, folder_ / "p.toml");
+  EXPECT_EQ(constant(problem, "N_SIZE"), 1000);
+  EXPECT_EQ(problem.restrictions.front().expression.names().size(), 2u) << "the block divides the size";
+}
+
 TEST_F(Draft, KeepsWhatSeemsToChangeTheResultConstant) {
   const Problem conv = problem("conv.cu", kConvolution);
   EXPECT_EQ(constant(conv, "RADIUS"), 4);

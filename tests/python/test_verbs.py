@@ -226,6 +226,12 @@ def test_a_problem_is_drafted_and_described(command, tmp_path):
         ergotune.draft_problem(source)
     by_command = command("init", source, "-o", tmp_path / "other.toml", "--json")[1]
     assert (tmp_path / "other.toml").read_text() == Path(drafted["problem"]).read_text() and by_command["questions"] == drafted["questions"]
+    kernel, host = tmp_path / "add.cl", tmp_path / "run.py"
+    kernel.write_text("kernel void add(global float* x, int n) { int i = get_global_id(0); if (i < n) x[i] += 1; }")
+    host.write_text("program.add(queue, (960,), (96,), x, np.int32(950))\n")
+    assert "N_SIZE = 950" in Path(ergotune.draft_problem(kernel, host=host)["problem"]).read_text()
+    command("init", kernel, host, "-o", tmp_path / "more.toml", "--json")[1]
+    assert (tmp_path / "more.toml").read_text() == (tmp_path / "add.toml").read_text()
     for document in ("problem", "result"):
         program = os.environ.get("ERGOTUNE_COMMAND", str(ROOT / "build/release/ergotune"))
         assert ergotune.schema(document) == json.loads(subprocess.run([program, "schema", document], capture_output=True, text=True).stdout)

@@ -44,12 +44,14 @@ std::string next_command(const std::string& file, const Problem& problem) {
 
 void add_init_command(Verb app) {
   struct Options {
-    std::string source, kernel, output;
+    std::string source, host, kernel, output;
     bool json = false, force = false;
   };
   auto options = std::make_shared<Options>();
   Verb verb = app.add_verb("init", "Write a first problem file for a kernel, from its source");
   verb.add_option("source", options->source, "The kernel's source: .cu, .hip, .cl, .c or .cpp").required();
+  verb.add_option("host", options->host,
+                  "The program that launches it (C, C++ or Python), for sizes, block and grid: main.c, run.py");
   verb.add_option("--kernel", options->kernel, "The kernel, where the source has several");
   verb.add_option("-o,--output", options->output,
                   "Problem file to write (default: the source's name with .toml; -: standard output)");
@@ -58,13 +60,15 @@ void add_init_command(Verb app) {
   verb.footer(
       "What it had to guess is marked CHECK in the file and listed.\n"
       "Example:\n"
-      "  ergotune init kernel.cu");
+      "  ergotune init kernel.cu\n"
+      "  ergotune init kernel.cl run.py");
   verb.callback([options] {
     const std::filesystem::path source = options->source;
     std::filesystem::path output = options->output;
     if (output.empty()) output = std::filesystem::path(source).replace_extension(".toml");
     if (options->json && output == "-") throw UserError("--json needs -o FILE: both would write to standard output");
-    const ProblemDraft draft = draft_problem(source, options->kernel, output == "-" ? "." : output.parent_path());
+    const ProblemDraft draft =
+        draft_problem(source, options->kernel, output == "-" ? "." : output.parent_path(), options->host);
     std::string next;
     if (output != "-" && !options->force && std::filesystem::exists(output))
       throw UserError(fmt::format("{} exists: --force replaces it, -o FILE writes another", output.string()));

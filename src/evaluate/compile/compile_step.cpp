@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <new>
 #include <regex>
-#include <string_view>
 
 #include "base/clock.hpp"
 #include "base/kernel_source/identifiers.hpp"
@@ -21,50 +20,70 @@
 namespace ergotune {
 namespace {
 
-/// Functions of the source that can be meant by the problem's "function".
-std::vector<std::string> functions_in(const CompileJob& job) {
+/// What the source shows of the function that the problem names.
+struct NamedFunction {
+  bool defined = false;
+  bool kernel = false;  ///< by its marks, or possibly by a macro before its name
+  bool device = false;  ///< __device__ or __host__
+  std::vector<std::string> kernels;
+};
+
+NamedFunction named_function(const CompileJob& job, const std::string& name) {
   const bool host = job.language == Language::c || job.language == Language::cpp;
-  std::vector<std::string> names;
-  for (const kernel_source::Function& function : kernel_source::outline_of(job.source).functions) {
-    const auto words = kernel_source::identifiers_in(function.head);
-    if (host ? !words.contains("static")
-             : words.contains("__global__") || words.contains("__kernel") || words.contains("kernel"))
-      names.push_back(function.name);
+  const kernel_source::Outline outline = kernel_source::outline_of(job.source);
+  NamedFunction found;
+  for (const kernel_source::Function& function : outline.functions) {
+    const auto head = kernel_source::identifiers_in(function.head);
+    const bool kernel = host ? !head.contains("static")
+                             : head.contains("__global__") || head.contains("__kernel") || head.contains("kernel");
+    if (kernel) found.kernels.push_back(function.name);
+    if (function.name != name) continue;
+    const auto in_head = [&](const std::string& macro) { return head.contains(macro); };
+    found.defined = true;
+    found.device = found.device || head.contains("__device__") || head.contains("__host__");
+    found.kernel = found.kernel || kernel || host ||
+                   std::ranges::any_of(outline.macros, in_head, &kernel_source::Macro::name) ||
+                   std::ranges::any_of(job.defines, in_head, &std::pair<std::string, std::string>::first);
   }
-  return names;
+  return found;
 }
 
-/// Found at once in every source that fits, so that nothing else is read of it.
-bool contains_word(std::string_view text, std::string_view word) {
-  const auto is_part = [&](std::size_t at) { return at < text.size() && kernel_source::in_identifier(text[at]); };
-  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))
-    if (!(at > 0 && is_part(at - 1)) && !is_part(at + word.size())) return true;
-  return false;
-}
-
-/// Whether neither the source nor what it can become by macros and includes contains the function.
-bool lacks_function(const CompileJob& job) {
-  std::string name = job.function.substr(0, job.function.find('<'));
-  name = name.substr(name.rfind(':') + 1);  // npos + 1 is 0
-  if (job.language == Language::fortran || is_compiled_code(job.source) || contains_word(job.source, name))
-    return false;
-  // a source without functions that are recognised is left to its compiler, such as one that a program registers
-  if (functions_in(job).empty() || job.source.find("##") != std::string::npos) return false;
+bool has_includes(const CompileJob& job) {
   const std::string text = kernel_source::blank_comments(job.source);
   static const std::regex kInclude(R"(#[ \t]*include[ \t]*([<"]))");
   for (std::sregex_iterator it(text.begin(), text.end(), kInclude), end; it != end; ++it)
-    if ((*it)[1] == "\"" || !job.include_folders.empty()) return false;
-  const auto mentions = [&](const std::string& given) { return given.find(name) != std::string::npos; };
-  return std::ranges::none_of(job.options, mentions) &&
-         std::ranges::none_of(job.defines, [&](const auto& define) { return mentions(define.second); });
+    if ((*it)[1] == "\"" || !job.include_folders.empty()) return true;
+  return false;
 }
 
-std::string no_function(const CompileJob& job) {
-  const std::vector<std::string> names = functions_in(job);
-  return fmt::format("{} has no function \"{}\"{}; correct \"function\" of the problem{}",
-                     job.source_name.empty() ? "the source" : job.source_name, job.function,
-                     suggestion(job.function, names),
-                     names.empty() ? "" : fmt::format(": the source has {}", fmt::join(names, ", ")));
+/// Whether macros can add the function to the source.
+bool macros_can_add(const CompileJob& job, const std::string& name) {
+  const auto mentions = [&](const std::string& given) { return given.find(name) != std::string::npos; };
+  return kernel_source::identifiers_in(job.source).contains(name) || job.source.find("##") != std::string::npos ||
+         std::ranges::any_of(job.options, mentions) ||
+         std::ranges::any_of(job.defines, mentions, &std::pair<std::string, std::string>::second);
+}
+
+/// Returns why the function of a job that did not compile cannot be a kernel; empty if it can be one, with what macros
+/// and includes can add.
+std::string why_no_kernel(const CompileJob& job) {
+  if (job.language == Language::fortran || is_compiled_code(job.source)) return {};
+  std::string name = job.function.substr(0, job.function.find('<'));
+  name = name.substr(name.rfind(':') + 1);  // npos + 1 is 0
+  const NamedFunction function = named_function(job, name);
+  const std::string source = job.source_name.empty() ? "the source" : job.source_name;
+  std::string reason;
+  if (function.defined) {
+    if (function.kernel || (!function.device && has_includes(job))) return {};
+    reason = fmt::format("\"{}\" of {} is not a kernel", job.function, source);
+  } else {
+    // a source without recognised kernels is left to its compiler, such as one that a program registers
+    if (function.kernels.empty() || macros_can_add(job, name) || has_includes(job)) return {};
+    reason = fmt::format("{} has no function \"{}\"", source, job.function);
+  }
+  return fmt::format(
+      "{}; correct \"function\" of the problem{}", reason,
+      function.kernels.empty() ? "" : fmt::format(": the source has {}", fmt::join(function.kernels, ", ")));
 }
 
 }  // namespace
@@ -110,14 +129,16 @@ void CompileStep::compile(const CompileJob& job, CompileOutcome& outcome) {
     outcome.message = message;
     outcome.mismatch = kFunctionMismatch + static_cast<std::int64_t>(argument);
   };
-  if (lacks_function(job)) return mismatch(no_function(job), 0);
   try {
     CachedCompiler::Outcome compiled = compiler_.compile(job);
     outcome.binary = std::move(compiled.binary);
     outcome.from_cache = compiled.from_cache;
   } catch (const device::Mismatch& error) {
-    mismatch(error.what(), error.argument());
+    const std::string reason = error.argument() == 0 ? why_no_kernel(job) : std::string();
+    mismatch(reason.empty() ? error.what() : reason, error.argument());
   } catch (const DeviceError& error) {
+    if (error.fault() == DeviceFault::compile)
+      if (const std::string reason = why_no_kernel(job); !reason.empty()) return mismatch(reason, 0);
     outcome.status = compile_status(error);
     outcome.message = error.what();
     throw_machine_fault(outcome.status, outcome.message, device_);

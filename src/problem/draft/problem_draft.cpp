@@ -18,6 +18,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "problem/draft/kernel_use.hpp"
+#include "problem/draft/opencl_launch.hpp"
 #include "problem/draft/source_launch.hpp"
 #include "problem/draft/undefined_names.hpp"
 
@@ -183,15 +184,18 @@ std::string values_of(const std::string& name, long present) {
 
 class Draft {
  public:
-  Draft(std::string text, const std::filesystem::path& file, const std::string& wanted, std::filesystem::path folder)
+  Draft(const std::string& text, const std::filesystem::path& file, const std::string& wanted,
+        std::filesystem::path folder, const HostProgram& host)
       : file_(file),
         folder_(std::move(folder)),
+        host_(host.file),
         language_(language_of(file)),
-        source_(std::move(text)),
-        text_(kernel_source::source_with_macro(source_, language_.macro)),
+        source_(text + "\n" + (host.file.extension() == ".py" ? draft::python_as_c(host.text) : host.text)),
+        text_(kernel_source::source_with_macro(text, language_.macro)),
         outline_(kernel_source::outline_of(text_)),
         kernel_(kernel_of(outline_, language_, wanted, file)),
-        launch_(draft::source_launch(source_, kernel_.name)),
+        launch_(std::string_view(language_.key) == "opencl" ? draft::opencl_launch(source_, kernel_.name)
+                                                            : draft::source_launch(source_, kernel_.name)),
         use_(kernel_.body),
         used_(kernel_source::identifiers_of_kernel(text_, kernel_.name)) {}
 
@@ -208,6 +212,8 @@ class Draft {
     find_undefined();
     if (sizes_.empty()) add_size("N");
     host_code();
+    if (!host_.empty() && launch_.at == std::string::npos)
+      ask(fmt::format("{}: no launch of {} was found", host_.string(), kernel_.name));
     for (const std::string& message : kernel_source::unfilled_variables(text_, file_.string())) ask(message);
     const std::string launch = language_.kind == Kind::device ? geometry() : "";
     undefined_parameters();
@@ -711,11 +717,16 @@ class Draft {
   std::optional<std::string> launched_grid(std::size_t dimension, const std::vector<std::string>& blocks,
                                            std::vector<std::string>& restrictions) const {
     const std::vector<std::string> quotient = draft::parts_of(without_parentheses(launch_.grid[dimension]), "/");
-    if (quotient.size() == 1 && !of_block_.contains(static_cast<int>(dimension)) &&
-        kernel_.body.find("blockDim") != std::string::npos)
+    const bool of_block = of_block_.contains(static_cast<int>(dimension));
+    if (quotient.size() == 1 && quotient.front() == "1" &&
+        !contains(kernel_.body, {fmt::format("blockIdx.{}", "xyz"[dimension]).c_str(),
+                                 fmt::format("get_group_id({})", dimension).c_str(),
+                                 fmt::format("get_global_id({})", dimension).c_str()}))
+      return "1";  // of this dimension the body uses positions within a block only
+    if (quotient.size() == 1 && !of_block && contains(kernel_.body, {"blockDim", "get_local_size", "get_global_id"}))
       return std::nullopt;
     if (quotient.size() == 1) return in_terms_of_problem(quotient.front());
-    if (quotient.size() > 2 || draft::parts_of(quotient[0], "+-").size() > 1 ||
+    if (of_block || quotient.size() > 2 || draft::parts_of(quotient[0], "+-").size() > 1 ||
         draft::parts_of(quotient[1], "+-*").size() > 1)
       return std::nullopt;
     const auto value_of = [&](const std::string& text) {
@@ -737,7 +748,9 @@ class Draft {
     }
     if (!of || (equal > 1 && equal < 100 && *of != dimension)) return std::nullopt;
     if (!whole_number(blocks[*of]) && !kernel_source::identifiers_in(kernel_.body).contains(blocks[*of]) &&
-        kernel_.body.find(fmt::format("blockDim.{}", "xyz"[*of])) == std::string::npos)
+        !contains(kernel_.body,
+                  {fmt::format("blockDim.{}", "xyz"[*of]).c_str(), fmt::format("get_local_size({})", *of).c_str(),
+                   fmt::format("get_global_id({})", *of).c_str()}))
       return std::nullopt;  // the body holds the number
     const std::string size = without_parentheses(quotient[0]), &block = blocks[*of];
     std::smatch found;
@@ -754,6 +767,29 @@ class Draft {
     restrictions.push_back(fmt::format("{} % {} == 0", *whole, block));  // the launch divides without a rest
     return fmt::format("{} // {}", *whole, block);
   }
+
+  /// Whether the launch in the source divides by the block without rounding up.
+  bool launches_whole_blocks(std::size_t dimension) const {
+    if (dimension >= launch_.grid.size()) return false;
+    const auto quotient = draft::parts_of(without_parentheses(launch_.grid[dimension]), "/");
+    return quotient.size() == 2 && quotient.front().find('+') == std::string::npos;
+  }
+
+  /// Takes the value of a size that no argument passes from the launch in the source.
+  void take_size(std::size_t dimension, const std::string& reach, bool of_block) {
+    if (dimension >= launch_.grid.size()) return;
+    const auto size = std::ranges::find(sizes_, reach, &std::pair<std::string, std::string>::second);
+    const auto parameters = kernel_source::parameters_of(kernel_.parameters, true);
+    if (size == sizes_.end() || given_.contains(size->first) ||
+        std::ranges::find(parameters, size->first, &kernel_source::Parameter::name) != parameters.end())
+      return;
+    std::string covered = without_parentheses(launch_.grid[dimension]);
+    if (!of_block) covered = draft::parts_of(without_parentheses(draft::parts_of(covered, "/").front()), "+").front();
+    if (const auto value = draft::source_value(source_, covered, launch_.at).value_or(0); value > 0)
+      given_[size->first] = value;
+  }
+
+  std::string launch_file() const { return host_.empty() ? "this file" : host_.filename().string(); }
 
   std::string geometry() {
     dimensions_ = use_.dimensions();
@@ -815,11 +851,15 @@ class Draft {
       }
       reach_[dimension] = reach;
       if (!position.variable.empty() && position.of_block) blocks_[position.variable] = reach;
+      if (position.factor.empty()) take_size(dimension, reach, position.of_block);
       if (!position.factor.empty() && position.factor != "1" &&
           (known(position.factor) || whole_number(position.factor))) {
         factors_.insert(position.factor);
         reach = fmt::format("({0} + {1} - 1) // {1}", reach, value_in_expressions(position.factor));
       }
+      if (!position.variable.empty() && bound(position.variable).empty() && launches_whole_blocks(dimension))
+        restrictions_.push_back(
+            fmt::format("{} % {} == 0", reach, covered));  // nothing keeps threads from going beyond
       by_block = by_block || position.of_block || covered != blocks.back();
       items.push_back(reach);
       grid.push_back(position.of_block ? reach : fmt::format("({0} + {1} - 1) // {1}", reach, covered));
@@ -845,7 +885,10 @@ class Draft {
     if (launched) {
       std::vector<std::string> given, restrictions;
       for (std::size_t d = 0; d < launch_.grid.size() && launched; ++d) {
-        const auto one = launched_grid(d, blocks, restrictions);
+        auto one = launched_grid(d, blocks, restrictions);
+        const auto size = std::ranges::find(sizes_, reach_[d], &std::pair<std::string, std::string>::second);
+        if (one && size != sizes_.end() && given_.contains(size->first) && whole_number(*one) == given_.at(size->first))
+          one = reach_[d];
         if (one) given.push_back(*one);
         launched = one.has_value();
       }
@@ -858,12 +901,13 @@ class Draft {
     const std::string mark =
         (by_block || guessed || !certain) && !launched
             ? check(fmt::format("what the launch covers; compare it and block with {}",
-                                launch_.block.empty() ? "the application's launch" : "the launch in this file"),
+                                launch_.at == std::string::npos ? "the application's launch"
+                                                                : "the launch in " + launch_file()),
                     by_block ? "grid" : "global")
             : "";
     return fmt::format("[kernel.launch]\n{}{}\nblock = {}{}\n{}\n",
                        by_block ? fmt::format("grid = {}", quoted(grid)) : fmt::format("global = {}", quoted(items)),
-                       launched       ? "  # blocks, as the launch in this file"
+                       launched       ? fmt::format("  # blocks, as the launch in {}", launch_file())
                        : mark.empty() ? "  # threads, rounded up to whole blocks"
                                       : mark,
                        quoted(blocks),
@@ -976,9 +1020,9 @@ class Draft {
     return text + "\n";
   }
 
-  const std::filesystem::path file_, folder_;
+  const std::filesystem::path file_, folder_, host_;
   const SourceLanguage language_;
-  const std::string source_;  ///< all of it, with code for the host
+  const std::string source_;  ///< all of it, with code for the host and the host program
   const std::string text_;    ///< what the run-time compiler reads
   const Outline outline_;
   const Function& kernel_;
@@ -1014,13 +1058,15 @@ class Draft {
 bool can_draft_from(const std::filesystem::path& source) { return known_language(source) != nullptr; }
 
 ProblemDraft draft_problem(const std::filesystem::path& source, const std::string& function,
-                           const std::filesystem::path& folder) {
-  return draft_problem_from_text(text_of(source), source, function, folder);
+                           const std::filesystem::path& folder, const std::filesystem::path& host) {
+  return draft_problem_from_text(text_of(source), source, function, folder,
+                                 {host, host.empty() ? std::string() : text_of(host)});
 }
 
 ProblemDraft draft_problem_from_text(const std::string& text, const std::filesystem::path& source,
-                                     const std::string& function, const std::filesystem::path& folder) {
-  return Draft(text, source, function, folder).write();
+                                     const std::string& function, const std::filesystem::path& folder,
+                                     const HostProgram& host) {
+  return Draft(text, source, function, folder, host).write();
 }
 
 }  // namespace ergotune

@@ -13,16 +13,24 @@ struct ProblemDraft {
   std::vector<std::string> questions;  ///< guesses, and parts that cannot be tuned yet, each with what to do
 };
 
+/// The program that launches a kernel, in C, C++ or Python; nothing where it is not given.
+struct HostProgram {
+  std::filesystem::path file = {};
+  std::string text = {};
+};
+
 /// Derives arguments, launch geometry, sizes and tunable macros from the source of a kernel in CUDA, HIP, OpenCL C, C
 /// or C++. `function` may be empty if the source has one kernel. Sizes become constants with a usual value, macros and
-/// block sizes become parameters with lists of values; guesses are marked CHECK.
+/// block sizes become parameters with lists of values; guesses are marked CHECK. `host`: file of the program that
+/// launches the kernel, from which sizes, block and grid are taken; empty: the launch in the source, if there is one.
 /// Throws UserError for an unknown language, no kernel, several kernels without `function`, and an argument that a
 /// problem file cannot describe.
 ProblemDraft draft_problem(const std::filesystem::path& source, const std::string& function,
-                           const std::filesystem::path& folder);
+                           const std::filesystem::path& folder, const std::filesystem::path& host = {});
 /// Does the same for source text; `source` gives its language and its path.
 ProblemDraft draft_problem_from_text(const std::string& text, const std::filesystem::path& source,
-                                     const std::string& function, const std::filesystem::path& folder);
+                                     const std::string& function, const std::filesystem::path& folder,
+                                     const HostProgram& host = {});
 /// Returns true if the file's extension is that of a language above.
 bool can_draft_from(const std::filesystem::path& source);
 

@@ -13,29 +13,6 @@ namespace {
 
 using kernel_source::in_identifier;
 
-/// Returns the positions behind each occurrence of a name in `text` before `end`.
-std::vector<std::size_t> ends_of(const std::string& text, const std::string& name, std::size_t end) {
-  std::vector<std::size_t> found;
-  for (std::size_t at = 0; (at = text.find(name, at)) < std::min(end, text.size()); at += name.size())
-    if ((at == 0 || !in_identifier(text[at - 1])) && !in_identifier((text + ' ')[at + name.size()]))
-      found.push_back(at + name.size());
-  return found;
-}
-
-std::size_t next_character(const std::string& text, std::size_t at) {
-  return std::min(text.find_first_not_of(" \t\n", at), text.size());
-}
-
-/// Returns the parts of the list that opens at `open`, such as "(n, 16)"; none if it does not end in this statement.
-std::vector<std::string> list_at(const std::string& text, std::size_t open, char close) {
-  int depth = 0;
-  for (std::size_t at = open; at < text.size() && text[at] != ';'; ++at) {
-    if (text[at] == text[open]) ++depth;
-    if (text[at] == close && --depth == 0) return parts_of(text.substr(open + 1, at - open - 1), ",");
-  }
-  return {};
-}
-
 std::optional<long> value_in(const std::string& text, std::string_view expression, std::size_t end, int depth) {
   const std::string plain(trimmed(expression));
   if (plain.empty() || depth > 4) return std::nullopt;
@@ -113,12 +90,34 @@ std::vector<std::string> grid_of(const std::string& text, const std::string& exp
 
 }  // namespace
 
+std::vector<std::size_t> ends_of(const std::string& text, const std::string& name, std::size_t end) {
+  std::vector<std::size_t> found;
+  for (std::size_t at = 0; (at = text.find(name, at)) < std::min(end, text.size()); at += name.size())
+    if ((at == 0 || !in_identifier(text[at - 1])) &&
+        (at + name.size() == text.size() || !in_identifier(text[at + name.size()])))
+      found.push_back(at + name.size());
+  return found;
+}
+
+std::size_t next_character(const std::string& text, std::size_t at) {
+  return std::min(text.find_first_not_of(" \t\n", at), text.size());
+}
+
+std::vector<std::string> list_at(const std::string& text, std::size_t open, char close) {
+  int depth = 0;
+  for (std::size_t at = open; at < text.size() && text[at] != ';'; ++at) {
+    if (text[at] == text[open]) ++depth;
+    if (text[at] == close && --depth == 0) return parts_of(text.substr(open + 1, at - open - 1), ",");
+  }
+  return {};
+}
+
 std::vector<std::string> parts_of(const std::string& text, const char* separators) {
   std::vector<std::string> parts(1);
   int open = 0;
   for (const char c : text) {
-    if (c == '(' || c == '[') ++open;
-    if (c == ')' || c == ']') --open;
+    if (c == '(' || c == '[' || c == '{') ++open;
+    if (c == ')' || c == ']' || c == '}') --open;
     if (open == 0 && std::string_view(separators).find(c) != std::string_view::npos)
       parts.emplace_back();
     else
