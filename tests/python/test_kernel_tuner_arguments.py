@@ -1,5 +1,6 @@
 """tune_kernel's and run_kernel's arguments, one by one."""
 
+import os
 import shutil
 
 import numpy as np
@@ -69,6 +70,21 @@ def test_the_compiler_is_the_one_that_was_asked_for():
     with pytest.raises(ergotune.UserError, match="no-such-compiler"):
         kt.tune_kernel("add", source, 100, add_arguments(), {"work": [1]}, lang="C", quiet=True, compiler="no-such-compiler")
     kt.tune_kernel("add", source, 100, add_arguments(), {"work": [1]}, lang="C", quiet=True, compiler="g++")
+
+
+@pytest.mark.parametrize("given, uses", [
+    ({"compiler": "nvcc"}, ""), ({}, "cudaMemcpy"), ({"compiler": "g++"}, "threadIdx"), ({"file": "add.cu"}, ""), ({}, None),
+    ({"compiler": "c++"}, None)], ids=str)
+def test_c_functions_with_cuda_in_them_are_compiled_by_nvcc(given, uses, tmp_path, monkeypatch):
+    command = tmp_path / "nvcc"  # takes the options that nvcc needs to pass others on, and leaves the rest to g++
+    command.write_text('#!/bin/sh\n[ "$1 $2 $3" = "-x cu --forward-unknown-to-host-compiler" ] || exit 3\nshift 3\nexec g++ -DBY_NVCC=1 "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    source = f'/* {uses} */\n#ifndef BY_NVCC\n#define BY_NVCC 0\n#endif\nextern "C" void f(int* y) {{ y[0] = BY_NVCC; }}'
+    if file := given.pop("file", None):
+        (tmp_path / file).write_text(source)
+        source = str(tmp_path / file)
+    assert kt.run_kernel("f", source, 1, [np.zeros(1, np.int32)], {"x": 1}, lang="C", **given)[0][0] == (uses is not None)
 
 
 FORTRAN = """

@@ -1,7 +1,10 @@
-"""Compiler options of a script as the compiler takes them that is used here."""
+"""The compiler that a script means, and its options as the compiler takes them that is used here."""
 
+import os
 import re
+import shutil
 import warnings
+from pathlib import Path
 
 _OPENMP = {"fortran": re.compile(r"^\s*use\b.*\bomp_lib\b", re.I | re.M), "cpp": re.compile(r"^\s*#\s*include\s*[<\"]omp\.h[>\"]", re.M)}
 #: Options of nvcc that are followed by a value, which NVRTC takes only behind "=".
@@ -13,6 +16,18 @@ _RELAXED = re.compile(r"-{1,2}expt-relaxed-constexpr$")
 _NOT_NVRTC = re.compile(r"-O\d$|-m64$|-g$|-[lL](?!ineinfo)\S|-{1,2}(code|gpu-code|gencode|generate-code|Xcompiler|compiler-options|ccbin|"
                         r"compiler-bindir)=|-{1,2}(allow-unsupported-compiler|res-usage|resource-usage|keep|extended-lambda|"
                         r"expt-extended-lambda)$|-Wno-deprecated-gpu-targets$|-Werror\b")
+#: What only nvcc compiles in a C function's source.
+_CUDA = re.compile(r"__global|__syncthreads\(\)|threadIdx|#include <cuda|cudaMemcpy")
+
+
+def compiler_for(compiler, language, source, file):
+    """The command that compiles. C functions with CUDA in them are nvcc's where no other compiler than g++ is asked for, as in Kernel Tuner."""
+    if language == "cpp" and compiler in (None, "g++") and (file.endswith(".cu") or _CUDA.search(source)):
+        toolkits = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)] + ["/usr/local/cuda"]
+        compiler = shutil.which("nvcc") or shutil.which("nvcc", path=os.pathsep.join(f"{folder}/bin" for folder in toolkits)) or compiler
+    if language == "cpp" and compiler and Path(str(compiler)).name == "nvcc":
+        return f"{compiler} -x cu --forward-unknown-to-host-compiler"  # for -fPIC
+    return compiler
 
 
 def for_compiler(options, language, source, compiler):

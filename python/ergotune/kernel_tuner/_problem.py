@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _core
 from ._absent import NotSupported
-from ._compiler_options import for_compiler
+from ._compiler_options import compiler_for, for_compiler
 from ._constants import with_constants
 from ._rows import plain
 from ._symbols import trace
@@ -73,7 +73,7 @@ class Builder:
         first = {name: values[0] for name, values in self.tune_params.items() if values}
         self.language = language_of(lang, self.source(first) if callable(self.source) and not lang else str(self.source), self.file,
                                     compiler)
-        self.compiler, self.constants = compiler, constants
+        self.compiler, self.constants = compiler_for(compiler, self.language, str(self.source), self.file), constants
         self.kernel_name = kernel_name
         self.block_size_names = block_size_names
         self.problem = _core.Problem(kernel_name)

@@ -177,7 +177,7 @@ def run_kernel(
 
     settings = {"device": _device_id(builder.language, device, platform), "strategy": "brute_force", "quiet": True,
                 "confirm": False, "in_process": True}
-    with _compiler(compiler, builder.language):
+    with _compiler(builder.compiler, builder.language):
         raw = run_problem(builder.problem, settings, verify=take)
     if not outputs:
         measurement = raw["measurements"][0]
@@ -379,7 +379,7 @@ def _live(builder, call, plan, arguments, answer, atol, verify, lang, device, pl
     if meters:
         settings.update(meters.settings())
     try:
-        with _compiler(compiler, builder.language):
+        with _compiler(builder.compiler, builder.language):
             run_problem(builder.problem, settings, verify=callback, observers=seen_by,
                         metrics=recorder.costs, metric_names=goals, taken=recorder.taken)
     except Exception:
