@@ -273,14 +273,22 @@ void bind_arguments(ProblemClass& problem) {
             argument.when = condition(when);
             argument.kind = Argument::Kind::scalar;
             argument.name = name;
-            const auto element = element_type(type);
-            if (!element) throw UserError("unknown scalar type \"" + type + "\"");
-            argument.type = *element;
-            argument.value = expression(value);
+            if (py::isinstance<py::bytes>(value)) {
+              for (const unsigned char byte : value.cast<std::string>())
+                argument.fields.push_back({fmt::format("byte_{}", argument.fields.size()), ElementType::uint8,
+                                           expression(py::int_(static_cast<int>(byte)))});
+            } else {
+              const auto element = element_type(type);
+              if (!element) throw UserError("unknown scalar type \"" + type + "\"");
+              argument.type = *element;
+              argument.value = expression(value);
+            }
             p.kernels.back().arguments.push_back(std::move(argument));
           },
           py::arg("name"), py::arg("value"), py::arg("type"), py::arg("when") = py::none(),
-          "A number, or an expression of the parameters. `when`: as that of add_buffer.")
+          "A number, an expression of the parameters, or the bytes of a structure (then `type` has no effect). `when`: "
+          "as that of "
+          "add_buffer.")
       .def(
           "add_local_memory",
           [](ProblemFile& p, const std::string& name, py::handle count, const std::string& type) {

@@ -1,5 +1,6 @@
 """tune_kernel's and run_kernel's arguments, one by one."""
 
+import os
 import shutil
 
 import numpy as np
@@ -54,12 +55,13 @@ def test_run_kernel_of_c_gives_what_it_left():
     assert out[0][0] == 0.5 and out[0][99] == 198 and out[3] == 100
 
 
-def test_openmp_and_compiler_options_reach_the_compiler():
+@pytest.mark.parametrize("openmp", [["-fopenmp"], []], ids=["asked for", "by its header"])
+def test_openmp_and_compiler_options_reach_the_compiler(openmp):
     source = '#include <omp.h>\nextern "C" void f(int *y) {\n#pragma omp parallel num_threads(threads)\n#pragma omp single\n' \
              "y[0] = omp_get_num_threads() + OFFSET; }"
     for threads in (1, 2):  # the second kernel meets the first one's threads
         out = kt.run_kernel("f", source, 1, [np.zeros(1, np.int32)], {"threads": threads}, lang="C",
-                            compiler_options=["-fopenmp", "-DOFFSET=10"])
+                            compiler_options=[*openmp, "-DOFFSET=10"])
         assert out[0][0] == 10 + threads
 
 
@@ -68,6 +70,21 @@ def test_the_compiler_is_the_one_that_was_asked_for():
     with pytest.raises(ergotune.UserError, match="no-such-compiler"):
         kt.tune_kernel("add", source, 100, add_arguments(), {"work": [1]}, lang="C", quiet=True, compiler="no-such-compiler")
     kt.tune_kernel("add", source, 100, add_arguments(), {"work": [1]}, lang="C", quiet=True, compiler="g++")
+
+
+@pytest.mark.parametrize("given, uses", [
+    ({"compiler": "nvcc"}, ""), ({}, "cudaMemcpy"), ({"compiler": "g++"}, "threadIdx"), ({"file": "add.cu"}, ""), ({}, None),
+    ({"compiler": "c++"}, None)], ids=str)
+def test_c_functions_with_cuda_in_them_are_compiled_by_nvcc(given, uses, tmp_path, monkeypatch):
+    command = tmp_path / "nvcc"  # takes the options that nvcc needs to pass others on, and leaves the rest to g++
+    command.write_text('#!/bin/sh\n[ "$1 $2 $3" = "-x cu --forward-unknown-to-host-compiler" ] || exit 3\nshift 3\nexec g++ -DBY_NVCC=1 "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    source = f'/* {uses} */\n#ifndef BY_NVCC\n#define BY_NVCC 0\n#endif\nextern "C" void f(int* y) {{ y[0] = BY_NVCC; }}'
+    if file := given.pop("file", None):
+        (tmp_path / file).write_text(source)
+        source = str(tmp_path / file)
+    assert kt.run_kernel("f", source, 1, [np.zeros(1, np.int32)], {"x": 1}, lang="C", **given)[0][0] == (uses is not None)
 
 
 FORTRAN = """
@@ -224,6 +241,17 @@ def test_complex_bool_and_big_endian_arrays(array, kind, expression):
     expected = {"c": array.imag + 1j * array.real if array.dtype.kind == "c" else None, "b": ~array if array.dtype == bool else None,
                 "f": array + 1 if array.dtype.kind == "f" else None}[array.dtype.kind]
     np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("argument, kind, expression", [
+    (np.array([(3.0, 4)], [("scale", "f4"), ("n", "i4")])[0], "grid", "s.scale * s.n"),
+    (np.frombuffer(np.array([3, 4], "f4").tobytes(), "V8")[0], "float2", "s.x * s.y"), (np.complex64(3 + 4j), "float2", "s.x * s.y")],
+    ids=["fields", "bytes", "complex"])
+def test_a_structure_is_passed_by_value(argument, kind, expression):
+    source = f"typedef struct {{ float scale; int n; }} grid;\n__kernel void f(__global float *y, {kind} s, int last) {{ y[0] = {expression} + last; }}"
+    results = kt.tune_kernel("f", source, 1, [np.zeros(1, np.float32), argument, np.int32(5)], {"block_size_x": [1, 2]},
+                             answer=[np.array([17]), None, None], **OPENCL)[0]
+    assert len(results) == 2 and all("__error__" not in row for row in results)
 
 
 # -- observers -------------------------------------------------------------------------------------------------------

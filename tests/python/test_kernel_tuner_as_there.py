@@ -181,7 +181,7 @@ def test_what_only_a_launch_needs_is_ignored_in_simulation(tmp_path):
 
 
 @pytest.mark.parametrize("lang", ["OpenCL", "C"])
-def test_constant_memory_is_refused_in_every_language(lang):
+def test_memory_that_a_language_has_not_is_refused(lang):
     with pytest.raises(NotImplementedError, match="cmem_args"):
         kt.tune_kernel("f", "void f() {}", 1, [], {"block_size_x": [1]}, lang=lang, quiet=True, cmem_args={"c": A})
     with pytest.raises(NotImplementedError, match="smem_args"):

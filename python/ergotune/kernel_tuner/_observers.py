@@ -17,9 +17,44 @@ class Device:
     def __init__(self, name, max_threads, env):
         self.name, self.max_threads, self.env = name, max_threads, env
 
+    def __getattr__(self, name):
+        if name in _OF_BACKENDS:
+            raise NotSupported(f"ergotune.kernel_tuner gives observers no {name}: an OutputObserver sees the outputs, and the kernel's "
+                               "inputs are restored before outputs are compared")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+#: What observers written for Kernel Tuner use of its backends to reach the device's memory.
+_OF_BACKENDS = ("allocations", "memcpy_htod", "memcpy_dtoh", "memset", "context", "stream", "ctx")
+
+
+class _Registers:
+    """Stands for the registers of a thread in what an observer gives, until the measurement that knows them is there."""
+
+    def __repr__(self):
+        return "registers of a thread"
+
+
+REGISTERS = _Registers()
+
+
+class CudaDevice(Device):
+    """CUDA backends have the registers of the kernel, and what they loaded as ``current_module``."""
+
+    num_regs = REGISTERS
+
+    @property
+    def current_module(self):
+        return self
+
+    func = current_module
+
+    def get_function(self, name):
+        return self
+
 
 #: Named as Kernel Tuner's backends, because observers tell users which backend lacks something.
-DEVICES = {language: type(name, (Device,), {}) for language, name in {
+DEVICES = {language: type(name, (CudaDevice if language == "cuda" else Device,), {}) for language, name in {
     "opencl": "OpenCLFunctions", "cuda": "CudaFunctions", "cpp": "CompilerFunctions", "fortran": "CompilerFunctions",
     "hip": "HipFunctions"}.items()}
 
@@ -70,8 +105,11 @@ class Watch:
         self._found[tuple(params.values())] = self._seen
         return {}
 
-    def take(self, configuration):
-        return self._found.pop(tuple(configuration.values()), {})
+    def take(self, configuration, measurement):
+        found = self._found.pop(tuple(configuration.values()), {})
+        known = measurement["quantities"].get("registers")
+        registers = int(known["value"]) if known else math.nan
+        return {name: registers if value is REGISTERS else value for name, value in found.items()}
 
     def process_output(self, answer, output):
         self._call(self.outputs, "process_output", answer, output)

@@ -8,6 +8,8 @@ import numpy as np
 
 from .. import _core
 from ._absent import NotSupported
+from ._compiler_options import compiler_for, for_compiler
+from ._constants import with_constants
 from ._rows import plain
 from ._symbols import trace
 from ._tensors import GpuArray, constant_pointers, is_array, order_of, placed
@@ -24,7 +26,6 @@ _CTYPES = {"int8": "signed char", "uint8": "unsigned char", "int16": "short", "u
 
 #: What the text of a kernel has and the name of a file has not, in any of the languages.
 _CODE = re.compile(r"[(){};\n]")
-_OPENMP = re.compile(r"^\s*use\b.*\bomp_lib\b", re.I | re.M)
 _FORTRAN_FILE = re.compile(r"\.f(or|tn|90|95|03|08|18)?$", re.I)
 _FORTRAN_COMPILER = re.compile(r"(fortran|flang|\bftn|\bifort|\bifx|\bg?f(77|90|95))[-\d.]*$", re.I)
 
@@ -66,13 +67,13 @@ def read_source(kernel_source):
 class Builder:
     """One problem in the making. ``returned`` is a cell that a C function's return value is written to, or None."""
 
-    def __init__(self, kernel_name, kernel_source, tune_params, lang, block_size_names, compiler=None):
+    def __init__(self, kernel_name, kernel_source, tune_params, lang, block_size_names, compiler=None, constants=None):
         self.tune_params = {name: [plain(v) for v in values] for name, values in tune_params.items()}
         self.source, self.file, self.others = read_source(kernel_source)
         first = {name: values[0] for name, values in self.tune_params.items() if values}
         self.language = language_of(lang, self.source(first) if callable(self.source) and not lang else str(self.source), self.file,
                                     compiler)
-        self.compiler = compiler
+        self.compiler, self.constants = compiler_for(compiler, self.language, str(self.source), self.file), constants
         self.kernel_name = kernel_name
         self.block_size_names = block_size_names
         self.problem = _core.Problem(kernel_name)
@@ -161,6 +162,9 @@ class Builder:
             raise TypeError(f"Argument at position {position} of type: {type(argument)} should be of type np.ndarray or numpy "
                             "scalar (write np.int32(n), np.float32(x))")
         scalar = np.asarray(argument)
+        if scalar.dtype.kind in "cV" and self.language not in ("cpp", "fortran"):  # a structure
+            self.problem.add_scalar(name, scalar.tobytes(), "uint8", when)
+            return
         kind = "uint8" if scalar.dtype == bool else scalar.dtype.name
         self.problem.add_scalar(name, int(scalar) if scalar.dtype == bool else scalar.item(), kind, when)
 
@@ -186,7 +190,7 @@ class Builder:
 
     def _one_text(self):
         if not callable(self.source):
-            return self.source
+            return with_constants(self.source, self.constants, self.language)
         space = _core.SearchSpace(self.problem)
         if len(space) > _MOST_SOURCES:
             raise NotSupported(f"ergotune.kernel_tuner calls a function as kernel_source for every configuration: "
@@ -195,10 +199,11 @@ class Builder:
         for i in range(len(space)):
             values = {name: space[i][name] for name in self.tune_params}
             numbers.setdefault(self.source(values), len(numbers))
-        if len(numbers) == 1:
-            return next(iter(numbers))
+        texts = [with_constants(text, self.constants, self.language) for text in numbers]
+        if len(texts) == 1:
+            return texts[0]
         name = self._generated(lambda values: numbers.setdefault(self.source(values), 0), "source")
-        return "\n".join(f"#if {name} == {number}\n{text}\n#endif" for text, number in numbers.items())
+        return "\n".join(f"#if {name} == {number}\n{text}\n#endif" for number, text in enumerate(texts))
 
     def set_launch(self, problem_size, grid_div, smem_args):
         block, grid = self.geometry(problem_size, grid_div)
@@ -215,9 +220,7 @@ class Builder:
         return block, grid
 
     def add_options(self, compiler_options, defines, block, grid):
-        options = list(compiler_options or [])
-        if self.language == "fortran" and _OPENMP.search(str(self.source)) and not any("openmp" in o or o == "-mp" for o in options):
-            options.append("-mp" if "nvfortran" in str(self.compiler) else "-fopenmp")  # the module omp_lib needs its library
+        options = for_compiler(compiler_options or [], self.language, str(self.source), self.compiler)
         if defines is None:
             if self.language not in ("cpp", "fortran"):
                 options += [f"-Dgrid_size_{axis}={{{{int({size})}}}}" for axis, size in zip("xyz", grid)]

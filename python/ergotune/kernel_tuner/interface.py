@@ -90,7 +90,7 @@ def tune_kernel(
     """
     began = time.monotonic()
     if not simulation_mode:  # there nothing is compiled or run
-        _refuse(texmem_args=texmem_args, cmem_args=cmem_args, parallel=parallel)
+        _refuse(texmem_args=texmem_args, parallel=parallel)
     _log(log, kernel_name)
     names, higher = _objectives(objective, objective_higher_is_better, objectives)
     _check_parameters(tune_params, simulation_mode)
@@ -112,7 +112,7 @@ def tune_kernel(
         with _no_collections():
             env, driver = _simulated(call, plan, restrictions, cache, metrics, printing, guest)
     else:
-        builder = Builder(kernel_name, kernel_source, tune_params, lang, blocks, compiler)
+        builder = Builder(kernel_name, kernel_source, tune_params, lang, blocks, compiler, cmem_args)
         builder.checked = set() if answer is None or is_tunable(answer) else {i for i, a in enumerate(answer) if a is not None}
         builder.add_parameters()
         add_restrictions(builder.problem, restrictions, tune_params)
@@ -159,13 +159,13 @@ def run_kernel(
     defines: Optional[Dict[str, Any]] = None, block_size_names: Optional[Sequence[str]] = None, quiet: bool = False, log: Any = None,
 ) -> List[Any]:
     """Runs one configuration once and returns the arguments as the kernel left them."""
-    _refuse(texmem_args=texmem_args, cmem_args=cmem_args)
+    _refuse(texmem_args=texmem_args)
     _log(log, kernel_name)
     tune_params = {name: [value] for name, value in params.items()}
     arguments = selected(arguments, params)
     check_block_size_names(block_size_names)
     blocks = _with_defaults(block_size_names)
-    builder = Builder(kernel_name, kernel_source, tune_params, lang, blocks, compiler)
+    builder = Builder(kernel_name, kernel_source, tune_params, lang, blocks, compiler, cmem_args)
     builder.add_parameters()
     _fill(builder, problem_size, arguments, (grid_div_x, grid_div_y, grid_div_z), smem_args, compiler_options, defines)
     builder.problem.set_verification("none")
@@ -177,7 +177,7 @@ def run_kernel(
 
     settings = {"device": _device_id(builder.language, device, platform), "strategy": "brute_force", "quiet": True,
                 "confirm": False, "in_process": True}
-    with _compiler(compiler, builder.language):
+    with _compiler(builder.compiler, builder.language):
         raw = run_problem(builder.problem, settings, verify=take)
     if not outputs:
         measurement = raw["measurements"][0]
@@ -189,7 +189,6 @@ def run_kernel(
 
 _ADVICE = {
     "texmem_args": "texture memory has no place in ergotune; pass a buffer",
-    "cmem_args": "pass the array as an ordinary (constant) buffer argument",
     "parallel": "ergotune.tune(problem, devices=[\"cuda:all\"]) measures on several GPUs, node_commands=[...] on several nodes",
 }
 
@@ -380,7 +379,7 @@ def _live(builder, call, plan, arguments, answer, atol, verify, lang, device, pl
     if meters:
         settings.update(meters.settings())
     try:
-        with _compiler(compiler, builder.language):
+        with _compiler(builder.compiler, builder.language):
             run_problem(builder.problem, settings, verify=callback, observers=seen_by,
                         metrics=recorder.costs, metric_names=goals, taken=recorder.taken)
     except Exception:
@@ -446,7 +445,7 @@ class _Recorder:
             if self.meters:
                 self.meters.take(row, measurement, QUANTITIES)
             if self.watch:
-                row.update(self.watch.take(configuration))
+                row.update(self.watch.take(configuration, measurement))
         return row
 
     def costs(self, configuration, measurement):
