@@ -4,7 +4,6 @@
 #include <cctype>
 #include <cstdio>
 #include <fstream>
-#include <map>
 #include <set>
 #include <stdexcept>
 

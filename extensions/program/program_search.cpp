@@ -18,7 +18,7 @@
 #include "power/sensors/sensor.hpp"
 #include "problem/program.hpp"
 #include "report/result_document.hpp"
-#include "tune/session/measure_one.hpp"
+#include "tune/session/single_configuration.hpp"
 
 namespace ergotune {
 namespace {

@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "model/power_model.hpp"
 #include "tune/session/session_setup.hpp"

@@ -9,7 +9,7 @@
 #include "measure/energy/energy.hpp"
 #include "measure/execution_parameters.hpp"
 #include "power/guardian/guardian.hpp"
-#include "power/sensors/sensor_overlap.hpp"
+#include "power/sensors/sensor.hpp"
 #include "problem/program.hpp"
 #include "program/program.hpp"
 #include "tune/target/target.hpp"

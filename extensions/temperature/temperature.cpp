@@ -16,7 +16,7 @@
 #include "power/sensors/stored_calibration.hpp"
 #include "problem/tables/quantity.hpp"
 #include "report/result_document.hpp"
-#include "tune/session/named_configuration.hpp"
+#include "tune/session/single_configuration.hpp"
 
 namespace ergotune {
 namespace {

@@ -56,7 +56,6 @@ enum class ObserverPhase {
   /// time nor to energy: a result with the name of a quantity that was already measured is dropped with a warning.
   own
 };
-std::string to_string(ObserverPhase phase);
 
 /// Base class of observers. The hooks are declared in the order in which they are called, all on the measuring thread
 /// except `during`, which a separate thread calls repeatedly between after_start and after_finish, on every device. An

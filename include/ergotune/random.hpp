@@ -26,8 +26,6 @@ class Random {
   double normal();
   /// True with probability p.
   bool chance(double p) { return uniform() < p; }
-  /// Returns an independent generator, for code that must not change this sequence.
-  Random split();
   template <class T>
   void shuffle(std::span<T> items) {
     for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[below(i)]);

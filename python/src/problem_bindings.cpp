@@ -1,6 +1,5 @@
 // Binds problems, loaded from files or made in Python.
 #include <algorithm>
-#include <cstring>
 
 #include "bindings.hpp"
 #include "ergotune/error.hpp"

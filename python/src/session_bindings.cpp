@@ -1,6 +1,5 @@
 // Binds tuning by the same path as the command: target, store, ledger, session. With Python callables, everything is
 // measured in this process.
-#include <atomic>
 #include <csignal>
 #include <nlohmann/json.hpp>
 

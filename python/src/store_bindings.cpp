@@ -5,7 +5,7 @@
 #include "api/exchange.hpp"
 #include "base/files.hpp"
 #include "bindings.hpp"
-#include "problem/document/schema.hpp"
+#include "problem/document/problem_document.hpp"
 #include "report/comparison_json.hpp"
 #include "report/prediction.hpp"
 #include "report/ranked_results.hpp"
@@ -13,7 +13,7 @@
 #include "report/report.hpp"
 #include "report/result_document.hpp"
 #include "store/formats/recording.hpp"
-#include "tune/target/simulated_recording.hpp"
+#include "tune/target/target.hpp"
 
 namespace ergotune::python {
 namespace {

@@ -1,7 +1,6 @@
 #include "tensors.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "device/device.hpp"
 #include "ergotune/error.hpp"

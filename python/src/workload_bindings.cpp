@@ -8,7 +8,7 @@
 #include "problem/document/problem_document.hpp"
 #include "problem/steps.hpp"
 #include "tune/online/online.hpp"
-#include "tune/session/measure_one.hpp"
+#include "tune/session/single_configuration.hpp"
 
 namespace ergotune::python {
 namespace {
@@ -141,7 +141,7 @@ void bind_session(py::module_& module) {
 Measurement measure(const Problem& problem, const SetupOptions& setup,
                     const std::map<std::string, Value>& configuration) {
   PreparedSession prepared = prepare_session(problem, setup);
-  const auto index = index_of_values(prepared, configuration);
+  const auto index = prepared.space->index_of(configuration_of(configuration, prepared.space->parameters()));
   if (!index) throw UserError("the configuration is not in the search space of " + problem.name);
   return measure_one(prepared, *index).measurement;
 }

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>

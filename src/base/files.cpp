@@ -12,7 +12,6 @@
 #include <cstring>
 #include <map>
 #include <system_error>
-#include <vector>
 
 #include "ergotune/error.hpp"
 

@@ -60,6 +60,4 @@ double Random::normal() {
   return u * factor;
 }
 
-Random Random::split() { return Random((*this)()); }
-
 }  // namespace ergotune

@@ -5,7 +5,6 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <boost/math/special_functions/beta.hpp>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 namespace ergotune {
@@ -17,16 +16,8 @@ void RunningStatistics::add(double x) {
   sum_squares_ += delta * (x - mean_);
 }
 
-double RunningStatistics::standard_deviation() const { return std::sqrt(variance()); }
-
 double RunningStatistics::standard_error() const {
   return count_ > 1 ? std::sqrt(variance() / static_cast<double>(count_)) : 0.0;
-}
-
-double RunningStatistics::relative_half_width(double confidence) const {
-  if (count_ < 2 || mean_ == 0) return std::numeric_limits<double>::infinity();
-  const double t = student_t_quantile(0.5 + confidence / 2, static_cast<double>(count_ - 1));
-  return t * standard_error() / std::abs(mean_);
 }
 
 double mean(std::span<const double> x) {

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
-#include <vector>
 
 namespace ergotune {
 
@@ -16,10 +14,7 @@ class RunningStatistics {
   double mean() const { return mean_; }
   /// Sample variance; 0 for fewer than two values.
   double variance() const { return count_ > 1 ? sum_squares_ / static_cast<double>(count_ - 1) : 0.0; }
-  double standard_deviation() const;
   double standard_error() const;
-  /// Half-width of the two-sided confidence interval of the mean over |mean|; infinity for fewer than two values.
-  double relative_half_width(double confidence = 0.95) const;
 
  private:
   std::size_t count_ = 0;

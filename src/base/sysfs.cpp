@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <vector>
 
 #include "base/process/environment.hpp"
 

@@ -1,14 +1,10 @@
 #include "device/entries.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <tuple>
 
 #include "base/messages/serialise.hpp"
-#include "device/device.hpp"
 
 namespace ergotune::device {
 namespace {

@@ -6,7 +6,6 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 
 #include "base/files.hpp"
 #include "base/hash.hpp"

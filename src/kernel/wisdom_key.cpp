@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <set>
 
 #include "base/hash.hpp"
 #include "device/backend.hpp"

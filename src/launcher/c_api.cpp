@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "base/files.hpp"

@@ -9,9 +9,7 @@
 
 #include "device/backend.hpp"
 #include "ergotune/error.hpp"
-#include "kernel/configure.hpp"
 #include "kernel/wisdom_key.hpp"
-#include "launcher/held_clocks.hpp"
 #include "launcher/scalar_bits.hpp"
 
 namespace ergotune::launcher {

@@ -8,7 +8,6 @@
 
 #include "device/device.hpp"
 #include "ergotune/problem.hpp"
-#include "ergotune/space.hpp"
 #include "problem/code_names.hpp"
 
 namespace ergotune {

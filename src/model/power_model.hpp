@@ -126,4 +126,15 @@ std::optional<double> next_clock(const PowerModel& model, std::span<const PowerS
 /// Selects `count` values spaced evenly over the sorted candidates, ends included.
 std::vector<double> spaced_clocks(std::span<const double> candidates, std::size_t count);
 
+/// Fits v0 (1 + b max(0, f - ridge)) to measured core voltages and returns the ridge with its 95 % interval; nullopt if
+/// fewer than four samples have a voltage, or if the voltage does not rise.
+std::optional<Estimate> ridge_from_voltage(std::span<const PowerSample> samples);
+
+/// The ridge point from voltages alone and from powers alone, for the same samples.
+struct RidgeComparison {
+  std::optional<Estimate> from_voltage;
+  std::optional<Estimate> from_power;  ///< as fit_power_model() finds it without voltages
+};
+RidgeComparison compare_ridges(std::span<const PowerSample> samples);
+
 }  // namespace ergotune

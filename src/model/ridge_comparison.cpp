@@ -1,10 +1,9 @@
-#include "model/ridge_comparison.hpp"
-
+// Compares the ridge point from voltages alone with that from powers alone.
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "base/statistics.hpp"
+#include "model/power_model.hpp"
 
 namespace ergotune {
 namespace {

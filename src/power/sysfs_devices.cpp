@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/sysfs.hpp"
-
 namespace ergotune {
 namespace {
 

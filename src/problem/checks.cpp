@@ -6,9 +6,7 @@
 #include <cctype>
 #include <cmath>
 
-#include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
-#include "ergotune/space.hpp"
 #include "problem/address_field.hpp"
 #include "problem/code_names.hpp"
 #include "problem/document/fields.hpp"

@@ -10,7 +10,7 @@
 #include "ergotune/error.hpp"
 #include "report/result_document.hpp"
 #include "tune/plans/device_model.hpp"
-#include "tune/session/named_configuration.hpp"
+#include "tune/session/single_configuration.hpp"
 
 namespace ergotune {
 namespace {

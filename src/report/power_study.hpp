@@ -13,7 +13,6 @@
 #include "measure/energy/power_trace.hpp"
 #include "model/power_model.hpp"
 #include "model/power_samples.hpp"
-#include "model/ridge_comparison.hpp"
 #include "tune/session/session_setup.hpp"
 
 namespace ergotune {

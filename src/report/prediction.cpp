@@ -15,7 +15,7 @@
 #include "search/models/gaussian_process.hpp"
 #include "store/formats/json_values.hpp"
 #include "store/sqlite/stored_session.hpp"
-#include "tune/session/named_configuration.hpp"
+#include "tune/session/single_configuration.hpp"
 
 namespace ergotune {
 namespace {

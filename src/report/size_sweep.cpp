@@ -11,7 +11,7 @@
 #include "base/text.hpp"
 #include "ergotune/error.hpp"
 #include "report/result_document.hpp"
-#include "tune/session/measure_one.hpp"
+#include "tune/session/single_configuration.hpp"
 
 namespace ergotune {
 namespace {
@@ -43,7 +43,8 @@ void measure_at(const SizedProblem& size, const RankedResults& ranked, SizeSweep
     std::optional<double>& value = sweep.results.value[c].emplace_back();
     if (configuration == winner_of(ranked)) {
       value = sized_value(ranked.objective, ranked.measurement(ranked.best.front()));
-    } else if (const auto index = index_of_values(prepared, {configuration.begin(), configuration.end()})) {
+    } else if (const auto index = prepared.space->index_of(
+                   configuration_of({configuration.begin(), configuration.end()}, prepared.space->parameters()))) {
       value = sized_value(*prepared.objective, measure_one(prepared, *index).measurement);
     }
   }

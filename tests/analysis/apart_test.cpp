@@ -4,7 +4,6 @@
 #include <rapidcheck.h>
 
 #include <cmath>
-#include <numeric>
 
 #include "analysis/apart.hpp"
 #include "ergotune/error.hpp"

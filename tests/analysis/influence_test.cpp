@@ -5,7 +5,6 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "ergotune/random.hpp"

@@ -4,9 +4,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "analysis/svg_chart.hpp"
 #include "search/pareto.hpp"
 

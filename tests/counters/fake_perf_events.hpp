@@ -4,7 +4,6 @@
 
 #include <linux/perf_event.h>
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <utility>

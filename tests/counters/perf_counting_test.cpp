@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <set>
-#include <sstream>
 #include <thread>
 
 #include "counters/fake_perf_events.hpp"

@@ -273,23 +273,6 @@ TEST_F(TunedDevice, TheJournalIsReportedOfEveryRunAndTheClockIsSetByThen) {
   EXPECT_EQ(clock_then, (std::map<std::uint64_t, std::string>{{1, "1020000000"}, {2, "306000000"}}));
 }
 
-TEST_F(TunedDevice, CompilingGoesOnWhileAnotherSettingIsMeasured) {
-  Gate second_compiled;
-  script.compile = [&](const protocol::Compile& request) {
-    if (request.id == 2) second_compiled.open();
-    return Script::compiled(request);
-  };
-  script.run = [&](const protocol::Run& request) {
-    if (request.id == 1) {
-      EXPECT_TRUE(second_compiled.pass());
-    }
-    return run(request);
-  };
-  ask(1, 306, 1);
-  ask(2, 1020, 2);
-  EXPECT_THAT(collect(2), SizeIs(2));
-}
-
 TEST_F(TunedDevice, ASettingIsNotLeftWhileOneOfItIsBeingCompiled) {
   Gate slow_may_compile, others_compiled;
   script.compile = [&](const protocol::Compile& request) {
@@ -352,14 +335,6 @@ TEST_F(TunedDevice, PutsEverythingBackAtTheEndWhenNothingRunsAnyMore) {
   EXPECT_NE(tree.contents(), untouched.contents());
   evaluator.reset();
   EXPECT_EQ(tree.contents(), untouched.contents());
-}
-
-TEST_F(TunedDevice, CancelDropsWhatHasNotStarted) {
-  ask(1, 306);
-  ask(2, 1020);
-  evaluator->cancel();
-  EXPECT_EQ(evaluator->pending(), 0u);
-  EXPECT_FALSE(evaluator->wait(0.05));
 }
 
 /// Two GPUs, each with controls of its own.
@@ -437,46 +412,6 @@ TEST_F(TwoTunedDevices, WhatWaitsForAnotherSessionsCompilersIsLookedAtAgain) {
   const auto result = evaluator->wait(20);
   ASSERT_TRUE(result);
   EXPECT_EQ(result->measurement.status, Status::ok);
-}
-
-TEST_F(TegraTest, TheEvaluatorInThisProcessSetsClocksAndTellsTheJournal) {
-  Problem problem = parse_problem(R"toml(
-name = "plain"
-[parameters]
-CLOCK = [306, 1020]
-TILE = [1, 2]
-[kernel]
-function = "work"
-arguments = [{ name = "b", type = "float32", count = 100, access = "write" }]
-source.c.text = "void work(float* b) { for (int i = 0; i < 100; ++i) b[i] = i; }"
-)toml",
-                                  "/nowhere/plain.toml");
-  problem.parameters.front().kind = ParameterKind::core_clock_mhz;
-  LiveOptions options;
-  options.device = "host";
-  options.use_cache = false;
-  const auto before = tree.contents();
-  {
-    ListJournal journal;
-    std::vector<std::string> clocks;
-    journal.also = [&](const EvaluationRequest&) { clocks.push_back(clock()); };
-    InProcessEvaluator evaluator(problem, options);
-    evaluator.set_controls(session(), problem.parameters);
-    evaluator.set_journal(&journal);
-    EXPECT_THAT(evaluator.description(), HasSubstr("clocks set through tegra"));
-    const double requested[] = {1020, 999, 306, 1020};
-    for (std::uint64_t id = 0; id < 4; ++id)
-      evaluator.submit({id, id, {Value(requested[id]), Value(1)}, false, 1e300, "time"});
-    std::map<std::uint64_t, EvaluationResult> results;
-    while (auto result = evaluator.wait(0)) results[result->id] = std::move(*result);
-    ASSERT_THAT(results, SizeIs(4));
-    EXPECT_EQ(results.at(1).measurement.status, Status::unsupported);
-    EXPECT_TRUE(usable(results.at(0).measurement.status)) << results.at(0).measurement.message;
-    EXPECT_EQ(results.at(0).gpu, "host");
-    EXPECT_THAT(journal.noted, ElementsAre(0u, 3u, 2u));
-    EXPECT_THAT(clocks, ElementsAre("1020000000", "1020000000", "306000000"));
-  }
-  EXPECT_EQ(tree.contents(), before);
 }
 
 }  // namespace

@@ -93,15 +93,6 @@ TEST_F(LiveGpu, RunsAsRequestedAndSaysSo) {
   EXPECT_TRUE(slow.value("clock_latency") || fast.value("clock_latency")) << "how long a change took is told";
 }
 
-TEST_F(LiveGpu, ADriverThatTakesAClockAndIgnoresItGivesAStatus) {
-  const auto evaluator = open();
-  nvml.add_fault("nvmlDeviceSetGpuLockedClocks", -1);
-  const Measurement measurement = measure(*evaluator, 990);
-  EXPECT_EQ(measurement.status, Status::unsupported);
-  EXPECT_THAT(measurement.message, HasSubstr("asked 990 MHz, ran 1980 MHz"));
-  EXPECT_FALSE(measurement.value("time"));
-}
-
 TEST_F(LiveGpu, ADriverThatTakesALimitAndIgnoresItGivesAStatus) {
   const auto evaluator = open();
   nvml.add_fault("nvmlDeviceSetPowerManagementLimit", -1);

@@ -437,18 +437,5 @@ TEST_F(SeveralGpus, WhatACrashCostIsTheGpusTime) {
   EXPECT_GE(gpu.busy_seconds, 0.02);
 }
 
-TEST_F(SeveralGpus, OneThatCrashesLeavesTheOthersAlone) {
-  script.run = [](const protocol::Run& request) -> protocol::Message {
-    if (request.configuration[0] == Value(5)) return protocol::Stop{};  // no answer to what was asked: damaged
-    return Script::ran(request);
-  };
-  start();
-  for (std::uint64_t id = 1; id <= 20; ++id) ask(id, static_cast<int>(id));
-  const auto results = collect(20);
-  ASSERT_THAT(results, SizeIs(20));
-  for (const auto& [id, result] : results)
-    EXPECT_EQ(result.measurement.status, id == 5 ? Status::runtime_error : Status::ok) << id;
-}
-
 }  // namespace
 }  // namespace ergotune

@@ -10,7 +10,6 @@
 
 #include <atomic>
 #include <filesystem>
-#include <set>
 
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
@@ -243,41 +242,6 @@ TEST_F(LiveTest, AReferenceThatCrashesIsTheUsersMistake) {
     EXPECT_THAT(error.what(), HasSubstr("signal 11"));
     EXPECT_THAT(error.what(), HasSubstr("reference"));
   }
-}
-
-struct CountingJournal : RunJournal {
-  std::multiset<std::uint64_t> noted;
-  void about_to_run(const EvaluationRequest& r, std::size_t) override { noted.insert(r.id); }
-};
-
-TEST_F(LiveTest, WhatRunsWasWrittenDownOnceBefore) {
-  LiveEvaluator evaluator(problem, options);
-  CountingJournal journal;
-  evaluator.set_journal(&journal);
-  evaluator.submit(request(1, "good"));
-  evaluator.submit(request(2, "broken"));
-  evaluator.submit(request(3, "slow"));
-  EXPECT_EQ(collect(evaluator, 3).size(), 3u);
-  evaluator.set_journal(nullptr);
-  EXPECT_EQ(journal.noted, (std::multiset<std::uint64_t>{1, 3}));
-}
-
-TEST_F(LiveTest, InProcessWithAVerifierOfOnesOwn) {
-  InProcessEvaluator evaluator(problem, options);
-  int requested = 0;
-  evaluator.runner().set_verifier([&](const std::vector<OutputView>& outputs, std::string& message, double&) {
-    ++requested;
-    const float* b = reinterpret_cast<const float*>(outputs.at(0).actual.data());
-    message = "element 3 is 77";
-    return b[3] != 77;
-  });
-  evaluator.submit(request(1, "good"));
-  evaluator.submit(request(2, "wrong"));
-  const auto results = collect(evaluator, 2);
-  EXPECT_TRUE(usable(results.at(1).status)) << results.at(1).message;
-  EXPECT_EQ(results.at(2).status, Status::wrong_result);
-  EXPECT_EQ(results.at(2).message, "element 3 is 77");
-  EXPECT_EQ(requested, 2);
 }
 
 }  // namespace

@@ -330,7 +330,6 @@ TEST_F(Clocks, AnUnknownControlNamesThoseThatAreHere) {
 struct TunedClocks : Clocks {
   std::string problem = (state.root() / "problem.toml").string();
   std::map<std::string, std::string> before;
-  const std::string clock_file = "/sys/devices/system/cpu/cpufreq/policy4/scaling_max_freq";
   void SetUp() override {
     Clocks::SetUp();
     control_trees::add_cpufreq(tree);
@@ -366,19 +365,6 @@ TEST_F(TunedClocks, APlainMistakeIsReportedBeforeAnythingIsSet) {
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("2100"));
   EXPECT_EQ(tree.contents(), before);
-}
-
-TEST_F(TunedClocks, ArePutBackWhenTheRunIsKilled) {
-  auto arguments = tune(400, "\"all\"");
-  arguments.insert(arguments.begin(), ERGOTUNE_BINARY_DIR "/ergotune");
-  auto run = ChildProcess::start(arguments, options);
-  const auto eventually = [](const auto& condition) {
-    for (int i = 0; i < 10000 && !condition(); ++i) usleep(3000);
-    return condition();
-  };
-  ASSERT_TRUE(eventually([&] { return tree.get(clock_file) == "800000"; }));
-  run.kill(SIGKILL);
-  EXPECT_TRUE(eventually([&] { return tree.contents() == before; }));
 }
 
 TEST_F(TunedClocks, ThatCannotBePutBackAreNamedAndNoSuccess) {

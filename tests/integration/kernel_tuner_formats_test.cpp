@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
 
 #include "base/process/process.hpp"
 #include "temporary_folder.hpp"

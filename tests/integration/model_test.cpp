@@ -174,16 +174,5 @@ TEST(AnalyseCommand, OfASimulatedDeviceIsThatOfItsSearchedSpace) {
   EXPECT_EQ(command({"analyse", problem, "--device", "cuda:0"}).exit_code, 2) << "it measures nothing";
 }
 
-TEST(AnalyseCommand, MeasuresTheDifficultyOfElevenThousandConfigurations) {
-  const auto file = test::recorded_data() / "caches/dedispersion_MI250X.json.gz";
-  const ProcessResult result = command({"analyse", file.string(), "--json"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  const Json document = Json::parse(result.out);
-  const Json& time = document["centrality"]["objectives"]["time"];
-  EXPECT_EQ(time["configurations"], 11130);
-  EXPECT_GT(time["minima"].get<int>(), 1);
-  EXPECT_TRUE(document["quadrants"].is_null());  // no energies were recorded
-}
-
 }  // namespace
 }  // namespace ergotune

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -106,20 +105,6 @@ TEST(NewUser, MistakesOfTheCommandLineAreReported) {
   EXPECT_EQ(ergotune(folder, {"help"}).out, ergotune(folder, {"--help"}).out);
   EXPECT_EQ(ergotune(folder, {"analyze", "--help"}).out, ergotune(folder, {"analyse", "--help"}).out);
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "ergotune.db"));
-}
-
-// Another objective is another run of the same session: what shows it goes by the last.
-TEST(NewUser, ShowReportAndExportRankByTheLastRun) {
-  TemporaryFolder folder;
-  folder.write("r.csv", "bx,status,time,energy\n1,ok,0.2,1\n2,ok,0.1,2\n");
-  for (const std::string objective : {"time", "energy"})
-    ASSERT_EQ(ergotune(folder, {"tune", "r.csv", "--device", "replay:r.csv", "--objective", objective, "-q"}).exit_code,
-              0);
-  EXPECT_EQ(json_of(ergotune(folder, {"show", "--json"}))["best"]["configuration"]["bx"], 1);
-  EXPECT_EQ(json_of(ergotune(folder, {"report", "--json"}))["objective"], "energy");
-  EXPECT_EQ(json_of(ergotune(folder, {"export", "--format", "wisdom", "-o", "w", "--json"}))["files"][0]["records"], 1);
-  EXPECT_EQ(json_of(ergotune(folder, {"wisdom", "list", "w", "--json"}))["records"][0]["configuration"]["bx"], 1);
-  EXPECT_EQ(json_of(ergotune(folder, {"report", "--objective", "time", "--json"}))["objective"], "time");
 }
 
 TEST(NewUser, AKernelAsItIsBecomesAProblemThatTunes) {

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -17,7 +16,6 @@
 #include <functional>
 #include <iterator>
 #include <set>
-#include <thread>
 
 #include "base/files.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"

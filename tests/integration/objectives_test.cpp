@@ -272,20 +272,5 @@ TEST(ObjectiveOfASession, IsThatOfItsLastRun) {
   EXPECT_EQ(data["best"]["configuration"], tuned["best"]["configuration"]);
 }
 
-// Defect: a metric that names a parameter was computed, then erased; tuning for it said that nothing worked.
-TEST(ObjectiveOfASession, AMetricThatNamesAParameterDecidesLiveTuning) {
-  TemporaryFolder folder;
-  folder.write("p.toml", problem_with("objective = { expression = \"rate\", direction = \"max\" }"));
-  const Place host{"host", "host", {}};
-  auto command = tune_command(host, kCases[3]);
-  command.push_back("--no-confirm");
-  const auto tuned = json_of(ergotune(folder, command));
-  ASSERT_TRUE(tuned["best"].is_object());
-  EXPECT_EQ(tuned["best"]["configuration"], Json({{"W", 8}, {"turn", 1}}));
-  const double time = tuned["best"]["quantities"]["time"]["value"], rate = tuned["best"]["metrics"]["rate"];
-  EXPECT_NEAR(rate, 4096 * 8 / time, 1e-9 * rate);
-  EXPECT_EQ(tuned["statuses"].value("ok", 0) + tuned["statuses"].value("not_converged", 0), 4);
-}
-
 }  // namespace
 }  // namespace ergotune::test

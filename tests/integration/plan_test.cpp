@@ -62,30 +62,6 @@ TEST(PlanCommand, ComparesPlansOnASimulatedDevice) {
   EXPECT_NE(text.find("simulated"), std::string::npos);
 }
 
-TEST(PlanCommand, ReplaysAStoredSessionUnderPlans) {
-  // Everything of a small simulated problem is stored, then replayed: the recording is the device.
-  const std::string store = folder() + "/plans.db";
-  std::filesystem::remove(store);
-  std::ofstream problem(folder() + "/small.toml");
-  problem << "name = \"small\"\nobjective = \"energy\"\n[parameters]\nblock_size_x = [32, 64, 128, 256]\n"
-             "[execution]\ncore_clock_mhz = [405, 600, 795, 990, 1005, 1200, 1395, 1410]\n[kernel]\nfunction "
-             "= \"f\"\n"
-             "[kernel.source.opencl]\ntext = \"kernel void f() {}\"\n[kernel.launch]\ngrid = [4096]\n"
-             "block = [\"block_size_x\"]\n";
-  problem.close();
-  const std::string file = folder() + "/small.toml";
-  ProcessResult result = command(
-      {"tune", file, "--device", "sim:a100", "--strategy", "brute_force", "--no-confirm", "--store", store, "--json"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  result = command(
-      {"tune", file, "--device", "replay:" + store, "--plan", "global_energy,race_to_idle", "--no-store", "--json"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  const Json document = Json::parse(result.out);
-  EXPECT_EQ(document["provenance"], "replayed");
-  EXPECT_EQ(document["plans"][0]["asked"], 32);
-  EXPECT_NEAR(document["plans"][0]["above_optimum_percent"].get<double>(), 0, 1e-9);
-}
-
 TEST(PlanCommand, ReplaysTheRecordedA100GemmWithItsNoisyEnergies) {
   const auto recording = test::recorded_data() / "energy/gemm_A100_898_open.json.gz";
   const std::string problem = folder() + "/gemm_a100.toml";

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <thread>
 
 #include "integration/support/command.hpp"
@@ -79,18 +78,6 @@ TEST(Several, ASteppedFactorisationIsVerified) {
   EXPECT_THAT(measured["status"], testing::AnyOf("ok", "not_converged")) << measured.dump();  // the machine may be busy
   EXPECT_LT(measured["quantities"]["error"]["value"], 1e-2);
   EXPECT_GT(measured["quantities"]["time.lud"]["value"], measured["quantities"]["time.reset"]["value"]);
-}
-
-TEST(Several, KernelsAreMeasuredApart) {
-  if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
-  const TemporaryFolder folder;
-  const Json rounds = json_of(ergotune(folder, {"measure", kExamples + "pipeline.toml", "--device", "opencl",
-                                                "--precision", "0.3", "--apart", "--json"}));
-  ASSERT_EQ(rounds.size(), 4u);
-  EXPECT_EQ(rounds[0]["round"], "as given");
-  EXPECT_EQ(rounds[3]["round"], "blur alone");
-  for (const Json& round : rounds) EXPECT_EQ(round["status"], "ok") << round.dump();
-  EXPECT_LT(rounds[2]["quantities"]["time"]["value"], rounds[1]["quantities"]["time"]["value"]);
 }
 
 TEST(Several, WhatKernelsOweIsReportedByCommandAndReport) {

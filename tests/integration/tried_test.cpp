@@ -4,9 +4,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <fstream>
-#include <iterator>
-
 #include "device/fortran.hpp"
 #include "integration/support/command.hpp"
 
@@ -50,50 +47,6 @@ TEST(Tried, PartialSumsAreComparedByTheirSum) {
   const auto wrong = statuses(reduction(sum, "parts == 4 ? s + 1 : s"));
   EXPECT_EQ(wrong["statuses"]["wrong_result"], 1) << wrong;
   EXPECT_THAT(wrong["failures"][0]["message"].get<std::string>(), HasSubstr("\"partial\""));
-}
-
-TEST(Tried, AReferenceMayRunWithEachConfigurationsParameters) {
-  TemporaryFolder folder;
-  const std::string arguments = R"({ name = "a", type = "float32", count = 64, access = "write" })";
-  const auto text = [&](const std::string& per_configuration) {
-    return kTurns + "[verification]\n" + per_configuration +
-           "[verification.host_function]\nfunction = \"expected\"\nsource.c.text = '''\n"
-           "void expected(float* a) { for (int i = 0; i < 64; ++i) a[i] = turn; }\n'''\n" +
-           problem("", arguments, "void work(float* a) { for (int i = 0; i < 64; ++i) a[i] = turn == 3 ? 7 : turn; }");
-  };
-  const auto statuses = [&](const std::string& per_configuration) {
-    folder.write("p.toml", text(per_configuration));
-    return json_of(ergotune(
-        folder, {"tune", "p.toml", "--device", "host", "--json", "-q", "--no-store", "--no-confirm"}))["statuses"];
-  };
-  EXPECT_EQ(statuses("")["wrong_result"], 2) << "the reference has turn = 1";
-  EXPECT_EQ(statuses("per_configuration = true\n")["wrong_result"], 1) << "only 3 is wrong";
-}
-
-TEST(Tried, StructuresArePassedByValue) {
-  TemporaryFolder folder;
-  const std::string fields = R"({ name = "g", type = "struct grid", fields = [
-  { name = "flag", type = "int8", value = 3 }, { name = "step", type = "float64", value = "turn / 2" },
-  { name = "n", type = "int32", value = 64 } ] },
-)";
-  const std::string declares = "struct grid { char flag; double step; int n; };\n";
-  const std::string body =
-      "void work(struct grid g, float* a) { for (int i = 0; i < g.n; ++i) a[i] = g.flag + (g.step == turn / 2.0); }";
-  for (const std::string language : {"c", "cpp"}) {
-    folder.write("p.toml", kTurns + "[verification.host_function]\nfunction = \"four\"\nsource.c.text = '''\n" +
-                               declares +
-                               "void four(struct grid g, float* a) { for (int i = 0; i < 64; ++i) a[i] = 4; }\n'''\n" +
-                               problem("", fields + kOne, declares + body, language));
-    const auto result = ergotune(folder, {"tune", "p.toml", "--device", "host", "--json", "-q", "--no-store"});
-    EXPECT_EQ(json_of(result)["statuses"].value("wrong_result", 0), 0) << language << result.out;
-    EXPECT_EQ(result.exit_code, 0) << language << result.out;
-  }
-  folder.write("q.toml",
-               kTurns + problem("", fields + kOne,
-                                "struct grid { int n; };\nvoid work(struct grid g, float* a) { a[0] = g.n; }"));
-  const auto unlike = ergotune(folder, {"tune", "q.toml", "--device", "host", "-q", "--no-store"});
-  EXPECT_EQ(unlike.exit_code, 2);
-  EXPECT_THAT(unlike.err, HasSubstr("struct grid"));
 }
 
 // Fixed form, as every old library has it.

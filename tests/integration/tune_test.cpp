@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "integration/support/command.hpp"
 #include "problem/tables/setting_table.hpp"
 
@@ -87,35 +85,6 @@ TEST(Tune, APriorByTimeAloneIsJudgedByTheMetricOfTheSearch) {
   EXPECT_EQ(document["best"]["configuration"]["X"], 60);
 }
 
-TEST(Tune, TheDocumentIsWhatTheContractSays) {
-  if (!has_opencl()) GTEST_SKIP() << "no OpenCL device";
-  TemporaryFolder folder;
-  folder.write("small.toml", small_problem());
-  const ProcessResult result =
-      ergotune(folder, {"tune", "small.toml", "--device", "opencl", "--strategy", "random", "--budget", "6", "--seed",
-                        "3", "--store", "s.db", "--json", "--quiet"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(result.err, "");
-  const auto document = json_of(result);
-  EXPECT_EQ(document["problem"], "small");
-  EXPECT_THAT(document["device"].get<std::string>(), ::testing::StartsWith("opencl:"));
-  EXPECT_EQ(document["objective"]["name"], "time");
-  EXPECT_EQ(document["objective"]["direction"], "min");
-  EXPECT_EQ(document["evaluated"], 6);
-  EXPECT_EQ(document["best"]["configuration"].size(), 3u);
-  const auto& time = document["best"]["quantities"]["time"];
-  EXPECT_GT(time["value"].get<double>(), 0);
-  EXPECT_GT(time["n"].get<int>(), 2);
-  EXPECT_TRUE(time["standard_error"].is_number());
-  EXPECT_TRUE(time["method"].is_string());
-  EXPECT_TRUE(document["best"]["metrics"].is_object());
-  int outcomes = 0;
-  for (const auto& [status, count] : document["statuses"].items()) outcomes += count.get<int>();
-  EXPECT_EQ(outcomes, 6);
-  EXPECT_GT(document["seconds"].get<double>(), 0);
-  EXPECT_EQ(document["store"], "s.db");
-}
-
 std::string watched_problem(const std::string& observer) {
   return "observe = \"" + observer + R"("
 [parameters]
@@ -128,20 +97,6 @@ launch = { global = [64], block = [64] }
 [observers]
 host_time = { passes = 4 }
 )";
-}
-
-TEST(Tune, ObserversOfTheProblemFileTakePartInTheWorkers) {
-  TemporaryFolder folder;
-  folder.write("watched.toml", watched_problem("launches"));
-  const ProcessResult result =
-      ergotune(folder, {"tune", "watched.toml", "--device", "host", "--strategy", "brute_force", "--no-confirm",
-                        "--objective", "host_time", "--store", "w.db", "--json", "--quiet"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  const auto quantities = json_of(result)["best"]["quantities"];
-  EXPECT_GT(quantities["host_time"]["value"].get<double>(), 0);
-  EXPECT_EQ(quantities["host_time"]["n"], 4);
-  EXPECT_EQ(quantities["host_time"]["method"], "own phase");
-  EXPECT_GT(quantities["launches"]["value"].get<double>(), 2);
 }
 
 TEST(Tune, ObserversCanBeRequestedForOnTheCommandLine) {
@@ -294,23 +249,6 @@ TEST(Tune, GpusOfDifferentKindsAreASessionEachAndNeverRanked) {
   EXPECT_EQ(document["sessions"][0]["devices"].size(), 2u) << "two of one kind share its session";
   EXPECT_EQ(json_of(ergotune(folder, {"show", "s.db", "--sessions", "--json"}))["sessions"].size(), 2u);
   EXPECT_EQ(json_of(ergotune(folder, {"wisdom", "list", "w", "--json"}))["records"].size(), 2u);
-}
-
-TEST(Tune, TheSameSeedMeasuresTheSameConfigurations) {
-  TemporaryFolder folder;
-  folder.write("c.toml", counting_problem(40));
-  const auto measured = [&](const std::string& store, const std::string& seed) {
-    ergotune(folder, {"tune", "c.toml", "--device", "host", "--strategy", "random", "--budget", "5", "--seed", seed,
-                      "--store", store, "--no-confirm", "--quiet"});
-    std::set<std::string> configurations;
-    for (const auto& [configuration, statuses] : stored_rows(folder.path() / store))
-      configurations.insert(configuration);
-    return configurations;
-  };
-  const auto first = measured("a.db", "4");
-  EXPECT_EQ(first.size(), 5u);
-  EXPECT_EQ(first, measured("b.db", "4"));
-  EXPECT_NE(first, measured("c.db", "5"));
 }
 
 TEST(Tune, InProcessMeasuresTheSameWay) {

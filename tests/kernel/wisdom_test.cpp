@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include "base/files.hpp"

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -322,20 +321,6 @@ TEST_F(Application, EightThreadsLaunchAtOnceFromTheFirstCallOn) {
     });
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
-  EXPECT_THAT(warnings, IsEmpty());
-}
-
-TEST_F(Application, WisdomIsWrittenWhileItIsRead) {
-  wise({record(64, 2)});
-  const Kernel kernel(file(), options());
-  std::thread writer([&] {
-    for (int i = 0; i < 15; ++i) wise({record(16, 1, {100000 + i})});
-  });
-  for (int i = 0; i < 15; ++i) {
-    kernel.reload();
-    EXPECT_EQ(run(kernel, 1024), std::pair(2064, 2064));
-  }
-  writer.join();
   EXPECT_THAT(warnings, IsEmpty());
 }
 

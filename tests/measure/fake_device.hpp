@@ -3,8 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>

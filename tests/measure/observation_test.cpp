@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <functional>
-#include <stdexcept>
 
 #include "base/clock.hpp"
 #include "measure/runner_fixture.hpp"

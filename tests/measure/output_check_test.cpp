@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cmath>
 #include <fstream>
 
 #include "ergotune/error.hpp"

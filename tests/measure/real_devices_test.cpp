@@ -19,7 +19,6 @@ namespace ergotune {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 /// One statement per element i, in every language.
 struct Body {
@@ -105,12 +104,6 @@ TEST_P(RealDevice, WritingPastTheEndIsAWrongResultWithTheArgumentsName) {
   EXPECT_FALSE(m.value("time"));
 }
 
-TEST_P(RealDevice, WritingBeforeTheBeginningIsAWrongResult) {
-  const Measurement m = measure(copying("out[i] = in[i]; if (i == 0) out[-1] = 1;"));
-  EXPECT_EQ(m.status, Status::wrong_result);
-  EXPECT_THAT(m.message, HasSubstr("at element -1"));
-}
-
 TEST_P(RealDevice, AnInputThatIsChangedIsAWrongResultWithTheArgumentsName) {
   const Measurement m = measure(copying("out[i] = in[i]; if (i == 700) in[i] += 1;"));
   EXPECT_EQ(m.status, Status::wrong_result);
@@ -143,12 +136,6 @@ TEST_P(RealDevice, AChecksumDependsOnEveryByteAndItsPlace) {
       EXPECT_NE(sum_of(), first) << "words in another order";
     }
   }
-}
-
-TEST_P(RealDevice, InputsAreGuardedAsWell) {
-  const Measurement m = measure(copying("out[i] = in[i]; if (i == 5) in[COUNT + 100] = 1;"));
-  EXPECT_EQ(m.status, Status::wrong_result);
-  EXPECT_THAT(m.message, StartsWith("argument \"in\" is written outside"));
 }
 
 TEST_P(RealDevice, AfterAKernelThatWroteOutsideTheNextOneIsJudgedByItself) {

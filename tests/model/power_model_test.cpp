@@ -85,18 +85,6 @@ void expect_a4000(const PowerModel& model) {
   EXPECT_NEAR(model.optimal_clock_mhz.value, 1298, 0.06 * 1298);  // Going Green, Section V-D
 }
 
-TEST(PowerModel, RecordedRtxA4000HasItsRidgeAt1350) {
-  const PowerModel model = fit_power_model(kA4000);
-  expect_a4000(model);
-  EXPECT_LT(model.relative_deviation, 0.02);
-  printf(
-      "A4000: ridge %.0f [%.0f, %.0f], optimum %.0f [%.0f, %.0f], idle %.1f W, dynamic %.4f W/MHz, slope "
-      "%.2e/MHz\n",
-      model.ridge_mhz.value, model.ridge_mhz.low, model.ridge_mhz.high, model.optimal_clock_mhz.value,
-      model.optimal_clock_mhz.low, model.optimal_clock_mhz.high, model.curve.idle_w, model.curve.dynamic_w_per_mhz,
-      model.curve.voltage_slope_per_mhz);
-}
-
 TEST(PowerModel, ThrottledRequestsWithoutTheirRealClockAreAPowerCap) {
   auto samples = kA4000;
   samples[0].clock_mhz = 2100;  // as requested

@@ -1,8 +1,6 @@
-#include "model/ridge_comparison.hpp"
+#include "model/power_model.hpp"
 
 #include <gtest/gtest.h>
-
-#include <cmath>
 
 #include "ergotune/random.hpp"
 

@@ -133,25 +133,6 @@ TEST_F(NvmlControls, ASetterThatPretendsIsFoundOutWhenItIsPutBack) {
   EXPECT_EQ(fake().gpu().power_limit_mw, 700000u);
 }
 
-TEST_F(NvmlControls, AStepThatFailsDoesNotKeepTheOthersFromBeingPutBack) {
-  ControlSessionOptions options;
-  options.restore_attempts = 2;
-  auto session = ControlSession::open(open_control("nvml:0", environment), options);
-  ASSERT_TRUE(session->apply({{kCore, 1410}, {kMemory, 1593}, {kPower, 300}}).ok());
-  fake().add_fault("nvmlDeviceResetGpuLockedClocks", 999);  // the first step of all
-  const auto report = session->finish();
-  EXPECT_FALSE(report.complete);
-  EXPECT_EQ(fake().gpu().locked, 1);
-  EXPECT_EQ(fake().gpu().memory_locked, 0);
-  EXPECT_EQ(fake().gpu().power_limit_mw, 700000u);
-  EXPECT_EQ(fake().gpu().persistence, 0);
-  ASSERT_THAT(list_journals(environment), SizeIs(1)) << "what could not be done waits";
-  session.reset();
-  fake().clear_faults();
-  EXPECT_TRUE(replay_stale_journals(environment).at(0).complete);
-  EXPECT_EQ(fake().gpu().locked, 0);
-}
-
 // B6: a BMC or a module may hold a device to less than the driver's limit.
 TEST_F(NvmlControls, ALowerLimitThatIsEnforcedElsewhereIsNoLimitThatWasSet) {
   auto session = open();

@@ -7,10 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <thread>
 
 #include "base/clock.hpp"
 #include "base/files.hpp"
@@ -178,25 +176,6 @@ TEST_F(Sessions, AChildThatOutlivesTheSessionDoesNotHoldUpTheGuardian) {
   (void)!write(forked[1], "x", 1);
   close(forked[0]);
   close(forked[1]);
-}
-
-TEST(GuardianReport, SurvivesTheSocket) {
-  RestoreReport report;
-  report.device = "nvml:0";
-  report.complete = false;
-  auto& outcome = report.outcomes.emplace_back();
-  outcome.step = {"k", "t", "v"};
-  outcome.result = {ControlStatus::timeout, "slow"};
-  FrameCutter cutter(guardian::kKind);
-  const std::string bytes = guardian::encode(report);
-  cutter.append(bytes.substr(0, bytes.size() / 2));
-  EXPECT_FALSE(cutter.next()) << "a guardian that died while it sent it";
-  cutter.append(bytes.substr(bytes.size() / 2));
-  const auto read = std::get<RestoreReport>(guardian::decode(cutter.next().value()));
-  EXPECT_EQ(read.device, "nvml:0");
-  EXPECT_FALSE(read.complete);
-  ASSERT_THAT(read.outcomes, SizeIs(1));
-  EXPECT_EQ(read.outcomes[0].result.status, ControlStatus::timeout);
 }
 
 TEST_F(Sessions, WhatCouldNotBePutBackIsReportedAtTheEndOfTheProcess) {

@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <cmath>
-
 #include "ergotune/random.hpp"
 
 namespace ergotune::helper {

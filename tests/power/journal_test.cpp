@@ -148,12 +148,6 @@ TEST_F(Replay, AfterARestartTheJournalIsClearedAndNothingIsWritten) {
   EXPECT_THAT(list_journals(environment), SizeIs(0));
 }
 
-TEST_F(Replay, AfterARestartFilesArePutBackWhenRequested) {
-  leave_behind("another boot");
-  EXPECT_TRUE(replay_stale_journals(environment, true).at(0).complete);
-  EXPECT_EQ(max_frequency(), "1300500000");
-}
-
 TEST_F(Replay, OneFailureDoesNotSkipTheNext) {
   leave_behind(boot_id());
   const auto gate = tree.real(std::string(kTegraGpu) + "/device/railgate_enable");
@@ -170,26 +164,6 @@ TEST_F(Replay, OneFailureDoesNotSkipTheNext) {
   tree.put(std::string(kTegraGpu) + "/min_freq", "1020000000");
   EXPECT_TRUE(restore_journal(folder, folder.journal_file(kTegraGpu), environment).complete);
   EXPECT_EQ(tree.get(std::string(kTegraGpu) + "/min_freq"), "306000000");
-}
-
-TEST_F(Replay, ADamagedJournalIsPutAsideAndSaidSo) {
-  leave_behind(boot_id());
-  const auto file = StateFolder::open(path).journal_file(kTegraGpu);
-  std::ofstream(file, std::ios::app) << "x";
-  const auto reports = replay_stale_journals(environment);
-  ASSERT_THAT(reports, SizeIs(1));
-  EXPECT_FALSE(reports[0].complete);
-  EXPECT_THAT(reports[0].summary, HasSubstr("damaged"));
-  EXPECT_FALSE(std::filesystem::exists(file));
-  EXPECT_THAT(replay_stale_journals(environment), SizeIs(0)) << "it blocks nobody afterwards";
-}
-
-TEST_F(Replay, AJournalWhoseSessionLivesIsLeftAlone) {
-  leave_behind(boot_id());
-  const auto folder = StateFolder::open(path);
-  const auto lock = DeviceLock::try_take(folder, kTegraGpu);
-  EXPECT_THAT(replay_stale_journals(environment), SizeIs(0));
-  EXPECT_EQ(max_frequency(), "1020000000");
 }
 
 using ::testing::IsEmpty;

@@ -11,9 +11,7 @@
 #include "ergotune/error.hpp"
 #include "fakes/control_trees/control_trees.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"
-#include "power/sensors/core_voltage.hpp"
 #include "power/sensors/sensor.hpp"
-#include "power/sensors/sensor_overlap.hpp"
 #include "power/sensors/stored_calibration.hpp"
 #include "temporary_folder.hpp"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <memory>
 
 #include "ergotune/error.hpp"
 #include "fakes/sysfs_trees/sysfs_trees.hpp"

@@ -349,7 +349,6 @@ std::int64_t default_of(const Problem& problem, const std::string& name) {
 // The block loops over a tile; host code beside the kernel shows the rest.
 const char* const kConvolution = R"(
 #ifndef __CUDACC_RTC__
-#include <cstdio>
 #endif
 #ifndef RADIUS
 #define RADIUS 4

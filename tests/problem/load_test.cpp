@@ -5,15 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 namespace ergotune {
 namespace {
 
 using testing::AllOf;
 using testing::ElementsAre;
-using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -286,26 +283,6 @@ TEST(LoadProblem, AModelOrASpaceNeedsNoKernel) {
   EXPECT_EQ(
       message_of(parameters + "[kernel]\nfunction = \"f\"\nsource.opencl.text = \"x\"\n[simulation]\nflops = 1\n"),
       "no error");
-}
-
-// The page's whole example is what people copy.
-TEST(LoadProblem, TheDocumentedExampleIsAProblem) {
-  std::ifstream page(std::filesystem::path(ERGOTUNE_SOURCE_DIR) / "docs" / "problem-file.md");
-  const std::string text{std::istreambuf_iterator<char>(page), {}};
-  const std::string opening = "```toml\n";
-  const auto begin = text.find(opening) + opening.size();
-  ASSERT_GT(begin, opening.size());
-  // the sources it names are those of the test data, so it is read as if it stood there
-  std::string example = text.substr(begin, text.find("\n```", begin) - begin);
-  const auto cuda = example.find(", cuda = \"gemm.cu\"");
-  ASSERT_NE(cuda, std::string::npos);
-  example.erase(cuda, std::string(", cuda = \"gemm.cu\"").size());
-  const Problem problem = parse_problem(example, kProblems / "example.toml");
-  EXPECT_EQ(problem.parameters.size(), 9u);
-  EXPECT_EQ(problem.execution_parameters.size(), 3u);
-  EXPECT_EQ(problem.kernel().arguments.size(), 6u);
-  EXPECT_EQ(problem.plans.size(), 1u);
-  EXPECT_EQ(problem.verification.kind, Verification::Kind::host_function);
 }
 
 TEST(LoadProblem, ReadsObserversWithTheirOptions) {

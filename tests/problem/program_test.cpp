@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "ergotune/problem_file.hpp"
 #include "problem/document/problem_document.hpp"

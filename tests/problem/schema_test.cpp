@@ -10,7 +10,6 @@
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
 #include "problem/document/problem_document.hpp"
-#include "problem/document/schema.hpp"
 #include "problem/tables/setting_table.hpp"
 
 namespace ergotune {

@@ -360,6 +360,7 @@ def test_verbose_says_why_a_configuration_was_skipped(capsys):
 
 @pytest.mark.parametrize("call, words", [
     ({"texmem_args": {"t": X}}, "texmem_args"), ({"parallel": 4}, "parallel"), ({"lang": "Julia"}, "Julia"),
+    ({"params": {"block_size_x": [1], "cuda_sm_percentage": [90]}}, "cuda_sm_percentage"),
     ({"smem_args": {"size": 4, "carveout": 1}}, "carveout")])
 def test_what_is_not_supported_says_what_to_do(call, words):
     with pytest.raises(kt.NotSupported, match=words):

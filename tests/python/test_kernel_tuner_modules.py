@@ -11,7 +11,7 @@ import pytest
 
 import ergotune.kernel_tuner as kernel_tuner
 from ergotune.kernel_tuner.accuracy import Tunable, TunablePrecision
-from ergotune.kernel_tuner.searchspace import Searchspace, supported_neighbor_methods
+from ergotune.kernel_tuner.searchspace import Searchspace
 from ergotune.kernel_tuner.strategies.wrapper import OptAlg, OptAlgWrapper
 from ergotune.kernel_tuner.utils.directives import Code, Cxx, Fortran, OpenMP, process_directives
 
@@ -143,28 +143,6 @@ def test_a_runner_gives_rows_and_none_after_the_budget():
     assert len(results) == 6
     assert [row is None for row in seen] == [False] * 7 + [True] * 2
     assert seen[4]["time"] == seen[0]["time"] and seen[4]["compile_time"] == 0
-
-
-def brute(space, here, method):
-    """Neighbours by their definition."""
-    positions = [space.get_param_indices(c) for c in space.list]
-    me = space.get_param_indices(here)
-    found = []
-    for configuration, there in zip(space.list, positions):
-        steps = [abs(a - b) for a, b in zip(me, there)]
-        if configuration == here:
-            continue
-        if method == "Hamming" and sum(s > 0 for s in steps) == 1 or method == "strictly-adjacent" and max(steps) <= 1:
-            found.append(configuration)
-    return found
-
-
-def test_neighbours_are_what_their_names_say():
-    space = Searchspace({"x": [1, 2, 4, 8], "y": [1, 2, 3], "z": ["a", "b"]}, ["x * y <= 12", "x != 2 or y == 1"], 1024)
-    for method in ("Hamming", "strictly-adjacent"):
-        for configuration in space.list:
-            assert space.get_neighbors(configuration, method) == brute(space, configuration, method)
-    assert {m for m in supported_neighbor_methods if space.get_neighbors(space.list[0], m)} == set(supported_neighbor_methods)
 
 
 def test_configurations_are_ordered_by_the_parameters_that_differ(monkeypatch):

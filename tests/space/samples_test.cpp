@@ -3,9 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <set>
-
 #include "brute_force.hpp"
 #include "ergotune/error.hpp"
 #include "parameters.hpp"

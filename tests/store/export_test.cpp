@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -65,29 +64,6 @@ TEST_F(ExportTest, ObjectiveIsOneThatEveryEntryHas) {
   for (const auto& [key, entry] : cache["cache"].items()) EXPECT_TRUE(entry.contains("nvml_energy")) << key;
   results.objective = "0.5*time + 0.5*energy";
   EXPECT_EQ(json::parse(to_kernel_tuner_cache(results))["objective"], "time");
-}
-
-TEST_F(ExportTest, ACacheHasOneEntryPerConfiguration) {
-  ResultSet results = some_results();
-  results.rows.push_back(results.rows[0]);
-  results.rows.back().configuration = results.rows[1].configuration;  // failed first, worked later
-  const json cache = json::parse(to_kernel_tuner_cache(results));
-  EXPECT_EQ(cache["cache"].size(), 3u);
-  EXPECT_DOUBLE_EQ(cache["cache"]["128,True,1410"]["time"], 2.5);
-  results.rows.clear();
-  EXPECT_EQ(json::parse(to_kernel_tuner_cache(results))["cache"].size(), 0u);
-}
-
-TEST_F(ExportTest, CsvComesBackAsItWas) {
-  const Recording r = load_recording(write("a.csv", to_csv(some_results())));
-  EXPECT_THAT(r.statuses, ElementsAre(Status::ok, Status::compile_error, Status::wrong_result));
-  EXPECT_EQ(r.configuration(1), (Configuration{128, true, 1410}));
-  const Measurement m = r.measurement(0);
-  EXPECT_EQ(m.quantities.at("time").value, 2.5e-3);
-  EXPECT_EQ(m.quantities.at("time").n, 3);
-  EXPECT_EQ(m.quantities.at("energy").value, 0.5);
-  EXPECT_EQ(m.metrics.at("gflops"), 400);
-  EXPECT_FLOAT_EQ(r.compile_seconds[0], 0.5f);
 }
 
 // An interval hangs on the degrees of freedom of its error, which n alone does not say.

@@ -4,9 +4,6 @@
 #include <zlib.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "ergotune/error.hpp"
 #include "ergotune/problem_file.hpp"
@@ -146,20 +143,6 @@ TEST_F(RecordingTest, AFileCutAnywhereLosesOnlyTheCutEntry) {
   }
 }
 
-TEST_F(RecordingTest, ACutGzipFileIsReadAsFarAsItGoes) {
-  std::string entries;
-  for (int i = 0; i < 2000; ++i) {
-    entries += (i ? ",\n" : "\n") + std::string("\"16,a\": {\"bx\": 16, \"kind\": \"a\", \"time\": ") +
-               std::to_string(1.0 / (i + 1)) + "}";
-  }
-  const auto file = write_gzip("a.json.gz", kHead + entries + "}\n}");
-  std::filesystem::resize_file(file, std::filesystem::file_size(file) * 2 / 3);
-  const Recording r = load_recording(file);
-  EXPECT_GT(r.size(), 500u);
-  EXPECT_LT(r.size(), 2000u);
-  EXPECT_THAT(r.warnings, SizeIs(1));
-}
-
 TEST_F(RecordingTest, ADamagedLineInTheMiddleLosesOnlyItself) {
   std::string text = kHead;
   for (int i = 0; i < 40; ++i) {
@@ -179,25 +162,6 @@ TEST_F(RecordingTest, TheExternalMeterIsTheEnergy) {
   EXPECT_EQ(m.quantities.at("energy").value, 0.25);
   EXPECT_EQ(m.quantities.at("nvml_energy").value, 0.5);
   EXPECT_EQ(m.metrics.at("energy_metric"), 0.75);
-}
-
-TEST_F(RecordingTest, OldFailureMarksAndUnknownValues) {
-  const std::string entries =
-      "\n"
-      R"("16,a": {"bx": 16, "kind": "a", "time": 1e20},)"
-      "\n"
-      R"("64,a": {"bx": 64, "kind": "a", "time": 1.0},)"
-      "\n"
-      R"("128,c": {"bx": 128, "kind": "c", "time": 2.0},)"
-      "\n"
-      R"("64,c": {"bx": 64, "kind": "c", "time": "InvalidConfig"})";
-  const Recording r = load_recording(write("a.json", kHead + entries + "}\n}"));
-  ASSERT_EQ(r.size(), 4u);
-  EXPECT_EQ(r.statuses[0], Status::runtime_error);
-  EXPECT_EQ(r.statuses[3], Status::unsupported);
-  EXPECT_EQ(r.configuration(2), (Configuration{128, "c"}));
-  EXPECT_EQ(r.configuration(3), (Configuration{64, "c"}));
-  EXPECT_THAT(r.warnings, SizeIs(2));
 }
 
 TEST_F(RecordingTest, SaysWhatAFileIsNot) {

@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
-#include <set>
 
 #include "base/clock.hpp"
 #include "ergotune/error.hpp"
@@ -22,7 +21,6 @@ namespace ergotune {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 SessionKey identity(const std::string& document = "{}") {
   return {"gemm", document, "opencl:0:0", "driver 1", "time", Provenance::measured};
@@ -132,38 +130,6 @@ TEST(Store, SessionsAreFoundByWhatDeterminesTheirResults) {
   EXPECT_FALSE(store.session_info(99).has_value());
 }
 
-TEST(Store, SessionsArePickedByTheirNumber) {
-  const TemporaryFolder folder;
-  const auto file = folder.path() / "results.db";
-  Store store = Store::open(file);
-  EXPECT_TRUE(is_store(file));
-  EXPECT_FALSE(is_store(folder.path() / "none.db"));
-  EXPECT_THROW(pick_session(store), UserError);
-  const auto first = begin_session(store, "first"), second = begin_session(store, "second");
-  EXPECT_EQ(pick_session(store).id, second);
-  EXPECT_EQ(pick_session(store, first).id, first);
-  EXPECT_THROW(pick_session(store, second + 1), UserError);
-}
-
-TEST(Store, NamesWhoWasRunning) {
-  const TemporaryFolder folder;
-  std::int64_t session = 0;
-  {
-    Store store = Store::open(folder.path() / "s.ergotune");
-    session = begin_session(store);
-    store.record_start(session, {1, 2});
-    store.record_start(session, {3, 4});
-    store.record_start(session, {3, 4});
-    store.add(session, {1, 2}, {});
-    store.record_start(session, {5, 6});
-    store.withdraw(session, {5, 6});
-    store.withdraw(session, {7, 8});
-  }
-  const Store store = Store::open(folder.path() / "s.ergotune");
-  ASSERT_EQ(store.unfinished(session).size(), 1u);
-  EXPECT_EQ(store.unfinished(session)[0], (Configuration{3, 4}));
-}
-
 TEST(Store, WhoDiedTwiceIsACulprit) {
   const TemporaryFolder folder;
   Store store = Store::open(folder.path() / "s.ergotune");
@@ -205,61 +171,6 @@ TEST(Store, OfSeveralRowsOneCounts) {
   for (const StoredRow& row : store.results(session)) counted.push_back(row.measurement.message);
   EXPECT_EQ(counted, (std::vector<std::string>{"gone", "first", "narrow", "wide"}));
   EXPECT_EQ(store.rows(session).size(), 9u);
-}
-
-TEST(Store, ASessionIsHeldByOne) {
-  const TemporaryFolder folder;
-  const auto file = folder.path() / "s.db";
-  auto held = std::make_unique<SessionLock>(file, 1);
-  const SessionLock other(file, 2);
-  try {
-    const SessionLock again(file, 1);
-    FAIL() << "it is held";
-  } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("process " + std::to_string(::getpid())), std::string::npos)
-        << error.what();
-  }
-  held.reset();
-  EXPECT_NO_THROW(SessionLock(file, 1));
-  EXPECT_FALSE(std::filesystem::exists(folder.path() / "s.db-session1.lock"));
-}
-
-TEST(Store, RefusesWhatIsNotOurs) {
-  const TemporaryFolder folder;
-  const auto message = [&](const std::string& name, bool read_only = false) -> std::string {
-    try {
-      Store::open(folder.path() / name, read_only);
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "no error";
-  };
-  std::ofstream(folder.path() / "text") << "just some words, longer than a header";
-  EXPECT_THAT(message("text"), HasSubstr("not an ergotune store"));
-  EXPECT_THAT(message("missing", true), HasSubstr("no store here"));
-  EXPECT_THAT(message("no/folder/s.ergotune"), HasSubstr("folder"));
-  EXPECT_THAT(message("."), HasSubstr("folder, not a store"));
-  std::ofstream(folder.path() / "empty");
-  EXPECT_EQ(message("empty"), "no error") << "an empty file becomes a store";
-}
-
-TEST(Store, RefusesANewerSchema) {
-  const TemporaryFolder folder;
-  const auto file = folder.path() / "s.ergotune";
-  { Store::open(file); }
-  {
-    // the schema version is PRAGMA user_version: four bytes, big endian, at offset 60 of the file
-    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
-    stream.seekp(60);
-    stream.write("\0\0\0\x63", 4);
-  }
-  try {
-    Store::open(file, true);
-    FAIL();
-  } catch (const UserError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("schema 99"));
-    EXPECT_THAT(error.what(), HasSubstr("newer ergotune"));
-  }
 }
 
 TEST(Store, ReadingLeavesNothingBehind) {

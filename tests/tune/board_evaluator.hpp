@@ -6,7 +6,6 @@
 #include <cmath>
 #include <deque>
 #include <functional>
-#include <memory>
 
 #include "ergotune/random.hpp"
 #include "evaluate/evaluator.hpp"

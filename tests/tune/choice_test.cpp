@@ -4,15 +4,14 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
 #include "tune/fake_evaluator.hpp"
+#include "tune/ledger/strategy_source.hpp"
 #include "tune/scheduled_evaluator.hpp"
-#include "tune/session/prior.hpp"
-#include "tune/session/racing.hpp"
 #include "tune/session/session.hpp"
+#include "tune/session/session_setup.hpp"
 
 namespace ergotune {
 namespace {

@@ -4,7 +4,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <stdexcept>
 
 #include "evaluate/evaluator.hpp"
 

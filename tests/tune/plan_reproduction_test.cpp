@@ -1,8 +1,6 @@
 // What the papers say, on simulated devices (docs/reproduction.md). Nothing here is measured.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "ergotune/problem_file.hpp"
 #include "evaluate/recorded/simulated.hpp"
 #include "tune/plans/plan.hpp"

@@ -1,4 +1,4 @@
-#include "tune/round_effects.hpp"
+#include "tune/session/confirmation.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <set>
 
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
@@ -633,14 +632,16 @@ TEST_F(SessionTest, AStoreThatCannotWriteEndsTheSessionWithItsWords) {
   EXPECT_TRUE(store.unfinished(id).empty());
 }
 
-TEST(Budget, IsParsedAndPrinted) {
+TEST(Budget, IsParsed) {
   EXPECT_EQ(Budget::parse("25").evaluations, 25u);
   EXPECT_EQ(Budget::parse("10min").seconds, 600);
   EXPECT_EQ(Budget::parse("90s").seconds, 90);
   EXPECT_EQ(Budget::parse(" 2 h ").seconds, 7200);
   EXPECT_EQ(Budget::parse("1.5kJ").joules, 1500);
   const Budget all = Budget::parse("100, 5min, 500J");
-  EXPECT_EQ(all.to_string(), "100,5min,500J");
+  EXPECT_EQ(all.evaluations, 100u);
+  EXPECT_EQ(all.seconds, 300);
+  EXPECT_EQ(all.joules, 500);
   for (const char* bad : {"", "ten", "0", "-5", "1.5", "10 parsecs", "5,,6", "nan", "1e400"}) {
     EXPECT_THROW(Budget::parse(bad), UserError) << bad;
   }

@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "ergotune/error.hpp"
 
 extern char** environ;
 

@@ -7,9 +7,7 @@
 #include <cctype>
 #include <cmath>
 #include <functional>
-#include <optional>
 #include <sstream>
-#include <string>
 #include <vector>
 
 #include "analysis/svg_chart.hpp"
@@ -17,11 +15,8 @@
 #include "base/statistics.hpp"
 #include "cli/command.hpp"
 #include "cli/live_options.hpp"
-#include "cli/output/progress.hpp"
 #include "cli/output/table.hpp"
 #include "model/execution_kind.hpp"
-#include "report/result_document.hpp"
-#include "tune/plans/plan.hpp"
 
 namespace ergotune::cli {
 

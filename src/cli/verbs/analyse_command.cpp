@@ -10,7 +10,7 @@
 #include "cli/output/table.hpp"
 #include "ergotune/problem_file.hpp"
 #include "report/recording_analysis.hpp"
-#include "tune/target/simulated_recording.hpp"
+#include "tune/target/target.hpp"
 
 namespace ergotune::cli {
 namespace {

@@ -1,5 +1,6 @@
 // ergotune devices: lists devices that can run kernels, and the sensors and controls of each.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -8,11 +9,13 @@
 #include "base/process/process.hpp"
 #include "cli/command.hpp"
 #include "cli/companions.hpp"
+#include "cli/output/table.hpp"
 #include "device/device.hpp"
 #include "ergotune/error.hpp"
 #include "power/controls/control.hpp"
 #include "power/nvml_library.hpp"
 #include "power/sensors/sensor.hpp"
+#include "report/result_document.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -39,10 +42,6 @@ DeviceLine look_at(const DeviceInfo& info) {
   return line;
 }
 
-Json to_json(const Value& value) {
-  return std::visit([](const auto& v) { return Json(v); }, value.data());
-}
-
 Json to_json(const DeviceLine& line) {
   const auto text_or_null = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
   Json device;
@@ -56,7 +55,7 @@ Json to_json(const DeviceLine& line) {
   device["sensors"] = line.sensors;
   device["controls"] = line.controls;
   device["properties"] = Json::object();
-  for (const auto& [name, value] : line.info.properties) device["properties"][name] = to_json(value);
+  for (const auto& [name, value] : line.info.properties) device["properties"][name] = ergotune::to_json(value);
   device["missing"] = line.missing;
   device["notes"] = line.sharing;
   return device;
@@ -98,23 +97,14 @@ void print_others(const UnattachedSensors& others) {
   for (const std::string& control : others.controls) fmt::print("  {}\n", control);
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text.empty() ? "-" : text;
-}
-
 void print_table(const std::vector<DeviceLine>& lines) {
-  std::size_t id = 6, name = 4, sensors = 7;
-  for (const auto& line : lines) {
-    id = std::max(id, line.info.id.size());
-    name = std::max(name, line.info.name.size());
-    sensors = std::max(sensors, joined(line.sensors).size());
-  }
-  fmt::print("{:<{}}  {:<{}}  {:<{}}  controls\n", "device", id, "name", name, "sensors", sensors);
-  for (const auto& line : lines)
-    fmt::print("{:<{}}  {:<{}}  {:<{}}  {}\n", line.info.id, id, line.info.name, name, joined(line.sensors), sensors,
-               joined(line.controls));
+  Table table({"device", "name", "sensors", "controls"});
+  for (std::size_t column = 0; column < 4; ++column) table.align_left(column);
+  const auto joined = [](const std::vector<std::string>& words) {
+    return words.empty() ? "-" : fmt::format("{}", fmt::join(words, ", "));
+  };
+  for (const auto& line : lines) table.add({line.info.id, line.info.name, joined(line.sensors), joined(line.controls)});
+  fmt::print("{}", table.to_string(0, std::string::npos));
 }
 
 void print_details(const DeviceLine& line) {
@@ -148,12 +138,6 @@ struct ListOptions : NodeOptions {
   double seconds = 60;
 };
 
-std::vector<std::string> strings_in(const Json& list) {
-  std::vector<std::string> words;
-  for (const Json& word : list) words.push_back(word.get<std::string>());
-  return words;
-}
-
 NodeListing& node_listing() {
   static NodeListing listing = nullptr;
   return listing;
@@ -176,8 +160,8 @@ void list_cluster(const ListOptions& options, bool json) {
       DeviceLine line;
       line.info.id = fmt::format("{}/{}", node.at("node").get<std::string>(), device.at("id").get<std::string>());
       line.info.name = device.at("name").get<std::string>();
-      line.sensors = strings_in(device.at("sensors"));
-      line.controls = strings_in(device.at("controls"));
+      line.sensors = device.at("sensors").get<std::vector<std::string>>();
+      line.controls = device.at("controls").get<std::vector<std::string>>();
       lines.push_back(std::move(line));
     }
   }

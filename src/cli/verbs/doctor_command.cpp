@@ -1,7 +1,6 @@
 // ergotune doctor: reports what works on this machine, what does not, and how to correct it.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 

@@ -18,8 +18,7 @@
 #include "kernel/round.hpp"
 #include "measure/metrics.hpp"
 #include "problem/tables/quantity.hpp"
-#include "tune/session/measure_one.hpp"
-#include "tune/session/named_configuration.hpp"
+#include "tune/session/single_configuration.hpp"
 
 namespace ergotune::cli {
 namespace {

@@ -1,12 +1,11 @@
 // ergotune schema: prints the schemas of documents.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "cli/command.hpp"
 #include "ergotune/error.hpp"
-#include "problem/document/schema.hpp"
+#include "problem/document/problem_document.hpp"
 #include "problem/tables/setting_table.hpp"
 #include "report/result_document.hpp"
 

@@ -1,7 +1,6 @@
 // A kernel loaded into a context of CUDA or HIP: module, arguments, and a graph of many launches.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
-#include <optional>
 
 #include "base/text.hpp"
 #include "device/backend.hpp"

@@ -1,7 +1,6 @@
 // Lists OpenCL devices and their properties.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <csignal>
 
-#include "base/clock.hpp"
 #include "ergotune/error.hpp"
 
 namespace ergotune {

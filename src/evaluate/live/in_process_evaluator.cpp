@@ -1,8 +1,6 @@
 #include "evaluate/live/in_process_evaluator.hpp"
 
-#include "ergotune/problem.hpp"
 #include "evaluate/live/machine_fault.hpp"
-#include "evaluate/live/serial_device.hpp"
 #include "kernel/compile_cache.hpp"
 #include "kernel/round.hpp"
 

@@ -10,7 +10,6 @@
 #include <csignal>
 #include <fstream>
 #include <memory>
-#include <new>
 #include <thread>
 
 #include "base/clock.hpp"

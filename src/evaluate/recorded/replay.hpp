@@ -1,7 +1,6 @@
 // Replays recorded results: an evaluator that needs no hardware, and the table used for scoring.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>

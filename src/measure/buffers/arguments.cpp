@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <fstream>

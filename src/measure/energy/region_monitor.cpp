@@ -12,7 +12,7 @@
 #include "ergotune/error.hpp"
 #include "measure/energy/energy_plausible.hpp"
 #include "measure/energy/energy_series.hpp"
-#include "power/sensors/sensor_overlap.hpp"
+#include "power/sensors/sensor.hpp"
 
 namespace ergotune {
 namespace {

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
-#include <thread>
 
 #include "base/clock.hpp"
 
@@ -291,11 +289,6 @@ void Observation::collect(Measurement& measurement, bool gave_up) {
     if (phase == ObserverPhase::repetitions || (phase != ObserverPhase::own && !gave_up)) call({observer}, take);
   }
   if (!gave_up) call(of(ObserverPhase::own), take);
-}
-
-std::string to_string(ObserverPhase phase) {
-  constexpr std::array kNames = {"repetitions", "launches", "stream", "own"};
-  return kNames.at(static_cast<std::size_t>(phase));
 }
 
 }  // namespace ergotune

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "base/text.hpp"
 #include "ergotune/error.hpp"

@@ -7,7 +7,7 @@
 
 #include "base/clock.hpp"
 #include "measure/observers/observer_registry.hpp"
-#include "power/sensors/core_voltage.hpp"
+#include "power/sensors/sensor.hpp"
 
 namespace ergotune {
 namespace {

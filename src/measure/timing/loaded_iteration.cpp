@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
-#include <vector>
 
 #include "base/statistics.hpp"
 #include "device/entries.hpp"

@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "ergotune/result.hpp"
 #include "measure/buffers/problem_buffers.hpp"

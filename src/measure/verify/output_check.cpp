@@ -10,7 +10,6 @@
 #include <fstream>
 #include <memory>
 #include <set>
-#include <utility>
 
 #include "base/hash.hpp"
 #include "device/backend.hpp"

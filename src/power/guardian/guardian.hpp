@@ -7,7 +7,6 @@
 
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -85,8 +84,6 @@ class ControlSession {
   bool taking_over() const;
   /// The values that this session has set so far.
   const ControlSetting& current() const;
-  /// Number of changes made.
-  std::uint64_t changes() const;
   /// Process id of the guardian; 0 if another process guards the control.
   pid_t guardian_pid() const;
   /// Notes for the user: a stale journal was replayed, another process's lock was overridden, the guardian was

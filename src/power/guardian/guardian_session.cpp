@@ -5,9 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cmath>
 #include <iterator>
 #include <mutex>
 #include <set>
@@ -67,7 +65,6 @@ struct ControlSession::State {
   std::set<ControlQuantity> touched, confirmed;
   GuardianProcess guardian;
   ControlSetting current;
-  std::uint64_t changes = 0;
   std::vector<std::string> notes;
   bool ended = false;
   std::string ended_because;
@@ -250,7 +247,6 @@ ControlSession::~ControlSession() {
 
 Control& ControlSession::control() { return *state_->control; }
 const ControlSetting& ControlSession::current() const { return state_->current; }
-std::uint64_t ControlSession::changes() const { return state_->changes; }
 
 pid_t ControlSession::guardian_pid() const {
   std::lock_guard hold(state_->mutex);
@@ -294,7 +290,6 @@ ControlResult ControlSession::set(ControlQuantity quantity, double value) {
   } catch (const std::exception& error) {
     result = {ControlStatus::failed, error_description(quantity, value, error.what())};
   }
-  ++state.changes;
   if (result.ok()) {
     state.current[quantity] = value;
     if (!state.control->has_remote_guardian()) state.confirm(quantity);

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <ctime>
 #include <limits>
 #include <utility>
 
 #include "base/files.hpp"
-#include "power/sensors/sensor_family.hpp"
 
 namespace ergotune {
 namespace {

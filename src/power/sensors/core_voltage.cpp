@@ -1,11 +1,11 @@
-#include "power/sensors/core_voltage.hpp"
-
+// The core voltage of a GPU from sources other than NVML.
 #include <sstream>
 
 #include "base/process/environment.hpp"
 #include "base/process/process.hpp"
 #include "base/sysfs.hpp"
 #include "ergotune/error.hpp"
+#include "power/sensors/sensor.hpp"
 
 namespace ergotune {
 namespace {

@@ -2,7 +2,6 @@
 // sensor and its device have the same UUID or PCI address.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,7 +20,6 @@ std::string to_string(SensorKind kind);
 
 /// The part of the machine that a sensor measures.
 enum class SensorScope { chip, gpu, module, rail, package, node };
-std::string to_string(SensorScope scope);
 
 struct SensorInfo {
   std::string id;    ///< "nvml:0/energy", "rapl:package-0", "powersensor3:/dev/ttyACM0"
@@ -109,5 +107,23 @@ std::unique_ptr<DeviceMonitor> monitor_for_control(const std::string& id);
 /// Waits until the monitor reports this core clock; returns the time in s that it took. nullopt if it does not without
 /// load, within 0.1 s.
 std::optional<double> seconds_until_core_clock(DeviceMonitor& monitor, double mhz, double tolerance);
+
+/// True if two sensors belong to one device, or if one contains the other: a node contains its parts, a package its
+/// cores. (RAPL's memory is not part of the package.)
+bool sensors_overlap(const SensorInfo& a, const SensorInfo& b);
+
+/// Throws UserError if two of the sensors overlap.
+void require_disjoint(const std::vector<std::unique_ptr<Sensor>>& sensors);
+
+/// Returns the ids of sensors that together cover this machine, each device once, by its best sensor.
+std::vector<std::string> sensors_of_machine();
+
+/// Returns the present core voltage of a GPU in V; nullopt if unknown. NVIDIA: from `nvidia-smi -q -d VOLTAGE` (driver
+/// 510 and later, on some GPUs; NVML has no such call); $ERGOTUNE_NVIDIA_SMI names another program. Tegra: from the
+/// regulator of the GPU. Takes some tens of milliseconds. `uuid` may be empty.
+std::optional<double> read_core_voltage(const std::string& uuid);
+
+/// Returns the graphics voltage in V from the output of nvidia-smi; nullopt for "N/A".
+std::optional<double> voltage_in(const std::string& nvidia_smi_output);
 
 }  // namespace ergotune

@@ -1,10 +1,10 @@
-#include "power/sensors/sensor_overlap.hpp"
-
+// Which sensors measure the same energy, since energies are added and must not be counted twice.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "ergotune/error.hpp"
+#include "power/sensors/sensor.hpp"
 
 namespace ergotune {
 namespace {

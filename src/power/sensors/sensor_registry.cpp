@@ -106,11 +106,6 @@ std::string to_string(SensorKind kind) {
   return kNames.at(static_cast<std::size_t>(kind));
 }
 
-std::string to_string(SensorScope scope) {
-  constexpr std::array kNames = {"chip", "board", "module", "rail", "package", "node"};
-  return kNames.at(static_cast<std::size_t>(scope));
-}
-
 bool exists_unreadable(const Sysfs& sysfs, const std::filesystem::path& path) {
   // checked for the effective user, as when reading
   return sysfs.exists(path) && faccessat(AT_FDCWD, sysfs.real(path).c_str(), R_OK, AT_EACCESS) != 0;

@@ -51,4 +51,10 @@ void set_attributes(Launch& launch, const Attributes& values);
 std::vector<Step> steps_from(const Problem& problem, const std::string& json);
 ExecutionParameterSpec execution_parameter_from(const std::string& json);
 
+/// Returns the JSON Schema (draft 7) of a problem file, which applies to TOML and JSON.
+std::string problem_schema();
+
+/// Returns the reference tables of docs/problem-file.md in Markdown.
+std::string problem_tables();
+
 }  // namespace ergotune

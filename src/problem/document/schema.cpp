@@ -1,10 +1,10 @@
-#include "problem/document/schema.hpp"
-
+// The format of problem files, as a JSON Schema and as tables for the documentation, generated from the fields.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "problem/document/fields.hpp"
+#include "problem/document/problem_document.hpp"
 
 namespace ergotune {
 

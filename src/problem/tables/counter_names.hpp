@@ -2,7 +2,6 @@
 // is computed. Which metrics a chip has is determined in counters/cupti.hpp.
 #pragma once
 
-#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>

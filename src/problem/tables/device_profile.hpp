@@ -2,7 +2,6 @@
 // laptop, and its clocks and power for the simulated evaluator.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <set>
 #include <string>

@@ -3,7 +3,6 @@
 // this table.
 #pragma once
 
-#include <limits>
 #include <span>
 #include <string>
 #include <string_view>

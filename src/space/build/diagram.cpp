@@ -292,12 +292,6 @@ void Diagram::prepend(const std::vector<std::uint32_t>& parameters, Layers&& lay
   levels_.insert(levels_.begin(), std::make_move_iterator(fresh.begin()), std::make_move_iterator(fresh.end()));
 }
 
-std::size_t Diagram::nodes() const {
-  std::size_t total = 0;
-  for (const auto& level : levels_) total += level.nodes.size();
-  return total;
-}
-
 std::size_t Diagram::memory_bytes() const {
   std::size_t bytes = parameters_.capacity() * sizeof(std::uint32_t) + levels_.capacity() * sizeof(Level);
   for (const auto& level : levels_)

@@ -74,7 +74,6 @@ class Diagram {
   /// Finds the edge of a value; returns false if there is none.
   bool edge_of(std::size_t level, Node node, std::uint32_t position, Edge& edge) const;
 
-  std::size_t nodes() const;
   std::size_t memory_bytes() const;
 
  private:

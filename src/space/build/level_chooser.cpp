@@ -1,7 +1,5 @@
 #include "space/build/level_chooser.hpp"
 
-#include <algorithm>
-
 namespace ergotune {
 
 using program::Code;

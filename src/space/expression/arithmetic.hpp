@@ -6,7 +6,6 @@
 #include <cmath>
 #include <compare>
 #include <cstdint>
-#include <limits>
 
 namespace ergotune::arithmetic {
 

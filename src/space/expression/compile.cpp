@@ -1,6 +1,5 @@
 // Compiles the parsed form to operations.
 #include <algorithm>
-#include <array>
 
 #include "space/expression/program.hpp"
 

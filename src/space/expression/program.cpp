@@ -1,7 +1,6 @@
 #include "space/expression/program.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace ergotune::program {

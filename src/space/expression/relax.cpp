@@ -1,5 +1,4 @@
 // Derives what a condition implies for a prefix of the parameters.
-#include <algorithm>
 #include <cmath>
 
 #include "space/expression/program.hpp"

@@ -3,8 +3,6 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <string>
 
 #include "base/statistics.hpp"

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "store/formats/recording_builder.hpp"

@@ -9,7 +9,6 @@
 
 #include "ergotune/error.hpp"
 #include "store/formats/json_values.hpp"
-#include "store/sqlite/database.hpp"
 
 namespace ergotune {
 namespace {

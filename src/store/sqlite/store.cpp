@@ -4,11 +4,8 @@
 
 #include <cstdlib>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -345,8 +342,6 @@ std::vector<std::string> Store::warnings() const {
   return list;
 }
 
-bool Store::is_there() const { return state_->database.is_there(); }
-
 namespace {
 std::mutex lost_mutex;
 std::vector<std::filesystem::path> lost_stores;
@@ -421,11 +416,6 @@ std::vector<RunInfo> Store::runs(std::int64_t session) const {
 
 void Store::flush() {
   if (state_->flusher) state_->flusher->wait();
-}
-
-std::string Store::integrity() const {
-  Statement check(state_->database, "PRAGMA integrity_check");
-  return check.step() ? check.text(0) : "no answer";
 }
 
 const std::filesystem::path& Store::file() const { return state_->database.file(); }

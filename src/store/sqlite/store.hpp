@@ -159,13 +159,9 @@ class Store {
   std::vector<RunInfo> runs(std::int64_t session) const;
   /// Returns when all rows added so far are on the disk. The destructor does the same.
   void flush();
-  /// "ok", or SQLite's description of damage. Reads the whole file.
-  std::string integrity() const;
   const std::filesystem::path& file() const;
   /// Damaged rows that were left out so far, and how to remove them.
   std::vector<std::string> warnings() const;
-  /// False if the file was removed or replaced since it was opened: later writes are lost.
-  bool is_there() const;
 
  private:
   struct State;

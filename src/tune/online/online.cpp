@@ -13,12 +13,15 @@
 #include "base/regret_bound.hpp"
 #include "base/statistics.hpp"
 #include "ergotune/error.hpp"
+#include "kernel/compile_cache.hpp"
+#include "kernel/configure.hpp"
+#include "measure/buffers/problem_buffers.hpp"
 #include "measure/energy/region_monitor.hpp"
 #include "measure/execution_parameters.hpp"
+#include "measure/timing/loaded_iteration.hpp"
 #include "power/guardian/guardian.hpp"
 #include "tune/ledger/leaderboard.hpp"
 #include "tune/ledger/strategy_source.hpp"
-#include "tune/online/application_iteration.hpp"
 #include "tune/target/target_parts.hpp"
 
 namespace ergotune {
@@ -59,6 +62,56 @@ class NextTrial : public Source {
   StrategySource& search_;
   const Ledger& ledger_;
   bool measured_, under_way_ = false;
+};
+
+/// Iterations of a workload in the application's own process, with one configuration at a time, on the application's
+/// buffers.
+class ApplicationIteration {
+ public:
+  /// Opens the device and fills the buffers; `problem` must outlive this object.
+  ApplicationIteration(const std::string& device, const Problem& problem, std::filesystem::path cache_folder)
+      : problem_(problem),
+        device_(open_device(device, &problem)),
+        constants_(problem.constants_for(device_->info().name, device_->info().properties)),
+        compiler_(device_->make_compiler(), std::move(cache_folder)),
+        buffers_(*device_, argument_lists(problem), constants_, nullptr, swapped_buffers(problem)),
+        begin_(device_->make_marker()),
+        end_(device_->make_marker()) {}
+
+  /// Compiles a configuration; another thread may do so while iterations run. Throws DeviceError or UserError.
+  std::vector<Binary> compile(const Configuration& configuration) {
+    std::vector<Binary> binaries;
+    for (const Kernel& kernel : problem_.kernels)
+      binaries.push_back(
+          compiler_.compile(make_compile_job(problem_, kernel, device_->info(), constants_, configuration)).binary);
+    return binaries;
+  }
+
+  /// Loads what compile() returned. If this throws DeviceError or UserError, the previous configuration stays loaded.
+  void load(const Configuration& configuration, const std::vector<Binary>& binaries) {
+    round_ = std::make_unique<LoadedIteration>(*device_, problem_, constants_, buffers_, configuration, binaries);
+  }
+
+  /// Runs one iteration and returns its device time in s.
+  double run() {
+    device_->record(*begin_);
+    round_->workload().launch(1);
+    device_->record(*end_);
+    device_->synchronise();
+    return device_->seconds_between(*begin_, *end_);
+  }
+
+  ProblemBuffers& buffers() { return buffers_; }
+  const ProblemBuffers& buffers() const { return buffers_; }
+
+ private:
+  const Problem& problem_;
+  std::unique_ptr<Device> device_;
+  Constants constants_;
+  CachedCompiler compiler_;
+  ProblemBuffers buffers_;
+  std::unique_ptr<Marker> begin_, end_;
+  std::unique_ptr<LoadedIteration> round_;
 };
 
 /// Passes the application's own rounds on to the ledger as the measurement of a configuration.

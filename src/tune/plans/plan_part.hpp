@@ -1,8 +1,6 @@
 // The part of a space from which a stage may choose.
 #pragma once
 
-#include <functional>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>

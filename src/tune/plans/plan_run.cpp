@@ -4,9 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <set>
 
 #include "base/clock.hpp"
 #include "base/statistics.hpp"

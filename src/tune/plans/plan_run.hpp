@@ -1,7 +1,6 @@
 // One run of a plan: its stages share their measurements and results.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <optional>
 #include <set>

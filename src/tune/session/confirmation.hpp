@@ -133,4 +133,10 @@ class Confirmation {
   bool cut_short_ = false;
 };
 
+/// Effects that all candidates share in one round: for each candidate, the mean factor by which its rounds took more
+/// than the mean round. Model: logarithm = candidate
+/// + round + noise, with normally distributed round effects of estimated variance, so that noise is not taken for
+/// drift. All factors are 1 if each candidate was in every round. Values must be positive.
+std::vector<double> repeat_bias_factors(const std::vector<std::vector<RoundValue>>& candidates);
+
 }  // namespace ergotune

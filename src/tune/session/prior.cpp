@@ -1,5 +1,4 @@
-#include "tune/session/prior.hpp"
-
+// Finds earlier results of the same problem as a prior for a search.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 #include "ergotune/error.hpp"
 #include "measure/metrics.hpp"
 #include "search/models/prior.hpp"
+#include "tune/session/session_setup.hpp"
 
 namespace ergotune {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,7 +28,6 @@ struct Budget {
   double joules = 0;
   /// "25", "10min", "90s", "2h", "500J", or several with commas. Throws UserError.
   static Budget parse(const std::string& text);
-  std::string to_string() const;
 };
 
 /// Repeats, as of a confirmation, and what one of them takes in s and J.

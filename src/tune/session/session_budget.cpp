@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cmath>
@@ -49,21 +48,6 @@ Budget Budget::parse(const std::string& text) {
   Budget budget;
   for (const std::string& part : split(text)) add_part(budget, trimmed(part));
   return budget;
-}
-
-std::string Budget::to_string() const {
-  std::vector<std::string> parts;
-  if (evaluations > 0) parts.push_back(fmt::format("{}", evaluations));
-  if (seconds > 0) {
-    if (std::fmod(seconds, 3600) == 0)
-      parts.push_back(fmt::format("{:g}h", seconds / 3600));
-    else if (std::fmod(seconds, 60) == 0)
-      parts.push_back(fmt::format("{:g}min", seconds / 60));
-    else
-      parts.push_back(fmt::format("{:g}s", seconds));
-  }
-  if (joules > 0) parts.push_back(fmt::format("{:g}J", joules));
-  return fmt::format("{}", fmt::join(parts, ","));
 }
 
 }  // namespace ergotune

@@ -18,7 +18,6 @@
 #include "store/sqlite/stored_session.hpp"
 #include "tune/ledger/live_session.hpp"
 #include "tune/session/device_lock.hpp"
-#include "tune/session/prior.hpp"
 
 namespace ergotune {
 namespace {

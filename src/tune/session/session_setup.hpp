@@ -38,4 +38,10 @@ PreparedSession prepare_session(Problem problem, const SetupOptions& options);
 /// Searches a prepared session on a ledger from open_ledger(), as a separate run of the store.
 SessionResult run_session(PreparedSession& prepared, Ledger& ledger, const SessionOptions& options);
 
+/// Earlier results of the same problem, as a prior for a search. `names`: recordings or stores (of a store, all
+/// sessions of this problem), or "auto": the other sessions of this problem in the session's own store, with any
+/// device, size, driver or source. Throws UserError for a file that cannot be read or has no result for this space and
+/// objective; "auto" may find nothing.
+std::vector<PriorResults> find_priors(const PreparedSession& prepared, const std::vector<std::string>& names);
+
 }  // namespace ergotune

@@ -1,5 +1,4 @@
-#include "tune/target/simulated_recording.hpp"
-
+// A whole space on a simulated device, as a recording: what analyses read without a store in between.
 #include <fmt/format.h>
 
 #include "ergotune/problem_file.hpp"

@@ -14,7 +14,6 @@
 #include "measure/observers/observer_registry.hpp"
 #include "problem/program.hpp"
 #include "problem/tables/quantity.hpp"
-#include "search/objective.hpp"
 #include "search/objective_text.hpp"
 #include "store/formats/recording.hpp"
 #include "tune/plans/occupancy_reduction.hpp"

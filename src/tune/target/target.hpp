@@ -16,6 +16,8 @@
 
 namespace ergotune {
 
+struct Recording;
+
 /// How a problem is opened and measured: the run settings, and additions of a command or an application.
 struct SetupOptions {
   RunConfig run;
@@ -93,5 +95,9 @@ inline bool is_live(const std::string& device) { return !device.starts_with("rep
 
 /// Opens a problem's target. Throws UserError for every mistake that the user can correct, including an empty space.
 Target open_target(Problem problem, const SetupOptions& options);
+
+/// The recording of every configuration of a problem on a simulated device ("sim:a100"). Throws UserError for other
+/// devices, and for what open_target() throws it for.
+Recording record_simulated(const Problem& problem, const std::string& device);
 
 }  // namespace ergotune

@@ -9,7 +9,6 @@
 //   FAKE_HIP_OLDER   no properties of HIP 6
 #include <dlfcn.h>
 
-#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <mutex>

@@ -1,6 +1,5 @@
 // The C interface of the fake libnvidia-ml.so.1 over the mapped state. Signatures and layouts are our own
 // declarations of the documented interface; nothing of the vendor's header is copied.
-#include <cstddef>
 #include <cstdlib>
 #include <mutex>
 #include <optional>

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cmath>
 #include <cstring>
 #include <functional>
 #include <string>

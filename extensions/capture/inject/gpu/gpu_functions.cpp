@@ -4,7 +4,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <string_view>
 
 #include "capture/capture_folder.hpp"
 

@@ -3,7 +3,6 @@
 // lookup, as runtimes do.
 #pragma once
 
-#include <string>
 #include <type_traits>
 
 #include "capture/inject/gpu/gpu_functions.hpp"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 
 #include "capture/inject/interpose.hpp"
 #include "device/opencl/opencl_api.hpp"

@@ -1,7 +1,5 @@
 #include "capture/inject/opencl/opencl_tuned.hpp"
 
-#include <algorithm>
-
 #include "capture/inject/session.hpp"
 
 namespace ergotune::inject {

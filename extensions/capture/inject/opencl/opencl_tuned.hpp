@@ -1,9 +1,7 @@
 // Launching a tuned kernel in place of the program's own.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-#include "tune/session/named_configuration.hpp"
+#include "tune/session/single_configuration.hpp"
 
 #include <fmt/format.h>
 
@@ -9,44 +9,34 @@
 #include "ergotune/error.hpp"
 #include "kernel/configure.hpp"
 #include "space/expression/expression_tokens.hpp"
+#include "store/formats/json_values.hpp"
 
 namespace ergotune {
-namespace {
 
-using Json = nlohmann::ordered_json;
-
-Value value_from(const Json& json, const std::string& name) {
-  if (json.is_boolean()) return Value(json.get<bool>());
-  if (json.is_number_integer()) return Value(json.get<std::int64_t>());
-  if (json.is_number()) return Value(json.get<double>());
-  if (json.is_string()) return Value(json.get<std::string>());
-  throw UserError("--config: the value of \"" + name + "\" is neither a number nor a string");
-}
-
-}  // namespace
-
-Configuration configuration_of_json(const std::string& text, const std::vector<Parameter>& parameters) {
-  Json document = Json::object();
-  if (!text.empty()) {
-    document = parse_json<Json>(text, false);
-    if (!document.is_object()) throw UserError("--config takes a JSON object such as '{\"block_size_x\": 64}'");
-  }
+Configuration configuration_of(const std::map<std::string, Value>& values, const std::vector<Parameter>& parameters) {
   std::vector<std::string> names;
-  for (const Parameter& parameter : parameters) names.push_back(parameter.name);
-  for (const auto& [name, value] : document.items()) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      throw UserError(fmt::format("--config: there is no parameter \"{}\"{}", name, suggestion(name, names)));
-    }
-  }
   Configuration configuration;
   for (const Parameter& parameter : parameters) {
-    if (document.contains(parameter.name)) {
-      configuration.push_back(value_from(document[parameter.name], parameter.name));
-    } else {
-      configuration.push_back(*parameter.default_or_first());
-    }
+    names.push_back(parameter.name);
+    const auto given = values.find(parameter.name);
+    configuration.push_back(given != values.end() ? given->second : *parameter.default_or_first());
   }
+  for (const auto& [name, value] : values)
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      throw UserError(fmt::format("there is no parameter \"{}\"{}", name, suggestion(name, names)));
   return configuration;
+}
+
+Configuration configuration_of_json(const std::string& text, const std::vector<Parameter>& parameters) {
+  std::map<std::string, Value> values;
+  const Json document = text.empty() ? Json::object() : parse_json<Json>(text, false);
+  if (!document.is_object()) throw UserError("--config takes a JSON object such as '{\"block_size_x\": 64}'");
+  for (const auto& [name, value] : document.items()) {
+    if (!value.is_boolean() && !value.is_number() && !value.is_string())
+      throw UserError("--config: the value of \"" + name + "\" is neither a number nor a string");
+    values[name] = value_from(value);
+  }
+  return configuration_of(values, parameters);
 }
 
 namespace {
@@ -83,6 +73,27 @@ ConfigurationIndex named_configuration(const PreparedSession& prepared, const st
   throw UserError(fmt::format("the configuration {} is not in the search space of {}: {}; see: ergotune space {}",
                               describe(parameters, configuration), prepared.problem.name,
                               why_not(prepared, configuration), file));
+}
+
+SingleMeasurement measure_one(PreparedSession& prepared, ConfigurationIndex index) {
+  const auto fallback = prepared.space->default_configuration();
+  if (prepared.live && fallback && *fallback != index)
+    prepared.live->establish_reference({prepared.space->configuration(*fallback)});
+  const auto ledger = prepared.open_ledger();
+  RunInfo run;
+  run.objective = prepared.objective->spec();
+  run.phase = "measuring one configuration";
+  ledger->begin_run(run);
+  SingleMeasurement result;
+  ListSource single({index}, [&](const ConfigurationRequest&, const Measurement&, bool fresh) {
+    result.known = !fresh;
+    return true;
+  });
+  single.set_objective_quantity(prepared.objective->name() == "energy" ? "energy" : "time");
+  ledger->drive(single);
+  ledger->end_run("finished");
+  result.measurement = ledger->find(index)->measurement;
+  return result;
 }
 
 }  // namespace ergotune

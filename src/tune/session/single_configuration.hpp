@@ -1,0 +1,33 @@
+// One configuration of a prepared session: named by a user, and measured in the same way as by a search.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "tune/session/session_setup.hpp"
+
+namespace ergotune {
+
+/// The configuration with these parameter values; parameters left out take their defaults. Throws UserError for an
+/// unknown parameter.
+Configuration configuration_of(const std::map<std::string, Value>& values, const std::vector<Parameter>& parameters);
+
+/// configuration_of() with the values of a JSON object (empty: nothing is named).
+Configuration configuration_of_json(const std::string& text, const std::vector<Parameter>& parameters);
+
+/// The index of configuration_of_json(). `file` is the problem's, for the message. Throws UserError also for a
+/// configuration that is not in the space, with the value or restriction that keeps it out.
+ConfigurationIndex named_configuration(const PreparedSession& prepared, const std::string& json,
+                                       const std::string& file);
+
+struct SingleMeasurement {
+  Measurement measurement;
+  bool known = false;  ///< the result is from the store
+};
+
+/// Measures a configuration, or returns its stored result. If outputs are compared with those of the first correct
+/// configuration, the default's are used. Throws whatever evaluator and store throw.
+SingleMeasurement measure_one(PreparedSession& prepared, ConfigurationIndex index);
+
+}  // namespace ergotune
