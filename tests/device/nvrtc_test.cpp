@@ -11,6 +11,7 @@
 #include "device/cuda/nvrtc_api.hpp"
 #include "device/entries.hpp"
 #include "device_fixtures.hpp"
+#include "temporary_folder.hpp"
 
 using namespace ergotune;
 using namespace ergotune::test;
@@ -123,6 +124,31 @@ TEST_F(NvrtcTest, CudasOwnHeadersAreFound) {
   if (nvrtc::include_folders().empty()) GTEST_SKIP() << "no CUDA headers";
   const char* source = "#include <cuda_fp16.h>\n__global__ void f(__half* x) { x[0] = __float2half(1.0f); }";
   EXPECT_TRUE(is_cubin(open_compiler("cuda:sm_90")->compile(job(source, "f")).bytes));
+}
+
+// as sources written for nvcc include them
+TEST_F(NvrtcTest, HeadersOfTheCLibraryAreFound) {
+  std::string source;
+  for (const char* name : {"assert.h",  "cassert",  "cfloat",   "climits", "cmath",      "cstddef",  "cstdint",
+                           "cstdio",    "cstdlib",  "cstring",  "float.h", "inttypes.h", "limits.h", "math.h",
+                           "stdbool.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h",   "string.h"})
+    source += "#include <" + std::string(name) + ">\n";
+  source += R"(
+    __global__ void f(float* x, std::uint64_t* y, uint32_t n, int64_t m) {
+      static_assert(sizeof(int64_t) == 8 && sizeof(std::int16_t) == 2 && INT32_MAX == INT_MAX, "");
+      assert(n > 0);
+      if (n == 7) printf("seven");
+      x[0] = std::sqrt(x[1]) + std::fabs(x[2]) + FLT_MAX * float(M_PI) + (std::isnan(x[3]) ? INFINITY : fmaxf(x[4], NAN));
+      y[0] = UINT64_MAX - static_cast<std::size_t>(m);
+      memcpy(x + 8, x, n);
+    })";
+  EXPECT_TRUE(is_cubin(open_compiler("cuda:sm_90")->compile(job(source, "f")).bytes));
+  // those of the problem's own folders come first
+  TemporaryFolder folder;
+  folder.write("stdint.h", "typedef unsigned uint32_t;\nstruct Own {};\n");
+  auto own = job("#include <stdint.h>\n__global__ void f(uint32_t* x) { x[0] = sizeof(Own); }", "f");
+  own.include_folders = {folder.path().string()};
+  EXPECT_TRUE(is_cubin(open_compiler("cuda:sm_90")->compile(own).bytes));
 }
 
 TEST_F(NvrtcTest, AnArchitectureNewerThanTheCompilerGetsIntermediateCode) {

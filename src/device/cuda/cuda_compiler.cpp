@@ -90,7 +90,8 @@ class CudaCompiler : public Compiler {
       return {device::PackedCode{job.source, {}, {}, attributes}.pack(), job.function, {}};
     std::vector<std::string> options = nvrtc::options_of(job, nvrtc::include_folders());
     if (!nvrtc::names(job.options, "-arch")) options.insert(options.begin(), "--gpu-architecture=" + architecture_);
-    nvrtc::Program program(api(), job.source, job.source_name.empty() ? "kernel.cu" : job.source_name);
+    nvrtc::Program program(api(), job.source, job.source_name.empty() ? "kernel.cu" : job.source_name,
+                           nvrtc::c_headers(options));
     Binary result;
     program.compile(job.function, options, result.log);
     result.entry = program.lowered_name(job.function);

@@ -103,8 +103,12 @@ std::vector<std::string> include_folders() {
   return {};
 }
 
-Program::Program(const Api& api, const std::string& source, const std::string& name) : api_(api) {
-  check(api_.nvrtcCreateProgram(&program_, source.c_str(), name.c_str(), 0, nullptr, nullptr),
+Program::Program(const Api& api, const std::string& source, const std::string& name, const std::vector<Header>& headers)
+    : api_(api) {
+  std::vector<const char*> names, texts;
+  for (const Header& header : headers) names.push_back(header.name), texts.push_back(header.text);
+  check(api_.nvrtcCreateProgram(&program_, source.c_str(), name.c_str(), static_cast<int>(headers.size()), texts.data(),
+                                names.data()),
         "the program cannot be made");
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/driver_table.hpp"
+#include "device/cuda/c_headers.hpp"
 #include "device/device.hpp"
 
 namespace ergotune::cuda {
@@ -65,7 +66,8 @@ std::vector<std::string> include_folders();
 /// A program being compiled; destroyed with the object. Failures throw DeviceError(compile).
 class Program {
  public:
-  Program(const Api& api, const std::string& source, const std::string& name);
+  /// `headers`: what the source may include beside the files of its folders.
+  Program(const Api& api, const std::string& source, const std::string& name, const std::vector<Header>& headers = {});
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
   ~Program();
