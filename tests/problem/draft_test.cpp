@@ -109,6 +109,25 @@ kernel void blur(global const uchar4* in, global float2* out, local float* tile,
   EXPECT_GE(threads, 64);
 }
 
+TEST_F(Draft, CountsTheNumbersOfVectorsInLocalMemory) {
+  const Problem sum = problem("sum.cl",
+                              "kernel void sum(global float4* x, local float4* tile) {\n  int i = get_global_id(0);\n"
+                              "  tile[get_local_id(0)] = x[i];\n  x[i] += tile[0];\n}\n");
+  const Constants sizes{{"BLOCK_SIZE_X", Value(64)}};
+  EXPECT_EQ(sum.kernel().arguments[1].count.evaluate(sizes).as_integer(), 4 * 64);
+}
+
+TEST_F(Draft, TakesNumbersThatTheHostPasses) {
+  std::ofstream(folder_ / "k.cl") << "kernel void k(global float* x, float a, float b, int mode) {\n"
+                                     "  int i = get_global_id(0);\n  if (mode == 3) x[i] = a * x[i] + b;\n}\n";
+  std::ofstream(folder_ / "run.py")
+      << "b = 1e-6\np.k(queue, (64,), None, x, np.float32(-2.5), np.float32(b), np.int32(3))\n";
+  const std::string text = draft_problem(folder_ / "k.cl", "", folder_, folder_ / "run.py").text;
+  for (const char* passed : {"value = -2.5", "value = 1e-06", "MODE = 3", "N_SIZE = 64"})
+    EXPECT_THAT(text, HasSubstr(passed)) << text;
+  EXPECT_THAT(text, Not(ContainsRegex("value = [^\n]*CHECK")));
+}
+
 TEST_F(Draft, MarksLocalMemoryUnlessEachWorkItemHasItsOwnElement) {
   const auto text = [&](const std::string& index) {
     return draft("sum.cl",
@@ -507,6 +526,22 @@ __global__ void filter(float* x, int n) {
   EXPECT_THAT(questions, Contains(testing::AllOf(HasSubstr("filter.cu:3:"), HasSubstr("table"))));
   for (const char* name : {"weights", "counter", "twice"})
     EXPECT_THAT(questions, Not(Contains(HasSubstr(std::string("variable ") + name))));
+}
+
+TEST_F(Draft, TakesTheFactorOfAPositionForTheWorkOfAThread) {
+  const Problem product = problem("product.cl", R"(
+kernel void product(int n, global const float* a, global const float* b, global float* c) {
+  const int x = get_global_id(0), y = get_global_id(1) * ROWS;
+  float sum[ROWS] = {0};
+  for (int k = 0; k < n; ++k)
+    for (int r = 0; r < ROWS; ++r) sum[r] += a[(y + r) * n + k] * b[k * n + x];
+  for (int r = 0; r < ROWS; ++r) c[(y + r) * n + x] = sum[r];
+}
+)");
+  EXPECT_THAT(values(product, "ROWS"), ElementsAre(1, 2, 4, 8)) << "as a size it would be 256";
+  EXPECT_THAT(counts(product), ElementsAre("N_SIZE * N_SIZE", "N_SIZE * N_SIZE", "N_SIZE * N_SIZE"));
+  const Constants sizes{{"N_SIZE", Value(256)}, {"ROWS", Value(4)}};
+  EXPECT_EQ(product.kernel().launch.global[1].evaluate(sizes).as_integer(), 64);
 }
 
 TEST_F(Draft, KeepsTheSpellingOfKernelTuner) {
