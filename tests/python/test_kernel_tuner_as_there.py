@@ -155,6 +155,12 @@ def test_a_c_file_is_c_whatever_compiles_it(tmp_path):
     assert kt.run_kernel("f", str(file), 1, [np.zeros(1, np.int32)], {"n": 1}, compiler=shutil.which("gcc"))[0][0] == 5
 
 
+def test_a_line_that_includes_a_file_is_source(tmp_path):
+    (tmp_path / "product.cl").write_text(PRODUCT)
+    out = kt.run_kernel("product", '#include "product.cl"', (N, N), arguments(), {"block_size_x": 8}, lang="OpenCL", compiler_options=[f"-I{tmp_path}"])
+    np.testing.assert_allclose(out[0], A @ B, rtol=1e-5)
+
+
 @pytest.mark.parametrize("source", ["kernels/missing.cl", "missing.cu", ["missing.cl"]])
 def test_a_file_that_is_not_there_is_said(source, tmp_path):
     with pytest.raises(FileNotFoundError):
