@@ -194,6 +194,10 @@ def test_memory_that_a_language_has_not_is_refused(lang):
         kt.tune_kernel("f", "void f() {}", 1, [], {"block_size_x": [1]}, lang="C", quiet=True, smem_args={"size": 4})
 
 
+def test_a_strategy_may_be_given_by_its_module():
+    assert len(tune(strategy=kt.strategies.random_sample, strategy_options={"fraction": 0.5})) == 1
+
+
 def test_an_option_that_has_no_counterpart_is_named():
     with pytest.warns(UserWarning, match="searchspace_construction_options"):
         tune(strategy="random_sample", strategy_options={"fraction": 1, "searchspace_construction_options": {"framework": "pyatf"}})
