@@ -9,10 +9,12 @@ import time
 from pathlib import Path
 
 import kernel_tuner as theirs
+import kernel_tuner.file_utils as theirs_files
 import numpy as np
 import pytest
 
 import ergotune.kernel_tuner as ours
+from ergotune.kernel_tuner import file_utils as files
 
 SOURCE = "__kernel void f(__global float *y) { y[get_global_id(0)] = 1.0f; }"
 X = np.ones(4096, np.float32)
@@ -227,3 +229,13 @@ def test_simulation_is_fast(tmp_path):
                                   strategy="genetic_algorithm", strategy_options={"max_fevals": 5000})
     print(f"{len(results) / (time.perf_counter() - began):.0f} evaluations a second in simulation")
     assert len(results) == 5000
+
+
+def test_t4_documents_hold_what_kernel_tuners_hold(tmp_path):
+    results, params = tune(ours, [16, 32], tmp_path / "c.json"), {"block_size_x": [16, 32]}
+    files.store_output_file(tmp_path / "results", results, params)
+    assert json.loads((tmp_path / "results.json").read_text()) == theirs_files.get_t4_results(results, params)
+    files.store_metadata_file(tmp_path / "metadata.json")
+    here, there = json.loads((tmp_path / "metadata.json").read_text()), theirs_files.get_t4_metadata()
+    assert here.keys() == there.keys() and here["metadata"].keys() == there["metadata"].keys()
+    assert all(here["metadata"][part].keys() == there["metadata"][part].keys() for part in ("hardware", "environment"))
