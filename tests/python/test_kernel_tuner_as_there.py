@@ -155,6 +155,12 @@ def test_a_c_file_is_c_whatever_compiles_it(tmp_path):
     assert kt.run_kernel("f", str(file), 1, [np.zeros(1, np.int32)], {"n": 1}, compiler=shutil.which("gcc"))[0][0] == 5
 
 
+def test_a_line_that_includes_a_file_is_source(tmp_path):
+    (tmp_path / "product.cl").write_text(PRODUCT)
+    out = kt.run_kernel("product", '#include "product.cl"', (N, N), arguments(), {"block_size_x": 8}, lang="OpenCL", compiler_options=[f"-I{tmp_path}"])
+    np.testing.assert_allclose(out[0], A @ B, rtol=1e-5)
+
+
 @pytest.mark.parametrize("source", ["kernels/missing.cl", "missing.cu", ["missing.cl"]])
 def test_a_file_that_is_not_there_is_said(source, tmp_path):
     with pytest.raises(FileNotFoundError):
@@ -186,6 +192,10 @@ def test_memory_that_a_language_has_not_is_refused(lang):
         kt.tune_kernel("f", "void f() {}", 1, [], {"block_size_x": [1]}, lang=lang, quiet=True, cmem_args={"c": A})
     with pytest.raises(NotImplementedError, match="smem_args"):
         kt.tune_kernel("f", "void f() {}", 1, [], {"block_size_x": [1]}, lang="C", quiet=True, smem_args={"size": 4})
+
+
+def test_a_strategy_may_be_given_by_its_module():
+    assert len(tune(strategy=kt.strategies.random_sample, strategy_options={"fraction": 0.5})) == 1
 
 
 def test_an_option_that_has_no_counterpart_is_named():

@@ -9,10 +9,12 @@ import time
 from pathlib import Path
 
 import kernel_tuner as theirs
+import kernel_tuner.file_utils as theirs_files
 import numpy as np
 import pytest
 
 import ergotune.kernel_tuner as ours
+from ergotune.kernel_tuner import file_utils as files
 
 SOURCE = "__kernel void f(__global float *y) { y[get_global_id(0)] = 1.0f; }"
 X = np.ones(4096, np.float32)
@@ -195,3 +197,13 @@ def test_options_are_checked_and_what_has_no_counterpart_is_named(tmp_path):
         run(strategy="pso", strategy_options={"c1": 2.0, "max_fevals": 5})
     found = run(strategy="simulated_annealing", strategy_options={"x0": [39, 39, 2], "max_fevals": 10})
     assert (found[0]["a"], found[0]["b"], found[0]["c"]) == (39, 39, 2) and len(found) == 10
+
+
+def test_t4_documents_hold_what_kernel_tuners_hold(tmp_path):
+    results, params = tune(ours, [16, 32], tmp_path / "c.json"), {"block_size_x": [16, 32]}
+    files.store_output_file(tmp_path / "results", results, params)
+    assert json.loads((tmp_path / "results.json").read_text()) == theirs_files.get_t4_results(results, params)
+    files.store_metadata_file(tmp_path / "metadata.json")
+    here, there = json.loads((tmp_path / "metadata.json").read_text()), theirs_files.get_t4_metadata()
+    assert here.keys() == there.keys() and here["metadata"].keys() == there["metadata"].keys()
+    assert all(here["metadata"][part].keys() == there["metadata"][part].keys() for part in ("hardware", "environment"))

@@ -85,7 +85,7 @@ def test_what_observers_cannot_reach_is_named(found):
 @pytest.mark.parametrize("declared, array, kept", [
     ("float v[4]", np.array([0.1, -1e-30, 3e38], np.float32), "float"), ("static double v[W][2]", np.array([[0.1, 2], [1e-300, -4]]), "double"),
     ("pair v[2]", np.array([1 + 2j, 3 - 4j], np.complex64), "float"), ("long long v[2]", np.array([-(1 << 63), (1 << 63) - 1]), "long long"),
-    ("unsigned long long v[1]", np.array([(1 << 64) - 1], np.uint64), "unsigned long long"), ("int v", np.int32(7), "int"),
+    ("unsigned long long v[1]", np.array([(1 << 64) - 1], np.uint64), "unsigned long long"), ("alignas(16) int v", np.int32(7), "int"),
     ("unsigned char a[1] = {1}; __constant__ unsigned char v[3]", np.array([1, 0, 255], np.uint8), "unsigned char")])
 def test_constant_memory_holds_the_arrays_elements(declared, array, kept):
     source = with_constants(f"struct pair {{ float x, y; }};\n__constant__ {declared};\n", {"v": array}, "cuda")

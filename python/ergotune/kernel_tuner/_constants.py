@@ -7,6 +7,7 @@ import numpy as np
 from ._absent import NotSupported
 
 _LANGUAGES = ("cuda", "hip")
+_ALIGNED = r"(?:__align__|alignas)\([^()]*\)"
 
 
 def with_constants(text, constants, language):
@@ -16,7 +17,7 @@ def with_constants(text, constants, language):
         raise NotSupported("ergotune.kernel_tuner fills constant memory (cmem_args) of CUDA and HIP kernels; "
                            "pass the array as an ordinary (__constant) buffer argument")
     for name, array in (constants or {}).items():
-        declaration = re.compile(rf"(\b__constant__\b[^;={{}}()]*\b{re.escape(name)}\s*(?:\[[^\]]*\]\s*)*)(?=[;,])")
+        declaration = re.compile(rf"(\b__constant__\b(?:{_ALIGNED}|[^;={{}}()])*\b{re.escape(name)}\s*(?:\[[^\]]*\]\s*)*)(?=[;,])")
         filled = f"= {{{', '.join(_literals(name, np.asarray(array)))}}}"
         text, count = declaration.subn(lambda found, filled=filled: found.group(1) + filled, text)
         if count == 0:

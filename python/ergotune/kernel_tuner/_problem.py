@@ -25,7 +25,7 @@ _CTYPES = {"int8": "signed char", "uint8": "unsigned char", "int16": "short", "u
 
 
 #: What the text of a kernel has and the name of a file has not, in any of the languages.
-_CODE = re.compile(r"[(){};\n]")
+_CODE = re.compile(r"[(){};\n#]")
 _FORTRAN_FILE = re.compile(r"\.f(or|tn|90|95|03|08|18)?$", re.I)
 _FORTRAN_COMPILER = re.compile(r"(fortran|flang|\bftn|\bifort|\bifx|\bg?f(77|90|95))[-\d.]*$", re.I)
 

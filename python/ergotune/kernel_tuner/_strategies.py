@@ -4,6 +4,8 @@ import math
 import numbers
 import warnings
 
+from ._absent import AbsentModule
+
 _HILL = dict.fromkeys(("neighbor", "restart", "order", "randomize"))
 _POPULATION = dict.fromkeys(("popsize", "maxiter", "constraint_aware"))
 
@@ -55,6 +57,12 @@ _SAME = {
 }
 _CLIMBERS = {"multi_start_local_search", "iterated_local_search"}
 _NEIGHBOURS = {"hamming": "hamming", "adjacent": "adjacent"}
+
+
+def by_name(strategy):
+    """The name of the strategy whose module of Kernel Tuner's is given (``strategies.minimize``); anything else as it is."""
+    name = strategy.__name__.rpartition(".")[2] if isinstance(strategy, AbsentModule) else None
+    return name if name in STRATEGIES else strategy
 
 
 def resolve(strategy, options):

@@ -63,14 +63,16 @@ def get_t4_results(results, tune_params, objective="time"):
         if "timestamp" in result:
             row["timestamp"] = result["timestamp"]
         rows.append(row)
-    return {"schema_version": "1.0.0", "results": rows}
+    return {"schema_version": "1.0.0", "metadata": {"timeunit": "milliseconds"}, "results": rows}
 
 
 def get_t4_metadata():
     """T4's description of the machine and its software."""
     packages = sorted({f"{d.metadata['Name']}=={d.version}" for d in distributions() if d.metadata["Name"]})
-    return {"schema_version": "1.0.0", "hardware": {"lshw": [], "processor": platform.processor(), "machine": platform.machine()},
-            "environment": {"requirements": packages, "python": platform.python_version(), "system": platform.platform()}}
+    machine = {"processor": platform.processor(), "machine": platform.machine(), "system": platform.platform()}
+    return {"schema_version": "1.0.0", "metadata": {
+        "operating_system": platform.system(), "hardware": {"hardware_description": [machine]},
+        "environment": {"device_query": {}, "requirements": packages}}}
 
 
 def store_output_file(output_filename, results, tune_params, objective="time"):

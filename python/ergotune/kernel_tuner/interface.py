@@ -24,7 +24,7 @@ from ._guests import guest_options
 from ._observers import CLOCKS, DEVICES, QUANTITIES, Meter, Meters, ReturnedTime, Watch, instances
 from ._problem import Builder, kernel_tuner_language
 from ._restrictions import add_restrictions, as_list, function_of
-from ._strategies import STRATEGIES, default_evaluations, resolve
+from ._strategies import STRATEGIES, by_name, default_evaluations, resolve
 from ._tunable import Current, is_tunable, selected
 from ._verification import left_in_place, set_verification
 from .util import (
@@ -96,6 +96,7 @@ def tune_kernel(
     _check_parameters(tune_params, simulation_mode)
     blocks = _block_names(block_size_names, tune_params)
     options = dict(strategy_options or {})
+    strategy = by_name(strategy)
     here, mine = resolve(strategy, options)
     limit = options.get("time_limit")
     if limit is not None and not time.monotonic() - began <= limit:  # neither for 0 nor for nan
