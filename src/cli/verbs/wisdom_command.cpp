@@ -58,7 +58,7 @@ std::string size_text(const std::vector<std::int64_t>& size) {
 /// "1.234 ms"; empty if there is none.
 std::string score_of(const WisdomRecord& record) {
   const QuantityInfo* quantity = quantity_info(record.objective);
-  return record.score ? human(*record.score, quantity ? quantity->unit : "") : std::string();
+  return record.score ? human(*record.score, quantity ? std::string(quantity->unit) : "") : "";
 }
 
 Json record_json(const ReadFile& file, const WisdomRecord& record) {
