@@ -78,7 +78,8 @@ def _rows(result: Result) -> List[Tuple[str, str]]:
             interval = f" ± {half:.2g} (95 % interval)" if half < abs(value) else f" ({few})"
         rows.append((f"{name} ({unit})" if unit else name, f"{value:.5g}{interval}"))
     if "error" in measurement["quantities"]:
-        rows.append(("verified", f"outputs agree, largest relative error {value_of(measurement, 'error')['value']:.2g}"))
+        error = value_of(measurement, "error")
+        rows.append(("verified", f"outputs agree, largest relative error {error['value']:.2g} ({error['method']})"))
     if measurement["status"] != "ok":
         status = measurement["status"] + " in the search" * bool(repeats)
         rows.append(("status", ": ".join(filter(None, (status, measurement["message"])))))

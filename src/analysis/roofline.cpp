@@ -142,8 +142,8 @@ std::string against_fastest(const Recording& recording, const Tradeoff& tradeoff
   const Quadrants& q = *tradeoff.quadrants;
   if (q.fastest == q.most_efficient) return "The fastest is the most efficient.";
   std::string text =
-      fmt::format("The most efficient needs {:.1f} % less energy than the fastest and is {:.1f} % slower",
-                  100 * q.energy_saved, 100 * q.speed_lost);
+      fmt::format("The most efficient needs {:.1f} % less energy than the fastest and {:.1f} % more time",
+                  100 * q.energy_saved, 100 * q.time_added());
   std::vector<std::pair<double, std::string>> differences;
   for (const Influence& one : influences) {
     const double a = value_at(recording, tradeoff, one, q.fastest),

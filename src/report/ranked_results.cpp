@@ -273,6 +273,12 @@ std::optional<Unconfirmed> RankedResults::unconfirmed(std::size_t row) const {
   return ergotune::unconfirmed(objective, measurement(row), measurement(best.front()), confidence.search_repeats);
 }
 
+bool RankedResults::is_behind_by_clock(std::size_t row) const {
+  return !best.empty() && objective.kind() == Objective::Kind::single && was_held_down(measurement(row)) &&
+         is_confirmed(row) == is_confirmed(best.front()) &&
+         objective.better(measurement(row), measurement(best.front()));
+}
+
 std::uint64_t RankedResults::failed() const {
   const auto without =
       std::ranges::count_if(results.rows, [&](const StoredRow& row) { return !objective.value(row.measurement); });

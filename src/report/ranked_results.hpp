@@ -51,6 +51,8 @@ struct RankedResults {
   bool is_confirmed(std::size_t row) const { return results.rows[row].confirmed_for == objective.spec(); }
   /// Why a row with a better value is ranked behind the confirmed winner; nullopt if its value is not better.
   std::optional<Unconfirmed> unconfirmed(std::size_t row) const;
+  /// Whether a row with a better value is ranked behind the best because a power limit held its clock down.
+  bool is_behind_by_clock(std::size_t row) const;
   /// The importance of the parameters for the objective; empty for a Pareto front.
   Importance importance() const;
   /// Rows without a value of the objective, less those that were screened.

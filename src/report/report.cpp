@@ -114,7 +114,11 @@ std::string table_of(const RankedResults& ranked) {
     }
     rows += row_of("td", cells);
   }
-  return "<table>" + rows + "</table>";
+  const Provenance provenance = ranked.results.provenance;
+  const std::string mark = provenance == Provenance::measured
+                               ? ""
+                               : fmt::format("<caption>Every value is {}</caption>", to_string(provenance));
+  return "<table>" + mark + rows + "</table>";
 }
 
 }  // namespace

@@ -10,14 +10,14 @@
 #include "ergotune/error.hpp"
 
 namespace ergotune {
-namespace {
 
-/// Whether a power limit held the clock below the one requested ("asked 1410 MHz, ran 1275 MHz, power cap").
 bool was_held_down(const Measurement& measurement) {
   return std::any_of(measurement.warnings.begin(), measurement.warnings.end(), [](const std::string& warning) {
     return warning.starts_with("asked ") && warning.ends_with("power cap");
   });
 }
+
+namespace {
 
 /// If the leader's clock was held down, replaces it by the first result within its interval that ran as requested: no
 /// configuration wins because it ran at another clock.

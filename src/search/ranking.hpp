@@ -20,6 +20,9 @@ struct Ranked {
   std::optional<double> value;  ///< in the user's terms
 };
 
+/// Whether a power limit held the clock below the one requested ("asked 1410 MHz, ran 1275 MHz, power cap").
+bool was_held_down(const Measurement& measurement);
+
 /// Ranks usable results, best first; for a Pareto objective only the front, ordered by its first objective (of equal
 /// points the first). The objective discards earlier measurements and records all of these before any two are compared:
 /// best(NAME) and a lexicographic objective's bands depend on this list only.

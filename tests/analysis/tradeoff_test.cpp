@@ -80,6 +80,7 @@ TEST(Tradeoff, QuadrantsCountWhatBeatsTheTwoWinners) {
   EXPECT_EQ(t.quadrants->beat_both, 1u);                     // row 2
   EXPECT_DOUBLE_EQ(t.quadrants->energy_saved, 0.5);
   EXPECT_DOUBLE_EQ(t.quadrants->speed_lost, 0.5);
+  EXPECT_DOUBLE_EQ(t.quadrants->time_added(), 1.0);
   EXPECT_THAT(t.pareto, testing::ElementsAre(0, 2, 1));
   EXPECT_DOUBLE_EQ(t.spread->energy_within_one_percent, 1.5);  // rows 2 and 3, both 1.5 s
   EXPECT_EQ(t.hull.front(), t.quadrants->most_efficient);

@@ -48,6 +48,17 @@ TEST(SimulatedDevice, ThrottlesAtItsPowerLimitAndSaysSo) {
   EXPECT_TRUE(device.truth(at_clock(1500)).warnings.empty());
 }
 
+TEST(SimulatedDevice, WithoutARequestedClockAPowerLimitHoldsNoneDown) {
+  const DeviceProfile profile = load_device_profile("h100");
+  Problem problem = full_load_problem();
+  problem.execution_parameters.clear();
+  const SearchSpace space = problem.build_space(problem.constants_for(profile.name, profile.properties));
+  const SimulatedDevice device(profile, problem, space.parameters());
+  const Measurement m = device.truth(space.configuration(0));
+  EXPECT_LT(value(m, "core_clock"), 1980e6);
+  EXPECT_TRUE(m.warnings.empty()) << m.warnings[0];
+}
+
 TEST(SimulatedDevice, BlockSizeAndClockInteractThroughOccupancy) {
   // A kernel that streams: with few warps a low clock cannot keep the memory busy, with many it can.
   const DeviceProfile profile = load_device_profile("a100");

@@ -80,6 +80,11 @@ TEST(NewUser, WhatFailedIsReportedByTheLineThatSaysWhy) {
   const auto lost = ergotune(folder, {"tune", "p.toml", "--device", "host", "-q", "--no-store"});
   EXPECT_THAT(lost.out, AllOf(HasSubstr("  compile_error: kernel:2:10: error: "), HasSubstr("\n  | kernel:")))
       << "nothing keeps the rest of the words";
+  folder.write("some.toml", host_problem("#if turn == 1\n#error no such luck\n#endif\n" + kCopies));
+  const auto some = ergotune(folder, {"tune", "some.toml", "--device", "host", "-q", "--store", "some.db"});
+  EXPECT_EQ(some.exit_code, 0);
+  EXPECT_THAT(some.out, AllOf(HasSubstr("no such luck"), HasSubstr("some.db --session 1 --failures")))
+      << "also where others worked";
   const auto shown = ergotune(folder, {"show", "--failures"});
   EXPECT_THAT(shown.out, HasSubstr("3 x compile_error"));
   EXPECT_EQ(ergotune(folder, {"report"}).exit_code, 0);

@@ -143,6 +143,7 @@ TEST_F(Results, AReportHasATableForBrowsersWithoutJavaScript) {
   ASSERT_NE(at, std::string::npos);
   const std::string table = page.substr(at, page.find("</noscript>") - at);
   EXPECT_THAT(table, testing::AllOf(HasSubstr("<td>bx=64, ty=1, fixed=7</td><td>0.002 s</td>"), HasSubstr("bx=32")));
+  EXPECT_THAT(table, HasSubstr("replayed")) << "where the values come from";
 }
 
 TEST_F(Results, EveryFormatIsWritten) {

@@ -84,6 +84,7 @@ TEST(Tried, WhoWaitsForADeviceCanGiveUpAndAKilledHolderHoldsNothing) {
   const auto status = waiting.wait(20);
   ASSERT_TRUE(status);
   EXPECT_EQ(WEXITSTATUS(*status), 1) << "no answer";
+  EXPECT_EQ(text_of(folder.path() / "out2").find("No configuration worked"), std::string::npos) << "none was tried";
   first.kill(SIGKILL);
   first.wait(20);
   EXPECT_EQ(ergotune(folder, {"tune", "q.toml", "--device", "host", "--no-store", "-q", "--no-confirm"}).exit_code, 0);

@@ -77,8 +77,9 @@ TEST_F(Tuned, TheWinnerIsWhatAnApplicationIsGiven) {
   EXPECT_THAT(answer["reason"].get<std::string>(), HasSubstr("simulated"));
   answer = why({"--device", device, "--size", "16384"});
   EXPECT_EQ(answer["distance"], 2);
-  EXPECT_EQ(why({"--device", "NVIDIA A100-PCIE-40GB", "--size", "4096"})["match"], "architecture");
-  EXPECT_EQ(why({"--device", "NVIDIA H100 80GB HBM3"})["match"], "vendor");
+  EXPECT_EQ(why({"--device", device, "--size", "4096x1"})["match"], "exact") << "as `wisdom list` prints sizes";
+  EXPECT_EQ(why({"--device", "NVIDIA A100-PCIE-40GB", "--size", "4096"})["match"], "default")
+      << "simulated values are not for a real GPU";
   answer = why({"--device", "AMD Instinct MI300X", "--backend", "hip", "--size", "4096", "--problem", "p.toml"});
   EXPECT_EQ(answer["match"], "default");
   EXPECT_EQ(answer["configuration"], nlohmann::json({{"block", 16}, {"work", 1}}));

@@ -113,6 +113,17 @@ TEST(WisdomSelection, TheObjectiveRequestedForAndItsDirectionDecide) {
       << "measured first";
 }
 
+TEST(WisdomSelection, ASimulatedRecordIsForItsSimulatedDeviceAlone) {
+  WisdomDevice simulated = kH100;
+  simulated.name = "simulated " + kH100.name;
+  std::vector<WisdomRecord> records{record(simulated, {64}, 1, 1)};
+  records[0].provenance = "simulated";
+  EXPECT_EQ(block_of(select_wisdom(records, {.device = simulated, .problem_size = {64}})), 1);
+  const WisdomChoice choice = select_wisdom(records, {.device = kH100, .problem_size = {64}});
+  EXPECT_EQ(choice.record, nullptr) << choice.reason;
+  EXPECT_EQ(choice.simulated, 1u);
+}
+
 rc::Gen<WisdomRecord> any_record() {
   return rc::gen::apply(
       [](int device, std::vector<std::int64_t> size, int block, int score, bool maximise, int day, int hash) {

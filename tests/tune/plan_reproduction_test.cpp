@@ -33,7 +33,9 @@ TEST(GoingGreen, TheModelRemovesFourFifthsOfTheClocks) {
     const SearchSpace space = problem.build_space(problem.constants_for(profile.name, profile.properties));
     const auto evaluator = make_simulated(profile, problem, space);
     Ledger ledger(space, *evaluator, {});
-    const PowerSampling sampling = sample_clocks(ledger);
+    SamplingOptions options;
+    options.progress = [](const PowerSample&, std::size_t done, std::size_t total) { EXPECT_LE(done, total); };
+    const PowerSampling sampling = sample_clocks(ledger, options);
     const PowerModel model = fit_power_model(sampling.samples);
     ASSERT_TRUE(model.found) << gpu.profile << ": " << model.why_not;
     const ClockRange range = suggested_range(model);

@@ -101,6 +101,16 @@ std::string statuses_line(const RankedResults& ranked) {
   return text.empty() ? "none" : text;
 }
 
+/// " at core_clock_mhz=1980"; empty if the space has no clocks and limits.
+std::string settings_text(const ResultSet& results, std::size_t row) {
+  std::string text;
+  for (std::size_t p = 0; p < results.parameters.size(); ++p)
+    if (execution_kind(results.parameters[p]) != ParameterKind::code)
+      text += fmt::format("{}{}={}", text.empty() ? " at " : ", ", results.parameters[p].name,
+                          results.rows[row].configuration[p].to_string());
+  return text;
+}
+
 /// Prints "1.43x faster than the default (2.60 ms)", and the same for the median; "better" if the objective is not
 /// time.
 void print_gains(const RankedResults& ranked, double best) {
@@ -127,7 +137,8 @@ void print_gains(const RankedResults& ranked, double best) {
   if (ranked.default_row) {
     if (const auto value = ranked.value(*ranked.default_row)) {
       const bool behind = ranked.confidence.confirmation_repeats > 0 && !ranked.is_confirmed(*ranked.default_row);
-      print_gain(*value, ranked.gain_over_default(), "default", mark + (behind ? ", not confirmed" : ""));
+      print_gain(*value, ranked.gain_over_default(), "default",
+                 settings_text(ranked.results, *ranked.default_row) + mark + (behind ? ", not confirmed" : ""));
     } else {
       fmt::print("  the default configuration failed: {}\n", ranked.measurement(*ranked.default_row).message);
     }
@@ -172,8 +183,9 @@ void print_best(const RankedResults& ranked) {
     if (best.value(name))
       fmt::print("  {:<12} {}\n", name, reported(best, name, ranked.results, ranked.results.rows[row].rounds));
   }
-  if (const auto error = best.value("error"))
-    fmt::print("  {:<12} outputs agree, largest relative error {:.2g}\n", "verified", *error);
+  if (const auto error = best.quantities.find("error"); error != best.quantities.end())
+    fmt::print("  {:<12} outputs agree, largest relative error {:.2g} ({})\n", "verified", error->second.value,
+               error->second.method);
   for (const std::string& warning : best.warnings) fmt::print("  note: {}\n", warning);
   if (value) print_gains(ranked, *value);
   print_confidence(ranked.confidence);
@@ -192,9 +204,13 @@ void print_next_best(const RankedResults& ranked, std::size_t top) {
     const auto value = ranked.value(ranked.best[i]);
     // Unconfirmed results are marked: their values may be low by chance.
     const auto behind = ranked.unconfirmed(ranked.best[i]);
-    const std::string why = behind ? unconfirmed_text(*behind, unit) : "not confirmed";
+    std::string why;
+    if (ranked.confidence.confirmation_repeats > 0 && row.rounds == 0)
+      why = behind ? unconfirmed_text(*behind, unit) : "not confirmed";
+    else if (ranked.is_behind_by_clock(ranked.best[i]))
+      why = "within the interval of the best, but a power limit held its clock below the requested one";
     fmt::print("  {}  {}{}\n", value ? human(*value, unit) : "none", ranked.configuration_text(ranked.best[i]),
-               ranked.confidence.confirmation_repeats > 0 && row.rounds == 0 ? "  (" + why + ")" : "");
+               why.empty() ? "" : "  (" + why + ")");
   }
 }
 
@@ -231,11 +247,12 @@ void print_device_shares(const SessionResult& result) {
   }
 }
 
-/// Prints the complete message of compiler or driver, up to a screen of lines, since it is not stored.
-void print_text(const std::string& description) {
-  if (description.find('\n') == std::string::npos) return;  // the most informative line was all
+/// Prints the message of compiler or driver, up to a screen of lines, since it is not stored.
+void print_text(std::string_view description) {
+  if (description.find('\n') == description.npos) return;  // the most informative line was all
+  if (description.starts_with('\n')) description.remove_prefix(1);
   constexpr std::size_t kLines = 30;
-  std::istringstream lines(description);
+  std::istringstream lines{std::string(description)};
   std::size_t shown = 0;
   for (std::string line; std::getline(lines, line); ++shown) {
     if (shown == kLines) {
@@ -246,20 +263,26 @@ void print_text(const std::string& description) {
   }
 }
 
-void print_nothing_worked(const TunedSession& tuned) {
-  const ResultSet& results = tuned.ranked.results;
-  fmt::print("{}", styled("No configuration worked", Style::error));
-  if (const auto failures = tuned.ranked.failures(); !failures.empty()) {
-    const FailureGroup& commonest = failures.front();
-    fmt::print("; the commonest failure ({} of them) is\n  {}: {}", commonest.count, to_string(commonest.status),
-               most_informative_line(commonest.message));
-    if (results.store.empty()) print_text(commonest.message);
-  }
+/// The commonest failure, and where the messages of all are.
+void print_failures(const RankedResults& ranked) {
+  const auto failures = ranked.failures();
+  if (failures.empty()) return;
+  const FailureGroup& commonest = failures.front();
+  const ResultSet& results = ranked.results;
+  const std::string line = most_informative_line(commonest.message);
+  fmt::print("The commonest failure ({} of {}) is\n  {}: {}", commonest.count, ranked.failed(),
+             to_string(commonest.status), line);
+  if (ranked.best.empty() && results.store.empty())
+    print_text(commonest.message.substr(commonest.message.starts_with(line) ? line.size() : 0));
   fmt::print("\n");
-  // they were printed at the beginning, or not at all (--quiet); one of them may be the reason
-  for (const std::string& note : tuned.notes) fmt::print("note: {}\n", note);
   if (!results.store.empty())
     fmt::print("All messages: ergotune show {} --session {} --failures\n", results.store.string(), results.session);
+}
+
+void print_nothing_worked(const TunedSession& tuned) {
+  if (!tuned.ranked.results.rows.empty()) fmt::print("{}\n", styled("No configuration worked", Style::error));
+  // they were printed at the beginning, or not at all (--quiet); one of them may be the reason
+  for (const std::string& note : tuned.notes) fmt::print("note: {}\n", note);
 }
 
 }  // namespace
@@ -274,7 +297,12 @@ void print_answer(const TunedSession& tuned, const std::string& file, std::size_
   fmt::print(" of {} in {} ({})\n", results.space.value_or(0), human_duration(run.seconds), run.stopped_because);
   if (run.waited > 0.1)
     fmt::print("Before that it waited {} for another session on the device.\n", human_duration(run.waited));
-  fmt::print("Outcomes: {}\n", statuses_line(ranked));
+  if (results.rows.empty()) {
+    fmt::print("Nothing was measured.\n");
+  } else {
+    fmt::print("Outcomes: {}\n", statuses_line(ranked));
+    print_failures(ranked);
+  }
   if (ranked.best.empty()) {
     print_nothing_worked(tuned);
   } else if (ranked.objective.kind() == Objective::Kind::pareto) {

@@ -90,8 +90,8 @@ void print_for_people(const RecordingAnalysis& analysis) {
     const Quadrants& q = *tradeoff.quadrants;
     const double all = 100.0 / static_cast<double>(tradeoff.points.size());
     fmt::print("\nFastest:        {}\nMost efficient: {}\n", line(q.fastest), line(q.most_efficient));
-    fmt::print("  it needs {:.1f} % less energy than the fastest and is {:.1f} % slower\n", 100 * q.energy_saved,
-               100 * q.speed_lost);
+    fmt::print("  it needs {:.1f} % less energy than the fastest and {:.1f} % more time\n", 100 * q.energy_saved,
+               100 * q.time_added());
     fmt::print(
         "  {} ({:.1f} %) need less energy than the fastest, {} ({:.1f} %) are faster than the most "
         "efficient, {} "

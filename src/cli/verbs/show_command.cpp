@@ -120,7 +120,7 @@ void print_top(const RankedResults& ranked, std::size_t top) {
   header.insert(header.end(), values.begin() + static_cast<std::ptrdiff_t>(first), values.end());
   Table table(header);
   if (some_behind) table.align_left(1 + first);
-  bool unsure = false, stopped = false, unknown = false;
+  bool unsure = false, stopped = false, unknown = false, behind_by_clock = false;
   for (std::size_t i = 0; i < count; ++i) {
     const StoredRow& row = results.rows[ranked.best[i]];
     const bool converged = row.measurement.status != Status::not_converged;
@@ -129,7 +129,10 @@ void print_top(const RankedResults& ranked, std::size_t top) {
         std::ranges::any_of(warnings, [](const std::string& text) { return text.starts_with("stopped early"); });
     unsure = unsure || !converged;
     stopped = stopped || is_stopped;
-    std::vector<std::string> cells{fmt::format("{}{}{}", i + 1, converged ? "" : "~", is_stopped ? "!" : "")};
+    const bool is_behind_by_clock = ranked.is_behind_by_clock(ranked.best[i]);
+    behind_by_clock = behind_by_clock || is_behind_by_clock;
+    std::vector<std::string> cells{
+        fmt::format("{}{}{}{}", i + 1, converged ? "" : "~", is_stopped ? "!" : "", is_behind_by_clock ? "^" : "")};
     const auto value = [&](std::size_t v) {
       cells.push_back(with_interval(row.measurement, values[v], results.metrics, " ±?"));
       unknown = unknown || cells.back().ends_with('?');
@@ -149,6 +152,8 @@ void print_top(const RankedResults& ranked, std::size_t top) {
              table.to_string(2, terminal_width()));
   if (unsure) fmt::print("  ~ not converged: valid, but its own interval is wider than requested (--precision)\n");
   if (stopped) fmt::print("  ! stopped early: it can hardly be the best, so its interval stays wide\n");
+  if (behind_by_clock)
+    fmt::print("  ^ within the interval of the best, but a power limit held its clock below the requested one\n");
   if (unknown) fmt::print("  ±? too few samples for an interval\n");
   if (some_behind)
     fmt::print("  not confirmed: reads better, but confirmed values were {:.3g} times those of the search\n",

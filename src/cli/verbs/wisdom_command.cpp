@@ -16,6 +16,7 @@
 #include "kernel/configure.hpp"
 #include "kernel/wisdom.hpp"
 #include "kernel/wisdom_key.hpp"
+#include "problem/tables/quantity.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -54,6 +55,12 @@ std::string size_text(const std::vector<std::int64_t>& size) {
   return text;
 }
 
+/// "1.234 ms"; empty if there is none.
+std::string score_of(const WisdomRecord& record) {
+  const QuantityInfo* quantity = quantity_info(record.objective);
+  return record.score ? human(*record.score, quantity ? std::string(quantity->unit) : "") : "";
+}
+
 Json record_json(const ReadFile& file, const WisdomRecord& record) {
   Json json{{"kernel", file.wisdom.kernel}, {"file", file.file.string()}};
   json.update(Json::parse(to_json_line(record)));
@@ -69,8 +76,7 @@ void list(const WisdomOptions& options) {
     for (const WisdomRecord& r : file.wisdom.records) {
       records.push_back(record_json(file, r));
       table.add({file.wisdom.kernel, r.device.name, size_text(r.problem_size), (r.maximise ? "max " : "") + r.objective,
-                 r.score ? fmt::format("{:.6g}", *r.score) : "", r.provenance, r.tuned_at.substr(0, 10),
-                 values_text(r.configuration)});
+                 score_of(r), r.provenance, r.tuned_at.substr(0, 10), values_text(r.configuration)});
     }
     for (const std::string& warning : file.wisdom.warnings) warnings.push_back(warning);
     print_warnings(file.wisdom.warnings);
@@ -247,11 +253,13 @@ void check(const WisdomOptions& options) {
 
 std::vector<std::int64_t> sizes_from(const std::string& text) {
   std::vector<std::int64_t> sizes;
-  for (const std::string& word : split(text)) {
+  std::string list = text;
+  std::ranges::replace(list, 'x', ',');  // as "wisdom list" prints them
+  for (const std::string& word : split(list)) {
     char* end = nullptr;
     const long long size = std::strtoll(word.c_str(), &end, 10);
     if (word.empty() || *end || size < 1)
-      throw UserError(fmt::format("--size takes whole numbers with commas, as in 4096,4096, not \"{}\"", text));
+      throw UserError(fmt::format("--size takes whole numbers, as in 4096,4096 or 4096x4096, not \"{}\"", text));
     sizes.push_back(size);
   }
   return sizes;

@@ -314,10 +314,12 @@ Measurement SimulatedDevice::truth(const Configuration& configuration) const {
     return result;
   }
   double requested = gpu.boost_mhz, memory = gpu.memory_mhz, limit = gpu.limit;
+  bool is_requested = false;
   for (std::size_t i = 0; i < configuration.size(); ++i) {
     switch (state_->problem.parameters[i].kind) {
       case ParameterKind::core_clock_mhz:
         requested = configuration[i].as_real();
+        is_requested = true;
         break;
       case ParameterKind::memory_clock_mhz:
         memory = configuration[i].as_real();
@@ -340,7 +342,8 @@ Measurement SimulatedDevice::truth(const Configuration& configuration) const {
     }
     ran = low;
     round = model.run_all(launches, ran, memory);
-    result.warnings.push_back(fmt::format("asked {:.0f} MHz, ran {:.0f} MHz, power cap", requested, ran));
+    if (is_requested)  // as on a real device, where the driver's own choice is no request
+      result.warnings.push_back(fmt::format("asked {:.0f} MHz, ran {:.0f} MHz, power cap", requested, ran));
   }
   put(result, "time", round.seconds);
   put(result, "power", round.watts);

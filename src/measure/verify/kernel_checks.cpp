@@ -87,8 +87,7 @@ bool KernelChecks::verify(LoadedIteration& round, const Configuration& configura
   }
   device_.synchronise();
   if (std::isfinite(error))
-    result.quantities["error"] = {
-        error, 0, 1, "largest relative error of kernels beside their references", {}, Provenance::measured};
+    result.quantities["error"] = {error, 0, 1, "kernels compared with their references", {}, Provenance::measured};
   if (result.message.empty()) return true;
   result.status = Status::wrong_result;
   return false;

@@ -309,7 +309,10 @@ bool OutputCheck::right(Measurement& result) {
     }
   }
   if (std::isfinite(error)) {
-    result.quantities["error"] = {error, 0, 1, "largest relative error of the outputs", {}, Provenance::measured};
+    const char* method = problem_.verification.kind == Verification::Kind::first_correct
+                             ? "compared with the first configuration, no reference"
+                             : "compared with the reference";
+    result.quantities["error"] = {error, 0, 1, method, {}, Provenance::measured};
   }
   return result.message.empty();
 }

@@ -75,11 +75,16 @@ const RepeatCost& StrategySource::kept() const {
   return kept_;
 }
 
+double StrategySource::most_kept(double budget, double each) {
+  const double fewest = kFewestRepeats * each;
+  return fewest > kMostKept * budget ? 0 : std::max(kKept * budget, fewest);
+}
+
 std::uint64_t StrategySource::evaluations() const {
   const std::uint64_t budget = options_.budget.evaluations;
-  const auto most = static_cast<std::uint64_t>(kKept * static_cast<double>(budget));
+  const auto most = static_cast<std::uint64_t>(most_kept(static_cast<double>(budget), 1));
   if (standing_.order().size() + under_way_ < budget - most) return budget - most;  // what is kept is not asked yet
-  return budget - (most < kFewestRepeats ? 0 : std::min<std::uint64_t>(most, kept().repeats));
+  return budget - std::min<std::uint64_t>(most, kept().repeats);
 }
 
 bool StrategySource::evaluations_left() const {
@@ -153,10 +158,10 @@ double StrategySource::share_spent() const {
 std::string StrategySource::budget_spent(bool keep, double ahead) const {
   const Budget& budget = options_.budget;
   const auto spent = [&](double so_far, double whole, double RepeatCost::*each) {
-    if (!(whole > 0) || so_far < (1 - kKept) * whole) return false;
-    const double most = keep ? kKept * whole : 0, one = kept().*each, fewest = kFewestRepeats * one;
+    if (!(whole > 0) || so_far < (1 - kMostKept) * whole) return false;
+    const double one = kept().*each, most = keep ? most_kept(whole, one) : 0;
     // nothing is kept where it would be too little
-    const bool fits = fewest <= std::min(most, whole - so_far);
+    const bool fits = kFewestRepeats * one <= std::min(most, whole - so_far);
     return so_far + (fits ? std::min(most, static_cast<double>(kept().repeats) * one) : 0) >= whole;
   };
   // preparing may take longer than a short budget: the first configuration is evaluated all the same

@@ -57,8 +57,9 @@ class StrategySource : public Source {
   /// are part of the search: the default configuration, failures to retry.
   void learn(const ConfigurationRequest& wanted, const Measurement& measurement, bool fresh);
   bool evaluations_left() const;
-  /// What is kept of a budget for measuring the best again: what `expected` says, at most this share.
-  static constexpr double kKept = 0.25;
+  /// What is kept of a budget for measuring the best again: what `expected` says, at most this share; kMostKept where
+  /// this share is too little to compare anything.
+  static constexpr double kKept = 0.25, kMostKept = 1.0 / 3;
   void keep_for_confirmation(std::function<RepeatCost()> expected) { expected_ = std::move(expected); }
   /// Begins the search itself.
   void begin();
@@ -75,8 +76,8 @@ class StrategySource : public Source {
   /// Configurations that an evaluator holds in addition to those that it compiles.
   static constexpr std::size_t kAhead = 3;
   static constexpr std::size_t kPaced = 16;
-  /// Fewer repeats compare nothing: two configurations, twice.
-  static constexpr std::uint64_t kFewestRepeats = 4;
+  /// Fewer repeats compare nothing: the two best and the default, twice.
+  static constexpr double kFewestRepeats = 6;
   /// Usable configurations without a better one, at least, before a search ends by itself.
   static constexpr std::size_t kEnoughWithout = 100;
 
@@ -84,6 +85,8 @@ class StrategySource : public Source {
   std::optional<ConfigurationIndex> part_index(ConfigurationIndex whole) const;
   bool half_spent() const;
   const RepeatCost& kept() const;
+  /// Of a budget, the most that is kept for repeats that cost `each`; 0: they would compare nothing.
+  static double most_kept(double budget, double each);
   /// Of the budget, those that are the search's; 0: no bound.
   std::uint64_t evaluations() const;
   bool improvement_unlikely() const;

@@ -92,20 +92,21 @@ class ClockSource : public Source {
     for (const std::string& warning : m.warnings) {
       if (std::find(out_.notes.begin(), out_.notes.end(), warning) == out_.notes.end()) out_.notes.push_back(warning);
     }
-    if (options_.progress) options_.progress(*sample, requested_.size(), options_.count);
+    if (options_.progress) options_.progress(*sample, requested_.size(), std::min(wanted(), out_.supported_mhz.size()));
   }
 
  private:
+  std::size_t wanted() const { return options_.count + std::min(kMostThrottled, out_.throttled.size()); }
+
   std::optional<double> next_clock_to_try() {
-    const std::size_t wanted = options_.count + std::min(kMostThrottled, out_.throttled.size());
-    if (requested_.size() < wanted)
+    if (requested_.size() < wanted())
       if (const auto clock = highest_unthrottled()) return clock;
     while (!spaced_.empty()) {
       const double clock = spaced_.back();
       spaced_.pop_back();
       if (clock < out_.high_mhz || out_.throttled.empty()) return clock;
     }
-    if (requested_.size() >= std::min(wanted, out_.supported_mhz.size())) return std::nullopt;
+    if (requested_.size() >= std::min(wanted(), out_.supported_mhz.size())) return std::nullopt;
     // Clocks within a step of a known one add little information.
     const double spacing = (out_.high_mhz - out_.low_mhz) / (2.5 * static_cast<double>(options_.count));
     std::vector<double> candidates;

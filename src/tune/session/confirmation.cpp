@@ -84,7 +84,8 @@ Confirmation::Confirmation(Ledger& ledger, Objective& objective, Leaderboard& st
                            std::optional<ConfigurationIndex> beside, Tell tell)
     : ledger_(ledger), objective_(objective), standing_(standing), beside_(beside), tell_(std::move(tell)) {}
 
-/// The candidates to confirm next, with the leader and the default configuration.
+/// The candidates to confirm next, with the leader and the default configuration, which come first: a small budget
+/// leaves out the last ones.
 std::vector<ConfigurationIndex> Confirmation::candidates() {
   const std::vector<ConfigurationIndex> ranking = standing_.candidates(), leading = standing_.ranking();
   if (leading.empty()) return {};
@@ -92,12 +93,16 @@ std::vector<ConfigurationIndex> Confirmation::candidates() {
   std::vector<ConfigurationIndex> list = outdated(leading);
   if (list.empty()) list = begun ? rivals_of(leading.front(), ranking) : first_candidates(ranking);
   if (list.empty()) return list;
+  std::vector<ConfigurationIndex> all;
   const auto add = [&](ConfigurationIndex index) {
-    if (std::find(list.begin(), list.end(), index) == list.end()) list.push_back(index);
+    if (std::find(all.begin(), all.end(), index) == all.end()) all.push_back(index);
   };
-  if (begun) add(leading.front());
-  if (beside_ && standing_.seen(*beside_) && standing_.outcome(*beside_).ok) add(*beside_);
-  return list;
+  add(begun ? leading.front() : list.front());
+  const bool works = beside_ && standing_.seen(*beside_) && standing_.outcome(*beside_).ok;
+  if (works && !is_confirmed(*beside_)) add(*beside_);
+  for (const ConfigurationIndex index : list) add(index);
+  if (works) add(*beside_);
+  return all;
 }
 
 /// Results that an earlier run confirmed, under another load, and that rank before all results confirmed in this run.
@@ -210,8 +215,10 @@ int Confirmation::fit(std::vector<ConfigurationIndex>& candidates) {
   if (!room_) return kConfirmationRounds;
   const std::size_t room = room_(so_far(candidates));
   const bool begins = rounds_.empty();
+  // The default is the second of them unless it is confirmed already: without it the gain would be a search's value.
+  const std::size_t fewest = kFewestCandidates + (beside_ && candidates.size() > 1 && candidates[1] == *beside_);
   if (begins && room < kFewestRounds * candidates.size())
-    candidates.resize(std::min(candidates.size(), std::max(kFewestCandidates, room / kFewestRounds)));
+    candidates.resize(std::min(candidates.size(), std::max(fewest, room / kFewestRounds)));
   const int rounds = static_cast<int>(std::min<std::size_t>(kConfirmationRounds, room / candidates.size()));
   cut_short_ = cut_short_ || rounds < kConfirmationRounds;
   return rounds < (begins ? kFewestRounds : 1) ? 0 : rounds;

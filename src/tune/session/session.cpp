@@ -227,7 +227,7 @@ SessionResult Search::run() {
   static_cast<Confidence&>(result) = confirm();
   result.stopped_because = why;
   if (confirmation_.cut_short() && result.confirmation_repeats == 0)
-    result.stopped_because += ", nothing is left to confirm the best";
+    result.stopped_because += ", too little of the budget is left to confirm the best";
   else if (options_.budget.evaluations > 0 && !source_.evaluations_left() && confirmation_.measured() > 0)
     result.stopped_because += fmt::format(", {} of them to confirm the best", confirmation_.measured());
   for (const ConfigurationIndex index : standing_.order()) result.disturbed += ledger_.find(index)->disturbed;
