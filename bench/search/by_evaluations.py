@@ -2,10 +2,10 @@
 
     by_evaluations.py RUNS.json CACHE... [--ours auto,random] [--theirs random_sample] [--budgets 25,50] [--repeats 20]
 
-A cache is a Kernel Tuner cache. Every strategy is told its budget and searches again for each; a failed configuration counts as an evaluation, a
-repeated one does not. RUNS.json keeps the least value of each search, and what it has is not searched again. Prints optimum over least
-value in %, means over the seeds and then over the recordings of a family (a file's name up to the first underscore), with 95 % intervals
-over the seeds. `*`: the first strategy is behind this one by more than twice the difference's standard error. `--json` prints the same as numbers.
+A cache is a Kernel Tuner cache. Every strategy is told its budget and searches again for each; a failed configuration counts as an
+evaluation, a repeated one does not. RUNS.json keeps the least value of each search, and what it has is not searched again. Prints
+optimum over least value in %, means over the seeds and then over the recordings of a family (a file's name up to the first underscore), with 1.96 standard errors (±)
+over the seeds. `*`: the first strategy is behind this one by more than twice the difference's standard error.
 
 Needs the Python packages ergotune and, for --theirs, kernel-tuner (compare.sh sets both up).
 """
@@ -61,7 +61,7 @@ class Recorded:
 
         def evaluate(index, configuration):
             found.append(self.values[self.key(configuration)])
-            return found[-1] if math.isfinite(found[-1]) else None
+            return math.isfinite(found[-1]) and found[-1]  # False: it failed
 
         search.run(evaluate, budget)
         return found
@@ -75,20 +75,24 @@ class Recorded:
         return min(found[:budget], default=math.inf)
 
 
+def titles(arguments):
+    """The strategies by the names in tables, each with whose it is and its name there."""
+    named = {name: ("ours", name) for name in filter(None, arguments.ours.split(","))}
+    return named | {f"kernel_tuner:{name}": ("theirs", name) for name in filter(None, arguments.theirs.split(","))}
+
+
 def search(arguments, runs_file):
     runs = json.loads(runs_file.read_text()) if runs_file.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         for path in arguments.caches:
             recorded = Recorded(path, folder)
             here = runs.setdefault(recorded.name, {"optimum": recorded.optimum, "least": {}})
-            for tool, strategies in (("ours", arguments.ours), ("theirs", arguments.theirs)):
-                for strategy in filter(None, strategies.split(",")):
-                    title = strategy if tool == "ours" else f"kernel_tuner:{strategy}"
-                    for budget in arguments.budgets:
-                        done = here["least"].setdefault(title, {}).setdefault(str(budget), [])
-                        for seed in range(len(done) + 1, arguments.repeats + 1):
-                            done.append(recorded.least(tool, strategy, seed, budget))
-                        runs_file.write_text(json.dumps(runs))
+            for title, (tool, strategy) in titles(arguments).items():
+                for budget in arguments.budgets:
+                    done = here["least"].setdefault(title, {}).setdefault(str(budget), [])
+                    for seed in range(len(done) + 1, arguments.repeats + 1):
+                        done.append(recorded.least(tool, strategy, seed, budget))
+                    runs_file.write_text(json.dumps(runs))
     return runs
 
 
@@ -97,7 +101,7 @@ def mean_and_error(optimum, least):
     return statistics.mean(shares), statistics.stdev(shares) / math.sqrt(len(shares))
 
 
-def summary(runs, budgets):
+def summary(runs, strategies, budgets):
     """Family, strategy and budget: the mean over the recordings of the family and its standard error over the seeds."""
     families = {}
     for name in runs:
@@ -105,7 +109,7 @@ def summary(runs, budgets):
     families["all"] = [name for names in families.values() for name in names]
     table = {}
     for family, names in families.items():
-        for strategy in runs[names[0]]["least"]:
+        for strategy in strategies:
             for budget in budgets:
                 each = [mean_and_error(runs[n]["optimum"], runs[n]["least"][strategy][str(budget)]) for n in names]
                 error = math.sqrt(sum(e * e for _, e in each)) / len(each)
@@ -115,8 +119,8 @@ def summary(runs, budgets):
 
 
 def print_table(table, budgets):
+    print("| family | strategy | " + " | ".join(map(str, budgets)) + " |\n| --- | --- |" + " --- |" * len(budgets))
     for family, strategies in table.items():
-        print(f"\n| {family} | " + " | ".join(str(b) for b in budgets) + " |\n| --- |" + " --- |" * len(budgets))
         first = next(iter(strategies.values()))
         for name, cells in strategies.items():
             texts = []
@@ -124,25 +128,21 @@ def print_table(table, budgets):
                 mean, error = cells[budget]["mean"], cells[budget]["standard_error"]
                 behind = mean - first[budget]["mean"] > 2 * math.hypot(error, first[budget]["standard_error"]) + 1e-9
                 texts.append(f"{mean:.1f} ± {1.96 * error:.1f}" + (" *" if behind else ""))
-            print(f"| {name.replace('kernel_tuner:', 'Kernel Tuner: ')} | " + " | ".join(texts) + " |")
+            print(f"| {family} | {name.replace('kernel_tuner:', 'Kernel Tuner: ')} | " + " | ".join(texts) + " |")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", type=Path)
     parser.add_argument("caches", type=Path, nargs="+")
-    parser.add_argument("--ours", default="auto,bayesian,genetic,random")
-    parser.add_argument("--theirs", default="random_sample,genetic_algorithm,bayes_opt,simulated_annealing,dual_annealing,"
-                                            "pso,greedy_ils,diff_evo,adaptive_tabu_greywolf")
+    parser.add_argument("--ours", default="auto,genetic,random")
+    parser.add_argument("--theirs", default="random_sample,genetic_algorithm,simulated_annealing,dual_annealing,pso,"
+                                            "greedy_ils,diff_evo,bayes_opt")
     parser.add_argument("--budgets", type=lambda text: [int(b) for b in text.split(",")], default=[25, 50, 100, 200, 400])
     parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    table = summary(search(arguments, arguments.runs), arguments.budgets)
-    if arguments.json:
-        print(json.dumps(table, indent=1))
-    else:
-        print_table(table, arguments.budgets)
+    runs = search(arguments, arguments.runs)
+    print_table(summary(runs, titles(arguments), arguments.budgets), arguments.budgets)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,8 @@ def prepared_cache(path, folder):
     measured = [entry for entry in data["cache"].values() if "nvml_energy" in entry]
     data.setdefault("objective", "nvml_energy" if measured else "time")
     data.setdefault("problem_size", [1])
+    for name, values in data["tune_params"].items():  # a recording that was not finished lacks some
+        data["tune_params"][name] = [v for v in values if any(entry[name] == v for entry in data["cache"].values())]
     for entry in data["cache"].values():
         for part in TIMES:
             entry.setdefault(part, 0)
