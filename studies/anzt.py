@@ -116,6 +116,7 @@ def whole_space(study):
                speed_lost=100 * (1 - greenest["speed"] / fastest["speed"]), best_gflops=fastest["speed"],
                spread_at_equal_speed=analysis["spread"]["energy_at_equal_speed"],
                spread_at_equal_efficiency=analysis["spread"]["time_at_equal_efficiency"], mean_gflops=mean(list(map(speed, rows))),
+               least_gflops=min(map(speed, rows)), least_gflops_per_watt=min(map(efficiency, rows)), middle_share=100 * mean([400 <= speed(r) <= 700 for r in rows]),
                mean_gflops_per_watt=mean(list(map(efficiency, rows))), best_gflops_per_watt=greenest["efficiency"])
     study.table("table2", [dict(zip(NAMES, entry[:9])) | {
         "paper_gflops": entry[9], "paper_gflops_per_watt": entry[10], "gflops": speed(by_shape[entry[:9]]),
@@ -324,6 +325,10 @@ def cloud_of(study, source):
                occupancy_levels=len(levels), occupancy_least=100 * levels[0]["occupancy"], occupancy_most=100 * levels[-1]["occupancy"],
                **{f"best_occupancy_for_{what}": 100 * max(levels, key=lambda level: level[what])["occupancy"] for what in ("speed", "efficiency")},
                **correlations_of_levels([(level["occupancy"], level["speed"], level["efficiency"]) for level in levels]))
+    highest = max(map(speed, rows))
+    study.note(cloud_least_speed_share=100 * min(map(speed, rows)) / highest,
+               cloud_least_efficiency_share=100 * min(map(efficiency, rows)) / max(map(efficiency, rows)),
+               cloud_middle_share=100 * mean([400 / 904 <= speed(r) / highest <= 700 / 904 for r in rows]))  # most, of 904 GFLOP/s
     # the paper: all kernels above 820 of 904 GFLOP/s read DRAM, and all above 800 L2, more than the mean kernel does
     for counter, limit in (("dram_read_throughput", 820 / 904), ("l2_read_throughput", 800 / 904), ("tex_throughput", 800 / 904)):
         read = [row for row in rows if isinstance(row.get(counter), float)]

@@ -106,11 +106,11 @@ def ridges(study):
                      "clocks_left_out_percent": left_out})
         # of a simulated GPU the clocks of the fit are chosen while it goes on
         note = study.note if kind == "recorded" else study.note_searched
-        note(**{f"ridge__{kind}__{gpu}": ridge["value"], f"kept__{kind}__{gpu}": 100 - left_out,
+        note(**{f"ridge__{kind}__{gpu}": ridge["value"],
                 f"optimal_clock__{kind}__{gpu}": best, f"ridge_of_highest__{kind}__{gpu}": 100 * ridge["value"] / highest,
                 f"ridge_of_base__{kind}__{gpu}": ridge["value"] / base})
         if kind == "recorded":
-            study.note(**{f"fit_residual__{gpu}": 100 * mean([abs(m / p - 1) for _, p, m in points])})
+            study.note(**{f"kept__{kind}__{gpu}": 100 - left_out, f"fit_residual__{gpu}": 100 * mean([abs(m / p - 1) for _, p, m in points])})
             study.note(**{f"ridge_low__{kind}__{gpu}": ridge["low"], f"ridge_high__{kind}__{gpu}": ridge["high"]})
         marks = {"base": base, "ridge": ridge["value"], "peak": highest}
         idle = model["parameters"]["idle_w"]["value"]
@@ -311,7 +311,7 @@ def table_two(study):
             study.note(**{f"table2_gained__{gpu}__{kernel}": rows[-1]["gained_percent"], f"table2_speed__{gpu}__{kernel}": rows[-1]["speed_percent"],
                           f"table2_mhz__{gpu}__{kernel}": rows[-1]["tuned_mhz"]})
         own = [r for r in rows if r["gpu"] == gpu]
-        study.note(**{f"table2_blind__{gpu}": 100 * mean(may_choose)})
+        study.note(**{f"table2_blind__{gpu}": 100 * mean(may_choose), f"kept__profile__{gpu}": 100 * len(window) / len(found)})
         for what in ("gained_percent", "speed_percent"):
             study.note(**{f"table2_{what}_mean__{gpu}": mean([r[what] for r in own]),
                           f"table2_{what}_correlation__{gpu}": correlation([r[what] for r in own], [r[f"paper_{what}"] for r in own])})

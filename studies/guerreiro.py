@@ -149,6 +149,12 @@ def together(study):
                                                  if key.startswith(f"{study.name}.block.{'+'.join(kernels)}.{gpu}.{objective}.")]
     savings = {gpu: [number("saving", k, b) for k, b, *_ in ROWS if b == gpu] for gpu in ("k20c", "k40c")}
     fewer = [value for name, value in study.numbers.items() if name.startswith(f"{study.name}.fewer.")]
+    for objective, column in (("time", 2), ("energy", 3)):  # blocks that the paper's sets change from those of the kernel alone
+        alone = {(entry[0][0], entry[1]): entry[column][0] for entry in ROWS if len(entry[0]) == 1}
+        changes = [block == own != answers(objective, [kernel], entry[1])[0] for entry in ROWS if len(entry[0]) > 1
+                   for kernel, block, own in zip(entry[0], entry[column], answers(objective, *entry[:2]))
+                   if alone.get((kernel, entry[1]), block) != block]
+        study.note(**{f"changes__{objective}": len(changes), f"changes_met__{objective}": sum(changes)})
     study.note(saving_mean__k20c=mean(savings["k20c"]), saving_mean__k40c=mean(savings["k40c"]), saving_most__k20c=max(savings["k20c"]),
                saving_most__k40c=max(savings["k40c"]), rows=len(ROWS),
                saving_correlation=correlation([number("saving", k, b) for k, b, *_ in ROWS], [saving for *_, saving in ROWS]),

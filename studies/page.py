@@ -22,7 +22,7 @@ DIFFERS = "≠ "
 UNCOUNTED = {"put": "†", "again": "‡"}
 SCORES = ("agreements", "breaks")
 NUMBER = re.compile(r"\{\{([^{}]+)\}\}")
-PAPERS = re.compile(r".*\b(paper|thesis)\b")
+PAPERS = re.compile(r".*\b(paper|thesis|Table II|K20X)\b")
 OURS = re.compile(r".*\b(ours|ergotune|measured)\b")
 #: what a cell of ours says that nothing can be compared with
 NOT_COMPARED = ("not compared",)
@@ -102,7 +102,8 @@ def render(template, numbers):
 
 
 def cells_of_ours(template):
-    """Place, text, and whether a paper's numbers are in the same table, of all cells of ours ("ours", "ergotune", "measured")."""
+    """Place, text, and whether it is to be compared with a paper's number, of all cells of ours ("ours", "ergotune", "measured"): where
+    such a number is in the same table and the column's heading does not say that nothing is compared."""
     ours = []
     for place, line in enumerate(template.splitlines(), 1):
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.startswith("|") else []
@@ -110,9 +111,10 @@ def cells_of_ours(template):
             ours = []
         elif not ours:
             ours = [bool(OURS.match(cell)) for cell in cells]
-            comparing = any(PAPERS.match(cell) for cell in cells)
+            papers = any(PAPERS.match(cell) for cell in cells)
+            comparing = [papers and not any(words in cell for words in NOT_COMPARED) for cell in cells]
         else:
-            yield from ((place, cell, comparing) for mine, cell in zip(ours, cells) if mine)
+            yield from ((place, cell, compared) for mine, cell, compared in zip(ours, cells, comparing) if mine)
 
 
 def numbers_by_hand(template):

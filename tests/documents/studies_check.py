@@ -48,6 +48,7 @@ assert len(list(page.scored_elsewhere_or_twice(document % (rows + "{{agreements 
 assert not list(page.numbers_without_rule(TABLE.format("{{a.b ~ 3}} MHz")))
 assert not list(page.numbers_without_rule(TABLE.format("{{a.b}} MHz: not compared")))
 assert len(list(page.numbers_without_rule(TABLE.format("{{a.b}} MHz")))) == 1
+assert not list(page.numbers_without_rule(TABLE.format("{{a.b}} MHz").replace("(simulated)", "(not compared)")))
 
 study.RECORDED = pathlib.Path("no such folder")
 try:
