@@ -21,7 +21,7 @@ struct Saying : Observer {
   std::string name() const override { return "saying"; }
   ObserverPhase phase() const override { return of; }
   std::map<std::string, Quantity> results() override {
-    return {{to_string(of), {1, 0, 1, "", "", Provenance::measured}}};
+    return {{std::to_string(static_cast<int>(of)), {1, 0, 1, "", "", Provenance::measured}}};
   }
   std::vector<std::string> warnings() override { return {"hot", "hot"}; }
   Status verdict(std::string& message) override {
@@ -73,7 +73,7 @@ TEST(Results, OfWhatWasNotMeasuredAfterAllAreNotTaken) {
   EXPECT_EQ(whole.quantities.size(), 4u);
   EXPECT_THAT(whole.warnings, ElementsAre("hot")) << "once";
   EXPECT_EQ(given_up.quantities.size(), 1u);
-  EXPECT_TRUE(given_up.quantities.contains("repetitions"));
+  EXPECT_TRUE(given_up.quantities.contains(std::to_string(static_cast<int>(ObserverPhase::repetitions))));
 }
 
 /// Whose `during` does what a test wants.
