@@ -118,7 +118,8 @@ void look_at_kernels(Diagnosis& diagnosis, const std::vector<DeviceInfo>& device
   static const std::map<std::string, std::string> kRemedies{
       {"cuda", "for an NVIDIA GPU: install its driver; in a container, start it with --gpus all"},
       {"hip", "for an AMD GPU: install ROCm (Debian: libamdhip64-5), and join the groups render and video"},
-      {"opencl", "install the GPU's OpenCL, or for the CPU PoCL (Debian: apt install pocl-opencl-icd)"}};
+      {"opencl",
+       "install the GPU's OpenCL, or for the CPU PoCL (Debian: apt install pocl-opencl-icd ocl-icd-libopencl1)"}};
   for (const std::string& note : notes) {
     const std::string backend = note.substr(0, note.find(':'));
     const auto remedy = kRemedies.find(backend);
@@ -188,17 +189,19 @@ void look_at_folder(Diagnosis& diagnosis, const std::filesystem::path& folder, c
 }
 
 void look_at_load(Diagnosis& diagnosis) {
-  double load = 0;
-  if (::getloadavg(&load, 1) != 1) return;
-  const double processors = std::max(1u, std::thread::hardware_concurrency());
-  if (load > 0.5 * processors)
+  if (const std::string note = note_of_load(0.5); !note.empty())
     diagnosis.findings.push_back(
-        {State::warning, "machine", "load",
-         fmt::format("{:.1f} processes run on {:.0f} CPUs: measured times will vary", load, processors),
-         "end other programs before kernels of this CPU are tuned"});
+        {State::warning, "machine", "load", note, "end other programs before kernels of this CPU are tuned"});
 }
 
 }  // namespace
+
+std::string note_of_load(double per_cpu) {
+  double load = 0;
+  const double processors = std::max(1u, std::thread::hardware_concurrency());
+  if (::getloadavg(&load, 1) != 1 || load <= per_cpu * processors) return {};
+  return fmt::format("{:.1f} processes run on {:.0f} CPUs: measured times will vary", load, processors);
+}
 
 std::string to_string(Finding::State state) {
   constexpr std::array kNames = {"ok", "absent", "warning", "failed"};

@@ -1,4 +1,4 @@
-// Diagnosis of this machine: what works, what does not, and how to correct it. Used by `ergotune doctor`.
+// Diagnosis of this machine: what works, what does not, and how to correct it. Used by `ergotune doctor` and `tune`.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -31,6 +31,8 @@ struct Diagnosis {
 /// session left behind, writable folders and load. Changes no setting; takes some seconds. `command`: the `ergotune`
 /// command whose workers compile and run. Files are looked up in the current folder.
 Diagnosis diagnose(const std::string& command);
+/// Returns a note if more than `per_cpu` processes run for each CPU of this machine; else nothing.
+std::string note_of_load(double per_cpu);
 /// The document printed by `ergotune doctor --json`.
 nlohmann::ordered_json diagnosis_document(const Diagnosis& diagnosis);
 

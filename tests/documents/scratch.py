@@ -161,8 +161,18 @@ def kernel(scratch, name):
                                      "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) c[i] += a[i];\n}\n")
 
 
+def opencl_kernel(scratch, name):
+    (scratch.path / name).write_text("kernel void add(global float* c, int n) {\n  int i = get_global_id(0);\n  if (i < n) c[i] += 1;\n}\n")
+
+
+def host_program(scratch, name):
+    (scratch.path / name).write_text("program.add(queue, (4096,), (64,), c, np.int32(4000))\n")
+
+
 MAKERS = {
     "kernel.cu": kernel,
+    "kernel.cl": opencl_kernel,
+    "run.py": host_program,
     "./app": application,
     "captured": captured,
     "gemm.toml": problem,

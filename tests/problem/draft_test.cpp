@@ -109,6 +109,25 @@ kernel void blur(global const uchar4* in, global float2* out, local float* tile,
   EXPECT_GE(threads, 64);
 }
 
+TEST_F(Draft, CountsTheNumbersOfVectorsInLocalMemory) {
+  const Problem sum = problem("sum.cl",
+                              "kernel void sum(global float4* x, local float4* tile) {\n  int i = get_global_id(0);\n"
+                              "  tile[get_local_id(0)] = x[i];\n  x[i] += tile[0];\n}\n");
+  const Constants sizes{{"BLOCK_SIZE_X", Value(64)}};
+  EXPECT_EQ(sum.kernel().arguments[1].count.evaluate(sizes).as_integer(), 4 * 64);
+}
+
+TEST_F(Draft, TakesNumbersThatTheHostPasses) {
+  std::ofstream(folder_ / "k.cl") << "kernel void k(global float* x, float a, float b, int mode) {\n"
+                                     "  int i = get_global_id(0);\n  if (mode == 3) x[i] = a * x[i] + b;\n}\n";
+  std::ofstream(folder_ / "run.py")
+      << "b = 1e-6\np.k(queue, (64,), None, x, np.float32(-2.5), np.float32(b), np.int32(3))\n";
+  const std::string text = draft_problem(folder_ / "k.cl", "", folder_, folder_ / "run.py").text;
+  for (const char* passed : {"value = -2.5", "value = 1e-06", "MODE = 3", "N_SIZE = 64"})
+    EXPECT_THAT(text, HasSubstr(passed)) << text;
+  EXPECT_THAT(text, Not(ContainsRegex("value = [^\n]*CHECK")));
+}
+
 TEST_F(Draft, MarksLocalMemoryUnlessEachWorkItemHasItsOwnElement) {
   const auto text = [&](const std::string& index) {
     return draft("sum.cl",

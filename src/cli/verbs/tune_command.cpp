@@ -12,6 +12,7 @@
 #include <system_error>
 #include <thread>
 
+#include "api/diagnosis.hpp"
 #include "api/wisdom_records.hpp"
 #include "base/text.hpp"
 #include "cli/command.hpp"
@@ -154,6 +155,8 @@ std::vector<PreparedSession> prepare(const SizedProblem& requested, bool quiet) 
     fmt::print(stderr, "Tuning {} on {}: {}\n", prepared.problem.name, prepared.evaluator->description(),
                counted(prepared.space->size(), "configuration"));
     for (const std::string& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
+    if (const std::string note = note_of_load(1); prepared.live && prepared.device.is_cpu && !note.empty())
+      fmt::print(stderr, "note: {}\n", note);
   }
   return sessions;
 }

@@ -172,9 +172,9 @@ SourceLaunch opencl_launch(const std::string& source, const std::string& kernel)
     launch.at = at;
     launch.block = range_of(text, local, at);
     const std::vector<std::string> items = range_of(text, global, at);
-    if (items.size() != launch.block.size()) return;
+    if (!launch.block.empty() && items.size() != launch.block.size()) return;
     for (std::size_t d = 0; d < items.size(); ++d) {
-      const std::string size = plain(launch.block[d]), variable = plain(local);
+      const std::string size = launch.block.empty() ? "1" : plain(launch.block[d]), variable = plain(local);
       const std::string whole = with_value(plain(items[d]), fmt::format("{}[{}]", variable, d), size);
       launch.grid.push_back(
           groups_of(whole, size, items.size() == 1 ? std::vector{size, variable} : std::vector{size}));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <regex>
@@ -376,9 +377,37 @@ class Draft {
       if (absent) unbound_.push_back(sizes_.back().second);
     } else {
       const std::string constant = macro_name(name, "_VALUE");
-      constants_.emplace_back(constant, "1" + check("the value that the application passes", constant));
+      const std::string launched = launched_number(name);
+      constants_.emplace_back(constant, whole_number(launched)
+                                            ? launched + "  # as in the source"
+                                            : "1" + check("the value that the application passes", constant));
       scalars_[name] = constant;
     }
+  }
+
+  /// Returns the number that the launch in the source passes for a parameter; empty if it is not found.
+  std::string launched_number(const std::string& parameter) const {
+    const auto parameters = kernel_source::parameters_of(kernel_.parameters, true);
+    const auto number = static_cast<std::size_t>(
+        std::ranges::find(parameters, parameter, &kernel_source::Parameter::name) - parameters.begin());
+    if (number >= launch_.arguments.size()) return {};
+    const std::string& argument = launch_.arguments[number];
+    if (const auto whole = draft::source_value(source_, argument, launch_.at)) return std::to_string(*whole);
+    const auto literal = [](std::string text) {
+      if (text.ends_with('f')) text.pop_back();
+      char* end = nullptr;
+      const double value = std::strtod(text.c_str(), &end);
+      return !text.empty() && *end == '\0' && std::isfinite(value) ? fmt::format("{}", value) : std::string();
+    };
+    std::string found = literal(argument);
+    const std::string text = kernel_source::blank_comments(source_);
+    for (const std::size_t behind : draft::ends_of(text, argument, launch_.at)) {  // the last value before the launch
+      const std::size_t next = draft::next_character(text, behind);
+      if (next >= text.size() || text[next] != '=') continue;
+      const std::string value = text.substr(next + 1, text.find(';', next) - next - 1);
+      if (const std::string given = literal(draft::parts_of(value, ",").front()); !given.empty()) found = given;
+    }
+    return found;
   }
 
   // --- Names that the source expects from the compiler's command line
@@ -609,6 +638,8 @@ class Draft {
       const auto scalar = scalars_.find(parameter.name);
       if (!constant.empty()) return line(fmt::format("value = \"{}\"", constant), "");
       if (scalar != scalars_.end()) return line(fmt::format("value = \"{}\"", scalar->second), "");
+      if (const std::string launched = launched_number(parameter.name); !launched.empty())
+        return line("value = " + launched, "  # as in the source");
       return line("value = 1.0", check("the value that the application passes", parameter.name));
     }
     const draft::BufferUse use = use_.use_of(parameter.name);
@@ -619,7 +650,9 @@ class Draft {
         return plain == "0" || plain == "get_local_id(0)";
       };
       const bool shown = dimensions_ == 1 && !use.indices.empty() && std::ranges::all_of(use.indices, is_work_item);
-      return line(fmt::format("local_count = \"{}\"", block_threads_),
+      return line(element && element->width > 1
+                      ? fmt::format("local_count = \"{} * ({})\"", element->width, block_threads_)
+                      : fmt::format("local_count = \"{}\"", block_threads_),
                   shown ? "" : check("local memory for one element for each work item of a block", parameter.name));
     }
     std::string count;

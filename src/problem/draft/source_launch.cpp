@@ -92,6 +92,7 @@ std::vector<std::string> grid_of(const std::string& text, const std::string& exp
 
 std::vector<std::size_t> ends_of(const std::string& text, const std::string& name, std::size_t end) {
   std::vector<std::size_t> found;
+  if (name.empty()) return found;
   for (std::size_t at = 0; (at = text.find(name, at)) < std::min(end, text.size()); at += name.size())
     if ((at == 0 || !in_identifier(text[at - 1])) &&
         (at + name.size() == text.size() || !in_identifier(text[at + name.size()])))
