@@ -528,6 +528,42 @@ __global__ void filter(float* x, int n) {
     EXPECT_THAT(questions, Not(Contains(HasSubstr(std::string("variable ") + name))));
 }
 
+TEST_F(Draft, TheBlockIsWhatTheKernelRequires) {
+  const auto source = [](const std::string& block) {
+    return "__kernel __attribute__((reqd_work_group_size(" + block +
+           ", 1)))\nvoid scale(__global float* x, int width, int height) {\n"
+           "  int column = get_global_id(0), row = get_global_id(1);\n"
+           "  if (column < width && row < height) x[row * width + column] *= 2;\n}\n";
+  };
+  const ProblemDraft fixed = draft("fixed.cl", source("16, 8"));
+  EXPECT_THAT(fixed.questions, Contains(HasSubstr("fixed.cl:2:"))) << "what makes it tunable";
+  const Problem problem = parse_problem(fixed.text, folder_ / "p.toml");
+  ASSERT_EQ(problem.kernel().launch.block.size(), 2u) << fixed.text;
+  EXPECT_EQ(problem.kernel().launch.block[0].text(), "16");
+  EXPECT_EQ(problem.kernel().launch.block[1].text(), "8");
+  const Problem open = this->problem("open.cl", source("WIDE, HIGH"));
+  EXPECT_EQ(open.kernel().launch.block[1].text(), "HIGH");
+  EXPECT_THAT(parameters(open), testing::UnorderedElementsAre("WIDE", "HIGH"));
+}
+
+TEST_F(Draft, MacrosOfAHeaderAreNoParameters) {
+  const std::filesystem::path file = folder_ / "k.cl", headers = folder_ / "inc";
+  std::ofstream(file) << "#include \"k.h\"\n__kernel void f(__global float* x, int n) {\n"
+                         "  int i = get_global_id(0);\n  if (i < n) x[i] *= WEIGHT;\n}\n";
+  const ProblemDraft without = draft_problem(file, "", folder_);
+  EXPECT_THAT(without.questions,
+              Contains(testing::AllOf(HasSubstr("k.h"), HasSubstr("WEIGHT"), HasSubstr("--include"))));
+  EXPECT_THAT(parameters(parse_problem(without.text, folder_ / "p.toml")), ElementsAre("BLOCK_SIZE_X"));
+  std::filesystem::create_directory(headers);
+  std::ofstream(headers / "k.h") << "#include \"deep.h\"\n";
+  std::ofstream(headers / "deep.h") << "#define WEIGHT 2\n";
+  const ProblemDraft with = draft_problem(file, "", folder_, {}, {headers});
+  EXPECT_THAT(with.questions, Not(Contains(HasSubstr("k.h"))));
+  const Problem problem = parse_problem(with.text, folder_ / "p.toml");
+  EXPECT_THAT(parameters(problem), ElementsAre("BLOCK_SIZE_X"));
+  EXPECT_EQ(problem.kernel().source_for(Language::opencl)->include_folders.size(), 1u);
+}
+
 TEST_F(Draft, KeepsTheSpellingOfKernelTuner) {
   const char* source =
       "__global__ void f(float* x, int n) { int i = blockIdx.x * block_size_x + threadIdx.x;\n"

@@ -22,6 +22,7 @@
 #include "problem/draft/opencl_launch.hpp"
 #include "problem/draft/source_launch.hpp"
 #include "problem/draft/undefined_names.hpp"
+#include "problem/files/includes.hpp"
 
 namespace ergotune {
 namespace {
@@ -186,9 +187,11 @@ std::string values_of(const std::string& name, long present) {
 class Draft {
  public:
   Draft(const std::string& text, const std::filesystem::path& file, const std::string& wanted,
-        std::filesystem::path folder, const HostProgram& host)
+        std::filesystem::path folder, const HostProgram& host,
+        const std::vector<std::filesystem::path>& include_folders)
       : file_(file),
         folder_(std::move(folder)),
+        include_folders_(include_folders),
         host_(host.file),
         language_(language_of(file)),
         source_(text + "\n" + (host.file.extension() == ".py" ? draft::python_as_c(host.text) : host.text)),
@@ -231,8 +234,8 @@ class Draft {
     ProblemDraft draft;
     draft.kernel = kernel_.name;
     draft.text = head() + table("constants", constants_) + table("parameters", parameters_) +
-                 fmt::format("[kernel]\nfunction = \"{}\"\nsource = \"{}\"\narguments = [\n{}]\n\n", function,
-                             file_.lexically_relative(folder_.empty() ? "." : folder_).generic_string(), arguments) +
+                 fmt::format("[kernel]\nfunction = \"{}\"\nsource = \"{}\"\n{}arguments = [\n{}]\n\n", function,
+                             from_problem(file_), include_folders(), arguments) +
                  launch + options() + verification();
     draft.questions = std::move(questions_);
     return draft;
@@ -249,6 +252,18 @@ class Draft {
 
   /// Records a guess that belongs to no line; it is written at the head of the file.
   void ask(const std::string& what) { remarks_ += check(what).substr(2) + "\n"; }
+
+  /// Returns a path as the problem file writes it.
+  std::string from_problem(const std::filesystem::path& path) const {
+    const std::filesystem::path relative = path.lexically_relative(folder_.empty() ? "." : folder_);
+    return (relative.empty() ? path : relative).generic_string();  // an absolute path has no relative one
+  }
+
+  std::string include_folders() const {
+    std::vector<std::string> folders;
+    for (const auto& folder : include_folders_) folders.push_back(from_problem(folder));
+    return folders.empty() ? "" : fmt::format("include_folders = [\"{}\"]\n", fmt::join(folders, "\", \""));
+  }
 
   /// Returns a name for a constant or a parameter. It becomes a macro, so it must not occur in the kernel's source.
   std::string macro_name(const std::string& name, const char* suffix) const {
@@ -413,7 +428,22 @@ class Draft {
   // --- Names that the source expects from the compiler's command line
 
   void find_undefined() {
-    for (const draft::UndefinedName& name : draft::undefined_names(text_, file_.parent_path(), outline_, used_)) {
+    std::vector<std::string> folders{file_.has_parent_path() ? file_.parent_path().string() : "."};
+    for (const auto& folder : include_folders_) folders.push_back(folder.string());
+    const std::vector<draft::UndefinedName> names = draft::undefined_names(text_, folders, outline_, used_);
+    std::vector<std::string> missing = missing_includes(text_, folders);
+    std::erase_if(missing, [](const std::string& header) {  // of a compiler or a toolkit, which define no parameters
+      return header.starts_with("cuda") || header.starts_with("device_") || header.starts_with("hip/") ||
+             header.starts_with("std") || header == "math.h" || header == "omp.h";
+    });
+    if (!missing.empty() && !names.empty()) {
+      // a parameter would define the header's macro a second time
+      std::vector<std::string> open;
+      for (const draft::UndefinedName& name : names) open.push_back(name.name);
+      return ask(fmt::format("{}: \"{}\" was not found, and may define {}: run init again with --include FOLDER",
+                             file_.string(), fmt::join(missing, "\", \""), fmt::join(open, ", ")));
+    }
+    for (const draft::UndefinedName& name : names) {
       if (name.as_type) {
         types_[name.name] = "float";
       } else if (!name.as_unroll && !name.as_schedule && !name.in_condition && !name.in_ifdef &&
@@ -824,8 +854,29 @@ class Draft {
 
   std::string launch_file() const { return host_.empty() ? "this file" : host_.filename().string(); }
 
+  /// Returns "16", "8", "1" of __attribute__((reqd_work_group_size(16, 8, 1))); none if the kernel has no such
+  /// attribute.
+  std::vector<std::string> required_block() {
+    const std::size_t at = kernel_.head.find("reqd_work_group_size");
+    const std::size_t open = at == std::string::npos ? at : kernel_.head.find('(', at);
+    if (open == std::string::npos) return {};
+    std::vector<std::string> block = draft::list_at(kernel_.head, open, ')');
+    std::vector<std::string> names;
+    for (std::size_t d = 0; d < block.size() && d < 3; ++d)
+      names.push_back(block[d] == "1" ? "1" : block_name(static_cast<int>(d)));
+    if (std::ranges::all_of(block, [](const std::string& size) { return whole_number(size).has_value(); }))
+      ask(
+          fmt::format("{}:{}: reqd_work_group_size fixes the block at {}. To tune it, write "
+                      "reqd_work_group_size({}) there, and run init again",
+                      file_.string(), kernel_.line, fmt::join(block, " x "), fmt::join(names, ", ")));
+    return block;
+  }
+
   std::string geometry() {
+    const std::vector<std::string> required = required_block();
     dimensions_ = use_.dimensions();
+    for (std::size_t d = 0; d < std::min<std::size_t>(required.size(), 3); ++d)
+      if (required[d] != "1") dimensions_ = std::max(dimensions_, static_cast<int>(d) + 1);
     const std::vector<std::string> shared = use_.shared_memory_dimensions();
     const auto known = [&](const std::string& name) {
       return tunable_.contains(name) || fixed_.contains(name) || whole_number(name);
@@ -849,6 +900,8 @@ class Draft {
       std::string block = position.loops ? position.threads : position.block;
       if (block.empty() && !position.loops && dimension < shared.size() && known(shared[shared.size() - 1 - dimension]))
         block = shared[shared.size() - 1 - dimension];
+      const bool is_required = dimension < required.size() && known(required[dimension]);
+      if (block.empty() && is_required) block = required[dimension];
       if (block.empty()) {
         block = block_name(d);
         if (!tunable_.contains(block)) free.push_back(block);
@@ -863,6 +916,7 @@ class Draft {
       } else {
         blocks.push_back(tile);
       }
+      if (is_required) blocks.back() = value_in_expressions(required[dimension]);
       // one block per row, with an unknown number of rows
       if (position.of_block) {
         of_block_.insert(d);
@@ -1053,7 +1107,9 @@ class Draft {
     return text + "\n";
   }
 
-  const std::filesystem::path file_, folder_, host_;
+  const std::filesystem::path file_, folder_;
+  const std::vector<std::filesystem::path> include_folders_;
+  const std::filesystem::path host_;
   const SourceLanguage language_;
   const std::string source_;  ///< all of it, with code for the host and the host program
   const std::string text_;    ///< what the run-time compiler reads
@@ -1091,15 +1147,17 @@ class Draft {
 bool can_draft_from(const std::filesystem::path& source) { return known_language(source) != nullptr; }
 
 ProblemDraft draft_problem(const std::filesystem::path& source, const std::string& function,
-                           const std::filesystem::path& folder, const std::filesystem::path& host) {
+                           const std::filesystem::path& folder, const std::filesystem::path& host,
+                           const std::vector<std::filesystem::path>& include_folders) {
   return draft_problem_from_text(text_of(source), source, function, folder,
-                                 {host, host.empty() ? std::string() : text_of(host)});
+                                 {host, host.empty() ? std::string() : text_of(host)}, include_folders);
 }
 
 ProblemDraft draft_problem_from_text(const std::string& text, const std::filesystem::path& source,
                                      const std::string& function, const std::filesystem::path& folder,
-                                     const HostProgram& host) {
-  return Draft(text, source, function, folder, host).write();
+                                     const HostProgram& host,
+                                     const std::vector<std::filesystem::path>& include_folders) {
+  return Draft(text, source, function, folder, host, include_folders).write();
 }
 
 }  // namespace ergotune
