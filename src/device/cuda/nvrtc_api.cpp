@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/process/environment.hpp"
+#include "device/entries.hpp"
 
 namespace ergotune::cuda {
 namespace {
@@ -131,7 +132,7 @@ void Program::compile(const std::string& function, const std::vector<std::string
   for (const std::string& option : options) pointers.push_back(option.c_str());
   const nvrtcResult result = api_.nvrtcCompileProgram(program_, static_cast<int>(pointers.size()), pointers.data());
   log = this->log();
-  if (result != NVRTC_SUCCESS && !log.empty()) throw DeviceError(DeviceFault::compile, log, result);
+  if (result != NVRTC_SUCCESS && !log.empty()) throw device::compile_error(log, result);
   check(result, "the compiler failed");
 }
 
