@@ -194,7 +194,8 @@ class Draft {
         include_folders_(include_folders),
         host_(host.file),
         language_(language_of(file)),
-        source_(text + "\n" + (host.file.extension() == ".py" ? draft::python_as_c(host.text) : host.text)),
+        source_(headers(text) + text + "\n" +
+                (host.file.extension() == ".py" ? draft::python_as_c(host.text) : host.text)),
         text_(kernel_source::source_with_macro(text, language_.macro)),
         outline_(kernel_source::outline_of(text_)),
         kernel_(kernel_of(outline_, language_, wanted, file)),
@@ -259,6 +260,19 @@ class Draft {
     return (relative.empty() ? path : relative).generic_string();  // an absolute path has no relative one
   }
 
+  std::vector<std::string> folders_of_headers() const {
+    std::vector<std::string> folders{file_.has_parent_path() ? file_.parent_path().string() : "."};
+    for (const auto& folder : include_folders_) folders.push_back(folder.string());
+    return folders;
+  }
+
+  /// Returns the headers that a source includes, one after the other.
+  std::string headers(const std::string& text) const {
+    std::string all;
+    for (const IncludedFile& header : included_files(text, folders_of_headers())) all += header.text + "\n";
+    return all;
+  }
+
   std::string include_folders() const {
     std::vector<std::string> folders;
     for (const auto& folder : include_folders_) folders.push_back(from_problem(folder));
@@ -313,6 +327,8 @@ class Draft {
                                      ? fmt::format("{{ values = [false, true], default = {} }}", given == "true")
                                      : values_of(parameter.name, draft::source_value(source_, given).value_or(16));
         values.push_back(add_template_parameter(parameter.name, list + check(kTemplateParameter, parameter.name)));
+        if (whole_number(given).value_or(1) != 1 && std::ranges::count(launch_.template_arguments, given) == 1)
+          launched_values_[given] = template_parameters_[parameter.name];
       }
     }
     return fmt::format("{}<{}>", kernel_.name, fmt::join(values, ", "));
@@ -428,8 +444,7 @@ class Draft {
   // --- Names that the source expects from the compiler's command line
 
   void find_undefined() {
-    std::vector<std::string> folders{file_.has_parent_path() ? file_.parent_path().string() : "."};
-    for (const auto& folder : include_folders_) folders.push_back(folder.string());
+    const std::vector<std::string> folders = folders_of_headers();
     const std::vector<draft::UndefinedName> names = draft::undefined_names(text_, folders, outline_, used_);
     std::vector<std::string> missing = missing_includes(text_, folders);
     std::erase_if(missing, [](const std::string& header) {  // of a compiler or a toolkit, which define no parameters
@@ -742,11 +757,43 @@ class Draft {
     return false;
   }
 
-  /// Returns an expression of the launch in terms of the problem: arguments of the launch become their constants,
-  /// others their values; nullopt if it has something else.
-  std::optional<std::string> in_terms_of_problem(const std::string& expression) const {
+  /// True for the 2 of "block.y * 2": the work of each thread.
+  bool multiplies_block(const std::string& text, std::size_t begin, std::size_t end) const {
+    const std::string before(trimmed(std::string_view(text).substr(0, begin)));
+    const std::string after(trimmed(std::string_view(text).substr(end)));
+    const std::string_view factor = trimmed(std::string_view(before).substr(0, before.size() - before.ends_with('*')));
+    const std::size_t axis = factor.size() > 2 && factor[factor.size() - 2] == '.' ? 2 : 0;
+    return (before.ends_with('*') && factor.substr(0, factor.size() - axis).ends_with(launch_.block_variable)) ||
+           (after.starts_with('*') && trimmed(std::string_view(after).substr(1)).starts_with(launch_.block_variable));
+  }
+
+  /// Replaces sizeof(float) by 4; unknown types remain.
+  std::string with_sizes_of_types(const std::string& expression) const {
+    static const std::regex kSizeof("sizeof\\s*\\(([A-Za-z_0-9 ]{1,60})\\)");
+    std::string result;
+    std::smatch match;
+    std::string rest = one_blank(expression);
+    while (std::regex_search(rest, match, kSizeof)) {
+      std::string type(trimmed(match[1].str()));
+      if (const auto known = types_.find(type); known != types_.end()) type = known->second;
+      const auto element = element_of(type);
+      result += match.prefix().str();
+      result += element
+                    ? std::to_string(size_of(*element_type(element->type)) * static_cast<std::size_t>(element->width))
+                    : match[0].str();
+      rest = match.suffix().str();
+    }
+    return result + rest;
+  }
+
+  /// Returns an expression of the launch in terms of the problem: arguments of the launch become their constants, the
+  /// launch's block becomes `blocks`, numbers that are template arguments their parameters, others their values;
+  /// nullopt if it has something else. `mark`: which numbers were taken for a parameter.
+  std::optional<std::string> in_terms_of_problem(const std::string& expression,
+                                                 const std::vector<std::string>& blocks = {},
+                                                 std::string* mark = nullptr) const {
     static const std::regex kCast("\\((?:unsigned|int|long|size_t|uint|u?int[0-9]+_t| )+\\)");
-    const std::string text = std::regex_replace(expression, kCast, "");
+    const std::string text = std::regex_replace(with_sizes_of_types(expression), kCast, "");
     const auto parameters = kernel_source::parameters_of(kernel_.parameters, true);
     std::string result;
     for (std::size_t at = 0; at < text.size();) {
@@ -760,6 +807,17 @@ class Draft {
       }
       const std::string word = text.substr(at, end - at);
       std::string found;
+      if (!blocks.empty() && word == launch_.block_variable) {
+        const std::size_t axis = text.compare(end, 1, ".") == 0 ? std::string_view("xyz").find(text[end + 1]) : 0;
+        if (axis >= blocks.size()) return std::nullopt;
+        if (text[end] == '.') end += 2;
+        found = blocks[axis];
+      }
+      if (const auto launched = launched_values_.find(word);
+          mark && launched != launched_values_.end() && multiplies_block(text, at, end)) {
+        found = launched->second;
+        *mark = fmt::format("the launch's {} was taken for {}", word, found);
+      }
       for (std::size_t i = 0; i < std::min(parameters.size(), launch_.arguments.size()); ++i)
         if (launch_.arguments[i] == word && !parameters[i].pointer) {
           found = size_named(parameters[i].name);
@@ -829,6 +887,22 @@ class Draft {
     if (!std::all_of(whole->begin(), whole->end(), kernel_source::in_identifier)) whole = "(" + *whole + ")";
     restrictions.push_back(fmt::format("{} % {} == 0", *whole, block));  // the launch divides without a rest
     return fmt::format("{} // {}", *whole, block);
+  }
+
+  /// Whether an expression of the launch names its block, so that it holds for other blocks.
+  bool names_block(const std::string& expression) const {
+    return !whole_number(launch_.block_variable) &&
+           !draft::ends_of(expression, launch_.block_variable, expression.size()).empty();
+  }
+
+  std::string shared_memory(const std::vector<std::string>& blocks) {
+    std::string mark;
+    if (names_block(launch_.shared_memory_bytes))
+      if (const auto bytes = in_terms_of_problem(launch_.shared_memory_bytes, blocks, &mark))
+        return fmt::format("shared_memory_bytes = \"{}\"{}\n", *bytes,
+                           mark.empty() ? "  # as the launch in " + launch_file() : check(mark, "shared_memory_bytes"));
+    return fmt::format("shared_memory_bytes = \"4 * {}\"{}\n", block_threads_,
+                       check("four bytes for each thread of a block", "shared_memory_bytes"));
   }
 
   /// Whether the launch in the source divides by the block without rounding up.
@@ -955,9 +1029,7 @@ class Draft {
     block_threads_ = fmt::format("{}", fmt::join(blocks, " * "));
     if (const auto threads = draft::source_value("", block_threads_)) block_threads_ = std::to_string(*threads);
     std::string shared_bytes;
-    if (kernel_.body.find("extern __shared__") != std::string::npos)
-      shared_bytes = fmt::format("shared_memory_bytes = \"4 * {}\"{}\n", block_threads_,
-                                 check("four bytes for each thread of a block", "shared_memory_bytes"));
+    if (kernel_.body.find("extern __shared__") != std::string::npos) shared_bytes = shared_memory(blocks);
     if (std::any_of(blocks.begin(), blocks.end(), [](const auto& block) { return !whole_number(block); }))
       restrictions_.push_back(block_threads_ + " <= device.max_threads_per_block");
     for (const auto& [threads, tile] : tiles_)
@@ -969,10 +1041,12 @@ class Draft {
     bool launched = (by_block || guessed || !certain) && loops.empty() && factors_.empty() && tiles_.empty() &&
                     !launch_.grid.empty() && !launch_.block.empty() && launch_.block.size() == blocks.size() &&
                     launch_.grid.size() <= blocks.size();
+    std::string taken;
     if (launched) {
       std::vector<std::string> given, restrictions;
       for (std::size_t d = 0; d < launch_.grid.size() && launched; ++d) {
         auto one = launched_grid(d, blocks, restrictions);
+        if (!one && names_block(launch_.grid[d])) one = in_terms_of_problem(launch_.grid[d], blocks, &taken);
         const auto size = std::ranges::find(sizes_, reach_[d], &std::pair<std::string, std::string>::second);
         if (one && size != sizes_.end() && given_.contains(size->first) && whole_number(*one) == given_.at(size->first))
           one = reach_[d];
@@ -994,7 +1068,8 @@ class Draft {
             : "";
     return fmt::format("[kernel.launch]\n{}{}\nblock = {}{}\n{}\n",
                        by_block ? fmt::format("grid = {}", quoted(grid)) : fmt::format("global = {}", quoted(items)),
-                       launched       ? fmt::format("  # blocks, as the launch in {}", launch_file())
+                       !taken.empty() ? check(taken, "grid")
+                       : launched     ? fmt::format("  # blocks, as the launch in {}", launch_file())
                        : mark.empty() ? "  # threads, rounded up to whole blocks"
                                       : mark,
                        quoted(blocks),
@@ -1123,6 +1198,7 @@ class Draft {
   std::map<std::string, std::string> scalars_;              ///< other integer scalars and their constants
   std::map<std::string, std::string> types_;                ///< template parameters that are types
   std::map<std::string, std::string> template_parameters_;  ///< template parameters and their parameters of the problem
+  std::map<std::string, std::string> launched_values_;      ///< numbers that the launch passes for template parameters
   std::map<std::string, long> fixed_;                       ///< macros whose value is fixed in the source
   std::map<std::string, std::string> blocks_;  ///< variables that contain a block's index, and the number of blocks
   std::map<std::string, long> given_;          ///< sizes whose values are in the source
