@@ -609,6 +609,22 @@ int main() {
   EXPECT_EQ(launch.shared_memory_bytes.evaluate(values).as_integer(), 4 * 20 * 36) << draft.text;
 }
 
+TEST_F(Draft, TakesTheFactorOfAPositionForTheWorkOfAThread) {
+  const Problem product = problem("product.cl", R"(
+kernel void product(int n, global const float* a, global const float* b, global float* c) {
+  const int x = get_global_id(0), y = get_global_id(1) * ROWS;
+  float sum[ROWS] = {0};
+  for (int k = 0; k < n; ++k)
+    for (int r = 0; r < ROWS; ++r) sum[r] += a[(y + r) * n + k] * b[k * n + x];
+  for (int r = 0; r < ROWS; ++r) c[(y + r) * n + x] = sum[r];
+}
+)");
+  EXPECT_THAT(values(product, "ROWS"), ElementsAre(1, 2, 4, 8)) << "as a size it would be 256";
+  EXPECT_THAT(counts(product), ElementsAre("N_SIZE * N_SIZE", "N_SIZE * N_SIZE", "N_SIZE * N_SIZE"));
+  const Constants sizes{{"N_SIZE", Value(256)}, {"ROWS", Value(4)}};
+  EXPECT_EQ(product.kernel().launch.global[1].evaluate(sizes).as_integer(), 64);
+}
+
 TEST_F(Draft, KeepsTheSpellingOfKernelTuner) {
   const char* source =
       "__global__ void f(float* x, int n) { int i = blockIdx.x * block_size_x + threadIdx.x;\n"

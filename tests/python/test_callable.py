@@ -239,6 +239,8 @@ def test_mistakes_name_what_to_mend():
         ergotune.tune_callable(cast, {"dtype": [None]}, stratgy="random", **QUICK)
     with pytest.raises(TypeError, match="dtyp"):
         ergotune.tune_callable(cast, {"dtype": [None]}, arguments=(1,), default={"dtyp": None}, **QUICK)
+    with pytest.raises(TypeError, match="typ.*dtype"):
+        ergotune.tune_callable(cast, {"typ": [None]}, arguments=(1,), **QUICK)
     with pytest.raises(TypeError, match="one of them"):
         ergotune.tune_callable(cast, {"dtype": [None]}, arguments=(1,), setup=inputs, **QUICK)
     with pytest.raises(ergotune.UserError, match="nothing can be compared"):

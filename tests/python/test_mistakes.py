@@ -124,6 +124,18 @@ def test_a_parameter_has_no_quantitys_name():
     assert '"time"' in refused(lambda: tune(problem(TURN=[1], time=[3, 4])))
 
 
+@pytest.mark.parametrize("device, language, source, function", [
+    ("opencl", "opencl", "float twice(float x) { return 2 * x; }\nkernel void work(global float* y) { y[0] = twice(TURN); }", "twice"),
+    ("host", "c", SOURCE, "wrok")])
+def test_a_function_that_is_not_a_kernel_ends_the_session_with_the_kernels(device, language, source, function):
+    made = ergotune.Problem("work")
+    made.set_source(language, source, function)
+    made.add_buffer("y", np.zeros(64, np.float32), "write")
+    made.add_parameter("TURN", [1, 2, 3])
+    made.set_launch(global_size=[64], block=[1])
+    assert "has work" in refused(lambda: tune(made, device=device))
+
+
 def test_restrictions_may_name_parameters():
     made = problem(TURN=[1, 2, 3], other=[1, 2])
     made.restrict(lambda TURN, other: TURN == other)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import sys
 import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
@@ -82,6 +83,18 @@ def _references(problem: Problem, default: Mapping[str, Any]) -> List[Dict[str, 
     return [{name: as_text(value) for name, value in row.items()} for row in rows]
 
 
+def _check_keywords(function: Callable[..., Any], space: Mapping[str, Values]) -> None:
+    if not inspect.isfunction(function) and not inspect.ismethod(function):
+        return
+    taken = inspect.signature(function, follow_wrapped=False).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken):
+        return
+    names = [parameter.name for parameter in taken if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)]
+    if unknown := [name for name in space if name not in names]:
+        raise TypeError(f"space has a parameter {unknown[0]!r}, which is not an argument of {function.__name__}(): it takes "
+                        f"{', '.join(names) or 'none by keyword'}")
+
+
 def tune_callable(
     function: Callable[..., Any], space: Mapping[str, Values], *, arguments: Any = (), setup: Optional[Callable[[], Any]] = None,
     verify: Union[Callable[..., Any], bool, None] = None, default: Optional[Mapping[str, Any]] = None,
@@ -134,6 +147,7 @@ def tune_callable(
             raise TypeError(f"{what} is a function, not {value!r}")
     if not isinstance(space, Mapping) or not space:
         raise TypeError(f"space is a dict of parameters and their values, not {space!r}")
+    _check_keywords(function, space)
     if setup is not None and (not isinstance(arguments, tuple) or arguments):
         raise TypeError("arguments and setup both make the arguments: give one of them")
     _plain_settings(settings, tune_callable.__kwdefaults__)

@@ -60,7 +60,7 @@ void add_init_command(Verb app) {
   add_json_option(verb, options->json);
   verb.footer(
       "What it had to guess is marked CHECK in the file and listed.\n"
-      "Example:\n"
+      "Examples:\n"
       "  ergotune init kernel.cu\n"
       "  ergotune init kernel.cl run.py");
   verb.callback([options] {

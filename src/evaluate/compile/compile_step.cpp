@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <new>
 #include <regex>
+#include <string_view>
 
 #include "base/clock.hpp"
 #include "base/kernel_source/identifiers.hpp"
@@ -56,20 +57,32 @@ bool has_includes(const CompileJob& job) {
   return false;
 }
 
+/// Returns the name without template arguments and namespaces.
+std::string plain_name(const CompileJob& job) {
+  const std::string name = job.function.substr(0, job.function.find('<'));
+  return name.substr(name.rfind(':') + 1);  // npos + 1 is 0
+}
+
+/// Found at once in every source that fits, so that nothing else is read of it.
+bool contains_word(std::string_view text, std::string_view word) {
+  const auto is_part = [&](std::size_t at) { return at < text.size() && kernel_source::in_identifier(text[at]); };
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))
+    if (!(at > 0 && is_part(at - 1)) && !is_part(at + word.size())) return true;
+  return false;
+}
+
 /// Whether macros can add the function to the source.
 bool macros_can_add(const CompileJob& job, const std::string& name) {
   const auto mentions = [&](const std::string& given) { return given.find(name) != std::string::npos; };
-  return kernel_source::identifiers_in(job.source).contains(name) || job.source.find("##") != std::string::npos ||
+  return contains_word(job.source, name) || job.source.find("##") != std::string::npos ||
          std::ranges::any_of(job.options, mentions) ||
          std::ranges::any_of(job.defines, mentions, &std::pair<std::string, std::string>::second);
 }
 
-/// Returns why the function of a job that did not compile cannot be a kernel; empty if it can be one, with what macros
-/// and includes can add.
+/// Returns why the job's function cannot be a kernel; empty if it can be one, with what macros and includes can add.
 std::string why_no_kernel(const CompileJob& job) {
   if (job.language == Language::fortran || is_compiled_code(job.source)) return {};
-  std::string name = job.function.substr(0, job.function.find('<'));
-  name = name.substr(name.rfind(':') + 1);  // npos + 1 is 0
+  const std::string name = plain_name(job);
   const NamedFunction function = named_function(job, name);
   const std::string source = job.source_name.empty() ? "the source" : job.source_name;
   std::string reason;
@@ -129,6 +142,8 @@ void CompileStep::compile(const CompileJob& job, CompileOutcome& outcome) {
     outcome.message = message;
     outcome.mismatch = kFunctionMismatch + static_cast<std::int64_t>(argument);
   };
+  if (!contains_word(job.source, plain_name(job)))  // a C compiler takes calls of functions that nothing declares
+    if (const std::string reason = why_no_kernel(job); !reason.empty()) return mismatch(reason, 0);
   try {
     CachedCompiler::Outcome compiled = compiler_.compile(job);
     outcome.binary = std::move(compiled.binary);

@@ -377,7 +377,8 @@ class Draft {
     for (const Macro& macro : outline_.macros) {
       const auto value = whole_number(macro.value);
       if (macro.takes_arguments || !value || !used_.contains(macro.name)) continue;
-      if (macro.guarded && is_size_name(macro.name) && use_.is_extent(macro.name) && !is_block(macro.name)) {
+      if (macro.guarded && is_size_name(macro.name) && use_.is_extent(macro.name) && !is_block(macro.name) &&
+          !is_factor(macro.name)) {
         sizes_.emplace_back(macro.name, macro.name);
         given_[macro.name] = *value;
       } else if (macro.guarded && contains(upper(macro.name), {"RADIUS", "ORDER", "STENCIL", "HALO", "ITER", "BINS"})) {
@@ -462,7 +463,7 @@ class Draft {
       if (name.as_type) {
         types_[name.name] = "float";
       } else if (!name.as_unroll && !name.as_schedule && !name.in_condition && !name.in_ifdef &&
-                 is_size_name(name.name) && use_.is_extent(name.name)) {
+                 is_size_name(name.name) && use_.is_extent(name.name) && !is_factor(name.name)) {
         sizes_.emplace_back(name.name, name.name);
         continue;
       }
@@ -485,6 +486,11 @@ class Draft {
     const std::vector<std::string> shared = use_.shared_memory_dimensions();
     return std::find(shared.begin(), shared.end(), name) != shared.end() || use_.position(0).block == name ||
            use_.position(1).block == name;
+  }
+
+  /// True for "get_global_id(1) * ROWS": the work of a thread.
+  bool is_factor(const std::string& name) const {
+    return use_.position(0).factor == name || use_.position(1).factor == name || use_.position(2).factor == name;
   }
 
   static bool is_work(const std::string& text) {
@@ -1019,8 +1025,10 @@ class Draft {
         reach = fmt::format("({0} + {1} - 1) // {1}", reach, value_in_expressions(position.factor));
       }
       if (!position.variable.empty() && bound(position.variable).empty() && launches_whole_blocks(dimension))
-        restrictions_.push_back(
-            fmt::format("{} % {} == 0", reach, covered));  // nothing keeps threads from going beyond
+        restrictions_.push_back(fmt::format(  // nothing keeps threads from going beyond
+            "{} % {} == 0", reach_[dimension],
+            reach == reach_[dimension] ? covered
+                                       : fmt::format("({} * {})", covered, value_in_expressions(position.factor))));
       by_block = by_block || position.of_block || covered != blocks.back();
       items.push_back(reach);
       grid.push_back(position.of_block ? reach : fmt::format("({0} + {1} - 1) // {1}", reach, covered));
