@@ -142,7 +142,7 @@ void look_at_nvrtc(Diagnosis& diagnosis) {
   int major = 0, minor = 0;
   nvrtc.nvrtcVersion(&major, &minor);
   diagnosis.findings.push_back(
-      {State::ok, "compilers", "NVRTC", fmt::format("{}.{}, {}", major, minor, nvrtc.library_name()), ""});
+      {State::ok, "compilers", "NVRTC", fmt::format("{}.{}, {}", major, minor, nvrtc::library_file(nvrtc)), ""});
 }
 
 void look_at_energy(Diagnosis& diagnosis, const DeviceInfo& device) {

@@ -77,7 +77,7 @@ class CudaCompiler : public Compiler {
       throw UserError(
           fmt::format("{} no longer compiles for sm_{} (it starts at sm_{}): set ERGOTUNE_NVRTC to the libnvrtc.so of "
                       "an older CUDA",
-                      api().library_name(), architecture, known.front()));
+                      nvrtc::library_file(api()), architecture, known.front()));
     architecture_ = fmt::format("compute_{}", *below);
     binary_ = false;
   }

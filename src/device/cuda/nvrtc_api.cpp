@@ -1,5 +1,6 @@
 #include "device/cuda/nvrtc_api.hpp"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -87,6 +88,15 @@ const Api& api() {
   static const Api& table =
       *new Api(library_names("ERGOTUNE_NVRTC", usual_names()));  // never closed (driver_table.hpp)
   return table;
+}
+
+std::string library_file(const Api& api) {
+  Dl_info info{};
+  void* function = api.find("nvrtcCompileProgram");
+  if (!function || ::dladdr(function, &info) == 0 || !info.dli_fname) return api.library_name();
+  std::error_code error;
+  const auto path = fs::canonical(info.dli_fname, error);
+  return error ? info.dli_fname : path.string();
 }
 
 std::vector<std::string> include_folders() {
