@@ -132,14 +132,14 @@ def compile_check(problem: ProblemOrFile, device: str = "", *, count: int = 10, 
         seed: of the random choice.
 
     Returns:
-        ``device``, ``valid`` (configurations of the space) and ``compiled``: of each its ``configuration``, whether it ``compiles``, and
-        the compiler's ``message``; ``notes`` about the sources.
+        ``device``, ``valid`` (configurations of the space) and ``compiled``: of each its ``configuration``, whether it ``compiles``, whether the
+        device has the threads and the dynamic shared memory that its blocks need (``fits``), and the compiler's ``message``; ``notes`` about the sources.
     """
     return _core.compile_check(_loaded(problem), device, count, seed)
 
 
 def draft_problem(source: Path, output: Optional[Path] = None, *, kernel: str = "",
-                  host: Optional[Path] = None, force: bool = False) -> Dict[str, Any]:
+                  host: Optional[Path] = None, include_folders: Sequence[Path] = (), force: bool = False) -> Dict[str, Any]:
     """Writes a first problem file for a kernel, from its source (``ergotune init``).
 
     Args:
@@ -147,6 +147,7 @@ def draft_problem(source: Path, output: Optional[Path] = None, *, kernel: str = 
         output: the problem file (default: the source's name with .toml).
         kernel: which one, where the source has several.
         host: the program that launches it (C, C++ or Python), for sizes, block and grid.
+        include_folders: with headers of the source, besides its own folder.
         force: replaces the problem file where it exists.
 
     Returns:
@@ -155,7 +156,7 @@ def draft_problem(source: Path, output: Optional[Path] = None, *, kernel: str = 
     file = pathlib.Path(output) if output is not None else pathlib.Path(source).with_suffix(".toml")
     if file.exists() and not force:
         raise _core.UserError(f"{file} exists: force=True replaces it, output= names another")
-    text, function, questions = _core.draft_problem(source, kernel, file.parent, host or "")
+    text, function, questions = _core.draft_problem(source, kernel, file.parent, host or "", list(include_folders))
     _core.parse_problem(text, file)  # what is written can be read
     file.write_text(text)
     return {"problem": str(file), "kernel": function, "questions": questions}

@@ -479,11 +479,11 @@ void bind_problem(py::module_& module) {
   module.def(
       "draft_problem",
       [](const std::filesystem::path& source, const std::string& kernel, const std::filesystem::path& folder,
-         const std::filesystem::path& host) {
-        const ProblemDraft draft = draft_problem(source, kernel, folder, host);
+         const std::filesystem::path& host, const std::vector<std::filesystem::path>& include_folders) {
+        const ProblemDraft draft = draft_problem(source, kernel, folder, host, include_folders);
         return py::make_tuple(draft.text, draft.kernel, draft.questions);
       },
-      py::arg("source"), py::arg("kernel"), py::arg("folder"), py::arg("host"));
+      py::arg("source"), py::arg("kernel"), py::arg("folder"), py::arg("host"), py::arg("include_folders"));
   module.def("parse_problem", &parse_problem, py::arg("text"), py::arg("file") = "problem.toml");
 }
 

@@ -11,6 +11,7 @@
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
 #include "kernel/configure.hpp"
+#include "kernel/occupancy.hpp"
 #include "kernel/wisdom_key.hpp"
 #include "problem/tables/device_profile.hpp"
 #include "report/result_document.hpp"
@@ -59,6 +60,25 @@ DeviceInfo absent_gpu(const Problem& problem, const DeviceLimits& limits) {
   return info;
 }
 
+/// Whether the device can hold a block of the kernel, as far as its launch shows.
+bool fits(const Problem& problem, const Kernel& kernel, const Constants& constants, const Constants& device,
+          const Configuration& configuration) {
+  try {
+    const ConfigurationScope names(problem.parameters, configuration, constants, kernel.name);
+    const LaunchGeometry geometry = make_geometry(kernel.launch, names.scope());
+    BlockNeeds needs;
+    needs.threads = static_cast<double>(geometry.block[0]) * geometry.block[1] * geometry.block[2];
+    needs.shared_bytes = geometry.shared_memory_bytes;
+    for (const Argument& argument : kernel.arguments)
+      if (argument.kind == Argument::Kind::local_memory)
+        needs.shared_bytes += static_cast<double>(local_bytes(argument, names.scope()));
+    const auto occupancy = occupancy_of(needs, device);
+    return !occupancy || occupancy->need <= 1;
+  } catch (const UserError&) {  // depends on a loop of the workload
+    return true;
+  }
+}
+
 }  // namespace
 
 DeviceLimits limits_of(const Problem& problem, const std::string& device) {
@@ -99,6 +119,11 @@ CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, c
     for (std::string& note : kernel_source::unfilled_variables(source.text, source.file.string()))
       check.notes.push_back(std::move(note));
   }
+  // profiles do not state how much dynamic shared memory CUDA grants a block: at most all that an SM has
+  Constants properties = check.device.properties;
+  if (const auto most = properties.find("device.shared_memory_per_multiprocessor");
+      check.device.backend == "cuda" && most != properties.end())
+    properties.try_emplace("device.shared_memory_per_block_optin", most->second);
   Random random(seed);
   std::vector<ConfigurationIndex> chosen;
   if (const auto standard = space.default_configuration()) chosen.push_back(*standard);
@@ -110,6 +135,9 @@ CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, c
     const Configuration configuration = space.configuration(index);
     try {
       for (const Kernel& kernel : problem.kernels) compile(kernel, configuration);
+      result.fits = std::ranges::all_of(problem.kernels, [&](const Kernel& kernel) {
+        return fits(problem, kernel, constants, properties, configuration);
+      });
       if (check.configurations.size() == 1 && problem.verification.reference) compile_reference(configuration);
     } catch (const DeviceError& error) {
       result.message = error.what();
@@ -125,6 +153,7 @@ nlohmann::ordered_json compiled_document(const SearchSpace& space, const Compile
   for (const CompiledConfiguration& one : check.configurations)
     list.push_back({{"configuration", to_json(space.parameters(), space.configuration(one.index))},
                     {"compiles", one.message.empty()},
+                    {"fits", one.fits},
                     {"message", one.message}});
   return list;
 }

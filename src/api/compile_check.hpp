@@ -24,6 +24,7 @@ DeviceLimits limits_of(const Problem& problem, const std::string& device);
 struct CompiledConfiguration {
   ConfigurationIndex index = 0;
   std::string message;  ///< the compiler's message; empty: it compiles
+  bool fits = true;     ///< no block needs more threads or dynamic shared memory than the device has
 };
 
 struct CompileCheck {
@@ -40,7 +41,7 @@ struct CompileCheck {
 CompileCheck check_compiling(const Problem& problem, const SearchSpace& space, const std::string& device,
                              const DeviceLimits& limits, std::uint64_t count, std::uint64_t seed,
                              const std::function<void(const CompileCheck& so_far, std::uint64_t all)>& progress = {});
-/// Of each configuration: "configuration", "compiles", "message".
+/// Of each configuration: "configuration", "compiles", "fits", "message".
 nlohmann::ordered_json compiled_document(const SearchSpace& space, const CompileCheck& check);
 
 }  // namespace ergotune

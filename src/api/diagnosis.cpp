@@ -15,6 +15,7 @@
 
 #include "base/files.hpp"
 #include "device/backend.hpp"
+#include "device/cuda/nvrtc_api.hpp"
 #include "ergotune/session.hpp"
 #include "kernel/compile_cache.hpp"
 #include "power/controls/control.hpp"
@@ -129,6 +130,21 @@ void look_at_kernels(Diagnosis& diagnosis, const std::vector<DeviceInfo>& device
   }
 }
 
+/// NVRTC also compiles for GPUs that are not here.
+void look_at_nvrtc(Diagnosis& diagnosis) {
+  const nvrtc::Api& nvrtc = nvrtc::api();
+  if (!nvrtc.usable()) {
+    diagnosis.findings.push_back({State::absent, "compilers", "NVRTC", nvrtc.problem(),
+                                  "for CUDA C++: install the CUDA toolkit or, with pip, nvidia-cuda-nvrtc; "
+                                  "ERGOTUNE_NVRTC names a library elsewhere"});
+    return;
+  }
+  int major = 0, minor = 0;
+  nvrtc.nvrtcVersion(&major, &minor);
+  diagnosis.findings.push_back(
+      {State::ok, "compilers", "NVRTC", fmt::format("{}.{}, {}", major, minor, nvrtc::library_file(nvrtc)), ""});
+}
+
 void look_at_energy(Diagnosis& diagnosis, const DeviceInfo& device) {
   std::vector<std::string> missing, ids;
   for (const auto& sensor : sensors_for_device(device.uuid, device.pci_address, device.is_cpu, &missing))
@@ -218,6 +234,7 @@ Diagnosis diagnose(const std::string& command) {
   std::vector<std::string> notes;
   const std::vector<DeviceInfo> devices = list_devices(&notes);
   look_at_kernels(diagnosis, devices, notes, command);
+  look_at_nvrtc(diagnosis);
   for (const DeviceInfo& device : devices) look_at_energy(diagnosis, device);
   for (const DeviceInfo& device : devices) look_at_clocks(diagnosis, device);
   look_at_journals(diagnosis);

@@ -24,7 +24,8 @@ bool fits(const KernelParameter& taken, const ArgumentSignature& given, std::int
   if (!type || given.bytes > 0) return true;
   if (buffer) {
     const std::size_t own = size_of(given.type);
-    return own == 1 || size_of(*type) == 1 || own == size_of(*type) || is_unsigned(*type);
+    if (own == 1 || size_of(*type) == 1 || is_unsigned(*type)) return true;
+    return own == size_of(*type) && (is_unsigned(given.type) || is_real(given.type) == is_real(*type));
   }
   if (taken.pointer.value_or(false)) return bytes == sizeof(void*);  // an address as a number
   return size_of(given.type) == size_of(*type) && is_real(given.type) == is_real(*type);
@@ -69,6 +70,14 @@ std::map<int, int> attributes_in(const FunctionAttribute& known, std::string_vie
 }
 
 }  // namespace
+
+DeviceError compile_error(std::string log, int native_code) {
+  const auto has = [&](std::string_view sign) { return log.find(sign) != std::string::npos; };
+  const bool of_gcc = has("fatal error: ") && has(": No such file or directory");
+  if (has("open source file \"") || has("' file not found") || of_gcc)  // NVRTC, clang
+    log += "\nname the folder of a header that was not found in include_folders of [kernel]";
+  return {DeviceFault::compile, log, native_code};
+}
 
 void check_arguments(const std::string& kernel, const std::vector<KernelParameter>& taken,
                      std::vector<ArgumentSignature> given, bool takes_local_memory) {

@@ -49,9 +49,12 @@ class Mismatch : public DeviceError {
  private:
   std::size_t argument_;
 };
+/// The error of a compiler that wrote `log`, with the remedy if a header was not found.
+DeviceError compile_error(std::string log, int native_code = 0);
+
 /// Compares a kernel's parameters with the arguments that the problem gives, before a launch reads beyond them. Values
-/// have the size and kind of the parameter's type, elements of buffers its size; bytes, unsigned integers and vectors
-/// may hold packed data. Throws Mismatch.
+/// and elements of buffers have the size and kind of the parameter's type; bytes, unsigned integers and vectors may
+/// hold packed data. Throws Mismatch.
 void check_arguments(const std::string& kernel, const std::vector<KernelParameter>& taken,
                      std::vector<ArgumentSignature> given, bool takes_local_memory = false);
 

@@ -169,6 +169,12 @@ TEST(NewUser, AFirstProblemFileProposesWhatCanBeDone) {
   folder.write("fixed.cl", "#define W 3\n" + kernel);
   folder.write("open.cl", "#ifndef W\n#define W 3\n#endif\n" + kernel);
   folder.write("quoted\".cl", kernel);
+  folder.write("header.cl", "#include \"weight.h\"\n" + kernel);
+  std::filesystem::create_directory(folder.path() / "inc");
+  folder.write("inc/weight.h", "#define W 3\n");
+  EXPECT_THAT(ergotune(folder, {"init", "header.cl", "-o", "-"}).err, HasSubstr("weight.h"));
+  EXPECT_THAT(ergotune(folder, {"init", "-I", "inc", "header.cl", "-o", "-"}).out,
+              HasSubstr("include_folders = [\"inc\"]"));
   EXPECT_EQ(ergotune(folder, {"init", "fixed.cl"}).out.find("ergotune tune"), std::string::npos);
   EXPECT_NE(ergotune(folder, {"init", "open.cl"}).out.find("ergotune tune"), std::string::npos);
   const ProcessResult invalid = ergotune(folder, {"init", "quoted\".cl", "-o", "q.toml"});
@@ -189,6 +195,20 @@ TEST(NewUser, VariablesThatNothingFillsAreNoted) {
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_NE(notes[0].get<std::string>().find("k.cu:1: "), std::string::npos) << notes;
   EXPECT_NE(result.err.find(notes[0].get<std::string>()), std::string::npos) << "as text, too: " << result.err;
+}
+
+TEST(NewUser, BlocksThatTheDeviceDoesNotHaveAreCounted) {
+  if (!nvrtc::api().usable()) GTEST_SKIP() << "no NVRTC: " << nvrtc::api().problem();
+  TemporaryFolder folder;
+  folder.write("k.cu", "extern __shared__ float tile[];\n__global__ void f(float* x) { x[0] = tile[BYTES]; }\n");
+  folder.write("k.toml",
+               "[kernel]\nsource = \"k.cu\"\nfunction = \"f\"\narguments = [{ name = \"x\", type = \"float32\", "
+               "count = 1, access = \"write\" }]\n[kernel.launch]\ngrid = [1]\nblock = [32]\nshared_memory_bytes = "
+               "\"BYTES\"\n[parameters]\nBYTES = [49152, 65536, 140000]\n");
+  const auto compiled = json_of(
+      ergotune(folder, {"space", "k.toml", "--compile", "all", "--profile", "rtx_a4000", "--json"}))["compiled"];
+  ASSERT_EQ(compiled.size(), 3u);
+  for (const auto& one : compiled) EXPECT_EQ(one["fits"], one["configuration"]["BYTES"] < 100000) << one;
 }
 
 TEST(NewUser, ConfigurationsAreCompiledWithoutBeingRun) {
@@ -246,12 +266,17 @@ TEST(NewUser, TheReferenceOnTheHostIsCompiledForTheHost) {
 TEST(NewUser, ArgumentsThatTheKernelDoesNotTakeAreFoundByTheCompiler) {
   TemporaryFolder folder;
   folder.write("k.cl", "__kernel void copy(__global const float* x, __global float* y) { y[BLOCK] = x[0]; }\n");
-  for (const std::string y : {"", "float64"}) {
-    folder.write("k.toml", opencl_problem(y));
+  // the reference, which is called with the same arguments, is not to blame
+  const std::string reference =
+      "[verification.host_function]\nfunction = \"expected\"\nsource = { c = { text = \"void expected(const float* x, "
+      "float* y) { y[0] = x[0]; }\" } }\n";
+  for (const std::string y : {"", "float64", "int32"}) {
+    folder.write("k.toml", opencl_problem(y, y.empty() ? "" : reference));
     EXPECT_EQ(ergotune(folder, {"space", "k.toml", "--compile", "1"}).exit_code, 1) << y;
     const auto tuned = ergotune(folder, {"tune", "k.toml", "--no-store", "-q", "--json"});
     EXPECT_EQ(tuned.exit_code, 2) << tuned.out << "once, not with each configuration";
     EXPECT_THAT(tuned.err, HasSubstr("k.toml")) << y;
+    EXPECT_EQ(tuned.err.find("expected"), std::string::npos) << tuned.err;
   }
 }
 
@@ -316,6 +341,7 @@ TEST(NewUser, TheDoctorRunsAKernelOnEveryDevice) {
     return std::string();
   };
   EXPECT_EQ(state_of(document, "host"), "ok");
+  EXPECT_THAT(document["findings"].dump(), HasSubstr("NVRTC")) << "it compiles for GPUs that are not here";
   setenv("CC", "/nowhere/cc", 1);
   const auto broken = ergotune(folder, {"doctor", "--json"});
   unsetenv("CC");

@@ -528,6 +528,87 @@ __global__ void filter(float* x, int n) {
     EXPECT_THAT(questions, Not(Contains(HasSubstr(std::string("variable ") + name))));
 }
 
+TEST_F(Draft, TheBlockIsWhatTheKernelRequires) {
+  const auto source = [](const std::string& block) {
+    return "__kernel __attribute__((reqd_work_group_size(" + block +
+           ", 1)))\nvoid scale(__global float* x, int width, int height) {\n"
+           "  int column = get_global_id(0), row = get_global_id(1);\n"
+           "  if (column < width && row < height) x[row * width + column] *= 2;\n}\n";
+  };
+  const ProblemDraft fixed = draft("fixed.cl", source("16, 8"));
+  EXPECT_THAT(fixed.questions, Contains(HasSubstr("fixed.cl:2:"))) << "what makes it tunable";
+  const Problem problem = parse_problem(fixed.text, folder_ / "p.toml");
+  ASSERT_EQ(problem.kernel().launch.block.size(), 2u) << fixed.text;
+  EXPECT_EQ(problem.kernel().launch.block[0].text(), "16");
+  EXPECT_EQ(problem.kernel().launch.block[1].text(), "8");
+  const Problem open = this->problem("open.cl", source("WIDE, HIGH"));
+  EXPECT_EQ(open.kernel().launch.block[1].text(), "HIGH");
+  EXPECT_THAT(parameters(open), testing::UnorderedElementsAre("WIDE", "HIGH"));
+}
+
+TEST_F(Draft, MacrosOfAHeaderAreNoParameters) {
+  const std::filesystem::path file = folder_ / "k.cl", headers = folder_ / "inc";
+  std::ofstream(file) << "#include \"k.h\"\n__kernel void f(__global float* x, int n) {\n"
+                         "  int i = get_global_id(0);\n  if (i < n) x[i] *= WEIGHT;\n}\n";
+  const ProblemDraft without = draft_problem(file, "", folder_);
+  EXPECT_THAT(without.questions,
+              Contains(testing::AllOf(HasSubstr("k.h"), HasSubstr("WEIGHT"), HasSubstr("--include"))));
+  EXPECT_THAT(parameters(parse_problem(without.text, folder_ / "p.toml")), ElementsAre("BLOCK_SIZE_X"));
+  std::filesystem::create_directory(headers);
+  std::ofstream(headers / "k.h") << "#include \"deep.h\"\n";
+  std::ofstream(headers / "deep.h") << "#define WEIGHT 2\n";
+  const ProblemDraft with = draft_problem(file, "", folder_, {}, {headers});
+  EXPECT_THAT(with.questions, Not(Contains(HasSubstr("k.h"))));
+  const Problem problem = parse_problem(with.text, folder_ / "p.toml");
+  EXPECT_THAT(parameters(problem), ElementsAre("BLOCK_SIZE_X"));
+  EXPECT_THAT(problem.kernel().source_for(Language::opencl)->include_folders, Contains(headers));
+}
+
+TEST_F(Draft, TakesGridAndSharedMemoryFromVariablesOfTheLaunch) {
+  std::filesystem::create_directory(folder_ / "inc");
+  std::ofstream(folder_ / "inc/halo.h") << "#define HALO 2\n#define AT(t, y, x, w) (t)[(y) * (w) + (x)]\n";
+  std::ofstream(folder_ / "cross.cu") << R"(
+#include "halo.h"
+template <typename T, int ROWS>
+__global__ void cross(const T* in, T* out, int width, int height, T scale) {
+  extern __shared__ unsigned char raw[];
+  T* tile = reinterpret_cast<T*>(raw);
+  const int tw = blockDim.x + 2 * HALO, th = blockDim.y * ROWS + 2 * HALO;
+  const int x0 = blockIdx.x * blockDim.x - HALO, y0 = blockIdx.y * blockDim.y * ROWS - HALO;
+  for (int y = threadIdx.y; y < th; y += blockDim.y)
+    for (int x = threadIdx.x; x < tw; x += blockDim.x) AT(tile, y, x, tw) = AT(in, y0 + y, x0 + x, width);
+  __syncthreads();
+  for (int r = 0; r < ROWS; ++r) {
+    int lx = threadIdx.x + HALO, ly = threadIdx.y + r * blockDim.y + HALO;
+    if (x0 + lx < width && y0 + ly < height) AT(out, y0 + ly, x0 + lx, width) = scale * AT(tile, ly, lx, tw);
+  }
+}
+#ifndef __CUDACC_RTC__
+int main() {
+  const int width = 4096, height = 2048;
+  dim3 block(32, 8);
+  dim3 grid((width + block.x - 1) / block.x, (height + block.y * 2 - 1) / (block.y * 2));
+  size_t shared = (block.x + 2 * HALO) * (block.y * 2 + 2 * HALO) * sizeof(float);
+  cross<float, 2><<<grid, block, shared>>>(in, out, width, height, 0.5f);
+}
+#endif
+)";
+  const ProblemDraft draft = draft_problem(folder_ / "cross.cu", "", folder_, {}, {folder_ / "inc"});
+  EXPECT_THAT(draft.questions, Contains(testing::AllOf(HasSubstr("grid"), HasSubstr("ROWS_VALUE"))))
+      << "2 may be another";
+  const Problem problem = parse_problem(draft.text, folder_ / "p.toml");
+  const Launch& launch = problem.kernel().launch;
+  ASSERT_EQ(launch.grid.size(), 2u) << draft.text;
+  const Constants values{{"WIDTH", Value(100)},
+                         {"HEIGHT", Value(100)},
+                         {"BLOCK_SIZE_X", Value(16)},
+                         {"BLOCK_SIZE_Y", Value(4)},
+                         {"ROWS_VALUE", Value(8)}};
+  EXPECT_EQ(launch.grid[0].evaluate(values).as_integer(), 7);
+  EXPECT_EQ(launch.grid[1].evaluate(values).as_integer(), 4) << draft.text;
+  EXPECT_EQ(launch.shared_memory_bytes.evaluate(values).as_integer(), 4 * 20 * 36) << draft.text;
+}
+
 TEST_F(Draft, TakesTheFactorOfAPositionForTheWorkOfAThread) {
   const Problem product = problem("product.cl", R"(
 kernel void product(int n, global const float* a, global const float* b, global float* c) {

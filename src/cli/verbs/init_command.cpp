@@ -44,6 +44,7 @@ std::string next_command(const std::string& file, const Problem& problem) {
 void add_init_command(Verb app) {
   struct Options {
     std::string source, host, kernel, output;
+    std::vector<std::string> includes;
     bool json = false, force = false;
   };
   auto options = std::make_shared<Options>();
@@ -51,6 +52,7 @@ void add_init_command(Verb app) {
   verb.add_option("source", options->source, "The kernel's source: .cu, .hip, .cl, .c or .cpp").required();
   verb.add_option("host", options->host,
                   "The program that launches it (C, C++ or Python), for sizes, block and grid: main.c, run.py");
+  verb.add_option("-I,--include", options->includes, "A folder with headers of the source; may be repeated");
   verb.add_option("--kernel", options->kernel, "The kernel, where the source has several");
   verb.add_option("-o,--output", options->output,
                   "Problem file to write (default: the source's name with .toml; -: standard output)");
@@ -66,8 +68,8 @@ void add_init_command(Verb app) {
     std::filesystem::path output = options->output;
     if (output.empty()) output = std::filesystem::path(source).replace_extension(".toml");
     if (options->json && output == "-") throw UserError("--json needs -o FILE: both would write to standard output");
-    const ProblemDraft draft =
-        draft_problem(source, options->kernel, output == "-" ? "." : output.parent_path(), options->host);
+    const ProblemDraft draft = draft_problem(source, options->kernel, output == "-" ? "." : output.parent_path(),
+                                             options->host, {options->includes.begin(), options->includes.end()});
     std::string next;
     if (output != "-" && !options->force && std::filesystem::exists(output))
       throw UserError(fmt::format("{} exists: --force replaces it, -o FILE writes another", output.string()));

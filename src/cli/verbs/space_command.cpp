@@ -126,13 +126,18 @@ void print_summary(const SearchSpace& space) {
 
 void print_compiled(const SearchSpace& space, const CompileCheck& check) {
   std::size_t good = 0;
+  std::vector<ConfigurationIndex> too_large;
   std::map<std::string, std::vector<ConfigurationIndex>> failures;
   for (const CompiledConfiguration& one : check.configurations) {
     good += one.message.empty();
+    if (!one.fits) too_large.push_back(one.index);
     if (!one.message.empty()) failures[one.message].push_back(one.index);
   }
   fmt::print("\n{} of {} configurations compile for {} ({}); nothing was run\n", good, check.configurations.size(),
              check.device.name, check.device.id);
+  if (!too_large.empty())
+    fmt::print("{} need more threads or dynamic shared memory for a block than the device has, such as {}\n",
+               too_large.size(), describe(space.parameters(), space.configuration(too_large.front())));
   for (const auto& [message, configurations] : failures)
     fmt::print("\n{}{}:\n{}\n", describe(space.parameters(), space.configuration(configurations.front())),
                configurations.size() > 1 ? fmt::format(" and {} others", configurations.size() - 1) : "", message);

@@ -75,8 +75,9 @@ class CudaCompiler : public Compiler {
     const auto below = std::find_if(known.rbegin(), known.rend(), [&](int a) { return a < architecture; });
     if (below == known.rend())
       throw UserError(
-          fmt::format("this NVRTC no longer compiles for sm_{} (it starts at sm_{}): use an older CUDA toolkit",
-                      architecture, known.front()));
+          fmt::format("{} no longer compiles for sm_{} (it starts at sm_{}): set ERGOTUNE_NVRTC to the libnvrtc.so of "
+                      "an older CUDA",
+                      nvrtc::library_file(api()), architecture, known.front()));
     architecture_ = fmt::format("compute_{}", *below);
     binary_ = false;
   }

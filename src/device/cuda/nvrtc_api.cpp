@@ -1,11 +1,13 @@
 #include "device/cuda/nvrtc_api.hpp"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
 #include "base/process/environment.hpp"
+#include "device/entries.hpp"
 
 namespace ergotune::cuda {
 namespace {
@@ -88,6 +90,15 @@ const Api& api() {
   return table;
 }
 
+std::string library_file(const Api& api) {
+  Dl_info info{};
+  void* function = api.find("nvrtcCompileProgram");
+  if (!function || ::dladdr(function, &info) == 0 || !info.dli_fname) return api.library_name();
+  std::error_code error;
+  const auto path = fs::canonical(info.dli_fname, error);
+  return error ? info.dli_fname : path.string();
+}
+
 std::vector<std::string> include_folders() {
   std::vector<fs::path> candidates;
   if (const fs::path library(api().library_name()); library.has_parent_path()) {
@@ -135,7 +146,7 @@ void Program::compile(const std::string& function, const std::vector<std::string
   for (const std::string& option : options) pointers.push_back(option.c_str());
   const nvrtcResult result = api_.nvrtcCompileProgram(program_, static_cast<int>(pointers.size()), pointers.data());
   log = this->log();
-  if (result != NVRTC_SUCCESS && !log.empty()) throw DeviceError(DeviceFault::compile, log, result);
+  if (result != NVRTC_SUCCESS && !log.empty()) throw device::compile_error(log, result);
   check(result, "the compiler failed");
 }
 

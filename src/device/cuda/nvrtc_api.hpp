@@ -58,6 +58,9 @@ struct Api : DriverTable {
 /// the folders of CUDA toolkits and Python packages. Callers must check usable().
 const Api& api();
 
+/// Returns the path of the library that an api was loaded from, with its full version in the file name.
+std::string library_file(const Api& api);
+
 /// Returns folders with CUDA's headers (cuda_fp16.h ...) that belong to the loaded NVRTC; may be empty.
 std::vector<std::string> include_folders();
 

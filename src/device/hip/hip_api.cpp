@@ -1,6 +1,5 @@
 #include "device/hip/hip_api.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -223,16 +222,6 @@ const Comgr& comgr() {
   return table;
 }
 
-/// Returns the path of the library, with its full version in the file name.
-std::string file() {
-  Dl_info info{};
-  void* function = api().find("nvrtcCompileProgram");
-  if (!function || ::dladdr(function, &info) == 0 || !info.dli_fname) return api().library_name();
-  std::error_code error;
-  const auto path = std::filesystem::canonical(info.dli_fname, error);
-  return error ? info.dli_fname : path.string();
-}
-
 }  // namespace
 
 const nvrtc::Api& api() {
@@ -246,7 +235,7 @@ const nvrtc::Api& api() {
 std::string version() {
   int major = 0, minor = 0;
   api().nvrtcVersion(&major, &minor);
-  std::string text = fmt::format("hiprtc {}.{} | {}", major, minor, file());
+  std::string text = fmt::format("hiprtc {}.{} | {}", major, minor, nvrtc::library_file(api()));
   if (comgr().usable()) {
     std::size_t comgr_major = 0, comgr_minor = 0;
     comgr().amd_comgr_get_version(&comgr_major, &comgr_minor);

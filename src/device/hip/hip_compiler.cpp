@@ -18,7 +18,7 @@ namespace {
 
 using hiprtc::api;
 
-[[noreturn]] void fail(const std::string& message) { throw DeviceError(DeviceFault::compile, message); }
+[[noreturn]] void fail(const std::string& message) { throw device::compile_error(message); }
 
 /// Replaces the name of the compiler's temporary copy, which changes each time, by the name of the source in its
 /// messages.

@@ -234,7 +234,7 @@ class HostCompiler : public Compiler {
             "the compiler \"{}\" is not whole here: {}; this is the fault of no configuration, and nothing is "
             "stored for it: install what it needs, or set CC, CXX or FC",
             command.front(), words.substr(0, words.find('\n'))));
-    throw DeviceError(DeviceFault::compile, words, result.exit_code);
+    throw device::compile_error(words, result.exit_code);
   }
 };
 

@@ -100,7 +100,7 @@ Program Program::from_source(const Context& context, cl_device_id device, const 
     std::string log = includes.named_by_folders(program.log(device));
     if (code == CL_INVALID_BUILD_OPTIONS)
       log = fmt::format("the compiler does not take the options \"{}\"\n{}", options, log);
-    throw DeviceError(DeviceFault::compile, log.empty() ? "clBuildProgram: " + error_name(code) : log, code);
+    throw device::compile_error(log.empty() ? "clBuildProgram: " + error_name(code) : log, code);
   }
   return program;
 }

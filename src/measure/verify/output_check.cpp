@@ -13,6 +13,7 @@
 
 #include "base/hash.hpp"
 #include "device/backend.hpp"
+#include "device/entries.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/problem.hpp"
 #include "kernel/compare.hpp"
@@ -96,6 +97,22 @@ ExpectedOutputs run_reference(const Problem& problem, const Kernel& reference, D
   return outputs;
 }
 
+/// Throws UserError if the problem's arguments do not fit one of its kernels.
+void check_arguments_of_kernels(const Problem& problem, const DeviceInfo& device, const Configuration& values) {
+  const auto compiler = open_compiler(device.id);
+  const Constants constants = problem.constants_for(device.name, device.properties);
+  for (const Kernel& kernel : problem.kernels) {
+    try {
+      compiler->compile(make_compile_job(problem, kernel, device, constants, values));
+    } catch (const device::Mismatch& error) {
+      const std::size_t number = error.argument();
+      const bool known = number > 0 && number <= kernel.arguments.size();
+      throw UserError(error.what(), known ? kernel.arguments[number - 1].place : SourcePlace());
+    } catch (const DeviceError&) {  // becomes the configuration's status
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& device, const ProblemBuffers& buffers,
@@ -114,6 +131,7 @@ std::optional<ExpectedOutputs> expected_outputs(const Problem& problem, Device& 
     const std::unique_ptr<Device> host = open_device("host");
     return run_reference(problem, reference, *host, device.info(), buffers, values);
   } catch (const DeviceError& error) {
+    if (error.fault() == DeviceFault::compile) check_arguments_of_kernels(problem, device.info(), values);
     throw UserError(fmt::format("the reference \"{}\" does not run: {}", reference.function.text(), error.what()));
   }
 }

@@ -22,6 +22,7 @@
 #include "problem/draft/opencl_launch.hpp"
 #include "problem/draft/source_launch.hpp"
 #include "problem/draft/undefined_names.hpp"
+#include "problem/files/includes.hpp"
 
 namespace ergotune {
 namespace {
@@ -186,12 +187,15 @@ std::string values_of(const std::string& name, long present) {
 class Draft {
  public:
   Draft(const std::string& text, const std::filesystem::path& file, const std::string& wanted,
-        std::filesystem::path folder, const HostProgram& host)
+        std::filesystem::path folder, const HostProgram& host,
+        const std::vector<std::filesystem::path>& include_folders)
       : file_(file),
         folder_(std::move(folder)),
+        include_folders_(include_folders),
         host_(host.file),
         language_(language_of(file)),
-        source_(text + "\n" + (host.file.extension() == ".py" ? draft::python_as_c(host.text) : host.text)),
+        source_(headers(text) + text + "\n" +
+                (host.file.extension() == ".py" ? draft::python_as_c(host.text) : host.text)),
         text_(kernel_source::source_with_macro(text, language_.macro)),
         outline_(kernel_source::outline_of(text_)),
         kernel_(kernel_of(outline_, language_, wanted, file)),
@@ -231,8 +235,8 @@ class Draft {
     ProblemDraft draft;
     draft.kernel = kernel_.name;
     draft.text = head() + table("constants", constants_) + table("parameters", parameters_) +
-                 fmt::format("[kernel]\nfunction = \"{}\"\nsource = \"{}\"\narguments = [\n{}]\n\n", function,
-                             file_.lexically_relative(folder_.empty() ? "." : folder_).generic_string(), arguments) +
+                 fmt::format("[kernel]\nfunction = \"{}\"\nsource = \"{}\"\n{}arguments = [\n{}]\n\n", function,
+                             from_problem(file_), include_folders(), arguments) +
                  launch + options() + verification();
     draft.questions = std::move(questions_);
     return draft;
@@ -249,6 +253,31 @@ class Draft {
 
   /// Records a guess that belongs to no line; it is written at the head of the file.
   void ask(const std::string& what) { remarks_ += check(what).substr(2) + "\n"; }
+
+  /// Returns a path as the problem file writes it.
+  std::string from_problem(const std::filesystem::path& path) const {
+    const std::filesystem::path relative = path.lexically_relative(folder_.empty() ? "." : folder_);
+    return (relative.empty() ? path : relative).generic_string();  // an absolute path has no relative one
+  }
+
+  std::vector<std::string> folders_of_headers() const {
+    std::vector<std::string> folders{file_.has_parent_path() ? file_.parent_path().string() : "."};
+    for (const auto& folder : include_folders_) folders.push_back(folder.string());
+    return folders;
+  }
+
+  /// Returns the headers that a source includes, one after the other.
+  std::string headers(const std::string& text) const {
+    std::string all;
+    for (const IncludedFile& header : included_files(text, folders_of_headers())) all += header.text + "\n";
+    return all;
+  }
+
+  std::string include_folders() const {
+    std::vector<std::string> folders;
+    for (const auto& folder : include_folders_) folders.push_back(from_problem(folder));
+    return folders.empty() ? "" : fmt::format("include_folders = [\"{}\"]\n", fmt::join(folders, "\", \""));
+  }
 
   /// Returns a name for a constant or a parameter. It becomes a macro, so it must not occur in the kernel's source.
   std::string macro_name(const std::string& name, const char* suffix) const {
@@ -298,6 +327,8 @@ class Draft {
                                      ? fmt::format("{{ values = [false, true], default = {} }}", given == "true")
                                      : values_of(parameter.name, draft::source_value(source_, given).value_or(16));
         values.push_back(add_template_parameter(parameter.name, list + check(kTemplateParameter, parameter.name)));
+        if (whole_number(given).value_or(1) != 1 && std::ranges::count(launch_.template_arguments, given) == 1)
+          launched_values_[given] = template_parameters_[parameter.name];
       }
     }
     return fmt::format("{}<{}>", kernel_.name, fmt::join(values, ", "));
@@ -414,7 +445,21 @@ class Draft {
   // --- Names that the source expects from the compiler's command line
 
   void find_undefined() {
-    for (const draft::UndefinedName& name : draft::undefined_names(text_, file_.parent_path(), outline_, used_)) {
+    const std::vector<std::string> folders = folders_of_headers();
+    const std::vector<draft::UndefinedName> names = draft::undefined_names(text_, folders, outline_, used_);
+    std::vector<std::string> missing = missing_includes(text_, folders);
+    std::erase_if(missing, [](const std::string& header) {  // of a compiler or a toolkit, which define no parameters
+      return header.starts_with("cuda") || header.starts_with("device_") || header.starts_with("hip/") ||
+             header.starts_with("std") || header == "math.h" || header == "omp.h";
+    });
+    if (!missing.empty() && !names.empty()) {
+      // a parameter would define the header's macro a second time
+      std::vector<std::string> open;
+      for (const draft::UndefinedName& name : names) open.push_back(name.name);
+      return ask(fmt::format("{}: \"{}\" was not found, and may define {}: run init again with --include FOLDER",
+                             file_.string(), fmt::join(missing, "\", \""), fmt::join(open, ", ")));
+    }
+    for (const draft::UndefinedName& name : names) {
       if (name.as_type) {
         types_[name.name] = "float";
       } else if (!name.as_unroll && !name.as_schedule && !name.in_condition && !name.in_ifdef &&
@@ -718,11 +763,43 @@ class Draft {
     return false;
   }
 
-  /// Returns an expression of the launch in terms of the problem: arguments of the launch become their constants,
-  /// others their values; nullopt if it has something else.
-  std::optional<std::string> in_terms_of_problem(const std::string& expression) const {
+  /// True for the 2 of "block.y * 2": the work of each thread.
+  bool multiplies_block(const std::string& text, std::size_t begin, std::size_t end) const {
+    const std::string before(trimmed(std::string_view(text).substr(0, begin)));
+    const std::string after(trimmed(std::string_view(text).substr(end)));
+    const std::string_view factor = trimmed(std::string_view(before).substr(0, before.size() - before.ends_with('*')));
+    const std::size_t axis = factor.size() > 2 && factor[factor.size() - 2] == '.' ? 2 : 0;
+    return (before.ends_with('*') && factor.substr(0, factor.size() - axis).ends_with(launch_.block_variable)) ||
+           (after.starts_with('*') && trimmed(std::string_view(after).substr(1)).starts_with(launch_.block_variable));
+  }
+
+  /// Replaces sizeof(float) by 4; unknown types remain.
+  std::string with_sizes_of_types(const std::string& expression) const {
+    static const std::regex kSizeof("sizeof\\s*\\(([A-Za-z_0-9 ]{1,60})\\)");
+    std::string result;
+    std::smatch match;
+    std::string rest = one_blank(expression);
+    while (std::regex_search(rest, match, kSizeof)) {
+      std::string type(trimmed(match[1].str()));
+      if (const auto known = types_.find(type); known != types_.end()) type = known->second;
+      const auto element = element_of(type);
+      result += match.prefix().str();
+      result += element
+                    ? std::to_string(size_of(*element_type(element->type)) * static_cast<std::size_t>(element->width))
+                    : match[0].str();
+      rest = match.suffix().str();
+    }
+    return result + rest;
+  }
+
+  /// Returns an expression of the launch in terms of the problem: arguments of the launch become their constants, the
+  /// launch's block becomes `blocks`, numbers that are template arguments their parameters, others their values;
+  /// nullopt if it has something else. `mark`: which numbers were taken for a parameter.
+  std::optional<std::string> in_terms_of_problem(const std::string& expression,
+                                                 const std::vector<std::string>& blocks = {},
+                                                 std::string* mark = nullptr) const {
     static const std::regex kCast("\\((?:unsigned|int|long|size_t|uint|u?int[0-9]+_t| )+\\)");
-    const std::string text = std::regex_replace(expression, kCast, "");
+    const std::string text = std::regex_replace(with_sizes_of_types(expression), kCast, "");
     const auto parameters = kernel_source::parameters_of(kernel_.parameters, true);
     std::string result;
     for (std::size_t at = 0; at < text.size();) {
@@ -736,6 +813,17 @@ class Draft {
       }
       const std::string word = text.substr(at, end - at);
       std::string found;
+      if (!blocks.empty() && word == launch_.block_variable) {
+        const std::size_t axis = text.compare(end, 1, ".") == 0 ? std::string_view("xyz").find(text[end + 1]) : 0;
+        if (axis >= blocks.size()) return std::nullopt;
+        if (text[end] == '.') end += 2;
+        found = blocks[axis];
+      }
+      if (const auto launched = launched_values_.find(word);
+          mark && launched != launched_values_.end() && multiplies_block(text, at, end)) {
+        found = launched->second;
+        *mark = fmt::format("the launch's {} was taken for {}", word, found);
+      }
       for (std::size_t i = 0; i < std::min(parameters.size(), launch_.arguments.size()); ++i)
         if (launch_.arguments[i] == word && !parameters[i].pointer) {
           found = size_named(parameters[i].name);
@@ -807,6 +895,22 @@ class Draft {
     return fmt::format("{} // {}", *whole, block);
   }
 
+  /// Whether an expression of the launch names its block, so that it holds for other blocks.
+  bool names_block(const std::string& expression) const {
+    return !whole_number(launch_.block_variable) &&
+           !draft::ends_of(expression, launch_.block_variable, expression.size()).empty();
+  }
+
+  std::string shared_memory(const std::vector<std::string>& blocks) {
+    std::string mark;
+    if (names_block(launch_.shared_memory_bytes))
+      if (const auto bytes = in_terms_of_problem(launch_.shared_memory_bytes, blocks, &mark))
+        return fmt::format("shared_memory_bytes = \"{}\"{}\n", *bytes,
+                           mark.empty() ? "  # as the launch in " + launch_file() : check(mark, "shared_memory_bytes"));
+    return fmt::format("shared_memory_bytes = \"4 * {}\"{}\n", block_threads_,
+                       check("four bytes for each thread of a block", "shared_memory_bytes"));
+  }
+
   /// Whether the launch in the source divides by the block without rounding up.
   bool launches_whole_blocks(std::size_t dimension) const {
     if (dimension >= launch_.grid.size()) return false;
@@ -830,8 +934,29 @@ class Draft {
 
   std::string launch_file() const { return host_.empty() ? "this file" : host_.filename().string(); }
 
+  /// Returns "16", "8", "1" of __attribute__((reqd_work_group_size(16, 8, 1))); none if the kernel has no such
+  /// attribute.
+  std::vector<std::string> required_block() {
+    const std::size_t at = kernel_.head.find("reqd_work_group_size");
+    const std::size_t open = at == std::string::npos ? at : kernel_.head.find('(', at);
+    if (open == std::string::npos) return {};
+    std::vector<std::string> block = draft::list_at(kernel_.head, open, ')');
+    std::vector<std::string> names;
+    for (std::size_t d = 0; d < block.size() && d < 3; ++d)
+      names.push_back(block[d] == "1" ? "1" : block_name(static_cast<int>(d)));
+    if (std::ranges::all_of(block, [](const std::string& size) { return whole_number(size).has_value(); }))
+      ask(
+          fmt::format("{}:{}: reqd_work_group_size fixes the block at {}. To tune it, write "
+                      "reqd_work_group_size({}) there, and run init again",
+                      file_.string(), kernel_.line, fmt::join(block, " x "), fmt::join(names, ", ")));
+    return block;
+  }
+
   std::string geometry() {
+    const std::vector<std::string> required = required_block();
     dimensions_ = use_.dimensions();
+    for (std::size_t d = 0; d < std::min<std::size_t>(required.size(), 3); ++d)
+      if (required[d] != "1") dimensions_ = std::max(dimensions_, static_cast<int>(d) + 1);
     const std::vector<std::string> shared = use_.shared_memory_dimensions();
     const auto known = [&](const std::string& name) {
       return tunable_.contains(name) || fixed_.contains(name) || whole_number(name);
@@ -855,6 +980,8 @@ class Draft {
       std::string block = position.loops ? position.threads : position.block;
       if (block.empty() && !position.loops && dimension < shared.size() && known(shared[shared.size() - 1 - dimension]))
         block = shared[shared.size() - 1 - dimension];
+      const bool is_required = dimension < required.size() && known(required[dimension]);
+      if (block.empty() && is_required) block = required[dimension];
       if (block.empty()) {
         block = block_name(d);
         if (!tunable_.contains(block)) free.push_back(block);
@@ -869,6 +996,7 @@ class Draft {
       } else {
         blocks.push_back(tile);
       }
+      if (is_required) blocks.back() = value_in_expressions(required[dimension]);
       // one block per row, with an unknown number of rows
       if (position.of_block) {
         of_block_.insert(d);
@@ -909,9 +1037,7 @@ class Draft {
     block_threads_ = fmt::format("{}", fmt::join(blocks, " * "));
     if (const auto threads = draft::source_value("", block_threads_)) block_threads_ = std::to_string(*threads);
     std::string shared_bytes;
-    if (kernel_.body.find("extern __shared__") != std::string::npos)
-      shared_bytes = fmt::format("shared_memory_bytes = \"4 * {}\"{}\n", block_threads_,
-                                 check("four bytes for each thread of a block", "shared_memory_bytes"));
+    if (kernel_.body.find("extern __shared__") != std::string::npos) shared_bytes = shared_memory(blocks);
     if (std::any_of(blocks.begin(), blocks.end(), [](const auto& block) { return !whole_number(block); }))
       restrictions_.push_back(block_threads_ + " <= device.max_threads_per_block");
     for (const auto& [threads, tile] : tiles_)
@@ -923,10 +1049,12 @@ class Draft {
     bool launched = (by_block || guessed || !certain) && loops.empty() && factors_.empty() && tiles_.empty() &&
                     !launch_.grid.empty() && !launch_.block.empty() && launch_.block.size() == blocks.size() &&
                     launch_.grid.size() <= blocks.size();
+    std::string taken;
     if (launched) {
       std::vector<std::string> given, restrictions;
       for (std::size_t d = 0; d < launch_.grid.size() && launched; ++d) {
         auto one = launched_grid(d, blocks, restrictions);
+        if (!one && names_block(launch_.grid[d])) one = in_terms_of_problem(launch_.grid[d], blocks, &taken);
         const auto size = std::ranges::find(sizes_, reach_[d], &std::pair<std::string, std::string>::second);
         if (one && size != sizes_.end() && given_.contains(size->first) && whole_number(*one) == given_.at(size->first))
           one = reach_[d];
@@ -948,7 +1076,8 @@ class Draft {
             : "";
     return fmt::format("[kernel.launch]\n{}{}\nblock = {}{}\n{}\n",
                        by_block ? fmt::format("grid = {}", quoted(grid)) : fmt::format("global = {}", quoted(items)),
-                       launched       ? fmt::format("  # blocks, as the launch in {}", launch_file())
+                       !taken.empty() ? check(taken, "grid")
+                       : launched     ? fmt::format("  # blocks, as the launch in {}", launch_file())
                        : mark.empty() ? "  # threads, rounded up to whole blocks"
                                       : mark,
                        quoted(blocks),
@@ -1061,7 +1190,9 @@ class Draft {
     return text + "\n";
   }
 
-  const std::filesystem::path file_, folder_, host_;
+  const std::filesystem::path file_, folder_;
+  const std::vector<std::filesystem::path> include_folders_;
+  const std::filesystem::path host_;
   const SourceLanguage language_;
   const std::string source_;  ///< all of it, with code for the host and the host program
   const std::string text_;    ///< what the run-time compiler reads
@@ -1075,6 +1206,7 @@ class Draft {
   std::map<std::string, std::string> scalars_;              ///< other integer scalars and their constants
   std::map<std::string, std::string> types_;                ///< template parameters that are types
   std::map<std::string, std::string> template_parameters_;  ///< template parameters and their parameters of the problem
+  std::map<std::string, std::string> launched_values_;      ///< numbers that the launch passes for template parameters
   std::map<std::string, long> fixed_;                       ///< macros whose value is fixed in the source
   std::map<std::string, std::string> blocks_;  ///< variables that contain a block's index, and the number of blocks
   std::map<std::string, long> given_;          ///< sizes whose values are in the source
@@ -1099,15 +1231,17 @@ class Draft {
 bool can_draft_from(const std::filesystem::path& source) { return known_language(source) != nullptr; }
 
 ProblemDraft draft_problem(const std::filesystem::path& source, const std::string& function,
-                           const std::filesystem::path& folder, const std::filesystem::path& host) {
+                           const std::filesystem::path& folder, const std::filesystem::path& host,
+                           const std::vector<std::filesystem::path>& include_folders) {
   return draft_problem_from_text(text_of(source), source, function, folder,
-                                 {host, host.empty() ? std::string() : text_of(host)});
+                                 {host, host.empty() ? std::string() : text_of(host)}, include_folders);
 }
 
 ProblemDraft draft_problem_from_text(const std::string& text, const std::filesystem::path& source,
                                      const std::string& function, const std::filesystem::path& folder,
-                                     const HostProgram& host) {
-  return Draft(text, source, function, folder, host).write();
+                                     const HostProgram& host,
+                                     const std::vector<std::filesystem::path>& include_folders) {
+  return Draft(text, source, function, folder, host, include_folders).write();
 }
 
 }  // namespace ergotune

@@ -23,14 +23,17 @@ struct HostProgram {
 /// or C++. `function` may be empty if the source has one kernel. Sizes become constants with a usual value, macros and
 /// block sizes become parameters with lists of values; guesses are marked CHECK. `host`: file of the program that
 /// launches the kernel, from which sizes, block and grid are taken; empty: the launch in the source, if there is one.
+/// `include_folders`: where headers are, besides the source's folder.
 /// Throws UserError for an unknown language, no kernel, several kernels without `function`, and an argument that a
 /// problem file cannot describe.
 ProblemDraft draft_problem(const std::filesystem::path& source, const std::string& function,
-                           const std::filesystem::path& folder, const std::filesystem::path& host = {});
+                           const std::filesystem::path& folder, const std::filesystem::path& host = {},
+                           const std::vector<std::filesystem::path>& include_folders = {});
 /// Does the same for source text; `source` gives its language and its path.
 ProblemDraft draft_problem_from_text(const std::string& text, const std::filesystem::path& source,
                                      const std::string& function, const std::filesystem::path& folder,
-                                     const HostProgram& host = {});
+                                     const HostProgram& host = {},
+                                     const std::vector<std::filesystem::path>& include_folders = {});
 /// Returns true if the file's extension is that of a language above.
 bool can_draft_from(const std::filesystem::path& source);
 

@@ -75,17 +75,23 @@ std::vector<std::string> block_of(const std::string& text, const std::string& ex
   return found;
 }
 
+/// Returns what a variable was last set to before `end`; other expressions as they are.
+std::string last_value(const std::string& text, const std::string& expression, std::size_t end) {
+  std::string found = expression;
+  if (!std::all_of(expression.begin(), expression.end(), in_identifier)) return found;
+  for (const std::size_t behind : ends_of(text, expression, end))
+    if (const std::size_t next = next_character(text, behind);
+        next + 1 < text.size() && text[next] == '=' && text[next + 1] != '=')
+      found = parts_of(text.substr(next + 1, text.find(';', next) - next - 1), ",").front();
+  return found;
+}
+
 /// Returns the dimensions of a grid, of which a variable's last value before `end` is taken.
 std::vector<std::string> grid_of(const std::string& text, const std::string& expression, std::size_t end) {
   if (!std::all_of(expression.begin(), expression.end(), in_identifier) || value_in(text, expression, end, 0))
     return expression.starts_with("dim3") ? block_of(text, expression, end) : std::vector{expression};
   if (auto list = block_of(text, expression, end); !list.empty()) return list;
-  std::string found = expression;
-  for (const std::size_t behind : ends_of(text, expression, end))
-    if (const std::size_t next = next_character(text, behind);
-        next + 1 < text.size() && text[next] == '=' && text[next + 1] != '=')
-      found = parts_of(text.substr(next + 1, text.find(';', next) - next - 1), ",").front();
-  return {found};
+  return {last_value(text, expression, end)};
 }
 
 }  // namespace
@@ -148,6 +154,7 @@ SourceLaunch source_launch(const std::string& source, const std::string& kernel)
         launch.grid = grid_of(text, shape[0], behind);
         launch.block = block_of(text, shape[1], behind);
         launch.block_variable = shape[1];
+        if (shape.size() > 2) launch.shared_memory_bytes = last_value(text, shape[2], behind);
       }
       next = next_character(text, close + 3);
     } else if (launch.template_arguments.empty()) {

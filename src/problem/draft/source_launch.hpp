@@ -13,6 +13,7 @@ struct SourceLaunch {
   std::vector<std::string> grid;                ///< "(n + 15) / 16" of dim3 grid((n + 15) / 16)
   std::vector<std::string> block;               ///< "16", "16" of dim3 block(16, 16)
   std::string block_variable;                   ///< "block"; an expression where the launch has one
+  std::string shared_memory_bytes;              ///< "block.x * sizeof(float)"; of a variable its last value
   std::vector<std::string> arguments;
   std::size_t at = std::string::npos;  ///< position in the source
 };

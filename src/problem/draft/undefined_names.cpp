@@ -6,9 +6,9 @@
 #include <set>
 #include <string_view>
 
-#include "base/files.hpp"
 #include "base/kernel_source/signature.hpp"
 #include "base/text.hpp"
+#include "problem/files/includes.hpp"
 
 namespace ergotune::draft {
 namespace {
@@ -187,7 +187,7 @@ class Scan {
 
 }  // namespace
 
-std::vector<UndefinedName> undefined_names(const std::string& source, const std::filesystem::path& folder,
+std::vector<UndefinedName> undefined_names(const std::string& source, const std::vector<std::string>& folders,
                                            const kernel_source::Outline& outline,
                                            const kernel_source::Identifiers& used) {
   const std::string text = kernel_source::blank_comments(source);
@@ -197,12 +197,8 @@ std::vector<UndefinedName> undefined_names(const std::string& source, const std:
     known.insert(function.name);
     for (const auto& parameter : kernel_source::parameters_of(function.parameters, true)) known.insert(parameter.name);
   }
-  for (std::size_t at = 0; (at = source.find("#include \"", at)) != std::string::npos; ++at) {
-    const std::size_t begin = at + 10, end = source.find('"', begin);
-    if (end == std::string::npos) break;
-    if (const auto header = read_file(folder / source.substr(begin, end - begin)))
-      for (const auto& name : kernel_source::identifiers_in(*header)) known.insert(name);
-  }
+  for (const IncludedFile& header : included_files(source, folders))
+    for (const auto& name : kernel_source::identifiers_in(header.text)) known.insert(name);
   const Scan scan(text);
   std::vector<std::pair<std::size_t, UndefinedName>> found;
   for (const auto& [name, seen] : scan.found) {

@@ -2,7 +2,6 @@
 // (-D), usually the parameters to tune.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -21,9 +20,9 @@ struct UndefinedName {
 };
 
 /// Returns the names in the order of the source: names in capitals, and lower-case names that follow Kernel Tuner's
-/// conventions (block_size_x). Names that a header next to the source or the language defines are left out. `used`: the
+/// conventions (block_size_x). Names that a header in `folders` or the language defines are left out. `used`: the
 /// identifiers of the kernel.
-std::vector<UndefinedName> undefined_names(const std::string& source, const std::filesystem::path& folder,
+std::vector<UndefinedName> undefined_names(const std::string& source, const std::vector<std::string>& folders,
                                            const kernel_source::Outline& outline,
                                            const kernel_source::Identifiers& used);
 

@@ -9,6 +9,7 @@
 
 #include "base/files.hpp"
 #include "base/hash.hpp"
+#include "base/kernel_source/outline.hpp"
 #include "ergotune/argument.hpp"
 
 namespace ergotune {
@@ -84,6 +85,22 @@ std::vector<IncludedFile> included_files(const std::string& source, const std::v
   Includes includes(folders);
   includes.collect(source, "");
   return std::move(includes.files);
+}
+
+std::vector<std::string> missing_includes(const std::string& source, const std::vector<std::string>& folders) {
+  std::vector<IncludedFile> files = included_files(source, folders);
+  std::set<std::string> missing, found;
+  for (const IncludedFile& file : files) found.insert(file.name);
+  files.push_back({"", source, ""});
+  for (const IncludedFile& file : files) {
+    const std::string text = kernel_source::blank_comments(file.text);  // quotes remain, at their positions
+    for (std::size_t at = 0; (at = text.find("#include \"", at)) != std::string::npos; ++at) {
+      const std::size_t begin = at + 10, end = text.find('"', begin);
+      const std::string name = file.text.substr(begin, end - begin);
+      if (end != std::string::npos && !found.contains(name)) missing.insert(name);
+    }
+  }
+  return {missing.begin(), missing.end()};
 }
 
 std::string hash_of_includes(const std::string& source, const std::vector<std::string>& folders) {

@@ -22,6 +22,9 @@ struct IncludedFile {
 /// the #include directives. System headers are left out: the compiler's version identifies them.
 std::vector<IncludedFile> included_files(const std::string& source, const std::vector<std::string>& folders);
 
+/// Returns the names in double quotes that `source` and what it includes name, and that are not found.
+std::vector<std::string> missing_includes(const std::string& source, const std::vector<std::string>& folders);
+
 /// Returns a hash of the names and contents of included_files(); empty if there are none.
 std::string hash_of_includes(const std::string& source, const std::vector<std::string>& folders);
 
