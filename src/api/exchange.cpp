@@ -34,7 +34,7 @@ ImportedSession import_recording(Store& store, const Recording& recording) {
   identity.problem_document = document;
   identity.device = recording.device;
   identity.conditions = "imported from " + file;
-  identity.provenance = Provenance::replayed;
+  identity.provenance = recording.provenance;
   std::vector<std::string> names;
   for (const Parameter& parameter : recording.parameters) names.push_back(parameter.name);
   const nlohmann::ordered_json environment{{"imported_from", file}, {"imported_at", iso_time(wall_seconds())}};
@@ -115,7 +115,12 @@ ExportedText export_text(const ExportRequest& request) {
   if (request.format == "header") return header_text(request);
   if (request.format == "wisdom") return wisdom_text(request);
   ResultSet results = load_results(request.source, request.session);
-  if (request.objective) results.objective = *request.objective;
+  if (request.objective) {
+    RankedResults ranked = rank_results(std::move(results), request.objective);
+    results = std::move(ranked.results);
+    results.objective = *request.objective;
+    results.goal = ranked.objective.spec();
+  }
   ExportedText exported{{}, results.rows.size(), results.warnings};
   exported.text = request.format == "kt"    ? to_kernel_tuner_cache(results)
                   : request.format == "csv" ? to_csv(results)
