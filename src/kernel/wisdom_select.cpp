@@ -124,6 +124,9 @@ std::string reason_for_none(const std::vector<WisdomRecord>& records, const Wisd
                                  counted(choice.stale, "record is", "records are")));
   if (choice.refused > 0)
     causes.push_back(fmt::format("{} cannot be used here: {}", counted(choice.refused, "record", "records"), refusal));
+  if (choice.simulated > 0)
+    causes.push_back(fmt::format("{} simulated, and used for the simulated device alone",
+                                 counted(choice.simulated, "record is", "records are")));
   if (far)
     causes.push_back(
         fmt::format("the nearest size, {} on {}, is {:.1f} doublings from {} (more than {:g} are too many)",
@@ -174,6 +177,10 @@ WisdomChoice select_wisdom(const std::vector<WisdomRecord>& records, const Wisdo
     Candidate candidate{&record, device_match(request.device, record.device), 0,
                         memory_class(request.device, record.device)};
     if (candidate.match == WisdomMatch::none) continue;
+    if (candidate.match != WisdomMatch::exact && record.provenance == "simulated") {
+      ++choice.simulated;
+      continue;
+    }
     candidate.distance = record.problem_size.empty() ? (request.problem_size.empty() ? 0 : request.reach)
                                                      : size_distance(request.problem_size, record.problem_size);
     if (candidate.distance > request.reach) {
