@@ -16,6 +16,7 @@
 #include "kernel/configure.hpp"
 #include "kernel/wisdom.hpp"
 #include "kernel/wisdom_key.hpp"
+#include "problem/tables/quantity.hpp"
 
 namespace ergotune::cli {
 namespace {
@@ -48,9 +49,10 @@ void print_warnings(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
 }
 
+/// As --size takes it.
 std::string size_text(const std::vector<std::int64_t>& size) {
   std::string text;
-  for (const std::int64_t n : size) text += (text.empty() ? "" : "x") + std::to_string(n);
+  for (const std::int64_t n : size) text += (text.empty() ? "" : ",") + std::to_string(n);
   return text;
 }
 
@@ -69,7 +71,7 @@ void list(const WisdomOptions& options) {
     for (const WisdomRecord& r : file.wisdom.records) {
       records.push_back(record_json(file, r));
       table.add({file.wisdom.kernel, r.device.name, size_text(r.problem_size), (r.maximise ? "max " : "") + r.objective,
-                 r.score ? fmt::format("{:.6g}", *r.score) : "", r.provenance, r.tuned_at.substr(0, 10),
+                 r.score ? human(*r.score, unit_of(r.objective)) : "", r.provenance, r.tuned_at.substr(0, 10),
                  values_text(r.configuration)});
     }
     for (const std::string& warning : file.wisdom.warnings) warnings.push_back(warning);
