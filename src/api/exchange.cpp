@@ -15,6 +15,7 @@
 #include "evaluate/recorded/replay.hpp"
 #include "kernel/configure.hpp"
 #include "report/ranked_results.hpp"
+#include "store/formats/exported_session.hpp"
 #include "store/formats/recording.hpp"
 #include "store/sqlite/store.hpp"
 
@@ -122,6 +123,12 @@ ExportedText export_text(const ExportRequest& request) {
     results.goal = ranked.objective.spec();
   }
   ExportedText exported{{}, results.rows.size(), results.warnings};
+  const bool any =
+      std::ranges::any_of(results.rows, [](const StoredRow& row) { return usable(row.measurement.status); });
+  if (any && !exported_objective(results))
+    exported.warnings.push_back(
+        fmt::format("the file does not state the objective, \"{}\", which is an expression: who reads it ranks by time",
+                    results.goal.text));
   exported.text = request.format == "kt"    ? to_kernel_tuner_cache(results)
                   : request.format == "csv" ? to_csv(results)
                                             : to_t4_results(results);

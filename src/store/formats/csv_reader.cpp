@@ -67,7 +67,7 @@ Value parameter_value(const std::string& cell) {
 
 /// The content of a column after the parameters.
 struct CsvColumn {
-  enum class Kind { status, value, standard_error, count, degrees, cost, text, ignore } kind = Kind::ignore;
+  enum class Kind { status, value, standard_error, count, degrees, cost, text } kind = Kind::value;
   std::string name;
   double RowCosts::*cost = nullptr;
 };
@@ -211,7 +211,7 @@ class CsvReader {
       rest.remove_prefix(std::min(end + 2, rest.size()));
     }
     const std::string& goal = texts["objective"];
-    if (!goal.starts_with("min ") && !goal.starts_with("max ")) return;
+    if (goal.size() <= 4 || (!goal.starts_with("min ") && !goal.starts_with("max "))) return;
     recording_.objective.text = goal.substr(4);
     recording_.objective.direction = goal.starts_with("max") ? Direction::maximise : Direction::minimise;
     if (const double repeats = number(texts["confirmed"]).value_or(0); repeats >= 1)
@@ -238,7 +238,6 @@ class CsvReader {
         break;
       case CsvColumn::Kind::status:
       case CsvColumn::Kind::text:
-      case CsvColumn::Kind::ignore:
         break;
     }
   }
