@@ -50,7 +50,7 @@ std::optional<ExportedConfirmation> exported_confirmation(const StoredRow& row,
 }
 
 void add_confirmation(Recording& recording, std::size_t row, const ExportedConfirmation& confirmation) {
-  Confirmation& added = recording.confirmations[row];
+  ConfirmedRow& added = recording.confirmations[row];
   added.objective = recording.objective;
   added.repeats = confirmation.repeats;
   if (!confirmation.searched) return;

@@ -42,7 +42,7 @@ struct RecordedColumn {
 };
 
 /// That a row's values are means of confirmation repeats.
-struct Confirmation {
+struct ConfirmedRow {
   std::optional<ObjectiveSpec> objective;  ///< that it was confirmed for; nullopt: unknown
   int repeats = 0;                         ///< 0: unknown
   std::optional<Certainty> certainty;      ///< of the winner
@@ -61,7 +61,7 @@ struct Recording {
   bool restrictions_known = false;
   /// The expression and direction that it was tuned for.
   ObjectiveSpec objective;
-  std::map<std::size_t, Confirmation> confirmations;  ///< by row
+  std::map<std::size_t, ConfirmedRow> confirmations;  ///< by row
   std::vector<Metric> metrics;                        ///< if the stored problem defines any
   std::vector<std::string> warnings;                  ///< for example "cut off after 898 entries; the cut line is lost"
 
