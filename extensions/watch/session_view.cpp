@@ -212,12 +212,9 @@ void SessionView::recount(std::size_t row) {
   lean.tuner_seconds = counts.measurement.tuner_seconds;
   set_cells(row, lean);
   Recording& recording = source_.recording;
-  recording.confirmed.erase(row);
-  recording.certainty.erase(row);
-  recording.searched.erase(row);
-  if (counts.confirmed_for) recording.confirmed[row] = *counts.confirmed_for;
-  if (counts.certainty) recording.certainty[row] = *counts.certainty;
-  if (counts.searched) recording.searched[row] = *counts.searched;
+  recording.confirmations.erase(row);
+  if (counts.confirmed_for || counts.searched)
+    recording.confirmations[row] = {counts.confirmed_for, counts.rounds, counts.certainty, counts.searched};
 }
 
 bool SessionView::update(std::size_t limit) {

@@ -2,7 +2,7 @@
 
 import importlib
 from collections import Counter
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,8 @@ class Result:
         self.store: Optional[str] = raw["store"]
         self.session: Optional[int] = raw["session"]
         self.notes: List[str] = raw["notes"]
+        #: How outputs were verified, where that is not a quantity: of Python functions.
+        self.verified = ""
         #: The page that ``watch=True`` has shown; it lives as long as this.
         self.page: Any = None
 
@@ -95,8 +97,8 @@ class Result:
         return result_text(self)
 
     def commonest_failure(self) -> str:
-        """", most of all STATUS: the line that says why"."""
-        failures = Counter((m["status"], m.get("message") or "") for m in self.measurements)
+        """", most of all STATUS: the line that says why"; empty where nothing failed."""
+        failures = Counter((m["status"], m.get("message") or "") for m in self.measurements if m["status"] not in ("ok", "not_converged"))
         if not failures:
             return ""
         (status, message), _ = failures.most_common(1)[0]
@@ -106,11 +108,7 @@ class Result:
 
     def quantities(self) -> List[str]:
         """Names of every quantity and metric that was measured."""
-        names: Dict[str, None] = {}
-        for measurement in self.measurements:
-            names.update(dict.fromkeys(measurement["quantities"]))
-            names.update(dict.fromkeys(measurement["metrics"]))
-        return list(names)
+        return _quantities(self.measurements)
 
     def to_numpy(self) -> NDArray[Any]:
         """A structured array: one field per parameter, ``status``, and one per quantity (NaN where it has none).
@@ -118,7 +116,7 @@ class Result:
         Shape (number of configurations,). Quantities are in SI units. One that has the name of a parameter gets a field with a
         ``_`` behind its name.
         """
-        columns = self._columns(intervals=False)
+        columns = _columns(self.configurations, self.measurements, self.parameter_names)
         table = np.empty(len(self), dtype=[(name, column.dtype) for name, column in columns.items()])
         for name, column in columns.items():
             table[name] = column
@@ -126,27 +124,9 @@ class Result:
 
     def to_pandas(self) -> Any:
         """A pandas.DataFrame of the same, with the half-width of each 95 % interval (``time_half_width``), the ``message`` of
-        failures, and ``confirmed``, how often a configuration was measured again. Needs pandas (the extra ``tables``)."""
-        return needed("pandas", "to_pandas()", "tables").DataFrame(self._columns(intervals=True))
-
-    def _columns(self, intervals: bool) -> Dict[str, NDArray[Any]]:
-        columns = {name: np.array([c[name] for c in self.configurations]) for name in self.parameter_names}
-
-        def add(name: str, values: List[Any], kind: Any) -> None:
-            while name in columns:
-                name += "_"
-            columns[name] = np.array(values, dtype=kind)
-
-        add("status", [m["status"] for m in self.measurements], str)
-        for name in self.quantities():
-            values = [value_of(m, name) for m in self.measurements]
-            add(name, [value["value"] for value in values], float)
-            if intervals:
-                add(f"{name}_half_width", [value["half_width"] for value in values], float)
-        if intervals:
-            add("message", [m.get("message") or "" for m in self.measurements], str)
-            add("confirmed", self._confirmed, int)
-        return columns
+        failures, ``warnings`` (such as "stopped early"), and ``confirmed``, how often a configuration was measured again. Needs pandas (the
+        extra ``tables``)."""
+        return frame(self.configurations, self.measurements, self.parameter_names, self._confirmed)
 
     def watch(self, *, page: Optional[bool] = None, height: int = 760) -> Any:
         """The page on its session (:func:`ergotune.watch`): what was found, to be explored. Needs a ``store=``."""
@@ -167,6 +147,43 @@ class Result:
         from ._views import result_html
 
         return result_html(self)
+
+
+def _quantities(measurements: Sequence[Dict[str, Any]]) -> List[str]:
+    names: Dict[str, None] = {}
+    for measurement in measurements:
+        names.update(dict.fromkeys(measurement["quantities"]))
+        names.update(dict.fromkeys(measurement["metrics"]))
+    return list(names)
+
+
+def _columns(configurations: Sequence[Dict[str, Any]], measurements: Sequence[Dict[str, Any]], parameter_names: Sequence[str],
+             confirmed: Optional[Sequence[int]] = None) -> Dict[str, NDArray[Any]]:
+    """The columns of a table; with ``confirmed`` also those that only tables of mixed types have."""
+    columns = {name: np.array([c[name] for c in configurations]) for name in parameter_names}
+
+    def add(name: str, values: List[Any], kind: Any) -> None:
+        while name in columns:
+            name += "_"
+        columns[name] = np.array(values, dtype=kind)
+
+    add("status", [m["status"] for m in measurements], str)
+    for name in _quantities(measurements):
+        values = [value_of(m, name) for m in measurements]
+        add(name, [value["value"] for value in values], float)
+        if confirmed is not None:
+            add(f"{name}_half_width", [value["half_width"] for value in values], float)
+    if confirmed is not None:
+        add("message", [m.get("message") or "" for m in measurements], str)
+        add("warnings", ["; ".join(m["warnings"]) for m in measurements], str)
+        add("confirmed", list(confirmed), int)
+    return columns
+
+
+def frame(configurations: Sequence[Dict[str, Any]], measurements: Sequence[Dict[str, Any]], parameter_names: Sequence[str],
+          confirmed: Sequence[int]) -> Any:
+    """The pandas.DataFrame of :meth:`Result.to_pandas`; ``Recording.to_pandas`` calls it too."""
+    return needed("pandas", "to_pandas()", "tables").DataFrame(_columns(configurations, measurements, parameter_names, confirmed))
 
 
 def needed(module: str, what: str, extra: str) -> Any:

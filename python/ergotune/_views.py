@@ -80,10 +80,15 @@ def _rows(result: Result) -> List[Tuple[str, str]]:
     if "error" in measurement["quantities"]:
         error = value_of(measurement, "error")
         rows.append(("verified", f"outputs agree, largest relative error {error['value']:.2g} ({error['method']})"))
+    elif result.verified:
+        rows.append(("verified", result.verified))
     if measurement["status"] != "ok":
         status = measurement["status"] + " in the search" * bool(repeats)
         rows.append(("status", ": ".join(filter(None, (status, measurement["message"])))))
     rows += [(name, text) for name, text in (("gain", _gain(result)), ("confirmed", _certainty(result))) if text]
+    if result.commonest_failure():
+        counts = ", ".join(f"{count} {status}" for status, count in result.document["statuses"].items())
+        rows.append(("outcomes", counts + result.commonest_failure()))
     rows.append(("values are", ", ".join(sorted({q["provenance"] for q in measurement["quantities"].values()}))))
     return rows
 

@@ -1,4 +1,6 @@
 // Binds recorded results as NumPy columns.
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "api/diagnosis.hpp"
@@ -23,6 +25,12 @@ py::array to_array(const std::vector<T>& values) {
   return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
 }
 
+std::vector<int> confirmed_repeats(const Recording& recording) {
+  std::vector<int> repeats(recording.size(), 0);
+  for (const auto& [row, confirmation] : recording.confirmations) repeats[row] = confirmation.repeats;
+  return repeats;
+}
+
 }  // namespace
 
 void bind_store(py::module_& module) {
@@ -31,7 +39,14 @@ void bind_store(py::module_& module) {
       .def_readonly("device", &Recording::device)
       .def_property_readonly("objective", [](const Recording& r) { return r.objective.text; })
       .def_readonly("warnings", &Recording::warnings)
+      .def_property_readonly("provenance", [](const Recording& r) { return to_string(r.provenance); })
       .def("__len__", &Recording::size)
+      .def("__repr__",
+           [](const Recording& r) {
+             return fmt::format("<ergotune.Recording of {} on {} ({}): {} configurations, tuned for {}>", r.name,
+                                r.device.empty() ? "an unnamed device" : r.device, to_string(r.provenance), r.size(),
+                                r.objective.text);
+           })
       .def_property_readonly("parameter_names", [](const Recording& r) { return names_of(r.parameters); })
       .def("configuration",
            [](const Recording& r, std::size_t row) {
@@ -61,12 +76,27 @@ void bind_store(py::module_& module) {
              if (!column || column->standard_error.empty()) return py::none();
              return to_array(column->standard_error);
            })
-      .def("parameter_column", [](const Recording& r, std::size_t parameter) {
-        py::list list;
-        for (std::size_t row = 0; row < r.size(); ++row)
-          list.append(from_value(r.parameters.at(parameter).values[r.position(row)[parameter]]));
-        return list;
-      });
+      .def("parameter_column",
+           [](const Recording& r, std::size_t parameter) {
+             py::list list;
+             for (std::size_t row = 0; row < r.size(); ++row)
+               list.append(from_value(r.parameters.at(parameter).values[r.position(row)[parameter]]));
+             return list;
+           })
+      .def_property_readonly("confirmed", &confirmed_repeats,
+                             "How often each configuration was measured again to confirm it.")
+      .def(
+          "to_pandas",
+          [](const Recording& r) {
+            py::list configurations, measurements;
+            for (std::size_t row = 0; row < r.size(); ++row) {
+              configurations.append(named(r.parameters, r.configuration(row)));
+              measurements.append(to_dict(r.measurement(row)));
+            }
+            return py::module_::import("ergotune._results")
+                .attr("frame")(configurations, measurements, names_of(r.parameters), confirmed_repeats(r));
+          },
+          "A pandas.DataFrame with the columns of Result.to_pandas().");
   module.def("load_recording", &load_recording, py::arg("file"), py::arg("session") = 0,
              py::call_guard<py::gil_scoped_release>());
   module.def("analyse",

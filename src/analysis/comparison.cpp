@@ -81,10 +81,8 @@ Judged judge(const ComparedSession& session, const std::vector<std::string>& nam
         parameters.push_back(recording.parameters[p]);
       }
   Judged judged;
-  for (const Ranked& ranked : rank(objective, pointers, [&](std::size_t row) {
-         const auto confirmed = recording.confirmed.find(row);
-         return confirmed != recording.confirmed.end() && confirmed->second == objective.spec();
-       })) {
+  for (const Ranked& ranked :
+       rank(objective, pointers, [&](std::size_t row) { return recording.is_confirmed(row, objective.spec()); })) {
     if (!ranked.value) continue;
     const Configuration configuration = recording.configuration(ranked.position);
     Configuration compared;

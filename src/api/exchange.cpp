@@ -15,6 +15,7 @@
 #include "evaluate/recorded/replay.hpp"
 #include "kernel/configure.hpp"
 #include "report/ranked_results.hpp"
+#include "store/formats/exported_session.hpp"
 #include "store/formats/recording.hpp"
 #include "store/sqlite/store.hpp"
 
@@ -34,7 +35,7 @@ ImportedSession import_recording(Store& store, const Recording& recording) {
   identity.problem_document = document;
   identity.device = recording.device;
   identity.conditions = "imported from " + file;
-  identity.provenance = Provenance::replayed;
+  identity.provenance = recording.provenance;
   std::vector<std::string> names;
   for (const Parameter& parameter : recording.parameters) names.push_back(parameter.name);
   const nlohmann::ordered_json environment{{"imported_from", file}, {"imported_at", iso_time(wall_seconds())}};
@@ -115,8 +116,19 @@ ExportedText export_text(const ExportRequest& request) {
   if (request.format == "header") return header_text(request);
   if (request.format == "wisdom") return wisdom_text(request);
   ResultSet results = load_results(request.source, request.session);
-  if (request.objective) results.objective = *request.objective;
+  if (request.objective) {
+    RankedResults ranked = rank_results(std::move(results), request.objective);
+    results = std::move(ranked.results);
+    results.objective = *request.objective;
+    results.goal = ranked.objective.spec();
+  }
   ExportedText exported{{}, results.rows.size(), results.warnings};
+  const bool any =
+      std::ranges::any_of(results.rows, [](const StoredRow& row) { return usable(row.measurement.status); });
+  if (any && !exported_objective(results))
+    exported.warnings.push_back(
+        fmt::format("the file does not state the objective, \"{}\", which is an expression: who reads it ranks by time",
+                    results.goal.text));
   exported.text = request.format == "kt"    ? to_kernel_tuner_cache(results)
                   : request.format == "csv" ? to_csv(results)
                                             : to_t4_results(results);

@@ -116,9 +116,10 @@ struct WisdomChoice {
   /// One of the given records; null: use the default configuration.
   const WisdomRecord* record = nullptr;
   WisdomMatch match = WisdomMatch::none;
-  double distance = 0;                                ///< number of doublings between the sizes
-  std::string reason;                                 ///< reason for the choice, a sentence for users
-  std::size_t stale = 0, refused = 0, simulated = 0;  ///< records that were left out
+  double distance = 0;  ///< number of doublings between the sizes
+  std::string reason;   ///< reason for the choice, a sentence for users
+  std::size_t stale = 0, refused = 0;
+  std::size_t simulated = 0;  ///< records of simulated devices that are not the requested one
 };
 
 /// Returns the Euclidean length of the base-2 logarithms of the ratios of sizes; dimensions missing in `record` count
@@ -126,8 +127,8 @@ struct WisdomChoice {
 double size_distance(const std::vector<std::int64_t>& request, const std::vector<std::int64_t>& record);
 
 /// Selects a record by, in this order: the same device, then the same architecture, then the same vendor; the nearest
-/// size; measured rather than simulated; the requested objective; the best score; the newest. Simulated records are
-/// used for their own device alone. The result does not depend on the order of the records.
+/// size; measured rather than modelled; the requested objective; the best score; the newest. A simulated record
+/// is selected for the simulated device itself only. The result does not depend on the order of the records.
 WisdomChoice select_wisdom(const std::vector<WisdomRecord>& records, const WisdomRequest& request);
 
 }  // namespace ergotune

@@ -125,7 +125,7 @@ std::string reason_for_none(const std::vector<WisdomRecord>& records, const Wisd
   if (choice.refused > 0)
     causes.push_back(fmt::format("{} cannot be used here: {}", counted(choice.refused, "record", "records"), refusal));
   if (choice.simulated > 0)
-    causes.push_back(fmt::format("{} simulated and used for the simulated device alone",
+    causes.push_back(fmt::format("{} simulated, and used for the simulated device alone",
                                  counted(choice.simulated, "record is", "records are")));
   if (far)
     causes.push_back(
@@ -165,12 +165,6 @@ WisdomChoice select_wisdom(const std::vector<WisdomRecord>& records, const Wisdo
   std::optional<Candidate> far;
   std::string refusal;  // the first one in alphabetical order, independently of the order of the records
   for (const WisdomRecord& record : records) {
-    const WisdomMatch match = device_match(request.device, record.device);
-    // A simulation neither compiles nor runs the kernel: its best says nothing about another device.
-    if (record.provenance == "simulated" && match != WisdomMatch::exact) {
-      choice.simulated += match != WisdomMatch::none;
-      continue;
-    }
     if (!request.source_hash.empty() && !record.source_hash.empty() && request.source_hash != record.source_hash) {
       ++choice.stale;
       continue;
@@ -180,8 +174,13 @@ WisdomChoice select_wisdom(const std::vector<WisdomRecord>& records, const Wisdo
       if (refusal.empty() || why < refusal) refusal = why;
       continue;
     }
-    Candidate candidate{&record, match, 0, memory_class(request.device, record.device)};
+    Candidate candidate{&record, device_match(request.device, record.device), 0,
+                        memory_class(request.device, record.device)};
     if (candidate.match == WisdomMatch::none) continue;
+    if (candidate.match != WisdomMatch::exact && record.provenance == "simulated") {
+      ++choice.simulated;
+      continue;
+    }
     candidate.distance = record.problem_size.empty() ? (request.problem_size.empty() ? 0 : request.reach)
                                                      : size_distance(request.problem_size, record.problem_size);
     if (candidate.distance > request.reach) {

@@ -181,6 +181,7 @@ PowerSampling samples_of(const Recording& recording) {
   out.source = fmt::format("{}{}", recording.file.string(),
                            recording.device.empty() ? "" : fmt::format(" ({})", recording.device));
   out.device = recording.device;
+  out.provenance = recording.provenance;
   out.notes = recording.warnings;
   const RecordedPower recorded(recording);
   const auto loads = loads_of(recording, recorded);

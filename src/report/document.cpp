@@ -145,7 +145,7 @@ class ReportDocument {
       Json points = Json::array();
       for (const QuantityModel::LeftOut& one : model.left_out) {
         const PredictedValue& predicted = one.predicted;
-        points.push_back({{to_string(source_.provenance), one.measured},
+        points.push_back({{to_string(source_.recording.provenance), one.measured},
                           {"modelled",
                            {{"value", predicted.value},
                             {"low", predicted.value / predicted.factor},
@@ -155,7 +155,7 @@ class ReportDocument {
       }
       list.push_back({{"quantity", name},
                       {"unit", unit_of(name, {})},
-                      {"provenance", to_string(source_.provenance)},
+                      {"provenance", to_string(source_.recording.provenance)},
                       {"median_error", model.median_error},
                       {"coverage", model.coverage},
                       {"points", std::move(points)}});
@@ -308,7 +308,7 @@ ReportSource open_report_source(const std::filesystem::path& file, std::int64_t 
 }
 
 void add_session(ReportSource& source, const SessionInfo& session, const std::string& stored_environment) {
-  source.provenance = session.provenance;
+  source.recording.provenance = session.provenance;
   source.created_at = session.created_at;
   source.session = session.id;
   source.size = session.constants;
@@ -339,7 +339,6 @@ Objective report_objective(const Recording& recording, const std::optional<std::
 
 RankedResults rank_source(const ReportSource& source, const std::optional<std::string>& wanted) {
   ResultSet results = result_set(source.recording);
-  results.provenance = source.provenance;
   results.device_name = source.device_name;
   results.device_id = source.device_id;
   results.store = source.store;
@@ -349,7 +348,7 @@ RankedResults rank_source(const ReportSource& source, const std::optional<std::s
   for (StoredRow& row : results.rows)
     for (auto& [name, quantity] : row.measurement.quantities) {
       const QuantityInfo* info = quantity_info(name);
-      quantity.provenance = info && info->modelled ? Provenance::modelled : source.provenance;
+      if (info && info->modelled) quantity.provenance = Provenance::modelled;
     }
   return rank_results(std::move(results), report_objective(source.recording, wanted));
 }
@@ -382,10 +381,8 @@ std::string columns_json(const Recording& recording, const Objective& objective,
   add_names(out, "status", rows, statuses);
   out += ',';
   const ObjectiveSpec& wanted = objective.spec();
-  add_list(out, "confirmed", rows, [&](auto to, std::size_t row) {
-    const auto confirmed = recording.confirmed.find(row);
-    fmt::format_to(to, "{}", confirmed != recording.confirmed.end() && confirmed->second == wanted ? 1 : 0);
-  });
+  add_list(out, "confirmed", rows,
+           [&](auto to, std::size_t row) { fmt::format_to(to, "{}", recording.is_confirmed(row, wanted) ? 1 : 0); });
   out += ',';
   add_list(out, "objective", rows, [&](auto to, std::size_t row) {
     write_number(to, objective.value(recording.measurement(row)).value_or(NAN));

@@ -20,8 +20,7 @@ namespace ergotune {
 struct ReportSource {
   Recording recording;
   std::string environment;  ///< JSON object
-  Provenance provenance = Provenance::replayed;
-  double created_at = 0;  ///< s since the epoch; 0: unknown
+  double created_at = 0;    ///< s since the epoch; 0: unknown
   /// By row, s since the session's first result; empty: unknown.
   std::vector<double> seconds;
   /// Number of configurations in the space; nullopt: not recorded.

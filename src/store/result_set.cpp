@@ -146,7 +146,7 @@ ResultSet result_set(const Recording& recording) {
   results.warnings = recording.warnings;
   results.goal = recording.objective;
   results.objective = results.goal.text;
-  results.provenance = Provenance::replayed;
+  results.provenance = recording.provenance;
   results.parameters = recording.parameters;
   results.metrics = recording.metrics;
   for (std::size_t row = 0; row < recording.size(); ++row) {
@@ -154,12 +154,12 @@ ResultSet result_set(const Recording& recording) {
     stored.id = static_cast<std::int64_t>(row);
     stored.configuration = recording.configuration(row);
     stored.measurement = recording.measurement(row);
-    if (const auto confirmed = recording.confirmed.find(row); confirmed != recording.confirmed.end())
-      stored.confirmed_for = confirmed->second;
-    if (const auto certainty = recording.certainty.find(row); certainty != recording.certainty.end())
-      stored.certainty = certainty->second;
-    if (const auto searched = recording.searched.find(row); searched != recording.searched.end())
-      stored.searched = searched->second;
+    if (const auto found = recording.confirmations.find(row); found != recording.confirmations.end()) {
+      stored.confirmed_for = found->second.objective;
+      stored.rounds = found->second.repeats;
+      stored.certainty = found->second.certainty;
+      stored.searched = found->second.searched;
+    }
   }
   return results;
 }

@@ -95,6 +95,16 @@ TEST(WisdomSelection, StaleAndRefusedRecordsAreNeverUsedAndAreCounted) {
   EXPECT_THAT(choice.reason, HasSubstr("block has no value 2"));
 }
 
+TEST(WisdomSelection, ASimulatedRecordIsForTheSimulatedDeviceAlone) {
+  std::vector<WisdomRecord> records{record(kH100, {64}, 1)};
+  records[0].provenance = "simulated";
+  EXPECT_EQ(block_of(select_wisdom(records, {.device = kH100, .problem_size = {64}})), 1);
+  EXPECT_EQ(block_of(select_wisdom(records, {.device = kH100, .problem_size = {128}})), 1);
+  const WisdomChoice other = select_wisdom(records, {.device = kA100, .problem_size = {64}});
+  EXPECT_FALSE(other.record) << "of its vendor, but of no use to a real device";
+  EXPECT_THAT(other.reason, HasSubstr("simulated"));
+}
+
 TEST(WisdomSelection, TheObjectiveRequestedForAndItsDirectionDecide) {
   std::vector<WisdomRecord> records{record(kH100, {64}, 1, 3), record(kH100, {64}, 2, 2), record(kH100, {64}, 3, 100),
                                     record(kH100, {64}, 4, 200)};

@@ -57,6 +57,7 @@ def test_faults_of_a_configuration_are_its_status():
     messages = {c["fault"]: m["message"] for c, m in zip(result.configurations, result.measurements)}
     assert "not for me" in messages["raise"] and "test_callable.py" in messages["raise"]
     assert "at 17" in messages["wrong"]
+    assert "2 wrong_result" in str(result) and "outputs agree" in str(result)
     assert result.best == {"chunk": SIZE, "fault": "none"} and not result.notes
     time_of = result.best_measurement["quantities"]["time"]
     assert time_of["value"] > 0 and time_of["half_width"] > 0 and time_of["provenance"] == "measured"

@@ -127,8 +127,33 @@ def test_a_table_has_intervals_messages_and_confirmations(measured):
     best = frame.loc[frame.STEP == measured.best["STEP"]].iloc[0]
     assert best.time_half_width == measured.best_measurement["quantities"]["time"]["half_width"]
     assert best.rate_half_width == measured.best_measurement["metric_half_widths"]["rate"] and best.message == ""
-    assert best.confirmed == measured.confirmation_repeats > 0
+    assert best.confirmed == measured.confirmation_repeats > 0 and "warnings" in frame
     assert not any(name.endswith("_half_width") for name in measured.to_numpy().dtype.names)
+
+
+def test_a_stored_session_is_the_same_table(tmp_path):
+    store = tmp_path / "s.db"
+    frame = ergotune.tune(ergotune.parse_problem(SUM), device="host", min_repeats=3, precision=0.9, store=store).to_pandas()
+    recording = ergotune.load_recording(store)
+    stored = recording.to_pandas()
+    assert set(stored.columns) == set(frame.columns)
+    assert sorted(zip(stored.STEP, stored.time, stored.confirmed)) == sorted(zip(frame.STEP, frame.time, frame.confirmed))
+    measurement = recording.measurement(0)
+    assert recording.provenance == measurement["quantities"]["time"]["provenance"] == "measured" and measurement["finished_at"] > 0
+    assert "measured" in repr(recording) and "sum" in repr(recording)
+
+
+def test_a_replay_of_simulated_values_is_simulated(tmp_path):
+    store = tmp_path / "s.db"
+    ergotune.tune(GEMM, device="sim:a100", budget=5, store=store)
+    replayed = ergotune.tune(GEMM, device=f"replay:{store}", budget=5)
+    assert "simulated" in str(replayed)
+    assert {q["provenance"] for m in replayed.measurements for q in m["quantities"].values()} == {"simulated"}
+    csv, imported = tmp_path / "s.csv", tmp_path / "imported.db"
+    ergotune.export_results(store, csv, format="csv")
+    ergotune.import_results(csv, store=imported)
+    for file in (csv, imported):
+        assert ergotune.show(file)["provenance"] == "simulated" and "A100" in ergotune.show(file)["device_name"]
 
 
 def test_a_result_escapes_names():

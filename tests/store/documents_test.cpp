@@ -67,6 +67,7 @@ TEST(Documents, ACacheSaysAllOfIt) {
   const json expected = json::parse(R"({
     "device_name": "GPU, \"new\"", "kernel_name": "vector_add", "problem_size": [4096, 2], "tune_params_keys": ["block", "half"],
     "tune_params": {"block": [64, 128, 256], "half": [false, true]}, "objective": "time", "provenance": "simulated",
+    "ergotune": {"problem": "add", "objective": "time", "direction": "min"},
     "cache": {
       "64,False": {"block": 64, "half": false, "time": 2.5, "ps_energy": 0.5, "nvml_power": 200.0, "core_freq": 1405.0, "mem_freq": 1215.0,
         "gr_voltage": 750.0, "times": [2.5, 3.5], "gflops": 400.0, "compile_time": 500.0, "verification_time": 250.0, "benchmark_time": 2000.0,
@@ -84,7 +85,8 @@ TEST(Documents, T4SaysAllOfIt) {
   EXPECT_EQ(
       t4["metadata"],
       json::parse(
-          R"({"timeunit": "milliseconds", "kernel": "vector_add", "device": "GPU, \"new\"", "provenance": "simulated"})"));
+          R"({"timeunit": "milliseconds", "kernel": "vector_add", "device": "GPU, \"new\"", "provenance": "simulated",
+              "ergotune": {"problem": "add", "objective": "time", "direction": "min"}})"));
   ASSERT_EQ(t4["results"].size(), 5u);
   const json expected = json::parse(
       R"({"timestamp": "2023-11-14 22:13:23.500000+00:00", "configuration": {"block": 64, "half": false},
@@ -203,6 +205,7 @@ TEST_F(Reading, CsvOfAnyHand) {
   EXPECT_DOUBLE_EQ(m.verify_seconds, 2);
   EXPECT_DOUBLE_EQ(m.measure_seconds, 3);
   EXPECT_DOUBLE_EQ(m.tuner_seconds, 4);
+  EXPECT_EQ(m.quantities.at("time").provenance, Provenance::replayed) << "measured, but not by this program";
   EXPECT_TRUE(r.measurement(1).quantities.empty());
   EXPECT_EQ(r.measurement(1).compile_seconds, 0);
   const Recording bare = read("bare.csv", "b,registers,time\n1,40,2\n");

@@ -80,6 +80,55 @@ TEST_F(ExportTest, CsvKeepsIntervals) {
     EXPECT_NEAR(after.half_width(name) / before.half_width(name), 1, 1e-6) << name;
 }
 
+TEST_F(ExportTest, SimulatedValuesStaySimulatedInEveryFormat) {
+  ResultSet results = some_results();
+  results.provenance = Provenance::simulated;
+  for (const Recording& recording : {read("a.csv", to_csv(results)), read("a.json", to_kernel_tuner_cache(results)),
+                                     read("b.json", to_t4_results(results))}) {
+    EXPECT_EQ(result_set(recording).provenance, Provenance::simulated) << recording.file;
+    EXPECT_EQ(recording.measurement(0).quantities.at("time").provenance, Provenance::simulated) << recording.file;
+    EXPECT_EQ(recording.device, results.device) << recording.file;
+  }
+  results.provenance = Provenance::measured;
+  EXPECT_EQ(read("c.csv", to_csv(results)).measurement(0).quantities.at("time").provenance, Provenance::replayed);
+}
+
+TEST_F(ExportTest, AnExportedSessionHasTheSameWinner) {
+  ResultSet results = some_results();
+  results.goal = {"gflops", Direction::maximise, {}};
+  StoredRow confirmed = results.rows.front();
+  confirmed.rounds = 7;
+  confirmed.confirmed_for = results.goal;
+  confirmed.searched = confirmed.measurement;
+  confirmed.searched->metrics["gflops"] = 500;
+  confirmed.measurement.warnings = {"stopped early: it can no longer win", "asked 1410 MHz, ran 1275 MHz"};
+  StoredRow lucky = results.rows.front();
+  lucky.configuration = {128, false, 1410};
+  lucky.measurement.metrics["gflops"] = 600;
+  results.rows = {confirmed, lucky};
+  for (const Recording& recording : {read("a.csv", to_csv(results)), read("a.json", to_kernel_tuner_cache(results)),
+                                     read("b.json", to_t4_results(results))}) {
+    const ResultSet read = result_set(recording);
+    EXPECT_EQ(read.goal, results.goal) << recording.file;
+    EXPECT_EQ(read.rows[0].confirmed_for, results.goal) << recording.file;
+    EXPECT_EQ(read.rows[0].rounds, 7) << recording.file;
+    ASSERT_TRUE(read.rows[0].searched) << recording.file;
+    EXPECT_EQ(read.rows[0].searched->value("gflops"), 500) << recording.file;
+    EXPECT_FALSE(read.rows[1].confirmed_for) << recording.file;
+  }
+  EXPECT_EQ(read("a.csv", to_csv(results)).measurement(0).warnings, confirmed.measurement.warnings);
+  EXPECT_EQ(read("b.json", to_t4_results(results)).name, "add") << "the problem, not its function";
+}
+
+TEST_F(ExportTest, ADamagedStatementOfTheSessionCostsNoRows) {
+  const Recording recording =
+      read("a.json", R"({"kernel_name": "k", "tune_params_keys": ["b"], "tune_params": {"b": [1]},
+    "ergotune": {"objective": 3}, "cache": {
+"1": {"b": 1, "time": 2}}})");
+  EXPECT_EQ(recording.size(), 1u);
+  EXPECT_EQ(recording.warnings.size(), 1u);
+}
+
 std::vector<BestResult> some_best() {
   const ResultSet results = some_results();
   BestResult best{"add",
@@ -284,6 +333,25 @@ TEST_F(StoredResults, TheGoalIsTheLastRunsAndWithoutRunsTheProblems) {
   run.objective = {"power", Direction::minimise};
   store_.begin_run(id, run);
   check("power", Direction::minimise);
+}
+
+TEST_F(StoredResults, AStoredMeasurementIsReadAsItWasStored) {
+  const auto id = session("{}");
+  Measurement m;
+  m.quantities["time"] = {0.5, 0.1, 4, "device events", "", Provenance::measured};
+  m.quantities["energy"] = {0.5, 0.1, 4, "regression", "nvml:0", Provenance::modelled};
+  m.finished_at = 1703155482.25;
+  store_.add(id, {1, 2}, m);
+  m.quantities["energy"] = {0.5, 0.1, 4, "counter", "rapl", Provenance::measured};
+  store_.add(id, {2, 2}, m);
+  const Recording recording = load_recording(store_.file(), id);
+  const Measurement first = recording.measurement(0), second = recording.measurement(1);
+  EXPECT_EQ(first.quantities.at("time").provenance, Provenance::measured);
+  EXPECT_EQ(first.quantities.at("time").method, "device events");
+  EXPECT_EQ(first.quantities.at("energy").provenance, Provenance::modelled);
+  EXPECT_EQ(second.quantities.at("energy").provenance, Provenance::measured);
+  EXPECT_EQ(second.quantities.at("energy").sensor, "rapl");
+  EXPECT_EQ(first.finished_at, m.finished_at);
 }
 
 TEST_F(StoredResults, AStoredProblemThatCannotBeReadTakesNoRowsWithIt) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import inspect
+import re
 import sys
 import tempfile
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
@@ -47,7 +48,7 @@ def kept(value: Any) -> Any:
 def _problem(name: str, space: Mapping[str, Values], default: Mapping[str, Any], restrictions: Sequence[Any],
              work: Work, depends_on: str) -> Problem:
     problem = Problem(name)
-    function = "callable_" + hashlib.sha256(depends_on.encode()).hexdigest()[:12]
+    function = re.sub(r"\W|^(?=\d)", "_", name) + "_" + hashlib.sha256(depends_on.encode()).hexdigest()[:12]
     text = _core.callable_source("".join(f"// {line}\n" for line in depends_on.splitlines()))
     for language in ("cuda", "c"):
         problem.set_source(language, text, function)
@@ -184,6 +185,8 @@ def tune_callable(
         result = tune(problem, seconds=seconds, observers=observers, metrics=metrics, progress=progress, resume=resume,
                       take_over=take_over, quiet=quiet, devices=devices, watch=watch, in_process=here,
                       **settings)
+    if verify is not False:
+        result.verified = f"outputs agree with those of {'verify' if verify else 'the first configuration that ran (no reference)'}"
     if why_not:
         note = f"the callable ran in this process, which a crash or a hang would have ended as well: {why_not}"
         result.notes.insert(0, note)

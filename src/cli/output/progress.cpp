@@ -45,6 +45,8 @@ std::string counted(std::uint64_t count, const std::string& noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+std::string named_device(const std::string& device) { return device.empty() ? "an unnamed device" : device; }
+
 std::string human_duration(double seconds) {
   if (seconds < 10) return fmt::format("{:.1f} s", seconds);
   const auto whole = static_cast<long long>(std::llround(seconds));

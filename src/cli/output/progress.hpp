@@ -17,6 +17,8 @@ namespace ergotune::cli {
 /// "1.82 ms", "1.85 J", "74.1 gflops": a value with an SI prefix. `unit`: an SI unit ("s", "J", "W") or that of a
 /// metric.
 std::string human(double value, const std::string& unit);
+/// The device for a sentence: not all recordings name theirs.
+std::string named_device(const std::string& device);
 /// "1.82 ms ±0.4 %": a quantity or metric with the half-width of its 95 % interval; "-" if it has no value. `unknown`
 /// is appended if the interval is wider than the value.
 std::string with_interval(const Measurement& measurement, const std::string& name, const std::vector<Metric>& metrics,

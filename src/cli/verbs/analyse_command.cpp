@@ -74,9 +74,8 @@ double share_at(const Centrality& centrality, double p) {
 void print_for_people(const RecordingAnalysis& analysis) {
   const Recording& recording = analysis.recording;
   const Tradeoff& tradeoff = analysis.tradeoff;
-  fmt::print("{} on {}: {} configurations recorded, {} usable\n", recording.name,
-             recording.device.empty() ? "an unnamed device" : recording.device, recording.size(),
-             tradeoff.points.size());
+  fmt::print("{} on {}: {} configurations recorded, {} usable\n", recording.name, named_device(recording.device),
+             recording.size(), tradeoff.points.size());
   const auto line = [&](std::size_t position) {
     const TradeoffPoint& p = tradeoff.points[position];
     return fmt::format("{:>10} {:>10}  {}", human(p.time, "s"),

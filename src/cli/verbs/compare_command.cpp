@@ -1,6 +1,7 @@
 // ergotune compare: compares sessions.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -19,9 +20,13 @@ struct CompareArguments {
   bool json = false;
 };
 
+/// "loses 3.10 ±0.20 %". The best of a session may be worse than another of its configurations, which was not
+/// confirmed.
 std::string loss_text(const std::optional<double>& loss, double error) {
-  if (!loss) return "not measured there";
-  return error > 0 ? fmt::format("{:.2f} % ±{:.2f}", 100 * *loss, 196 * error) : fmt::format("{:.2f} %", 100 * *loss);
+  if (!loss) return "was not measured there";
+  const std::string share =
+      fmt::format("{:.2f}{} %", 100 * std::abs(*loss), error > 0 ? fmt::format(" ±{:.2f}", 196 * error) : "");
+  return *loss >= 0 ? "loses " + share : "reads " + share + " better than the best there, without being confirmed";
 }
 
 void print(const std::vector<std::string>& names, const std::vector<ComparedSession>& sessions,
@@ -30,7 +35,7 @@ void print(const std::vector<std::string>& names, const std::vector<ComparedSess
     const auto& side = comparison.sides[i];
     const Recording& recording = *sessions[i].recording;
     const std::string unit = sessions[i].objective->unit();
-    fmt::print("{}: {} on {}, {} worked\n", names[i], recording.name, recording.device, side.usable);
+    fmt::print("{}: {} on {}, {} worked\n", names[i], recording.name, named_device(recording.device), side.usable);
     if (side.best)
       fmt::print("  best {} {}  {}\n", sessions[i].objective->name(), human(side.value, unit),
                  describe(recording.parameters, recording.configuration(*side.best)));
@@ -38,7 +43,7 @@ void print(const std::vector<std::string>& names, const std::vector<ComparedSess
   for (const auto& pair : comparison.pairs) {
     fmt::print("\n{} and {}: {} configurations worked in both", names[pair.a], names[pair.b], pair.common);
     if (pair.rank_correlation) fmt::print(", rank correlation {:.3f}", *pair.rank_correlation);
-    fmt::print("\n  the best of {} in {} loses {}\n  the best of {} in {} loses {}\n", names[pair.a], names[pair.b],
+    fmt::print("\n  the best of {} in {} {}\n  the best of {} in {} {}\n", names[pair.a], names[pair.b],
                loss_text(pair.loss_of_a_in_b, pair.loss_error_a_in_b), names[pair.b], names[pair.a],
                loss_text(pair.loss_of_b_in_a, pair.loss_error_b_in_a));
   }

@@ -6,6 +6,7 @@
 
 #include "api/exchange.hpp"
 #include "cli/command.hpp"
+#include "cli/output/progress.hpp"
 
 namespace ergotune::cli {
 
@@ -23,8 +24,8 @@ void import_file(const ImportOptions& options) {
   if (options.json) return print_json(document);
   const std::string device = document["device"];
   fmt::print("{} on {}: {} rows, {} new, in {} (session {})\n", document["problem"].get<std::string>(),
-             device.empty() ? "an unnamed device" : device, document["rows"].get<std::size_t>(),
-             document["added"].get<std::size_t>(), options.store, document["session"].get<std::int64_t>());
+             named_device(device), document["rows"].get<std::size_t>(), document["added"].get<std::size_t>(),
+             options.store, document["session"].get<std::int64_t>());
 }
 
 }  // namespace

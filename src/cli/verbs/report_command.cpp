@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/output/progress.hpp"
 #include "ergotune/error.hpp"
 #include "report/report.hpp"
 
@@ -44,7 +45,7 @@ void add_report_command(Verb app) {
                   {"space", summary.space ? nlohmann::ordered_json(*summary.space) : nlohmann::ordered_json(nullptr)}});
     } else if (options->output != "-") {
       fmt::print("Wrote {}: {} on {} by {}, {} configurations evaluated{} ({} failed).\n", summary.file.string(),
-                 summary.problem, summary.device, summary.objective, summary.configurations,
+                 summary.problem, named_device(summary.device), summary.objective, summary.configurations,
                  summary.space ? fmt::format(" of {}", *summary.space) : "", summary.failed);
     }
   });

@@ -54,7 +54,7 @@ std::vector<std::string> value_columns(const RankedResults& ranked) {
 
 void print_head(const RankedResults& ranked, const ShowOptions& options) {
   const ResultSet& results = ranked.results;
-  fmt::print("{} on {}", results.problem, results.device.empty() ? "an unnamed device" : results.device);
+  fmt::print("{} on {}", results.problem, named_device(results.device));
   if (!results.size.empty()) fmt::print(", {}", values_text(results.size));
   if (results.provenance != Provenance::measured) fmt::print(" ({})", to_string(results.provenance));
   fmt::print("\n{}, by {}: ", options.source, ranked.objective.name());
@@ -151,7 +151,8 @@ void print_top(const RankedResults& ranked, std::size_t top) {
   fmt::print("\n{} {} of {}\n{}", front ? "Pareto front:" : "Top", count, ranked.best.size(),
              table.to_string(2, terminal_width()));
   if (unsure) fmt::print("  ~ not converged: valid, but its own interval is wider than requested (--precision)\n");
-  if (stopped) fmt::print("  ! stopped early: it can hardly be the best, so its interval stays wide\n");
+  if (stopped)
+    fmt::print("  ! stopped early: its interval lay above the best so far of the search, so it stays wide\n");
   if (behind_by_clock)
     fmt::print("  ^ within the interval of the best, but a power limit held its clock below the requested one\n");
   if (unknown) fmt::print("  ±? too few samples for an interval\n");

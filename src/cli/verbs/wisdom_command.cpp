@@ -49,16 +49,11 @@ void print_warnings(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
 }
 
+/// As --size takes it.
 std::string size_text(const std::vector<std::int64_t>& size) {
   std::string text;
-  for (const std::int64_t n : size) text += (text.empty() ? "" : "x") + std::to_string(n);
+  for (const std::int64_t n : size) text += (text.empty() ? "" : ",") + std::to_string(n);
   return text;
-}
-
-/// "1.234 ms"; empty if there is none.
-std::string score_of(const WisdomRecord& record) {
-  const QuantityInfo* quantity = quantity_info(record.objective);
-  return record.score ? human(*record.score, quantity ? std::string(quantity->unit) : "") : "";
 }
 
 Json record_json(const ReadFile& file, const WisdomRecord& record) {
@@ -76,7 +71,8 @@ void list(const WisdomOptions& options) {
     for (const WisdomRecord& r : file.wisdom.records) {
       records.push_back(record_json(file, r));
       table.add({file.wisdom.kernel, r.device.name, size_text(r.problem_size), (r.maximise ? "max " : "") + r.objective,
-                 score_of(r), r.provenance, r.tuned_at.substr(0, 10), values_text(r.configuration)});
+                 r.score ? human(*r.score, unit_of(r.objective)) : "", r.provenance, r.tuned_at.substr(0, 10),
+                 values_text(r.configuration)});
     }
     for (const std::string& warning : file.wisdom.warnings) warnings.push_back(warning);
     print_warnings(file.wisdom.warnings);
@@ -253,13 +249,11 @@ void check(const WisdomOptions& options) {
 
 std::vector<std::int64_t> sizes_from(const std::string& text) {
   std::vector<std::int64_t> sizes;
-  std::string list = text;
-  std::ranges::replace(list, 'x', ',');  // as "wisdom list" prints them
-  for (const std::string& word : split(list)) {
+  for (const std::string& word : split(text)) {
     char* end = nullptr;
     const long long size = std::strtoll(word.c_str(), &end, 10);
     if (word.empty() || *end || size < 1)
-      throw UserError(fmt::format("--size takes whole numbers, as in 4096,4096 or 4096x4096, not \"{}\"", text));
+      throw UserError(fmt::format("--size takes whole numbers with commas, as in 4096,4096, not \"{}\"", text));
     sizes.push_back(size);
   }
   return sizes;

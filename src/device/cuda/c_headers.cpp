@@ -109,11 +109,11 @@ using ::size_t; using ::ptrdiff_t;
 )";
 
 constexpr Header kHeaders[] = {
-    {"assert.h", kBuiltIn},  {"cassert", kBuiltIn},     {"cfloat", kFloats},        {"climits", kLimits},
-    {"cmath", kMathematics}, {"cstddef", kDefinitions}, {"cstdint", kIntegers},     {"cstdio", kBuiltIn},
-    {"cstdlib", kBuiltIn},   {"cstring", kBuiltIn},     {"float.h", kFloats},       {"inttypes.h", kIntegers},
-    {"limits.h", kLimits},   {"math.h", kMathematics},  {"stdbool.h", kBuiltIn},    {"stddef.h", kDefinitions},
-    {"stdint.h", kIntegers}, {"stdio.h", kBuiltIn},     {"stdlib.h", kBuiltIn},     {"string.h", kBuiltIn},
+    {"assert.h", kBuiltIn},  {"cassert", kBuiltIn},     {"cfloat", kFloats},     {"climits", kLimits},
+    {"cmath", kMathematics}, {"cstddef", kDefinitions}, {"cstdint", kIntegers},  {"cstdio", kBuiltIn},
+    {"cstdlib", kBuiltIn},   {"cstring", kBuiltIn},     {"float.h", kFloats},    {"inttypes.h", kIntegers},
+    {"limits.h", kLimits},   {"math.h", kMathematics},  {"stdbool.h", kBuiltIn}, {"stddef.h", kDefinitions},
+    {"stdint.h", kIntegers}, {"stdio.h", kBuiltIn},     {"stdlib.h", kBuiltIn},  {"string.h", kBuiltIn},
 };
 
 }  // namespace
@@ -123,7 +123,8 @@ std::vector<Header> c_headers(const std::vector<std::string>& options) {
   std::ranges::copy_if(kHeaders, std::back_inserter(found), [&](const Header& header) {
     return std::ranges::none_of(options, [&](const std::string& option) {
       std::error_code ignored;
-      return option.starts_with("-I") && std::filesystem::exists(std::filesystem::path(option.substr(2)) / header.name, ignored);
+      return option.starts_with("-I") &&
+             std::filesystem::exists(std::filesystem::path(option.substr(2)) / header.name, ignored);
     });
   });
   return found;

@@ -12,6 +12,11 @@
 namespace ergotune {
 namespace {
 
+/// What was measured for a recording is replayed; other values keep their provenance.
+Provenance when_replayed(Provenance recorded) {
+  return recorded == Provenance::measured ? Provenance::replayed : recorded;
+}
+
 /// The value positions of a recorded row as a map key.
 std::string key_of(std::span<const std::uint32_t> positions) {
   return {reinterpret_cast<const char*>(positions.data()), positions.size() * sizeof(std::uint32_t)};
@@ -32,12 +37,15 @@ class RecordedRows {
                        recording_->device.empty() ? "device unknown" : recording_->device);
   }
 
+  Provenance provenance() const { return when_replayed(recording_->provenance); }
+
   /// nullopt if it was not recorded.
   std::optional<Measurement> measurement(const Configuration& configuration) const {
     const auto row = find(configuration);
     if (!row) return std::nullopt;
     Measurement measurement = recording_->measurement(*row);
     add_energy(measurement);
+    for (auto& [name, quantity] : measurement.quantities) quantity.provenance = when_replayed(quantity.provenance);
     return measurement;
   }
 
@@ -115,7 +123,7 @@ class Replay : public Evaluator {
   Replay(std::shared_ptr<const Recording> recording, const SearchSpace& space) : rows_(std::move(recording), space) {}
 
   std::string description() const override { return rows_.description(); }
-  Provenance provenance() const override { return Provenance::replayed; }
+  Provenance provenance() const override { return rows_.provenance(); }
   void submit(EvaluationRequest request) override { queue_.push_back(std::move(request)); }
   std::size_t pending() const override { return queue_.size(); }
   void cancel() override { queue_.clear(); }

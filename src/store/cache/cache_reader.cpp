@@ -16,6 +16,7 @@
 #include "ergotune/error.hpp"
 #include "store/cache/cache_entry.hpp"
 #include "store/cache/cache_quantities.hpp"
+#include "store/formats/exported_session.hpp"
 #include "store/formats/json_values.hpp"
 #include "store/formats/text_source.hpp"
 
@@ -34,6 +35,7 @@ constexpr int kMostThreads = 4;
 struct Opened {
   CacheHead head;
   Recording recording;
+  Json session;             // session_json(), if ergotune wrote the file
   std::string text;         // from the file's beginning
   std::size_t entries = 0;  // position in it of the first entry
 };
@@ -52,6 +54,8 @@ void read_head(const std::string& text, std::size_t cache_at, const std::filesys
     };
     recording.name = word("kernel_name");
     recording.device = word("device_name");
+    recording.provenance = provenance_in_file(word("provenance"));
+    opened.session = json.value("ergotune", Json());
     if (!word("objective").empty()) recording.objective.text = word("objective");
     const Json& values = json.at("tune_params");
     for (const Json& key : json.at("tune_params_keys")) {
@@ -335,6 +339,7 @@ void finish(Opened& opened, Outcome& outcome) {
   for (std::string& remark : rename_columns(recording.columns)) recording.warnings.push_back(std::move(remark));
   if (!own_objective || !has_column(recording.objective.text))
     recording.objective.text = renamed(recording.objective.text);
+  read_session_json(opened.session, recording);
 }
 
 }  // namespace

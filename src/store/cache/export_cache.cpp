@@ -8,19 +8,13 @@
 #include "problem/tables/quantity.hpp"
 #include "store/cache/cache_quantities.hpp"
 #include "store/formats/export.hpp"
+#include "store/formats/exported_session.hpp"
 #include "store/formats/json_values.hpp"
 
 namespace ergotune {
 namespace {
 
 constexpr double kSecondsToMilliseconds = 1e3;
-
-/// The key of a configuration: its values in Python's notation.
-std::string key_of(const Configuration& configuration) {
-  std::string key;
-  for (const Value& value : configuration) key.append(key.empty() ? "" : ",").append(value.to_string());
-  return key;
-}
 
 /// One row per configuration, as in a cache: the first usable one.
 std::vector<const StoredRow*> one_per_configuration(const std::vector<StoredRow>& rows) {
@@ -102,6 +96,7 @@ Json head_json(const ResultSet& results, const std::string& objective) {
   head["tune_params"] = values;
   head["objective"] = objective;
   if (results.provenance != Provenance::measured) head["provenance"] = to_string(results.provenance);
+  head["ergotune"] = session_json(results);
   return head;
 }
 
@@ -177,7 +172,7 @@ std::string to_kernel_tuner_cache(const ResultSet& results) {
   text += ",\n\"cache\": {";
   bool first = true;
   for (const StoredRow* row : one_per_configuration(results.rows)) {
-    text += fmt::format("{}\n{}: {}", first ? "" : ",", dump(Json(key_of(row->configuration))),
+    text += fmt::format("{}\n{}: {}", first ? "" : ",", dump(Json(cache_key(row->configuration))),
                         dump(entry_json(results, *row, objective)));
     first = false;
   }
@@ -193,7 +188,8 @@ std::string to_t4_results(const ResultSet& results) {
                    {{"timeunit", "milliseconds"},
                     {"kernel", results.kernel},
                     {"device", results.device},
-                    {"provenance", to_string(results.provenance)}}},
+                    {"provenance", to_string(results.provenance)},
+                    {"ergotune", session_json(results)}}},
                   {"results", list},
                   {"schema_version", kSchemaVersion}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -8,6 +8,7 @@
 #include "base/statistics.hpp"
 #include "ergotune/error.hpp"
 #include "store/cache/cache_quantities.hpp"
+#include "store/formats/exported_session.hpp"
 #include "store/formats/json_values.hpp"
 #include "store/formats/text_source.hpp"
 
@@ -126,6 +127,7 @@ class T4Rows {
 Recording read_t4(const std::filesystem::path& file) {
   Recording recording;
   recording.file = file;
+  Json session;
   bool cut = false;
   try {
     const auto json = parse_json<Json>(read_all(file, &cut));
@@ -137,6 +139,8 @@ Recording read_t4(const std::filesystem::path& file) {
     if (json.contains("metadata")) {
       recording.device = json.at("metadata").value("device", "");
       recording.name = json.at("metadata").value("kernel", "");
+      recording.provenance = provenance_in_file(json.at("metadata").value("provenance", ""));
+      session = json.at("metadata").value("ergotune", Json());
     }
     const Json& first = results.front();
     if (first.contains("objectives") && !first.at("objectives").empty() && first.at("objectives").front().is_string()) {
@@ -154,6 +158,7 @@ Recording read_t4(const std::filesystem::path& file) {
   for (std::string& remark : rename_columns(recording.columns)) recording.warnings.push_back(std::move(remark));
   if (!own_objective || !recording.column(recording.objective.text))
     recording.objective.text = renamed(recording.objective.text);
+  read_session_json(session, recording);
   if (recording.name.empty()) recording.name = file.filename().string().substr(0, file.filename().string().find('.'));
   return recording;
 }

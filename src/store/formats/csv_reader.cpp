@@ -9,6 +9,7 @@
 #include "ergotune/error.hpp"
 #include "problem/tables/quantity.hpp"
 #include "store/cache/cache_quantities.hpp"
+#include "store/formats/exported_session.hpp"
 #include "store/formats/text_source.hpp"
 
 namespace ergotune {
@@ -66,7 +67,7 @@ Value parameter_value(const std::string& cell) {
 
 /// The content of a column after the parameters.
 struct CsvColumn {
-  enum class Kind { status, value, standard_error, count, degrees, cost, message, ignore } kind = Kind::ignore;
+  enum class Kind { status, value, standard_error, count, degrees, cost, text } kind = Kind::value;
   std::string name;
   double RowCosts::*cost = nullptr;
 };
@@ -77,8 +78,11 @@ CsvColumn describe(const std::string& name, const std::vector<std::string>& head
   };
   using Kind = CsvColumn::Kind;
   if (name == "status") return {Kind::status, name};
-  if (name == "message") return {Kind::message, name};
-  if (name == "provenance" || name == "finished_at" || name == "warnings") return {Kind::ignore, name};
+  constexpr std::string_view kTexts[] = {"message", "device", "provenance", "finished_at", "warnings"};
+  constexpr std::string_view kConfirmation[] = {"objective", "confirmed", "searched"};  // to_csv() writes all of them
+  if (std::ranges::find(kTexts, name) != std::end(kTexts) ||
+      (std::ranges::find(kConfirmation, name) != std::end(kConfirmation) && std::ranges::all_of(kConfirmation, has)))
+    return {Kind::text, name};
   if (name == "compile_seconds") return {Kind::cost, name, &RowCosts::compile};
   if (name == "verify_seconds") return {Kind::cost, name, &RowCosts::verify};
   if (name == "measure_seconds") return {Kind::cost, name, &RowCosts::run};
@@ -168,25 +172,50 @@ class CsvReader {
     Status status = Status::ok;
     RowCosts costs;
     std::map<std::string, RowValue> found;
+    std::map<std::string, std::string> texts;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const std::string& cell = cells[parameters_ + i];
       if (columns_[i].kind == CsvColumn::Kind::status) {
         const auto known = status_from(cell);
         if (!known) fail(fmt::format("unknown status \"{}\"", cell), line);
         status = *known;
-      } else if (columns_[i].kind == CsvColumn::Kind::message) {
-        if (!cell.empty()) recording_.messages[rows_.rows()] = cell;
+      } else if (columns_[i].kind == CsvColumn::Kind::text) {
+        if (!cell.empty()) texts[columns_[i].name] = cell;
       } else if (const auto x = number(cell)) {  // an empty cell means not measured
         take(columns_[i], *x, found, costs);
       }
     }
+    Origin origin;
+    origin.provenance = provenance_in_file(texts["provenance"]);
     for (const auto& [name, value] : found) {
       if (std::isnan(value.value)) continue;
       const std::size_t column = rows_.column(name, is_metric(name));
       rows_.set(column, value.value, value.error, value.n);
       if (value.degrees) rows_.set_degrees(column, *value.degrees);
+      rows_.set_origin(column, origin);
     }
-    rows_.finish_row(values_.positions(configuration), status, costs);
+    // One simulated row is enough for the heading of all.
+    recording_.provenance = std::max(recording_.provenance, origin.provenance);
+    add_texts(texts);
+    rows_.finish_row(values_.positions(configuration), status, costs, number(texts["finished_at"]).value_or(0));
+  }
+
+  /// Sets what to_csv() writes of a row and of its session besides values.
+  void add_texts(std::map<std::string, std::string>& texts) {
+    const std::size_t row = rows_.rows();
+    if (!texts["message"].empty()) recording_.messages[row] = texts["message"];
+    if (!texts["device"].empty() && !number(texts["device"])) recording_.device = texts["device"];
+    for (std::string_view rest = texts["warnings"]; !rest.empty();) {
+      const std::size_t end = std::min(rest.find("; "), rest.size());
+      recording_.row_warnings[row].emplace_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 2, rest.size()));
+    }
+    const std::string& goal = texts["objective"];
+    if (goal.size() <= 4 || (!goal.starts_with("min ") && !goal.starts_with("max "))) return;
+    recording_.objective.text = goal.substr(4);
+    recording_.objective.direction = goal.starts_with("max") ? Direction::maximise : Direction::minimise;
+    if (const double repeats = number(texts["confirmed"]).value_or(0); repeats >= 1)
+      add_confirmation(recording_, row, {static_cast<int>(std::min(repeats, 1e6)), number(texts["searched"])});
   }
 
   static void take(const CsvColumn& column, double x, std::map<std::string, RowValue>& found, RowCosts& costs) {
@@ -208,8 +237,7 @@ class CsvReader {
         costs.any = true;
         break;
       case CsvColumn::Kind::status:
-      case CsvColumn::Kind::message:
-      case CsvColumn::Kind::ignore:
+      case CsvColumn::Kind::text:
         break;
     }
   }

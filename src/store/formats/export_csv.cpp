@@ -7,6 +7,7 @@
 #include <set>
 
 #include "store/formats/export.hpp"
+#include "store/formats/exported_session.hpp"
 
 namespace ergotune {
 namespace {
@@ -17,6 +18,8 @@ std::string cell(const std::string& text) {
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
   return quoted + '"';
 }
+
+constexpr std::string_view kBetweenWarnings = "; ";  // read_csv() splits there
 
 /// The shortest text that is read back as the same number; empty for NaN and infinity.
 std::string cell(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
@@ -104,9 +107,15 @@ std::string to_csv(const ResultSet& results) {
     if (with_degrees.contains(name)) text += fmt::format(",{}_degrees", name);
   }
   for (const std::string& name : metrics) text.append(1, ',').append(cell(name));
-  text += ",compile_seconds,verify_seconds,measure_seconds,tuner_seconds,provenance,finished_at,message\n";
+  text +=
+      ",compile_seconds,verify_seconds,measure_seconds,tuner_seconds,device,provenance,objective,confirmed,searched,"
+      "finished_at,warnings,message\n";
+  const auto objective = exported_objective(results);
+  const std::string goal =
+      objective ? (objective->direction == Direction::maximise ? "max " : "min ") + objective->text : "";
   for (const StoredRow& row : results.rows) {
     const Measurement& m = row.measurement;
+    const auto confirmation = exported_confirmation(row, objective);
     for (const Value& value : row.configuration) text += cell(value.to_string()) + ",";
     text += to_string(m.status);
     for (const std::string& name : quantities) {
@@ -121,8 +130,12 @@ std::string to_csv(const ResultSet& results) {
       const auto found = m.metrics.find(name);
       text.append(1, ',').append(found == m.metrics.end() ? std::string() : cell(found->second));
     }
-    text += fmt::format(",{},{},{},{},{},{},{}\n", m.compile_seconds, m.verify_seconds, m.measure_seconds,
-                        m.tuner_seconds, to_string(results.provenance), cell(m.finished_at), cell(m.message));
+    text +=
+        fmt::format(",{},{},{},{},{},{},{},{},{},{},{},{}\n", m.compile_seconds, m.verify_seconds, m.measure_seconds,
+                    m.tuner_seconds, cell(results.device), to_string(results.provenance), cell(goal),
+                    confirmation ? confirmation->repeats : 0,
+                    cell(confirmation && confirmation->searched ? *confirmation->searched : NAN), cell(m.finished_at),
+                    cell(fmt::format("{}", fmt::join(m.warnings, kBetweenWarnings))), cell(m.message));
   }
   return text;
 }

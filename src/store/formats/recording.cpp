@@ -85,6 +85,11 @@ const RecordedColumn* Recording::column(const std::string& name) const {
   return found == columns.end() ? nullptr : &*found;
 }
 
+bool Recording::is_confirmed(std::size_t row, const ObjectiveSpec& wanted) const {
+  const auto found = confirmations.find(row);
+  return found != confirmations.end() && found->second.objective == wanted;
+}
+
 namespace {
 
 double degrees_of(const RecordedColumn& column, std::size_t row) {
@@ -102,6 +107,7 @@ Measurement Recording::measurement(std::size_t row) const {
   Measurement result;
   result.status = statuses[row];
   if (const auto words = messages.find(row); words != messages.end()) result.message = words->second;
+  if (const auto notes = row_warnings.find(row); notes != row_warnings.end()) result.warnings = notes->second;
   for (const RecordedColumn& column : columns) {
     const double value = column.value[row];
     if (std::isnan(value)) continue;
@@ -118,14 +124,18 @@ Measurement Recording::measurement(std::size_t row) const {
     quantity.standard_error = error;
     quantity.n = column.n.empty() ? 1 : column.n[row];
     quantity.degrees = degrees_of(column, row);
-    quantity.method = "recorded";
-    quantity.provenance = Provenance::replayed;
+    const Origin from =
+        column.origins.empty() ? Origin{"recorded", {}, provenance} : column.origins[column.origin[row]];
+    quantity.method = from.method;
+    quantity.sensor = from.sensor;
+    quantity.provenance = from.provenance;
   }
   const auto cost = [&](const std::vector<float>& list) { return list.empty() ? 0.0 : static_cast<double>(list[row]); };
   result.compile_seconds = cost(compile_seconds);
   result.verify_seconds = cost(verify_seconds);
   result.measure_seconds = cost(run_seconds);
   result.tuner_seconds = cost(framework_seconds);
+  result.finished_at = finished_at.empty() ? 0 : finished_at[row];
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,13 @@
 
 namespace ergotune {
 
+/// How values were obtained (Quantity).
+struct Origin {
+  std::string method = "recorded", sensor;
+  Provenance provenance = Provenance::replayed;
+  friend bool operator==(const Origin&, const Origin&) = default;
+};
+
 /// One recorded quantity over all configurations; NaN where a configuration has none.
 struct RecordedColumn {
   std::string name;
@@ -25,35 +33,49 @@ struct RecordedColumn {
   bool is_metric = false;
   /// Degrees of freedom of the standard errors (Quantity::degrees). Empty: n - 1, as the source gives n only.
   std::vector<float> degrees;
+  /// Origins of the values, and for each row its position among them. Empty: all values have the recording's
+  /// provenance, and how they were obtained is unknown.
+  std::vector<Origin> origins;
+  std::vector<std::uint32_t> origin;
   /// Half-width of the 95 % interval of a row's value; 0 if it has no standard error.
   double half_width(std::size_t row) const;
+};
+
+/// That a row's values are means of confirmation repeats.
+struct ConfirmedRow {
+  std::optional<ObjectiveSpec> objective;  ///< that it was confirmed for; nullopt: unknown
+  int repeats = 0;                         ///< 0: unknown
+  std::optional<Certainty> certainty;      ///< of the winner
+  std::optional<Measurement> searched;     ///< the measurement of the search
 };
 
 struct Recording {
   std::string name;  ///< problem or kernel name
   std::string device;
   std::filesystem::path file;
+  /// Of the values: as the store states it. Values in other files are `replayed`, unless the file states that they were
+  /// simulated or modelled.
+  Provenance provenance = Provenance::replayed;
   std::vector<Parameter> parameters;
   std::vector<Restriction> restrictions;  ///< from a T1 file beside it, or from the stored problem
   bool restrictions_known = false;
   /// The expression and direction that it was tuned for.
   ObjectiveSpec objective;
-  /// Rows whose values are means of confirmation repeats, with the objective that they were confirmed for.
-  std::map<std::size_t, ObjectiveSpec> confirmed;
-  /// For these rows: the certainty of the winner, and the measurement of the search.
-  std::map<std::size_t, Certainty> certainty;
-  std::map<std::size_t, Measurement> searched;
-  std::vector<Metric> metrics;        ///< if the stored problem defines any
-  std::vector<std::string> warnings;  ///< for example "cut off after 898 entries; the cut line is lost"
+  std::map<std::size_t, ConfirmedRow> confirmations;  ///< by row
+  std::vector<Metric> metrics;                        ///< if the stored problem defines any
+  std::vector<std::string> warnings;                  ///< for example "cut off after 898 entries; the cut line is lost"
 
   /// Value positions, size() * parameters.size(), row by row.
   std::vector<std::uint32_t> positions;
   std::vector<Status> statuses;
   /// Messages of compiler, driver or verification, by row, if the source contains them.
   std::map<std::size_t, std::string> messages;
+  std::map<std::size_t, std::vector<std::string>> row_warnings;  ///< Measurement::warnings, by row
   std::vector<RecordedColumn> columns;
   /// Costs in s; empty: not recorded. run_seconds: sum of the recorded kernel times of a configuration.
   std::vector<float> compile_seconds, verify_seconds, run_seconds, framework_seconds;
+  /// Measurement::finished_at; empty: not recorded.
+  std::vector<double> finished_at;
 
   std::size_t size() const { return statuses.size(); }
   std::span<const std::uint32_t> position(std::size_t row) const {
@@ -61,7 +83,8 @@ struct Recording {
   }
   Configuration configuration(std::size_t row) const;
   const RecordedColumn* column(const std::string& name) const;
-  /// The row as a measurement with provenance `replayed`.
+  /// Whether a row was confirmed for this objective.
+  bool is_confirmed(std::size_t row, const ObjectiveSpec& objective) const;
   Measurement measurement(std::size_t row) const;
 };
 

@@ -82,9 +82,18 @@ void RecordingBuilder::set_degrees(std::size_t index, double degrees) {
   column.has_degrees = true;
 }
 
+void RecordingBuilder::set_origin(std::size_t index, const Origin& origin) {
+  Column& column = columns_[index];
+  const auto found = std::ranges::find(column.origins, origin);
+  column.current_origin = static_cast<std::uint32_t>(found - column.origins.begin());
+  if (found == column.origins.end()) column.origins.push_back(origin);
+  column.origin.resize(rows(), 0);
+}
+
 void RecordingBuilder::set(const Measurement& measurement) {
   for (const auto& [name, quantity] : measurement.quantities) {
     const std::size_t at = column(name, false);
+    set_origin(at, {quantity.method, quantity.sensor, quantity.provenance});
     set(at, quantity.value, quantity.standard_error, static_cast<std::uint32_t>(std::max<std::int64_t>(quantity.n, 1)));
     set_degrees(at, quantity.degrees);
   }
@@ -103,13 +112,15 @@ void RecordingBuilder::set_statistics(std::size_t index, double mean, double sta
   if (!column.has_value) column.current = mean;
 }
 
-void RecordingBuilder::finish_row(const std::uint32_t* positions, Status status, const RowCosts& costs) {
+void RecordingBuilder::finish_row(const std::uint32_t* positions, Status status, const RowCosts& costs,
+                                  double finished_at) {
   for (Column& column : columns_) {
     const bool there = column.has_value || column.has_mean;
     column.value.push_back(there ? column.current : kNone);
     column.standard_error.push_back(static_cast<float>(column.current_error));
     column.n.push_back(std::max(column.current_n, 1u));
     if (column.has_degrees) column.degrees.push_back(static_cast<float>(column.current_degrees));
+    if (!column.origins.empty()) column.origin.push_back(column.current_origin);
   }
   positions_.insert(positions_.end(), positions, positions + dimensions_);
   statuses_.push_back(status);
@@ -118,13 +129,14 @@ void RecordingBuilder::finish_row(const std::uint32_t* positions, Status status,
   run_.push_back(static_cast<float>(costs.run));
   framework_.push_back(static_cast<float>(costs.framework));
   any_costs_ = any_costs_ || costs.any;
+  finished_at_.push_back(finished_at);
   drop_row();
 }
 
 void RecordingBuilder::drop_row() {
   for (Column& column : columns_) {
     column.current = column.current_error = column.current_degrees = 0;
-    column.current_n = 0;
+    column.current_n = column.current_origin = 0;
     column.has_value = column.has_mean = false;
   }
 }
@@ -142,6 +154,7 @@ void RecordingBuilder::append(RecordingBuilder& other) {
   move_to_end(verify_, other.verify_);
   move_to_end(run_, other.run_);
   move_to_end(framework_, other.framework_);
+  move_to_end(finished_at_, other.finished_at_);
   any_costs_ = any_costs_ || other.any_costs_;
   for (Column& column : columns_) {  // columns that the other builder lacks
     column.value.resize(rows(), kNone);
@@ -174,15 +187,25 @@ void RecordingBuilder::finish(Recording& recording) {
       result.n = std::move(column.n);
     }
     result.degrees = std::move(column.degrees);
+    result.origins = std::move(column.origins);
+    result.origin = std::move(column.origin);
     recording.columns.push_back(std::move(result));
   }
   recording.positions = std::move(positions_);
   recording.statuses = std::move(statuses_);
+  if (std::ranges::any_of(finished_at_, [](double x) { return x > 0; }))
+    recording.finished_at = std::move(finished_at_);
   if (!any_costs_) return;
   recording.compile_seconds = std::move(compile_);
   recording.verify_seconds = std::move(verify_);
   recording.run_seconds = std::move(run_);
   recording.framework_seconds = std::move(framework_);
+}
+
+Provenance provenance_in_file(std::string_view text) {
+  for (const Provenance provenance : {Provenance::simulated, Provenance::modelled})
+    if (text == to_string(provenance)) return provenance;
+  return Provenance::replayed;
 }
 
 const std::uint32_t* DistinctValues::positions(const Configuration& configuration) {

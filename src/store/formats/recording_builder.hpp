@@ -49,10 +49,12 @@ class RecordingBuilder {
   void set(std::size_t column, double value, double standard_error = 0, std::uint32_t n = 0);
   /// Sets the degrees of freedom of the value set by set(); if no row has any, n - 1 is used.
   void set_degrees(std::size_t column, double degrees);
+  /// Sets how the value was obtained; if no row has an origin, it is unknown.
+  void set_origin(std::size_t column, const Origin& origin);
   /// All quantities and metrics of a measurement.
   void set(const Measurement& measurement);
   void set_statistics(std::size_t column, double mean, double standard_error, std::uint32_t n);
-  void finish_row(const std::uint32_t* positions, Status status, const RowCosts& costs);
+  void finish_row(const std::uint32_t* positions, Status status, const RowCosts& costs, double finished_at = 0);
   /// Discards the values set since the last finished row.
   void drop_row();
 
@@ -72,9 +74,11 @@ class RecordingBuilder {
     std::vector<float> standard_error;
     std::vector<std::uint32_t> n;
     std::vector<float> degrees;  ///< empty until one is set
+    std::vector<Origin> origins;
+    std::vector<std::uint32_t> origin;
     // the row being built
     double current = 0, current_error = 0, current_degrees = 0;
-    std::uint32_t current_n = 0;
+    std::uint32_t current_n = 0, current_origin = 0;
     bool has_value = false, has_mean = false, has_degrees = false;
   };
   std::size_t dimensions_;
@@ -83,7 +87,12 @@ class RecordingBuilder {
   std::vector<Status> statuses_;
   std::vector<float> compile_, verify_, run_, framework_;
   bool any_costs_ = false;
+  std::vector<double> finished_at_;
 };
+
+/// The provenance of values that are read from a file, which states theirs as `text` (or not at all: empty): what was
+/// measured for that file is replayed here, what was simulated or modelled remains it.
+Provenance provenance_in_file(std::string_view text);
 
 /// Collects rows of parameters whose values are not known in advance. Values are numbered in the order found and sorted
 /// at the end, so that the recording does not depend on the order of the rows.

@@ -79,6 +79,7 @@ Recording read_stored_session(const std::filesystem::path& file, std::int64_t se
   recording.name = info.problem;
   recording.device = info.device;
   recording.objective = info.objective;
+  recording.provenance = info.provenance;
   std::optional<Problem> problem;
   try {
     problem = stored_problem(store, info.id);
@@ -98,13 +99,13 @@ Recording read_stored_session(const std::filesystem::path& file, std::int64_t se
   for (const StoredRow& row : store.results(info.id)) {
     const Measurement& m = row.measurement;
     rows.set(m);
-    if (row.confirmed_for) recording.confirmed[row_number] = *row.confirmed_for;
-    if (row.certainty) recording.certainty[row_number] = *row.certainty;
-    if (row.searched) recording.searched[row_number] = *row.searched;
+    if (row.confirmed_for || row.searched)
+      recording.confirmations[row_number] = {row.confirmed_for, row.rounds, row.certainty, row.searched};
+    if (!m.warnings.empty()) recording.row_warnings[row_number] = m.warnings;
     if (!m.message.empty()) recording.messages[row_number] = m.message;
     ++row_number;
     rows.finish_row(values.positions(row.configuration), m.status,
-                    {m.compile_seconds, m.verify_seconds, m.measure_seconds, m.tuner_seconds, true});
+                    {m.compile_seconds, m.verify_seconds, m.measure_seconds, m.tuner_seconds, true}, m.finished_at);
   }
   for (std::string& warning : store.warnings()) recording.warnings.push_back(std::move(warning));
   rows.finish(recording);

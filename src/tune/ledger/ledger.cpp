@@ -112,7 +112,7 @@ void Ledger::compute_metrics(Measurement& measurement, const Configuration& conf
     const Measurement before = measurement;
     evaluate_metrics(measurement, options_.problem->metrics, space_.parameters(), configuration, options_.constants);
     // Keep the metrics that a recording contains beyond those of the problem.
-    if (evaluator_.provenance() == Provenance::replayed) {
+    if (evaluator_.provenance() != Provenance::measured) {
       for (const auto& [name, value] : before.metrics) {
         if (!measurement.metrics.emplace(name, value).second || !before.metric_errors.contains(name)) continue;
         measurement.metric_errors[name] = before.metric_errors.at(name);

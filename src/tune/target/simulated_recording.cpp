@@ -25,6 +25,7 @@ Recording record_simulated(const Problem& requested, const std::string& device) 
   recording.name = problem.name;
   recording.device = target.device.name;
   recording.file = requested.file;
+  recording.provenance = Provenance::simulated;
   recording.parameters = space.parameters();
   recording.restrictions = problem.restrictions;
   recording.restrictions_known = true;

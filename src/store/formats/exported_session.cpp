@@ -1,0 +1,89 @@
+#include "store/formats/exported_session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace ergotune {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void read(const Json& json, Recording& recording) {
+  recording.name = json.value("problem", recording.name);
+  if (!json.contains("objective")) return;
+  recording.objective.text = json.at("objective").get<std::string>();
+  recording.objective.direction = json.value("direction", "min") == "max" ? Direction::maximise : Direction::minimise;
+  if (!json.contains("confirmed")) return;
+  std::map<std::string, std::size_t> rows;
+  for (std::size_t row = 0; row < recording.size(); ++row)
+    if (usable(recording.statuses[row])) rows.emplace(cache_key(recording.configuration(row)), row);
+  for (const auto& [key, entry] : json.at("confirmed").items()) {
+    const auto row = rows.find(key);
+    if (row == rows.end()) continue;
+    ExportedConfirmation confirmation{entry.value("repeats", 1), {}};
+    if (entry.contains("searched")) confirmation.searched = entry.at("searched").get<double>();
+    add_confirmation(recording, row->second, confirmation);
+  }
+}
+
+}  // namespace
+
+std::string cache_key(const Configuration& configuration) {
+  std::string key;
+  for (const Value& value : configuration) key.append(key.empty() ? "" : ",").append(value.to_string());
+  return key;
+}
+
+std::optional<ObjectiveSpec> exported_objective(const ResultSet& results) {
+  const bool is_value = std::ranges::any_of(
+      results.rows, [&](const StoredRow& row) { return row.measurement.value(results.goal.text).has_value(); });
+  return is_value ? std::optional(results.goal) : std::nullopt;
+}
+
+std::optional<ExportedConfirmation> exported_confirmation(const StoredRow& row,
+                                                          const std::optional<ObjectiveSpec>& objective) {
+  if (!objective || row.rounds == 0 || row.confirmed_for != objective) return std::nullopt;
+  return ExportedConfirmation{row.rounds, row.searched ? row.searched->value(objective->text) : std::nullopt};
+}
+
+void add_confirmation(Recording& recording, std::size_t row, const ExportedConfirmation& confirmation) {
+  ConfirmedRow& added = recording.confirmations[row];
+  added.objective = recording.objective;
+  added.repeats = confirmation.repeats;
+  if (!confirmation.searched) return;
+  Quantity& searched = added.searched.emplace().quantities[recording.objective.text];
+  searched.value = *confirmation.searched;
+  searched.n = 1;
+  searched.method = "recorded";
+  searched.provenance = recording.provenance;
+}
+
+Json session_json(const ResultSet& results) {
+  Json json{{"problem", results.problem}};
+  const auto objective = exported_objective(results);
+  if (!objective) return json;
+  json["objective"] = objective->text;
+  json["direction"] = objective->direction == Direction::maximise ? "max" : "min";
+  for (const StoredRow& row : results.rows) {
+    const auto confirmation = exported_confirmation(row, objective);
+    if (!confirmation) continue;
+    Json& entry = json["confirmed"][cache_key(row.configuration)] = {{"repeats", confirmation->repeats}};
+    if (confirmation->searched) entry["searched"] = *confirmation->searched;
+  }
+  return json;
+}
+
+void read_session_json(const Json& json, Recording& recording) {
+  if (!json.is_object()) return;
+  try {
+    read(json, recording);
+  } catch (const Json::exception& error) {
+    recording.warnings.push_back(
+        fmt::format("\"ergotune\", which states objective and confirmation, is damaged: {}", error.what()));
+  }
+}
+
+}  // namespace ergotune

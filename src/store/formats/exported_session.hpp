@@ -1,0 +1,36 @@
+// What exported files state of a session besides its rows, so that a file that is read again has the session's winner.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "ergotune/objective.hpp"
+#include "store/result_set.hpp"
+
+namespace ergotune {
+
+/// A configuration as Kernel Tuner's caches name it: its values in Python's notation, with commas.
+std::string cache_key(const Configuration& configuration);
+
+/// The objective of the session if it is a quantity or metric of its rows; nullopt for expressions, whose names need
+/// not be in the file.
+std::optional<ObjectiveSpec> exported_objective(const ResultSet& results);
+
+/// A row that was confirmed for the exported objective: repeats, and the objective's value in the search.
+struct ExportedConfirmation {
+  int repeats = 0;
+  std::optional<double> searched;
+};
+std::optional<ExportedConfirmation> exported_confirmation(const StoredRow& row,
+                                                          const std::optional<ObjectiveSpec>& objective);
+/// Sets it for a row of a recording whose objective is known.
+void add_confirmation(Recording& recording, std::size_t row, const ExportedConfirmation& confirmation);
+
+/// {"problem": "fir", "objective": "time", "direction": "min", "confirmed": {"4096,False": {"repeats": 2, "searched":
+/// 0.0078}}}: an object of T4 files and Kernel Tuner caches, which other readers ignore. Values are in SI units.
+nlohmann::ordered_json session_json(const ResultSet& results);
+/// Sets these of a recording with all its rows; what the object lacks is left as it is.
+void read_session_json(const nlohmann::ordered_json& json, Recording& recording);
+
+}  // namespace ergotune
