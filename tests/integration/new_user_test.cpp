@@ -286,7 +286,7 @@ TEST(NewUser, AFunctionThatTheSourceDoesNotHaveIsNamedOnce) {
   folder.write("k.toml", opencl_problem("float32"));
   std::string text = host_problem(kCopies);
   folder.write("p.toml", text.replace(text.find("\"work\""), 6, "\"werk\""));
-  for (const auto& [file, function] : {std::pair("k.toml", "copy_all"), std::pair("p.toml", "\"work\"")}) {
+  for (const auto& [file, function] : {std::pair("k.toml", "copy_all"), std::pair("p.toml", "work")}) {
     const auto tuned = ergotune(folder, {"tune", file, "--store", "s.db", "-q"});
     EXPECT_EQ(tuned.exit_code, 2) << tuned.out;
     EXPECT_THAT(tuned.err, AllOf(HasSubstr(file), HasSubstr(function)));
