@@ -263,8 +263,8 @@ void print_text(std::string_view description) {
   }
 }
 
-/// The commonest failure, and where the messages of all are.
-void print_failures(const RankedResults& ranked) {
+/// Prints the commonest failure, and where the messages of all are.
+void print_commonest_failure(const RankedResults& ranked) {
   const auto failures = ranked.failures();
   if (failures.empty()) return;
   const FailureGroup& commonest = failures.front();
@@ -301,7 +301,7 @@ void print_answer(const TunedSession& tuned, const std::string& file, std::size_
     fmt::print("Nothing was measured.\n");
   } else {
     fmt::print("Outcomes: {}\n", statuses_line(ranked));
-    print_failures(ranked);
+    print_commonest_failure(ranked);
   }
   if (ranked.best.empty()) {
     print_nothing_worked(tuned);
