@@ -45,12 +45,14 @@ efficiency = "0.32 / (1 + 0.5 * (dim_m / blk_m + dim_n / blk_n)) / (1 + 1.2 / bl
 OURS = "# All threads of the block take part"
 
 
-def problem(size=4096, printed=False, pairs=False):
-    """The published experiment: textures, A and B read together; no kernel beside it. With the printed filters alone, or with the
-    choice between plain numbers and pairs (simd)."""
+def problem(size=4096, printed=False, pairs=False, one_register=False):
+    """The published experiment: textures, A and B read together; no kernel beside it. With the printed filters alone, with the
+    choice between plain numbers and pairs (simd), or with one register for an element, as printed, where a double takes two."""
     text = (ROOT / "examples/dgemm_beast/dgemm.toml").read_text()
     start = text.index("[parameters]")
     text = text[start:]
+    if one_register:
+        text = text.replace(" * element_bytes // 4", "")
     if printed:
         text = text[:text.index(OURS)]
     for line in (*(() if pairs else ("simd = [0, 1]",)), 'read_a = ["texture", "no_texture"]', 'read_b = ["texture", "no_texture"]',
@@ -95,7 +97,9 @@ def iterators(study):
     study.table("figure3-filters", [{name: rule[name] for name in ("label", "expression", "class", "removed_alone", "removed_only_by_it")} |
                                     {"provenance": "counted"} for rule in told["restrictions"]])
     study.note(after_filters=told["valid"], filters=len(told["restrictions"]))
-    for name, options in (("printed", {"printed": True}), ("printed_with_pairs", {"printed": True, "pairs": True}), ("with_pairs", {"pairs": True})):
+    for name, options in (("printed", {"printed": True, "one_register": True}), ("printed_with_pairs", {"printed": True, "pairs": True, "one_register": True}),
+                          ("one_register", {"one_register": True}), ("one_register_with_pairs", {"pairs": True, "one_register": True}),
+                          ("with_pairs", {"pairs": True})):
         study.note(**{f"after_filters_{name}": study.ergotune("space", study.problem(f"dgemm_{name}", problem(**options)), "--profile", "k20x")["valid"]})
 
 

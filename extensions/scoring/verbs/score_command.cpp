@@ -247,7 +247,7 @@ std::vector<Chart> convergence_charts(const std::vector<StrategyScore>& scores,
 void run_score(const ScoreArguments& arguments) {
   if (arguments.list) return list_strategies(arguments.json);
   if (arguments.data.empty())
-    throw UserError("score needs recordings: --data FILES or FOLDER (or --list for the strategies)");
+    throw UserError("score needs recordings: --data FILE or FOLDER, repeatable (or --list for the strategies)");
   const std::vector<ScoredSpace> spaces = load_spaces(arguments);
   ScoreOptions options;
   options.repeats = arguments.repeats;
