@@ -107,6 +107,8 @@ RecordedColumn& SessionView::column(std::string_view name, bool is_metric) {
     fresh.standard_error.assign(size(), 0);
     fresh.n.assign(size(), 1);
     fresh.degrees.assign(size(), 0);
+    fresh.origins.push_back({{}, {}, source_.recording.provenance});
+    fresh.origin.assign(size(), 0);
     source_.recording.columns.push_back(std::move(fresh));
   }
   return source_.recording.columns[place->second];
@@ -131,6 +133,7 @@ std::size_t SessionView::row_of(const RowSummary& lean) {
     one.standard_error.push_back(0);
     one.n.push_back(1);
     one.degrees.push_back(0);
+    one.origin.push_back(0);
   }
   for (auto* costs :
        {&recording.compile_seconds, &recording.verify_seconds, &recording.run_seconds, &recording.framework_seconds})
@@ -155,6 +158,11 @@ void SessionView::set_cells(std::size_t row, const RowSummary& lean) {
     one.standard_error[row] = std::isfinite(cell.standard_error) ? cell.standard_error : 0;
     one.n[row] = cell.n;
     one.degrees[row] = cell.degrees;
+    if (cell.is_metric) continue;
+    const Origin origin{std::string(cell.method), std::string(cell.sensor), cell.provenance};
+    const auto found = std::ranges::find(one.origins, origin);
+    one.origin[row] = static_cast<std::uint32_t>(found - one.origins.begin());
+    if (found == one.origins.end()) one.origins.push_back(origin);
   }
   recording.compile_seconds[row] = static_cast<float>(lean.compile_seconds);
   recording.verify_seconds[row] = static_cast<float>(lean.verify_seconds);
@@ -202,10 +210,16 @@ void SessionView::recount(std::size_t row) {
   for (const auto& [name, quantity] : counts.measurement.quantities)
     lean.cells.push_back({name, quantity.value, static_cast<float>(quantity.standard_error),
                           static_cast<std::uint32_t>(std::max<std::int64_t>(quantity.n, 1)), false,
-                          static_cast<float>(quantity.degrees)});
+                          static_cast<float>(quantity.degrees), quantity.method, quantity.sensor, quantity.provenance});
   for (const auto& [name, value] : counts.measurement.metrics)
-    lean.cells.push_back({name, value, static_cast<float>(counts.measurement.standard_error(name)), 1, true,
-                          static_cast<float>(counts.measurement.degrees(name))});
+    lean.cells.push_back({name,
+                          value,
+                          static_cast<float>(counts.measurement.standard_error(name)),
+                          1,
+                          true,
+                          static_cast<float>(counts.measurement.degrees(name)),
+                          {},
+                          {}});
   lean.compile_seconds = counts.measurement.compile_seconds;
   lean.verify_seconds = counts.measurement.verify_seconds;
   lean.measure_seconds = counts.measurement.measure_seconds;

@@ -53,7 +53,7 @@ inline std::vector<std::pair<std::vector<ArgumentSignature>, bool>> signatures()
   const ArgumentSignature wide{Kind::buffer, ElementType::float64, "x"}, bytes{Kind::buffer, ElementType::uint8, "x"},
       ints{Kind::buffer, ElementType::int32, "x"}, real{Kind::scalar, ElementType::float32, "n"},
       unsigned_n{Kind::scalar, ElementType::uint32, "n"}, long_n{Kind::scalar, ElementType::int64, "n"};
-  return {{{x, n}, true},  {{bytes, n}, true}, {{ints, n}, true},  {{x, unsigned_n}, true},
+  return {{{x, n}, true},  {{bytes, n}, true}, {{ints, n}, false}, {{x, unsigned_n}, true},
           {{x}, false},    {{wide, n}, false}, {{x, real}, false}, {{x, long_n}, false},
           {{x, x}, false}, {{n, n}, false},    {{x, n, n}, false}};
 }

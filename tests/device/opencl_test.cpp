@@ -174,6 +174,7 @@ TEST_F(OpenclTest, ABufferIsNoImage) {
   }
   auto plain = job("kernel void f(global int* image) {}", "f");
   plain.arguments.resize(1);
+  plain.arguments[0].type = ElementType::int32;
   EXPECT_EQ(fault_of([&] { device_->make_compiler()->compile(plain); }), std::nullopt);
 }
 

@@ -66,7 +66,7 @@ def test_a_recording_is_a_problem_where_it_is_replayed(command, tmp_path):
     document = command("tune", recording, "--device", f"replay:{recording}", "--budget", "8", "--no-store", "--json")[1]
     result = ergotune.tune(recording, device=f"replay:{recording}", budget=8)
     assert result.best == document["best"]["configuration"]
-    assert result.document["provenance"] == "replayed"
+    assert result.document["provenance"] == "simulated"  # as its values were
     one = ergotune.measure(recording, result.best, device=f"replay:{recording}")
     assert one["status"] == "ok"
     with pytest.raises(ergotune.UserError):

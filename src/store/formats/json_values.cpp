@@ -79,17 +79,12 @@ std::size_t top_level_value(std::string_view text, std::string_view key) {
   }
 }
 
-namespace {
-
-Provenance provenance_from(const std::string& name) {
+std::optional<Provenance> provenance_named(std::string_view name) {
   for (const Provenance provenance :
-       {Provenance::measured, Provenance::replayed, Provenance::simulated, Provenance::modelled}) {
+       {Provenance::measured, Provenance::replayed, Provenance::simulated, Provenance::modelled})
     if (to_string(provenance) == name) return provenance;
-  }
-  throw Error("unknown provenance \"" + name + "\" in a stored row");
+  return std::nullopt;
 }
-
-}  // namespace
 
 Json number_json(double x) {
   if (std::isfinite(x)) return x;
@@ -219,7 +214,10 @@ void quantities_from(const std::string& text, Measurement& measurement) {
       quantity.standard_error = number_from(entry.at("standard_error"));
       quantity.n = entry.at("n");
       quantity.method = entry.at("method");
-      quantity.provenance = provenance_from(entry.at("provenance"));
+      const std::string provenance = entry.at("provenance");
+      const auto known = provenance_named(provenance);
+      if (!known) throw Error("unknown provenance \"" + provenance + "\" in a stored row");
+      quantity.provenance = *known;
       if (entry.contains("sensor")) quantity.sensor = entry.at("sensor");
       if (entry.contains("degrees")) quantity.degrees = number_from(entry.at("degrees"));
     }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,9 @@ using Json = nlohmann::ordered_json;
 /// NaN and infinities, which JSON lacks, are written as "nan", "inf", "-inf".
 Json number_json(double x);
 double number_from(const Json& json);
+
+/// The provenance with this name; nullopt if there is none.
+std::optional<Provenance> provenance_named(std::string_view name);
 
 Json value_json(const Value& value);
 Value value_from(const Json& json);

@@ -104,16 +104,21 @@ std::size_t RowScan::after(std::int64_t after, std::size_t limit, const std::fun
         if (quantity.at_key("value").get(value) != simdjson::SUCCESS) continue;
         const bool has_error = quantity.at_key("standard_error").get(error) == simdjson::SUCCESS;
         if (quantity.at_key("n").get_uint64().get(n) != simdjson::SUCCESS) n = 1;
+        const auto text = [&quantity = quantity](const char* key) {
+          std::string_view found;
+          return quantity.at_key(key).get_string().get(found) == simdjson::SUCCESS ? found : std::string_view();
+        };
         row.cells.push_back(
             {name, number(value), static_cast<float>(has_error ? number(error) : 0),
              static_cast<std::uint32_t>(std::max<std::uint64_t>(n, 1)), false,
-             static_cast<float>(quantity.at_key("degrees").get(degrees) == simdjson::SUCCESS ? number(degrees) : 0)});
+             static_cast<float>(quantity.at_key("degrees").get(degrees) == simdjson::SUCCESS ? number(degrees) : 0),
+             text("method"), text("sensor"), provenance_named(text("provenance")).value_or(Provenance::measured)});
       }
     }
     const bool has_errors = s.errors.parse(from.text(6)).get_object().get(errors) == simdjson::SUCCESS;
     if (s.metrics.parse(from.text(5)).get_object().get(metrics) == simdjson::SUCCESS) {
       for (const auto [name, value] : metrics) {
-        RowSummary::Cell cell{name, number(value), 0, 1, true, 0};
+        RowSummary::Cell cell{name, number(value), 0, 1, true, 0, {}, {}};
         simdjson::dom::element error, first, degrees;
         if (has_errors && errors.at_key(name).get(error) == simdjson::SUCCESS) {
           const bool pair =

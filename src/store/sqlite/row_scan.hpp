@@ -26,7 +26,9 @@ struct RowSummary {
     float standard_error = 0;
     std::uint32_t n = 1;
     bool is_metric = false;
-    float degrees = 0;  ///< degrees of freedom (Quantity::degrees)
+    float degrees = 0;                ///< degrees of freedom (Quantity::degrees)
+    std::string_view method, sensor;  ///< of a quantity
+    Provenance provenance = Provenance::measured;
   };
   std::int64_t id = 0, run = 0;
   double finished_at = 0;  ///< s since the epoch

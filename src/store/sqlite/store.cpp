@@ -78,13 +78,6 @@ struct Store::State {
 
 namespace {
 
-Provenance provenance_named(const std::string& name) {
-  for (const Provenance provenance : {Provenance::replayed, Provenance::simulated, Provenance::modelled}) {
-    if (to_string(provenance) == name) return provenance;
-  }
-  return Provenance::measured;
-}
-
 std::string direction_text(const ObjectiveSpec& objective) {
   if (!objective.direction) return {};
   return *objective.direction == Direction::maximise ? "max" : "min";
@@ -114,7 +107,7 @@ SessionInfo session_row(const Statement& row) {
   info.device = row.text(2);
   info.conditions = row.text(3);
   info.identity_hash = row.text(4);
-  info.provenance = provenance_named(row.text(5));
+  info.provenance = provenance_named(row.text(5)).value_or(Provenance::measured);
   info.created_at = row.real(6);
   info.parameter_names = strings_from(row.text(7));
   info.objective = objective_from(row.text(8), {});
