@@ -185,7 +185,8 @@ def temperature(study):
               "efficiency": ("GFLOP/s/W", [WORK / float(r["energy_j"]) for r in rows])}
     for what, (unit, values) in series.items():
         study.figure(f"figure5-{what}", f"matmul again and again: {what}", "iteration", unit, {what: (list(enumerate(values)), "line")})
-    study.note(temperature_iterations=len(rows), temperature_least=min(series["temperature"][1]), temperature_most=max(series["temperature"][1]),
+    least, most = min(series["temperature"][1]), max(series["temperature"][1])
+    study.note(temperature_iterations=len(rows), temperature_least=least, temperature_most=most, temperature_span=most - least,
                speed_spread=spread_percent(series["speed"][1]), efficiency_spread=spread_percent(series["efficiency"][1]))
 
 

@@ -57,7 +57,7 @@ TEST(Choice, IsNotRepeatedForLongerThanTheSearchTook) {
 TEST(Choice, UnderNoiseLosesLittleAndSaysHowMuch) {
   const SearchSpace space = make_space(24, 16);
   double lost = 0, reported = 0, lost_without = 0;
-  constexpr int kSeeds = 8;
+  constexpr int kSeeds = 40;
   for (int seed = 1; seed <= kSeeds; ++seed) {
     Random random(static_cast<std::uint64_t>(100 + seed));
     FakeEvaluator evaluator;
