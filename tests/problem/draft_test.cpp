@@ -434,6 +434,8 @@ kernel void rows(global const float* x, global float* y, int n, int m) {
             "queue.enqueueNDRangeKernel(k, cl::NullRange, cl::NDRange((n + 3) / 4 * 64, 4), cl::NDRange(64, 4));"},
            {"py.py",
             in_python + "program.rows(queue, ((n + 3) // 4 * 64, 4), local, x, y, np.int32(n), np.int32(m))\n"},
+           {"py.py",
+            "n, m = 10, 700\nprogram.rows(queue, ((n + 3) // 4 * 64, 4), (64, 4), x, y, np.int32(n), np.int32(m))\n"},
            {"py.py", in_python + "k = program.rows\nk(q, ((n + 3) // 4 * local[0], local[1]), local, x, y, n, m)\n"},
            {"py.py", in_python +
                          "k = cl.Kernel(program, 'rows')\nk.set_args(x, y, n, m)\nsize = ((n + 3) // 4 * 64, 4)\n"

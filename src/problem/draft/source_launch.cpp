@@ -13,6 +13,18 @@ namespace {
 
 using kernel_source::in_identifier;
 
+/// Of "w, h = 1024, 512" (Python) what the name that ends at `behind` is set to; empty for other statements.
+std::string unpacked(const std::string& text, const std::string& name, std::size_t behind) {
+  const std::size_t begin = text.find_last_of(";{}", behind - 1) + 1;  // npos + 1 is 0
+  const std::size_t end = std::min(text.find(';', behind), text.size()), equals = text.find('=', behind);
+  if (equals >= end) return {};
+  const std::vector<std::string> names = parts_of(text.substr(begin, equals - begin), ","),
+                                 values = parts_of(text.substr(equals + 1, end - equals - 1), ",");
+  const auto is_name = [](const std::string& one) { return std::ranges::all_of(one, in_identifier); };
+  if (names.size() < 2 || names.size() != values.size() || !std::ranges::all_of(names, is_name)) return {};
+  return values[static_cast<std::size_t>(std::ranges::find(names, name) - names.begin()) % values.size()];
+}
+
 std::optional<long> value_in(const std::string& text, std::string_view expression, std::size_t end, int depth) {
   const std::string plain(trimmed(expression));
   if (plain.empty() || depth > 4) return std::nullopt;
@@ -41,7 +53,9 @@ std::optional<long> value_in(const std::string& text, std::string_view expressio
   for (const std::size_t behind : ends_of(text, plain, end)) {
     const std::size_t next = next_character(text, behind);
     const std::size_t line = text.rfind('\n', behind) + 1;
-    if (trimmed(std::string_view(text).substr(line, behind - line)).starts_with("#define")) {
+    if (const std::string own = unpacked(text, plain, behind); !own.empty()) {
+      if (const auto assigned = value_in(text, own, behind - plain.size(), depth + 1)) found = assigned;
+    } else if (trimmed(std::string_view(text).substr(line, behind - line)).starts_with("#define")) {
       found = value_in(text, text.substr(behind, text.find('\n', behind) - behind), end, depth + 1);
     } else if (next + 1 < text.size() && text[next] == '=' && text[next + 1] != '=') {
       const std::string value = text.substr(next + 1, text.find(';', next) - next - 1);
