@@ -140,7 +140,7 @@ TEST_F(NvrtcTest, HeadersOfTheCLibraryAreFound) {
       if (n == 7) printf("seven");
       x[0] = std::sqrt(x[1]) + std::fabs(x[2]) + FLT_MAX * float(M_PI) + (std::isnan(x[3]) ? INFINITY : fmaxf(x[4], NAN));
       y[0] = UINT64_MAX - static_cast<std::size_t>(m);
-      memcpy(x + 8, x, n);
+      std::memcpy(x + 8, x, n);
     })";
   EXPECT_TRUE(is_cubin(open_compiler("cuda:sm_90")->compile(job(source, "f")).bytes));
   // those of the problem's own folders come first

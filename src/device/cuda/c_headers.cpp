@@ -9,6 +9,12 @@ namespace {
 
 constexpr const char* kBuiltIn = "";
 
+constexpr const char* kLibrary = R"(#pragma once
+namespace std {
+using ::size_t; using ::printf; using ::malloc; using ::free; using ::memcpy; using ::memset;
+}
+)";
+
 constexpr const char* kIntegers = R"(#pragma once
 typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t;
 typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t;
@@ -110,8 +116,8 @@ using ::size_t; using ::ptrdiff_t;
 
 constexpr Header kHeaders[] = {
     {"assert.h", kBuiltIn},  {"cassert", kBuiltIn},     {"cfloat", kFloats},     {"climits", kLimits},
-    {"cmath", kMathematics}, {"cstddef", kDefinitions}, {"cstdint", kIntegers},  {"cstdio", kBuiltIn},
-    {"cstdlib", kBuiltIn},   {"cstring", kBuiltIn},     {"float.h", kFloats},    {"inttypes.h", kIntegers},
+    {"cmath", kMathematics}, {"cstddef", kDefinitions}, {"cstdint", kIntegers},  {"cstdio", kLibrary},
+    {"cstdlib", kLibrary},   {"cstring", kLibrary},     {"float.h", kFloats},    {"inttypes.h", kIntegers},
     {"limits.h", kLimits},   {"math.h", kMathematics},  {"stdbool.h", kBuiltIn}, {"stddef.h", kDefinitions},
     {"stdint.h", kIntegers}, {"stdio.h", kBuiltIn},     {"stdlib.h", kBuiltIn},  {"string.h", kBuiltIn},
 };
