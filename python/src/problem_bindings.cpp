@@ -1,4 +1,6 @@
 // Binds problems, loaded from files or made in Python.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "bindings.hpp"
