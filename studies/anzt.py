@@ -45,9 +45,10 @@ efficiency = "0.32 / (1 + 0.5 * (dim_m / blk_m + dim_n / blk_n)) / (1 + 1.2 / bl
 OURS = "# All threads of the block take part"
 
 
-def problem(size=4096, printed=False, pairs=False, one_register=False):
+def problem(size=4096, printed=False, pairs=False, one_register=False, limit=1024):
     """The published experiment: textures, A and B read together; no kernel beside it. With the printed filters alone, with the
-    choice between plain numbers and pairs (simd), or with one register for an element, as printed, where a double takes two."""
+    choice between plain numbers and pairs (simd), with one register for an element, as printed, where a double takes two, or with
+    another limit of tiles."""
     text = (ROOT / "examples/dgemm_beast/dgemm.toml").read_text()
     start = text.index("[parameters]")
     text = text[start:]
@@ -64,7 +65,7 @@ def problem(size=4096, printed=False, pairs=False, one_register=False):
     text = text[:begin] + '[kernel]\nfunction = "dgemm"\n[kernel.source.opencl]\ntext = "kernel void dgemm() {}"\n' + (
         '[kernel.launch]\ngrid = ["(SIZE_M + blk_m - 1) // blk_m", "(SIZE_N + blk_n - 1) // blk_n"]\nblock = ["dim_m", "dim_n"]\n\n'
     ) + text[end:]
-    constants = f"SIZE_M = {size}\nSIZE_N = {size}\nSIZE_K = {size}\nlimit = 1024\nelement_bytes = 8\n"
+    constants = f"SIZE_M = {size}\nSIZE_N = {size}\nSIZE_K = {size}\nlimit = {limit}\nelement_bytes = 8\n"
     return f'name = "dgemm_{size}"\nobjective = "energy"\n[constants]\n{constants}\n{text}\n{SIMULATION}'
 
 
@@ -99,6 +100,8 @@ def iterators(study):
     study.note(after_filters=told["valid"], filters=len(told["restrictions"]))
     for name, options in (("printed", {"printed": True, "one_register": True}), ("printed_with_pairs", {"printed": True, "pairs": True, "one_register": True}),
                           ("one_register", {"one_register": True}), ("one_register_with_pairs", {"pairs": True, "one_register": True}),
+                          ("unbounded", {"printed": True, "one_register": True, "limit": 4096}),
+                          ("unbounded_with_pairs", {"printed": True, "pairs": True, "one_register": True, "limit": 4096}),
                           ("with_pairs", {"pairs": True})):
         study.note(**{f"after_filters_{name}": study.ergotune("space", study.problem(f"dgemm_{name}", problem(**options)), "--profile", "k20x")["valid"]})
 

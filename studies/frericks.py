@@ -32,6 +32,8 @@ LIMITS = {"rgb2gray": ["32 <= x * y <= 1024"], "bandpass": ["x * y <= 1024"]}
 #: the thesis: race to idle above the least, efficiency gained, speed given up (percent)
 THESIS = {"matmul": (34.55, 34.60, 30.28), "rgb2gray": (50, 49.64, 11.12), "raycasting": (48.32, 48.15, 9.80),
           "bandpass": (38.64, 38.47, 15.60), "correlator": (46.84, 46.8, 32.44)}
+#: its best block, in threads, where ours is another
+THESIS_BLOCK = {"rgb2gray": 256, "bandpass": 32}
 
 
 def problem(study, name):
@@ -92,7 +94,7 @@ def statements(name, best):
 
 def kernels(study):
     """Figures 6 to 14 of each kernel, and what is said of them together."""
-    rows, energies = [], {plan: [] for plan in PLANS}
+    rows, energies, block_clocks = [], {plan: [] for plan in PLANS}, []
     for name in SHAPES:
         file = problem(study, name)
         _, found = study.everything(file, GPU)
@@ -110,7 +112,12 @@ def kernels(study):
                "best_threads": threads_of(greenest)}
         rows.append(row)
         study.note(**{f"{what}__{name}": row[what] for what in row if what != "kernel"})
-        study.note(**statements(name, kernel_figures(study, name, found)))
+        best = kernel_figures(study, name, found)
+        study.note(**statements(name, best))
+        of_blocks = {size: min((row for (threads, _), row in best.items() if threads == size), key=lambda r: r["energy"]) for size, _ in best}
+        block_clocks += [row["core_clock_mhz"] for row in of_blocks.values()]
+        if name in THESIS_BLOCK:
+            study.note(**{f"thesis_block_above__{name}": percent_above(of_blocks[THESIS_BLOCK[name]]["energy"], greenest["energy"])})
         if name == "matmul":
             three_clocks(study, found)
         if name == "rgb2gray":
@@ -125,6 +132,7 @@ def kernels(study):
                                         ("speed", "speed_change_percent"))):
         sign = -1 if name == "speed" else 1
         study.note(**{f"{name}_correlation": correlation([sign * row[column] for row in rows], [THESIS[row["kernel"]][i] for row in rows])})
+    study.note(block_clock_least=min(block_clocks), block_clock_most=max(block_clocks))
     study.note(two_stage_most=max(two_stage), best_clock_least=min(r["best_mhz"] for r in rows),
                best_clock_most=max(r["best_mhz"] for r in rows))
 

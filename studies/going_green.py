@@ -145,6 +145,7 @@ def gemm_on(study, gpu):
                         "evaluated": plan["asked"], "space": result["space"]} | best["configuration"])
         note = study.note_searched if name == "model_steered" else study.note
         note(**{f"plan__{name}__{gpu}": above, f"plan_evaluated__{name}__{gpu}": plan["asked"]})
+    how_plans_went(study, gpu, {plan["plan"]: plan for plan in result["plans"]})
     papers = {tuple(ways[name].items()) for name in PLANS if name != "model_steered"}
     energies = {f"{row['above_optimum_percent']:.1f}" for row in figure3 if row["plan"] != "model_steered"}
     above = {plan["plan"]: 1 + plan["above_optimum_percent"] / 100 for plan in result["plans"]}
@@ -170,6 +171,19 @@ def gemm_on(study, gpu):
     excess = percent_above(least_limits, least_clocks)
     study.note(**{f"limits_above_clocks__{gpu}": excess})
     return figure3, {"gpu": gpu, "least_energy_clocks_j": least_clocks, "least_energy_limits_j": least_limits, "limits_above_clocks_percent": excess}
+
+
+def how_plans_went(study, gpu, plans):
+    """Where "energy, then clocks" starts; what leads model_steered to its clock, and what a clock near its ridge would need."""
+    first, *_, last = plans["model_steered"]["stages"]
+    model = plans["model_steered"]["model"]
+    energies = {point["configuration"]["core_clock_mhz"]: point["quantities"]["energy"]["value"]
+                for point in plans["global_energy"]["stages"][0]["by_setting"]}
+    near = [energy for clock, energy in energies.items() if abs(clock / model["ridge_mhz"] - 1) <= 0.1]
+    study.note(**{f"plan_start__{gpu}": plans["energy_then_clocks"]["stages"][0]["best"]["configuration"]["core_clock_mhz"]})
+    study.note_searched(**{f"plan_ridge__{gpu}": model["ridge_mhz"], f"plan_clock__{gpu}": first["best"]["configuration"]["core_clock_mhz"],
+                           f"plan_at_ridge__{gpu}": percent_above(min(near), min(energies.values())) if near else None,
+                           f"plan_fitted__{gpu}": first["asked"], f"plan_neighbours__{gpu}": last["asked"]})
 
 
 def gemm_figures(study):
@@ -300,7 +314,7 @@ def table_two(study):
             before = max(found, key=lambda r: r["core_clock_mhz"])
             window = [r for r in found if 0.9 * ridge <= r["core_clock_mhz"] <= 1.1 * ridge]
             after = min(window, key=lambda r: r["energy"])
-            may_choose += [abs(r["core_clock_mhz"] / clock - 1) <= 0.05 for r in window]
+            may_choose += [abs(r["core_clock_mhz"] / clock - 1) <= 0.05 + 1e-9 for r in window]
             rows.append({"gpu": gpu, "kernel": kernel, "gained_percent": percent_above(before["energy"], after["energy"]),
                          "paper_gained_percent": gained,
                          "speed_percent": 100 * (before["time"] / after["time"] - 1), "paper_speed_percent": change,
