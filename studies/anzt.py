@@ -355,6 +355,8 @@ def counters_of_h100(study):
     with open(measured / "table2.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     table_correlation(kept, TABLE_TWO, *([float(row[what]) for row in rows] for what in ("gflops", "gflops_per_watt")))
+    fastest = max(float(row["gflops"]) for row in rows)
+    kept.note(table2_fastest_below_cloud=100 * (1 - fastest / kept.numbers[f"{kept.name}.{kept.part}cloud_best_gflops"]))
     with open(measured / "figure4.csv", newline="") as file:
         shape = [str(value) for value in TABLE_TWO[0][:9]]
         of_largest(kept, {int(row["size"]): row for row in csv.DictReader(file) if [row[name] for name in NAMES] == shape})
