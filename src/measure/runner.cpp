@@ -46,9 +46,8 @@ struct Runner::State {
   std::vector<std::string> observer_names;
   std::vector<std::string> parameter_names, notes;
   bool inputs_suspect = false;
-  double clock_patience = 3;           ///< s to wait for a change of the clock, until the usual time is known
-  bool slows_down = false;             ///< this GPU ran slower under a lasting load than at its beginning
-  std::vector<Configuration> lasting;  ///< those that it ran for long without slowing down
+  double clock_patience = 3;              ///< s to wait for a change of the clock, until the usual time is known
+  double load_seconds = 0, load_end = 0;  ///< of the last load without a pause; host time
   bool healthy = true;
 
   State(Device& d, const Problem& p, MeasureOptions o)
@@ -82,6 +81,7 @@ struct Runner::State {
   bool note_time(const TimingResult& timing, Measurement& result) const;
   void observe(Workload& workload, const TimingResult& timing, const RunOptions& run, Measurement& result);
   void run_watched(Workload& workload, std::size_t looks, double least, double most);
+  double settle(Workload& workload, double seconds);
   void wait_for_clock(Workload& workload, const RunOptions& run, Measurement& result);
 };
 
@@ -232,6 +232,15 @@ void Runner::State::run_watched(Workload& workload, std::size_t looks, double le
     timer.once(workload);
 }
 
+/// Runs iterations until the GPU has been under load for `seconds`; a load that ended shortly before counts for up to
+/// half of them. Returns the host time when it began.
+double Runner::State::settle(Workload& workload, double seconds) {
+  const double begin = host_seconds();
+  const double before = std::max(0.0, load_seconds - (begin - load_end));
+  if (!device.info().is_cpu) run_watched(workload, 0, std::max(0.5 * seconds, seconds - before), 0);
+  return begin;
+}
+
 /// Runs iterations until the GPU runs at the requested clock: a change takes time, and some GPUs change only under
 /// load. A GPU that is held down for another reason never reaches it.
 void Runner::State::wait_for_clock(Workload& workload, const RunOptions& run, Measurement& result) {
@@ -300,10 +309,12 @@ void Runner::State::run(const Configuration& configuration, std::span<const Bina
 
   observed.expected_launch_seconds = warm_up(round.workload(), first_seconds);
   observation.register_configuration(observed);
-  if (!device.info().is_cpu) run_watched(round.workload(), 0, run.settle_seconds, 0);
+  const double load_begin = settle(round.workload(), run.settle_seconds);
   wait_for_clock(round.workload(), run, result);
   watch.begin();
   TimingResult timing = time(round.workload(), observed.expected_launch_seconds, run);
+  load_end = host_seconds();
+  load_seconds = load_end - load_begin;
   if (!note_time(timing, result)) return;
   if (problem.has_named_kernels() && !timing.gave_up) {
     if (buffers.has_in_out()) buffers.restore();

@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
+#include "base/clock.hpp"
 #include "ergotune/error.hpp"
 #include "ergotune/random.hpp"
 #include "measure/buffers/problem_buffers.hpp"
@@ -74,6 +77,20 @@ TEST_F(RunnerTest, AGpuThatSlowsDownUnderALastingLoadIsTimedAfterwardsIfThatIsAs
   Runner runner(device, problem, options);
   EXPECT_NEAR(measure(runner, 32).quantities["time"].value, 1e-3, 1e-9);
   EXPECT_NEAR(measure(runner, 32, {.settle_seconds = 0.05}).quantities["time"].value, 1.2e-3, 1e-9);
+}
+
+TEST_F(RunnerTest, AGpuSettlesForAtLeastHalfTheTimeAndForAllOfItAfterARest) {
+  Runner runner(device, problem, options);
+  const auto seconds = [&] {
+    const double began = host_seconds();
+    measure(runner, 32, {.settle_seconds = 0.05});
+    return host_seconds() - began;
+  };
+  EXPECT_GE(seconds(), 0.05);
+  EXPECT_GE(seconds(), 0.025) << "it was under load just before";
+  const double loaded = seconds();
+  std::this_thread::sleep_for(std::chrono::duration<double>(2 * loaded));
+  EXPECT_GE(seconds(), 0.05);
 }
 
 TEST_F(RunnerTest, ColdCacheFlushesBeforeEverySample) {

@@ -139,6 +139,34 @@ TEST_F(Timing, GivesUpWhatLosesForSure) {
   EXPECT_FALSE(measure(close, 2e-3, 1.99e-3).gave_up);
 }
 
+TEST_F(Timing, ThreeSamplesShowThatALoserLoses) {
+  options.min_repeats = 7;
+  Rounds steady(device, {2e-3});
+  const auto loser = measure(steady, 2e-3, 1e-3);
+  EXPECT_TRUE(loser.gave_up);
+  EXPECT_EQ(loser.samples.size(), 3u);
+  // a single launch that was disturbed decides nothing
+  Rounds good(device, {1e-3});
+  const auto kept = measure(good, 2e-3, 1.1e-3);
+  EXPECT_FALSE(kept.gave_up);
+  EXPECT_EQ(kept.samples.size(), 7u);
+}
+
+TEST_F(Timing, TheIntervalOfAGpuHoldsForOtherProcesses) {
+  Rounds steady(device, {1e-3});
+  const TimeEstimate gpu = measure(steady, 1e-3).estimate;
+  EXPECT_GT(gpu.relative_half_width, 0.003) << "equal samples do not show what differs between processes";
+  EXPECT_NEAR(gpu.standard_error, gpu.relative_half_width / 1.96 * gpu.value, 1e-9);
+  device.device_info.is_cpu = true;
+  EXPECT_EQ(measure(steady, 1e-3).estimate.relative_half_width, 0) << "samples of a CPU show what differs";
+}
+
+TEST_F(Timing, WhatIsShortIsTimedInSamplesThatAreLongEnough) {
+  Graphed rounds(device, 5e-6, 3.8e-6, 5e-6);
+  const auto result = measure(rounds, 1.5e-5);  // a launch by itself takes three times as long
+  EXPECT_GE(static_cast<double>(result.launches_per_sample) * 5e-6, 2.9e-4);
+}
+
 /// How often the 95 % interval covers the true mean of a sequence.
 template <class Draw>
 double coverage(std::size_t samples, Draw draw) {

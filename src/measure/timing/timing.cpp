@@ -1,6 +1,7 @@
 #include "measure/timing/timing.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -184,6 +185,24 @@ const Timer::Overhead& Timer::overhead(Workload& workload, double expected, std:
   return known;
 }
 
+namespace {
+
+/// s, standard uncertainty of what is subtracted from a sample within a graph: launches at its beginning follow each
+/// other faster than later ones, so that the overhead is found 0.5 to 1.5 us too long. A sample is so long that this is
+/// a quarter of the precision.
+constexpr double kUnevenness = 1e-6;
+/// s; a launch by itself that takes less may take three times as long as one within a graph.
+constexpr double kShort = 2e-5;
+/// Standard uncertainty of a GPU's time, relative to it, from what differs between processes but not between the
+/// samples of one (clocks, temperature, addresses), as nine kernels showed (docs/numbers.md); evaluated as type B (GUM,
+/// JCGM 100:2008, 4.3).
+constexpr double kReproducibility = 0.002;
+/// Where a launch takes this much more than the best, three samples usually show that it is worse.
+constexpr double kClearlyWorse = 1.25;
+constexpr std::size_t kFewest = 3;
+
+}  // namespace
+
 TimingResult Timer::measure(Workload& workload, double expected, double give_up_above,
                             const std::function<void()>& between, const RepetitionHooks* hooks) {
   TimingResult result;
@@ -192,8 +211,15 @@ TimingResult Timer::measure(Workload& workload, double expected, double give_up_
     // Within a graph, launches follow each other without gaps. Iterations that read their own results change their
     // inputs with each launch, so there are no more of them than necessary.
     std::size_t& launches = result.launches_per_sample;
-    launches = launches_in((between ? 1 : 3) * options_.min_sample_seconds, expected);
+    const double accurate = 4 * kUnevenness / std::max(options_.precision, 1e-4);
+    const double length = std::max((between ? 1 : 3) * options_.min_sample_seconds, accurate);
+    launches = launches_in(length, expected);
     untimed_first_sample_ = launches > 1 && workload.prepare(launches);
+    if (untimed_first_sample_ && expected < kShort) {
+      expected = std::min(expected, within_graph(workload, launches, between));
+      launches = launches_in(length, expected);
+      untimed_first_sample_ = workload.prepare(launches);
+    }
     if (!untimed_first_sample_) launches = launches_in(options_.min_sample_seconds, expected);
   }
   const double sample_seconds = std::max(expected * static_cast<double>(result.launches_per_sample), 1e-9);
@@ -203,9 +229,10 @@ TimingResult Timer::measure(Workload& workload, double expected, double give_up_
   result.overhead = beyond.value;
   const double share = 1 / static_cast<double>(result.launches_per_sample);
   const auto most = static_cast<std::size_t>(std::max(options_.max_repeats, 2));
-  std::size_t next = static_cast<std::size_t>(std::max(options_.min_repeats, 2));
+  auto least = static_cast<std::size_t>(std::max(options_.min_repeats, 2));
   // A slow kernel has little noise relative to its length, so that three samples suffice at first.
-  if (sample_seconds * static_cast<double>(next) > options_.max_seconds) next = std::min<std::size_t>(next, 3);
+  if (sample_seconds * static_cast<double>(least) > options_.max_seconds) least = std::min(least, kFewest);
+  std::size_t next = expected > kClearlyWorse * give_up_above ? std::min(least, kFewest) : least;
   double spent = 0;
   while (true) {
     next = std::min(next, most - result.samples.size());
@@ -223,22 +250,38 @@ TimingResult Timer::measure(Workload& workload, double expected, double give_up_
       result.samples[i] -= beyond.value * share;
     }
     result.estimate = estimate_time(result.samples);
-    result.estimate.standard_error = std::hypot(result.estimate.standard_error, beyond.error * share);
-    result.estimate.relative_half_width =
-        std::hypot(result.estimate.relative_half_width, 1.96 * beyond.error * share / result.estimate.value);
-    result.converged = result.estimate.relative_half_width <= options_.precision;
-    if (result.converged) return result;
+    const std::size_t count = result.samples.size();
+    result.converged = count >= std::min(least, most) && result.estimate.relative_half_width <= options_.precision;
     const double half_width = result.estimate.relative_half_width * result.estimate.value;
-    if (result.estimate.value - half_width > give_up_above) {
-      result.gave_up = true;
-      return result;
-    }
-    if (result.samples.size() >= most || spent >= options_.max_seconds) return result;
+    result.gave_up = !result.converged && result.estimate.value - half_width > give_up_above;
+    if (result.converged || result.gave_up || count >= most || (count >= least && spent >= options_.max_seconds)) break;
     // Doubles the number of samples, but a batch does not go far beyond the limit.
-    const double each = spent / static_cast<double>(result.samples.size());
+    const double each = spent / static_cast<double>(count);
     const double room = (options_.max_seconds - spent) / std::max(each, 1e-9);
-    next = std::min<std::size_t>({static_cast<std::size_t>(room) + 1, result.samples.size(), 256});
+    next = count < least ? least - count : std::min<std::size_t>({static_cast<std::size_t>(room) + 1, count, 256});
   }
+  if (!device_.info().is_cpu) add_systematic(result, beyond.error);
+  return result;
+}
+
+double Timer::within_graph(Workload& workload, std::size_t launches, const std::function<void()>& between) {
+  std::vector<double> samples;
+  if (between) between();
+  unobserved(workload, 1, launches, samples);
+  return samples.front();
+}
+
+void Timer::add_systematic(TimingResult& result, double overhead_error) const {
+  TimeEstimate& estimate = result.estimate;
+  const auto launches = static_cast<double>(result.launches_per_sample);
+  const double of_overhead = std::hypot(overhead_error, launches > 1 ? kUnevenness : 0) / launches;
+  const ErrorEstimate error =
+      combined_error(std::array{ErrorEstimate{estimate.standard_error, estimate.degrees}, ErrorEstimate{of_overhead, 0},
+                                ErrorEstimate{kReproducibility * estimate.value, 0}});
+  estimate.standard_error = error.standard_error;
+  estimate.degrees = error.degrees;
+  if (estimate.value > 0)
+    estimate.relative_half_width = half_width_95(error.standard_error, error.degrees) / estimate.value;
 }
 
 }  // namespace ergotune

@@ -90,6 +90,10 @@ class Timer {
   };
   const Overhead& overhead(Workload& workload, double expected, std::size_t launches, bool watched,
                            const std::function<void()>& between);
+  /// s of one launch among those of a graph that was prepared.
+  double within_graph(Workload& workload, std::size_t launches, const std::function<void()>& between);
+  /// Adds to the error what the samples of one process do not show.
+  void add_systematic(TimingResult& result, double overhead_error) const;
   double overhead_within_graph(Workload& workload, double expected, std::size_t launches, bool watched);
   void unobserved(Workload& workload, std::size_t samples, std::size_t launches, std::vector<double>& out);
   void cold(Workload& workload, std::size_t samples, std::vector<double>& out);
