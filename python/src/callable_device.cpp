@@ -2,6 +2,7 @@
 // timed, observed and stored like any kernel (ergotune/_callables).
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "bindings.hpp"
@@ -46,10 +47,9 @@ auto in_python(Work work) {
 
 /// The values of the configuration as text.
 std::string values_of(const CompileJob& job) {
-  const py::gil_scoped_acquire gil;
-  py::dict values;
-  for (const auto& [name, text] : job.defines) values[py::str(name)] = py::str(text);
-  return json_of(values);
+  nlohmann::json values = nlohmann::json::object();
+  for (const auto& [name, text] : job.defines) values[name] = text;
+  return values.dump();
 }
 
 class CallableCompiler : public Compiler {

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import numbers
 import sys
-from typing import Any, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, List, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -126,8 +126,25 @@ def _tolerance(values: Sequence[Any]) -> float:
     return next((tolerance for least, tolerance in _TOLERANCES if min(bits) >= least), 0.0) if bits else 0.0
 
 
-def difference(actual: Any, expected: Any, absolute: Optional[float] = None, relative: Optional[float] = None) -> Optional[str]:
-    """How an output differs from what is expected; None where it does not. Without tolerances those of the type hold: see tune_callable."""
+def root_mean_square(value: Any) -> float:
+    """Of the finite elements of a numeric array; else 0."""
+    if _is_torch(value):
+        size = abs(value.to(_torch().complex128) if value.is_complex() else value.double())
+    else:
+        value = value if _is_cupy(value) else np.asarray(value)
+        if value.dtype.kind not in "biufc":
+            return 0.0
+        size = abs(value.astype("complex128" if value.dtype.kind == "c" else "float64"))
+    with np.errstate(all="ignore"):
+        finite = size[size < np.inf]
+        return float((finite * finite).mean()) ** 0.5 if _size(finite) else 0.0
+
+
+def difference(actual: Any, expected: Any, absolute: Optional[float] = None, relative: Optional[float] = None,
+               scale: Optional[float] = None) -> Optional[str]:
+    """How an output differs from what is expected; None where it does not. Without tolerances those of the type hold: see tune_callable.
+
+    ``scale``: the root mean square of what is expected, where it is known."""
     a, e = _comparable(actual, expected)
     if tuple(a.shape) != tuple(e.shape):
         if _size(a) != _size(e) or 1 not in (a.ndim, e.ndim):
@@ -142,12 +159,10 @@ def difference(actual: Any, expected: Any, absolute: Optional[float] = None, rel
         if exact and not absolute and not relative:
             right = a == e
         else:
-            a, e = _widened(a), _widened(e)
-            size = abs(e)
             if absolute is None:
-                finite = size[size < np.inf]
-                absolute = relative * float((finite * finite).mean()) ** 0.5 if _size(finite) else 0.0
-            right = (abs(a - e) <= absolute + relative * size) | ((a != a) & (e != e)) | (a == e)
+                absolute = relative * (root_mean_square(e) if scale is None else scale)
+            a, e = _widened(a), _widened(e)
+            right = (abs(a - e) <= absolute + relative * abs(e)) | ((a != a) & (e != e)) | (a == e)
     if bool(right.all()):
         return None
     right, a, e = _host(right), _host(a), _host(e)
@@ -170,9 +185,14 @@ def _size(value: Any) -> int:
 
 
 def _widened(value: Any) -> Any:
+    """In a type whose rounding does not matter beside the tolerance of its own."""
     if _is_torch(value):
-        return value.to(_torch().complex128 if value.is_complex() else _torch().float64)
-    return value.astype("complex128" if value.dtype.kind == "c" else "float64")
+        torch = _torch()
+        if value.is_complex():
+            return value.to(torch.complex128)
+        return value.float() if value.is_floating_point() and value.element_size() <= 4 else value.double()
+    kind = value.dtype.kind
+    return value.astype("complex128" if kind == "c" else "float32" if kind == "f" and value.dtype.itemsize <= 4 else "float64", copy=False)
 
 
 def _needs_legacy() -> bool:
@@ -197,19 +217,32 @@ def _torch_stream(queue: int, number: int) -> Any:
     return _torch().cuda.ExternalStream(queue, device=number)
 
 
-@contextlib.contextmanager
-def stream(queue: int, number: int) -> Iterator[None]:
+class stream:
     """Makes a stream the current one of PyTorch and CuPy, unless another framework runs on the default stream beside them."""
-    legacy = _needs_legacy()
-    torch, cupy = _torch(), sys.modules.get("cupy")
-    with contextlib.ExitStack() as stack:
+
+    def __init__(self, queue: int, number: int) -> None:
+        self._queue, self._number = queue, number
+        self._cupy: List[Any] = []
+
+    def __enter__(self) -> None:
+        legacy = _needs_legacy()
+        torch, cupy = _torch(), sys.modules.get("cupy")
+        self._before: List[Any] = []  # PyTorch's streams, of which the last belongs to the current device
         if torch is not None and _torch_has_gpu(torch):
-            stack.enter_context(torch.cuda.device(number) if legacy else torch.cuda.stream(_torch_stream(queue, number)))
+            # torch.cuda.stream() does the same, but looks at the environment each time
+            places = dict.fromkeys((self._number, torch.cuda.current_device()))
+            self._before = [torch.cuda.current_stream(place) for place in places]
+            torch.cuda.set_stream(self._before[0] if legacy else _torch_stream(self._queue, self._number))
         if cupy is not None:
-            stack.enter_context(cupy.cuda.Device(number))
-            if not legacy:
-                stack.enter_context(cupy.cuda.ExternalStream(queue, number))
-        yield
+            self._cupy = [cupy.cuda.Device(self._number)] + ([] if legacy else [cupy.cuda.ExternalStream(self._queue, self._number)])
+            for place in self._cupy:
+                place.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        for place in reversed(self._cupy):
+            place.__exit__(*error)
+        for before in self._before:
+            _torch().cuda.set_stream(before)
 
 
 def synchronise(arrays: Sequence[Any]) -> None:

@@ -113,6 +113,7 @@ class Session:
         self._queue = None if is_cpu else queue
         number = device.rpartition(":")[2]
         self._number = int(number) if number.isdigit() else 0
+        self._scales: Dict[str, float] = {}  # root mean square of each expected output
         try:
             with self.on_queue():
                 self._take(work.setup() if work.setup else work.arguments)
@@ -251,7 +252,10 @@ class Session:
             self._compare("the result" if len(returned) == 1 else f"result {number}", is_now, expected)
 
     def _compare(self, what: str, actual: Any, expected: Any) -> None:
-        why = arrays.difference(actual, expected, self._work.absolute_tolerance, self._work.relative_tolerance)
+        absolute, relative = self._work.absolute_tolerance, self._work.relative_tolerance
+        if absolute is None and what not in self._scales:
+            self._scales[what] = arrays.root_mean_square(expected)
+        why = arrays.difference(actual, expected, absolute, relative, self._scales.get(what))
         if why:
             raise Fault("wrong", f"{what}: {why}")
 

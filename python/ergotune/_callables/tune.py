@@ -174,7 +174,8 @@ def tune_callable(
     for parameter, clocks in (execution or {}).items():
         problem.add_execution_parameter(parameter, clocks)
     if compile is None:
-        settings.setdefault("jobs", 1)  # there is nothing to do beforehand
+        settings.setdefault("jobs", 1)  # there is nothing to do beforehand,
+        settings.setdefault("cache", False)  # and no code to keep
     with tempfile.TemporaryDirectory(prefix="ergotune-callable-") as folder, contextlib.ExitStack() as stack:
         why_not = "observers are objects of this process" if any(not isinstance(observer, str) for observer in observers) else None
         why_not = None if in_process else why_not or workers.send(work, folder)
