@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/json_depth.hpp"
+#include "base/statistics.hpp"
 #include "device/device.hpp"
 #include "ergotune/error.hpp"
 #include "kernel/wisdom_key.hpp"
@@ -61,6 +62,8 @@ std::optional<WisdomRecord> record_of(const RankedResults& ranked) {
   for (const auto& [name, q] : row.measurement.quantities) record.quantities[name] = {q.value, q.standard_error, q.n};
   for (const auto& [name, value] : row.measurement.metrics)
     record.quantities[name] = {value, row.measurement.standard_error(name), 0};
+  if (const auto gain = ranked.gain_over_default(); gain && gain->half_width > 0)
+    record.quantities[kGainOverDefault] = {gain->factor, gain->half_width / half_width_95(1, 0), 0};
   record.provenance = provenance_of(row.measurement);
   record.confirmation_repeats = row.rounds;
   record.version = ERGOTUNE_VERSION;

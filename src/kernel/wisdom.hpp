@@ -54,6 +54,8 @@ struct WisdomRecord {
   std::string version, compiler, host, tuned_at;  ///< ergotune's version; tuned_at as "2026-11-22T08:00:00Z"
   friend bool operator==(const WisdomRecord&, const WisdomRecord&) = default;
 };
+/// Quantity of a record: the factor by which its objective is better than that of the default configuration.
+inline constexpr const char* kGainOverDefault = "gain_over_default";
 /// The value of a quantity of the record; 0 if there is none.
 double quantity_of(const WisdomRecord& record, const std::string& name);
 

@@ -193,13 +193,15 @@ class Run : public Capture {
  protected:
   /// Wisdom of a kernel for this device, as if its best were a work-group of `block`.
   void write_wisdom(const std::string& kernel, int block, int size = 4096,
-                    const nlohmann::json& execution = nlohmann::json::object()) {
+                    const nlohmann::json& execution = nlohmann::json::object(),
+                    const nlohmann::json& quantities = nlohmann::json::object()) {
     const nlohmann::json here = json_of(ergotune(folder_, {"devices", "--json"}));
     nlohmann::json device;
     for (const auto& one : here["devices"])
       if (device.is_null() && one["backend"] == "opencl") device = one;
     const nlohmann::json record{{"configuration", {{"WORK_GROUP_X", block}}},
                                 {"execution", execution},
+                                {"quantities", quantities},
                                 {"problem_size", {size}},
                                 {"objective", "time"},
                                 {"device", {{"name", device["name"]}, {"backend", "opencl"}}}};
@@ -220,7 +222,7 @@ TEST_F(Run, AnUnmodifiedProgramRunsTunedAndGivesTheSame) {
       ergotune(folder_, {"tune", "c", "--device", "opencl", "--budget", "3", "--no-confirm", "--wisdom", "c"});
   ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
   EXPECT_THAT(run({"scale"}).err,
-              testing::AnyOf(HasSubstr("scale ran tuned 20 times"), HasSubstr("the program's own is the best")));
+              testing::AnyOf(HasSubstr("scale ran tuned 20 times"), HasSubstr("the program's own")));
   write_wisdom("scale", 64);
   const auto same = run({"scale"});
   EXPECT_EQ(same.out, sum_without({"scale"}));
@@ -263,6 +265,18 @@ TEST_F(Run, ClocksOfTheWisdomAreInForceMeanwhile) {
                                     << elsewhere.err;
   EXPECT_THAT(elsewhere.err, HasSubstr("clocks"));
   EXPECT_EQ(tree.contents(), before) << "restored";
+}
+
+TEST_F(Run, AGainThatTheIntervalDoesNotShowReplacesNothing) {
+  ASSERT_EQ(capture({"-o", "c"}, {"scale"}).exit_code, 0);
+  const auto with_gain = [&](double factor, double error) {
+    write_wisdom("scale", 64, 4096, nlohmann::json::object(),
+                 {{"gain_over_default", {{"value", factor}, {"standard_error", error}}}});
+    return run({"scale"}).err;
+  };
+  EXPECT_THAT(with_gain(1.05, 0.001), HasSubstr("ran tuned 20 times"));
+  EXPECT_THAT(with_gain(1.05, 0.05), HasSubstr("ran as it is"));
+  EXPECT_THAT(with_gain(1.001, 0), HasSubstr("ran as it is"));
 }
 
 TEST_F(Run, EachThreadsKernelGetsItsOwn) {

@@ -64,10 +64,10 @@ capture::Message answer_launch(TunedProblems& problems, Reported& reported, cons
   }
   const ReplacementLaunch given = problems.answer(requested);
   if (!given.use) {
-    if (!given.words.empty()) reported.left[requested.kernel] = given.words;
+    if (!given.description.empty()) reported.left[requested.kernel] = given.description;
     return {"leave", held.clock_of(given)};
   }
-  capture::Message reply{"use", held.clock_of(given), given.words, given.source, given.options, given.function};
+  capture::Message reply{"use", held.clock_of(given), given.description, given.source, given.options, given.function};
   for (const std::uint64_t size : given.global) reply.push_back(std::to_string(size));
   for (const std::uint64_t size : given.block) reply.push_back(std::to_string(size));
   reply.insert(reply.end(), {std::to_string(given.shared_bytes), fmt::format("{}", given.absolute_tolerance),

@@ -7,6 +7,7 @@
 
 #include "base/files.hpp"
 #include "base/json_depth.hpp"
+#include "base/statistics.hpp"
 #include "capture/capture_folder.hpp"
 #include "capture/verbs/watched_program.hpp"
 #include "device/backend.hpp"
@@ -62,6 +63,15 @@ std::string difference(const RequestedLaunch& requested, const LaunchGeometry& o
       return "its work-group differs from the captured one";
   if (own.shared_memory_bytes != requested.shared_bytes) return "its shared memory differs from the captured one";
   return {};
+}
+
+/// Whether the record's gain over the program's own configuration is shown to be 1 % at least, or unknown: another use
+/// of shared memory can cost the kernels beside it more than a gain that no interval shows.
+bool is_worthwhile(const WisdomRecord& record) {
+  constexpr double kLeastGain = 1.01;
+  const auto gain = record.quantities.find(kGainOverDefault);
+  return gain == record.quantities.end() ||
+         gain->second.value - half_width_95(gain->second.standard_error, 0) > kLeastGain;
 }
 
 }  // namespace
@@ -150,14 +160,14 @@ ReplacementLaunch TunedProblems::choose(const Tuned& tuned, const RequestedLaunc
   ReplacementLaunch given;
   const DeviceInfo* device = device_named(requested.interface, requested.device);
   if (!device) {
-    given.words = fmt::format("the device {} is not known here", requested.device);
+    given.description = fmt::format("the device {} is not known here", requested.device);
     return given;
   }
   const Problem& problem = tuned.problem;
   const Constants constants = constants_of(problem, *device, requested);
   const Configuration own = default_values(problem);
-  given.words = difference(requested, geometry_of(problem, constants, own));
-  if (!given.words.empty()) return given;
+  given.description = difference(requested, geometry_of(problem, constants, own));
+  if (!given.description.empty()) return given;
   WisdomRequest request;
   request.device = wisdom_device(*device);
   request.problem_size = problem_size(problem, problem.kernel(), constants);
@@ -171,7 +181,7 @@ ReplacementLaunch TunedProblems::choose(const Tuned& tuned, const RequestedLaunc
     }
   };
   const WisdomChoice choice = select_wisdom(tuned.records, request);
-  given.words = choice.reason;
+  given.description = choice.reason;
   if (!choice.record) return given;
   const auto clock = choice.record->execution.find("core_clock_mhz");
   const bool tuned_here = choice.match == WisdomMatch::exact || choice.match == WisdomMatch::near_size;
@@ -182,9 +192,13 @@ ReplacementLaunch TunedProblems::choose(const Tuned& tuned, const RequestedLaunc
   }
   const Configuration configuration = wisdom_configuration(problem, constants, *choice.record);
   const LaunchGeometry geometry = geometry_of(problem, constants, configuration);
-  given.words = fmt::format("{} ({})", describe(problem.parameters, configuration), choice.reason);
+  given.description = fmt::format("{} ({})", describe(problem.parameters, configuration), choice.reason);
   if (configuration == own) {
-    given.words = "the program's own is the best known: " + given.words;
+    given.description = "the program's own is the best known: " + given.description;
+    return given;
+  }
+  if (!is_worthwhile(*choice.record)) {
+    given.description = "the program's own is as good within the noise: " + given.description;
     return given;
   }
   compile(make_compile_job(problem, problem.kernel(), *device, constants, configuration), *device, given);
@@ -205,14 +219,14 @@ ReplacementLaunch TunedProblems::answer(const RequestedLaunch& requested) {
   for (const Tuned& tuned : tuned_) {
     if (tuned.kernel != requested.kernel || tuned.source_hash != hash) continue;
     if (tuned.options != requested.options) {
-      given.words = "it is compiled with other options than the captured one";
+      given.description = "it is compiled with other options than the captured one";
       continue;
     }
     try {
       given = choose(tuned, requested);
     } catch (const std::exception& error) {
       given = {};
-      given.words = error.what();
+      given.description = error.what();
     }
     if (given.use) break;
   }

@@ -30,7 +30,7 @@ struct RequestedLaunch {
 /// What is launched instead, or why the program's own is.
 struct ReplacementLaunch {
   bool use = false;
-  std::string words;
+  std::string description;
   /// OpenCL's source, which the program's own driver compiles; CUDA's and HIP's code is compiled here, and its options
   /// are attributes of the function: "9=50 11=2".
   std::string source, options, function;

@@ -36,12 +36,12 @@ std::shared_ptr<TunedLaunch> ask(cl_command_queue queue, cl_device_id device, co
   const auto answer =
       ask_for_launch(kernel.name, kernel.program->source, kernel.program->options, device_name(device), shape, 0);
   if (!answer || !answer->use) return tuned;
-  tuned->words = answer->description;
+  tuned->description = answer->description;
   tuned->shape = answer->shape;
   const std::string failure = build(*tuned, info_of<cl_context>(next().GetCommandQueueInfo, queue, CL_QUEUE_CONTEXT),
                                     device, *answer, kernel.arguments.size());
   tuned->use = failure.empty();
-  if (!tuned->use) Session::get().tell({"failed", kernel.name, tuned->words, failure});
+  if (!tuned->use) Session::get().tell({"failed", kernel.name, tuned->description, failure});
   return tuned;
 }
 
@@ -107,7 +107,7 @@ std::optional<cl_int> launch_tuned(cl_command_queue queue, KernelState& kernel, 
     }
   }
   tuned->use = false;
-  Session::get().tell({"failed", kernel.name, tuned->words, "it could not be launched"});
+  Session::get().tell({"failed", kernel.name, tuned->description, "it could not be launched"});
   return std::nullopt;
 }
 
@@ -116,7 +116,8 @@ void report_tuned() {
   for (const auto& [name, tuned] : reported().used) {
     const std::lock_guard of_it(tuned->mutex);
     if (tuned->launches)
-      Session::get().tell({"used", name, tuned->words, description_of(tuned->shape), std::to_string(tuned->launches)});
+      Session::get().tell(
+          {"used", name, tuned->description, description_of(tuned->shape), std::to_string(tuned->launches)});
     tuned->launches = 0;
   }
 }

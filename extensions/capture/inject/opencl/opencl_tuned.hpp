@@ -19,7 +19,7 @@ struct TunedLaunch {
   // answered
   bool use = false;
   LaunchShape shape;
-  std::string words;
+  std::string description;
   cl_program program = nullptr;
   cl_kernel kernel = nullptr;
   /// Of the program's arguments, those that `kernel` has.
