@@ -512,6 +512,9 @@ kernel void count(int size, global int* out) {
 };
 
 TEST_F(OnlineApplication, TriesConfigurationsInItsOwnLaunchesAndKeepsTheFastest) {
+  std::string problem = *read_file(folder / "count.toml");  // a difference that shows on a busy machine, too
+  const std::string work = "10000, 9999";
+  write_file(folder / "count.toml", problem.replace(problem.find(work), work.size(), "100000, 99999"));
   {
     const Kernel kernel = open();
     launch(kernel);

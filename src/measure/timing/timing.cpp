@@ -197,7 +197,7 @@ constexpr double kShort = 2e-5;
 /// samples of one (clocks, temperature, addresses), as nine kernels showed (docs/numbers.md); evaluated as type B (GUM,
 /// JCGM 100:2008, 4.3).
 constexpr double kReproducibility = 0.002;
-/// Where a launch takes this much more than the best, three samples usually show that it is worse.
+/// Where a launch on a GPU takes this much more than the best, three samples usually show that it is worse.
 constexpr double kClearlyWorse = 1.25;
 constexpr std::size_t kFewest = 3;
 
@@ -212,7 +212,7 @@ TimingResult Timer::measure(Workload& workload, double expected, double give_up_
     // inputs with each launch, so there are no more of them than necessary.
     std::size_t& launches = result.launches_per_sample;
     const double accurate = 4 * kUnevenness / std::max(options_.precision, 1e-4);
-    const double length = std::max((between ? 1 : 3) * options_.min_sample_seconds, accurate);
+    const double length = between ? options_.min_sample_seconds : std::max(3 * options_.min_sample_seconds, accurate);
     launches = launches_in(length, expected);
     untimed_first_sample_ = launches > 1 && workload.prepare(launches);
     if (untimed_first_sample_ && expected < kShort) {
@@ -232,7 +232,8 @@ TimingResult Timer::measure(Workload& workload, double expected, double give_up_
   auto least = static_cast<std::size_t>(std::max(options_.min_repeats, 2));
   // A slow kernel has little noise relative to its length, so that three samples suffice at first.
   if (sample_seconds * static_cast<double>(least) > options_.max_seconds) least = std::min(least, kFewest);
-  std::size_t next = expected > kClearlyWorse * give_up_above ? std::min(least, kFewest) : least;
+  const bool loses = !device_.info().is_cpu && expected > kClearlyWorse * give_up_above;
+  std::size_t next = loses ? std::min(least, kFewest) : least;
   double spent = 0;
   while (true) {
     next = std::min(next, most - result.samples.size());
