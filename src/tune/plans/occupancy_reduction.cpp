@@ -191,14 +191,15 @@ void share_by_shape(Candidates& kernel) {
   for (std::size_t i = 0; i < kernel.parts.size(); ++i) kernel.occupancy[i] = highest[shape_of(i)];
 }
 
-/// The candidates that are kept, the most promising first.
-std::vector<std::size_t> promising(const Candidates& kernel, double bound) {
+/// The candidates above the bound; where there is none, those of the highest occupancy, or all (`or_all`).
+std::vector<std::size_t> promising(const Candidates& kernel, double bound, bool or_all) {
   double highest = 0;
   for (const auto& occupancy : kernel.occupancy) highest = std::max(highest, occupancy.value_or(0));
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < kernel.parts.size(); ++i) {
     const double occupancy = kernel.occupancy[i].value_or(0);
-    if (!kernel.known() || occupancy > bound || (highest <= bound && occupancy == highest)) kept.push_back(i);
+    const bool without_any = highest <= bound && (or_all || occupancy == highest);
+    if (!kernel.known() || occupancy > bound || without_any) kept.push_back(i);
   }
   return kept;
 }
@@ -218,10 +219,9 @@ std::vector<Value> ordered_values(const Candidates& kernel, std::vector<std::siz
 
 }  // namespace
 
-bool tunes_only_block_shapes(const Problem& problem, const SearchSpace& space) {
-  const std::vector<Candidates> kernels = kernels_in(problem, space);
-  return std::all_of(kernels.begin(), kernels.end(),
-                     [](const Candidates& kernel) { return kernel.shape.size() == kernel.parameters.size(); });
+bool has_one_parameter_each(const Problem& problem, const SearchSpace& space) {
+  return std::ranges::all_of(kernels_in(problem, space),
+                             [](const Candidates& kernel) { return kernel.parameters.size() == 1; });
 }
 
 SearchSpace reduce_by_occupancy(const Problem& problem, const SearchSpace& space, Ledger& ledger, double bound,
@@ -238,7 +238,7 @@ SearchSpace reduce_by_occupancy(const Problem& problem, const SearchSpace& space
   std::vector<std::set<Part>> kept(kernels.size());
   std::string message;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
-    const std::vector<std::size_t> stay = promising(kernels[k], bound);
+    const std::vector<std::size_t> stay = promising(kernels[k], bound, by_shape);
     for (const std::size_t i : stay) kept[k].insert(kernels[k].parts[i]);
     const std::string name = kernels[k].name.empty() ? "the kernel" : kernels[k].name;
     message += fmt::format("{}{} {} of {}{}", message.empty() ? "" : ", ", name, stay.size(), kernels[k].parts.size(),

@@ -17,12 +17,13 @@ struct Problem;
 /// occupancy (on a CPU) is not restricted; a kernel that never exceeds the bound keeps the values with its highest
 /// occupancy. `ledger` compiles through its evaluator. `notes` receives a summary. Throws UserError if the bound is not
 /// a share, and for spaces too large to enumerate. `by_shape`: a configuration counts with the highest occupancy of its
-/// block shapes, so that tiles and unrolling, which trade occupancy for work per thread, are not restricted.
+/// block shapes, so that tiles and unrolling, which trade occupancy for work per thread, are not restricted; a kernel
+/// that never exceeds the bound keeps all.
 SearchSpace reduce_by_occupancy(const Problem& problem, const SearchSpace& space, Ledger& ledger, double bound,
                                 std::vector<std::string>& notes, bool by_shape = false);
 
-/// True if the code parameters of each kernel are those of its block shape, as in the paper; also for a kernel with one
-/// parameter.
-bool tunes_only_block_shapes(const Problem& problem, const SearchSpace& space);
+/// True if each kernel has one code parameter, whose values the walk of the paper follows in the order of their
+/// occupancy.
+bool has_one_parameter_each(const Problem& problem, const SearchSpace& space);
 
 }  // namespace ergotune

@@ -81,9 +81,9 @@ std::vector<ConfigurationIndex> PlanRun::search(const PlanStage& stage, const Al
   SearchSpace part = part_of(problem_, space_, allowed, indices, options_.constants);
   std::vector<std::string> notes;
   if (stage.occupancy_above > 0 && !part.empty()) {
-    // The walk follows block shapes by their occupancy. It would end at the first values of other parameters, which
-    // therefore are searched for each shape.
-    const bool walks = tunes_only_block_shapes(problem_, part);
+    // The walk follows the values of one parameter by their occupancy. Of several it would take each alone, and end at
+    // the first values of those that occupancy does not order: `auto` searches them among the shapes that are kept.
+    const bool walks = has_one_parameter_each(problem_, part);
     part = reduce_by_occupancy(problem_, part, ledger_, stage.occupancy_above, notes, !walks);
     if (!walks) strategy = "auto";
   }
