@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import _command, _core
 from ._core import Problem
-from ._session import ProblemOrFile, _loaded, _plain_settings
+from ._session import ProblemOrFile, _loaded, _plain_settings, _refuse_plan
 from ._watch import Watch, watch
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ class Session(_core.Session):
     """
 
     def __init__(self, problem: ProblemOrFile, *, bound: float = 0.05, own_rounds: bool = False, **settings: Unpack[AllSettings]) -> None:
+        _refuse_plan(settings)
         plain = _plain_settings(settings, ("bound", "own_rounds"))
         plain["worker_command"] = _command.worker()
         super().__init__(_loaded(problem, plain.get("device")), plain, bound, own_rounds)

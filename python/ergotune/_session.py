@@ -103,8 +103,7 @@ def tune(
 
     Settings:
     """
-    if settings.get("plan"):
-        raise _core.UserError("plans are run, and compared, by ergotune.compare_plans(problem, plans)")
+    _refuse_plan(settings)
     problem = _loaded(problem, settings.get("device"))
     for name, value in (("verify", verify), ("progress", progress)):
         if not (value is None or callable(value) or name == "verify" and isinstance(value, bool)):
@@ -155,6 +154,11 @@ def tune(
     result = Result(raw)
     result.page = page
     return result
+
+
+def _refuse_plan(settings: Mapping[str, Any]) -> None:
+    if settings.get("plan"):
+        raise _core.UserError("plans are run, and compared, by ergotune.compare_plans(problem, plans)")
 
 
 def _is_quiet(quiet: Optional[bool]) -> bool:

@@ -69,6 +69,21 @@ def test_energy_is_measured_where_no_clock_is_tuned(board):
     assert board() == before
 
 
+def test_a_kernel_runs_for_a_given_time(board):
+    """By Kernel Tuner's name, which is a second unless it is given, and by ergotune's own; also beyond the 3 s of other streams."""
+    observer = NVMLObserver(["nvml_energy"], device=0, continuous_duration=1.5)
+    results, _ = ours.tune_kernel("work", board.source, 1, [np.zeros(16, np.float32)], {"tile": [2]}, lang="C", observers=[observer],
+                                  quiet=True, iterations=3)
+    assert results[0]["nvml_energy"] > 0 and results[0]["benchmark_time"] >= 1500
+    problem = ergotune.Problem("given_time")
+    problem.set_source("c", board.source, "work")
+    problem.add_parameter("tile", [2])
+    problem.add_buffer("b", np.zeros(16, np.float32), access="write")
+    problem.observe("energy:exactly=3.5")
+    measurement = ergotune.measure(problem, device="host", sensors=["nvml:0"], precision=0.5)
+    assert measurement["quantities"]["energy"]["value"] > 0 and measurement["measure_seconds"] >= 3.5
+
+
 def test_power_limits_are_set_and_power_readings_given(board):
     results, _ = ours.tune_kernel("work", board.source, 1, [np.zeros(16, np.float32)], {"tile": [2], "nvml_pwr_limit": [150, 600]},
                                   lang="C", observers=[NVMLObserver(["nvml_power", "power_readings"], device=0)], quiet=True,

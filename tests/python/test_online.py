@@ -45,6 +45,8 @@ def test_what_own_rounds_cannot_do_is_refused(board, monkeypatch):
         for _ in range(1000):
             session.next_round()
     del session
+    with pytest.raises(ergotune.UserError, match="compare_plans"):
+        loop(board.source, [1410, 810], controls="nvml:0", objective="energy", plan="guerreiro")
     monkeypatch.setenv("ERGOTUNE_SYSFS_ROOT", "/nonexistent")  # the host has no clocks to set
     with pytest.raises(ergotune.UserError, match="clocks"):
         loop(board.source, [1410, 810], objective="energy")

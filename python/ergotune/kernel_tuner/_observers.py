@@ -197,7 +197,7 @@ class Meter(BenchmarkObserver):
     save_all = False
     #: Whether energy is to be measured for it.
     energy = True
-    #: s of a configuration's energy measurement; Kernel Tuner's default leaves them to ergotune.
+    #: s for which each configuration runs for its energy; Kernel Tuner's default leaves them to ergotune.
     continuous_duration = 1
     #: What the problem is asked to observe for it, beside that.
     observe = None
@@ -239,9 +239,6 @@ class Meters:
             found["sensors"] = sensors
         if controls:
             found["controls"] = controls[:1]
-        durations = [m.continuous_duration for m in self.meters if m.continuous_duration != 1]
-        if durations:
-            found["energy_budget"] = float(max(durations))
         return found
 
     def close(self):
@@ -253,6 +250,9 @@ class Meters:
         for meter in self.meters:
             if meter.observe:
                 problem.observe(meter.observe)
+        durations = [m.continuous_duration for m in self.meters if m.continuous_duration != 1]
+        if durations:
+            problem.observe(f"energy:exactly={float(max(durations))}")
         if any(key[0] == "core_voltage" for m in self.meters for key in m.keys.values()):
             gpus = [m.gpu for m in self.meters if getattr(m, "gpu", None)]
             problem.observe("core_voltage" + "".join(f":gpu={gpu}" for gpu in gpus[:1]))

@@ -224,6 +224,11 @@ LiveOptions live_options(Problem& problem, const SetupOptions& options) {
     if (spec.name != "energy") continue;
     if (!live.sensors.empty()) spec.options.try_emplace("sensors", live.sensors.begin(), live.sensors.end());
     if (live.energy_seconds > 0) spec.options.try_emplace("seconds", std::vector<Value>{live.energy_seconds});
+    const auto exactly = spec.options.find("exactly");
+    if (exactly != spec.options.end() && !exactly->second.empty() && exactly->second.front().is_number()) {
+      double& limit = live.measure.stream_seconds_limit;
+      limit = std::max(limit, exactly->second.front().as_real() + 1);
+    }
   }
   constexpr double kIdlePause = 4;  // s; a GPU drops its clocks within a second or two of idling
   constexpr double kCelsius = 50;

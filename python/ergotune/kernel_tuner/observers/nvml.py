@@ -73,7 +73,8 @@ class NVMLObserver(Meter):
         save_all: a list under each name with an s at its end as well.
         use_locked_clocks: locked clocks are used where the GPU has them, whatever it is.
         nvidia_smi_fallback: has no effect, and a warning says it: without permission ergotuned sets clocks (docs/clocks.md).
-        continuous_duration: s of each configuration's energy measurement; 1 leaves them to ergotune.
+        continuous_duration: s for which the kernel runs for the energy of each configuration, whatever the precision; with 1, Kernel Tuner's
+            default, it runs until the energy is precise.
     """
 
     def __init__(self, observables: Sequence[str], device: Optional[int] = None, save_all: bool = False,

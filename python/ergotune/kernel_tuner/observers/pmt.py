@@ -18,7 +18,8 @@ class PMTObserver(Meter):
 
     Args:
         use_continuous_observer: energy is always taken while the kernel runs again and again.
-        continuous_duration: s of each configuration's energy measurement; 1 leaves them to ergotune.
+        continuous_duration: s for which the kernel runs for the energy of each configuration, whatever the precision; with 1, Kernel Tuner's
+            default, it runs until the energy is precise.
     """
 
     def __init__(self, observable: Any = None, use_continuous_observer: bool = False, continuous_duration: float = 1) -> None:
