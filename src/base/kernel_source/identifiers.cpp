@@ -13,8 +13,7 @@ Identifiers identifiers_in(std::string_view source) {
   const std::string text = blank_comments(source);
   Identifiers found;
   for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = at;
-    while (end < text.size() && in_identifier(text[end])) ++end;
+    const std::size_t end = end_of_identifier(text, at);
     if (end > at && !std::isdigit(static_cast<unsigned char>(text[at]))) found.insert(text.substr(at, end - at));
     at = std::max(end, at + 1);
   }

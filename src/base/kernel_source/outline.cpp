@@ -14,11 +14,6 @@ namespace {
 
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)); }
 
-std::size_t end_of_identifier(std::string_view text, std::size_t at) {
-  while (at < text.size() && in_identifier(text[at])) ++at;
-  return at;
-}
-
 /// Returns the end of a preprocessor directive, including continued lines.
 std::size_t end_of_directive(std::string_view text, std::size_t at) {
   std::size_t end = text.find('\n', at);
@@ -143,6 +138,11 @@ class Reader {
 }  // namespace
 
 bool in_identifier(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+std::size_t end_of_identifier(std::string_view text, std::size_t at) {
+  while (at < text.size() && in_identifier(text[at])) ++at;
+  return at;
+}
 
 std::string blank_comments(std::string_view source) {
   std::string text(source);

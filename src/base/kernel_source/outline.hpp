@@ -45,5 +45,7 @@ std::vector<std::string> unfilled_variables(std::string_view source, const std::
 
 /// True if the character can be part of an identifier.
 bool in_identifier(char c);
+/// Returns the position behind the identifier or number at `at`; `at` if there is none.
+std::size_t end_of_identifier(std::string_view text, std::size_t at);
 
 }  // namespace ergotune::kernel_source

@@ -11,6 +11,7 @@
 
 #include "base/kernel_source/outline.hpp"
 #include "base/text.hpp"
+#include "problem/draft/source_text.hpp"
 
 namespace ergotune::draft {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "base/kernel_source/outline.hpp"
 #include "base/text.hpp"
+#include "problem/draft/source_text.hpp"
 
 namespace ergotune::draft {
 namespace {
@@ -109,44 +110,6 @@ std::vector<std::string> grid_of(const std::string& text, const std::string& exp
 }
 
 }  // namespace
-
-std::vector<std::size_t> ends_of(const std::string& text, const std::string& name, std::size_t end) {
-  std::vector<std::size_t> found;
-  if (name.empty()) return found;
-  for (std::size_t at = 0; (at = text.find(name, at)) < std::min(end, text.size()); at += name.size())
-    if ((at == 0 || !in_identifier(text[at - 1])) &&
-        (at + name.size() == text.size() || !in_identifier(text[at + name.size()])))
-      found.push_back(at + name.size());
-  return found;
-}
-
-std::size_t next_character(const std::string& text, std::size_t at) {
-  return std::min(text.find_first_not_of(" \t\n", at), text.size());
-}
-
-std::vector<std::string> list_at(const std::string& text, std::size_t open, char close) {
-  int depth = 0;
-  for (std::size_t at = open; at < text.size() && text[at] != ';'; ++at) {
-    if (text[at] == text[open]) ++depth;
-    if (text[at] == close && --depth == 0) return parts_of(text.substr(open + 1, at - open - 1), ",");
-  }
-  return {};
-}
-
-std::vector<std::string> parts_of(const std::string& text, const char* separators) {
-  std::vector<std::string> parts(1);
-  int open = 0;
-  for (const char c : text) {
-    if (c == '(' || c == '[' || c == '{') ++open;
-    if (c == ')' || c == ']' || c == '}') --open;
-    if (open == 0 && std::string_view(separators).find(c) != std::string_view::npos)
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  }
-  for (std::string& part : parts) part = trimmed(part);
-  return parts;
-}
 
 SourceLaunch source_launch(const std::string& source, const std::string& kernel) {
   const std::string text = kernel_source::blank_comments(source);

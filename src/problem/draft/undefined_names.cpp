@@ -65,8 +65,7 @@ class Scan {
     for (std::size_t at = 0; at < text_.size();) {
       if (text_[at] == '\n') directive.clear();
       if (text_[at] == '#') directive = word_behind(at + 1);
-      std::size_t end = at;
-      while (end < text_.size() && in_identifier(text_[end])) ++end;
+      const std::size_t end = kernel_source::end_of_identifier(text_, at);
       if (end > at && !std::isdigit(static_cast<unsigned char>(text_[at])) &&
           is_candidate(std::string_view(text_).substr(at, end - at)))
         look(at, end, directive);
@@ -85,9 +84,7 @@ class Scan {
  private:
   std::string word_behind(std::size_t at) const {
     while (at < text_.size() && (text_[at] == ' ' || text_[at] == '\t')) ++at;
-    std::size_t end = at;
-    while (end < text_.size() && in_identifier(text_[end])) ++end;
-    return text_.substr(at, end - at);
+    return text_.substr(at, kernel_source::end_of_identifier(text_, at) - at);
   }
 
   /// Returns the position of the last non-blank character before `at`; npos at the beginning.

@@ -1,0 +1,172 @@
+#include "problem/draft/draft_parts.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <regex>
+#include <vector>
+
+#include "base/text.hpp"
+#include "ergotune/error.hpp"
+#include "problem/draft/source_text.hpp"
+
+namespace ergotune::draft {
+namespace {
+
+/// True for "blockIdx.x * n + threadIdx.x": each block works on a row.
+bool strides_by_size(const std::string& expression, const ProblemNames& names) {
+  for (const std::string& term : parts_of(expression, "+-"))
+    for (const std::string& factor : parts_of(term, "*"))
+      if (std::ranges::find(names.sizes, factor, &ProblemNames::Pairs::value_type::first) != names.sizes.end())
+        return true;
+  return false;
+}
+
+/// Returns the number of elements that an index reaches as an expression; empty if the body does not show it.
+std::string extent_of(const std::string& index, const KernelUse& use, const ProblemNames& names,
+                      const Geometry& geometry, int depth = 0) {
+  if (depth > 6 || index.size() > 300) return {};
+  static const std::regex kCast("\\((?:unsigned|int|long|size_t|uint|ulong|u?int[0-9]+_t| )+\\)");
+  const std::string plain = without_parentheses(std::regex_replace(index, kCast, ""));
+  if (plain.empty()) return {};
+  if (const auto number = whole_number(plain)) return std::to_string(*number + 1);
+  const auto reached = [&](int dimension) {
+    const auto d = static_cast<std::size_t>(dimension);
+    return d < geometry.reach.size() ? std::optional(geometry.reach[d]) : std::nullopt;
+  };
+  if (const auto d = KernelUse::block_dimension(plain)) return reached(*d).value_or("");
+  const std::vector<std::string> terms = parts_of(plain, "+-");
+  const bool name = std::ranges::all_of(plain, kernel_source::in_identifier);
+  if (name || (terms.size() > 1 && plain.find('*') == std::string::npos)) {
+    for (const std::string& text : use.bounds_of(plain))
+      if (const std::string found = names.size_in(text); !found.empty()) return found;
+  }
+  if (const auto d = KernelUse::thread_dimension(plain); d && reached(*d) && !strides_by_size(plain, names))
+    return *reached(*d);
+  const auto extent = [&](const std::string& part) { return extent_of(part, use, names, geometry, depth + 1); };
+  if (name) {
+    if (const std::string found = names.bound(use, plain, 2); !found.empty()) return found;
+    if (const auto blocks = geometry.blocks.find(plain); blocks != geometry.blocks.end()) return blocks->second;
+    if (const std::string stride = names.size_named(use.stride_before(plain)); !stride.empty()) return stride;
+    const std::string value = use.value_of(plain);
+    if (value != plain)
+      if (const std::string found = extent(value); !found.empty()) return found;
+    return names.bound(use, plain);
+  }
+  for (const std::string& term : terms) {
+    const std::vector<std::string> factors = parts_of(term, "*");
+    if (factors.size() < 2) continue;
+    std::string product, open;
+    for (const std::string& factor : factors) {
+      const std::string size = names.size_named(factor);
+      const auto number = whole_number(factor);
+      if (!size.empty() || number) {
+        product += " * " + (number ? std::to_string(*number) : size);
+      } else if (!names.tunable.contains(factor)) {  // others are tile sizes
+        if (!open.empty()) return {};
+        open = factor;
+      }
+    }
+    const std::string rows = open.empty() ? std::string("1") : extent(open);
+    if (rows.empty()) return {};
+    return rows == "1" && product.size() > 3 ? product.substr(3) : rows + product;
+  }
+  if (terms.size() > 1)
+    for (const std::string& term : terms)
+      if (!whole_number(term))
+        if (const std::string found = extent(term); !found.empty()) return found;
+  return {};
+}
+
+/// What follows the name and type of an argument, and the comment behind its line.
+struct Rest {
+  std::string fields, comment;
+};
+
+std::string of_width(int width, const std::string& count) {
+  return width > 1 ? fmt::format("{} * ({})", width, count) : count;
+}
+
+Rest scalar(const DraftSource& source, const ProblemNames& names, const std::string& name, Guesses& guesses) {
+  std::string constant = names.size_named(name);
+  if (const auto scalar = names.scalars.find(name); constant.empty() && scalar != names.scalars.end())
+    constant = scalar->second;
+  if (!constant.empty()) return {fmt::format("value = \"{}\"", constant), ""};
+  if (const std::string launched = source.launched_number(name); !launched.empty())
+    return {"value = " + launched, "  # as in the source"};
+  return {"value = 1.0", guesses.check("the value that the application passes", name)};
+}
+
+Rest local_memory(const KernelUse& use, const Geometry& geometry, const std::string& name, int width,
+                  Guesses& guesses) {
+  const std::vector<std::string> indices = use.use_of(name).indices;
+  const auto is_work_item = [&](const std::string& index) {
+    std::string plain = without_parentheses(index);
+    if (const std::string value = use.value_of(plain); !value.empty()) plain = without_parentheses(value);
+    return plain == "0" || plain == "get_local_id(0)";
+  };
+  const bool shown = geometry.dimensions == 1 && !indices.empty() && std::ranges::all_of(indices, is_work_item);
+  return {fmt::format("local_count = \"{}\"", of_width(width, geometry.block_threads)),
+          shown ? "" : guesses.check("local memory for one element for each work item of a block", name)};
+}
+
+Rest buffer(const DraftSource& source, const ProblemNames& names, const Geometry& geometry,
+            const kernel_source::Parameter& parameter, int width, std::vector<std::string>& sums, Guesses& guesses) {
+  const BufferUse use = source.use.use_of(parameter.name);
+  std::string count;
+  bool by_block = !use.indices.empty();
+  for (const std::string& index : use.indices) {
+    const std::string extent = extent_of(index, source.use, names, geometry);
+    if (count.empty() || std::ranges::count(extent, '*') > std::ranges::count(count, '*')) count = extent;
+    const auto block = KernelUse::block_dimension(without_parentheses(index));
+    by_block = by_block && block && !geometry.of_block.contains(*block);
+  }
+  std::vector<std::string> marks;
+  if (count.empty() || (use.indices.empty() && use.passed_on)) {
+    count = names.size(0);
+    if (names.sizes.size() > 1 || geometry.dimensions > 1 || names.is_plane(source.kernel.body))
+      count += " * " + names.size(1);
+    marks.emplace_back("the source does not show the number of elements");
+  }
+  const bool read_only = parameter.constant || (use.read && !use.written) || contains(parameter.type, {"constant"});
+  const char* access = read_only ? "" : use.read ? ", access = \"read_write\"" : ", access = \"write\"";
+  if (!read_only && use.read) marks.emplace_back("read and written: add fill if it must begin with zeros");
+  if (!read_only && by_block) {
+    sums.push_back(parameter.name);
+    marks.emplace_back("one element for each block");
+  }
+  return {fmt::format("count = \"{}\"{}", of_width(width, count), access),
+          marks.empty() ? "" : guesses.check(fmt::format("{}", fmt::join(marks, "; ")), parameter.name)};
+}
+
+}  // namespace
+
+DraftArguments derive_arguments(const DraftSource& source, const ProblemNames& names, const Geometry& geometry,
+                                Guesses& guesses) {
+  DraftArguments arguments;
+  for (const kernel_source::Parameter& parameter : source.parameters) {
+    const std::string type = resolved(names.types, parameter.type);
+    const auto element = element_of(type);
+    if (!element) {
+      if (contains(type, {"image", "sampler", "texture", "cudaTextureObject_t", "surface"}))
+        throw UserError(
+            fmt::format("{}: the parameter \"{}\" is a {}; images and textures cannot be arguments of a problem",
+                        source.file.string(), parameter.name, type));
+      guesses.ask(
+          fmt::format("{}: the type \"{}\" is not known and float32 was assumed; \"fields\" describes a structure",
+                      parameter.name, type));
+    }
+    const int width = element ? element->width : 1;
+    const auto [fields, comment] = !parameter.pointer ? scalar(source, names, parameter.name, guesses)
+                                   : contains(parameter.type, {"__local", "local "})
+                                       ? local_memory(source.use, geometry, parameter.name, width, guesses)
+                                       : buffer(source, names, geometry, parameter, width, arguments.sums, guesses);
+    arguments.lines += fmt::format("  {{ name = \"{}\", type = \"{}\", {} }},{}\n", parameter.name,
+                                   element ? element->type : "float32", fields, comment);
+  }
+  return arguments;
+}
+
+}  // namespace ergotune::draft

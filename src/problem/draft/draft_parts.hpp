@@ -1,0 +1,83 @@
+// The parts of a first problem file, in the order in which they are derived, and what they pass on.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "problem/draft/draft_source.hpp"
+#include "problem/draft/problem_names.hpp"
+
+namespace ergotune::draft {
+
+// --- Constants and parameters: what the source lets a user choose, and values worth trying (parameters.cpp)
+
+/// Adds macros, template parameters and scalar arguments of the source to `names`.
+void read_parameters(const DraftSource& source, ProblemNames& names, Guesses& guesses);
+
+/// Returns values worth trying for `blocks[dimension]`, a block size. `tiles`: threads of a block and the larger tile
+/// that they work on; `launched`: the size in the source's launch. Without it the default is a block of 256 threads.
+std::string values_of_block(const std::vector<std::string>& blocks, std::size_t dimension,
+                            const std::map<std::string, std::string>& tiles, std::optional<long> launched);
+
+/// Adds parameters for macros that the source leaves open; `factors`: those for the work of a thread. Returns those
+/// that become compiler options.
+std::vector<std::string> add_undefined(bool for_host, const std::set<std::string>& factors, ProblemNames& names,
+                                       Guesses& guesses);
+
+/// Adds a constant for each size: as in the source, or large enough to occupy a GPU and small enough that a first run
+/// takes seconds.
+void add_sizes(const DraftSource& source, int dimensions, ProblemNames& names, Guesses& guesses);
+
+// --- The launch of the kernel: its block, and the threads or blocks that cover its sizes (geometry.cpp)
+
+struct Geometry {
+  int dimensions = 1;
+  std::string block_threads = "1";
+  std::vector<std::string> reach;             ///< number of elements, or blocks, in each dimension
+  std::set<int> of_block;                     ///< dimensions in which an element belongs to a block, not to a thread
+  std::map<std::string, std::string> blocks;  ///< variables that contain a block's index, and the number of blocks
+  std::set<std::string> factors;              ///< parameters for the work per thread
+  std::vector<std::string> restrictions;
+  std::string table;  ///< [kernel.launch] of the problem file
+};
+
+/// Derives the launch from the kernel's body and, where that does not show it, from the launch in the source. Adds
+/// block sizes to the parameters.
+Geometry derive_geometry(const DraftSource& source, ProblemNames& names, Guesses& guesses);
+
+// --- Expressions of the launch in the source or its host program (launch_terms.cpp)
+
+/// Returns an expression of the launch in terms of the problem: arguments of the launch become their constants, the
+/// launch's block becomes `blocks`, numbers that are template arguments their parameters, others their values;
+/// nullopt if it has something else. `mark`: which numbers were taken for a parameter.
+std::optional<std::string> in_terms_of_problem(const DraftSource& source, const ProblemNames& names,
+                                               const std::string& expression,
+                                               const std::vector<std::string>& blocks = {},
+                                               std::string* mark = nullptr);
+
+/// Returns one dimension of the launch's grid, in terms of `blocks` where it divides by the launch's block; nullopt
+/// unless it covers the same with any of their values. `of_block`: an element belongs to a block, not to a thread.
+std::optional<std::string> launched_grid(const DraftSource& source, const ProblemNames& names, std::size_t dimension,
+                                         bool of_block, const std::vector<std::string>& blocks,
+                                         std::vector<std::string>& restrictions);
+
+/// Whether an expression of the launch names its block, so that it holds for other blocks.
+bool names_block(const SourceLaunch& launch, const std::string& expression);
+/// Whether the launch divides by the block without rounding up.
+bool launches_whole_blocks(const SourceLaunch& launch, std::size_t dimension);
+
+// --- Arguments, and the numbers of elements that the body reaches in them (arguments.cpp)
+
+struct DraftArguments {
+  std::string lines;
+  std::vector<std::string> sums;  ///< outputs with a partial result of each block
+};
+
+/// Throws UserError for an argument that a problem file cannot describe.
+DraftArguments derive_arguments(const DraftSource& source, const ProblemNames& names, const Geometry& geometry,
+                                Guesses& guesses);
+
+}  // namespace ergotune::draft

@@ -1,0 +1,74 @@
+// The source of a kernel and its launch, read for a first problem file.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/kernel_source/identifiers.hpp"
+#include "base/kernel_source/outline.hpp"
+#include "base/kernel_source/signature.hpp"
+#include "problem/draft/kernel_use.hpp"
+#include "problem/draft/problem_draft.hpp"
+#include "problem/draft/source_launch.hpp"
+
+namespace ergotune::draft {
+
+/// Names of types that a source defines, and what they stand for.
+using TypeNames = std::map<std::string, std::string>;
+
+/// A type of the problem file, and the number of values per element: "float4" is four float32.
+struct Element {
+  std::string type;
+  int width = 1;
+};
+
+/// Reads `typedef float real;`, `using real = float;` and `#define REAL float`.
+TypeNames types_of(const kernel_source::Outline& outline);
+std::string resolved(const TypeNames& types, const std::string& type);
+std::optional<Element> element_of(const std::string& type);
+/// Replaces sizeof(float) by 4; unknown types remain.
+std::string with_sizes_of_types(const TypeNames& types, const std::string& expression);
+
+struct SourceLanguage {
+  std::string key;                 ///< key of [kernel.options]
+  bool for_host = false;           ///< C and C++: functions for the CPU
+  std::vector<std::string> marks;  ///< tokens before the name of a kernel
+  std::string macro;               ///< macro that its run-time compiler defines
+};
+
+/// Returns nullptr for a file of another language.
+const SourceLanguage* known_language(const std::filesystem::path& file);
+
+struct DraftSource {
+  std::filesystem::path file, host;
+  std::vector<std::string> header_folders;  ///< the file's own, then those that the user names
+  SourceLanguage language;
+  std::string all;   ///< headers, source and host program
+  std::string text;  ///< what the run-time compiler reads
+  kernel_source::Outline outline;
+  kernel_source::Function kernel;
+  std::vector<kernel_source::Parameter> parameters;
+  SourceLaunch launch;
+  KernelUse use;
+  kernel_source::Identifiers used;  ///< identifiers of the kernel and what it calls
+
+  bool returns_void() const;
+  std::vector<std::string> include_folders() const { return {header_folders.begin() + 1, header_folders.end()}; }
+  /// Returns the value of an expression at the launch.
+  std::optional<long> value(const std::string& expression) const { return source_value(all, expression, launch.at); }
+  /// Returns the number that the launch passes for a parameter of the kernel; empty if it is not found.
+  std::string launched_number(const std::string& parameter) const;
+  std::string launch_file() const { return host.empty() ? "this file" : host.filename().string(); }
+};
+
+/// Throws UserError for an unknown language, no kernel, several kernels without `wanted`, and parameters without names.
+DraftSource read_draft_source(const std::string& text, const std::filesystem::path& file, const std::string& wanted,
+                              const HostProgram& host, const std::vector<std::filesystem::path>& include_folders);
+
+/// Returns a message for code that run-time compilation of device code refuses; empty if there is none.
+std::string host_code_in(const DraftSource& source);
+
+}  // namespace ergotune::draft

@@ -1,0 +1,291 @@
+#include "problem/draft/draft_parts.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <regex>
+
+#include "problem/draft/source_text.hpp"
+
+namespace ergotune::draft {
+namespace {
+
+/// Whether the source holds the position in a variable that is the number of the thread and nothing else.
+bool is_thread_number(const std::string& body, const Position& position, int dimension) {
+  if (position.variable.empty()) return false;
+  std::smatch found;
+  if (!std::regex_search(body, found, std::regex("\\b" + position.variable + "\\s*=\\s*([^;,]+)"))) return false;
+  static const std::regex kAround(
+      R"(static_cast<[^>]*>|\(\s*(?:un)?signed\s*\)|\(\s*(?:unsigned\s+)?(?:u?int(?:32_t|64_t)?|long|size_t)\s*\)|[\s()])");
+  const std::string text = std::regex_replace(found[1].str(), kAround, "");
+  const char axis = "xyz"[dimension];
+  if (text == fmt::format("get_global_id{}", dimension)) return true;
+  const std::string group = fmt::format("get_group_id{}", dimension), local = fmt::format("get_local_id{}", dimension);
+  const std::string block = fmt::format("blockIdx.{}", axis), thread = fmt::format("threadIdx.{}", axis);
+  for (const std::string& size :
+       {fmt::format("blockDim.{}", axis), fmt::format("get_local_size{}", dimension), position.block})
+    for (const auto& [outer, inner] : {std::pair(block, thread), std::pair(group, local)})
+      for (const std::string& product : {outer + "*" + size, size + "*" + outer})
+        if (text == product + "+" + inner || text == inner + "+" + product) return true;
+  return false;
+}
+
+std::string rounded_up(const std::string& size, const std::string& divisor) {
+  return fmt::format("({0} + {1} - 1) // {1}", size, divisor);
+}
+
+class GeometryReader {
+ public:
+  GeometryReader(const DraftSource& source, ProblemNames& names, Guesses& guesses)
+      : source_(source), names_(names), guesses_(guesses) {}
+
+  Geometry read() {
+    const std::vector<std::string> required = required_block();
+    geometry_.dimensions = source_.use.dimensions();
+    for (std::size_t d = 0; d < std::min<std::size_t>(required.size(), 3); ++d)
+      if (required[d] != "1") geometry_.dimensions = std::max(geometry_.dimensions, static_cast<int>(d) + 1);
+    geometry_.reach.assign(static_cast<std::size_t>(geometry_.dimensions), "");
+    for (int d = 0; d < geometry_.dimensions; ++d) read_dimension(d, required);
+    add_block_parameters();
+    geometry_.block_threads = fmt::format("{}", fmt::join(blocks_, " * "));
+    if (const auto threads = source_value("", geometry_.block_threads))
+      geometry_.block_threads = std::to_string(*threads);
+    std::string shared_bytes;
+    if (contains(source_.kernel.body, {"extern __shared__"})) shared_bytes = shared_memory();
+    if (!std::ranges::all_of(blocks_, [](const auto& block) { return whole_number(block).has_value(); }))
+      restrict(geometry_.block_threads + " <= device.max_threads_per_block");
+    for (const auto& [threads, tile] : tiles_)
+      restrict(names_.in_expressions(tile) + " % " + names_.in_expressions(threads) + " == 0");
+    geometry_.table = "[kernel.launch]\n" + extent() + quoted("block", blocks_);
+    if (!loops_.empty())
+      geometry_.table += guesses_.check("threads that loop over the work of a block, " + loops_, "block");
+    geometry_.table += "\n" + shared_bytes + "\n";
+    return std::move(geometry_);
+  }
+
+ private:
+  static std::string quoted(const char* key, const std::vector<std::string>& list) {
+    return fmt::format("{} = [\"{}\"]", key, fmt::join(list, "\", \""));
+  }
+
+  void restrict(const std::string& restriction) { geometry_.restrictions.push_back(restriction); }
+
+  bool is_known(const std::string& name) const {
+    return names_.tunable.contains(name) || names_.fixed.contains(name) || whole_number(name);
+  }
+
+  std::string bound_of(const std::string& variable) const {
+    return variable.empty() ? std::string() : names_.bound(source_.use, variable);
+  }
+
+  /// Returns the name of a block size: in capitals, or in Kernel Tuner's spelling if the source uses that.
+  std::string block_name(int dimension) const {
+    const std::string small = fmt::format("block_size_{}", "xyz"[dimension]);
+    for (const char axis : {'x', 'y', 'z'})
+      if (names_.used.contains(fmt::format("block_size_{}", axis))) return small;
+    return names_.used.contains(upper(small)) && !names_.tunable.contains(upper(small)) ? small : upper(small);
+  }
+
+  /// Returns "16", "8", "1" of __attribute__((reqd_work_group_size(16, 8, 1))); none if the kernel has no such
+  /// attribute.
+  std::vector<std::string> required_block() {
+    const std::string& head = source_.kernel.head;
+    const std::size_t at = head.find("reqd_work_group_size");
+    const std::size_t open = at == std::string::npos ? at : head.find('(', at);
+    if (open == std::string::npos) return {};
+    std::vector<std::string> block = list_at(head, open, ')');
+    std::vector<std::string> named;
+    for (std::size_t d = 0; d < block.size() && d < 3; ++d)
+      named.push_back(block[d] == "1" ? "1" : block_name(static_cast<int>(d)));
+    if (std::ranges::all_of(block, [](const std::string& size) { return whole_number(size).has_value(); }))
+      guesses_.ask(
+          fmt::format("{}:{}: reqd_work_group_size fixes the block at {}. To tune it, write "
+                      "reqd_work_group_size({}) there, and run init again",
+                      source_.file.string(), source_.kernel.line, fmt::join(block, " x "), fmt::join(named, ", ")));
+    return block;
+  }
+
+  void read_dimension(int d, const std::vector<std::string>& required) {
+    const auto dimension = static_cast<std::size_t>(d);
+    Position position = source_.use.position(d);
+    certain_ = certain_ && is_thread_number(source_.kernel.body, position, d);
+    if (!position.block.empty() && !is_known(position.block)) {
+      // blockIdx.x * columns: each block works on a row
+      position.of_block = position.of_block || std::ranges::count(names_.sizes, position.block, kSource) > 0;
+      position.block = position.loops ? position.threads : std::string();
+      position.loops = false;
+    }
+    const std::string covered = read_block(position, d, required);
+    if (position.of_block) read_blocks(position, d);
+    std::string reach = reach_of(position, dimension);
+    geometry_.reach[dimension] = reach;
+    if (!position.variable.empty() && position.of_block) geometry_.blocks[position.variable] = reach;
+    std::string work = covered;
+    if (position.factor.empty()) {
+      take_size(dimension, position.of_block);
+    } else if (position.factor != "1" && is_known(position.factor)) {
+      geometry_.factors.insert(position.factor);
+      const std::string factor = names_.in_expressions(position.factor);
+      reach = rounded_up(reach, factor);
+      work = fmt::format("({} * {})", covered, factor);
+    }
+    if (!position.variable.empty() && bound_of(position.variable).empty() &&
+        launches_whole_blocks(source_.launch, dimension))  // nothing keeps threads from going beyond
+      restrict(fmt::format("{} % {} == 0", geometry_.reach[dimension], work));
+    by_block_ = by_block_ || position.of_block || covered != blocks_.back();
+    items_.push_back(reach);
+    grid_.push_back(position.of_block ? reach : rounded_up(reach, covered));
+  }
+
+  /// Adds the block's size in a dimension; returns the number of positions that a block covers.
+  std::string read_block(const Position& position, int d, const std::vector<std::string>& required) {
+    const auto dimension = static_cast<std::size_t>(d);
+    const std::vector<std::string> shared = source_.use.shared_memory_dimensions();
+    std::string block = position.loops ? position.threads : position.block;
+    if (block.empty() && !position.loops && dimension < shared.size() &&
+        is_known(shared[shared.size() - 1 - dimension]))
+      block = shared[shared.size() - 1 - dimension];
+    const bool is_required = dimension < required.size() && is_known(required[dimension]);
+    if (block.empty() && is_required) block = required[dimension];
+    if (block.empty()) {
+      block = block_name(d);
+      if (!names_.tunable.contains(block)) free_.insert(block);
+    }
+    std::string covered = names_.in_expressions(block);
+    blocks_.push_back(covered);
+    if (position.loops) {
+      covered = names_.in_expressions(position.block);
+      loops_ += (loops_.empty() ? "" : ", ") + covered;
+    } else if (is_known(position.threads) && position.threads != block) {
+      blocks_.back() = names_.in_expressions(position.threads);
+      tiles_[position.threads] = block;
+    }
+    if (is_required) blocks_.back() = names_.in_expressions(required[dimension]);
+    return covered;
+  }
+
+  /// Reads how many blocks there are where each works on a row, say; their number may be unknown.
+  void read_blocks(const Position& position, int d) {
+    geometry_.of_block.insert(d);
+    std::string& reach = geometry_.reach[static_cast<std::size_t>(d)];
+    reach = bound_of(position.variable);
+    if (reach.empty() && !names_.unbound.empty()) {
+      reach = names_.unbound.front();
+      names_.unbound.erase(names_.unbound.begin());
+    }
+    if (reach.empty() && d + 1 == geometry_.dimensions && source_.use.thread_loop(d))
+      reach = names_.add_size(position.variable.empty() ? "rows" : position.variable + "s");
+    if (!position.variable.empty() && !reach.empty()) geometry_.blocks[position.variable] = reach;
+  }
+
+  std::string reach_of(const Position& position, std::size_t dimension) {
+    std::string reach = geometry_.reach[dimension];
+    if (reach.empty()) reach = bound_of(position.variable);
+    if (reach.empty() && !position.variable.empty())
+      reach = names_.size_named(source_.use.stride_before(position.variable));
+    if (!reach.empty() && !contains(reach, {"*"})) return reach;
+    guessed_ = guessed_ || names_.sizes.size() > 1;
+    return names_.unbound.empty() ? names_.size(dimension) : names_.unbound.front();
+  }
+
+  /// Takes the value of a size that no argument passes from the launch in the source.
+  void take_size(std::size_t dimension, bool of_block) {
+    if (dimension >= source_.launch.grid.size()) return;
+    const std::string* const size = names_.source_of(geometry_.reach[dimension]);
+    if (!size || names_.given.contains(*size) ||
+        std::ranges::find(source_.parameters, *size, &kernel_source::Parameter::name) != source_.parameters.end())
+      return;
+    std::string covered = without_parentheses(source_.launch.grid[dimension]);
+    if (!of_block) covered = parts_of(without_parentheses(parts_of(covered, "/").front()), "+").front();
+    if (const auto value = source_.value(covered).value_or(0); value > 0) names_.given[*size] = value;
+  }
+
+  void add_block_parameters() {
+    for (std::size_t d = 0; d < blocks_.size(); ++d) {
+      const std::string& name = blocks_[d];
+      const bool open = std::ranges::count(names_.undefined, name, &UndefinedName::name) > 0;
+      if ((!open && !free_.contains(name)) || names_.has_parameter(name)) continue;
+      std::string values = values_of_block(
+          blocks_, d, tiles_,
+          d < source_.launch.block.size() ? source_value(source_.all, source_.launch.block[d]) : std::nullopt);
+      if (open) values += guesses_.check("a macro that the source leaves open; threads of a block", name);
+      names_.add_parameter(name, values);
+    }
+  }
+
+  std::string shared_memory() {
+    const std::string& launched = source_.launch.shared_memory_bytes;
+    std::string mark;
+    if (names_block(source_.launch, launched))
+      if (const auto bytes = in_terms_of_problem(source_, names_, launched, blocks_, &mark))
+        return fmt::format("shared_memory_bytes = \"{}\"{}\n", *bytes,
+                           mark.empty() ? "  # as the launch in " + source_.launch_file()
+                                        : guesses_.check(mark, "shared_memory_bytes"));
+    return fmt::format("shared_memory_bytes = \"4 * {}\"{}\n", geometry_.block_threads,
+                       guesses_.check("four bytes for each thread of a block", "shared_memory_bytes"));
+  }
+
+  /// Takes the grid from the launch in the source, in terms of the problem; false if that does not cover the same with
+  /// any block. `mark`: which numbers were taken for a parameter.
+  bool take_grid(std::string& mark) {
+    const SourceLaunch& launch = source_.launch;
+    if (!loops_.empty() || !geometry_.factors.empty() || !tiles_.empty() || launch.grid.empty() ||
+        launch.block.empty() || launch.block.size() != blocks_.size() || launch.grid.size() > blocks_.size())
+      return false;
+    std::vector<std::string> grid, restrictions;
+    for (std::size_t d = 0; d < launch.grid.size(); ++d) {
+      const bool of_block = geometry_.of_block.contains(static_cast<int>(d));
+      auto one = launched_grid(source_, names_, d, of_block, blocks_, restrictions);
+      if (!one && names_block(launch, launch.grid[d]))
+        one = in_terms_of_problem(source_, names_, launch.grid[d], blocks_, &mark);
+      if (!one) return false;
+      const std::string& reach = geometry_.reach[d];
+      const std::string* const size = names_.source_of(reach);
+      const bool is_size = size && names_.given.contains(*size) && whole_number(*one) == names_.given.at(*size);
+      grid.push_back(is_size ? reach : *one);
+    }
+    grid_ = std::move(grid);
+    for (const std::string& restriction : restrictions) restrict(restriction);
+    return true;
+  }
+
+  /// Returns the line for the grid or the threads.
+  std::string extent() {
+    const bool shown = !by_block_ && !guessed_ && certain_;  // by the body
+    if (shown) return quoted("global", items_) + "  # threads, rounded up to whole blocks\n";
+    std::string taken;
+    if (take_grid(taken))
+      return quoted("grid", grid_) +
+             (taken.empty() ? "  # blocks, as the launch in " + source_.launch_file() : guesses_.check(taken, "grid")) +
+             "\n";
+    const std::string mark =
+        guesses_.check(fmt::format("what the launch covers; compare it and block with {}",
+                                   source_.launch.at == std::string::npos ? "the application's launch"
+                                                                          : "the launch in " + source_.launch_file()),
+                       by_block_ ? "grid" : "global");
+    return (by_block_ ? quoted("grid", grid_) : quoted("global", items_)) +
+           (taken.empty() ? mark : guesses_.check(taken, "grid")) + "\n";
+  }
+
+  static constexpr auto kSource = &ProblemNames::Pairs::value_type::first;
+  const DraftSource& source_;
+  ProblemNames& names_;
+  Guesses& guesses_;
+  Geometry geometry_;
+  std::vector<std::string> blocks_, items_, grid_;  ///< for each dimension: block, global and grid of the problem
+  std::set<std::string> free_;                      ///< block sizes that the source does not name
+  std::map<std::string, std::string> tiles_;        ///< threads of a block in a dimension with a larger tile
+  std::string loops_;                               ///< work of a block over which its threads loop
+  bool by_block_ = false;                           ///< the number of blocks does not follow from that of threads
+  bool guessed_ = false, certain_ = true;
+};
+
+}  // namespace
+
+Geometry derive_geometry(const DraftSource& source, ProblemNames& names, Guesses& guesses) {
+  return GeometryReader(source, names, guesses).read();
+}
+
+}  // namespace ergotune::draft

@@ -1,0 +1,146 @@
+#include "problem/draft/draft_parts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "base/text.hpp"
+#include "problem/draft/source_text.hpp"
+
+namespace ergotune::draft {
+namespace {
+
+/// True for the 2 of "block.y * 2": the work of each thread.
+bool multiplies_block(const std::string& block, const std::string& text, std::size_t begin, std::size_t end) {
+  const std::string_view before = trimmed(std::string_view(text).substr(0, begin)),
+                         after = trimmed(std::string_view(text).substr(end));
+  const std::string_view factor = trimmed(before.substr(0, before.size() - before.ends_with('*')));
+  const std::size_t axis = factor.size() > 2 && factor[factor.size() - 2] == '.' ? 2 : 0;
+  return (before.ends_with('*') && factor.substr(0, factor.size() - axis).ends_with(block)) ||
+         (after.starts_with('*') && trimmed(after.substr(1)).starts_with(block));
+}
+
+/// Returns "block.x" for the first dimension of the launch's block.
+std::string block_member(const SourceLaunch& launch, std::size_t dimension) {
+  return fmt::format("{}.{}", launch.block_variable, "xyz"[dimension]);
+}
+
+/// Returns the value of a divisor or a part of a dividend, which may be a member of the launch's block.
+std::optional<long> value_at_launch(const DraftSource& source, const std::string& text) {
+  for (std::size_t d = 0; d < source.launch.block.size(); ++d)
+    if (text == block_member(source.launch, d)) return source.value(source.launch.block[d]);
+  return source.value(text);
+}
+
+/// Returns the dimension of the launch's block by which it divides a dimension of its grid.
+std::optional<std::size_t> dimension_of(const DraftSource& source, const std::string& divisor, std::size_t dimension) {
+  const SourceLaunch& launch = source.launch;
+  const auto value = value_at_launch(source, divisor);
+  std::optional<std::size_t> of;
+  int equal = 0;
+  for (std::size_t d = 0; d < launch.block.size(); ++d) {
+    if (divisor == block_member(launch, d) || (!whole_number(divisor) && divisor == launch.block[d])) return d;
+    if (!value || source.value(launch.block[d]) != value) continue;
+    if (d == dimension || !of) of = d;
+    ++equal;
+  }
+  return equal > 1 && *of != dimension ? std::nullopt : of;
+}
+
+}  // namespace
+
+bool names_block(const SourceLaunch& launch, const std::string& expression) {
+  return !whole_number(launch.block_variable) && !ends_of(expression, launch.block_variable, expression.size()).empty();
+}
+
+bool launches_whole_blocks(const SourceLaunch& launch, std::size_t dimension) {
+  if (dimension >= launch.grid.size()) return false;
+  const auto quotient = parts_of(without_parentheses(launch.grid[dimension]), "/");
+  return quotient.size() == 2 && quotient.front().find('+') == std::string::npos;
+}
+
+std::optional<std::string> in_terms_of_problem(const DraftSource& source, const ProblemNames& names,
+                                               const std::string& expression, const std::vector<std::string>& blocks,
+                                               std::string* mark) {
+  static const std::regex kCast("\\((?:unsigned|int|long|size_t|uint|u?int[0-9]+_t| )+\\)");
+  const std::string text = std::regex_replace(with_sizes_of_types(names.types, expression), kCast, "");
+  const SourceLaunch& launch = source.launch;
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = kernel_source::end_of_identifier(text, at);
+    if (end == at) {
+      if (std::string_view("+-*/() ").find(text[at]) == std::string_view::npos) return std::nullopt;
+      result += text[at] == '/' ? "//" : std::string(1, text[at]);
+      ++at;
+      continue;
+    }
+    const std::string word = text.substr(at, end - at);
+    std::string found;
+    if (!blocks.empty() && word == launch.block_variable) {
+      const std::size_t axis = text.compare(end, 1, ".") == 0 ? std::string_view("xyz").find(text[end + 1]) : 0;
+      if (axis >= blocks.size()) return std::nullopt;
+      if (text[end] == '.') end += 2;
+      found = blocks[axis];
+    }
+    if (const auto launched = names.launched.find(word);
+        mark && launched != names.launched.end() && multiplies_block(launch.block_variable, text, at, end)) {
+      found = launched->second;
+      *mark = fmt::format("the launch's {} was taken for {}", word, found);
+    }
+    for (std::size_t i = 0; i < std::min(source.parameters.size(), launch.arguments.size()); ++i)
+      if (const kernel_source::Parameter& parameter = source.parameters[i];
+          launch.arguments[i] == word && !parameter.pointer) {
+        const auto scalar = names.scalars.find(parameter.name);
+        found = scalar != names.scalars.end() ? scalar->second : names.size_named(parameter.name);
+      }
+    if (found.empty() && names.tunable.contains(word)) found = names.in_expressions(word);
+    if (found.empty())
+      if (const auto value = source.value(word)) found = std::to_string(*value);
+    if (found.empty()) return std::nullopt;
+    result += found;
+    at = end;
+  }
+  return result;
+}
+
+std::optional<std::string> launched_grid(const DraftSource& source, const ProblemNames& names, std::size_t dimension,
+                                         bool of_block, const std::vector<std::string>& blocks,
+                                         std::vector<std::string>& restrictions) {
+  const std::string& body = source.kernel.body;
+  const std::vector<std::string> quotient = parts_of(without_parentheses(source.launch.grid[dimension]), "/");
+  if (quotient.size() == 1 && quotient.front() == "1" &&
+      !contains(body, {fmt::format("blockIdx.{}", "xyz"[dimension]), fmt::format("get_group_id({})", dimension),
+                       fmt::format("get_global_id({})", dimension)}))
+    return "1";  // of this dimension the body uses positions within a block only
+  if (quotient.size() == 1 && !of_block && contains(body, {"blockDim", "get_local_size", "get_global_id"}))
+    return std::nullopt;
+  if (quotient.size() == 1) return in_terms_of_problem(source, names, quotient.front());
+  if (of_block || quotient.size() > 2 || parts_of(quotient[0], "+-").size() > 1 ||
+      parts_of(quotient[1], "+-*").size() > 1)
+    return std::nullopt;
+  const auto of = dimension_of(source, quotient[1], dimension);
+  if (!of) return std::nullopt;
+  const std::string& block = blocks[*of];
+  if (!whole_number(block) && !kernel_source::identifiers_in(body).contains(block) &&
+      !contains(body, {fmt::format("blockDim.{}", "xyz"[*of]), fmt::format("get_local_size({})", *of),
+                       fmt::format("get_global_id({})", *of)}))
+    return std::nullopt;  // the body holds the number
+  const std::string size = without_parentheses(quotient[0]);
+  const auto divisor = value_at_launch(source, quotient[1]);
+  std::smatch found;
+  static const std::regex kUp(R"((.*)\+\s*([\w.]+)\s*-\s*1)"), kUpNumber(R"((.*)\+\s*(\d+))");
+  const bool up = std::regex_match(size, found, kUp) &&
+                  (found[2] == quotient[1] || (divisor && value_at_launch(source, found[2]) == divisor));
+  if (up || (std::regex_match(size, found, kUpNumber) && divisor && whole_number(found[2]) == *divisor - 1)) {
+    const auto whole = in_terms_of_problem(source, names, std::string(trimmed(found[1].str())));
+    return whole ? std::optional(fmt::format("({0} + {1} - 1) // {1}", *whole, block)) : std::nullopt;
+  }
+  auto whole = in_terms_of_problem(source, names, size);
+  if (!whole) return std::nullopt;
+  if (!std::ranges::all_of(*whole, kernel_source::in_identifier)) whole = "(" + *whole + ")";
+  restrictions.push_back(fmt::format("{} % {} == 0", *whole, block));  // the launch divides without a rest
+  return fmt::format("{} // {}", *whole, block);
+}
+
+}  // namespace ergotune::draft

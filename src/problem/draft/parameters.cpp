@@ -1,0 +1,249 @@
+#include "problem/draft/draft_parts.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "problem/draft/source_text.hpp"
+#include "problem/files/includes.hpp"
+
+namespace ergotune::draft {
+namespace {
+
+/// Returns values worth trying for a macro or template parameter whose value in the source is `present`.
+std::string values_of(const std::string& name, long present) {
+  const std::string text = upper(name);
+  std::set<long> values{present};
+  if (present == 0 || (present == 1 && contains(text, {"USE", "ENABLE", "WITH"}))) {
+    values = {0, 1};
+  } else if (contains(text, {"UNROLL", "PER_THREAD", "WORK", "VECTOR", "VEC", "COARSEN"})) {
+    values.insert({1, 2, 4, 8});
+  } else {
+    for (const long factor : {2, 4})
+      if (present % factor == 0) values.insert(present / factor);
+    values.insert({present * 2, present * 4});
+  }
+  return fmt::format("{{ values = [{}], default = {} }}", fmt::join(values, ", "), present);
+}
+
+/// True for N, WIDTH, NUM_ROWS; false for TILE_SIZE.
+bool is_size_name(const std::string& text) {
+  static const std::set<std::string> kNames{"N",    "M",    "K",    "NX",    "NY",     "NZ",     "W",     "H",
+                                            "ROWS", "COLS", "SIZE", "WIDTH", "HEIGHT", "LENGTH", "DEPTH", "COUNT"};
+  return kNames.contains(text) || ((text.starts_with("NUM_") || text.starts_with("N_") || text.starts_with("SIZE_") ||
+                                    contains(text, {"WIDTH", "HEIGHT", "LENGTH"})) &&
+                                   !contains(text, {"TILE", "BLOCK", "PER_", "THREAD"}));
+}
+
+/// True if the kernel computes positions from blocks of this size.
+bool is_block(const KernelUse& use, const std::string& name) {
+  const std::vector<std::string> shared = use.shared_memory_dimensions();
+  return std::ranges::find(shared, name) != shared.end() || use.position(0).block == name ||
+         use.position(1).block == name;
+}
+
+/// True for "get_global_id(1) * ROWS": the work of a thread.
+bool is_factor(const KernelUse& use, const std::string& name) {
+  return use.position(0).factor == name || use.position(1).factor == name || use.position(2).factor == name;
+}
+
+/// Template parameters become parameters of the problem.
+void read_template(const DraftSource& source, ProblemNames& names, Guesses& guesses) {
+  const std::string& head = source.kernel.head;
+  const std::size_t open = head.find('<');
+  if (!head.starts_with("template") || open == std::string::npos) return;
+  const std::vector<std::string>& launched = source.launch.template_arguments;
+  std::vector<std::string> values;
+  for (const auto& parameter :
+       kernel_source::parameters_of(std::string_view(head).substr(open + 1, head.find('>', open) - open - 1), true)) {
+    const std::string given = values.size() < launched.size() ? launched[values.size()] : std::string();
+    if (parameter.type == "typename" || parameter.type == "class") {
+      const bool known = element_of(given).has_value();
+      values.push_back(names.types[parameter.name] = known ? given : "float");
+      if (!known)
+        guesses.ask(
+            fmt::format("the template parameter {} is float: change it in function and arguments for another type",
+                        parameter.name));
+      continue;
+    }
+    const std::string list = parameter.type == "bool"
+                                 ? fmt::format("{{ values = [false, true], default = {} }}", given == "true")
+                                 : values_of(parameter.name, source_value(source.all, given).value_or(16));
+    // a different name, because parameters are macros
+    const std::string name = names.template_parameters[parameter.name] = names.macro_name(parameter.name, "_VALUE");
+    names.add_parameter(name, list + guesses.check("values of a template parameter: where they change the result, "
+                                                   "leave one",
+                                                   parameter.name));
+    names.tunable.insert(parameter.name);
+    values.push_back("{{" + name + "}}");
+    if (whole_number(given).value_or(1) != 1 && std::ranges::count(launched, given) == 1) names.launched[given] = name;
+  }
+  names.function += fmt::format("<{}>", fmt::join(values, ", "));
+}
+
+void read_macros(const DraftSource& source, ProblemNames& names, Guesses& guesses) {
+  for (const kernel_source::Macro& macro : source.outline.macros) {
+    const auto value = whole_number(macro.value);
+    if (macro.takes_arguments || !value || !names.used.contains(macro.name)) continue;
+    if (!macro.guarded) {
+      names.fixed[macro.name] = *value;
+      guesses.ask(
+          fmt::format("{}:{}: {} is fixed at {}. To tune it, write \"#ifndef {}\" before and \"#endif\" after this "
+                      "line, and run init again",
+                      source.file.string(), macro.line, macro.name, *value, macro.name));
+    } else if (is_size_name(macro.name) && source.use.is_extent(macro.name) && !is_block(source.use, macro.name) &&
+               !is_factor(source.use, macro.name)) {
+      names.sizes.emplace_back(macro.name, macro.name);
+      names.given[macro.name] = *value;
+    } else if (contains(upper(macro.name), {"RADIUS", "ORDER", "STENCIL", "HALO", "ITER", "BINS"})) {
+      names.constants.emplace_back(
+          macro.name, std::to_string(*value) + guesses.check("its value seems to change the result", macro.name));
+    } else {
+      names.add_parameter(
+          macro.name,
+          values_of(macro.name, *value) +
+              guesses.check("the values worth trying; where they change the result, leave one", macro.name));
+    }
+  }
+}
+
+void read_scalar(const DraftSource& source, const kernel_source::Parameter& parameter, ProblemNames& names,
+                 Guesses& guesses) {
+  const auto element = element_of(resolved(names.types, parameter.type));
+  if (!element || !(element->type.starts_with("int") || element->type.starts_with("uint"))) return;
+  const bool absent = !kernel_source::identifiers_in(source.kernel.body).contains(parameter.name);
+  if (source.use.is_extent(parameter.name) || absent) {
+    const std::string constant = names.add_size(parameter.name);
+    if (absent) names.unbound.push_back(constant);
+    return;
+  }
+  const std::string constant = names.scalars[parameter.name] = names.macro_name(parameter.name, "_VALUE");
+  const std::string launched = source.launched_number(parameter.name);
+  names.constants.emplace_back(constant, whole_number(launched)
+                                             ? launched + "  # as in the source"
+                                             : "1" + guesses.check("the value that the application passes", constant));
+}
+
+/// Sorts the names that the source expects from the compiler's command line.
+void read_undefined(const DraftSource& source, ProblemNames& names, Guesses& guesses) {
+  const std::vector<UndefinedName> found =
+      undefined_names(source.text, source.header_folders, source.outline, source.used);
+  std::vector<std::string> missing = missing_includes(source.text, source.header_folders);
+  std::erase_if(missing, [](const std::string& header) {  // of a compiler or a toolkit, which define no parameters
+    return header.starts_with("cuda") || header.starts_with("device_") || header.starts_with("hip/") ||
+           header.starts_with("std") || header == "math.h" || header == "omp.h";
+  });
+  if (!missing.empty() && !found.empty()) {
+    // a parameter would define the header's macro a second time
+    std::vector<std::string> open;
+    for (const UndefinedName& name : found) open.push_back(name.name);
+    guesses.ask(fmt::format("{}: \"{}\" was not found, and may define {}: run init again with --include FOLDER",
+                            source.file.string(), fmt::join(missing, "\", \""), fmt::join(open, ", ")));
+    return;
+  }
+  for (const UndefinedName& name : found) {
+    if (name.as_type) {
+      names.types[name.name] = "float";
+    } else if (!name.as_unroll && !name.as_schedule && !name.in_condition && !name.in_ifdef &&
+               is_size_name(name.name) && source.use.is_extent(name.name) && !is_factor(source.use, name.name)) {
+      names.sizes.emplace_back(name.name, name.name);
+      continue;
+    }
+    names.undefined.push_back(name);
+    if (!name.in_ifdef && !name.as_type) names.tunable.insert(name.name);
+  }
+}
+
+/// Returns values for an undefined macro, and what it seems to be.
+std::pair<const char*, const char*> proposal(const UndefinedName& name, bool for_host, bool is_factor) {
+  const std::string text = upper(name.name);
+  if (name.as_type) return {"[\"float\"]", "a type"};
+  if (name.as_schedule) return {"[\"static\", \"dynamic\", \"guided\"]", "how a loop is divided"};
+  if (name.in_condition) return {"[0, 1]", "a condition"};
+  if (name.as_unroll || contains(text, {"UNROLL"})) return {"[1, 2, 4, 8]", "an unroll factor"};
+  if (contains(text, {"PAD"})) return {"[0, 1]", "elements of padding"};
+  if (contains(text, {"VEC"})) return {"[1, 2, 4]", "the width of a vector"};
+  if (is_factor || contains(text, {"PER_", "WORK", "COARSEN", "ITEMS", "STEPS", "FACTOR"}))
+    return {"[1, 2, 4, 8]", "work for each thread"};
+  if (for_host && contains(text, {"THREAD"})) return {"[1, 2, 4, 8]", "threads"};
+  if (contains(text, {"CHUNK"})) return {"{ values = [1, 4, 16, 64], default = 16 }", "a chunk"};
+  if (text.size() == 2 && text[0] == 'B' && contains(text, {"M", "N", "K"}))  // matrix tiles
+    return {"[16, 32, 64, 128]", "the size of a tile"};
+  if (!contains(text, {"BLOCK", "TILE", "SIZE", "DIM", "THREADS", "GROUP"}))
+    return {"[1, 2, 4]", "the values worth trying"};
+  if (for_host) return {"{ values = [8, 16, 32, 64, 128], default = 32 }", "the size of a block"};
+  return {"{ values = [4, 8, 16, 32], default = 16 }", "the size of a block or a tile"};
+}
+
+}  // namespace
+
+std::string values_of_block(const std::vector<std::string>& blocks, std::size_t dimension,
+                            const std::map<std::string, std::string>& tiles, std::optional<long> launched) {
+  const std::string& name = blocks[dimension];
+  if (launched && !tiles.contains(name)) {
+    std::set<long> list{*launched};
+    for (long size = dimension == 0 ? 8 : 1; size <= (blocks.size() == 1 ? 1024 : dimension == 0 ? 128 : 16); size *= 2)
+      list.insert(size);
+    return fmt::format("{{ values = [{}], default = {} }}", fmt::join(list, ", "), *launched);
+  }
+  if (tiles.size() == 1 && tiles.begin()->second == name) return "{ values = [16, 32, 64], default = 32 }";
+  if (tiles.contains(name)) return "{ values = [1, 2, 4, 8, 16], default = 8 }";
+  const bool square = blocks.size() > 1 && std::set<std::string>(blocks.begin(), blocks.end()).size() < blocks.size();
+  return blocks.size() == 1   ? "{ values = [32, 64, 128, 256, 512, 1024], default = 256 }"
+         : square             ? "{ values = [4, 8, 16, 32], default = 16 }"
+         : dimension == 0     ? "{ values = [8, 16, 32, 64, 128], default = 16 }"
+         : blocks.size() == 2 ? "{ values = [1, 2, 4, 8, 16], default = 16 }"
+                              : "{ values = [1, 2, 4, 8, 16], default = 4 }";
+}
+
+std::vector<std::string> add_undefined(bool for_host, const std::set<std::string>& factors, ProblemNames& names,
+                                       Guesses& guesses) {
+  std::vector<std::string> flags;
+  for (const UndefinedName& name : names.undefined) {
+    if (names.has_parameter(name.name)) continue;
+    if (name.in_ifdef) {
+      const std::string& option = flags.emplace_back(name.name + "_OPTION");
+      names.parameters.emplace_back(option,
+                                    fmt::format("[\"-DNO_{0}\", \"-D{0}\"]", name.name) +
+                                        guesses.check("the source only asks whether the macro is defined", option));
+      continue;
+    }
+    const auto [values, what] = proposal(name, for_host, factors.contains(name.name));
+    names.parameters.emplace_back(
+        name.name, values + guesses.check(std::string("a macro that the source leaves open; ") + what, name.name));
+  }
+  return flags;
+}
+
+void add_sizes(const DraftSource& source, int dimensions, ProblemNames& names, Guesses& guesses) {
+  const bool plane = dimensions == 2 || names.is_plane(source.kernel.body);
+  const bool long_loops = std::ranges::any_of(source.use.loop_counters(), [&](const std::string& counter) {
+    return names.source_of(names.bound(source.use, counter, 2)) != nullptr;
+  });
+  const long value = source.language.for_host ? (plane ? 512 : 1048576)
+                     : dimensions == 3        ? 128
+                     : plane      ? (source.language.key == "opencl" && long_loops ? 256 : 1024)  // maybe a CPU
+                     : long_loops ? 16384
+                                  : 4194304;
+  for (std::size_t i = 0; i < std::min(source.parameters.size(), source.launch.arguments.size()); ++i)
+    if (const auto launched = source.value(source.launch.arguments[i]).value_or(0); launched > 0)
+      names.given[source.parameters[i].name] = launched;
+  for (const auto& [name, constant] : names.sizes)
+    names.constants.emplace_back(
+        constant, names.given.contains(name)
+                      ? fmt::format("{}  # as in the source", names.given.at(name))
+                      : std::to_string(value) + guesses.check("the size that the application uses", constant));
+}
+
+void read_parameters(const DraftSource& source, ProblemNames& names, Guesses& guesses) {
+  read_template(source, names, guesses);
+  read_macros(source, names, guesses);
+  for (const auto& parameter : source.parameters)
+    if (!parameter.pointer) read_scalar(source, parameter, names, guesses);
+  read_undefined(source, names, guesses);
+  if (names.sizes.empty()) names.add_size("N");
+}
+
+}  // namespace ergotune::draft
